@@ -1,0 +1,320 @@
+//! What conf files do to a run's settings: LoadGen's `FromConfig`, key by key and in its order.
+
+use super::{Conf, ConfError, ConfKind, ConfProblem, ConfWarning, Number};
+use crate::{Mode, Scenario, TestSettings};
+
+/// Keys that every kind of conf may set.
+const COMMON_KEYS: [&str; 26] = [
+    "mode",
+    "use_token_latencies",
+    "ttft_latency",
+    "tpot_latency",
+    "infer_token_latencies",
+    "token_latency_scaling_factor",
+    "target_latency_percentile",
+    "samples_per_query",
+    "target_latency",
+    "target_qps",
+    "performance_issue_unique",
+    "performance_issue_same",
+    "performance_issue_same_index",
+    "sample_concatenate_permutation",
+    "coalesce_queries",
+    "max_async_queries",
+    "min_duration",
+    "max_duration",
+    "min_query_count",
+    "max_query_count",
+    "performance_sample_count_override",
+    "accuracy_sample_count_override",
+    "print_timestamps",
+    "accuracy_log_rng_seed",
+    "accuracy_log_sampling_target",
+    // In the official conf, read by no LoadGen since v0.7: no reason to warn.
+    "target_duration",
+];
+
+/// Keys that only the official conf may set.
+const OFFICIAL_KEYS: [&str; 8] = [
+    "qsl_rng_seed",
+    "sample_index_rng_seed",
+    "schedule_rng_seed",
+    "accuracy_log_probability",
+    "test05",
+    "test05_qsl_rng_seed",
+    "test05_sample_index_rng_seed",
+    "test05_schedule_rng_seed",
+];
+
+const NS_PER_MS: u64 = 1_000_000;
+
+impl TestSettings {
+    /// Takes over what `conf` says for `model` and these settings' scenario. Call it for `mlperf.conf` first, then
+    /// `user.conf`, then (within LoadGen) `audit.config`, for which `model` is not looked at.
+    ///
+    /// Returns the entries that can have no effect: unknown keys, unknown scenarios, and seeds outside of
+    /// `mlperf.conf`.
+    ///
+    /// # Errors
+    /// When `mode` is set to a number that is no mode. The official LoadGen logs an error and goes on.
+    pub fn apply(&mut self, conf: &Conf, kind: ConfKind, model: &str) -> Result<Vec<ConfWarning>, ConfError> {
+        let reader = Reader {
+            conf,
+            model: if kind == ConfKind::Audit { "*" } else { model },
+        };
+        let own = self.scenario.as_str();
+        self.apply_mode(&reader, own)?;
+        if kind == ConfKind::Mlperf {
+            self.apply_official(&reader, own);
+        }
+        self.apply_tokens(&reader, own);
+        self.apply_scenarios(&reader);
+        self.apply_sampling(&reader, own);
+        self.apply_length(&reader, own);
+        reader.integer(own, "accuracy_log_rng_seed", &mut self.accuracy_log_rng_seed);
+        reader.integer(
+            own,
+            "accuracy_log_sampling_target",
+            &mut self.accuracy_log_sampling_target,
+        );
+        Ok(conf.ineffective(kind))
+    }
+
+    fn apply_mode(&mut self, reader: &Reader<'_>, own: &str) -> Result<(), ConfError> {
+        let Some(entry) = reader.conf.find(reader.model, own, "mode") else {
+            return Ok(());
+        };
+        let number = entry.value.as_u64();
+        let mode = usize::try_from(number)
+            .ok()
+            .and_then(|index| Mode::ALL.get(index));
+        self.mode = *mode.ok_or_else(|| ConfError {
+            file: reader.conf.file.clone(),
+            line: entry.line,
+            problem: ConfProblem::UnknownMode(number),
+        })?;
+        Ok(())
+    }
+
+    fn apply_official(&mut self, reader: &Reader<'_>, own: &str) {
+        reader.integer(own, "qsl_rng_seed", &mut self.qsl_rng_seed);
+        reader.integer(own, "sample_index_rng_seed", &mut self.sample_index_rng_seed);
+        reader.integer(own, "schedule_rng_seed", &mut self.schedule_rng_seed);
+        reader.decimal(
+            own,
+            "accuracy_log_probability",
+            0.01,
+            &mut self.accuracy_log_probability,
+        );
+        reader.exactly_one(own, "test05", &mut self.test05);
+        reader.integer(own, "test05_qsl_rng_seed", &mut self.test05_qsl_rng_seed);
+        reader.integer(
+            own,
+            "test05_sample_index_rng_seed",
+            &mut self.test05_sample_index_rng_seed,
+        );
+        reader.integer(
+            own,
+            "test05_schedule_rng_seed",
+            &mut self.test05_schedule_rng_seed,
+        );
+    }
+
+    fn apply_tokens(&mut self, reader: &Reader<'_>, own: &str) {
+        reader.exactly_one(own, "use_token_latencies", &mut self.use_token_latencies);
+        if self.use_token_latencies {
+            reader.scaled("Server", "ttft_latency", NS_PER_MS, &mut self.server_ttft_latency);
+            reader.scaled("Server", "tpot_latency", NS_PER_MS, &mut self.server_tpot_latency);
+        }
+        reader.exactly_one(own, "infer_token_latencies", &mut self.infer_token_latencies);
+        if self.infer_token_latencies {
+            reader.integer(
+                own,
+                "token_latency_scaling_factor",
+                &mut self.token_latency_scaling_factor,
+            );
+        }
+    }
+
+    /// Keys that belong to a scenario whichever is being run.
+    fn apply_scenarios(&mut self, reader: &Reader<'_>) {
+        let percentile = "target_latency_percentile";
+        reader.decimal(
+            "SingleStream",
+            percentile,
+            0.01,
+            &mut self.single_stream_target_latency_percentile,
+        );
+        reader.decimal(
+            "SingleStream",
+            "target_latency",
+            1e6,
+            &mut self.single_stream_expected_latency_ns,
+        );
+
+        reader.decimal(
+            "MultiStream",
+            percentile,
+            0.01,
+            &mut self.multi_stream_target_latency_percentile,
+        );
+        reader.decimal(
+            "MultiStream",
+            "target_latency",
+            1e6,
+            &mut self.multi_stream_expected_latency_ns,
+        );
+        reader.integer(
+            "MultiStream",
+            "samples_per_query",
+            &mut self.multi_stream_samples_per_query,
+        );
+
+        reader.decimal(
+            "Server",
+            percentile,
+            0.01,
+            &mut self.server_target_latency_percentile,
+        );
+        reader.scaled(
+            "Server",
+            "target_latency",
+            NS_PER_MS,
+            &mut self.server_target_latency_ns,
+        );
+        reader.decimal("Server", "target_qps", 1.0, &mut self.server_target_qps);
+        reader.nonzero("Server", "coalesce_queries", &mut self.server_coalesce_queries);
+        if let Some(value) = reader.number("Server", "max_async_queries") {
+            self.server_max_async_queries = through_c_int(value.as_u64());
+        }
+
+        reader.decimal("Offline", "target_qps", 1.0, &mut self.offline_expected_qps);
+    }
+
+    fn apply_sampling(&mut self, reader: &Reader<'_>, own: &str) {
+        reader.nonzero(
+            own,
+            "performance_issue_unique",
+            &mut self.performance_issue_unique,
+        );
+        reader.nonzero(own, "performance_issue_same", &mut self.performance_issue_same);
+        reader.integer(
+            own,
+            "performance_issue_same_index",
+            &mut self.performance_issue_same_index,
+        );
+        reader.exactly_one(
+            own,
+            "sample_concatenate_permutation",
+            &mut self.sample_concatenate_permutation,
+        );
+        reader.integer(
+            own,
+            "performance_sample_count_override",
+            &mut self.performance_sample_count_override,
+        );
+        reader.integer(
+            own,
+            "accuracy_sample_count_override",
+            &mut self.accuracy_sample_count_override,
+        );
+        reader.nonzero(own, "print_timestamps", &mut self.print_timestamps);
+    }
+
+    fn apply_length(&mut self, reader: &Reader<'_>, own: &str) {
+        reader.integer(own, "min_duration", &mut self.min_duration_ms);
+        reader.integer(own, "max_duration", &mut self.max_duration_ms);
+        reader.integer(own, "min_query_count", &mut self.min_query_count);
+        reader.integer(own, "max_query_count", &mut self.max_query_count);
+    }
+}
+
+/// The official code passes this one value through a C `int`.
+const fn through_c_int(value: u64) -> u64 {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "this is what LoadGen computes"
+    )]
+    {
+        value as u32 as i32 as i64 as u64
+    }
+}
+
+/// Looks keys up for one model and writes what it finds into a setting.
+struct Reader<'a> {
+    conf: &'a Conf,
+    model: &'a str,
+}
+
+impl Reader<'_> {
+    fn number(&self, scenario: &str, key: &str) -> Option<Number> {
+        self.conf.lookup(self.model, scenario, key)
+    }
+
+    fn integer(&self, scenario: &str, key: &str, setting: &mut u64) {
+        self.scaled(scenario, key, 1, setting);
+    }
+
+    fn scaled(&self, scenario: &str, key: &str, factor: u64, setting: &mut u64) {
+        if let Some(value) = self.number(scenario, key) {
+            *setting = value.as_u64().wrapping_mul(factor);
+        }
+    }
+
+    fn decimal(&self, scenario: &str, key: &str, factor: f64, setting: &mut f64) {
+        if let Some(value) = self.number(scenario, key) {
+            *setting = value.as_f64() * factor;
+        }
+    }
+
+    /// Flags of which LoadGen says: true if 1.
+    fn exactly_one(&self, scenario: &str, key: &str, setting: &mut bool) {
+        if let Some(value) = self.number(scenario, key) {
+            *setting = value.as_u64() == 1;
+        }
+    }
+
+    /// Flags of which LoadGen says: false if 0.
+    fn nonzero(&self, scenario: &str, key: &str, setting: &mut bool) {
+        if let Some(value) = self.number(scenario, key) {
+            *setting = value.as_u64() != 0;
+        }
+    }
+}
+
+impl Conf {
+    fn ineffective(&self, kind: ConfKind) -> Vec<ConfWarning> {
+        self.entries
+            .iter()
+            .filter_map(|(key, entry)| {
+                let reason = why_ineffective(key, kind)?;
+                Some(ConfWarning {
+                    file: self.file.clone(),
+                    line: entry.line,
+                    key: key.clone(),
+                    reason,
+                })
+            })
+            .collect()
+    }
+}
+
+/// A model's name may hold dots (`wan-2.2-t2v-a14b`), so the key is taken apart from its end.
+fn why_ineffective(full_key: &str, kind: ConfKind) -> Option<&'static str> {
+    let mut parts = full_key.rsplitn(3, '.');
+    let (Some(key), Some(scenario), Some(model)) = (parts.next(), parts.next(), parts.next()) else {
+        return Some("has no effect: it is not of the form model.scenario.key");
+    };
+    if scenario != "*" && !Scenario::ALL.iter().any(|known| known.as_str() == scenario) {
+        return Some("has no effect: the scenario must be SingleStream, MultiStream, Server, Offline or *");
+    }
+    if OFFICIAL_KEYS.contains(&key) {
+        return (kind != ConfKind::Mlperf).then_some("has no effect: LoadGen reads it from mlperf.conf only");
+    }
+    if !COMMON_KEYS.contains(&key) {
+        return Some("has no effect: LoadGen knows no such key");
+    }
+    (kind == ConfKind::Audit && model != "*")
+        .then_some("has no effect: in audit.config LoadGen looks at model * only")
+}

@@ -1,0 +1,134 @@
+//! `evidence.json`: what the device proves of a run. Sealed when the run ends, and signed over its exact bytes.
+
+use serde::{Deserialize, Serialize};
+
+use super::{LoadgenChoice, RunState};
+use crate::{DeviceId, RunId, StreamName};
+
+/// The device's proof of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// Schema number of this document.
+    pub schema: u16,
+    /// The run.
+    pub run: RunId,
+    /// The device.
+    pub device: DeviceId,
+    /// SHA-256 of the exact bytes of `spec.json`, hexadecimal.
+    pub spec_sha256: String,
+    /// The agent that ran it: version and build.
+    pub agent: String,
+    /// How the run ended on the device.
+    pub outcome: RunState,
+    /// What is not a valid measurement about this run (our LoadGen, a simulated device ...); empty when nothing is.
+    pub not_a_measurement: Vec<String>,
+    /// The attempts at the run: one, or `ranging` and `testing` when power is measured.
+    pub attempts: Vec<Attempt>,
+    /// The device's state before the run.
+    pub before: DeviceFacts,
+    /// The device's state after the run.
+    pub after: DeviceFacts,
+    /// Every file of the run except this one and its signature.
+    pub files: Vec<FileProof>,
+}
+super::document!(Evidence, "evidence", 1);
+
+/// One pass of the run process: what the process itself reports, in `attempt.json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Attempt {
+    /// `run`, or `ranging` and `testing`.
+    pub name: String,
+    /// Which LoadGen was asked for.
+    pub asked_loadgen: LoadgenChoice,
+    /// Which LoadGen ran. `None` when the process died before it began.
+    pub loadgen: Option<LoadgenIdentity>,
+    /// The engine in words: kind, version, and what it runs on.
+    pub engine: String,
+    /// LoadGen's verdict; `None` when there is none.
+    pub valid: Option<bool>,
+    /// LoadGen's reasons when the verdict is not VALID.
+    pub invalid_reasons: Vec<String>,
+    /// Clock readings at LoadGen's start.
+    pub started: Option<Clock>,
+    /// Clock readings at LoadGen's end.
+    pub ended: Option<Clock>,
+    /// What the agent itself cost in the timed window.
+    pub window: WindowCost,
+}
+
+/// Which LoadGen ran.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoadgenIdentity {
+    /// `regatta-loadgen` or `mlcommons-loadgen`.
+    pub implementation: String,
+    /// Its version.
+    pub version: String,
+    /// Its git revision, `NA` where the source had none.
+    pub revision: String,
+    /// Whose distributions and shuffle it follows: `libstdc++-11` (and later) or `libstdc++-10` (and before).
+    pub rng_abi: String,
+    /// SHA-256 of the `mlperf.conf` that it ran with, hexadecimal.
+    pub mlperf_conf_sha256: String,
+}
+
+/// One reading of the device's clocks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Clock {
+    /// Wall time, RFC 3339 UTC with nanoseconds.
+    pub utc: String,
+    /// `CLOCK_MONOTONIC` in nanoseconds.
+    pub monotonic_ns: u64,
+    /// The kernel's boot id: monotonic times compare only within one boot.
+    pub boot_id: String,
+    /// Estimated offset of the wall clock to NTP in microseconds, where a daemon tells it.
+    pub ntp_offset_us: Option<i64>,
+    /// Whether the kernel regards the wall clock as synchronised.
+    pub synchronised: Option<bool>,
+}
+
+/// What the agent did besides the benchmark while LoadGen ran.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WindowCost {
+    /// Bytes that the daemon handed to the network.
+    pub bytes_sent: u64,
+    /// CPU time that the daemon used, in nanoseconds.
+    pub daemon_cpu_ns: u64,
+}
+
+/// What a device is and in what state, as far as the operating system tells.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct DeviceFacts {
+    /// Host name.
+    pub hostname: String,
+    /// The board's own name (device tree model, or DMI product).
+    pub model: String,
+    /// Machine architecture, such as `aarch64`.
+    pub arch: String,
+    /// Kernel release.
+    pub kernel: String,
+    /// Operating system, from os-release.
+    pub os: String,
+    /// Logical CPUs.
+    pub cpus: u32,
+    /// Physical memory in bytes.
+    pub memory_bytes: u64,
+    /// Scaling governor of CPU 0, where there is one.
+    pub cpu_governor: Option<String>,
+    /// Current frequency of CPU 0 in kHz, where there is one.
+    pub cpu_khz: Option<u64>,
+    /// Hottest thermal zone in thousandths of a degree Celsius, where there is one.
+    pub hottest_millicelsius: Option<i64>,
+    /// One-minute load average.
+    pub load_average: Option<f64>,
+}
+
+/// One file of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileProof {
+    /// The stream's name, which is the file's name.
+    pub name: StreamName,
+    /// Length in bytes.
+    pub bytes: u64,
+    /// SHA-256, hexadecimal.
+    pub sha256: String,
+}

@@ -1,0 +1,162 @@
+//! Names that cross the wire and become file names: run ids, device ids, stream names.
+//!
+//! Each type can only hold a name that is safe as one MQTT topic level and as one path component, so that a hostile
+//! frame cannot reach outside its directory. Labels for people live elsewhere.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+/// A name that may not cross the wire.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{given}` is not a {kind}: {reason}")]
+pub struct InvalidName {
+    /// What was looked for.
+    pub kind: &'static str,
+    /// What was given, cut to 64 characters.
+    pub given: String,
+    /// Why it is refused.
+    pub reason: &'static str,
+}
+
+impl InvalidName {
+    fn new(kind: &'static str, given: &str, reason: &'static str) -> Self {
+        Self {
+            kind,
+            given: given.chars().take(64).collect(),
+            reason,
+        }
+    }
+}
+
+/// Identifies one run for ever: a UUIDv7, so that ids sort by the time of asking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct RunId(Uuid);
+
+impl RunId {
+    /// A new id, stamped with the present time.
+    #[must_use]
+    pub fn now() -> Self {
+        Self(Uuid::now_v7())
+    }
+}
+
+impl fmt::Display for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.0.hyphenated().encode_lower(&mut Uuid::encode_buffer()))
+    }
+}
+
+impl FromStr for RunId {
+    type Err = InvalidName;
+
+    fn from_str(given: &str) -> Result<Self, InvalidName> {
+        let id = Uuid::try_parse(given).map_err(|_| InvalidName::new("run id", given, "not a UUID"))?;
+        Ok(Self(id))
+    }
+}
+
+/// Identifies a device: the first 32 hexadecimal digits of the SHA-256 of its Ed25519 public key.
+///
+/// A device's name is a label that people may change; this does not change while the key lives.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct DeviceId(String);
+
+impl DeviceId {
+    /// Digits in an id.
+    pub const DIGITS: usize = 32;
+
+    /// The id as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for DeviceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+impl FromStr for DeviceId {
+    type Err = InvalidName;
+
+    fn from_str(given: &str) -> Result<Self, InvalidName> {
+        let lower_hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+        if given.len() == Self::DIGITS && given.bytes().all(lower_hex) {
+            Ok(Self(given.to_owned()))
+        } else {
+            Err(InvalidName::new(
+                "device id",
+                given,
+                "not 32 lower-case hexadecimal digits",
+            ))
+        }
+    }
+}
+
+/// The name of one file of a run, as it crosses the wire and lies on both disks.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct StreamName(String);
+
+impl StreamName {
+    /// Longest accepted name, in bytes.
+    pub const MAX_LEN: usize = 64;
+
+    /// The name as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for StreamName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+impl FromStr for StreamName {
+    type Err = InvalidName;
+
+    /// Letters, digits, `.`, `_` and `-`, not beginning with a dot.
+    fn from_str(given: &str) -> Result<Self, InvalidName> {
+        let reason = if given.is_empty() {
+            "empty"
+        } else if given.len() > Self::MAX_LEN {
+            "longer than 64 bytes"
+        } else if given.starts_with('.') {
+            "begins with a dot"
+        } else if !given
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b))
+        {
+            "holds something other than letters, digits, `.`, `_` and `-`"
+        } else {
+            return Ok(Self(given.to_owned()));
+        };
+        Err(InvalidName::new("stream name", given, reason))
+    }
+}
+
+macro_rules! serde_as_text {
+    ($($name:ty),*) => {$(
+        impl TryFrom<String> for $name {
+            type Error = InvalidName;
+            fn try_from(text: String) -> Result<Self, InvalidName> {
+                text.parse()
+            }
+        }
+        impl From<$name> for String {
+            fn from(name: $name) -> Self {
+                name.to_string()
+            }
+        }
+    )*};
+}
+serde_as_text!(RunId, DeviceId, StreamName);

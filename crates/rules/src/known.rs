@@ -1,0 +1,51 @@
+//! The rounds and benchmarks that come with Regatta: the files under `configs/`, carried in the binaries so that both
+//! work without an installation directory. A file that the user names wins over these; nothing here is searched for.
+
+use crate::{benchmark::Benchmark, round::Round};
+
+const BENCHMARKS: &[(&str, &str)] = &[(
+    "digits.toml",
+    include_str!("../../../configs/benchmarks/digits.toml"),
+)];
+const ROUNDS: &[(&str, &str)] = &[
+    ("v2.1.toml", include_str!("../../../configs/rounds/v2.1.toml")),
+    ("v3.0.toml", include_str!("../../../configs/rounds/v3.0.toml")),
+    ("v3.1.toml", include_str!("../../../configs/rounds/v3.1.toml")),
+    ("v4.0.toml", include_str!("../../../configs/rounds/v4.0.toml")),
+    ("v4.1.toml", include_str!("../../../configs/rounds/v4.1.toml")),
+    ("v5.0.toml", include_str!("../../../configs/rounds/v5.0.toml")),
+    ("v5.1.toml", include_str!("../../../configs/rounds/v5.1.toml")),
+    ("v6.0.toml", include_str!("../../../configs/rounds/v6.0.toml")),
+    ("v6.1.toml", include_str!("../../../configs/rounds/v6.1.toml")),
+];
+
+/// A configuration file that came with the program and does not read.
+#[derive(Debug, thiserror::Error)]
+#[error("the built-in file {file} does not read")]
+pub struct KnownFileError {
+    file: &'static str,
+    #[source]
+    source: toml::de::Error,
+}
+
+/// The benchmarks that come with Regatta.
+///
+/// # Errors
+/// When a built-in file does not read, which the tests exclude.
+pub fn benchmarks() -> Result<Vec<Benchmark>, KnownFileError> {
+    BENCHMARKS
+        .iter()
+        .map(|&(file, text)| Benchmark::from_toml(text).map_err(|source| KnownFileError { file, source }))
+        .collect()
+}
+
+/// The rounds that come with Regatta, oldest first.
+///
+/// # Errors
+/// When a built-in file does not read, which the tests exclude.
+pub fn rounds() -> Result<Vec<Round>, KnownFileError> {
+    ROUNDS
+        .iter()
+        .map(|&(file, text)| Round::from_toml(text).map_err(|source| KnownFileError { file, source }))
+        .collect()
+}

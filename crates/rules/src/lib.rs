@@ -1,0 +1,34 @@
+//! MLPerf Inference's vocabulary and rules as types, and the documents in which a run is asked for and proven.
+//!
+//! Everything in Regatta speaks these words. The crate reads configuration (`mlperf.conf`, rounds, benchmarks) and
+//! checks it; it touches no network, starts no run and writes no log.
+
+pub mod benchmark;
+pub mod conf;
+pub mod documents;
+mod ids;
+pub mod known;
+mod mode;
+pub mod procedures;
+pub mod round;
+mod scenario;
+pub mod settings;
+mod submission_words;
+
+pub use ids::{DeviceId, InvalidName, RunId, StreamName};
+pub use mode::Mode;
+pub use scenario::Scenario;
+pub use settings::TestSettings;
+pub use submission_words::{Category, Division};
+
+/// A word that is not in a closed vocabulary (scenario, mode, division ...).
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown {kind} `{given}`; known are {known}")]
+pub struct UnknownWord {
+    /// What kind of word was looked for, as a user would call it.
+    pub kind: &'static str,
+    /// What was given.
+    pub given: String,
+    /// The accepted spellings, comma separated.
+    pub known: &'static str,
+}

@@ -1,0 +1,68 @@
+//! LoadGen's test modes and their spellings.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+
+use crate::UnknownWord;
+
+/// What a LoadGen run is for (LoadGen `TestMode`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Mode {
+    /// Accuracy first, then performance, in one process.
+    SubmissionRun,
+    /// Every sample once; all responses are logged.
+    AccuracyOnly,
+    /// The measurement.
+    PerformanceOnly,
+    /// Server only: searches the highest rate that keeps the latency bound.
+    FindPeakPerformance,
+}
+
+impl Mode {
+    /// Every mode, in LoadGen's own order.
+    pub const ALL: [Self; 4] = [
+        Self::SubmissionRun,
+        Self::AccuracyOnly,
+        Self::PerformanceOnly,
+        Self::FindPeakPerformance,
+    ];
+
+    /// LoadGen's spelling.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::SubmissionRun => "SubmissionRun",
+            Self::AccuracyOnly => "AccuracyOnly",
+            Self::PerformanceOnly => "PerformanceOnly",
+            Self::FindPeakPerformance => "FindPeakPerformance",
+        }
+    }
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl FromStr for Mode {
+    type Err = UnknownWord;
+
+    /// Accepts LoadGen's spelling in any case, and the short `accuracy` and `performance` of the reference harnesses.
+    fn from_str(given: &str) -> Result<Self, UnknownWord> {
+        match given.to_ascii_lowercase().as_str() {
+            "accuracy" => return Ok(Self::AccuracyOnly),
+            "performance" => return Ok(Self::PerformanceOnly),
+            _ => {}
+        }
+        Self::ALL
+            .into_iter()
+            .find(|m| m.as_str().eq_ignore_ascii_case(given))
+            .ok_or_else(|| UnknownWord {
+                kind: "mode",
+                given: given.to_owned(),
+                known: "AccuracyOnly, PerformanceOnly, SubmissionRun, FindPeakPerformance",
+            })
+    }
+}

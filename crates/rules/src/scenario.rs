@@ -1,0 +1,58 @@
+//! The four LoadGen scenarios and their spellings.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+
+use crate::UnknownWord;
+
+/// How LoadGen sends queries (`inference_rules.adoc`, "Scenarios").
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Scenario {
+    /// One sample per query, the next query after the last one's completion; the metric is a latency percentile.
+    SingleStream,
+    /// Eight contiguous samples per query, otherwise as SingleStream.
+    MultiStream,
+    /// Queries of one sample arrive as a Poisson process; the metric is the rate that keeps the latency bound.
+    Server,
+    /// All samples in one query; the metric is throughput.
+    Offline,
+}
+
+impl Scenario {
+    /// Every scenario, in LoadGen's own order.
+    pub const ALL: [Self; 4] = [Self::SingleStream, Self::MultiStream, Self::Server, Self::Offline];
+
+    /// LoadGen's spelling, as it stands in conf files, logs and directory names.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::SingleStream => "SingleStream",
+            Self::MultiStream => "MultiStream",
+            Self::Server => "Server",
+            Self::Offline => "Offline",
+        }
+    }
+}
+
+impl fmt::Display for Scenario {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl FromStr for Scenario {
+    type Err = UnknownWord;
+
+    /// Accepts LoadGen's spelling in any case: published trees use `singlestream` as well.
+    fn from_str(given: &str) -> Result<Self, UnknownWord> {
+        Self::ALL
+            .into_iter()
+            .find(|s| s.as_str().eq_ignore_ascii_case(given))
+            .ok_or_else(|| UnknownWord {
+                kind: "scenario",
+                given: given.to_owned(),
+                known: "SingleStream, MultiStream, Server, Offline",
+            })
+    }
+}

@@ -1,0 +1,71 @@
+//! Divisions and categories of a submission.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+
+use crate::UnknownWord;
+
+/// The division of a submission (`submission_rules.adoc`, "Divisions").
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Division {
+    /// Reference model, comparable results.
+    Closed,
+    /// Any model.
+    Open,
+    /// Closed, with the queries sent over a network.
+    Network,
+}
+
+/// The category of a system (`system_type` in the system description).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Category {
+    /// Edge devices.
+    Edge,
+    /// Datacenter servers.
+    Datacenter,
+}
+
+impl Division {
+    /// The directory name of the division.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::Open => "open",
+            Self::Network => "network",
+        }
+    }
+}
+
+impl fmt::Display for Division {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl FromStr for Division {
+    type Err = UnknownWord;
+
+    fn from_str(given: &str) -> Result<Self, UnknownWord> {
+        [Self::Closed, Self::Open, Self::Network]
+            .into_iter()
+            .find(|d| d.as_str() == given)
+            .ok_or_else(|| UnknownWord {
+                kind: "division",
+                given: given.to_owned(),
+                known: "closed, open, network",
+            })
+    }
+}
+
+impl fmt::Display for Category {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Edge => "edge",
+            Self::Datacenter => "datacenter",
+        })
+    }
+}
