@@ -1,0 +1,86 @@
+//! The readers on files by path, with the path in the error.
+
+use std::{
+    error::Error,
+    fs::File,
+    io::{self, BufReader},
+    path::{Path, PathBuf},
+};
+
+use super::{AccuracyReader, DetailError, DetailLog, Summary, SummaryError, TraceReader};
+
+/// A log file that cannot be opened or does not read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LogFileError<E: Error + 'static> {
+    /// It cannot be opened.
+    #[error("cannot open {path}", path = path.display())]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        #[source]
+        source: io::Error,
+    },
+    /// It does not read.
+    #[error("cannot read {path}", path = path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Where and why.
+        #[source]
+        source: E,
+    },
+}
+
+fn open<E: Error + 'static>(path: &Path) -> Result<BufReader<File>, LogFileError<E>> {
+    let file = File::open(path).map_err(|source| LogFileError::Open {
+        path: path.to_owned(),
+        source,
+    })?;
+    Ok(BufReader::with_capacity(1 << 16, file))
+}
+
+/// Reads a summary.
+///
+/// # Errors
+/// See [`LogFileError`] and [`SummaryError`].
+pub fn summary_file(path: &Path) -> Result<Summary, LogFileError<SummaryError>> {
+    Summary::read(open(path)?).map_err(|source| LogFileError::Read {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+/// Reads a detail log.
+///
+/// # Errors
+/// See [`LogFileError`] and [`DetailError`].
+pub fn detail_file(path: &Path) -> Result<DetailLog, LogFileError<DetailError>> {
+    DetailLog::read(open(path)?).map_err(|source| LogFileError::Read {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+/// Opens an accuracy log; its entries are read as they are asked for.
+///
+/// # Errors
+/// When the file cannot be opened.
+pub fn accuracy_file(path: &Path) -> io::Result<AccuracyReader<BufReader<File>>> {
+    Ok(AccuracyReader::new(BufReader::with_capacity(
+        1 << 16,
+        File::open(path)?,
+    )))
+}
+
+/// Opens a trace; its events are read as they are asked for.
+///
+/// # Errors
+/// When the file cannot be opened.
+pub fn trace_file(path: &Path) -> io::Result<TraceReader<BufReader<File>>> {
+    Ok(TraceReader::new(BufReader::with_capacity(
+        1 << 16,
+        File::open(path)?,
+    )))
+}

@@ -1,0 +1,53 @@
+//! Readers of the four files that a LoadGen run leaves, whoever's LoadGen wrote them.
+//!
+//! | file | reader | in memory |
+//! |---|---|---|
+//! | `mlperf_log_summary.txt` | [`Summary`] | the whole file (two pages of text) |
+//! | `mlperf_log_detail.txt` | [`DetailReader`], collected: [`DetailLog`] | a line; collected: all records |
+//! | `mlperf_log_accuracy.json` | [`AccuracyReader`] | one entry |
+//! | the same, at the speed of the disk | [`AccuracyScanner`] | one buffer |
+//! | `mlperf_log_trace.json` | [`TraceReader`] | a line |
+//!
+//! Every reader takes any bytes without panicking, and says line or byte offset of what it cannot read. None of them
+//! judges: a log with `INVALID` in it reads as well as one with `VALID`.
+
+mod accuracy;
+mod accuracy_error;
+mod detail;
+mod detail_log;
+mod detail_value;
+mod file;
+mod json_fault;
+mod lines;
+mod plain_entry;
+mod position;
+mod scan;
+mod summary;
+mod summary_error;
+mod trace;
+mod window;
+
+pub use accuracy::{AccuracyEntry, AccuracyReader};
+pub use accuracy_error::AccuracyLogError;
+pub use detail::{DetailError, DetailReader, DetailRecord};
+pub use detail_log::DetailLog;
+pub use detail_value::{Quirk, Value};
+pub use file::{LogFileError, accuracy_file, detail_file, summary_file, trace_file};
+pub use json_fault::JsonFault;
+pub use lines::LineError;
+pub use scan::{AccuracyScanner, ScannedEntry};
+pub use summary::{EarlyStopping, Entry, Requirement, Summary, Verdict};
+pub use summary_error::SummaryError;
+pub use trace::{TraceError, TraceEvent, TraceReader};
+
+/// The official file names, as LoadGen writes them below its output directory.
+pub mod file_name {
+    /// For people: verdict, metric, statistics, settings.
+    pub const SUMMARY: &str = "mlperf_log_summary.txt";
+    /// For programs: a record per fact.
+    pub const DETAIL: &str = "mlperf_log_detail.txt";
+    /// The responses that were logged.
+    pub const ACCURACY: &str = "mlperf_log_accuracy.json";
+    /// Chrome trace events; empty unless tracing was on.
+    pub const TRACE: &str = "mlperf_log_trace.json";
+}

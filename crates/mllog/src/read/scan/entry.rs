@@ -1,0 +1,255 @@
+//! The grammar of one entry of an accuracy log, whoever wrote it: keys in any order, any white space, unknown keys passed.
+
+use std::io::{self, Read};
+
+use super::{AccuracyScanner, ScannedEntry};
+use crate::read::plain_entry::hex_run;
+
+/// Why an entry does not read, before its place is added.
+pub(super) enum Fault {
+    Io(io::Error),
+    Ends,
+    Wrong(String),
+}
+
+impl From<io::Error> for Fault {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl<R: Read> AccuracyScanner<R> {
+    pub(super) fn object(&mut self, mut data: impl FnMut(&[u8])) -> Result<ScannedEntry, Fault> {
+        self.expect(b'{', "an object of seq_id, qsl_idx and data")?;
+        let offset = self.input.offset() - 1;
+        let (mut seq_id, mut qsl_idx, mut bytes) = (None, None, None);
+        let (mut token_data, mut token_count) = (None, None);
+        loop {
+            let key = self.key()?;
+            match key.as_bytes() {
+                b"seq_id" => once(&mut seq_id, self.unsigned()?, "seq_id")?,
+                b"qsl_idx" => once(&mut qsl_idx, self.unsigned()?, "qsl_idx")?,
+                b"data" => once(&mut bytes, self.hexadecimal(&mut data)?, "data")?,
+                b"token_data" => once(&mut token_data, self.hexadecimal(|_| ())?, "token_data")?,
+                b"token_count" => once(&mut token_count, self.signed()?, "token_count")?,
+                _ => self.skip_value()?,
+            }
+            match self.past_space()? {
+                Some(b',') => self.input.pass(1),
+                Some(b'}') => {
+                    self.input.pass(1);
+                    break;
+                }
+                Some(_) => return Err(Fault::Wrong("expected `,` or `}`".to_owned())),
+                None => return Err(Fault::Ends),
+            }
+        }
+        let missing = |name: &str| Fault::Wrong(format!("missing field `{name}`"));
+        Ok(ScannedEntry {
+            seq_id: seq_id.ok_or_else(|| missing("seq_id"))?,
+            qsl_idx: qsl_idx.ok_or_else(|| missing("qsl_idx"))?,
+            bytes: bytes.ok_or_else(|| missing("data"))?,
+            offset,
+            length: self.input.offset() - offset,
+        })
+    }
+
+    /// `"name" :`, passed.
+    #[inline]
+    fn key(&mut self) -> Result<Key, Fault> {
+        self.expect(b'"', "a key")?;
+        let mut key = Key::default();
+        loop {
+            match self.input.peek()? {
+                Some(b'"') => break,
+                Some(byte) if byte >= b' ' => key.push(byte),
+                Some(_) => return Err(Fault::Wrong("a control character in a key".to_owned())),
+                None => return Err(Fault::Ends),
+            }
+            self.input.pass(1);
+        }
+        self.input.pass(1);
+        self.expect(b':', "`:`")?;
+        Ok(key)
+    }
+
+    /// An integer of JSON's form that fits 64 bits.
+    #[inline]
+    fn unsigned(&mut self) -> Result<u64, Fault> {
+        let first = self.past_space()?.ok_or(Fault::Ends)?;
+        if !first.is_ascii_digit() {
+            return Err(Fault::Wrong("expected a whole number".to_owned()));
+        }
+        let mut value = 0_u64;
+        let mut digits = 0;
+        loop {
+            let next = self.input.peek()?;
+            let Some(digit) = next.filter(u8::is_ascii_digit).map(|byte| u64::from(byte - b'0')) else {
+                // Also what would make it a fraction: `,`, `}` or a space comes next in a sound entry.
+                return match next {
+                    Some(b'.' | b'e' | b'E') => Err(Fault::Wrong("expected a whole number".to_owned())),
+                    _ => Ok(value),
+                };
+            };
+            digits += 1;
+            if digits == 2 && first == b'0' {
+                return Err(Fault::Wrong("a number with a leading zero".to_owned()));
+            }
+            value = value
+                .checked_mul(10)
+                .and_then(|tens| tens.checked_add(digit))
+                .ok_or_else(|| Fault::Wrong("a number beyond 64 bits".to_owned()))?;
+            self.input.pass(1);
+        }
+    }
+
+    fn signed(&mut self) -> Result<i64, Fault> {
+        let negative = self.past_space()? == Some(b'-');
+        if negative {
+            self.input.pass(1);
+            if !self.input.peek()?.ok_or(Fault::Ends)?.is_ascii_digit() {
+                return Err(Fault::Wrong("expected a whole number".to_owned()));
+            }
+        }
+        let size = i128::from(self.unsigned()?);
+        i64::try_from(if negative { -size } else { size })
+            .map_err(|_| Fault::Wrong("a number beyond 64 bits".to_owned()))
+    }
+
+    /// A string of hexadecimal digits; its length in bytes.
+    #[inline]
+    fn hexadecimal(&mut self, mut data: impl FnMut(&[u8])) -> Result<u64, Fault> {
+        self.expect(b'"', "a string of hexadecimal digits")?;
+        let mut digits = 0_u64;
+        loop {
+            let at_hand = self.input.at_hand();
+            let run = hex_run(at_hand);
+            if let Some(&stop) = at_hand.get(run) {
+                if stop != b'"' {
+                    self.input.pass(run);
+                    let byte = (digits + run as u64) / 2;
+                    return Err(Fault::Wrong(format!(
+                        "byte {byte} of the data is not hexadecimal"
+                    )));
+                }
+                digits += run as u64;
+                if !digits.is_multiple_of(2) {
+                    return Err(Fault::Wrong(format!(
+                        "an odd number of hexadecimal digits ({digits})"
+                    )));
+                }
+                data(at_hand.get(..run).unwrap_or_default());
+                self.input.pass(run + 1);
+                return Ok(digits / 2);
+            }
+            let whole = run & !1;
+            data(at_hand.get(..whole).unwrap_or_default());
+            digits += whole as u64;
+            self.input.pass(whole);
+            if !self.input.refill()? {
+                self.input.pass(run - whole);
+                return Err(Fault::Ends);
+            }
+        }
+    }
+
+    /// Passes a value of a key that LoadGen does not write, of whatever kind.
+    fn skip_value(&mut self) -> Result<(), Fault> {
+        let mut depth = 0_u32;
+        loop {
+            match self.past_space()?.ok_or(Fault::Ends)? {
+                b'"' => self.skip_string()?,
+                b'[' | b'{' => {
+                    self.input.pass(1);
+                    depth += 1;
+                }
+                b']' | b'}' if depth > 0 => {
+                    self.input.pass(1);
+                    depth -= 1;
+                }
+                b',' | b':' if depth > 0 => self.input.pass(1),
+                byte if byte.is_ascii_alphanumeric() || byte == b'-' => self.skip_word()?,
+                _ => return Err(Fault::Wrong("expected a value".to_owned())),
+            }
+            if depth == 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    fn skip_string(&mut self) -> Result<(), Fault> {
+        self.input.pass(1);
+        loop {
+            match self.input.peek()?.ok_or(Fault::Ends)? {
+                b'"' => {
+                    self.input.pass(1);
+                    return Ok(());
+                }
+                b'\\' => {
+                    self.input.pass(1);
+                    self.input.peek()?.ok_or(Fault::Ends)?;
+                    self.input.pass(1);
+                }
+                byte if byte < b' ' => {
+                    return Err(Fault::Wrong("a control character in a string".to_owned()));
+                }
+                _ => self.input.pass(1),
+            }
+        }
+    }
+
+    /// A number, `true`, `false` or `null`: judged no closer, since nothing is taken from it.
+    fn skip_word(&mut self) -> Result<(), Fault> {
+        while self
+            .input
+            .peek()?
+            .is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.'))
+        {
+            self.input.pass(1);
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn expect(&mut self, wanted: u8, what: &str) -> Result<(), Fault> {
+        match self.past_space()? {
+            Some(byte) if byte == wanted => {
+                self.input.pass(1);
+                Ok(())
+            }
+            Some(_) => Err(Fault::Wrong(format!("expected {what}"))),
+            None => Err(Fault::Ends),
+        }
+    }
+}
+
+/// A key's first bytes: enough to tell LoadGen's keys from any other.
+#[derive(Default)]
+struct Key {
+    bytes: [u8; 16],
+    length: usize,
+}
+
+impl Key {
+    #[inline]
+    fn push(&mut self, byte: u8) {
+        if let Some(slot) = self.bytes.get_mut(self.length) {
+            *slot = byte;
+        }
+        self.length += 1;
+    }
+
+    /// The key; empty for one that is longer than all of LoadGen's.
+    #[inline]
+    fn as_bytes(&self) -> &[u8] {
+        self.bytes.get(..self.length).unwrap_or_default()
+    }
+}
+
+#[inline]
+fn once<T>(slot: &mut Option<T>, value: T, name: &str) -> Result<(), Fault> {
+    if slot.replace(value).is_some() {
+        return Err(Fault::Wrong(format!("duplicate field `{name}`")));
+    }
+    Ok(())
+}

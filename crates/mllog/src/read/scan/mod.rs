@@ -1,0 +1,218 @@
+//! `mlperf_log_accuracy.json` at the speed of the disk, for those who need not hold the responses.
+//!
+//! The grammar is checked as strictly as [`super::AccuracyReader`] checks it (a test holds the two against each other),
+//! but a response's digits are handed on piece by piece, so an entry of any size costs one buffer. Keys with escapes
+//! are not unescaped: no LoadGen writes any.
+
+mod entry;
+
+use std::io::{self, Read};
+
+use super::{
+    accuracy_error::AccuracyLogError, json_fault::JsonFault, plain_entry::PlainEntry, window::Window,
+};
+use entry::Fault;
+
+/// An entry whose data went by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ScannedEntry {
+    /// The sample's number in order of issue.
+    pub seq_id: u64,
+    /// The sample's index in the query sample library.
+    pub qsl_idx: u64,
+    /// The response's length in bytes: half the digits.
+    pub bytes: u64,
+    /// Where the entry's `{` stands in the file.
+    pub offset: u64,
+    /// How many bytes of the file the entry takes, from `{` to `}`.
+    pub length: u64,
+}
+
+/// Scans an accuracy log. After an error, and after the end, it gives nothing more.
+///
+/// ```
+/// let log = b"[\n{ \"seq_id\" : 0, \"qsl_idx\" : 3, \"data\" : \"07000000\" }\n]\n";
+/// let mut scanner = regatta_mllog::read::AccuracyScanner::new(&log[..]);
+/// let mut digits = Vec::new();
+/// let entry = scanner.next_entry(|piece| digits.extend_from_slice(piece)).unwrap().unwrap();
+/// assert_eq!((entry.qsl_idx, entry.bytes, &digits[..]), (3, 4, &b"07000000"[..]));
+/// assert!(scanner.next_entry(|_| ()).unwrap().is_none());
+/// ```
+#[derive(Debug)]
+pub struct AccuracyScanner<R> {
+    input: Window<R>,
+    place: Place,
+    entry: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Start,
+    First,
+    Between,
+    End,
+}
+
+impl<R: Read> AccuracyScanner<R> {
+    /// Scans `input`, which need not be buffered.
+    pub fn new(input: R) -> Self {
+        Self {
+            input: Window::new(input),
+            place: Place::Start,
+            entry: 0,
+        }
+    }
+
+    /// The number of the entry that was scanned last, from 1; 0 before the first.
+    #[must_use]
+    pub fn entry_number(&self) -> u64 {
+        self.entry
+    }
+
+    /// Bytes scanned so far.
+    #[must_use]
+    pub fn bytes_read(&self) -> u64 {
+        self.input.offset()
+    }
+
+    /// Scans the next entry. `data` gets the response's hexadecimal digits, checked, in pieces of even length; pieces of
+    /// an entry that turns out to be faulty have been handed on when the error comes.
+    ///
+    /// # Errors
+    /// See [`AccuracyLogError`].
+    pub fn next_entry(&mut self, data: impl FnMut(&[u8])) -> Result<Option<ScannedEntry>, AccuracyLogError> {
+        let result = self.advance(data);
+        if result.is_err() {
+            self.place = Place::End;
+        }
+        result
+    }
+
+    fn advance(&mut self, data: impl FnMut(&[u8])) -> Result<Option<ScannedEntry>, AccuracyLogError> {
+        loop {
+            if self.place == Place::End {
+                return Ok(None);
+            }
+            let byte = self.past_space().map_err(|source| self.io(source))?;
+            match (self.place, byte) {
+                (Place::End, _) => return Ok(None),
+                (Place::Start, Some(b'[')) => {
+                    self.input.pass(1);
+                    self.place = Place::First;
+                }
+                (Place::Start, None) => return Err(AccuracyLogError::Empty),
+                (Place::Start, Some(_)) => {
+                    let (offset, line) = (self.input.offset(), self.input.line());
+                    return Err(AccuracyLogError::NotAnArray { offset, line });
+                }
+                (Place::First | Place::Between, Some(b']')) => return self.finish(),
+                (Place::First | Place::Between, None) => return Err(self.ends_early()),
+                (Place::First, Some(_)) => return self.take_entry(data),
+                (Place::Between, Some(b',')) => {
+                    self.input.pass(1);
+                    return self.take_entry(data);
+                }
+                (Place::Between, Some(_)) => {
+                    let (entry, offset, line) = (self.entry, self.input.offset(), self.input.line());
+                    return Err(self.cut_or_io().unwrap_or(AccuracyLogError::Separator {
+                        entry,
+                        offset,
+                        line,
+                    }));
+                }
+            }
+        }
+    }
+
+    fn finish(&mut self) -> Result<Option<ScannedEntry>, AccuracyLogError> {
+        self.input.pass(1);
+        self.place = Place::End;
+        match self.past_space().map_err(|source| self.io(source))? {
+            None => Ok(None),
+            Some(_) => Err(AccuracyLogError::Trailing {
+                offset: self.input.offset(),
+                line: self.input.line(),
+            }),
+        }
+    }
+
+    fn take_entry(&mut self, mut data: impl FnMut(&[u8])) -> Result<Option<ScannedEntry>, AccuracyLogError> {
+        self.entry += 1;
+        self.place = Place::Between;
+        if let Some(entry) = self.plain(&mut data)? {
+            return Ok(Some(entry));
+        }
+        self.object(data).map(Some).map_err(|fault| match fault {
+            Fault::Io(source) => self.io(source),
+            Fault::Ends => self.ends_early(),
+            Fault::Wrong(message) => {
+                let (entry, offset, line) = (self.entry, self.input.offset(), self.input.line());
+                self.cut_or_io().unwrap_or(AccuracyLogError::Entry {
+                    entry,
+                    offset,
+                    line,
+                    source: JsonFault::said(message),
+                })
+            }
+        })
+    }
+
+    /// An entry as LoadGen itself writes it, when it is at hand as a whole; nothing is passed otherwise.
+    #[inline]
+    fn plain(&mut self, data: &mut impl FnMut(&[u8])) -> Result<Option<ScannedEntry>, AccuracyLogError> {
+        self.past_space().map_err(|source| self.io(source))?;
+        if self.input.at_hand().len() < PlainEntry::LONGEST {
+            self.input.refill().map_err(|source| self.io(source))?;
+        }
+        let offset = self.input.offset();
+        let Some(plain) = PlainEntry::at_start(self.input.at_hand()) else {
+            return Ok(None);
+        };
+        data(plain.digits);
+        let entry = ScannedEntry {
+            seq_id: plain.seq_id,
+            qsl_idx: plain.qsl_idx,
+            bytes: plain.digits.len() as u64 / 2,
+            offset,
+            length: plain.length as u64,
+        };
+        let length = plain.length;
+        self.input.pass(length);
+        Ok(Some(entry))
+    }
+
+    #[inline]
+    fn past_space(&mut self) -> io::Result<Option<u8>> {
+        loop {
+            match self.input.peek()? {
+                Some(b' ' | b'\t' | b'\n' | b'\r') => self.input.pass(1),
+                other => return Ok(other),
+            }
+        }
+    }
+
+    /// The official truncation's cut, or a failing source, when one of them explains why scanning failed here.
+    fn cut_or_io(&mut self) -> Option<AccuracyLogError> {
+        let offset = self.input.offset();
+        match self.input.at_official_cut() {
+            Ok(true) => Some(AccuracyLogError::Truncated { offset }),
+            Ok(false) => None,
+            Err(source) => Some(self.io(source)),
+        }
+    }
+
+    fn io(&self, source: io::Error) -> AccuracyLogError {
+        AccuracyLogError::Io {
+            offset: self.input.offset(),
+            source,
+        }
+    }
+
+    fn ends_early(&self) -> AccuracyLogError {
+        AccuracyLogError::EndsEarly {
+            entry: self.entry,
+            offset: self.input.offset(),
+            line: self.input.line(),
+        }
+    }
+}

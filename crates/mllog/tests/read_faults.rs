@@ -1,0 +1,155 @@
+//! Every way in which a log can be wrong gets one sentence with its place, and its cause beneath.
+
+use std::{
+    error::Error,
+    io::{self, BufReader, Read},
+    path::Path,
+};
+
+use insta::{assert_debug_snapshot, assert_snapshot};
+use regatta_mllog::read::{AccuracyReader, DetailReader, LogFileError, Summary, TraceReader, summary_file};
+
+/// The error and its causes, as the edge prints them.
+fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}
+
+fn accuracy_fault(log: impl Read) -> String {
+    let mut reader = AccuracyReader::new(BufReader::with_capacity(7, log));
+    let fault = reader.find_map(Result::err);
+    assert!(reader.next().is_none(), "the reader ends after an error");
+    fault.map_or_else(|| "no fault".to_owned(), |fault| chain(&fault))
+}
+
+const TWO: &str = "[\n{ \"seq_id\" : 0, \"qsl_idx\" : 12, \"data\" : \"07000000\" },\n{ \"seq_id\" : 1, \"qsl_idx\" : 3, \"data\" : \"02000000\" }\n]\n";
+
+#[test]
+fn accuracy_faults_name_entry_byte_and_line() {
+    let replaced = |from: &str, to: &str| accuracy_fault(TWO.replace(from, to).as_bytes());
+    let faults = [
+        ("empty", accuracy_fault(&b" \n"[..])),
+        ("an object", accuracy_fault(&b"{}"[..])),
+        ("bad digit", replaced("02000000", "0200G000")),
+        ("odd digits", replaced("02000000", "0200000")),
+        ("no data", replaced(", \"data\" : \"02000000\"", "")),
+        ("negative index", replaced(" 3,", " -3,")),
+        (
+            "key twice",
+            replaced("\"seq_id\" : 1", "\"seq_id\" : 1, \"seq_id\" : 2"),
+        ),
+        ("no comma", replaced("},", "}")),
+        ("comma before the end", replaced("}\n]", "},\n]")),
+        ("more after the end", replaced("]", "]\n[")),
+        ("no end", replaced("]", "")),
+        ("cut within an entry", accuracy_fault(&TWO.as_bytes()[..80])),
+        (
+            "a text",
+            replaced(
+                "{ \"seq_id\" : 1, \"qsl_idx\" : 3, \"data\" : \"02000000\" }",
+                "\"02\"",
+            ),
+        ),
+    ];
+    assert_debug_snapshot!(faults);
+}
+
+#[test]
+fn a_log_truncated_for_submission_is_told_from_a_broken_one() {
+    for cut in 2..TWO.len() - 2 {
+        let truncated = format!("{}\n\n...\n\n{}", &TWO[..cut], &TWO[cut..]);
+        let fault = accuracy_fault(truncated.as_bytes());
+        assert!(
+            fault.contains("truncated for submission"),
+            "cut at {cut}: {fault}"
+        );
+    }
+}
+
+#[test]
+fn a_source_that_fails_is_no_broken_log() {
+    struct Failing;
+    impl Read for Failing {
+        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            Err(io::Error::other("the disk is gone"))
+        }
+    }
+    let within = accuracy_fault(TWO.as_bytes()[..70].chain(Failing));
+    assert_eq!(
+        within,
+        "the accuracy log cannot be read on after byte 70: the disk is gone"
+    );
+    let between = accuracy_fault(TWO.as_bytes()[..60].chain(Failing));
+    assert_eq!(
+        between,
+        "the accuracy log cannot be read on after byte 60: the disk is gone"
+    );
+}
+
+#[test]
+fn detail_faults_name_their_lines_and_do_not_hide_what_follows() {
+    let good = r#":::MLLOG {"key": "k", "value": 1, "time_ms": 0.1, "metadata": {"is_error": false}}"#;
+    let no_value = r#":::MLLOG {"key": "k", "metadata": {"is_error": false}}"#;
+    let no_metadata = r#":::MLLOG {"key": "k", "value": 1}"#;
+    let mut log = [
+        good,
+        no_value,
+        good,
+        no_metadata,
+        r#":::MLLOG {"key": "k", "val"#,
+        ":::MLLOG ",
+    ]
+    .join("\n")
+    .into_bytes();
+    log.extend(b"\n\xff\n");
+    log.extend(good.as_bytes());
+    let read: Vec<String> = DetailReader::new(&log[..])
+        .map(|record| {
+            record.map_or_else(
+                |error| chain(&error),
+                |record| format!("line {}: {}", record.line, record.key),
+            )
+        })
+        .collect();
+    assert_debug_snapshot!(read);
+}
+
+#[test]
+fn summary_faults_name_their_lines() {
+    let text = include_str!("fixtures/read/summary_invalid.txt");
+    let fault = |from, to| chain(&Summary::read(text.replace(from, to).as_bytes()).unwrap_err());
+    let faults = [
+        fault("Scenario : Server", "Scenario : Regatta"),
+        fault("Mode     : PerformanceOnly", "Mode     : Fast"),
+        fault("Result is : INVALID", "Result is : GOOD"),
+        fault("Min queries satisfied : Yes", "Min queries satisfied : maybe"),
+        chain(&Summary::read(&b"dear diary\n"[..]).unwrap_err()),
+        chain(&Summary::read(&b"SUT name\n\xff\xfe"[..]).unwrap_err()),
+    ];
+    assert_debug_snapshot!(faults);
+}
+
+#[test]
+fn trace_faults_name_their_lines() {
+    let text = include_str!("fixtures/read/trace.json");
+    let fault = |log: &str| chain(&TraceReader::new(log.as_bytes()).find_map(Result::err).unwrap());
+    assert_snapshot!(fault("<html>"), @"line 1 of the trace opens no list of events");
+    assert_snapshot!(fault(&text.replace("\"ts\":15.750", "\"ts\":soon")), @"line 4 of the trace is no event: expected value (column 64)");
+    assert_snapshot!(fault(text.split(']').next().unwrap()), @"the trace ends too early, after line 5");
+}
+
+#[test]
+fn a_missing_file_is_named() {
+    let error = summary_file(Path::new("no/such/mlperf_log_summary.txt")).unwrap_err();
+    assert!(matches!(error, LogFileError::Open { .. }));
+    assert_eq!(
+        chain(&error),
+        "cannot open no/such/mlperf_log_summary.txt: No such file or directory (os error 2)"
+    );
+}
