@@ -1,0 +1,136 @@
+//! When queries are due, and how many of them a duration needs.
+
+use super::PlanError;
+use crate::rng::{Mt19937, exponential};
+
+const NS_PER_S: f64 = 1e9;
+
+/// The time from one query to the next.
+#[derive(Debug, Clone)]
+pub(super) enum Gaps {
+    /// Evenly spaced: all scenarios but Server, where it only decides how many queries there are.
+    Even(i64),
+    /// Poisson arrivals.
+    Poisson {
+        /// The schedule generator.
+        generator: Mt19937,
+        /// Queries per second.
+        rate: f64,
+    },
+}
+
+impl Gaps {
+    pub(super) fn even(rate: f64) -> Result<Self, PlanError> {
+        let gap = to_ns(1.0 / rate);
+        if rate.is_nan() || rate < 0.0 || gap <= 0 {
+            return Err(PlanError::Rate(rate.to_string()));
+        }
+        Ok(Self::Even(gap))
+    }
+
+    pub(super) fn poisson(seed: u64, rate: f64) -> Result<Self, PlanError> {
+        if !(rate > 0.0 && rate < NS_PER_S) {
+            return Err(PlanError::Rate(rate.to_string()));
+        }
+        let generator = Mt19937::new(seed);
+        Ok(Self::Poisson { generator, rate })
+    }
+
+    #[inline]
+    pub(super) fn next(&mut self) -> i64 {
+        match self {
+            Self::Even(gap) => *gap,
+            Self::Poisson { generator, rate } => to_ns(exponential(generator, *rate)),
+        }
+    }
+}
+
+/// How many queries there are, and where the schedule ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Extent {
+    pub(super) queries: u64,
+    pub(super) end_ns: i64,
+}
+
+/// What decides the number of queries.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Demand {
+    /// Queries are made until one is due at or after this time.
+    pub(super) duration_ns: i64,
+    /// There are at least so many.
+    pub(super) minimum: u64,
+    /// Equal issue: the number grows by the size of a set until the duration is reached.
+    pub(super) step: Option<u64>,
+}
+
+impl Demand {
+    pub(super) fn extent(&self, gaps: &Gaps) -> Extent {
+        match gaps {
+            Gaps::Even(gap) => self.extent_even(*gap),
+            Gaps::Poisson { .. } => self.extent_drawn(gaps.clone()),
+        }
+    }
+
+    /// Queries are due at 0, gap, 2 gap ...: the first that is due late enough is the last.
+    fn extent_even(&self, gap: i64) -> Extent {
+        let needed = if self.duration_ns > 0 {
+            (self.duration_ns.cast_unsigned()).div_ceil(gap.cast_unsigned()) + 1
+        } else {
+            0
+        };
+        let queries = match self.step {
+            None => self.minimum.max(needed),
+            Some(_) if needed == 0 => self.minimum,
+            Some(step) => {
+                let first = if self.minimum == 0 { step } else { self.minimum };
+                first + needed.saturating_sub(first).div_ceil(step) * step
+            }
+        };
+        let end_ns = i64::try_from(i128::from(queries) * i128::from(gap)).unwrap_or(i64::MAX);
+        Extent { queries, end_ns }
+    }
+
+    fn extent_drawn(&self, mut gaps: Gaps) -> Extent {
+        let (mut queries, mut minimum, mut due, mut next_due) = (0, self.minimum, 0, 0);
+        while due < self.duration_ns || queries < minimum {
+            queries += 1;
+            due = next_due;
+            next_due += gaps.next();
+            if let Some(step) = self.step
+                && queries >= minimum
+                && due < self.duration_ns
+            {
+                minimum += step;
+            }
+        }
+        Extent {
+            queries,
+            end_ns: next_due,
+        }
+    }
+}
+
+/// Truncates to whole nanoseconds, as `duration_cast` does.
+#[expect(clippy::cast_possible_truncation, reason = "truncation is what LoadGen does")]
+fn to_ns(seconds: f64) -> i64 {
+    (seconds * NS_PER_S) as i64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    proptest::proptest! {
+        /// The closed form for even gaps against the loop that LoadGen runs.
+        #[test]
+        fn even_extent_is_that_of_the_loop(
+            gap in 1_i64..50,
+            duration_ns in 0_i64..2000,
+            minimum in 0_u64..100,
+            step in proptest::option::of(1_u64..40),
+        ) {
+            let demand = Demand { duration_ns, minimum, step };
+            proptest::prop_assert_eq!(demand.extent_even(gap), demand.extent_drawn(Gaps::Even(gap)));
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Our LoadGen: issues queries, records answers, writes the logs.
+
+mod check;
+mod clock;
+mod clocks;
+mod faults;
+mod find_peak;
+mod guard;
+mod header;
+mod offline;
+mod open_sink;
+mod pin;
+mod run;
+mod run_log;
+mod run_series;
+mod series;
+mod server;
+mod stream;
+mod stream_sink;
+mod tap;
+mod tokens;
+mod wait;
+
+use crate::{
+    load_gen::{LoadGen, LoadgenError, LoadgenIdentity, RunObserver},
+    outcome::Outcome,
+    request::RunRequest,
+    rng::RngAbi,
+    sut::{QuerySampleLibrary, SystemUnderTest},
+};
+
+/// MLPerf LoadGen in Rust.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NativeLoadGen;
+
+impl LoadGen for NativeLoadGen {
+    fn identity(&self) -> LoadgenIdentity {
+        LoadgenIdentity {
+            name: env!("CARGO_PKG_NAME").to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            revision: "NA".to_owned(),
+            rng_abi: RngAbi::default().to_string(),
+        }
+    }
+
+    fn run(
+        &self,
+        sut: &dyn SystemUnderTest,
+        qsl: &dyn QuerySampleLibrary,
+        request: &RunRequest,
+        observer: &dyn RunObserver,
+    ) -> Result<Outcome, LoadgenError> {
+        let identity = LoadgenIdentity {
+            rng_abi: request.rng_abi.to_string(),
+            ..self.identity()
+        };
+        run::Run::begin(identity, sut, qsl, request, observer)?.finish()
+    }
+}
+
+fn seconds(ns: i64) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "LoadGen computes in doubles")]
+    {
+        ns as f64 / 1e9
+    }
+}

@@ -1,0 +1,108 @@
+//! Issues Offline: one query that holds everything, computed as it is read.
+
+use std::sync::Arc;
+
+use super::{
+    guard,
+    open_sink::OpenSink,
+    series::{EndedBy, Measured, SeriesInput},
+    wait::Waiter,
+};
+use crate::{
+    generate::OfflineSamples,
+    results::SeriesResult,
+    sut::{Completer, Query, QuerySample, QuerySequence, ResponseId},
+};
+
+/// The query.
+struct OfflineQuery<'a> {
+    samples: &'a OfflineSamples<'a>,
+    first_id: u64,
+}
+
+impl QuerySequence for OfflineQuery<'_> {
+    fn len(&self) -> usize {
+        self.samples.len()
+    }
+
+    #[inline]
+    fn sample(&self, position: usize) -> QuerySample {
+        let id = ResponseId(self.first_id + position as u64);
+        QuerySample {
+            id,
+            index: self.samples.index(position),
+        }
+    }
+}
+
+/// Issues a series from the calling thread.
+pub(super) fn issue(input: &mut SeriesInput<'_>) -> Measured {
+    let samples = input.plan.offline_samples();
+    let sink = Arc::new(OpenSink::new(input.open_sink_parts(samples.len())));
+    let prepared_ns = super::clock::now_ns();
+    let words = sink.words();
+    for position in 0..samples.len() {
+        words.expect(position, 0, samples.index(position), prepared_ns);
+    }
+    drop(words);
+    let completer = Completer::new(Arc::clone(&sink) as Arc<_>);
+    let query = OfflineQuery {
+        samples: &samples,
+        first_id: input.first_sample + 1,
+    };
+
+    let wall_start = jiff::Timestamp::now();
+    let start_ns = sink.start();
+    let issued_ns = super::clock::now_ns();
+    let issue = || input.sut.issue_query(Query::Lazy(&query), &completer);
+    if let Err(fault) = guard::call("the SUT's issue_query", issue) {
+        sink.faults.give_up(|| fault);
+    }
+    let ended_by = input
+        .limits
+        .after(1, issued_ns - start_ns)
+        .unwrap_or(EndedBy::NoMoreQueries);
+    if let Err(fault) = guard::call("the SUT's flush_queries", || input.sut.flush_queries()) {
+        sink.faults.give_up(|| fault);
+    }
+    sink.await_all(samples.len() as u64);
+    wait_for_answers(input, &sink);
+
+    let complete = !sink.faults.is_fatal();
+    let latencies = sink.finish();
+    let done_ns = sink.last_answer_ns();
+    let result = SeriesResult {
+        queries_issued: 1,
+        max_latency_s: super::seconds(latencies.max()),
+        final_query_scheduled_s: 0.0,
+        final_query_issued_s: super::seconds(issued_ns - start_ns),
+        final_query_done_s: super::seconds(done_ns - start_ns),
+        tokens: sink
+            .tokens
+            .as_ref()
+            .map(super::tokens::TokenRecorder::finish)
+            .unwrap_or_default(),
+        samples: latencies,
+        ..SeriesResult::default()
+    };
+    Measured {
+        result,
+        complete,
+        wall_start,
+        active_ns: done_ns - start_ns,
+        ended: vec![ended_by],
+        faults: sink.faults.take(),
+        trace: sink.trace(),
+    }
+}
+
+/// Waits until every awaited answer is there, or nothing moves any more.
+pub(super) fn wait_for_answers(input: &SeriesInput<'_>, sink: &OpenSink) {
+    let waiter = Waiter::new(input.issue);
+    if waiter
+        .until(&sink.bell, || sink.is_answered(), || sink.answered())
+        .is_err()
+    {
+        sink.faults.give_up(|| input.stalled());
+    }
+}

@@ -1,0 +1,167 @@
+//! How the issuing thread waits: for answers, with a watchdog, and for a query's time.
+
+use std::{
+    hint::spin_loop,
+    sync::atomic::{AtomicBool, Ordering},
+    thread::{self, Thread},
+    time::Duration,
+};
+
+use rustix::{thread::clock_nanosleep_absolute, time::ClockId};
+
+use super::clock::{now_ns, to_timespec};
+use crate::request::{IssueSettings, Wait};
+
+/// Lets answering threads wake the issuing one, and only pay for that when it sleeps.
+#[derive(Debug)]
+pub(super) struct Bell {
+    issuer: Thread,
+    asleep: AtomicBool,
+}
+
+impl Bell {
+    /// A bell for the current thread.
+    pub(super) fn for_this_thread() -> Self {
+        Self {
+            issuer: thread::current(),
+            asleep: AtomicBool::new(false),
+        }
+    }
+
+    /// Wakes the issuing thread. What it waits for must have been stored with sequential consistency before.
+    #[inline]
+    pub(super) fn ring(&self) {
+        if self.asleep.load(Ordering::SeqCst) {
+            self.issuer.unpark();
+        }
+    }
+}
+
+/// No answer came in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stalled;
+
+/// Waits as the settings say.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Waiter {
+    wait: Wait,
+    stall_ns: Option<i64>,
+}
+
+impl Waiter {
+    pub(super) fn new(settings: &IssueSettings) -> Self {
+        let ns = |timeout: Duration| i64::try_from(timeout.as_nanos()).unwrap_or(i64::MAX);
+        Self {
+            wait: settings.wait,
+            stall_ns: settings.stall_timeout.map(ns),
+        }
+    }
+
+    /// Returns when `done` holds; gives up when `progress` has not changed for the stall timeout.
+    #[inline]
+    pub(super) fn until(
+        &self,
+        bell: &Bell,
+        done: impl Fn() -> bool,
+        progress: impl Fn() -> u64,
+    ) -> Result<(), Stalled> {
+        if done() {
+            return Ok(());
+        }
+        match self.wait {
+            Wait::Block => self.block_until(bell, done, progress),
+            Wait::Spin => self.spin_until(done, progress),
+        }
+    }
+
+    fn block_until(
+        &self,
+        bell: &Bell,
+        done: impl Fn() -> bool,
+        progress: impl Fn() -> u64,
+    ) -> Result<(), Stalled> {
+        bell.asleep.store(true, Ordering::SeqCst);
+        let mut watchdog = Watchdog::new(self.stall_ns, progress);
+        let result = loop {
+            if done() {
+                break Ok(());
+            }
+            match watchdog.time_left() {
+                None => thread::park(),
+                Some(0) => break Err(Stalled),
+                Some(left_ns) => thread::park_timeout(Duration::from_nanos(left_ns)),
+            }
+        };
+        bell.asleep.store(false, Ordering::Relaxed);
+        result
+    }
+
+    fn spin_until(&self, done: impl Fn() -> bool, progress: impl Fn() -> u64) -> Result<(), Stalled> {
+        const TURNS: u32 = 1 << 14;
+        let mut watchdog = Watchdog::new(self.stall_ns, progress);
+        loop {
+            for _ in 0..TURNS {
+                if done() {
+                    return Ok(());
+                }
+                spin_loop();
+            }
+            if watchdog.time_left() == Some(0) {
+                return Err(Stalled);
+            }
+        }
+    }
+
+    /// Waits for a moment of the clock and returns the time then. Ends early when `stop` holds.
+    #[inline]
+    pub(super) fn until_time(&self, due_ns: i64, stop: impl Fn() -> bool) -> i64 {
+        const LONGEST_SLEEP_NS: i64 = 50_000_000;
+        loop {
+            let now = now_ns();
+            if now >= due_ns || stop() {
+                return now;
+            }
+            match self.wait {
+                Wait::Spin => spin_loop(),
+                Wait::Block => {
+                    let wake = due_ns.min(now.saturating_add(LONGEST_SLEEP_NS));
+                    // An interrupted sleep ends early; the loop looks at the clock again anyway.
+                    let _ = clock_nanosleep_absolute(ClockId::Monotonic, &to_timespec(wake));
+                }
+            }
+        }
+    }
+}
+
+/// Notices when nothing moves.
+struct Watchdog<P> {
+    limit_ns: Option<i64>,
+    progress: P,
+    last: u64,
+    since_ns: i64,
+}
+
+impl<P: Fn() -> u64> Watchdog<P> {
+    fn new(limit_ns: Option<i64>, progress: P) -> Self {
+        let last = progress();
+        let since_ns = if limit_ns.is_some() { now_ns() } else { 0 };
+        Self {
+            limit_ns,
+            progress,
+            last,
+            since_ns,
+        }
+    }
+
+    /// Nanoseconds until it gives up; `None` if it never does.
+    fn time_left(&mut self) -> Option<u64> {
+        let limit = self.limit_ns?;
+        let (now, progress) = (now_ns(), (self.progress)());
+        if progress != self.last {
+            self.last = progress;
+            self.since_ns = now;
+        }
+        let left = limit.saturating_sub(now - self.since_ns).max(0);
+        Some(left.cast_unsigned())
+    }
+}

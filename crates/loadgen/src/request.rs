@@ -1,0 +1,256 @@
+//! What is asked of a LoadGen, in a form that both LoadGens honour: conf texts and the few settings no conf can hold.
+
+use std::{path::PathBuf, time::Duration};
+
+use regatta_rules::{
+    Mode, Scenario, TestSettings,
+    conf::{Conf, ConfError, ConfKind, ConfWarning},
+};
+
+use crate::rng::RngAbi;
+
+/// One run of LoadGen.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunRequest {
+    /// The model's name as it stands in conf files, such as `resnet50`.
+    pub model: String,
+    /// The scenario.
+    pub scenario: Scenario,
+    /// The mode; `audit_config` may change it.
+    pub mode: Mode,
+    /// Plays the part of the official conf that is compiled into LoadGen. The official LoadGen always has its own and
+    /// takes this one for a second opinion only: it must then refuse, or ignore it and say so.
+    pub mlperf_conf: Option<ConfText>,
+    /// The user's tuning.
+    pub user_conf: Option<ConfText>,
+    /// A compliance test's settings. Never looked for in the working directory.
+    pub audit_config: Option<ConfText>,
+    /// Settings that replace what the conf files say, as a harness sets fields after `FromConfig`.
+    pub overrides: Overrides,
+    /// Where the logs go.
+    pub logs: LogSettings,
+    /// Whose random numbers the native LoadGen draws. The official one has those that it was built with, and ignores it.
+    pub rng_abi: RngAbi,
+    /// How the native LoadGen issues. The official one has no such choices and ignores it.
+    pub issue: IssueSettings,
+}
+
+impl RunRequest {
+    /// A request with LoadGen's defaults whose logs go to `log_dir`.
+    #[must_use]
+    pub fn new(model: &str, scenario: Scenario, mode: Mode, log_dir: impl Into<PathBuf>) -> Self {
+        Self {
+            model: model.to_owned(),
+            scenario,
+            mode,
+            mlperf_conf: None,
+            user_conf: None,
+            audit_config: None,
+            overrides: Overrides::default(),
+            logs: LogSettings::in_dir(log_dir),
+            rng_abi: RngAbi::default(),
+            issue: IssueSettings::default(),
+        }
+    }
+
+    /// Works out the settings as LoadGen does: defaults, `mlperf.conf`, `user.conf`, overrides, `audit.config`, and the
+    /// TEST05 seeds last.
+    ///
+    /// # Errors
+    /// When a conf text cannot be read.
+    pub fn resolve(&self) -> Result<ResolvedSettings, ConfError> {
+        let mut settings = TestSettings::new(self.scenario, self.mode);
+        let mut warnings = Vec::new();
+        for (text, kind) in [
+            (&self.mlperf_conf, ConfKind::Mlperf),
+            (&self.user_conf, ConfKind::User),
+        ] {
+            if let Some(text) = text {
+                warnings.extend(settings.apply(&text.parse()?, kind, &self.model)?);
+            }
+        }
+        self.overrides.apply(&mut settings);
+        let before_audit = settings.clone();
+        if let Some(text) = &self.audit_config {
+            warnings.extend(settings.apply(&text.parse()?, ConfKind::Audit, &self.model)?);
+        }
+        if settings.test05 {
+            settings.mode = Mode::PerformanceOnly;
+            settings.qsl_rng_seed = before_audit.test05_qsl_rng_seed;
+            settings.sample_index_rng_seed = before_audit.test05_sample_index_rng_seed;
+            settings.schedule_rng_seed = before_audit.test05_schedule_rng_seed;
+        }
+        Ok(ResolvedSettings {
+            settings,
+            logs_tokens: before_audit.use_token_latencies,
+            audited: self.audit_config.is_some(),
+            warnings,
+        })
+    }
+}
+
+/// What a request comes to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ResolvedSettings {
+    /// The settings as the log states them under `requested_`.
+    pub settings: TestSettings,
+    /// Whether token counts go to the accuracy log. LoadGen decides this before it reads `audit.config`.
+    pub logs_tokens: bool,
+    /// Whether an `audit.config` was given.
+    pub audited: bool,
+    /// Conf entries without effect.
+    pub warnings: Vec<ConfWarning>,
+}
+
+/// A conf file's text and the name to be told in errors.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfText {
+    /// The file's name, for errors.
+    pub name: String,
+    /// Its text.
+    pub text: String,
+}
+
+impl ConfText {
+    /// A conf text.
+    #[must_use]
+    pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            text: text.into(),
+        }
+    }
+
+    fn parse(&self) -> Result<Conf, ConfError> {
+        Conf::parse(&self.name, &self.text)
+    }
+}
+
+/// Settings that replace what conf files say. `None` leaves a setting as it is.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Overrides {
+    /// Minimum duration.
+    pub min_duration: Option<Duration>,
+    /// Duration at which the run ends early.
+    pub max_duration: Option<Duration>,
+    /// Minimum number of queries (Offline: samples).
+    pub min_query_count: Option<u64>,
+    /// Queries at which the run ends early.
+    pub max_query_count: Option<u64>,
+    /// Server: issuing threads. No conf key sets this.
+    pub server_issue_threads: Option<u64>,
+    /// FindPeakPerformance: decimals at which the search ends. No conf key sets this.
+    pub find_peak_decimals: Option<i32>,
+    /// FindPeakPerformance: growth of the upper bound per step. No conf key sets this.
+    pub find_peak_step: Option<f64>,
+}
+
+impl Overrides {
+    /// Writes what is set into `settings`. Durations go to whole milliseconds, as LoadGen counts them.
+    pub fn apply(&self, settings: &mut TestSettings) {
+        fn set<T: Copy>(setting: &mut T, value: Option<T>) {
+            if let Some(value) = value {
+                *setting = value;
+            }
+        }
+        let millis = |d: Duration| u64::try_from(d.as_millis()).unwrap_or(u64::MAX);
+        set(&mut settings.min_duration_ms, self.min_duration.map(millis));
+        set(&mut settings.max_duration_ms, self.max_duration.map(millis));
+        set(&mut settings.min_query_count, self.min_query_count);
+        set(&mut settings.max_query_count, self.max_query_count);
+        set(
+            &mut settings.server_num_issue_query_threads,
+            self.server_issue_threads,
+        );
+        set(
+            &mut settings.server_find_peak_qps_decimals_of_precision,
+            self.find_peak_decimals,
+        );
+        set(
+            &mut settings.server_find_peak_qps_boundary_step_size,
+            self.find_peak_step,
+        );
+    }
+}
+
+/// Where and how logs are written (LoadGen `LogSettings`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogSettings {
+    /// The directory; it must exist.
+    pub dir: PathBuf,
+    /// In front of `summary.txt` and the others.
+    pub prefix: String,
+    /// Between `summary` and `.txt`.
+    pub suffix: String,
+    /// Whether `mlperf_log_trace.json` is written. It costs memory for every sample.
+    pub trace: bool,
+    /// When responses are written to the accuracy log of a performance run.
+    pub timing: LogTiming,
+}
+
+impl LogSettings {
+    /// The official file names in `dir`, no trace, nothing written within the timed window.
+    #[must_use]
+    pub fn in_dir(dir: impl Into<PathBuf>) -> Self {
+        Self {
+            dir: dir.into(),
+            prefix: "mlperf_log_".to_owned(),
+            suffix: String::new(),
+            trace: false,
+            timing: LogTiming::AfterWindow,
+        }
+    }
+
+    /// The path of one of the files: `kind` is `summary`, `detail`, `accuracy` or `trace`.
+    #[must_use]
+    pub fn path(&self, kind: &str) -> PathBuf {
+        let extension = if matches!(kind, "accuracy" | "trace") {
+            "json"
+        } else {
+            "txt"
+        };
+        self.dir
+            .join(format!("{}{kind}{}.{extension}", self.prefix, self.suffix))
+    }
+}
+
+/// When responses that a performance run logs are written. An accuracy run always writes them at once, as its
+/// responses may not fit into memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogTiming {
+    /// Kept in memory and written when the timed window is over.
+    AfterWindow,
+    /// Written as they come.
+    AtOnce,
+}
+
+/// How the native LoadGen issues queries.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IssueSettings {
+    /// What the issuing thread does while it waits.
+    pub wait: Wait,
+    /// Without any answer for this long while answers are due, the run is given up and invalid. `None` waits for ever,
+    /// as the official LoadGen does.
+    pub stall_timeout: Option<Duration>,
+    /// The processor that the issuing thread keeps to during the timed window.
+    pub cpu: Option<usize>,
+}
+
+impl Default for IssueSettings {
+    fn default() -> Self {
+        Self {
+            wait: Wait::Block,
+            stall_timeout: Some(Duration::from_secs(1800)),
+            cpu: None,
+        }
+    }
+}
+
+/// What a thread does while it waits for answers or for a query's time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wait {
+    /// Sleeps, as the official LoadGen does.
+    Block,
+    /// Stays on its processor. Quicker by a wake-up, at the price of one processor.
+    Spin,
+}

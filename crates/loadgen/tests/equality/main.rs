@@ -1,0 +1,52 @@
+//! Our LoadGen against the official one, over random settings from a recorded seed and over real round values.
+//!
+//! The official LoadGen is built by `cross/oracle-loadgen/build.sh` into `$REGATTA_ORACLES`; without it these tests say
+//! so and pass, except where `CI` is set. Older versions and an older compiler's are compared where they have been built,
+//! also in CI. `REGATTA_EQUALITY_SETTINGS` sets how many settings are drawn (default 100),
+//! `REGATTA_EQUALITY_SEED` from which seed.
+
+#![expect(clippy::unwrap_used, reason = "a test may say what it expects")]
+
+mod cases;
+mod echo;
+mod generation;
+mod logs;
+mod oracle;
+mod results;
+mod runs;
+mod tally;
+
+use oracle::Oracle;
+
+/// How many settings to draw, and from which seed.
+fn draws() -> (u64, u64) {
+    let number = |name: &str, default| {
+        std::env::var(name)
+            .ok()
+            .and_then(|v| v.parse().ok())
+            .unwrap_or(default)
+    };
+    (
+        number("REGATTA_EQUALITY_SETTINGS", 100),
+        number("REGATTA_EQUALITY_SEED", 20_261_121),
+    )
+}
+
+/// The official LoadGen, or `None` with a word on why not.
+fn official() -> Option<Oracle> {
+    match Oracle::find("6.0.17") {
+        Ok(oracle) => Some(oracle),
+        Err(reason) => {
+            assert!(std::env::var_os("CI").is_none(), "{reason}");
+            println!("left out: {reason}");
+            None
+        }
+    }
+}
+
+/// Another official LoadGen, or `None` with a word on how to have it.
+fn optional(name: &str, how: &str) -> Option<Oracle> {
+    Oracle::find(name)
+        .map_err(|reason| println!("left out: {reason} ({how})"))
+        .ok()
+}

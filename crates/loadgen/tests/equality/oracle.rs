@@ -1,0 +1,69 @@
+//! Runs the driver around the official LoadGen.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use crate::cases::Case;
+
+/// A built driver.
+pub(crate) struct Oracle {
+    driver: PathBuf,
+}
+
+impl Oracle {
+    /// Looks for the driver of a version.
+    pub(crate) fn find(version: &str) -> Result<Self, String> {
+        let how = "build it with REGATTA_ORACLES=DIR cross/oracle-loadgen/build.sh and set REGATTA_ORACLES";
+        let root = std::env::var_os("REGATTA_ORACLES").ok_or(format!("no official LoadGen: {how}"))?;
+        let driver = Path::new(&root).join(format!("loadgen-{version}/driver"));
+        if driver.is_file() {
+            Ok(Self { driver })
+        } else {
+            Err(format!("no {}: {how}", driver.display()))
+        }
+    }
+
+    /// Runs `what` for a case; its files are left in `dir`.
+    pub(crate) fn run(&self, what: &str, case: &Case, dir: &Path, more: &[(&str, String)]) {
+        let write = |name: &str, text: &str| {
+            let path = dir.join(name);
+            fs::write(&path, text).unwrap();
+            path.display().to_string()
+        };
+        let mut command = Command::new(&self.driver);
+        command.arg(what);
+        let mut option = |name: &str, value: String| {
+            command.arg(format!("--{name}")).arg(value);
+        };
+        option("model", case.model.clone());
+        option("scenario", case.scenario.to_string());
+        option("mode", case.mode_number().to_string());
+        option("mlperf-conf", write("mlperf.conf", &case.mlperf_conf));
+        option("user-conf", write("user.conf", &case.user_conf));
+        if let Some(audit) = &case.audit_config {
+            option("audit-conf", write("audit.config", audit));
+        }
+        option("total", case.total.to_string());
+        option("performance", case.performance.to_string());
+        option("log-dir", dir.display().to_string());
+        option("issue-log", dir.join("issue.bin").display().to_string());
+        option("schedule-log", dir.join("schedule.bin").display().to_string());
+        for (name, value) in more {
+            option(name, value.clone());
+        }
+        let output = command.current_dir(dir).output().unwrap();
+        assert!(output.status.success(), "{what} of {case:#?}: {output:?}");
+    }
+}
+
+/// Reads 64-bit words.
+pub(crate) fn words(path: &Path) -> Vec<u64> {
+    let bytes = fs::read(path).unwrap();
+    bytes
+        .chunks_exact(8)
+        .map(|word| u64::from_le_bytes(word.try_into().unwrap()))
+        .collect()
+}
