@@ -1,0 +1,268 @@
+//! A run's request, put into LoadGen's own settings: conf files by `FromConfig`, the rest field by field.
+
+use std::{fs, path::PathBuf};
+
+use regatta_loadgen::{
+    load_gen::LoadgenError,
+    request::{ConfText, RunRequest},
+};
+use regatta_rules::{
+    Mode, TestSettings,
+    conf::{Conf, ConfKind},
+};
+use tempfile::TempDir;
+
+use crate::{
+    face::{Face, NOT_IN_REVISION, Refusal, Settings},
+    fields::{FIELDS, Number},
+    plugin::ConfSource,
+};
+
+/// LoadGen's settings for a run, with what they came from.
+pub(crate) struct Prepared<'a> {
+    /// For the C face.
+    pub(crate) settings: Settings<'a>,
+    /// As the log states them under `requested_`.
+    pub(crate) requested: TestSettings,
+    /// What the user should know.
+    pub(crate) warnings: Vec<String>,
+    /// Holds the conf files that LoadGen reads, `audit.config` only when the run begins.
+    pub(crate) _files: TempDir,
+}
+
+/// Puts a request into settings.
+pub(crate) fn prepare<'a>(
+    face: &'a Face,
+    source: ConfSource,
+    request: &RunRequest,
+) -> Result<Prepared<'a>, LoadgenError> {
+    let files = TempDir::with_prefix("regatta-loadgen-")
+        .map_err(|e| LoadgenError::Prepare(format!("no temporary directory for conf files: {e}")))?;
+    let mut settings = face
+        .settings()
+        .ok_or_else(|| LoadgenError::Prepare("no memory for settings".to_owned()))?;
+    let explain = |refusal| explain(request, refusal);
+    settings
+        .set_text(c"scenario", request.scenario.as_str())
+        .map_err(explain)?;
+    settings
+        .set_text(c"mode", request.mode.as_str())
+        .map_err(explain)?;
+    set_logs(&mut settings, request).map_err(explain)?;
+
+    let given = as_given(request)?;
+    match source {
+        ConfSource::Request => write_fields(&mut settings, &given, request)?,
+        ConfSource::LoadGen => {
+            read_confs(face, &mut settings, request, &files)?;
+            write_overrides(&mut settings, request)?;
+        }
+    }
+    let mut before_audit = read_fields(&settings, request)?;
+    before_audit.mode = given.mode; // `mode` is no number; a user.conf may set it
+    if let (ConfSource::LoadGen, Some(conf)) = (source, &request.mlperf_conf) {
+        refuse_other_conf(&before_audit, &given, &conf.name, request)?;
+    }
+    if let Some(audit) = &request.audit_config {
+        let path = write_file(&files, "audit.config", audit)?;
+        settings
+            .set_text(c"audit_config", &path_text(&path)?)
+            .map_err(explain)?;
+    }
+    let requested = after_audit(&before_audit, request)?;
+    let warnings = request.resolve().map_err(LoadgenError::Conf)?.warnings;
+    Ok(Prepared {
+        settings,
+        requested,
+        warnings: warnings.iter().map(ToString::to_string).collect(),
+        _files: files,
+    })
+}
+
+fn set_logs(settings: &mut Settings<'_>, request: &RunRequest) -> Result<(), Refusal> {
+    let directory = request.logs.dir.to_str().ok_or_else(|| Refusal {
+        code: 0,
+        words: format!("the log directory {} is not UTF-8", request.logs.dir.display()),
+    })?;
+    settings.set_text(c"outdir", directory)?;
+    settings.set_text(c"prefix", &request.logs.prefix)?;
+    settings.set_text(c"suffix", &request.logs.suffix)?;
+    settings.set(c"enable_trace", Number::Whole(u64::from(request.logs.trace)))
+}
+
+/// The way of every harness: LoadGen's own conf, then the user's.
+fn read_confs(
+    face: &Face,
+    settings: &mut Settings<'_>,
+    request: &RunRequest,
+    files: &TempDir,
+) -> Result<(), LoadgenError> {
+    let explain = |refusal| explain(request, refusal);
+    let (model, scenario) = (request.model.as_str(), request.scenario.as_str());
+    if face.mlperf_conf().is_none() {
+        let Some(conf) = &request.mlperf_conf else {
+            let problem =
+                "this LoadGen has no mlperf.conf compiled in, so the round's must be given".to_owned();
+            return Err(LoadgenError::Settings {
+                scenario: request.scenario,
+                problem,
+            });
+        };
+        let path = write_file(files, "mlperf.conf", conf)?;
+        settings
+            .read_mlperf_conf(&path_text(&path)?, model, scenario)
+            .map_err(explain)?;
+    } else if request.user_conf.is_none() {
+        settings.apply_compiled_conf(model, scenario).map_err(explain)?;
+    }
+    if let Some(conf) = &request.user_conf {
+        let path = write_file(files, "user.conf", conf)?;
+        settings
+            .read_user_conf(&path_text(&path)?, model, scenario)
+            .map_err(explain)?;
+    }
+    Ok(())
+}
+
+/// Sets what a harness sets after `FromConfig`.
+fn write_overrides(settings: &mut Settings<'_>, request: &RunRequest) -> Result<(), LoadgenError> {
+    let before = read_fields(settings, request)?;
+    let mut after = before.clone();
+    request.overrides.apply(&mut after);
+    for field in FIELDS
+        .iter()
+        .filter(|field| (field.get)(&before) != (field.get)(&after))
+    {
+        settings
+            .set(field.key, (field.get)(&after))
+            .map_err(|refusal| explain(request, refusal))?;
+    }
+    Ok(())
+}
+
+/// Sets every field. One that this LoadGen lacks may only have its default.
+fn write_fields(
+    settings: &mut Settings<'_>,
+    wanted: &TestSettings,
+    request: &RunRequest,
+) -> Result<(), LoadgenError> {
+    let defaults = TestSettings::default();
+    settings
+        .set_text(c"mode", wanted.mode.as_str())
+        .map_err(|refusal| explain(request, refusal))?;
+    for field in FIELDS {
+        let value = (field.get)(wanted);
+        match settings.set(field.key, value) {
+            Err(refusal) if refusal.code == NOT_IN_REVISION && value == (field.get)(&defaults) => {}
+            result => result.map_err(|refusal| explain(request, refusal))?,
+        }
+    }
+    Ok(())
+}
+
+/// Reads every field back; one that this LoadGen lacks keeps its default.
+fn read_fields(settings: &Settings<'_>, request: &RunRequest) -> Result<TestSettings, LoadgenError> {
+    let mut read = TestSettings::new(request.scenario, request.mode);
+    for field in FIELDS {
+        match settings.get(field.key, (field.get)(&read)) {
+            Ok(value) => (field.set)(&mut read, value),
+            Err(refusal) if refusal.code == NOT_IN_REVISION => {}
+            Err(refusal) => return Err(explain(request, refusal)),
+        }
+    }
+    Ok(read)
+}
+
+/// The request's confs and overrides, before `audit.config` and TEST05, which LoadGen itself puts on top.
+fn as_given(request: &RunRequest) -> Result<TestSettings, LoadgenError> {
+    let mut settings = TestSettings::new(request.scenario, request.mode);
+    for (conf, kind) in [
+        (&request.mlperf_conf, ConfKind::Mlperf),
+        (&request.user_conf, ConfKind::User),
+    ] {
+        if let Some(conf) = conf {
+            apply(&mut settings, conf, kind, &request.model)?;
+        }
+    }
+    request.overrides.apply(&mut settings);
+    Ok(settings)
+}
+
+fn apply(
+    settings: &mut TestSettings,
+    conf: &ConfText,
+    kind: ConfKind,
+    model: &str,
+) -> Result<(), LoadgenError> {
+    let parsed = Conf::parse(&conf.name, &conf.text).map_err(LoadgenError::Conf)?;
+    settings.apply(&parsed, kind, model).map_err(LoadgenError::Conf)?;
+    Ok(())
+}
+
+/// Compares what LoadGen has compiled in with the conf that was given as the round's.
+fn refuse_other_conf(
+    compiled: &TestSettings,
+    given: &TestSettings,
+    name: &str,
+    request: &RunRequest,
+) -> Result<(), LoadgenError> {
+    let differing: Vec<_> = FIELDS
+        .iter()
+        .filter(|field| (field.get)(compiled) != (field.get)(given))
+        .map(|field| {
+            let key = field.key.to_string_lossy();
+            format!(
+                "{key} is {} there and {} in {name}",
+                (field.get)(compiled),
+                (field.get)(given)
+            )
+        })
+        .collect();
+    if differing.is_empty() {
+        return Ok(());
+    }
+    let problem = format!(
+        "the official LoadGen has its mlperf.conf compiled in and it says otherwise: {}; take a plug-in of the \
+         round's revision, or leave the conf out",
+        differing.join(", ")
+    );
+    Err(LoadgenError::Settings {
+        scenario: request.scenario,
+        problem,
+    })
+}
+
+/// What `StartTest` does before it begins: the audit's settings, then TEST05's seeds from before the audit.
+fn after_audit(before: &TestSettings, request: &RunRequest) -> Result<TestSettings, LoadgenError> {
+    let mut settings = before.clone();
+    if let Some(audit) = &request.audit_config {
+        apply(&mut settings, audit, ConfKind::Audit, "*")?;
+    }
+    if settings.test05 {
+        settings.mode = Mode::PerformanceOnly;
+        settings.qsl_rng_seed = before.test05_qsl_rng_seed;
+        settings.sample_index_rng_seed = before.test05_sample_index_rng_seed;
+        settings.schedule_rng_seed = before.test05_schedule_rng_seed;
+    }
+    Ok(settings)
+}
+
+fn write_file(files: &TempDir, name: &str, conf: &ConfText) -> Result<PathBuf, LoadgenError> {
+    let path = files.path().join(name);
+    fs::write(&path, &conf.text)
+        .map_err(|e| LoadgenError::Prepare(format!("{} cannot be written: {e}", path.display())))?;
+    Ok(path)
+}
+
+fn path_text(path: &std::path::Path) -> Result<String, LoadgenError> {
+    let problem =
+        || LoadgenError::Prepare(format!("the temporary directory {} is not UTF-8", path.display()));
+    path.to_str().map(str::to_owned).ok_or_else(problem)
+}
+
+fn explain(request: &RunRequest, refusal: Refusal) -> LoadgenError {
+    LoadgenError::Settings {
+        scenario: request.scenario,
+        problem: refusal.words,
+    }
+}

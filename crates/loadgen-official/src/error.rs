@@ -1,0 +1,107 @@
+//! Why a plug-in is not there or cannot be used. What goes wrong in a run is `regatta_loadgen`'s `LoadgenError`.
+
+use std::{fmt::Write as _, io, path::PathBuf};
+
+/// A plug-in that cannot be found or used.
+#[derive(Debug, thiserror::Error)]
+pub enum PluginError {
+    /// No plug-in of that revision.
+    #[error(
+        "no LoadGen plug-in {} was found{}; build one with `cross/loadgen-official/build.sh --source CHECKOUT --out DIR` \
+         from a checkout of mlcommons/inference at a revision that the round accepts, and put it there or name its \
+         directory in REGATTA_PLUGINS",
+        wanted_words(wanted.as_deref()),
+        searched_words(searched, others)
+    )]
+    Missing {
+        /// The revision; `None` for any.
+        wanted: Option<String>,
+        /// Where it was looked for.
+        searched: Vec<PathBuf>,
+        /// The plug-ins that are there.
+        others: Vec<PathBuf>,
+    },
+    /// More than one plug-in fits.
+    #[error("{} plug-ins fit revision {wanted}: {}; give more of its digits", found.len(), list(found))]
+    Ambiguous {
+        /// The revision as given.
+        wanted: String,
+        /// What fits.
+        found: Vec<PathBuf>,
+    },
+    /// The file cannot be loaded.
+    #[error(
+        "the LoadGen plug-in {} cannot be loaded; was it built for this processor and for a system as old as this one?",
+        path.display()
+    )]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// The loader's reason.
+        #[source]
+        source: libloading::Error,
+    },
+    /// The file lacks a function of the C face.
+    #[error("{} is no LoadGen plug-in: it has no `{symbol}`", path.display())]
+    NotAPlugin {
+        /// The file.
+        path: PathBuf,
+        /// What is missing.
+        symbol: &'static str,
+    },
+    /// The plug-in has another C face.
+    #[error(
+        "the LoadGen plug-in {} has C face version {found}, this program needs version {needed}; \
+         build it anew with this program's cross/loadgen-official/build.sh",
+        path.display()
+    )]
+    AbiVersion {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
+        /// Ours.
+        needed: u32,
+    },
+    /// How it was built cannot be read.
+    #[error("the LoadGen plug-in {} does not say how it was built", path.display())]
+    BuildInfo {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        #[source]
+        source: serde_json::Error,
+    },
+    /// A directory on the search path cannot be read.
+    #[error("the plug-in directory {} cannot be read", path.display())]
+    Directory {
+        /// The directory.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+}
+
+fn wanted_words(wanted: Option<&str>) -> String {
+    wanted.map_or_else(
+        || "(libregatta_loadgen-*.so)".to_owned(),
+        |w| format!("of revision {w}"),
+    )
+}
+
+fn searched_words(searched: &[PathBuf], others: &[PathBuf]) -> String {
+    let mut words = format!(" in {}", list(searched));
+    if !others.is_empty() {
+        let _ = write!(words, " (there are {})", list(others));
+    }
+    words
+}
+
+fn list(paths: &[PathBuf]) -> String {
+    paths
+        .iter()
+        .map(|p| p.display().to_string())
+        .collect::<Vec<_>>()
+        .join(", ")
+}

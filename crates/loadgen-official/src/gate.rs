@@ -1,0 +1,83 @@
+//! One word that decides what may still pass between LoadGen and the SUT: samples out, calls inside the SUT, closed.
+//!
+//! A run that has been given up must be left in a state that can never end by itself, and nobody may be inside the
+//! caller's SUT when it is handed back. Both questions are answered by one atomic word, so that there is an order
+//! between giving up and every query and answer.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+const ONE_INSIDE: u64 = 1 << 48;
+const OUTSTANDING: u64 = ONE_INSIDE - 1;
+const CLOSED: u64 = 1 << 63;
+
+/// The gate, open at first.
+#[derive(Debug, Default)]
+pub(crate) struct Gate(AtomicU64);
+
+impl Gate {
+    /// LoadGen calls into SUT or QSL, with so many samples to be answered. `false`: closed, the call must not be made.
+    pub(crate) fn enter(&self, samples: usize) -> bool {
+        let step = ONE_INSIDE + samples as u64;
+        if self.0.fetch_add(step, Ordering::AcqRel) & CLOSED == 0 {
+            return true;
+        }
+        self.0.fetch_sub(step, Ordering::AcqRel);
+        false
+    }
+
+    /// That call has returned.
+    pub(crate) fn leave(&self) {
+        self.0.fetch_sub(ONE_INSIDE, Ordering::AcqRel);
+    }
+
+    /// So many outstanding samples are about to be answered. `false`: closed, LoadGen must not get them.
+    pub(crate) fn answer(&self, samples: usize) -> bool {
+        self.0.fetch_sub(samples as u64, Ordering::AcqRel) & CLOSED == 0
+    }
+
+    /// Closes, and tells how many samples will now never be answered. `None` when it was closed before.
+    pub(crate) fn close(&self) -> Option<u64> {
+        let before = self.0.fetch_or(CLOSED, Ordering::AcqRel);
+        (before & CLOSED == 0).then_some(before & OUTSTANDING)
+    }
+
+    /// Whether any call is inside SUT or QSL.
+    pub(crate) fn occupied(&self) -> bool {
+        (self.0.load(Ordering::Acquire) & !CLOSED) >= ONE_INSIDE
+    }
+
+    /// Samples that wait for an answer.
+    pub(crate) fn outstanding(&self) -> u64 {
+        self.0.load(Ordering::Relaxed) & OUTSTANDING
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_out_when_it_closes_is_told_once() {
+        let gate = Gate::default();
+        assert!(gate.enter(8));
+        assert!(gate.occupied());
+        assert!(gate.answer(3));
+        gate.leave();
+        assert!(!gate.occupied());
+        assert_eq!(gate.outstanding(), 5);
+        assert_eq!(gate.close(), Some(5));
+        assert_eq!(gate.close(), None);
+    }
+
+    #[test]
+    fn nothing_passes_when_closed() {
+        let gate = Gate::default();
+        assert!(gate.enter(2));
+        gate.close();
+        assert!(!gate.answer(1));
+        assert!(!gate.enter(1));
+        assert!(gate.occupied());
+        gate.leave();
+        assert!(!gate.occupied());
+    }
+}

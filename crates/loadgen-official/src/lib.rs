@@ -1,0 +1,36 @@
+//! The MLCommons C++ LoadGen behind [`regatta_loadgen::load_gen::LoadGen`], as a plug-in that is opened at run time.
+//!
+//! One shared library per LoadGen revision, built by `cross/loadgen-official/build.sh` from sources that the user gives;
+//! none of them is part of this repository. The logs are the bytes that LoadGen writes. How to build and install a
+//! plug-in, and where this LoadGen cannot do what ours does, stands in `docs/loadgen-official.md`.
+//!
+//! ```no_run
+//! use regatta_loadgen_official::{Plugin, SearchPath};
+//!
+//! let path = SearchPath::from_environment().find(Some("b66003e10e"))?;
+//! let plugin = Plugin::open(&path)?;
+//! println!("{} @ {}", plugin.build_info().loadgen_version, plugin.build_info().git_revision);
+//! let loadgen = plugin.loadgen();
+//! # Ok::<(), regatta_loadgen_official::PluginError>(())
+//! ```
+//!
+//! LoadGen's state is global: a process has one run at a time, and none after a run that had to be abandoned.
+
+mod answers;
+mod bridge;
+mod build_info;
+mod conf;
+mod error;
+mod face;
+mod fields;
+mod gate;
+mod outcome;
+mod plugin;
+mod run;
+mod search;
+mod sink;
+
+pub use build_info::BuildInfo;
+pub use error::PluginError;
+pub use plugin::{OfficialLoadGen, Plugin};
+pub use search::SearchPath;

@@ -1,0 +1,241 @@
+//! One run from request to outcome: start, wait, watch for stalls, and abandon what cannot end.
+
+use std::{
+    fs::File,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, AtomicUsize},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use regatta_loadgen::{
+    effective::{EffectiveSettings, LibraryCounts},
+    load_gen::{LoadgenError, LoadgenIdentity, RunObserver},
+    outcome::Outcome,
+    request::RunRequest,
+    sut::{Completer, QuerySampleLibrary, SystemUnderTest},
+};
+use regatta_rules::{Scenario, TestSettings};
+
+use crate::{
+    bridge::Bridge,
+    conf,
+    face::{Face, Refusal, c_string},
+    outcome::{self, Facts},
+    plugin::ConfSource,
+    sink::{Ended, Sink},
+};
+
+/// How often the waiting thread looks whether anybody is still inside a SUT that has been given up.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// Everything that a run needs.
+pub(crate) struct Run<'a> {
+    pub(crate) face: &'a Arc<Face>,
+    pub(crate) source: ConfSource,
+    pub(crate) identity: LoadgenIdentity,
+    pub(crate) sut: &'a dyn SystemUnderTest,
+    pub(crate) qsl: &'a dyn QuerySampleLibrary,
+    pub(crate) request: &'a RunRequest,
+    pub(crate) observer: &'a dyn RunObserver,
+}
+
+impl Run<'_> {
+    /// Runs to the end.
+    pub(crate) fn run(&self) -> Result<Outcome, LoadgenError> {
+        let counts = self.library_counts()?;
+        create_logs(self.request)?;
+        let prepared = conf::prepare(self.face, self.source, self.request)?;
+        let effective = EffectiveSettings::new(&prepared.requested, counts).0;
+        let sink = Arc::new(Sink::new(Arc::clone(self.face)));
+        // Boxed: an abandoned run's callbacks may look at it until the process ends.
+        let bridge = Box::new(self.bridge(&sink, &prepared.requested, &effective));
+        let names = self.names()?;
+        let callbacks = bridge.callbacks(&names.0, &names.1);
+        // SAFETY: bridge, names and settings outlive the run: they are dropped after `ended`, or else leaked below.
+        // SUT, QSL and observer, whose borrows the bridge stretches, are not used once `wait` has returned.
+        unsafe { self.face.start_test(&prepared.settings, &callbacks) }
+            .map_err(|refusal| LoadgenError::Plugin(refusal.words))?;
+        let ended = self.wait(&sink);
+        let (accuracy, performance) = bridge.issued();
+        if ended {
+            let threads = std::mem::take(&mut *bridge.issuing.lock().unwrap_or_else(PoisonError::into_inner));
+            for thread in threads {
+                let _ = thread.join(); // it has caught its own panics
+            }
+        } else {
+            Box::leak(bridge);
+            std::mem::forget(names);
+        }
+        let mut faults = std::mem::take(&mut sink.events().faults);
+        faults.extend(sink.refused_answers());
+        outcome::read(Facts {
+            request: self.request,
+            identity: self.identity.clone(),
+            requested: prepared.requested,
+            effective,
+            warnings: prepared.warnings,
+            accuracy,
+            performance,
+            faults,
+            ended,
+        })
+    }
+
+    fn names(&self) -> Result<(std::ffi::CString, std::ffi::CString), LoadgenError> {
+        let plain = |refusal: Refusal| LoadgenError::Prepare(format!("a name in the log: {}", refusal.words));
+        Ok((
+            c_string(self.sut.name()).map_err(plain)?,
+            c_string(self.qsl.name()).map_err(plain)?,
+        ))
+    }
+
+    fn library_counts(&self) -> Result<LibraryCounts, LoadgenError> {
+        let counts = LibraryCounts {
+            total: self.qsl.total_sample_count() as u64,
+            performance: self.qsl.performance_sample_count() as u64,
+        };
+        if counts.total == 0 || counts.performance == 0 {
+            let problem =
+                "the sample library reports no samples, on which the official LoadGen crashes".to_owned();
+            return Err(LoadgenError::Settings {
+                scenario: self.request.scenario,
+                problem,
+            });
+        }
+        Ok(counts)
+    }
+
+    fn bridge(&self, sink: &Arc<Sink>, requested: &TestSettings, effective: &EffectiveSettings) -> Bridge {
+        // SAFETY: the bridge uses these within the gate only, and `wait` returns when the run has ended or when the
+        // gate is closed with nobody inside; so no use comes after the borrows end.
+        let (sut, qsl, observer) = unsafe {
+            (
+                std::mem::transmute::<&dyn SystemUnderTest, &'static dyn SystemUnderTest>(self.sut),
+                std::mem::transmute::<&dyn QuerySampleLibrary, &'static dyn QuerySampleLibrary>(self.qsl),
+                std::mem::transmute::<&dyn RunObserver, &'static dyn RunObserver>(self.observer),
+            )
+        };
+        Bridge {
+            face: Arc::clone(self.face),
+            sink: Arc::clone(sink),
+            completer: Completer::new(Arc::clone(sink) as Arc<_>),
+            sut,
+            qsl,
+            observer,
+            scenario: effective.scenario,
+            mode: effective.mode,
+            accuracy_sets: accuracy_sets(effective, self.qsl.total_sample_count() as u64),
+            sets: AtomicUsize::new(0),
+            queries: AtomicU64::new(0),
+            accuracy: Mutex::default(),
+            issue_threads: issue_threads(requested),
+            issuing: Mutex::default(),
+        }
+    }
+
+    /// Waits until LoadGen has ended (`true`) or the run can be left for good (`false`): it has been given up, nobody is
+    /// inside the SUT, and LoadGen's thread can never come to its end.
+    fn wait(&self, sink: &Sink) -> bool {
+        let stall = self.request.issue.stall_timeout;
+        let mut watch = Watch::new(sink);
+        let mut events = sink.events();
+        loop {
+            if let Some(how) = events.ended.clone() {
+                drop(events);
+                return note_end(sink, how);
+            }
+            if let Some(lost) = events.given_up {
+                if (events.parked || lost > 0) && !sink.gate.occupied() {
+                    break;
+                }
+                events = sink.wait(events, LOOK);
+                continue;
+            }
+            events = sink.wait(
+                events,
+                stall.map_or(Duration::from_secs(60), |s| (s / 8).max(LOOK)),
+            );
+            if let Some(stall) = stall
+                && events.ended.is_none()
+                && watch.stalled(sink, stall)
+            {
+                drop(events);
+                sink.give_up(format!(
+                    "no answer for {stall:?} while {} samples waited for one",
+                    sink.gate.outstanding()
+                ));
+                events = sink.events();
+            }
+        }
+        drop(events);
+        // SAFETY: LoadGen's thread is parked in the bridge, or waits for answers that the closed gate keeps back.
+        if let Err(refusal) = unsafe { self.face.abort_test() } {
+            sink.tell(|e| {
+                e.faults
+                    .push(format!("LoadGen could not write out its logs: {}", refusal.words))
+            });
+        }
+        false
+    }
+}
+
+/// The run's thread has told its end. No further call into the SUT comes, but one may still be on its way out.
+fn note_end(sink: &Sink, how: Ended) -> bool {
+    let returned = how == Ended::Returned;
+    if let Ended::Threw(words) = how {
+        sink.give_up(format!("LoadGen threw an exception: {words}"));
+    }
+    while sink.gate.occupied() {
+        thread::sleep(LOOK);
+    }
+    returned
+}
+
+/// Looks whether answers still come.
+struct Watch {
+    seen: (u64, u64),
+    since: Instant,
+}
+
+impl Watch {
+    fn new(sink: &Sink) -> Self {
+        Self {
+            seen: (sink.answers.issued(), sink.gate.outstanding()),
+            since: Instant::now(),
+        }
+    }
+
+    fn stalled(&mut self, sink: &Sink, after: Duration) -> bool {
+        let now = (sink.answers.issued(), sink.gate.outstanding());
+        if now != self.seen || now.1 == 0 {
+            self.seen = now;
+            self.since = Instant::now();
+        }
+        self.since.elapsed() >= after
+    }
+}
+
+/// Creates the log files, so that one that cannot be is told with its reason: LoadGen prints a line and returns.
+fn create_logs(request: &RunRequest) -> Result<(), LoadgenError> {
+    for kind in ["summary", "detail", "accuracy", "trace"] {
+        let path = request.logs.path(kind);
+        File::create(&path).map_err(|source| LoadgenError::Log { path, source })?;
+    }
+    Ok(())
+}
+
+/// In how many sets LoadGen takes the accuracy pass.
+fn accuracy_sets(effective: &EffectiveSettings, total: u64) -> usize {
+    let samples = effective.accuracy_sample_count.min(total);
+    usize::try_from(samples.div_ceil(effective.performance_sample_count.max(1))).unwrap_or(usize::MAX)
+}
+
+fn issue_threads(requested: &TestSettings) -> usize {
+    if requested.scenario != Scenario::Server {
+        return 0;
+    }
+    usize::try_from(requested.server_num_issue_query_threads).unwrap_or(usize::MAX)
+}

@@ -1,0 +1,227 @@
+//! Where plug-ins are looked for, and which of several is meant. Opens none: it goes by file names and the `.json` beside.
+
+use std::{
+    env, fs, io,
+    path::{Path, PathBuf},
+};
+
+use crate::{build_info::BuildInfo, error::PluginError};
+
+const PREFIX: &str = "libregatta_loadgen-";
+const SUFFIX: &str = ".so";
+/// Digits of a commit that must agree at least.
+const ENOUGH_DIGITS: usize = 7;
+
+/// Directories, the first of which comes first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SearchPath(Vec<PathBuf>);
+
+impl SearchPath {
+    /// The directories of `REGATTA_PLUGINS` (as in `PATH`, separated by colons), that of the executable, and
+    /// `/usr/lib/regatta`.
+    #[must_use]
+    pub fn from_environment() -> Self {
+        let named = env::var_os("REGATTA_PLUGINS").unwrap_or_default();
+        let mut directories: Vec<_> = env::split_paths(&named)
+            .filter(|d| !d.as_os_str().is_empty())
+            .collect();
+        directories.extend(
+            env::current_exe()
+                .ok()
+                .and_then(|exe| exe.parent().map(Path::to_owned)),
+        );
+        directories.push(PathBuf::from("/usr/lib/regatta"));
+        Self(directories)
+    }
+
+    /// These directories and no others.
+    #[must_use]
+    pub fn new(directories: Vec<PathBuf>) -> Self {
+        Self(directories)
+    }
+
+    /// The plug-in of a revision: what stands in its file name between `libregatta_loadgen-` and `.so`, or at least
+    /// seven digits of the same commit. Without a revision, the newest by version and date of the commit.
+    ///
+    /// # Errors
+    /// When none fits, or several that are not the same file name.
+    pub fn find(&self, revision: Option<&str>) -> Result<PathBuf, PluginError> {
+        let all = self.plugins()?;
+        let Some(wanted) = revision else {
+            return all
+                .iter()
+                .max_by_key(|path| age(path))
+                .cloned()
+                .ok_or_else(|| self.missing(None, all.clone()));
+        };
+        let name = |path: &PathBuf| revision_of(path).unwrap_or_default().to_owned();
+        if let Some(exact) = all.iter().find(|path| name(path) == wanted) {
+            return Ok(exact.clone());
+        }
+        let mut fitting: Vec<_> = all
+            .iter()
+            .filter(|path| same_commit(&name(path), wanted))
+            .cloned()
+            .collect();
+        // The same revision further down the path is hidden, not another choice.
+        let mut seen = Vec::new();
+        fitting.retain(|path| {
+            let new = !seen.contains(&name(path));
+            seen.push(name(path));
+            new
+        });
+        match fitting.as_slice() {
+            [] => Err(self.missing(Some(wanted), all)),
+            [one] => Ok(one.clone()),
+            _ => Err(PluginError::Ambiguous {
+                wanted: wanted.to_owned(),
+                found: fitting,
+            }),
+        }
+    }
+
+    /// Every plug-in on the path, in its order and by name within a directory.
+    ///
+    /// # Errors
+    /// When a directory is there and cannot be read.
+    pub fn plugins(&self) -> Result<Vec<PathBuf>, PluginError> {
+        let mut found = Vec::new();
+        for directory in &self.0 {
+            let unreadable = |source| PluginError::Directory {
+                path: directory.clone(),
+                source,
+            };
+            let entries = match fs::read_dir(directory) {
+                Ok(entries) => entries,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(unreadable(error)),
+            };
+            let mut here = Vec::new();
+            for entry in entries {
+                here.push(entry.map_err(unreadable)?.path());
+            }
+            here.retain(|path| revision_of(path).is_some());
+            here.sort();
+            found.extend(here);
+        }
+        Ok(found)
+    }
+
+    fn missing(&self, wanted: Option<&str>, others: Vec<PathBuf>) -> PluginError {
+        PluginError::Missing {
+            wanted: wanted.map(str::to_owned),
+            searched: self.0.clone(),
+            others,
+        }
+    }
+}
+
+fn revision_of(path: &Path) -> Option<&str> {
+    path.file_name()?
+        .to_str()?
+        .strip_prefix(PREFIX)?
+        .strip_suffix(SUFFIX)
+}
+
+fn same_commit(one: &str, other: &str) -> bool {
+    let hexadecimal = |text: &str| text.len() >= ENOUGH_DIGITS && text.bytes().all(|b| b.is_ascii_hexdigit());
+    let (one, other) = (one.to_ascii_lowercase(), other.to_ascii_lowercase());
+    hexadecimal(&one) && hexadecimal(&other) && (one.starts_with(&other) || other.starts_with(&one))
+}
+
+/// Version and commit date, for finding the newest. A plug-in without its `.json` counts as oldest.
+fn age(path: &Path) -> (Vec<u64>, String) {
+    let described = fs::read(path.with_extension("json")).ok();
+    let info = described.and_then(|text| serde_json::from_slice::<BuildInfo>(&text).ok());
+    info.map_or_else(Default::default, |info| {
+        let numbers = info
+            .loadgen_version
+            .split('.')
+            .map(|n| n.parse().unwrap_or(0))
+            .collect();
+        // `NA` sorts after every date; a commit is preferred to sources without a history.
+        let date = if info.git_commit_date == "NA" {
+            String::new()
+        } else {
+            info.git_commit_date
+        };
+        (numbers, date)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn directory(names: &[&str]) -> tempfile::TempDir {
+        let directory = tempfile::tempdir().unwrap();
+        for name in names {
+            fs::write(directory.path().join(format!("{PREFIX}{name}{SUFFIX}")), "").unwrap();
+        }
+        directory
+    }
+
+    fn found(path: &SearchPath, revision: Option<&str>) -> Result<String, String> {
+        let name = |p: PathBuf| revision_of(&p).unwrap().to_owned();
+        path.find(revision).map(name).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn digits_of_a_commit_fit_in_either_length() {
+        let plugins = directory(&["b66003e10e", "75f297d44c", "6.0.17-NA"]);
+        fs::write(plugins.path().join("libother.so"), "").unwrap();
+        let path = SearchPath::new(vec![plugins.path().to_owned(), PathBuf::from("/nowhere")]);
+        for wanted in [
+            "b66003e",
+            "b66003e10e",
+            "B66003E10E00000000000000000000000000abcd",
+        ] {
+            assert_eq!(
+                found(&path, Some(wanted)),
+                Ok("b66003e10e".to_owned()),
+                "{wanted}"
+            );
+        }
+        assert_eq!(found(&path, Some("6.0.17-NA")), Ok("6.0.17-NA".to_owned()));
+        for wanted in ["b66003", "6.0.17", "deadbeef00"] {
+            let error = found(&path, Some(wanted)).unwrap_err();
+            assert!(error.contains(wanted) && error.contains("/nowhere"), "{error}");
+            assert!(
+                error.contains("75f297d44c") && error.contains("build.sh"),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn two_commits_that_begin_alike_are_not_guessed_between() {
+        let plugins = directory(&["b66003e10e", "b66003e20e"]);
+        let error = found(&SearchPath::new(vec![plugins.path().to_owned()]), Some("b66003e")).unwrap_err();
+        assert!(error.starts_with("2 plug-ins fit revision b66003e:"), "{error}");
+    }
+
+    #[test]
+    fn an_earlier_directory_hides_a_later_one() {
+        let (first, second) = (directory(&["b66003e10e"]), directory(&["b66003e10e"]));
+        let path = SearchPath::new(vec![first.path().to_owned(), second.path().to_owned()]);
+        assert!(path.find(Some("b66003e")).unwrap().starts_with(first.path()));
+    }
+
+    #[test]
+    fn the_newest_is_taken_by_version_and_then_by_date() {
+        let plugins = directory(&["aaaaaaaaaa", "bbbbbbbbbb", "6.0.17-NA", "cccccccccc"]);
+        let describe = |name: &str, version: &str, date: &str| {
+            let text = format!(
+                r#"{{"abi":1,"loadgen_version":"{version}","git_revision":"x","git_commit_date":"{date}",
+                "uncommitted_changes":false,"source":"checkout","submittable":true,"mlperf_conf_sha256":null,
+                "compiler":"g++","libstdcxx":12,"rng_abi":"libstdc++-11","target":"x86_64-linux-gnu"}}"#
+            );
+            fs::write(plugins.path().join(format!("{PREFIX}{name}.json")), text).unwrap();
+        };
+        describe("aaaaaaaaaa", "6.0.9", "2026-09-01T00:00:00Z");
+        describe("bbbbbbbbbb", "6.0.17", "2026-08-01T00:00:00Z");
+        describe("6.0.17-NA", "6.0.17", "NA");
+        let path = SearchPath::new(vec![plugins.path().to_owned()]);
+        assert_eq!(found(&path, None), Ok("bbbbbbbbbb".to_owned()));
+    }
+}

@@ -1,0 +1,202 @@
+//! Where the SUT's answers go: checked, translated to LoadGen's ids, handed over. Also what went wrong in a run.
+//!
+//! Knows neither SUT nor QSL: it may outlive a run in a SUT's hands, and then drops what it gets.
+
+use std::{
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use regatta_loadgen::sut::{CompletionSink, QuerySampleResponse, SutError};
+
+use crate::{
+    answers::{Answers, NotOutstanding},
+    face::{Face, Refusal, Response},
+    gate::Gate,
+};
+
+/// Answers that are translated and handed over at a time. LoadGen stamps each such part with one reading of its clock.
+const PART: usize = 4096;
+
+/// How a run's thread came to its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// `StartTest` returned.
+    Returned,
+    /// LoadGen threw; the logs are written out.
+    Threw(String),
+}
+
+/// What the thread that waits for a run's end wants to know.
+#[derive(Debug, Default)]
+pub(crate) struct Events {
+    pub(crate) ended: Option<Ended>,
+    /// Set when the run was given up: samples that will never be answered.
+    pub(crate) given_up: Option<u64>,
+    /// LoadGen's thread waits for ever in the bridge.
+    pub(crate) parked: bool,
+    /// What went wrong, in order.
+    pub(crate) faults: Vec<String>,
+}
+
+/// One run's sink.
+#[derive(Debug)]
+pub(crate) struct Sink {
+    face: Arc<Face>,
+    pub(crate) gate: Gate,
+    pub(crate) answers: Answers,
+    unknown: AtomicU64,
+    repeated: AtomicU64,
+    events: Mutex<Events>,
+    changed: Condvar,
+}
+
+impl Sink {
+    pub(crate) fn new(face: Arc<Face>) -> Self {
+        Self {
+            face,
+            gate: Gate::default(),
+            answers: Answers::new(),
+            unknown: AtomicU64::new(0),
+            repeated: AtomicU64::new(0),
+            events: Mutex::default(),
+            changed: Condvar::new(),
+        }
+    }
+
+    pub(crate) fn events(&self) -> MutexGuard<'_, Events> {
+        // Nothing is left half done under this lock.
+        self.events.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the events and wakes whoever waits for them.
+    pub(crate) fn tell(&self, change: impl FnOnce(&mut Events)) {
+        change(&mut self.events());
+        self.changed.notify_all();
+    }
+
+    /// Waits for a change, or for so long.
+    pub(crate) fn wait<'a>(
+        &self,
+        events: MutexGuard<'a, Events>,
+        at_most: Duration,
+    ) -> MutexGuard<'a, Events> {
+        self.changed
+            .wait_timeout(events, at_most)
+            .unwrap_or_else(PoisonError::into_inner)
+            .0
+    }
+
+    /// Gives up the run: nothing passes any more.
+    pub(crate) fn give_up(&self, reason: String) {
+        let lost = self.gate.close();
+        self.tell(|events| {
+            events.faults.push(reason);
+            events.given_up = events.given_up.or(lost);
+        });
+    }
+
+    /// Sentences about answers that LoadGen never saw.
+    pub(crate) fn refused_answers(&self) -> Vec<String> {
+        let sentence = |count: &AtomicU64, what: &str| match count.load(Ordering::Relaxed) {
+            0 => None,
+            n => Some(format!(
+                "the system under test gave {n} answer{} {what}",
+                if n == 1 { "" } else { "s" }
+            )),
+        };
+        let unknown = sentence(&self.unknown, "to samples that were never issued");
+        let repeated = sentence(&self.repeated, "to samples that were answered before");
+        [unknown, repeated].into_iter().flatten().collect()
+    }
+
+    fn refuse(&self, why: NotOutstanding) {
+        let count = match why {
+            NotOutstanding::Unknown => &self.unknown,
+            NotOutstanding::Answered => &self.repeated,
+        };
+        count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// An answer with LoadGen's id, if it has one.
+    fn translate(&self, response: &QuerySampleResponse<'_>) -> Option<Response> {
+        self.answers
+            .take(response.id.0)
+            .map_err(|why| self.refuse(why))
+            .ok()
+            .map(|id| foreign(id, response))
+    }
+
+    fn deliver(&self, responses: &[Response]) {
+        if responses.is_empty() || !self.gate.answer(responses.len()) {
+            return;
+        }
+        // SAFETY: every id has just been taken from the table, which gives each outstanding one once. LoadGen keeps a
+        // sample until it has its answer, and the gate says that the run has not been given up.
+        if let Err(refusal) = unsafe { self.face.samples_complete(responses) } {
+            self.give_up(loadgen_threw(&refusal));
+        }
+    }
+
+    fn deliver_first_token(&self, response: &QuerySampleResponse<'_>) {
+        let id = match self.answers.hold(response.id.0) {
+            Ok(id) => id,
+            Err(why) => return self.refuse(why),
+        };
+        // SAFETY: the sample is outstanding and held: its final answer waits until it is released.
+        let result = unsafe { self.face.first_token_complete(&[foreign(id, response)]) };
+        self.answers.release(response.id.0, id);
+        if let Err(refusal) = result {
+            self.give_up(loadgen_threw(&refusal));
+        }
+    }
+}
+
+impl CompletionSink for Sink {
+    fn complete(&self, responses: &[QuerySampleResponse<'_>]) {
+        if let [response] = responses {
+            if let Some(response) = self.translate(response) {
+                self.deliver(&[response]);
+            }
+            return;
+        }
+        let mut part = Vec::with_capacity(responses.len().min(PART));
+        for responses in responses.chunks(PART) {
+            part.clear();
+            part.extend(responses.iter().filter_map(|response| self.translate(response)));
+            self.deliver(&part);
+        }
+    }
+
+    fn first_token(&self, responses: &[QuerySampleResponse<'_>]) {
+        for response in responses {
+            self.deliver_first_token(response);
+        }
+    }
+
+    fn fail(&self, error: SutError) {
+        self.give_up(format!("the system under test failed: {}", chain(&*error)));
+    }
+}
+
+fn foreign(id: u64, response: &QuerySampleResponse<'_>) -> Response {
+    Response {
+        id,
+        data: response.data.as_ptr().cast(),
+        size: response.data.len() as u64,
+        n_tokens: response.n_tokens,
+    }
+}
+
+fn loadgen_threw(refusal: &Refusal) -> String {
+    format!("LoadGen failed while it took an answer: {}", refusal.words)
+}
+
+/// An error and its causes in one line.
+pub(crate) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let causes = std::iter::successors(Some(error), |e| e.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}

@@ -1,0 +1,25 @@
+//! The MLCommons LoadGen through a plug-in that is built from its PyPI source package when the tests run.
+//!
+//! Where it cannot be built (no compiler, no network) that is printed and the tests pass; with `CI=true` they fail.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test may say what it expects")]
+#![expect(clippy::print_stderr, reason = "tells why a test is skipped")]
+
+mod common;
+mod faults;
+mod loading;
+mod runs;
+
+use std::fs;
+
+use regatta_loadgen_official::Plugin;
+
+/// A plug-in with LoadGen state of its own: a copy of the file, which the loader takes for another library. LoadGen's
+/// state is global, and an abandoned run spends it.
+pub(crate) fn fresh_plugin(version: &str) -> Option<Plugin> {
+    let file = common::plugin_file(version)?;
+    let directory = tempfile::tempdir().unwrap();
+    let copy = directory.path().join(file.file_name().unwrap());
+    fs::copy(&file, &copy).unwrap();
+    Some(Plugin::open(&copy).unwrap())
+}
