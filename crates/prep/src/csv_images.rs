@@ -1,0 +1,100 @@
+//! The preparation kind `csv-images`: a gzipped table with an image and its label on each line.
+
+use std::{
+    fs::File,
+    io::{BufRead, BufReader, Read},
+    path::Path,
+};
+
+use flate2::bufread::GzDecoder;
+
+use crate::error::{PrepError, TableFault};
+
+/// Room for each number of a line; a table of images needs a few characters.
+const LONGEST_NUMBER: u64 = 64;
+
+/// One row of the table.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Image {
+    /// Its row, from 0.
+    pub(crate) row: usize,
+    /// Its pixels as they stand in the table.
+    pub(crate) pixels: Vec<f32>,
+    /// Its label.
+    pub(crate) label: i64,
+}
+
+/// Reads the rows from `skip_rows` on; the rows before are checked as well.
+///
+/// # Errors
+/// [`PrepError::Open`], or [`PrepError::Table`] for the first wrong line.
+pub(crate) fn read(path: &Path, skip_rows: usize, pixels: usize) -> Result<Vec<Image>, PrepError> {
+    let file = File::open(path).map_err(|source| PrepError::Open {
+        path: path.to_owned(),
+        source,
+    })?;
+    let mut table = BufReader::new(GzDecoder::new(BufReader::new(file)));
+    let mut images = Vec::new();
+    for row in 0.. {
+        let image = read_row(&mut table, row, pixels).map_err(|source| PrepError::Table {
+            path: path.to_owned(),
+            line: row + 1,
+            source,
+        })?;
+        match image {
+            Some(image) if row >= skip_rows => images.push(image),
+            Some(_) => {}
+            None => break,
+        }
+    }
+    Ok(images)
+}
+
+fn read_row(table: &mut impl BufRead, row: usize, pixels: usize) -> Result<Option<Image>, TableFault> {
+    let limit = LONGEST_NUMBER * (pixels as u64 + 1);
+    let mut line = Vec::new();
+    table
+        .take(limit)
+        .read_until(b'\n', &mut line)
+        .map_err(TableFault::Unpack)?;
+    if line.is_empty() {
+        return Ok(None);
+    }
+    if line.len() as u64 == limit && !line.ends_with(b"\n") {
+        return Err(TableFault::TooLong { limit });
+    }
+    let text = String::from_utf8_lossy(&line);
+    let mut columns: Vec<&str> = text.trim_end().split(',').collect();
+    let (found, expected) = (columns.len(), pixels + 1);
+    let label = match columns.pop() {
+        Some(label) if found == expected => label,
+        _ => return Err(TableFault::Columns { expected, found }),
+    };
+    let values: Result<Vec<f32>, TableFault> = columns
+        .iter()
+        .enumerate()
+        .map(|(index, text)| pixel(index + 1, text))
+        .collect();
+    let label = label.trim().parse().map_err(|_| number(found, "label", label))?;
+    Ok(Some(Image {
+        row,
+        pixels: values?,
+        label,
+    }))
+}
+
+fn pixel(column: usize, text: &str) -> Result<f32, TableFault> {
+    text.trim()
+        .parse()
+        .ok()
+        .filter(|value: &f32| value.is_finite())
+        .ok_or_else(|| number(column, "number", text))
+}
+
+fn number(column: usize, what: &'static str, given: &str) -> TableFault {
+    TableFault::Number {
+        column,
+        what,
+        given: given.chars().take(40).collect(),
+    }
+}

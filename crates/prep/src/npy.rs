@@ -1,0 +1,76 @@
+//! Arrays in the bytes that `numpy.save` gives them (NumPy's format 1.0), so that ours and the references' samples
+//! compare with `cmp`. The `npyz` crate reads them all, but writes the shape as `(1, 8, 8, )`.
+
+/// Everything before the data is a multiple of this.
+const ALIGNMENT: usize = 64;
+/// NumPy leaves room for its first axis to grow to this many digits.
+const GROWTH_DIGITS: usize = 21;
+
+/// A float32 array of this shape, in row order.
+pub(crate) fn float32(shape: &[usize], values: &[f32]) -> Vec<u8> {
+    let mut bytes = header("<f4", shape);
+    bytes.reserve_exact(size_of_val(values));
+    bytes.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+    bytes
+}
+
+fn header(descr: &str, shape: &[usize]) -> Vec<u8> {
+    let axes: Vec<String> = shape.iter().map(usize::to_string).collect();
+    let last = if axes.len() == 1 { "," } else { "" };
+    let shape = axes.join(", ");
+    let mut text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({shape}{last}), }}");
+    if let Some(first) = axes.first() {
+        text.push_str(&" ".repeat(GROWTH_DIGITS.saturating_sub(first.len())));
+    }
+    let before = b"\x93NUMPY\x01\x00".len() + size_of::<u16>();
+    let padding = ALIGNMENT - (before + text.len() + 1) % ALIGNMENT;
+    text.push_str(&" ".repeat(padding % ALIGNMENT));
+    text.push('\n');
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    // A shape would need thousands of axes to pass 64 KiB.
+    bytes.extend((text.len() as u16).to_le_bytes());
+    bytes.extend(text.as_bytes());
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{float32, header};
+
+    #[test]
+    fn headers_are_those_of_numpy_2() {
+        // numpy.save of numpy.zeros(shape, "<f4"): the length of the header and its text.
+        let numpys = [
+            (vec![1, 8, 8], 128, "(1, 8, 8), }"),
+            (vec![5], 128, "(5,), }"),
+            (vec![3, 224, 224], 128, "(3, 224, 224), }"),
+            (vec![], 128, "(), }"),
+            (
+                vec![1; 20],
+                192,
+                "(1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1), }",
+            ),
+        ];
+        for (shape, length, text) in numpys {
+            let bytes = header("<f4", &shape);
+            assert_eq!(bytes.len(), length, "{shape:?}");
+            let written = String::from_utf8_lossy(&bytes[10..]).into_owned();
+            assert_eq!(
+                written.trim_end(),
+                format!("{{'descr': '<f4', 'fortran_order': False, 'shape': {text}")
+            );
+            assert!(
+                written.ends_with(" \n") && usize::from(bytes[8]) == length - 10,
+                "{shape:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_library_reads_what_is_written() {
+        let bytes = float32(&[1, 2, 2], &[0.0, 0.5, -1.0, 2.5]);
+        let npy = npyz::NpyFile::new(&bytes[..]).unwrap();
+        assert_eq!((npy.shape(), npy.order()), (&[1, 2, 2][..], npyz::Order::C));
+        assert_eq!(npy.into_vec::<f32>().unwrap(), [0.0, 0.5, -1.0, 2.5]);
+    }
+}

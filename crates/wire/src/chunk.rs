@@ -1,0 +1,94 @@
+//! Log chunks: a fixed header and raw bytes, so that neither side copies a log through a serialiser.
+//!
+//! Body of a kind 5 frame: `u64 LE offset | u32 LE CRC-32C of the bytes | bytes`. Run and stream stand in the topic.
+
+use crate::frame::{self, FrameError};
+
+/// The kind number of a chunk's frame.
+pub const KIND: u8 = 5;
+/// Most bytes of a log in one chunk.
+pub const MAX_DATA: usize = 64 * 1024;
+const CHUNK_HEADER: usize = 12;
+
+/// A piece of a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Chunk<'a> {
+    /// Where in the stream its first byte belongs.
+    pub offset: u64,
+    /// The bytes.
+    pub data: &'a [u8],
+}
+
+impl<'a> Chunk<'a> {
+    /// The framed chunk.
+    ///
+    /// # Errors
+    /// [`FrameError::Length`] when the data is beyond [`MAX_DATA`].
+    pub fn to_frame(&self) -> Result<Vec<u8>, FrameError> {
+        if self.data.len() > MAX_DATA {
+            return Err(FrameError::Length {
+                stated: MAX_DATA,
+                carried: self.data.len(),
+            });
+        }
+        let mut body = Vec::with_capacity(CHUNK_HEADER + self.data.len());
+        body.extend_from_slice(&self.offset.to_le_bytes());
+        body.extend_from_slice(&crc32c::crc32c(self.data).to_le_bytes());
+        body.extend_from_slice(self.data);
+        Ok(frame::encode(KIND, &body))
+    }
+
+    /// Reads a framed chunk and checks its CRC.
+    ///
+    /// # Errors
+    /// [`FrameError`] naming what is wrong.
+    pub fn from_frame(bytes: &'a [u8]) -> Result<Self, FrameError> {
+        let (_version, body) = frame::decode(KIND, bytes)?;
+        let broken = |reason: &str| FrameError::Body {
+            kind: KIND,
+            reason: reason.to_owned(),
+        };
+        let (header, data) = body
+            .split_at_checked(CHUNK_HEADER)
+            .ok_or_else(|| broken("shorter than its header"))?;
+        let (offset, crc) = header.split_at(8);
+        let offset = u64::from_le_bytes(offset.try_into().map_err(|_| broken("no offset"))?);
+        let crc = u32::from_le_bytes(crc.try_into().map_err(|_| broken("no CRC"))?);
+        if data.len() > MAX_DATA {
+            return Err(FrameError::Length {
+                stated: MAX_DATA,
+                carried: data.len(),
+            });
+        }
+        if crc != crc32c::crc32c(data) {
+            return Err(broken("CRC-32C differs"));
+        }
+        if offset.checked_add(data.len() as u64).is_none() {
+            return Err(broken("offset beyond 64 bits"));
+        }
+        Ok(Self { offset, data })
+    }
+}
+
+/// What may arrive on a log topic.
+#[derive(Debug, PartialEq, Eq)]
+pub enum LogMessage<'a> {
+    /// A piece of the stream.
+    Chunk(Chunk<'a>),
+    /// Its end.
+    End(crate::message::StreamEnd),
+}
+
+impl<'a> LogMessage<'a> {
+    /// Reads either by the frame's kind.
+    ///
+    /// # Errors
+    /// [`FrameError`] naming what is wrong.
+    pub fn from_frame(bytes: &'a [u8]) -> Result<Self, FrameError> {
+        use crate::message::{Message as _, StreamEnd};
+        if bytes.get(6) == Some(&StreamEnd::KIND) {
+            return StreamEnd::from_frame(bytes).map(Self::End);
+        }
+        Chunk::from_frame(bytes).map(Self::Chunk)
+    }
+}

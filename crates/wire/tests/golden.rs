@@ -1,0 +1,186 @@
+//! The bytes of every message of wire version 1. A change here is a change of the format: devices and coordinators in the
+//! field would no longer understand each other, so it wants a new wire version.
+
+// Test code says what it expects.
+#![expect(clippy::unwrap_used, reason = "this crate is test code throughout")]
+
+use std::fmt::Write as _;
+
+use regatta_rules::{
+    DeviceId, RunId,
+    documents::{EngineKind, RunPhase, RunState},
+};
+use regatta_wire::{
+    chunk::{Chunk, LogMessage},
+    message::{Ack, Command, Heartbeat, Hello, Message, StateReport, StreamEnd, WholeStream},
+    topic::{Leaf, Topic},
+};
+
+fn device() -> DeviceId {
+    "0123456789abcdef0123456789abcdef".parse().unwrap()
+}
+
+fn run() -> RunId {
+    "01930e7a-6f00-7000-8000-000000000001".parse().unwrap()
+}
+
+/// Sixteen bytes to a line.
+fn dump(bytes: &[u8]) -> String {
+    bytes.chunks(16).fold(String::new(), |mut text, line| {
+        let digits: Vec<String> = line.iter().map(|byte| format!("{byte:02x}")).collect();
+        writeln!(text, "{}", digits.join(" ")).unwrap();
+        text
+    })
+}
+
+fn golden<M: Message + std::fmt::Debug + PartialEq>(messages: &[M]) -> String {
+    messages.iter().fold(String::new(), |mut text, message| {
+        let frame = message.to_frame().unwrap();
+        assert_eq!(&M::from_frame(&frame).unwrap(), message);
+        writeln!(text, "{message:?}\n{}", dump(&frame)).unwrap();
+        text
+    })
+}
+
+#[test]
+fn hello() {
+    let hello = Hello {
+        device: device(),
+        name: "boat-3".to_owned(),
+        public_key: [0xa5; 32],
+        online: true,
+        agent: "regatta-agent 0.1.0".to_owned(),
+        engines: EngineKind::ALL.to_vec(),
+        facts_json: b"{}".to_vec(),
+        runs: vec![run()],
+    };
+    insta::assert_snapshot!(golden(&[hello]));
+}
+
+#[test]
+fn heartbeat() {
+    let idle = Heartbeat {
+        sequence: 1,
+        uptime_ms: 1_000,
+        running: None,
+        spooled_bytes: 0,
+    };
+    let busy = Heartbeat {
+        sequence: 300,
+        uptime_ms: 300_000,
+        running: Some(run()),
+        spooled_bytes: 1 << 33,
+    };
+    insta::assert_snapshot!(golden(&[idle, busy]));
+}
+
+#[test]
+fn command() {
+    let commands = [
+        Command::Start {
+            spec_json: b"{\"schema\":1}".to_vec(),
+        },
+        Command::Abort {
+            reason: "by the user".to_owned(),
+        },
+        Command::Forget,
+    ];
+    insta::assert_snapshot!(golden(&commands));
+}
+
+#[test]
+fn state_report() {
+    let phases = [
+        RunPhase::Queued,
+        RunPhase::Preparing,
+        RunPhase::Ready,
+        RunPhase::Running,
+        RunPhase::Draining,
+        RunPhase::Done,
+        RunPhase::Failed,
+        RunPhase::Aborted,
+    ];
+    let reports: Vec<StateReport> = (1..)
+        .zip(phases)
+        .map(|(revision, phase)| StateReport {
+            run: run(),
+            state: RunState {
+                phase,
+                reason: (phase == RunPhase::Failed).then(|| "why".to_owned()),
+                revision,
+            },
+            streams: if phase.is_final() {
+                vec!["run.log".parse().unwrap()]
+            } else {
+                Vec::new()
+            },
+        })
+        .collect();
+    insta::assert_snapshot!(golden(&reports));
+}
+
+#[test]
+fn stream_end() {
+    insta::assert_snapshot!(golden(&[StreamEnd {
+        length: 70_000,
+        sha256: [0x5a; 32]
+    }]));
+}
+
+#[test]
+fn ack() {
+    let ack = |whole| Ack {
+        stream: "mlperf_log_detail.txt".parse().unwrap(),
+        committed: 65_536,
+        whole,
+    };
+    insta::assert_snapshot!(golden(&[
+        ack(None),
+        ack(Some(WholeStream::Equal)),
+        ack(Some(WholeStream::Different))
+    ]));
+}
+
+#[test]
+fn chunk() {
+    let frame = Chunk {
+        offset: 65_536,
+        data: b":::MLLOG",
+    }
+    .to_frame()
+    .unwrap();
+    assert_eq!(
+        LogMessage::from_frame(&frame),
+        Ok(LogMessage::Chunk(Chunk {
+            offset: 65_536,
+            data: b":::MLLOG"
+        }))
+    );
+    insta::assert_snapshot!(dump(&frame));
+}
+
+#[test]
+fn topics() {
+    let leaves = [
+        Leaf::Hello,
+        Leaf::Telemetry,
+        Leaf::Command(run()),
+        Leaf::State(run()),
+        Leaf::Log(run(), "run.log".parse().unwrap()),
+        Leaf::Ack(run()),
+    ];
+    let topics: Vec<String> = leaves
+        .into_iter()
+        .map(|leaf| {
+            let topic = Topic {
+                device: device(),
+                leaf,
+            };
+            assert_eq!(Topic::parse(&topic.to_string()).unwrap(), topic);
+            topic.to_string()
+        })
+        .chain(Topic::device_subscriptions(&device()))
+        .chain(Topic::coordinator_subscriptions())
+        .collect();
+    insta::assert_snapshot!(topics.join("\n"));
+}
