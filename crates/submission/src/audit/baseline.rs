@@ -1,0 +1,104 @@
+//! TEST01's part III: the accuracy run's log cut down to the samples that the audit's run logged, so that the accuracy of
+//! both can be compared (`create_accuracy_baseline.sh`). Reckoning accuracies is the benchmark's script's part.
+
+use std::{
+    collections::HashSet,
+    fs::File,
+    io::{self, BufReader, Read, Write},
+    path::Path,
+};
+
+use regatta_mllog::read::{AccuracyScanner, ScannedEntry};
+
+use super::AuditError;
+use crate::files::{At, FileError, replace_with};
+
+/// What a baseline came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Baseline {
+    /// Entries of the accuracy run that were taken.
+    pub entries: u64,
+    /// Samples that the audit logged and the accuracy run did not.
+    pub missing: u64,
+}
+
+/// Writes to `output` the entries of `reference` whose sample occurs in `audited`, as they stand there, in their order.
+///
+/// # Errors
+/// When a log cannot be read, is none or was truncated, and when the baseline cannot be written; then `output` is as it
+/// was before.
+pub fn write_baseline(reference: &Path, audited: &Path, output: &Path) -> Result<Baseline, AuditError> {
+    let mut wanted = HashSet::new();
+    each_entry(audited, |entry| {
+        wanted.insert(entry.qsl_idx);
+        Ok(())
+    })?;
+    let mut source = BufReader::with_capacity(1 << 16, File::open(reference).at("open", reference)?);
+    let (mut place, mut entries, mut found) = (0_u64, 0_u64, HashSet::new());
+    let mut fault = None;
+    let written = replace_with(output, |out| {
+        out.write_all(b"[\n")?;
+        let result = each_entry(reference, |entry| {
+            if !wanted.contains(&entry.qsl_idx) {
+                return Ok(());
+            }
+            if entries > 0 {
+                out.write_all(b",\n").at("write", output)?;
+            }
+            entries += 1;
+            found.insert(entry.qsl_idx);
+            copy(&mut source, &mut place, &entry, out).at("write", output)
+        });
+        if let Err(error) = result {
+            fault = Some(error);
+            return Err(io::Error::other("the accuracy log does not read"));
+        }
+        out.write_all(if entries > 0 { b"\n]\n" } else { b"]\n" })
+    });
+    match fault {
+        Some(fault) => Err(fault),
+        None => {
+            written?;
+            Ok(Baseline {
+                entries,
+                missing: (wanted.len() - found.len()) as u64,
+            })
+        }
+    }
+}
+
+fn each_entry(
+    path: &Path,
+    mut take: impl FnMut(ScannedEntry) -> Result<(), FileError>,
+) -> Result<(), AuditError> {
+    let mut scanner = AccuracyScanner::new(File::open(path).at("open", path)?);
+    loop {
+        let entry = scanner
+            .next_entry(|_| ())
+            .map_err(|source| AuditError::AccuracyLog {
+                path: path.to_owned(),
+                source,
+            })?;
+        match entry {
+            Some(entry) => take(entry)?,
+            None => return Ok(()),
+        }
+    }
+}
+
+/// Copies an entry's bytes; `place` is where `source` stands.
+fn copy(
+    source: &mut BufReader<File>,
+    place: &mut u64,
+    entry: &ScannedEntry,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let ahead = i64::try_from(entry.offset - *place).map_err(io::Error::other)?;
+    source.seek_relative(ahead)?;
+    let copied = io::copy(&mut source.take(entry.length), out)?;
+    *place = entry.offset + copied;
+    if copied < entry.length {
+        return Err(io::Error::from(io::ErrorKind::UnexpectedEof));
+    }
+    Ok(())
+}

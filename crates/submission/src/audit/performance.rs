@@ -1,0 +1,126 @@
+//! The comparison of two runs' speeds (`verify_performance.py`).
+
+use std::path::Path;
+
+use regatta_rules::{
+    Scenario,
+    procedures::{Audit, Bounds, ScoreSource},
+};
+
+use super::{
+    AuditError,
+    score::{self, Score, Which},
+};
+
+/// SingleStream's latencies up to this one may differ more, in nanoseconds.
+const SHORT_SINGLE_STREAM: f64 = 200_000.0;
+/// MultiStream's, in nanoseconds.
+const SHORT_MULTI_STREAM: f64 = 1_600_000.0;
+
+/// What the comparison came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PerformanceVerdict {
+    /// Whether it is passed.
+    pub passed: bool,
+    /// What the script prints.
+    pub printed: String,
+    /// Why it refuses to compare, which it says on the error output; nothing when it compares.
+    pub refusal: Option<String>,
+    refusal_in_file: bool,
+}
+
+impl PerformanceVerdict {
+    /// The text of `verify_performance.txt`.
+    #[must_use]
+    pub fn text(&self) -> String {
+        match &self.refusal {
+            Some(refusal) if self.refusal_in_file => format!("{}{refusal}\n", self.printed),
+            _ => self.printed.clone(),
+        }
+    }
+}
+
+/// Compares the run whose logs are in `reference` with the audit's run in `test`.
+///
+/// # Errors
+/// When a log cannot be read or lacks what is compared.
+pub fn compare_performance(
+    rule: &Audit,
+    reference: &Path,
+    test: &Path,
+) -> Result<PerformanceVerdict, AuditError> {
+    let mut printed = "Verifying performance.\n".to_owned();
+    let refused = |printed: &str, refusal: String| PerformanceVerdict {
+        passed: false,
+        printed: printed.to_owned(),
+        refusal: Some(refusal),
+        refusal_in_file: rule.refusal_in_file,
+    };
+    let reference = match score::read(rule, reference, Which::Reference, &mut printed)? {
+        Ok(score) => score,
+        Err(refusal) => return Ok(refused(&printed, refusal)),
+    };
+    let test = match score::read(rule, test, Which::Test, &mut printed)? {
+        Ok(score) => score,
+        Err(refusal) => return Ok(refused(&printed, refusal)),
+    };
+    if let Some(refusal) = not_comparable(rule.scores, &reference, &test) {
+        return Ok(refused(&printed, refusal.to_owned()));
+    }
+    let (of_reference, of_test) = match rule.scores {
+        ScoreSource::Summary => ("reference score", "test score"),
+        ScoreSource::Detail => ("Reference score", "Test score"),
+    };
+    printed.push_str(&format!("{of_reference} = {}\n", reference.printed));
+    printed.push_str(&format!("{of_test} = {}\n", test.printed));
+    let passed = within(rule, &reference, &test);
+    printed.push_str(if passed {
+        "TEST PASS\n"
+    } else {
+        "TEST FAIL: Test score invalid\n"
+    });
+    Ok(PerformanceVerdict {
+        passed,
+        printed,
+        refusal: None,
+        refusal_in_file: rule.refusal_in_file,
+    })
+}
+
+fn not_comparable(source: ScoreSource, reference: &Score, test: &Score) -> Option<&'static str> {
+    if test.scenario != reference.scenario {
+        return Some(match source {
+            ScoreSource::Summary => "Test and reference scenarios do not match!",
+            ScoreSource::Detail => "TEST FAIL: Test and reference scenarios do not match!",
+        });
+    }
+    (test.target_latency != reference.target_latency).then_some("TEST FAIL: Server target latency mismatch")
+}
+
+/// Whether the test's score is within the round's bounds. TEST04 of every round compares its rates with the limits meant
+/// for latencies, so streams nearly always get the wider tolerance; that is followed here.
+fn within(rule: &Audit, reference: &Score, test: &Score) -> bool {
+    let short = match reference.scenario.as_str() {
+        "SingleStream" => reference.value <= SHORT_SINGLE_STREAM,
+        "MultiStream" => reference.value <= SHORT_MULTI_STREAM,
+        _ => false,
+    };
+    let percent = if short {
+        rule.short_latency_tolerance_percent
+    } else {
+        rule.tolerance_percent
+    };
+    let tolerance = f64::from(percent) / 100.0;
+    let lowest = reference.value * (1.0 - tolerance);
+    let highest = reference.value * (1.0 + tolerance);
+    match rule.bounds {
+        Bounds::Both => test.value < highest && test.value > lowest,
+        Bounds::Inclusive => (lowest..=highest).contains(&test.value),
+        Bounds::Above => test.value < highest,
+        Bounds::Worse => match reference.scenario.parse::<Scenario>() {
+            Ok(scenario) if rule.rates.contains(&scenario) => test.value > lowest,
+            Ok(Scenario::SingleStream | Scenario::MultiStream) => test.value < highest,
+            _ => false,
+        },
+    }
+}

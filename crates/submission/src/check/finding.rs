@@ -1,0 +1,141 @@
+//! What a check finds: where, against which rule, and how to mend it.
+
+use serde::Serialize;
+
+/// How much a finding matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// The submission is not in order.
+    Error,
+    /// Allowed, and likely a mistake.
+    Warning,
+    /// Worth knowing in a review.
+    Note,
+}
+
+/// A rule, and where it stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rule {
+    /// Its short name.
+    pub name: &'static str,
+    /// The document or the official check that it comes from.
+    pub source: &'static str,
+}
+
+/// Something found in a submission.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// How much it matters.
+    pub severity: Severity,
+    /// The rule's name and source.
+    pub rule: String,
+    /// The file or directory, from the submission's root.
+    pub path: String,
+    /// The line in the file, from 1, where there is one.
+    pub line: Option<u64>,
+    /// What is wrong, in a few words.
+    pub message: String,
+    /// How to mend it.
+    pub mend: String,
+}
+
+/// Findings as they come up.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    list: Vec<Finding>,
+}
+
+impl Findings {
+    /// Adds a finding.
+    pub(crate) fn add(
+        &mut self,
+        severity: Severity,
+        rule: Rule,
+        place: impl Into<Place>,
+        message: impl Into<String>,
+        mend: impl Into<String>,
+    ) {
+        let Place { path, line } = place.into();
+        self.list.push(Finding {
+            severity,
+            rule: format!("{}: {}", rule.name, rule.source),
+            path,
+            line,
+            message: message.into(),
+            mend: mend.into(),
+        });
+    }
+
+    /// Adds an error.
+    pub(crate) fn error(
+        &mut self,
+        rule: Rule,
+        place: impl Into<Place>,
+        message: impl Into<String>,
+        mend: impl Into<String>,
+    ) {
+        self.add(Severity::Error, rule, place, message, mend);
+    }
+
+    /// Adds a warning.
+    pub(crate) fn warning(
+        &mut self,
+        rule: Rule,
+        place: impl Into<Place>,
+        message: impl Into<String>,
+        mend: impl Into<String>,
+    ) {
+        self.add(Severity::Warning, rule, place, message, mend);
+    }
+
+    /// How many errors there are.
+    pub(crate) fn errors(&self) -> usize {
+        let errors = self
+            .list
+            .iter()
+            .filter(|finding| finding.severity == Severity::Error);
+        errors.count()
+    }
+
+    /// All of them.
+    pub(crate) fn into_list(self) -> Vec<Finding> {
+        self.list
+    }
+
+    /// Adds another's findings.
+    pub(crate) fn extend(&mut self, other: Self) {
+        self.list.extend(other.list);
+    }
+}
+
+/// A path, perhaps with a line.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    path: String,
+    line: Option<u64>,
+}
+
+impl From<&str> for Place {
+    fn from(path: &str) -> Self {
+        Self {
+            path: path.to_owned(),
+            line: None,
+        }
+    }
+}
+
+impl From<&String> for Place {
+    fn from(path: &String) -> Self {
+        path.as_str().into()
+    }
+}
+
+impl From<(&str, Option<u64>)> for Place {
+    fn from((path, line): (&str, Option<u64>)) -> Self {
+        Self {
+            path: path.to_owned(),
+            line,
+        }
+    }
+}

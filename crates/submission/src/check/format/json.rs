@@ -1,0 +1,107 @@
+//! The JSON of `submission check`: verdict, results and findings.
+
+use serde::Serialize;
+
+use crate::check::{
+    finding::{Finding, Severity},
+    official::{Official, Verdict},
+    strict::{Report, ResultRow},
+};
+
+#[derive(Serialize)]
+struct Document<'a> {
+    verdict: &'static str,
+    results: &'a [ResultRow],
+    findings: &'a [Finding],
+}
+
+/// A strict report.
+///
+/// # Errors
+/// None in practice: all its values are texts and numbers.
+pub fn strict_json(report: &Report) -> serde_json::Result<String> {
+    document(report.passes(), &report.results, &report.findings)
+}
+
+/// An official verdict: its rows as results, its messages as findings.
+///
+/// # Errors
+/// As [`strict_json`].
+pub fn official_json(official: &Official) -> serde_json::Result<String> {
+    document(
+        official.verdict == Verdict::Accept,
+        &rows(official),
+        &findings(official),
+    )
+}
+
+fn document(passes: bool, results: &[ResultRow], findings: &[Finding]) -> serde_json::Result<String> {
+    serde_json::to_string_pretty(&Document {
+        verdict: if passes { "pass" } else { "fail" },
+        results,
+        findings,
+    })
+}
+
+/// The rows of an official checker, as results.
+pub(super) fn rows(official: &Official) -> Vec<ResultRow> {
+    official.rows.iter().map(result).collect()
+}
+
+fn result(row: &crate::check::official::Row) -> ResultRow {
+    ResultRow {
+        division: row.division.clone(),
+        submitter: row.submitter.clone(),
+        system: row.system.clone(),
+        model: row.model.clone(),
+        scenario: row.scenario.clone(),
+        result: Some(row.value),
+        units: row.units.clone(),
+        power: row.power,
+        accepted: true,
+    }
+}
+
+/// What the official checker found, as findings; the end of a crashing one among them.
+pub(super) fn findings(official: &Official) -> Vec<Finding> {
+    let rule = format!("as-official: checker {}", official.checker.revision);
+    let finding = |severity, path: &str, message: String, mend: &str| Finding {
+        severity,
+        rule: rule.clone(),
+        path: path.to_owned(),
+        line: None,
+        message,
+        mend: mend.to_owned(),
+    };
+    let mut findings: Vec<_> = official
+        .notes
+        .iter()
+        .map(|note| {
+            let severity = if note.fatal {
+                Severity::Error
+            } else {
+                Severity::Warning
+            };
+            finding(severity, &note.path, note.text.clone(), "see the strict check")
+        })
+        .collect();
+    if let Verdict::Crash(reason) = &official.verdict {
+        let text = format!("the official checker ends with a traceback: {reason}");
+        findings.push(finding(
+            Severity::Error,
+            ".",
+            text,
+            "mend this first: nothing after it is judged",
+        ));
+    }
+    if official.power_unchecked {
+        let text = "the verdict does not include the Power working group's checker".to_owned();
+        findings.push(finding(
+            Severity::Note,
+            ".",
+            text,
+            "check power with its own checker",
+        ));
+    }
+    findings
+}

@@ -1,0 +1,11 @@
+//! Reports for programs, spreadsheets and people.
+
+mod csv;
+mod html;
+mod json;
+mod text;
+
+pub use csv::strict_csv;
+pub use html::{official_html, strict_html};
+pub use json::{official_json, strict_json};
+pub use text::{official_text, strict_text};

@@ -1,0 +1,18 @@
+//! The submission checker: the official verdict with its gaps ([`as_official`]), and what the rules ask ([`strict`]).
+//!
+//! Both read the same [`Tree`](crate::tree::Tree), never change it, and turn whatever is in it into a verdict.
+
+mod accuracy_text;
+mod finding;
+pub mod format;
+mod log_line;
+mod official;
+mod parallel;
+mod power_log;
+mod rules;
+mod run_log;
+mod strict;
+
+pub use finding::{Finding, Rule, Severity};
+pub use official::{Note, Official, Row, UnknownRevision, Verdict, as_official, csv};
+pub use strict::{Latency, Report, ResultRow, strict};

@@ -1,0 +1,134 @@
+//! Reading `accuracy.txt` as the official checkers do: in order, until every metric and the hash have been seen.
+
+use regatta_rules::round::{AccuracyForms, BenchmarkRules};
+
+use super::{Context, python::Raised};
+use crate::check::accuracy_text;
+
+/// Longer files are none of the reference scripts'.
+const LONGEST: u64 = 64 << 20;
+
+/// What the file says.
+#[derive(Debug, Default, Clone)]
+pub(super) struct AccuracyResult {
+    /// Metric and its last text, in the order in which the metrics were first seen.
+    pub(super) metrics: Vec<(String, String)>,
+    /// Whether every bound is met and every metric present.
+    pub(super) met: bool,
+    /// Whether there is a hash.
+    pub(super) hash: bool,
+}
+
+impl AccuracyResult {
+    /// All metrics as the CSV gives them since v5.0.
+    pub(super) fn listed(&self) -> String {
+        let metrics: Vec<_> = self
+            .metrics
+            .iter()
+            .map(|(name, value)| format!("{name}: {value}"))
+            .collect();
+        metrics.join("  ")
+    }
+}
+
+/// The lines of a text file as Python reads them.
+pub(super) fn lines(context: &Context<'_>, path: &str) -> Result<Vec<String>, Raised> {
+    let bytes = context
+        .tree
+        .read(path, LONGEST)
+        .map_err(|error| Raised::new(format!("{path}: {error}")))?;
+    let text = String::from_utf8(bytes).map_err(|_| Raised::new(format!("{path} is no UTF-8 text")))?;
+    // Python's universal newlines.
+    let text = text.replace("\r\n", "\n").replace('\r', "\n");
+    Ok(text.split_inclusive('\n').map(str::to_owned).collect())
+}
+
+/// Judges the lines by the bounds of `rules`, as the checkers since v3.1 do.
+pub(super) fn judge(
+    rules: &BenchmarkRules,
+    forms: AccuracyForms,
+    lines: &[String],
+) -> Result<AccuracyResult, Raised> {
+    let mut result = AccuracyResult::default();
+    let mut seen = vec![false; rules.accuracy.len()];
+    let mut low = false;
+    let mut high = false;
+    for line in lines {
+        result.hash |= accuracy_text::hash(line).is_some();
+        for (bound, seen) in rules.accuracy.iter().zip(&mut seen) {
+            let Some(text) = accuracy_text::metric(&bound.metric, forms, line) else {
+                continue;
+            };
+            if parse(text)? >= bound.value() {
+                *seen = true;
+            } else {
+                low = true;
+            }
+            note(&mut result.metrics, &bound.metric, text);
+        }
+        for bound in &rules.accuracy_at_most {
+            if let Some(text) = accuracy_text::metric(&bound.metric, forms, line) {
+                high |= parse(text)? > bound.value();
+            }
+        }
+        if result.hash && seen.iter().all(|&seen| seen) {
+            break;
+        }
+    }
+    result.met = !low && !high && seen.iter().all(|&seen| seen);
+    Ok(result)
+}
+
+/// Judges the lines by the first bound alone, as the checkers of v2.1 and v3.0 do: the last value before the hash counts.
+pub(super) fn judge_first(
+    rules: &BenchmarkRules,
+    forms: AccuracyForms,
+    lines: &[String],
+) -> Result<AccuracyResult, Raised> {
+    let mut result = AccuracyResult::default();
+    let Some(bound) = rules.accuracy.first() else {
+        return Ok(result);
+    };
+    let mut last = None;
+    for line in lines {
+        last = accuracy_text::metric(&bound.metric, forms, line).or(last);
+        result.hash |= accuracy_text::hash(line).is_some();
+        if result.hash && last.is_some() {
+            break;
+        }
+    }
+    if let Some(text) = last {
+        result.met = parse(text)? >= bound.value();
+        note(&mut result.metrics, &bound.metric, text);
+    }
+    Ok(result)
+}
+
+/// The last value of each metric, as the TEST01 fallback reads both its files; 0 where there is none.
+pub(super) fn last_values(
+    rules: &BenchmarkRules,
+    forms: AccuracyForms,
+    lines: &[String],
+) -> Result<Vec<f64>, Raised> {
+    let mut values = vec![0.0; rules.accuracy.len()];
+    for line in lines {
+        for (bound, value) in rules.accuracy.iter().zip(&mut values) {
+            if let Some(text) = accuracy_text::metric(&bound.metric, forms, line) {
+                *value = parse(text)?;
+            }
+        }
+    }
+    Ok(values)
+}
+
+fn note(metrics: &mut Vec<(String, String)>, name: &str, text: &str) {
+    match metrics.iter_mut().find(|(known, _)| known == name) {
+        Some((_, value)) => text.clone_into(value),
+        None => metrics.push((name.to_owned(), text.to_owned())),
+    }
+}
+
+fn parse(text: &str) -> Result<f64, Raised> {
+    text.parse()
+        .map_err(|_| Raised::new(format!("`{text}` is no number")))
+}

@@ -1,0 +1,151 @@
+//! The verdict of the round's official checker: results, CSV and exit status as that program gives them, with its gaps.
+//!
+//! What the rules ask is [`super::strict`]'s part. Where an official checker dies with a traceback, that is its verdict
+//! ([`Verdict::Crash`]); this one goes on and says where.
+
+mod accuracy;
+mod file_set;
+mod monolith;
+mod object;
+mod package;
+mod power;
+mod python;
+mod result;
+mod row;
+mod summary;
+
+use std::collections::BTreeMap;
+
+use regatta_rules::round::{Checker, Engine, Round};
+
+pub(crate) use python::truthy;
+pub use row::{Row, csv};
+
+use super::parallel;
+use crate::tree::Tree;
+
+/// What the official checker says of the whole tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// `SUMMARY: submission looks OK`, exit status 0.
+    Accept,
+    /// `SUMMARY: submission has errors`, exit status 1.
+    Reject,
+    /// A traceback and no summary, for this reason.
+    Crash(String),
+}
+
+/// A message: what it is about, and what was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    /// A path in the tree.
+    pub path: String,
+    /// What was found there.
+    pub text: String,
+    /// Whether the official checker fails for it; otherwise it only logs it.
+    pub fatal: bool,
+}
+
+/// The outcome of an official checker.
+#[derive(Debug, Clone)]
+pub struct Official {
+    /// Which checker.
+    pub checker: Checker,
+    /// Its verdict.
+    pub verdict: Verdict,
+    /// The rows of its CSV, in the order of paths.
+    pub rows: Vec<Row>,
+    /// Its items: path to result, `None` for `NoResults`.
+    pub items: BTreeMap<String, Option<String>>,
+    /// What it found on the way.
+    pub notes: Vec<Note>,
+    /// The last lines of its log: items, counts, summary.
+    pub summary: Vec<String>,
+    /// Whether results with power were accepted without the Power working group's own checker, which is another program.
+    pub power_unchecked: bool,
+}
+
+/// A revision that the round has no checker of.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("round {round} has no official checker `{given}`; known are {known}")]
+pub struct UnknownRevision {
+    /// The round.
+    pub round: String,
+    /// What was asked for.
+    pub given: String,
+    /// The revisions that are known.
+    pub known: String,
+}
+
+/// Judges `tree` as an official checker of `round` does; `revision` names which, the round's default without it.
+///
+/// # Errors
+/// When the round has no such checker.
+pub fn as_official(tree: &Tree, round: &Round, revision: Option<&str>) -> Result<Official, UnknownRevision> {
+    let checker = round
+        .submission
+        .checker(revision)
+        .ok_or_else(|| UnknownRevision {
+            round: round.name.clone(),
+            given: revision.unwrap_or_default().to_owned(),
+            known: known_revisions(round),
+        })?;
+    let context = Context { tree, round, checker };
+    Ok(match checker.engine {
+        Engine::Monolith => monolith::check(&context),
+        Engine::Package => package::check(&context),
+    })
+}
+
+fn known_revisions(round: &Round) -> String {
+    let names: Vec<_> = round
+        .submission
+        .checkers
+        .iter()
+        .map(|checker| checker.revision.as_str())
+        .collect();
+    names.join(", ")
+}
+
+/// What every part of a check looks at.
+#[derive(Debug, Clone, Copy)]
+struct Context<'a> {
+    tree: &'a Tree,
+    round: &'a Round,
+    checker: &'a Checker,
+}
+
+/// Where a scenario lies.
+#[derive(Debug, Clone, Copy)]
+struct Place<'a> {
+    division: &'a str,
+    submitter: &'a str,
+    system: &'a str,
+    model: &'a str,
+    /// The directory's name, perhaps in lower case.
+    scenario: &'a str,
+}
+
+impl Place<'_> {
+    /// The submitter's directory.
+    fn home(&self) -> String {
+        format!("{}/{}", self.division, self.submitter)
+    }
+
+    /// The scenario's directory below a part such as `results`.
+    fn below(&self, part: &str) -> String {
+        let Self {
+            division,
+            submitter,
+            system,
+            model,
+            scenario,
+        } = self;
+        format!("{division}/{submitter}/{part}/{system}/{model}/{scenario}")
+    }
+}
+
+/// Results in paths' order out of jobs that ran in any.
+fn run_all<T: Send, J: Sync>(jobs: &[J], work: impl Fn(&J) -> T + Sync) -> Vec<T> {
+    parallel::map(jobs, work)
+}

@@ -1,0 +1,177 @@
+//! The monolith's check of a scenario's compliance tests.
+
+use regatta_rules::round::Trait;
+
+use super::{
+    super::{
+        Context, Note, Place, accuracy,
+        file_set::{self, FileSet},
+        python::Raised,
+    },
+    Crash,
+    performance::{self, Run},
+};
+
+/// Whether the tests of `place` are in order.
+pub(super) fn check(
+    run: Run<'_>,
+    place: &Place<'_>,
+    model: &str,
+    notes: &mut Vec<Note>,
+) -> Result<bool, Crash> {
+    let context = run.context;
+    let directory = place.below("compliance");
+    let tests = &run.rules.tests;
+    let asked = !tests.is_empty() || context.checker.has(Trait::ComplianceDirectoryAlways);
+    if asked && !context.tree.exists(&directory) {
+        notes.push(fatal(&directory, "there is no compliance directory".to_owned()));
+        return Ok(false);
+    }
+    let without_performance = tests.iter().any(|test| test == "TEST06");
+    let mut good = true;
+    // The official code reuses the last test's verdict when a log cannot be judged, and dies when there is none.
+    let mut last = None;
+    for test in tests {
+        let test_directory = format!("{directory}/{test}");
+        if !context.tree.exists(&test_directory) {
+            notes.push(fatal(&directory, format!("{test} is missing")));
+            good = false;
+            continue;
+        }
+        if without_performance {
+            continue;
+        }
+        let run_directory = format!("{test_directory}/performance/run_1");
+        let judged = performance::read(context, &run_directory).and_then(|log| {
+            let run = Run {
+                directory: &run_directory,
+                ..run
+            };
+            performance::check(run, &log, notes)
+        });
+        match judged {
+            Ok(outcome) => last = Some(outcome.valid),
+            Err(Raised(reason)) => notes.push(fatal(&run_directory, reason)),
+        }
+        if good && verified(context, &test_directory, notes)? {
+            match last {
+                Some(valid) => good = valid,
+                None => {
+                    let reason = format!("no verdict on {run_directory} is left to use");
+                    return Err(Crash(reason));
+                }
+            }
+        } else {
+            good = false;
+        }
+    }
+    if tests.iter().any(|test| test == "TEST01") {
+        good &= test01_accuracy(run, &directory, model, notes)?;
+    }
+    if without_performance {
+        good &= test06(context, &format!("{directory}/TEST06"), notes)?;
+    }
+    Ok(good)
+}
+
+fn fatal(path: &str, text: String) -> Note {
+    Note {
+        path: path.to_owned(),
+        text,
+        fatal: true,
+    }
+}
+
+/// `verify_performance.txt` says that the test passed, and the run's files are there.
+fn verified(context: &Context<'_>, directory: &str, notes: &mut Vec<Note>) -> Result<bool, Crash> {
+    let path = format!("{directory}/verify_performance.txt");
+    let mut good = true;
+    if !context.tree.exists(&path) {
+        notes.push(fatal(&path, "is missing".to_owned()));
+        good = false;
+    } else if !passed(context, &path)? {
+        notes.push(fatal(&path, "does not say TEST PASS".to_owned()));
+        good = false;
+    }
+    let run = format!("{directory}/performance/run_1");
+    let fault = file_set::fault(context, &run, FileSet::TEST_RUN);
+    good &= fault.is_none();
+    notes.extend(fault.map(|text| fatal(&run, text)));
+    Ok(good)
+}
+
+fn passed(context: &Context<'_>, path: &str) -> Result<bool, Crash> {
+    let lines = accuracy::lines(context, path)?;
+    Ok(lines.iter().any(|line| line.contains("TEST PASS")))
+}
+
+fn test01_accuracy(run: Run<'_>, directory: &str, model: &str, notes: &mut Vec<Note>) -> Result<bool, Crash> {
+    let context = run.context;
+    let verify = format!("{directory}/TEST01/verify_accuracy.txt");
+    if !context.tree.exists(&verify) {
+        notes.push(fatal(&verify, "is missing".to_owned()));
+        return Ok(false);
+    }
+    let passed = passed(context, &verify)?;
+    let accuracy = format!("{directory}/TEST01/accuracy");
+    let set = if passed {
+        FileSet::TEST01_PASSED
+    } else {
+        FileSet::TEST01_FALLBACK
+    };
+    if let Some(fault) = file_set::fault(context, &accuracy, set) {
+        notes.push(fatal(&accuracy, fault));
+        return Ok(false);
+    }
+    if passed {
+        return Ok(true);
+    }
+    let forms = context.round.submission.accuracy_forms;
+    let values = |name: &str| {
+        let lines = accuracy::lines(context, &format!("{accuracy}/{name}"))?;
+        accuracy::last_values(run.rules, forms, &lines)
+    };
+    let (baseline, compliance) = (
+        values("baseline_accuracy.txt")?,
+        values("compliance_accuracy.txt")?,
+    );
+    for ((bound, baseline), compliance) in run.rules.accuracy.iter().zip(baseline).zip(compliance) {
+        let metric = if context.checker.has(Trait::MetricDeltaIgnored) {
+            ""
+        } else {
+            &bound.metric
+        };
+        let most = run.rules.delta_percent(model, metric);
+        let delta = (1.0 - baseline / compliance).abs() * 100.0;
+        // Written so that a value that is missing (0) or no number fails.
+        let close = baseline != 0.0 && compliance != 0.0 && delta <= most;
+        if !close {
+            let text = format!(
+                "{} is {baseline} before and {compliance} in the test, more than {most} % apart",
+                bound.metric
+            );
+            notes.push(fatal(&accuracy, text));
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn test06(context: &Context<'_>, directory: &str, notes: &mut Vec<Note>) -> Result<bool, Crash> {
+    let path = format!("{directory}/verify_accuracy.txt");
+    if !context.tree.exists(&path) {
+        notes.push(fatal(&path, "is missing".to_owned()));
+        return Ok(false);
+    }
+    let lines = accuracy::lines(context, &path)?;
+    let says = |text: &str| lines.iter().any(|line| line.trim() == text);
+    let first = says("First token check pass: True") || says("First token check pass: Skipped");
+    let good = first && says("EOS check pass: True") && says("Sample length check pass: True");
+    if !good {
+        notes.push(fatal(
+            &path,
+            "does not say that all three checks passed".to_owned(),
+        ));
+    }
+    Ok(good)
+}

@@ -1,0 +1,162 @@
+//! What the monolith asks of files and names, whatever is in them. The first fault ends the check of a submitter.
+
+use std::fs;
+
+use regatta_rules::round::{OfficialCheck, Trait};
+
+use super::super::Context;
+use crate::tree::{Kind, Node};
+
+/// Files in the root that belong into a division.
+pub(super) fn root(context: &Context<'_>) -> Option<String> {
+    if !context.checker.looks_at(OfficialCheck::RootFiles) {
+        return None;
+    }
+    let files = context.tree.files("").unwrap_or_default();
+    let extra: Vec<_> = files
+        .into_iter()
+        .filter(|name| !name.ends_with(".md") && !name.ends_with(".pdf"))
+        .collect();
+    (!extra.is_empty()).then(|| format!("files outside the divisions: {}", extra.join(", ")))
+}
+
+/// Files in a division that belong to a submitter.
+pub(super) fn division(context: &Context<'_>, division: &str) -> Option<String> {
+    if !context.checker.looks_at(OfficialCheck::DivisionFiles) {
+        return None;
+    }
+    let files = context.tree.files(division).unwrap_or_default();
+    (!files.is_empty()).then(|| format!("files outside the submitters: {}", files.join(", ")))
+}
+
+/// The first kind of fault below a submitter's directory, with an example of it.
+///
+/// The error is where the official program ends: it asks a broken link for its size.
+pub(super) fn submitter(context: &Context<'_>, home: &str) -> Result<Option<(String, String)>, String> {
+    let looks_at = |check| context.checker.looks_at(check);
+    // Python's walk shows a link to a directory and does not enter it.
+    let entries: Vec<&Node> = std::iter::once(context.tree.get(home))
+        .flatten()
+        .chain(context.tree.below(home))
+        .filter(|node| !within_link(context, node, home))
+        .collect();
+    let directories = || {
+        entries
+            .iter()
+            .copied()
+            .filter(|node| node.kind == Kind::Directory && !node.link)
+    };
+    let files = || {
+        entries
+            .iter()
+            .copied()
+            .filter(|node| node.kind != Kind::Directory)
+    };
+    let any_link = context.checker.has(Trait::AnyLink);
+    let rules: [(OfficialCheck, &str, Option<&Node>); 6] = [
+        (
+            OfficialCheck::Links,
+            "is a symbolic link that the official checker refuses",
+            files().find(|node| node.link && (any_link || looks_broken(context, node))),
+        ),
+        (
+            OfficialCheck::LargeFiles,
+            "is larger than the limit",
+            files().find(|node| node.size > context.round.submission.max_file_bytes),
+        ),
+        (
+            OfficialCheck::DotNames,
+            "has a name that begins with a dot",
+            directories()
+                .chain(files())
+                .find(|node| node.name().starts_with('.')),
+        ),
+        (
+            OfficialCheck::Spaces,
+            "has a space in its name",
+            directories()
+                .chain(files())
+                .find(|node| node.name().contains(' ')),
+        ),
+        (
+            OfficialCheck::Pycache,
+            "is a __pycache__ directory",
+            directories().find(|node| node.name().ends_with("__pycache__")),
+        ),
+        (
+            OfficialCheck::EmptyDirectories,
+            "is an empty directory",
+            directories().find(|node| node.is_empty_directory()),
+        ),
+    ];
+    for (check, text, found) in rules {
+        if !looks_at(check) {
+            continue;
+        }
+        if let Some(node) = found {
+            return Ok(Some((node.path.clone(), text.to_owned())));
+        }
+        let broken = files().find(|node| node.kind == Kind::BrokenLink);
+        if let (OfficialCheck::Links, Some(node)) = (check, broken) {
+            return Err(format!("{} leads nowhere", node.path));
+        }
+    }
+    Ok(None)
+}
+
+/// Systems and measurements that have no results.
+pub(super) fn unmatched(context: &Context<'_>, home: &str) -> Result<Vec<(String, String)>, String> {
+    if !context.checker.looks_at(OfficialCheck::SystemsWithoutResults) {
+        return Ok(Vec::new());
+    }
+    let tree = context.tree;
+    let results = tree.directories(&format!("{home}/results")).unwrap_or_default();
+    let no_directory = |path: &str| format!("{path} is no directory");
+    let mut faults = Vec::new();
+    let path = format!("{home}/measurements");
+    for name in tree.directories(&path).ok_or_else(|| no_directory(&path))? {
+        if !results.contains(&name) {
+            faults.push((format!("{path}/{name}"), "has no results".to_owned()));
+        }
+    }
+    let path = format!("{home}/systems");
+    for name in tree.files(&path).ok_or_else(|| no_directory(&path))? {
+        let system = name.ends_with(".json").then(|| name.replace(".json", ""));
+        if system.is_some_and(|system| !results.contains(&system.as_str())) {
+            faults.push((format!("{path}/{name}"), "has no results".to_owned()));
+        }
+    }
+    Ok(faults)
+}
+
+/// The calibration document, which closed and network submissions need.
+pub(super) fn calibration(context: &Context<'_>, division: &str, home: &str) -> Option<String> {
+    if division == "open" || !context.checker.looks_at(OfficialCheck::Calibration) {
+        return None;
+    }
+    let there = ["calibration.md", "documentation/calibration.md"]
+        .iter()
+        .any(|name| context.tree.exists(&format!("{home}/{name}")));
+    (!there).then(|| "has neither calibration.md nor documentation/calibration.md".to_owned())
+}
+
+/// Whether a node was reached through a link below `home`.
+fn within_link(context: &Context<'_>, node: &Node, home: &str) -> bool {
+    let mut path = node.path.as_str();
+    while let Some((above, _)) = path.rsplit_once('/') {
+        if above.len() <= home.len() {
+            return false;
+        }
+        if context.tree.get(above).is_some_and(|node| node.link) {
+            return true;
+        }
+        path = above;
+    }
+    false
+}
+
+/// Whether the official checker takes a link for broken: it looks for the target from the root, not from the link.
+fn looks_broken(context: &Context<'_>, node: &Node) -> bool {
+    let link = context.tree.root().join(&node.path);
+    fs::read_link(link).map_or(true, |target| !context.tree.root().join(target).exists())
+}

@@ -1,0 +1,134 @@
+//! The monolith's check of a measurement directory and the code that it points to.
+
+use regatta_rules::round::OfficialCheck;
+
+use super::{
+    super::{
+        Context, Note, Place, object,
+        python::{self, truthy},
+    },
+    Crash,
+};
+
+/// The outcome: whether it is in order, and `weight_data_types` for the CSV.
+pub(super) struct Measurements {
+    pub(super) good: bool,
+    pub(super) weights: String,
+}
+
+/// Checks the directory of `place`.
+pub(super) fn check(
+    context: &Context<'_>,
+    place: &Place<'_>,
+    has_power: bool,
+    notes: &mut Vec<Note>,
+) -> Result<Measurements, Crash> {
+    let directory = place.below("measurements");
+    let fatal = context.checker.fails(OfficialCheck::Measurements);
+    let mut faults = required_files(context, &directory);
+    if has_power && context.checker.looks_at(OfficialCheck::PowerMeasurementFiles) {
+        faults.extend(power_files(context, &directory));
+    }
+    let mut weights = String::from("None");
+    match json_name(context, place, &directory) {
+        None => faults.push(format!("no {}*.json", place.system)),
+        Some((name, implementation)) => {
+            let path = format!("{directory}/{name}");
+            let json = object::read(context, &path)?;
+            if context.checker.has(regatta_rules::round::Trait::WeightDataTypes)
+                && !json.contains_key("weight_data_types")
+            {
+                return Err(Crash(format!("{path}: weight_data_types is missing")));
+            }
+            weights = python::text(json.get("weight_data_types"));
+            let filled = !context.round.submission.system_fields_filled.is_empty();
+            for field in &context.round.submission.measurement_fields {
+                match json.get(field) {
+                    None => faults.push(format!("field {field} is missing from {name}")),
+                    Some(value) if filled && !truthy(value) => {
+                        faults.push(format!("field {field} of {name} is empty"));
+                    }
+                    Some(_) => {}
+                }
+            }
+            faults.extend(code(context, place, implementation));
+        }
+    }
+    let good = faults.is_empty();
+    notes.extend(faults.into_iter().map(|text| Note {
+        path: directory.clone(),
+        text,
+        fatal,
+    }));
+    Ok(Measurements { good, weights })
+}
+
+fn required_files(context: &Context<'_>, directory: &str) -> Vec<String> {
+    let empty_counts = context.checker.looks_at(OfficialCheck::EmptyMeasurementFiles);
+    let needed = context.round.submission.measurement_files.iter();
+    needed
+        .filter_map(|name| match context.tree.size(&format!("{directory}/{name}")) {
+            None => Some(format!("{name} is missing")),
+            Some(0) if empty_counts => Some(format!("{name} is empty")),
+            Some(_) => None,
+        })
+        .collect()
+}
+
+/// Power analyzer files lie in the directory or up to three levels above it.
+fn power_files(context: &Context<'_>, directory: &str) -> Vec<String> {
+    let mut levels = vec![directory];
+    for _ in 0..3 {
+        let above = levels.last().and_then(|level| level.rsplit_once('/'));
+        levels.extend(above.map(|(above, _)| above));
+    }
+    ["analyzer_table", "power_settings"]
+        .into_iter()
+        .filter_map(|start| {
+            let found = levels.iter().rev().find_map(|level| {
+                let names = context.tree.files(level).unwrap_or_default();
+                let name = names.into_iter().find(|name| name.starts_with(start))?;
+                context.tree.size(&format!("{level}/{name}"))
+            });
+            match found {
+                None => Some(format!("{start}.* is missing")),
+                Some(0) if context.checker.looks_at(OfficialCheck::EmptyMeasurementFiles) => {
+                    Some(format!("{start}.* is empty"))
+                }
+                Some(_) => None,
+            }
+        })
+        .collect()
+}
+
+/// The measurement file's name and the implementation that it names.
+fn json_name<'a>(context: &'a Context<'_>, place: &Place<'_>, directory: &str) -> Option<(&'a str, &'a str)> {
+    let ending = format!("_{}.json", place.scenario);
+    let names = context.tree.files(directory)?;
+    let name = names
+        .into_iter()
+        .find(|name| name.starts_with(place.system) && name.ends_with(".json"))?;
+    let cut = if name.ends_with(&ending) {
+        ending.len()
+    } else {
+        ".json".len()
+    };
+    let implementation = name
+        .get(place.system.len() + 1..name.len() - cut)
+        .unwrap_or_default();
+    Some((name, implementation))
+}
+
+/// The code of the model: `code/<model>/<implementation>`, or `code/<model>`, which may be a file naming another.
+fn code(context: &Context<'_>, place: &Place<'_>, implementation: &str) -> Option<String> {
+    let code = format!("{}/code", place.home());
+    let own = format!("{code}/{}", place.model);
+    let base = if context.tree.is_file(&own) {
+        let text = context.tree.read(&own, 1 << 16).unwrap_or_default();
+        format!("{code}/{}", String::from_utf8_lossy(&text).trim())
+    } else {
+        own
+    };
+    let there = context.tree.exists(&format!("{base}/{implementation}")) || context.tree.exists(&base);
+    (!there).then(|| format!("no code directory {base}"))
+}

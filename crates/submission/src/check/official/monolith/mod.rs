@@ -1,0 +1,107 @@
+//! The checkers up to v5.1, one file each: they walk division, submitter, system, model, scenario and judge directories.
+
+mod compliance;
+mod hygiene;
+mod measurements;
+mod performance;
+mod scenario;
+mod system;
+mod walk;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Context, Note, Official, Verdict, python::Raised, run_all, summary};
+
+use walk::Step;
+
+/// Where the official program ends with a traceback.
+#[derive(Debug, Clone)]
+struct Crash(String);
+
+impl From<Raised> for Crash {
+    fn from(Raised(reason): Raised) -> Self {
+        Self(reason)
+    }
+}
+
+/// Judges the tree.
+pub(super) fn check(context: &Context<'_>) -> Official {
+    let walk = walk::walk(context);
+    let jobs: Vec<_> = walk.steps.iter().flat_map(Step::jobs).collect();
+    let mut outcomes = run_all(&jobs, |job| scenario::check(context, job)).into_iter();
+    let mut official = Official {
+        checker: context.checker.clone(),
+        verdict: Verdict::Accept,
+        rows: Vec::new(),
+        items: BTreeMap::new(),
+        notes: Vec::new(),
+        summary: Vec::new(),
+        power_unchecked: false,
+    };
+    let mut crash = None;
+    for step in &walk.steps {
+        match step {
+            Step::Note(note) => official.notes.push(note.clone()),
+            Step::Item(path) => {
+                official.items.insert(path.clone(), None);
+            }
+            Step::Crash(reason) => crash = Some(reason.clone()),
+            Step::Model(model) => {
+                let outcomes = outcomes.by_ref().take(model.scenarios.len()).collect();
+                crash = take_model(&mut official, model, outcomes);
+            }
+        }
+        if crash.is_some() {
+            break;
+        }
+    }
+    official.verdict = match crash {
+        Some(reason) => Verdict::Crash(reason),
+        None if summary::with_results(&official.items) == official.items.len() => Verdict::Accept,
+        None => Verdict::Reject,
+    };
+    official.summary = summary::lines(context, &official.items, &official.rows, &official.verdict);
+    official
+}
+
+/// Adds a model's scenarios in order; the reason when the official program ends within them.
+fn take_model(
+    official: &mut Official,
+    model: &walk::Model,
+    outcomes: Vec<scenario::Outcome>,
+) -> Option<String> {
+    let mut errors = 0;
+    let mut missing: BTreeSet<_> = model.required.iter().copied().collect();
+    for outcome in outcomes {
+        official.notes.extend(outcome.notes);
+        if outcome.crash.is_some() {
+            return outcome.crash;
+        }
+        errors += outcome.errors;
+        if let Some(scenario) = outcome.passed {
+            missing.remove(&scenario);
+        }
+        official
+            .items
+            .extend(outcome.failed_items.into_iter().map(|path| (path, None)));
+        official.items.insert(outcome.path, outcome.value);
+        official.power_unchecked |= outcome.power_unchecked;
+        official.rows.extend(outcome.rows.into_iter().map(|mut row| {
+            row.errors = errors;
+            row
+        }));
+    }
+    if model.closed && !missing.is_empty() {
+        let names: Vec<_> = missing.iter().map(|scenario| scenario.as_str()).collect();
+        official.items.insert(model.path.clone(), None);
+        official.notes.push(Note {
+            path: model.path.clone(),
+            text: format!(
+                "required scenarios are missing or not valid: {}",
+                names.join(", ")
+            ),
+            fatal: true,
+        });
+    }
+    None
+}

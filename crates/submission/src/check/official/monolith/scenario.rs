@@ -1,0 +1,184 @@
+//! The monolith's check of one scenario: measurements, accuracy, performance, power, compliance, in this order.
+
+mod accuracy;
+mod performance;
+mod row;
+
+use regatta_rules::{
+    Scenario,
+    round::{BenchmarkRules, OfficialCheck},
+};
+
+use super::{
+    super::{Context, Note, Place, Row, python::Number, summary},
+    Crash, compliance, measurements,
+    performance::Run,
+    walk::Job,
+};
+
+/// What became of a scenario.
+#[derive(Debug, Default)]
+pub(super) struct Outcome {
+    pub(super) path: String,
+    /// The item's value; `None` for `NoResults`.
+    pub(super) value: Option<String>,
+    /// Further items without result.
+    pub(super) failed_items: Vec<String>,
+    /// The scenario, when its performance run is valid.
+    pub(super) passed: Option<Scenario>,
+    /// Faults that the CSV counts.
+    pub(super) errors: u64,
+    pub(super) rows: Vec<Row>,
+    pub(super) notes: Vec<Note>,
+    pub(super) power_unchecked: bool,
+    /// Why the official program ends here.
+    pub(super) crash: Option<String>,
+}
+
+/// Judges a scenario.
+pub(super) fn check(context: &Context<'_>, job: &&Job) -> Outcome {
+    let place = Place {
+        division: &job.division,
+        submitter: &job.submitter,
+        system: &job.system,
+        model: &job.model,
+        scenario: &job.scenario,
+    };
+    let mut judge = Judge {
+        context,
+        job,
+        place,
+        scenario: fixed(&job.scenario),
+        outcome: Outcome {
+            path: place.below("results"),
+            ..Outcome::default()
+        },
+    };
+    if let Err(Crash(reason)) = judge.run() {
+        judge.outcome.crash = Some(reason);
+    }
+    judge.outcome
+}
+
+/// The scenario that a directory stands for: exactly spelt, or all in lower case.
+pub(super) fn fixed(directory: &str) -> Option<Scenario> {
+    Scenario::ALL.into_iter().find(|scenario| {
+        scenario.as_str() == directory || scenario.as_str().to_ascii_lowercase() == directory
+    })
+}
+
+struct Judge<'a> {
+    context: &'a Context<'a>,
+    job: &'a Job,
+    place: Place<'a>,
+    scenario: Option<Scenario>,
+    outcome: Outcome,
+}
+
+/// Accuracy as far as the rest needs it.
+struct Accuracy {
+    valid: bool,
+    shown: String,
+}
+
+/// A performance run as far as the rest needs it.
+struct Performance {
+    result: Number,
+    inferred: bool,
+    power: Option<f64>,
+}
+
+impl Judge<'_> {
+    fn run(&mut self) -> Result<(), Crash> {
+        let Some(rules) = self.context.round.submission.benchmarks.get(&self.job.benchmark) else {
+            return Ok(());
+        };
+        let closed = self.job.division != "open";
+        if closed
+            && !self
+                .scenario
+                .is_some_and(|scenario| self.job.required.contains(&scenario))
+        {
+            self.fault("is a scenario that the benchmark does not have".to_owned());
+            return Ok(());
+        }
+        let results = self.outcome.path.clone();
+        let has_power = self.context.tree.exists(&format!("{results}/performance/power"));
+        let Some(weights) = self.measurements(has_power)? else {
+            return Ok(());
+        };
+        let Some(accuracy) = self.accuracy(rules, closed)? else {
+            return Ok(());
+        };
+        let performance = self.performance(rules, has_power)?;
+        let mut compliant = !closed;
+        if closed {
+            let mut notes = Vec::new();
+            let run = self.run_of(rules, "");
+            let checked = compliance::check(run, &self.place, &self.job.benchmark, &mut notes);
+            self.outcome.notes.append(&mut notes);
+            compliant = checked?;
+            if !compliant {
+                self.outcome.value = None;
+            }
+        }
+        let counts = self
+            .outcome
+            .value
+            .as_deref()
+            .is_some_and(|value| !summary::is_zero(value));
+        if let (true, Some(performance)) = (counts, performance) {
+            if accuracy.valid {
+                self.row(rules, &accuracy.shown, &performance, (compliant, weights))?;
+            } else {
+                self.outcome.value = None;
+            }
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, path: &str, text: String, fatal: bool) {
+        let path = path.to_owned();
+        self.outcome.notes.push(Note { path, text, fatal });
+    }
+
+    /// A fault of the scenario itself, counted.
+    fn fault(&mut self, text: String) {
+        self.outcome.errors += 1;
+        let path = self.outcome.path.clone();
+        self.note(&path, text, true);
+    }
+
+    fn run_of<'a>(&'a self, rules: &'a BenchmarkRules, directory: &'a str) -> Run<'a> {
+        Run {
+            context: self.context,
+            rules,
+            system: &self.job.description,
+            division: &self.job.division,
+            scenario: self.scenario,
+            directory,
+        }
+    }
+
+    /// The weights' types; `None` when the scenario ends here.
+    fn measurements(&mut self, has_power: bool) -> Result<Option<String>, Crash> {
+        let directory = self.place.below("measurements");
+        let fatal = self.context.checker.fails(OfficialCheck::Measurements);
+        if !self.context.tree.exists(&directory) {
+            self.outcome.errors += 1;
+            self.outcome.failed_items.push(directory.clone());
+            self.note(&directory, "there is no measurement directory".to_owned(), true);
+            return Ok((!fatal).then(String::new));
+        }
+        let checked = measurements::check(self.context, &self.place, has_power, &mut self.outcome.notes)?;
+        if checked.good {
+            return Ok(Some(checked.weights));
+        }
+        self.outcome.errors += 1;
+        if fatal {
+            self.outcome.failed_items.push(directory);
+            return Ok(None);
+        }
+        Ok(Some(checked.weights))
+    }
+}

@@ -1,0 +1,124 @@
+//! The performance run of a scenario, and the power that was measured with it.
+
+use regatta_rules::{
+    Scenario,
+    round::{BenchmarkRules, OfficialCheck},
+};
+
+use super::{
+    super::{
+        super::{
+            Note,
+            file_set::{self, FileSet},
+            power,
+            python::Raised,
+            result,
+        },
+        Crash, performance,
+    },
+    Judge, Performance,
+};
+
+impl Judge<'_> {
+    /// The run, when it is valid; its value becomes the item's.
+    pub(super) fn performance(
+        &mut self,
+        rules: &BenchmarkRules,
+        has_power: bool,
+    ) -> Result<Option<Performance>, Crash> {
+        let directory = format!("{}/performance/run_1", self.outcome.path);
+        if !self.context.tree.exists(&directory) {
+            self.note(&directory, "is missing".to_owned(), true);
+            return Ok(None);
+        }
+        let set = if has_power {
+            FileSet::PERFORMANCE_WITH_POWER
+        } else {
+            FileSet::PERFORMANCE
+        };
+        if let Some(fault) = file_set::fault(self.context, &directory, set) {
+            let fatal = self.context.checker.fails(OfficialCheck::PerformanceFileSet);
+            self.note(&directory, fault, fatal);
+            if fatal {
+                return Ok(None);
+            }
+        }
+        let mut notes = Vec::new();
+        let judged = self.judged_run(rules, &directory, has_power, &mut notes);
+        self.outcome.notes.append(&mut notes);
+        let performance = match judged {
+            Ok(performance) => performance,
+            Err(Raised(reason)) => {
+                self.note(&directory, reason, true);
+                None
+            }
+        };
+        let Some(performance) = performance else {
+            self.outcome.errors += 1;
+            return Ok(None);
+        };
+        self.outcome.power_unchecked =
+            has_power && self.context.checker.looks_at(OfficialCheck::PowerChecker);
+        self.outcome.passed = self.scenario;
+        self.outcome.value = Some(match performance.power {
+            None => performance.result.to_string(),
+            Some(power) => format!("{:.6} with power_metric = {power:.6}", performance.result.value()),
+        });
+        Ok(Some(performance))
+    }
+
+    fn judged_run(
+        &self,
+        rules: &BenchmarkRules,
+        directory: &str,
+        has_power: bool,
+        notes: &mut Vec<Note>,
+    ) -> Result<Option<Performance>, Raised> {
+        let context = self.context;
+        let log = performance::read(context, directory)?;
+        let outcome = performance::check(self.run_of(rules, directory), &log, notes)?;
+        let mut valid = outcome.valid;
+        let mut metric = None;
+        if has_power {
+            let results = &self.outcome.path;
+            if context.checker.looks_at(OfficialCheck::Ranging) {
+                self.ranging(rules, &format!("{results}/performance/ranging"))?;
+            }
+            for (part, set) in [
+                ("run_1", FileSet::PERFORMANCE_WITH_POWER),
+                ("ranging", FileSet::PERFORMANCE_WITH_POWER),
+                ("power", FileSet::POWER),
+            ] {
+                let path = format!("{results}/performance/{part}");
+                if let Some(text) = file_set::fault(context, &path, set) {
+                    valid = false;
+                    let fatal = true;
+                    notes.push(Note { path, text, fatal });
+                }
+            }
+            let scenario = self
+                .scenario
+                .ok_or_else(|| Raised::new("no scenario to measure power for"))?;
+            metric = power::metric(context, directory, &log, scenario)?;
+            if metric.is_none() {
+                return Err(Raised::new("spl.txt has no samples in the measured window"));
+            }
+        }
+        Ok(valid.then_some(Performance {
+            result: outcome.result,
+            inferred: outcome.inferred,
+            power: metric,
+        }))
+    }
+
+    fn ranging(&self, rules: &BenchmarkRules, directory: &str) -> Result<(), Raised> {
+        let log = performance::read(self.context, directory)?;
+        let scenario = log.text("effective_scenario").and_then(|name| {
+            Scenario::ALL
+                .into_iter()
+                .find(|scenario| scenario.as_str() == name)
+        });
+        let scenario = scenario.ok_or_else(|| Raised::new(format!("{directory}: no scenario")))?;
+        result::measured(self.context, rules, &log, scenario).map(|_| ())
+    }
+}

@@ -1,0 +1,121 @@
+//! The monolith's check of a system description.
+
+use std::sync::Arc;
+
+use regatta_rules::round::Checker;
+use serde_json::{Map, Value};
+
+use super::{
+    super::{Context, Note, object, python::truthy},
+    Crash,
+};
+
+const STATUSES: [&str; 3] = ["available", "preview", "rdi"];
+const TYPES: [&str; 4] = ["datacenter", "edge", "datacenter,edge", "edge,datacenter"];
+
+/// A system as its description gives it.
+#[derive(Debug, Clone)]
+pub(super) struct System {
+    pub(super) json: Arc<Map<String, Value>>,
+    /// `system_type`.
+    pub(super) kind: String,
+    /// `is_network` says true.
+    pub(super) network: bool,
+}
+
+impl System {
+    /// What is wrong with the network mode in this division.
+    pub(super) fn network_fault(&self, division: &str) -> Option<String> {
+        let expected = match division {
+            "network" => true,
+            "closed" => false,
+            _ => return None,
+        };
+        (expected != self.network)
+            .then(|| format!("is_network is {}, the division is {division}", self.network))
+    }
+}
+
+/// The system, or `None` when the check fails in order.
+pub(super) fn check(
+    context: &Context<'_>,
+    (division, submitter, system): (&str, &str, &str),
+    notes: &mut Vec<Note>,
+) -> Result<Option<System>, Crash> {
+    let path = format!("{division}/{submitter}/systems/{system}.json");
+    let json = object::read(context, &path)?;
+    let mut fault = |text: String| {
+        let path = path.clone();
+        notes.push(Note {
+            path,
+            text,
+            fatal: true,
+        });
+    };
+    let lower = |key: &str| match json.get(key) {
+        Some(Value::String(text)) => Ok(text.to_lowercase()),
+        _ => Err(Crash(format!("{path}: {key} is no text"))),
+    };
+    let status = lower("status")?;
+    if !STATUSES.contains(&status.as_str()) {
+        fault(format!("status `{status}` is none of {}", STATUSES.join(", ")));
+        return Ok(None);
+    }
+    let kind = match json.get("system_type") {
+        Some(Value::String(kind)) if TYPES.contains(&kind.as_str()) => kind.clone(),
+        other => {
+            let found = other.map_or_else(|| "nothing".to_owned(), Value::to_string);
+            fault(format!("system_type {found} is none of {}", TYPES.join("; ")));
+            return Ok(None);
+        }
+    };
+    let network = match json.get("is_network") {
+        None | Some(Value::Null) => false,
+        Some(_) => lower("is_network")? == "true",
+    };
+    let system = System {
+        json: Arc::new(json.clone()),
+        kind,
+        network,
+    };
+    let mut faults: Vec<String> = system.network_fault(division).into_iter().collect();
+    faults.extend(fields(context, &json, network));
+    let named = lower("submitter")?;
+    if named != submitter.to_lowercase() {
+        faults.push(format!("submitter `{named}`, the directory is `{submitter}`"));
+    }
+    if json.get("division").and_then(Value::as_str) != Some(division) {
+        faults.push(format!("division is not `{division}`"));
+    }
+    let good = faults.is_empty();
+    faults.into_iter().for_each(fault);
+    Ok(good.then_some(system))
+}
+
+fn fields(context: &Context<'_>, json: &Map<String, Value>, network: bool) -> Vec<String> {
+    let rules = &context.round.submission;
+    let further = network.then_some(&rules.network_fields).into_iter().flatten();
+    rules
+        .system_fields
+        .iter()
+        .chain(further)
+        .filter_map(|field| match json.get(field) {
+            None => Some(format!("field {field} is missing")),
+            Some(value) if rules.system_fields_filled.contains(field) && !truthy(value) => {
+                Some(format!("field {field} is empty"))
+            }
+            Some(_) => None,
+        })
+        .collect()
+}
+
+/// Whether `system_power_only` is set and the checker heeds it.
+pub(super) fn power_only(checker: &Checker, system: &System) -> bool {
+    use regatta_rules::round::Trait;
+    checker.has(Trait::PowerOnlySystems)
+        && match system.json.get("system_power_only") {
+            Some(Value::String(text)) => text.eq_ignore_ascii_case("true"),
+            Some(value) => truthy(value),
+            None => false,
+        }
+}

@@ -1,0 +1,216 @@
+//! The monolith's way through the tree down to models: what it judges there itself, and the scenarios that remain.
+
+use std::collections::BTreeMap;
+
+use regatta_rules::{Scenario, round::OfficialCheck};
+use serde_json::Value;
+
+use super::{
+    super::{Context, Note, object},
+    hygiene,
+    system::{self, System},
+};
+
+/// A step of the walk, in order.
+#[derive(Debug)]
+pub(super) enum Step {
+    /// Something that was found.
+    Note(Note),
+    /// A path without result.
+    Item(String),
+    /// The official program ends here.
+    Crash(String),
+    /// A model's scenarios.
+    Model(Model),
+}
+
+/// A model's directory.
+#[derive(Debug)]
+pub(super) struct Model {
+    pub(super) path: String,
+    /// Closed or network division.
+    pub(super) closed: bool,
+    pub(super) required: Vec<Scenario>,
+    pub(super) scenarios: Vec<Job>,
+}
+
+/// A scenario to judge.
+#[derive(Debug)]
+pub(super) struct Job {
+    pub(super) division: String,
+    pub(super) submitter: String,
+    pub(super) system: String,
+    pub(super) model: String,
+    pub(super) scenario: String,
+    /// The official benchmark.
+    pub(super) benchmark: String,
+    pub(super) description: System,
+    pub(super) required: Vec<Scenario>,
+}
+
+impl Step {
+    /// The scenarios of this step.
+    pub(super) fn jobs(&self) -> impl Iterator<Item = &Job> {
+        let jobs = match self {
+            Self::Model(model) => model.scenarios.as_slice(),
+            _ => &[],
+        };
+        jobs.iter()
+    }
+}
+
+/// The steps through a tree.
+#[derive(Debug, Default)]
+pub(super) struct Walk {
+    pub(super) steps: Vec<Step>,
+}
+
+/// Walks the tree.
+pub(super) fn walk(context: &Context<'_>) -> Walk {
+    let mut walk = Walk::default();
+    for division in context.tree.directories("").unwrap_or_default() {
+        if !["closed", "open", "network"].contains(&division) {
+            if ![".git", ".github", "assets"].contains(&division) {
+                walk.note(division, "is no division".to_owned(), false);
+            }
+            continue;
+        }
+        if let Some(fault) = hygiene::root(context) {
+            walk.fail("root", "root", fault);
+            break;
+        }
+        if let Some(fault) = hygiene::division(context, division) {
+            walk.fail(division, division, fault);
+            continue;
+        }
+        for submitter in context.tree.directories(division).unwrap_or_default() {
+            walk.submitter(context, division, submitter);
+        }
+    }
+    walk
+}
+
+impl Walk {
+    fn note(&mut self, path: &str, text: String, fatal: bool) {
+        let path = path.to_owned();
+        self.steps.push(Step::Note(Note { path, text, fatal }));
+    }
+
+    fn fail(&mut self, item: &str, path: &str, text: String) {
+        self.note(path, text, true);
+        self.steps.push(Step::Item(item.to_owned()));
+    }
+
+    fn submitter(&mut self, context: &Context<'_>, division: &str, submitter: &str) {
+        let home = format!("{division}/{submitter}");
+        let results = format!("{home}/results");
+        if !context.tree.exists(&results) {
+            return;
+        }
+        match hygiene::submitter(context, &home) {
+            Err(reason) => return self.steps.push(Step::Crash(reason)),
+            Ok(Some((path, fault))) => return self.fail(&home, &path, fault),
+            Ok(None) => {}
+        }
+        let own = if division == "open" && context.checker.looks_at(OfficialCheck::ModelMapping) {
+            match own_names(context, &format!("{home}/model_mapping.json")) {
+                Ok(names) => names,
+                Err(reason) => return self.steps.push(Step::Crash(reason)),
+            }
+        } else {
+            BTreeMap::new()
+        };
+        match hygiene::unmatched(context, &home) {
+            Err(reason) => return self.steps.push(Step::Crash(reason)),
+            Ok(faults) => {
+                for (path, fault) in faults {
+                    self.fail(&results, &path, fault);
+                }
+            }
+        }
+        if let Some(fault) = hygiene::calibration(context, division, &home) {
+            self.fail(&results, &home, fault);
+        }
+        let Some(systems) = context.tree.directories(&results) else {
+            return self.steps.push(Step::Crash(format!("{results} is no directory")));
+        };
+        for system in systems {
+            self.system(context, (division, submitter, system), &own);
+        }
+    }
+
+    fn system(&mut self, context: &Context<'_>, place: (&str, &str, &str), own: &BTreeMap<String, String>) {
+        let (division, submitter, system) = place;
+        let path = format!("{division}/{submitter}/results/{system}");
+        let description = format!("{division}/{submitter}/systems/{system}.json");
+        if !context.tree.exists(&description) {
+            return self.fail(&path, &description, "there is no system description".to_owned());
+        }
+        let mut notes = Vec::new();
+        let checked = system::check(context, place, &mut notes);
+        self.steps.extend(notes.into_iter().map(Step::Note));
+        let description = match checked {
+            Err(crash) => return self.steps.push(Step::Crash(crash.0)),
+            Ok(None) => return self.steps.push(Step::Item(path)),
+            Ok(Some(system)) => system,
+        };
+        for model in context.tree.directories(&path).unwrap_or_default() {
+            self.model(context, place, model, (&description, own));
+        }
+    }
+
+    fn model(
+        &mut self,
+        context: &Context<'_>,
+        (division, submitter, system): (&str, &str, &str),
+        model: &str,
+        (description, own): (&System, &BTreeMap<String, String>),
+    ) {
+        let rules = &context.round.submission;
+        let path = format!("{division}/{submitter}/results/{system}/{model}");
+        let benchmark = rules.model_of(model, own).to_owned();
+        let closed = division != "open";
+        if closed && !rules.knows(&benchmark) {
+            return self.fail(&path, &path, format!("{benchmark} is no benchmark of this round"));
+        }
+        let required = rules
+            .benchmarks
+            .get(&benchmark)
+            .and_then(|rules| rules.required(&description.kind));
+        let Some(required) = required else {
+            let kind = &description.kind;
+            let text = format!("{benchmark} is no edge benchmark of this round for a system of type {kind}");
+            return self.fail(&path, &path, text);
+        };
+        let scenarios = context.tree.directories(&path).unwrap_or_default();
+        let scenarios = scenarios.into_iter().map(|scenario| Job {
+            division: division.to_owned(),
+            submitter: submitter.to_owned(),
+            system: system.to_owned(),
+            model: model.to_owned(),
+            scenario: scenario.to_owned(),
+            benchmark: benchmark.clone(),
+            description: description.clone(),
+            required: required.to_vec(),
+        });
+        self.steps.push(Step::Model(Model {
+            path,
+            closed,
+            required: required.to_vec(),
+            scenarios: scenarios.collect(),
+        }));
+    }
+}
+
+/// The submitter's own names of benchmarks; none without the file.
+fn own_names(context: &Context<'_>, path: &str) -> Result<BTreeMap<String, String>, String> {
+    if !context.tree.exists(path) {
+        return Ok(BTreeMap::new());
+    }
+    let names = object::read(context, path).map_err(|error| error.0)?;
+    let names = names.into_iter().filter_map(|(name, model)| match model {
+        Value::String(model) => Some((name, model)),
+        _ => None,
+    });
+    Ok(names.collect())
+}

@@ -1,0 +1,76 @@
+//! The package's check of the accuracy run.
+
+use regatta_mllog::read::Value;
+use regatta_rules::round::{BenchmarkRules, OfficialCheck};
+
+use super::{
+    super::{Context, accuracy},
+    Faults, raised,
+    scenario::Loaded,
+};
+
+/// Checks, and gives the metrics for the CSV.
+pub(super) fn check(
+    context: &Context<'_>,
+    rules: &BenchmarkRules,
+    loaded: &Loaded<'_>,
+    faults: &mut Faults,
+) -> String {
+    let directory = format!("{}/accuracy", loaded.results);
+    let text = format!("{directory}/accuracy.txt");
+    let forms = context.round.submission.accuracy_forms;
+    let judged = accuracy::lines(context, &text).and_then(|lines| accuracy::judge(rules, forms, &lines));
+    let shown = match judged {
+        Err(error) => {
+            faults.push(raised(&text, error));
+            String::new()
+        }
+        Ok(judged) => {
+            let open = loaded.job.division == "open";
+            if !judged.met && !open {
+                faults.push((text.clone(), format!("accuracy is not met: {}", judged.listed())));
+            }
+            if !judged.hash && !open {
+                faults.push((text, "there is no hash of the accuracy log".to_owned()));
+            }
+            judged.listed()
+        }
+    };
+    let log = format!("{directory}/mlperf_log_accuracy.json");
+    match context.tree.size(&log) {
+        None => faults.push((log, "is missing".to_owned())),
+        Some(size) if size > context.round.submission.max_accuracy_log_bytes => {
+            faults.push((log, format!("is not truncated ({size} bytes)")));
+        }
+        Some(_) => {}
+    }
+    let detail = format!("{directory}/mlperf_log_detail.txt");
+    if loaded.accuracy.error_count > 0 && context.checker.looks_at(OfficialCheck::LoadgenErrorsAccuracy) {
+        let count = loaded.accuracy.error_count;
+        faults.push((detail.clone(), format!("LoadGen reports {count} errors")));
+    }
+    let found = loaded
+        .accuracy
+        .value("effective_accuracy_sample_count")
+        .or_else(|| loaded.accuracy.value("qsl_reported_total_count"));
+    if let Some(expected) = rules.dataset_samples
+        && found.and_then(Value::as_u64) != Some(expected)
+    {
+        let text = format!("the accuracy run does not have {expected} samples");
+        faults.push((detail, text));
+    }
+    extra_files(context, rules, &directory, faults);
+    shown
+}
+
+fn extra_files(context: &Context<'_>, rules: &BenchmarkRules, directory: &str, faults: &mut Faults) {
+    for (folder, names) in &rules.extra_accuracy_files {
+        let path = format!("{directory}/{folder}");
+        let found = context.tree.files(&path).unwrap_or_default();
+        let there = |name: &str| found.iter().any(|file| file.split('.').next() == Some(name));
+        let missing = names.iter().filter(|name| !there(name)).count();
+        if missing > 0 {
+            faults.push((path, format!("{missing} of the files asked for are missing")));
+        }
+    }
+}

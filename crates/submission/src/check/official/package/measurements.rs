@@ -1,0 +1,71 @@
+//! The package's check of measurements: four checks, each of which fails for itself.
+
+use super::{
+    super::{
+        Context, Place, object,
+        python::{self, truthy},
+    },
+    Faults, raised,
+    scenario::Loaded,
+};
+
+/// Where the measurement JSON lies; an error where the official program ends while it looks for it.
+pub(super) fn path(context: &Context<'_>, place: &Place<'_>, classic: bool) -> Result<String, String> {
+    if !classic {
+        return Ok(format!("{}/measurements.json", place.below("results")));
+    }
+    let directory = place.below("measurements");
+    let names = context
+        .tree
+        .files(&directory)
+        .ok_or_else(|| format!("{directory} is no directory"))?;
+    let name = names
+        .into_iter()
+        .find(|name| name.starts_with(place.system) && name.ends_with(".json"));
+    Ok(format!("{directory}/{}", name.unwrap_or("None")))
+}
+
+/// Checks, and gives `weight_data_types` for the CSV.
+pub(super) fn check(context: &Context<'_>, loaded: &Loaded<'_>, faults: &mut Faults) -> String {
+    let rules = &context.round.submission;
+    let path = &loaded.measurements_path;
+    let directory = path.rsplit_once('/').map_or("", |(directory, _)| directory);
+    let sources = match rules.layout {
+        regatta_rules::round::Layout::Classic => "code",
+        regatta_rules::round::Layout::ResultsOnly => "src",
+    };
+    let sources = format!("{}/{sources}", loaded.place.home());
+    if !context.tree.exists(&sources) {
+        faults.push((sources, "is missing".to_owned()));
+    }
+    for name in &rules.measurement_files {
+        let file = format!("{directory}/{name}");
+        match context.tree.size(&file) {
+            None => faults.push((file, "is missing".to_owned())),
+            Some(0) => faults.push((file, "is empty".to_owned())),
+            Some(_) => {}
+        }
+    }
+    if !context.tree.exists(path) {
+        faults.push((path.clone(), "is missing".to_owned()));
+        return String::new();
+    }
+    match object::read(context, path) {
+        Err(error) => {
+            faults.push(raised(path, error));
+            String::new()
+        }
+        Ok(json) => {
+            for field in &rules.measurement_fields {
+                match json.get(field) {
+                    None => faults.push((path.clone(), format!("field {field} is missing"))),
+                    Some(value) if !truthy(value) => {
+                        faults.push((path.clone(), format!("field {field} is empty")));
+                    }
+                    Some(_) => {}
+                }
+            }
+            python::text(json.get("weight_data_types"))
+        }
+    }
+}

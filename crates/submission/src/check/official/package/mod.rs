@@ -1,0 +1,59 @@
+//! The checker since v6.0, a package: it loads and judges scenario by scenario, and writes all rows at the end, so that a
+//! traceback while loading leaves no rows at all.
+
+mod accuracy;
+mod compliance;
+mod measurements;
+mod performance;
+mod scenario;
+mod system;
+mod walk;
+
+use std::collections::BTreeMap;
+
+use super::{Context, Official, Verdict, python::Raised, run_all, summary};
+
+/// A check of one scenario: a list of faults, none when it passes.
+type Faults = Vec<(String, String)>;
+
+/// What a check that raises amounts to: the package catches it, and the check has failed.
+fn raised(path: &str, raised: Raised) -> (String, String) {
+    (path.to_owned(), raised.0)
+}
+
+/// Judges the tree.
+pub(super) fn check(context: &Context<'_>) -> Official {
+    let walk = walk::walk(context);
+    let outcomes = run_all(&walk.jobs, |job| scenario::check(context, job));
+    let mut official = Official {
+        checker: context.checker.clone(),
+        verdict: Verdict::Accept,
+        rows: Vec::new(),
+        items: BTreeMap::new(),
+        notes: walk.notes,
+        summary: Vec::new(),
+        power_unchecked: false,
+    };
+    let mut crash = None;
+    for outcome in outcomes {
+        official.notes.extend(outcome.notes);
+        official.power_unchecked |= outcome.power_unchecked;
+        if outcome.crash.is_some() {
+            crash = outcome.crash;
+            break;
+        }
+        official.items.insert(outcome.path, outcome.value);
+        official.rows.extend(outcome.rows);
+    }
+    let crash = crash.or(walk.crash);
+    official.verdict = match crash {
+        Some(reason) => {
+            official.rows.clear();
+            Verdict::Crash(reason)
+        }
+        None if summary::with_results(&official.items) == official.items.len() => Verdict::Accept,
+        None => Verdict::Reject,
+    };
+    official.summary = summary::lines(context, &official.items, &official.rows, &official.verdict);
+    official
+}

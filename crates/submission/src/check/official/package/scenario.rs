@@ -1,0 +1,269 @@
+//! The package's check of one scenario: six groups of checks, all of which are made whatever the others say.
+
+use regatta_rules::{
+    Scenario,
+    round::{Layout, OfficialCheck, Trait},
+};
+use serde_json::Value;
+
+use super::{
+    super::{
+        Context, Note, Place, Row,
+        file_set::{self, FileSet},
+        object, power,
+        python::{self, Number},
+        result,
+        row::integer,
+    },
+    Faults, accuracy, compliance, measurements,
+    performance::{self, Run},
+    raised, system,
+    walk::Job,
+};
+use crate::check::run_log::RunLog;
+
+/// What became of a scenario.
+#[derive(Debug, Default)]
+pub(super) struct Outcome {
+    /// The item: the detail log of the performance run.
+    pub(super) path: String,
+    pub(super) value: Option<String>,
+    pub(super) rows: Vec<Row>,
+    pub(super) notes: Vec<Note>,
+    pub(super) power_unchecked: bool,
+    /// Why the official program ends here.
+    pub(super) crash: Option<String>,
+}
+
+/// Everything that the package loads before it judges.
+pub(super) struct Loaded<'a> {
+    pub(super) place: Place<'a>,
+    pub(super) job: &'a Job,
+    pub(super) results: String,
+    /// Where the tests lie.
+    pub(super) tests: String,
+    pub(super) measurements_path: String,
+    pub(super) performance: RunLog,
+    pub(super) accuracy: RunLog,
+    pub(super) scenario: Option<Scenario>,
+}
+
+/// Judges a scenario.
+pub(super) fn check(context: &Context<'_>, job: &Job) -> Outcome {
+    let place = Place {
+        division: &job.division,
+        submitter: &job.submitter,
+        system: &job.system,
+        model: &job.model,
+        scenario: &job.scenario,
+    };
+    let results = place.below("results");
+    let mut outcome = Outcome {
+        path: format!("{results}/performance/run_1/mlperf_log_detail.txt"),
+        ..Outcome::default()
+    };
+    match load(context, job, place, results) {
+        Ok(loaded) => judge(context, &loaded, &mut outcome),
+        Err(reason) => outcome.crash = Some(reason),
+    }
+    outcome
+}
+
+/// Reads a log as the package's parser does: the first line must be a record, and none may be broken.
+pub(super) fn log(context: &Context<'_>, path: &str) -> Result<RunLog, String> {
+    let log = RunLog::read(context.tree, path).map_err(|error| format!("{path}: {}", error.0))?;
+    if let Some(bad) = log.refused.first() {
+        return Err(format!("{path}, line {}: {}", bad.line, bad.text));
+    }
+    if log.is_empty() || log.begins_with_record {
+        Ok(log)
+    } else {
+        Err(format!("{path}, line 1: no record"))
+    }
+}
+
+/// Loads what the package loads, in its order; an error is where it ends with a traceback.
+fn load<'a>(
+    context: &Context<'_>,
+    job: &'a Job,
+    place: Place<'a>,
+    results: String,
+) -> Result<Loaded<'a>, String> {
+    let classic = context.round.submission.layout == Layout::Classic;
+    let tests = if classic {
+        place.below("compliance")
+    } else {
+        results.clone()
+    };
+    let measurements_path = measurements::path(context, &place, classic)?;
+    let performance = format!("{results}/performance/run_1/mlperf_log_detail.txt");
+    let accuracy = format!("{results}/accuracy/mlperf_log_detail.txt");
+    let optional = |path: &str| -> Result<Option<RunLog>, String> {
+        context.tree.exists(path).then(|| log(context, path)).transpose()
+    };
+    let (performance_log, accuracy_log) = (optional(&performance)?, optional(&accuracy)?);
+    let text = format!("{results}/accuracy/accuracy.txt");
+    if context.tree.exists(&text) {
+        super::super::accuracy::lines(context, &text).map_err(|error| error.0)?;
+    }
+    if context.tree.exists(&measurements_path) {
+        object::read(context, &measurements_path).map_err(|error| error.0)?;
+    }
+    for test in ["TEST01", "TEST04"] {
+        optional(&format!("{tests}/{test}/performance/run_1/mlperf_log_detail.txt"))?;
+    }
+    match (performance_log, accuracy_log) {
+        (Some(performance), Some(accuracy)) => Ok(Loaded {
+            place,
+            job,
+            results,
+            tests,
+            measurements_path,
+            performance,
+            accuracy,
+            scenario: Scenario::ALL
+                .into_iter()
+                .find(|scenario| scenario.as_str().eq_ignore_ascii_case(&job.scenario)),
+        }),
+        (None, None) => Err(format!(
+            "{results} has neither detail log (the endpoints layout is not read)"
+        )),
+        (None, _) => Err(format!("{performance} is missing")),
+        (_, None) => Err(format!("{accuracy} is missing")),
+    }
+}
+
+fn judge(context: &Context<'_>, loaded: &Loaded<'_>, outcome: &mut Outcome) {
+    let Some(rules) = context.round.submission.benchmarks.get(&loaded.job.benchmark) else {
+        let text = format!("{} is no edge benchmark of this round", loaded.job.benchmark);
+        let path = loaded.results.clone();
+        outcome.notes.push(Note {
+            path,
+            text,
+            fatal: true,
+        });
+        return;
+    };
+    let mut faults = Faults::new();
+    if let Some(fault) = &loaded.job.set_fault {
+        faults.push((outcome.path.clone(), fault.clone()));
+    }
+    let run = Run {
+        context,
+        rules,
+        job: loaded.job,
+        scenario: loaded.scenario,
+        log: &loaded.performance,
+        path: &outcome.path,
+    };
+    let measured = performance::check(run, &mut faults);
+    let shown = accuracy::check(context, rules, loaded, &mut faults);
+    system::check(context, loaded, &mut faults);
+    let weights = measurements::check(context, loaded, &mut faults);
+    let power = power_metric(context, loaded, &mut faults);
+    compliance::check(context, rules, loaded, &mut faults);
+    outcome.notes.extend(faults.iter().map(|(path, text)| Note {
+        path: path.clone(),
+        text: text.clone(),
+        fatal: true,
+    }));
+    let (Some(result), true) = (measured, faults.is_empty()) else {
+        return;
+    };
+    outcome.power_unchecked = power.is_some() && context.checker.looks_at(OfficialCheck::PowerChecker);
+    outcome.value = Some(result.to_string());
+    match row(context, loaded, result, (shown, weights)) {
+        Err(reason) => outcome.crash = Some(reason),
+        Ok(row) => {
+            let power_row = power.zip(loaded.scenario).map(|(metric, scenario)| Row {
+                result: Number::Float(metric).to_string(),
+                value: metric,
+                units: result::power_unit(scenario, false).to_owned(),
+                power: true,
+                ..row.clone()
+            });
+            outcome.rows.push(row);
+            outcome.rows.extend(power_row);
+        }
+    }
+}
+
+fn power_metric(context: &Context<'_>, loaded: &Loaded<'_>, faults: &mut Faults) -> Option<f64> {
+    let path = |part: &str| format!("{}/performance/{part}", loaded.results);
+    if !context.tree.exists(&path("power")) {
+        return None;
+    }
+    for (part, set) in [
+        ("run_1", FileSet::PERFORMANCE_WITH_POWER),
+        ("ranging", FileSet::PERFORMANCE_WITH_POWER),
+        ("power", FileSet::POWER),
+    ] {
+        faults.extend(file_set::fault(context, &path(part), set).map(|fault| (path(part), fault)));
+    }
+    let metric = loaded
+        .scenario
+        .map(|scenario| power::metric(context, &path("run_1"), &loaded.performance, scenario));
+    match metric {
+        Some(Ok(Some(metric))) => Some(metric),
+        Some(Err(error)) => {
+            faults.push(raised(&path("run_1"), error));
+            None
+        }
+        _ => {
+            faults.push((
+                path("run_1"),
+                "no power samples in the measured window".to_owned(),
+            ));
+            None
+        }
+    }
+}
+
+fn row(
+    context: &Context<'_>,
+    loaded: &Loaded<'_>,
+    result: Number,
+    (accuracy, weights): (String, String),
+) -> Result<Row, String> {
+    let job = loaded.job;
+    let json = &job.description;
+    for key in ["number_of_nodes", "accelerators_per_node"] {
+        if integer(json.get(key)).is_none() {
+            return Err(format!("{key} of system {} is no whole number", job.system));
+        }
+    }
+    let scenario = loaded
+        .scenario
+        .ok_or_else(|| format!("{} has no unit", job.scenario))?;
+    let rules = context.round.submission.benchmarks.get(&job.benchmark);
+    let has_power = context
+        .tree
+        .exists(&format!("{}/performance/power", loaded.results));
+    let capacity = json.get("system_power_capacity").filter(|_| has_power);
+    Ok(Row {
+        submitter: job.submitter.clone(),
+        division: job.division.clone(),
+        system_type: python::text(json.get("system_type")),
+        system: job.system.clone(),
+        model: job.model.clone(),
+        benchmark: job.benchmark.clone(),
+        scenario: job.scenario.clone(),
+        result: result.to_string(),
+        value: result.value(),
+        units: rules.map_or_else(String::new, |rules| result::unit(rules, scenario)),
+        power: false,
+        accuracy,
+        location: format!("{}/performance/run_1", loaded.results),
+        errors: 0,
+        inferred: loaded.performance.text("effective_scenario") != Some(job.scenario.as_str()),
+        has_power,
+        compliant: true,
+        weights,
+        design_power: if context.checker.has(Trait::NameplatePower) {
+            python::text(capacity.or(Some(&Value::Null)))
+        } else {
+            String::new()
+        },
+        system_json: std::sync::Arc::clone(json),
+    })
+}

@@ -1,0 +1,143 @@
+//! The package's way through the tree to the scenarios.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use regatta_rules::Scenario;
+use serde_json::{Map, Value};
+
+use super::super::{Context, Note, object};
+
+/// A scenario to judge.
+#[derive(Debug)]
+pub(super) struct Job {
+    pub(super) division: String,
+    pub(super) submitter: String,
+    pub(super) system: String,
+    pub(super) model: String,
+    pub(super) scenario: String,
+    pub(super) benchmark: String,
+    pub(super) description: Arc<Map<String, Value>>,
+    /// What is wrong with the model's set of scenarios; every scenario fails for it.
+    pub(super) set_fault: Option<String>,
+}
+
+/// The scenarios, and where the official program ends while it looks for them.
+#[derive(Debug, Default)]
+pub(super) struct Walk {
+    pub(super) jobs: Vec<Job>,
+    pub(super) notes: Vec<Note>,
+    pub(super) crash: Option<String>,
+}
+
+/// Walks the tree.
+pub(super) fn walk(context: &Context<'_>) -> Walk {
+    let mut walk = Walk::default();
+    if let Err(reason) = walk.divisions(context) {
+        walk.crash = Some(reason);
+    }
+    walk
+}
+
+impl Walk {
+    fn divisions(&mut self, context: &Context<'_>) -> Result<(), String> {
+        for division in context.tree.directories("").unwrap_or_default() {
+            if !["closed", "open", "network"].contains(&division) {
+                continue;
+            }
+            for submitter in context.tree.directories(division).unwrap_or_default() {
+                self.submitter(context, division, submitter)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn submitter(&mut self, context: &Context<'_>, division: &str, submitter: &str) -> Result<(), String> {
+        let home = format!("{division}/{submitter}");
+        let results = format!("{home}/results");
+        let mapping = format!("{home}/model_mapping.json");
+        let mut own = BTreeMap::new();
+        if division == "open" && context.tree.exists(&mapping) {
+            let names = object::read(context, &mapping).map_err(|error| error.0)?;
+            own.extend(names.into_iter().filter_map(|(name, model)| match model {
+                Value::String(model) => Some((name, model)),
+                _ => None,
+            }));
+        }
+        let systems = context
+            .tree
+            .directories(&results)
+            .ok_or_else(|| format!("{results} is no directory"))?;
+        for system in systems {
+            self.system(context, (division, submitter, system), &own)?;
+        }
+        Ok(())
+    }
+
+    fn system(
+        &mut self,
+        context: &Context<'_>,
+        (division, submitter, system): (&str, &str, &str),
+        own: &BTreeMap<String, String>,
+    ) -> Result<(), String> {
+        let description = format!("{division}/{submitter}/systems/{system}.json");
+        if !context.tree.exists(&description) {
+            return Err(format!("{description} is missing"));
+        }
+        let description = Arc::new(object::read(context, &description).map_err(|error| error.0)?);
+        let path = format!("{division}/{submitter}/results/{system}");
+        for model in context.tree.directories(&path).unwrap_or_default() {
+            let benchmark = context.round.submission.model_of(model, own);
+            let scenarios = context
+                .tree
+                .directories(&format!("{path}/{model}"))
+                .unwrap_or_default();
+            let set_fault = if division == "open" {
+                None
+            } else {
+                let kind = description.get("system_type").and_then(Value::as_str);
+                set_fault(context, benchmark, kind.unwrap_or_default(), &scenarios)?
+            };
+            self.jobs.extend(scenarios.into_iter().map(|scenario| Job {
+                division: division.to_owned(),
+                submitter: submitter.to_owned(),
+                system: system.to_owned(),
+                model: model.to_owned(),
+                scenario: scenario.to_owned(),
+                benchmark: benchmark.to_owned(),
+                description: Arc::clone(&description),
+                set_fault: set_fault.clone(),
+            }));
+        }
+        Ok(())
+    }
+}
+
+/// What is missing from or unknown in a model's scenarios; an error where the official program ends.
+fn set_fault(
+    context: &Context<'_>,
+    benchmark: &str,
+    kind: &str,
+    scenarios: &[&str],
+) -> Result<Option<String>, String> {
+    if !["datacenter", "edge", "datacenter,edge", "edge,datacenter"].contains(&kind) {
+        return Err(format!("system_type `{kind}` is none"));
+    }
+    let required = context
+        .round
+        .submission
+        .benchmarks
+        .get(benchmark)
+        .and_then(|rules| rules.required(kind))
+        .ok_or_else(|| format!("{benchmark} has no scenarios for a system of type {kind}"))?;
+    let is = |directory: &str, scenario: Scenario| directory.eq_ignore_ascii_case(scenario.as_str());
+    let missing = required
+        .iter()
+        .filter(|&&scenario| !scenarios.iter().any(|directory| is(directory, scenario)))
+        .map(|scenario| format!("{scenario} is missing"));
+    let unknown = scenarios
+        .iter()
+        .filter(|directory| !required.iter().any(|&scenario| is(directory, scenario)))
+        .map(|directory| format!("{directory} is not asked for"));
+    let faults: Vec<_> = missing.chain(unknown).collect();
+    Ok((!faults.is_empty()).then(|| faults.join(", ")))
+}

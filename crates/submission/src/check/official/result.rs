@@ -1,0 +1,93 @@
+//! The result of a run: its key in the log, its unit, and results that are inferred from another scenario's run.
+
+use regatta_rules::{Scenario, round::BenchmarkRules};
+
+use super::{
+    Context,
+    python::{Number, Raised},
+};
+use crate::check::run_log::RunLog;
+
+const NANOSECONDS_PER_MILLISECOND: f64 = 1e6;
+/// Samples of a MultiStream query.
+const MULTISTREAM_SAMPLES: f64 = 8.0;
+
+/// The result in the log, in milliseconds for the streams.
+pub(super) fn measured(
+    context: &Context<'_>,
+    rules: &BenchmarkRules,
+    log: &RunLog,
+    scenario: Scenario,
+) -> Result<f64, Raised> {
+    let keys = &context.round.submission.result_keys;
+    let general = keys
+        .get(&scenario)
+        .ok_or_else(|| Raised::new(format!("{scenario} has no result key")))?;
+    // Both are read even where only one counts: a log without the first fails.
+    let mut value = Number::float(log.value(general))?;
+    if let Some(key) = rules.result_keys.get(&scenario) {
+        value = Number::float(log.value(key))?;
+    }
+    if matches!(scenario, Scenario::SingleStream | Scenario::MultiStream) {
+        value /= NANOSECONDS_PER_MILLISECOND;
+    }
+    Ok(value)
+}
+
+/// What a run of `from` gives for `to`, where the rules know a way (`inference_rules.adoc`, "Inferred results").
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Inferred {
+    pub(super) value: Number,
+    /// Whether early stopping gave an estimate to infer from.
+    pub(super) usable: bool,
+}
+
+/// Infers a result; `None` where the official checkers have no formula for the pair.
+pub(super) fn inferred(log: &RunLog, from: Scenario, to: Scenario) -> Result<Option<Inferred>, Raised> {
+    let value = match (from, to) {
+        (Scenario::SingleStream, Scenario::Offline) => {
+            Number::of(log.value("result_qps_without_loadgen_overhead"))?
+        }
+        (Scenario::MultiStream, Scenario::Offline) => {
+            let samples = Number::of(log.value("effective_samples_per_query"))?.value();
+            let latency = Number::of(log.value("result_mean_query_latency_ns"))?.value();
+            let latency = latency / NANOSECONDS_PER_MILLISECOND;
+            if latency == 0.0 {
+                return Err(Raised::new("division by zero: result_mean_query_latency_ns is 0"));
+            }
+            Number::Float(samples * 1000.0 / latency)
+        }
+        (Scenario::SingleStream, Scenario::MultiStream) => {
+            let estimate = Number::of(log.value("early_stopping_latency_ms"))?.value();
+            return Ok(Some(Inferred {
+                value: Number::Float(estimate * MULTISTREAM_SAMPLES / NANOSECONDS_PER_MILLISECOND),
+                usable: estimate != 0.0,
+            }));
+        }
+        _ => return Ok(None),
+    };
+    Ok(Some(Inferred { value, usable: true }))
+}
+
+/// The unit of a benchmark's result.
+pub(super) fn unit(rules: &BenchmarkRules, scenario: Scenario) -> String {
+    let general = match scenario {
+        Scenario::SingleStream | Scenario::MultiStream => "Latency (ms)",
+        Scenario::Offline => "Samples/s",
+        Scenario::Server => "Queries/s",
+    };
+    rules
+        .units
+        .get(&scenario)
+        .cloned()
+        .unwrap_or_else(|| general.to_owned())
+}
+
+/// The unit of the power metric.
+pub(super) fn power_unit(scenario: Scenario, joules: bool) -> &'static str {
+    match scenario {
+        Scenario::Offline | Scenario::Server => "Watts",
+        _ if joules => "Joules",
+        _ => "millijoules",
+    }
+}

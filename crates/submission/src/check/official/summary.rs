@@ -1,0 +1,98 @@
+//! The last lines of an official log: items, counts and the summary, in the official words because scripts look for them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use regatta_rules::round::Trait;
+
+use super::{Context, Row, Verdict};
+
+/// The lines.
+pub(super) fn lines(
+    context: &Context<'_>,
+    items: &BTreeMap<String, Option<String>>,
+    rows: &[Row],
+    verdict: &Verdict,
+) -> Vec<String> {
+    if let Verdict::Crash(reason) = verdict {
+        return vec![format!("(no summary: the official checker ends here, {reason})")];
+    }
+    let with_results = with_results(items);
+    let mut lines = vec!["---".to_owned()];
+    for (path, value) in items {
+        let value = value.as_ref().filter(|value| !is_zero(value));
+        lines.extend(value.map(|value| format!("Results {path} {value}")));
+    }
+    lines.push("---".to_owned());
+    for (path, value) in items {
+        if value.is_none() {
+            lines.push(format!("NoResults {path}"));
+        }
+    }
+    lines.push("---".to_owned());
+    let none = items.len() - with_results;
+    if context.checker.has(Trait::ShortSummary) {
+        lines.push(format!("Results={with_results}, NoResults={none}"));
+    } else {
+        let power = rows.iter().filter(|row| row.power).count();
+        lines.push(format!(
+            "Results={with_results}, NoResults={none}, Power Results={power}"
+        ));
+        lines.extend(counts(rows));
+    }
+    let words = if *verdict == Verdict::Accept {
+        "looks OK"
+    } else {
+        "has errors"
+    };
+    lines.push(format!("SUMMARY: submission {words}"));
+    lines
+}
+
+/// Items with a result. A result of 0 counts as none, yet is not listed as such either.
+pub(super) fn with_results(items: &BTreeMap<String, Option<String>>) -> usize {
+    items.values().flatten().filter(|value| !is_zero(value)).count()
+}
+
+/// Whether Python takes the printed number for false.
+pub(super) fn is_zero(value: &str) -> bool {
+    matches!(value, "0.0" | "-0.0" | "0")
+}
+
+fn counts(rows: &[Row]) -> Vec<String> {
+    const DIVISIONS: [(&str, &str); 3] = [("closed", "Closed"), ("open", "Open"), ("network", "Network")];
+    let mut lines = vec!["---".to_owned()];
+    let results = |division: &str, power: bool| {
+        rows.iter()
+            .filter(|row| row.division == division && row.power == power)
+            .count()
+    };
+    for (division, word) in DIVISIONS {
+        lines.push(format!(
+            "{word} Results={}, {word} Power Results={}",
+            results(division, false),
+            results(division, true)
+        ));
+    }
+    lines.push("---".to_owned());
+    let systems = |division: Option<&str>, power: bool| {
+        rows.iter()
+            .filter(|row| division.is_none_or(|division| row.division == division))
+            .filter(|row| !power || row.power)
+            .map(|row| (&row.submitter, &row.system))
+            .collect::<BTreeSet<_>>()
+            .len()
+    };
+    lines.push(format!(
+        "Systems={}, Power Systems={}",
+        systems(None, false),
+        systems(None, true)
+    ));
+    for (division, word) in DIVISIONS {
+        lines.push(format!(
+            "{word} Systems={}, {word} Power Systems={}",
+            systems(Some(division), false),
+            systems(Some(division), true)
+        ));
+    }
+    lines
+}

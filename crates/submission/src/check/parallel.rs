@@ -1,0 +1,42 @@
+//! Work on many scenarios at once, results in order. One job holds one log's facts, so memory is bounded by the
+//! number of threads.
+
+use std::{
+    num::NonZero,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+};
+
+/// Disks and memory gain nothing from more.
+const MOST_THREADS: usize = 16;
+
+/// Applies `work` to every job, as many at a time as the machine has processors.
+pub(crate) fn map<T: Send, J: Sync>(jobs: &[J], work: impl Fn(&J) -> T + Sync) -> Vec<T> {
+    let processors = thread::available_parallelism().map_or(1, NonZero::get);
+    let threads = processors.min(MOST_THREADS).min(jobs.len());
+    if threads <= 1 {
+        return jobs.iter().map(work).collect();
+    }
+    let next = AtomicUsize::new(0);
+    let done = Mutex::new(Vec::with_capacity(jobs.len()));
+    thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let Some(index) = Some(next.fetch_add(1, Ordering::Relaxed))
+                    && let Some(job) = jobs.get(index)
+                {
+                    let result = work(job);
+                    done.lock()
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .push((index, result));
+                }
+            });
+        }
+    });
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.sort_by_key(|&(index, _)| index);
+    done.into_iter().map(|(_, result)| result).collect()
+}

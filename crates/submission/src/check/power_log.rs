@@ -1,0 +1,132 @@
+//! The power run's samples (`spl.txt`) within the measured window, as PTDaemon writes them and the checkers read them.
+//!
+//! Whether a power measurement followed the rules of the Power working group is not this module's business.
+
+use std::io::{BufRead, BufReader, Read};
+
+use crate::tree::Tree;
+
+/// A longer line is none of PTDaemon's.
+const LONGEST_LINE: u64 = 1 << 16;
+
+/// Which lines and samples count; it changed with the rounds.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reading {
+    /// Lines that do not begin with `Time` are read too, and must be samples.
+    pub(crate) every_line: bool,
+    /// Samples of 0 W and less count.
+    pub(crate) zeros: bool,
+}
+
+/// The mean power and the window's length.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct MeanPower {
+    /// In watts.
+    pub(crate) watts: f64,
+    /// In seconds.
+    pub(crate) seconds: f64,
+    /// Samples within the window.
+    pub(crate) samples: u64,
+}
+
+/// Averages the samples of `path` that lie strictly between two LoadGen stamps; `None` when there is none.
+pub(crate) fn mean(
+    tree: &Tree,
+    path: &str,
+    (begin, end): (&str, &str),
+    reading: Reading,
+) -> Result<Option<MeanPower>, String> {
+    let stamp = |text: &str| microseconds(text).ok_or_else(|| format!("`{text}` is no power time stamp"));
+    let (begin, end) = (stamp(begin)?, stamp(end)?);
+    let file = tree.open(path).map_err(|error| format!("{path}: {error}"))?;
+    let mut input = BufReader::new(file);
+    let (mut sum, mut samples, mut number) = (0.0, 0_u64, 0_u64);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        number += 1;
+        let read = (&mut input).take(LONGEST_LINE).read_until(b'\n', &mut line);
+        if read.map_err(|error| format!("{path}: {error}"))? == 0 {
+            break;
+        }
+        let fault = || format!("{path}, line {number}: not a power sample");
+        let text = std::str::from_utf8(&line).map_err(|_| fault())?;
+        if !reading.every_line && !text.starts_with("Time") {
+            continue;
+        }
+        let mut fields = text.split(',');
+        let time = fields.nth(1).and_then(microseconds).ok_or_else(fault)?;
+        if time <= begin || time >= end {
+            continue;
+        }
+        let watts: f64 = fields
+            .nth(1)
+            .and_then(|field| field.trim().parse().ok())
+            .ok_or_else(fault)?;
+        if watts > 0.0 || reading.zeros {
+            sum += watts;
+            samples += 1;
+        }
+    }
+    Ok((samples > 0).then(|| MeanPower {
+        watts: sum / samples as f64,
+        seconds: (end - begin) as f64 / 1e6,
+        samples,
+    }))
+}
+
+/// `month-day-year hour:minute:second.fraction` in microseconds since the year 0.
+fn microseconds(text: &str) -> Option<i64> {
+    let (date, time) = text.split_once(' ')?;
+    let mut date = date.split('-').map(|part| part.parse::<i64>().ok());
+    let (month, day, year) = (date.next()??, date.next()??, date.next()??);
+    let mut time = time.splitn(3, ':');
+    let (hour, minute) = (
+        time.next()?.parse::<i64>().ok()?,
+        time.next()?.parse::<i64>().ok()?,
+    );
+    let (second, fraction) = time.next()?.split_once('.')?;
+    let second: i64 = second.parse().ok()?;
+    let digits = fraction.len();
+    let valid = (1..=12).contains(&month)
+        && (1..=31).contains(&day)
+        && (1..=9999).contains(&year)
+        && (0..24).contains(&hour)
+        && (0..60).contains(&minute)
+        && (0..62).contains(&second)
+        && (1..=6).contains(&digits)
+        && fraction.bytes().all(|byte| byte.is_ascii_digit());
+    let fraction: i64 = fraction.parse().ok().filter(|_| valid)?;
+    let fraction = fraction * 10_i64.pow(u32::try_from(6 - digits).ok()?);
+    let seconds = ((days(year, month, day) * 24 + hour) * 60 + minute) * 60 + second;
+    Some(seconds * 1_000_000 + fraction)
+}
+
+/// Days since the first of March of the year 0 in the Gregorian calendar.
+fn days(year: i64, month: i64, day: i64) -> i64 {
+    let (year, month) = if month > 2 {
+        (year, month - 3)
+    } else {
+        (year - 1, month + 9)
+    };
+    year * 365 + year / 4 - year / 100 + year / 400 + (month * 153 + 2) / 5 + day - 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::microseconds;
+
+    #[test]
+    fn stamps_count_on_over_midnight_and_leap_days() {
+        let difference = |a, b| microseconds(b).unwrap() - microseconds(a).unwrap();
+        assert_eq!(
+            difference("12-31-2023 23:59:59.500", "01-01-2024 00:00:00.25"),
+            750_000
+        );
+        assert_eq!(
+            difference("02-28-2024 00:00:00.0", "03-01-2024 00:00:00.0"),
+            2 * 86_400_000_000
+        );
+        assert_eq!(microseconds("2024-01-01 00:00:00.0"), None);
+    }
+}

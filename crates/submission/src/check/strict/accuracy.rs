@@ -1,0 +1,195 @@
+//! The accuracy run: its metrics, the hash and the truncated log.
+
+use regatta_mllog::read::Value;
+
+use super::{performance, scenario::Case};
+use crate::check::{accuracy_text, finding::Findings, rules, run_log::RunLog};
+
+/// Longer files are none of the reference scripts'.
+const LONGEST: u64 = 64 << 20;
+const FILES: [&str; 4] = [
+    "accuracy.txt",
+    "mlperf_log_accuracy.json",
+    "mlperf_log_detail.txt",
+    "mlperf_log_summary.txt",
+];
+
+/// Judges the accuracy directory.
+pub(super) fn check(case: &Case<'_>, log: Option<&RunLog>, findings: &mut Findings) {
+    let directory = format!("{}/accuracy", case.results);
+    files(case, &directory, findings);
+    metrics(case, &format!("{directory}/accuracy.txt"), findings);
+    truncated(case, &format!("{directory}/mlperf_log_accuracy.json"), findings);
+    if let Some(log) = log {
+        performance::check_accuracy_run(case, &directory, log, findings);
+        dataset(case, &format!("{directory}/mlperf_log_detail.txt"), log, findings);
+    }
+    for (folder, names) in &case.rules.extra_accuracy_files {
+        let path = format!("{directory}/{folder}");
+        let found = case.context.tree.files(&path).unwrap_or_default();
+        for name in names {
+            if !found.iter().any(|file| file.split('.').next() == Some(name)) {
+                let text = format!("{name}.* is missing");
+                findings.error(
+                    rules::FILE_SET,
+                    &path,
+                    text,
+                    "add the files that the round asks for",
+                );
+            }
+        }
+    }
+}
+
+/// The lines of a text file, with bytes that are no text replaced: one of them must not hide a metric.
+pub(super) fn lines(case: &Case<'_>, path: &str, findings: &mut Findings) -> Option<Vec<String>> {
+    match case.context.tree.read(path, LONGEST) {
+        Ok(bytes) => {
+            if std::str::from_utf8(&bytes).is_err() {
+                let mend = "the official checker ends here; write it as UTF-8";
+                findings.error(rules::FILE_SET, path, "is no UTF-8 text", mend);
+            }
+            let text = String::from_utf8_lossy(&bytes)
+                .replace("\r\n", "\n")
+                .replace('\r', "\n");
+            Some(text.split_inclusive('\n').map(str::to_owned).collect())
+        }
+        Err(error) => {
+            findings.error(
+                rules::FILE_SET,
+                path,
+                format!("cannot be read: {error}"),
+                "add the file",
+            );
+            None
+        }
+    }
+}
+
+fn files(case: &Case<'_>, directory: &str, findings: &mut Findings) {
+    let Some(found) = case.context.tree.files(directory) else {
+        return findings.error(
+            rules::FILE_SET,
+            directory,
+            "is no directory",
+            "add the accuracy run",
+        );
+    };
+    let summary = "mlperf_log_summary.txt";
+    if !found.contains(&summary) {
+        let path = format!("{directory}/{summary}");
+        findings.error(
+            rules::FILE_SET,
+            &path,
+            "is missing",
+            "add LoadGen's summary of this run",
+        );
+    }
+    for name in found {
+        let allowed = ["mlperf_log_trace.json", "results.json", ".gitkeep"];
+        if !FILES.contains(&name) && !allowed.contains(&name) {
+            let path = format!("{directory}/{name}");
+            findings.error(rules::FILE_SET, &path, "does not belong here", "remove it");
+        }
+    }
+}
+
+fn metrics(case: &Case<'_>, path: &str, findings: &mut Findings) {
+    let Some(lines) = lines(case, path, findings) else {
+        return;
+    };
+    let forms = case.context.round.submission.accuracy_forms;
+    let bounds = case.rules.accuracy.iter().map(|bound| (bound, true));
+    let bounds = bounds.chain(case.rules.accuracy_at_most.iter().map(|bound| (bound, false)));
+    for (bound, lower) in bounds {
+        let mut seen = false;
+        for (line, text) in (1..).zip(&lines) {
+            let Some(value) = accuracy_text::metric(&bound.metric, forms, text) else {
+                continue;
+            };
+            let limit = bound.value();
+            let number = value.parse::<f64>().ok();
+            seen |= number.is_some();
+            let met = number.is_some_and(|number| if lower { number >= limit } else { number <= limit });
+            if !met && case.bound() {
+                let side = if lower { "below" } else { "above" };
+                let text = format!("{} is {value}, {side} {limit}", bound.metric);
+                let mend = "meet the accuracy target, or submit to the open division";
+                findings.error(rules::ACCURACY, (path, Some(line)), text, mend);
+            }
+        }
+        if !seen && lower && case.bound() {
+            let text = format!("{} is not given", bound.metric);
+            let mend = "put the reference accuracy script's own output there";
+            findings.error(rules::ACCURACY, path, text, mend);
+        }
+    }
+    hash(path, &lines, findings);
+}
+
+fn hash(path: &str, lines: &[String], findings: &mut Findings) {
+    let hashes: Vec<_> = (1_u64..)
+        .zip(lines)
+        .filter_map(|(line, text)| Some((line, accuracy_text::hash(text)?)))
+        .collect();
+    match hashes.as_slice() {
+        [] => {
+            let glued = (1_u64..).zip(lines).find(|(_, text)| text.contains("hash="));
+            let place = (path, glued.map(|(line, _)| line));
+            let text = "there is no line with the hash of the accuracy log";
+            findings.error(
+                rules::HASH,
+                place,
+                text,
+                "truncate the accuracy logs, which appends it",
+            );
+        }
+        [(line, hash)] => {
+            if hash.len() != 64 || !hash.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+                let mend = "truncate again from the backup";
+                findings.error(rules::HASH, (path, Some(*line)), "the hash is no SHA-256", mend);
+            }
+        }
+        [.., (line, _)] => {
+            let text = format!("{} hashes: the log was truncated more than once", hashes.len());
+            let mend = "truncate once, from the backup";
+            findings.warning(rules::HASH, (path, Some(*line)), text, mend);
+        }
+    }
+}
+
+/// The log is there and was truncated.
+pub(super) fn truncated(case: &Case<'_>, path: &str, findings: &mut Findings) {
+    let limit = case.context.round.submission.max_accuracy_log_bytes;
+    match case.context.tree.size(path) {
+        None => findings.error(rules::FILE_SET, path, "is missing", "add the accuracy log"),
+        Some(size) if size > limit => {
+            let text = format!("{size} bytes, at most {limit} are allowed");
+            findings.error(rules::TRUNCATED, path, text, "truncate the accuracy logs");
+        }
+        Some(_) => {}
+    }
+}
+
+fn dataset(case: &Case<'_>, path: &str, log: &RunLog, findings: &mut Findings) {
+    let Some(expected) = case.rules.dataset_samples else {
+        return;
+    };
+    for (key, needed) in [
+        ("qsl_reported_total_count", true),
+        ("effective_accuracy_sample_count", false),
+    ] {
+        let found = log.value(key).and_then(Value::as_u64);
+        if found != Some(expected) && (needed || log.value(key).is_some()) {
+            let found = found.map_or_else(|| "missing".to_owned(), |found| found.to_string());
+            let text = format!("{key} is {found}, the data set has {expected} samples");
+            let place = (path, log.line(key));
+            findings.error(
+                rules::DATASET,
+                place,
+                text,
+                "run accuracy over the whole data set",
+            );
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Files and names, whatever is in them.
+
+use regatta_rules::round::OfficialCheck;
+
+use super::Context;
+use crate::{
+    check::{
+        finding::{Findings, Severity},
+        rules,
+    },
+    tree::{Kind, Node},
+};
+
+const DIVISIONS: [&str; 3] = ["closed", "open", "network"];
+
+/// The root, and every entry of the tree.
+pub(super) fn root(context: &Context<'_>, findings: &mut Findings) {
+    for (path, reason) in context.tree.faults() {
+        let mend = "see that every directory can be listed and no link leads in a circle";
+        findings.error(rules::READABLE, path, reason.as_str(), mend);
+    }
+    for name in context.tree.directories("").unwrap_or_default() {
+        if !DIVISIONS.contains(&name) {
+            let mend = "keep only closed, open and network in the root";
+            findings.warning(rules::LAYOUT, name, "is no division", mend);
+        }
+    }
+    let severity = context.since(OfficialCheck::RootFiles);
+    for name in context.tree.files("").unwrap_or_default() {
+        if !name.ends_with(".md") && !name.ends_with(".pdf") {
+            let mend = "move it below a submitter, or away";
+            findings.add(severity, rules::LAYOUT, name, "a file in the root", mend);
+        }
+    }
+    for division in DIVISIONS {
+        for name in context.tree.files(division).unwrap_or_default() {
+            let path = format!("{division}/{name}");
+            let mend = "move it below a submitter, or away";
+            findings.add(
+                severity,
+                rules::LAYOUT,
+                &path,
+                "a file beside the submitters",
+                mend,
+            );
+        }
+    }
+    for node in context.tree.nodes() {
+        let within = DIVISIONS.iter().any(|division| {
+            node.path
+                .strip_prefix(division)
+                .is_some_and(|rest| rest.starts_with('/'))
+        });
+        if within {
+            entry(context, node, findings);
+        }
+    }
+}
+
+fn entry(context: &Context<'_>, node: &Node, findings: &mut Findings) {
+    let since = |check| context.since(check);
+    let path = node.path.as_str();
+    match node.kind {
+        Kind::BrokenLink => {
+            let mend = "put the file itself in its place";
+            findings.error(rules::LINKS, path, "a link that leads nowhere", mend);
+        }
+        Kind::Special => {
+            findings.error(rules::READABLE, path, "neither file nor directory", "remove it");
+        }
+        _ if node.link => {
+            let mend = "put the file itself in its place: packing keeps the link";
+            findings.warning(rules::LINKS, path, "a symbolic link", mend);
+        }
+        Kind::File if node.size > context.round.submission.max_file_bytes => {
+            let text = format!(
+                "{} MiB, more than {} MiB",
+                node.size >> 20,
+                context.round.submission.max_file_bytes >> 20
+            );
+            let mend = "truncate or remove it";
+            findings.add(
+                since(OfficialCheck::LargeFiles),
+                rules::FILE_SIZE,
+                path,
+                text,
+                mend,
+            );
+        }
+        Kind::Directory if node.is_empty_directory() => {
+            let severity = since(OfficialCheck::EmptyDirectories);
+            let mend = "remove it: git does not keep it";
+            findings.add(severity, rules::EMPTY_DIRECTORY, path, "an empty directory", mend);
+        }
+        Kind::File | Kind::Directory => {}
+    }
+    if node.has_unreadable_name() {
+        findings.error(rules::NAMES, path, "the name is no UTF-8 text", "rename it");
+    }
+    let name = node.name();
+    if name.starts_with('.') {
+        let severity = since(OfficialCheck::DotNames);
+        let mend = "remove it: hidden files are refused";
+        findings.add(severity, rules::NAMES, path, "the name begins with a dot", mend);
+    }
+    if name.contains(' ') {
+        let severity = since(OfficialCheck::Spaces);
+        findings.add(
+            severity,
+            rules::NAMES,
+            path,
+            "a space in the name",
+            "rename it without spaces",
+        );
+    }
+    if name == "__pycache__" {
+        let severity = since(OfficialCheck::Pycache);
+        findings.add(severity, rules::NAMES, path, "Python's cache", "remove it");
+    }
+}
+
+/// What lies in a submitter's directory without belonging to a result.
+pub(super) fn submitter(context: &Context<'_>, home: &str, division: &str, findings: &mut Findings) {
+    let tree = context.tree;
+    let results = tree.directories(&format!("{home}/results")).unwrap_or_default();
+    let severity = context.since(OfficialCheck::SystemsWithoutResults);
+    for name in tree.files(&format!("{home}/systems")).unwrap_or_default() {
+        if let Some(system) = name.strip_suffix(".json")
+            && !results.contains(&system)
+        {
+            let path = format!("{home}/systems/{name}");
+            let mend = "add its results, or remove the description";
+            findings.add(
+                severity,
+                rules::UNMATCHED,
+                &path,
+                "a system without results",
+                mend,
+            );
+        }
+    }
+    for part in ["measurements", "compliance"] {
+        unmatched(context, home, part, findings);
+    }
+    let calibrated = ["calibration.md", "documentation/calibration.md"]
+        .iter()
+        .any(|name| tree.is_file(&format!("{home}/{name}")));
+    if division != "open" && !calibrated {
+        let path = format!("{home}/calibration.md");
+        // The package does not look for it, while the rules go on asking for it.
+        let severity = context
+            .since(OfficialCheck::Calibration)
+            .max(if results_only(context) {
+                Severity::Warning
+            } else {
+                Severity::Error
+            });
+        let mend = "describe calibration and quantization there, or that there is none";
+        findings.add(severity, rules::CALIBRATION, &path, "is missing", mend);
+    }
+}
+
+fn results_only(context: &Context<'_>) -> bool {
+    context.round.submission.layout == regatta_rules::round::Layout::ResultsOnly
+}
+
+/// Scenarios below `measurements` or `compliance` that have no results.
+fn unmatched(context: &Context<'_>, home: &str, part: &str, findings: &mut Findings) {
+    let tree = context.tree;
+    let base = format!("{home}/{part}");
+    for system in tree.directories(&base).unwrap_or_default() {
+        for model in tree.directories(&format!("{base}/{system}")).unwrap_or_default() {
+            let below = format!("{system}/{model}");
+            if !tree.is_directory(&format!("{home}/results/{below}")) {
+                let path = format!("{base}/{below}");
+                let text = "has no results";
+                let mend = "add the results, or remove it";
+                findings.warning(rules::UNMATCHED, &path, text, mend);
+            }
+        }
+    }
+}

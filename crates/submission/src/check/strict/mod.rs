@@ -1,0 +1,126 @@
+//! What the rules ask, whatever the official checkers look at: recomputed from the logs wherever they allow it.
+//!
+//! Every scenario is judged for itself, so that one fault hides no other.
+
+mod accuracy;
+mod agreement;
+mod hygiene;
+mod measurements;
+mod performance;
+mod power;
+mod result;
+mod scenario;
+mod summary;
+mod system;
+mod tests;
+mod walk;
+
+use regatta_rules::round::{Checker, Engine, OfficialCheck, Round};
+use serde::Serialize;
+
+use super::{
+    finding::{Finding, Findings, Severity},
+    parallel,
+};
+use crate::tree::Tree;
+
+/// A result of a submission, as the JSON and the page give it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ResultRow {
+    /// `closed`, `open` or `network`.
+    pub division: String,
+    /// The submitter's directory.
+    pub submitter: String,
+    /// The system's directory.
+    pub system: String,
+    /// The benchmark's directory.
+    pub model: String,
+    /// The scenario.
+    pub scenario: String,
+    /// The result; `None` where there is none.
+    pub result: Option<f64>,
+    /// Its units.
+    pub units: String,
+    /// Whether this is the power metric beside a result.
+    pub power: bool,
+    /// Whether it is in order.
+    pub accepted: bool,
+}
+
+/// A latency that a log gives, for the page.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Latency {
+    /// The scenario's path.
+    pub path: String,
+    /// The percentile, such as `99.00`; `mean` for the mean.
+    pub percentile: String,
+    /// In nanoseconds.
+    pub nanoseconds: f64,
+}
+
+/// The outcome of a strict check.
+#[derive(Debug, Clone, Default)]
+pub struct Report {
+    /// Results in the order of paths.
+    pub results: Vec<ResultRow>,
+    /// Findings, errors first.
+    pub findings: Vec<Finding>,
+    /// Latencies of the performance runs.
+    pub latencies: Vec<Latency>,
+}
+
+impl Report {
+    /// Whether nothing stands against the submission.
+    #[must_use]
+    pub fn passes(&self) -> bool {
+        !self.results.is_empty()
+            && self
+                .findings
+                .iter()
+                .all(|finding| finding.severity != Severity::Error)
+    }
+}
+
+/// Judges `tree` by the rules of `round`.
+#[must_use]
+pub fn strict(tree: &Tree, round: &Round) -> Report {
+    let context = Context { tree, round };
+    let mut findings = Findings::default();
+    hygiene::root(&context, &mut findings);
+    let jobs = walk::walk(&context, &mut findings);
+    let mut report = Report::default();
+    for outcome in parallel::map(&jobs, |job| scenario::check(&context, job)) {
+        findings.extend(outcome.findings);
+        report.results.extend(outcome.results);
+        report.latencies.extend(outcome.latencies);
+    }
+    if report.results.is_empty() {
+        let rule = super::rules::LAYOUT;
+        let mend = "a submission has <division>/<submitter>/results/<system>/<benchmark>/<scenario>";
+        findings.error(rule, ".", "there are no results", mend);
+    }
+    report.findings = findings.into_list();
+    report.findings.sort_by(|a, b| {
+        let key = |finding: &Finding| (finding.severity, finding.path.clone(), finding.line);
+        key(a).cmp(&key(b))
+    });
+    report
+}
+
+/// What every part of the check looks at.
+#[derive(Debug, Clone, Copy)]
+struct Context<'a> {
+    tree: &'a Tree,
+    round: &'a Round,
+}
+
+impl Context<'_> {
+    /// The severity of a rule that came into force with some round: a warning before it.
+    fn since(&self, check: OfficialCheck) -> Severity {
+        let before = |checker: &Checker| checker.engine == Engine::Monolith && !checker.looks_at(check);
+        match self.round.submission.checkers.first() {
+            Some(checker) if before(checker) => Severity::Warning,
+            _ => Severity::Error,
+        }
+    }
+}

@@ -1,0 +1,318 @@
+//! A performance run: of the submission, or of a compliance test.
+
+use regatta_mllog::read::Value;
+use regatta_rules::Scenario;
+
+use super::scenario::Case;
+use crate::check::{
+    finding::Findings,
+    rules,
+    run_log::{RunLog, shown},
+};
+
+/// What a run is for; some settings differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose<'a> {
+    /// The result itself.
+    Submission,
+    /// A compliance test, by its name.
+    Test(&'a str),
+}
+
+struct Judge<'a> {
+    case: &'a Case<'a>,
+    log: &'a RunLog,
+    path: String,
+    findings: &'a mut Findings,
+}
+
+/// Judges the run whose log lies in `directory`.
+pub(super) fn check(
+    case: &Case<'_>,
+    directory: &str,
+    log: &RunLog,
+    purpose: Purpose<'_>,
+    findings: &mut Findings,
+) {
+    let mut judge = Judge {
+        case,
+        log,
+        path: format!("{directory}/mlperf_log_detail.txt"),
+        findings,
+    };
+    judge.validity();
+    judge.errors();
+    judge.mode("PerformanceOnly");
+    judge.seeds(purpose);
+    judge.counts();
+    judge.stopping();
+    judge.settings(purpose);
+    judge.network();
+}
+
+/// The seeds and the mode of the accuracy run.
+pub(super) fn check_accuracy_run(case: &Case<'_>, directory: &str, log: &RunLog, findings: &mut Findings) {
+    let mut judge = Judge {
+        case,
+        log,
+        path: format!("{directory}/mlperf_log_detail.txt"),
+        findings,
+    };
+    judge.errors();
+    judge.mode("AccuracyOnly");
+    judge.seeds(Purpose::Submission);
+}
+
+/// The files of `run_1`.
+pub(super) fn files(case: &Case<'_>, directory: &str, findings: &mut Findings) {
+    let Some(found) = case.context.tree.files(directory) else {
+        let mend = "add the performance run";
+        return findings.error(rules::FILE_SET, directory, "is no directory", mend);
+    };
+    if !found.contains(&"mlperf_log_summary.txt") {
+        let path = format!("{directory}/mlperf_log_summary.txt");
+        findings.error(
+            rules::FILE_SET,
+            &path,
+            "is missing",
+            "add LoadGen's summary of this run",
+        );
+    }
+    let power = case
+        .context
+        .tree
+        .exists(&format!("{}/performance/power", case.results));
+    for name in found {
+        let known = match name {
+            "mlperf_log_summary.txt"
+            | "mlperf_log_detail.txt"
+            | "mlperf_log_accuracy.json"
+            | "mlperf_log_trace.json"
+            | "results.json"
+            | ".gitkeep" => true,
+            "spl.txt" => power,
+            _ => false,
+        };
+        if !known {
+            let path = format!("{directory}/{name}");
+            findings.error(rules::FILE_SET, &path, "does not belong here", "remove it");
+        }
+    }
+}
+
+impl Judge<'_> {
+    fn error(&mut self, rule: crate::check::finding::Rule, key: &str, text: String, mend: &str) {
+        let line = self.log.line(key);
+        self.findings.error(rule, (self.path.as_str(), line), text, mend);
+    }
+
+    fn found(&self, key: &str) -> String {
+        self.log.value(key).map_or_else(|| "missing".to_owned(), shown)
+    }
+
+    fn validity(&mut self) {
+        const KEY: &str = "result_validity";
+        if self.log.text(KEY) != Some("VALID") {
+            let text = format!("the run is {}, not VALID", self.found(KEY));
+            self.error(
+                rules::VALID,
+                KEY,
+                text,
+                "repeat the run; the summary says what was not met",
+            );
+        }
+        for key in ["result_min_duration_met", "result_min_queries_met"] {
+            if self.log.flag(key) == Some(false) {
+                let text = format!("{key} is false");
+                self.error(
+                    rules::VALID,
+                    key,
+                    text,
+                    "repeat the run with the round's settings",
+                );
+            }
+        }
+    }
+
+    fn errors(&mut self) {
+        for error in self.log.errors.iter().take(5) {
+            let text = format!("LoadGen reports an error: {}", error.text);
+            let place = (self.path.as_str(), Some(error.line));
+            self.findings.error(
+                rules::LOADGEN_ERRORS,
+                place,
+                text,
+                "remove the cause and repeat the run",
+            );
+        }
+        if self.log.error_count > 5 {
+            let text = format!("{} errors in all", self.log.error_count);
+            let path = self.path.clone();
+            self.findings.error(
+                rules::LOADGEN_ERRORS,
+                &path,
+                text,
+                "remove the cause and repeat the run",
+            );
+        }
+        let said = self.log.value("num_errors").and_then(Value::as_u64);
+        if said.is_some_and(|said| said != self.log.error_count) {
+            let text = format!(
+                "num_errors says {}, the log holds {}",
+                self.found("num_errors"),
+                self.log.error_count
+            );
+            self.error(
+                rules::LOADGEN_ERRORS,
+                "num_errors",
+                text,
+                "put LoadGen's own log in its place",
+            );
+        }
+    }
+
+    fn mode(&mut self, expected: &str) {
+        const KEY: &str = "effective_test_mode";
+        if self.log.text(KEY) != Some(expected) {
+            let text = format!("the mode is {}, not {expected}", self.found(KEY));
+            self.error(rules::MODE, KEY, text, "repeat the run in the right mode");
+        }
+    }
+
+    fn seeds(&mut self, purpose: Purpose<'_>) {
+        let round = self.case.context.round;
+        let seeds = match purpose {
+            Purpose::Test("TEST05") => round.test05_seeds(),
+            _ => round.seeds(),
+        };
+        let Some(seeds) = seeds else { return };
+        for (name, expected) in [
+            ("qsl", seeds.qsl),
+            ("sample_index", seeds.sample_index),
+            ("schedule", seeds.schedule),
+        ] {
+            let key = format!("effective_{name}_rng_seed");
+            if self.log.value(&key).and_then(Value::as_u64) != Some(expected) {
+                let text = format!("{key} is {}, {} has {expected}", self.found(&key), round.name);
+                self.error(
+                    rules::SEEDS,
+                    &key,
+                    text,
+                    "repeat the run with the round's mlperf.conf",
+                );
+            }
+        }
+    }
+
+    /// The value of `key` is a number of at least `needed`.
+    fn at_least(&mut self, rule: crate::check::finding::Rule, key: &str, needed: u64, mend: &str) {
+        if !self.log.number(key).is_some_and(|found| found >= needed as f64) {
+            let text = format!("{key} is {}, at least {needed} is needed", self.found(key));
+            self.error(rule, key, text, mend);
+        }
+    }
+
+    fn counts(&mut self) {
+        let rules_of = self.case.rules;
+        let key = "effective_performance_sample_count";
+        let mend = "raise performance_sample_count";
+        self.at_least(rules::SAMPLES, key, rules_of.performance_samples, mend);
+        let needed = self.case.context.round.submission.min_duration_ms;
+        let mend = "set min_duration to 600000 in user.conf";
+        self.at_least(rules::DURATION, "effective_min_duration_ms", needed, mend);
+        if self.log.text("effective_scenario") != Some("Offline") {
+            return;
+        }
+        if let Some(needed) = rules_of.offline_samples_per_query {
+            let mend = "raise min_query_count or target_qps";
+            let key = "effective_samples_per_query";
+            if self.case.job.division == "open" {
+                if self.log.number(key).is_some_and(|found| found < needed as f64) {
+                    let text = format!("{key} is {}, closed asks for {needed}", self.found(key));
+                    let line = self.log.line(key);
+                    self.findings
+                        .warning(rules::OFFLINE_SAMPLES, (self.path.as_str(), line), text, mend);
+                }
+            } else {
+                self.at_least(rules::OFFLINE_SAMPLES, key, needed, mend);
+            }
+        }
+        if let Some(&needed) = rules_of.min_queries.get(&Scenario::Offline) {
+            self.at_least(
+                rules::QUERIES,
+                "effective_min_query_count",
+                needed,
+                "raise min_query_count",
+            );
+        }
+    }
+
+    fn stopping(&mut self) {
+        if matches!(self.log.text("effective_scenario"), None | Some("Offline")) {
+            return;
+        }
+        const KEY: &str = "early_stopping_met";
+        if self.log.flag(KEY) != Some(true) {
+            let text = format!("{KEY} is {}", self.found(KEY));
+            self.error(rules::EARLY_STOPPING, KEY, text, "run longer, for more queries");
+        }
+        let bound = self.case.rules.server_latency_ns;
+        if let (Some(bound), Some("Server")) = (bound, self.log.text("effective_scenario")) {
+            const KEY: &str = "effective_target_latency_ns";
+            if !self.log.number(KEY).is_some_and(|found| found <= bound as f64) {
+                let text = format!("{KEY} is {}, at most {bound} is allowed", self.found(KEY));
+                self.error(rules::LATENCY, KEY, text, "use the round's target_latency");
+            }
+        }
+    }
+
+    fn settings(&mut self, purpose: Purpose<'_>) {
+        let concatenate = "effective_sample_concatenate_permutation";
+        if self.case.rules.equal_issue && self.log.flag(concatenate) != Some(true) {
+            let text = format!("{concatenate} is {}", self.found(concatenate));
+            self.error(
+                rules::EQUAL_ISSUE,
+                concatenate,
+                text,
+                "set sample_concatenate_permutation to 1",
+            );
+        }
+        let tokens = "requested_use_token_latencies";
+        if self.case.rules.token_latencies && self.log.flag(tokens) != Some(true) {
+            let text = format!("{tokens} is {}", self.found(tokens));
+            self.error(rules::TOKENS, tokens, text, "set use_token_latencies to 1");
+        }
+        for key in [
+            "effective_performance_issue_unique",
+            "effective_performance_issue_same",
+        ] {
+            let test04 = purpose == Purpose::Test("TEST04");
+            let wanted = test04 && key.ends_with("same");
+            if self.log.flag(key).is_some_and(|found| found != wanted) {
+                let text = format!("{key} is {}", self.found(key));
+                let mend = if test04 {
+                    "run with TEST04's audit.config"
+                } else {
+                    "run without audit.config"
+                };
+                self.error(rules::TEST_SETTING, key, text, mend);
+            }
+        }
+    }
+
+    fn network(&mut self) {
+        let named = self
+            .log
+            .text("sut_name")
+            .is_some_and(|name| name.contains("Network SUT"));
+        if self.case.job.description.network && !named {
+            let text = format!("sut_name is {}", self.found("sut_name"));
+            self.error(
+                rules::NETWORK,
+                "sut_name",
+                text,
+                "a network SUT's name says `Network SUT`",
+            );
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! The result of a scenario: measured, or inferred where the rules allow it.
+
+use regatta_rules::Scenario;
+
+use super::scenario::Case;
+use crate::check::{
+    finding::{Findings, Severity},
+    rules,
+    run_log::RunLog,
+};
+
+const NANOSECONDS_PER_MILLISECOND: f64 = 1e6;
+/// Samples of a MultiStream query.
+const MULTISTREAM_SAMPLES: f64 = 8.0;
+
+/// The result's units.
+pub(super) fn units(case: &Case<'_>) -> String {
+    let general = match case.scenario {
+        Scenario::SingleStream | Scenario::MultiStream => "Latency (ms)",
+        Scenario::Offline => "Samples/s",
+        Scenario::Server => "Queries/s",
+    };
+    let own = case.rules.units.get(&case.scenario).cloned();
+    own.unwrap_or_else(|| general.to_owned())
+}
+
+/// The result out of the run's log; what keeps it from being one is a finding.
+pub(super) fn measured(
+    case: &Case<'_>,
+    directory: &str,
+    log: &RunLog,
+    findings: &mut Findings,
+) -> Option<f64> {
+    let path = format!("{directory}/mlperf_log_detail.txt");
+    let from = log
+        .text("effective_scenario")
+        .and_then(|name| name.parse::<Scenario>().ok());
+    let Some(from) = from else {
+        let mend = "put the log of this scenario's run in its place";
+        findings.error(
+            rules::RESULT,
+            &path,
+            "effective_scenario is missing or none",
+            mend,
+        );
+        return None;
+    };
+    if from != case.scenario {
+        return inferred(case, &path, log, from, findings);
+    }
+    let general = case.context.round.submission.result_keys.get(&from)?;
+    let key = case.rules.result_keys.get(&from).unwrap_or(general);
+    let value = positive(log, key, &path, findings)?;
+    let streams = matches!(from, Scenario::SingleStream | Scenario::MultiStream);
+    Some(if streams {
+        value / NANOSECONDS_PER_MILLISECOND
+    } else {
+        value
+    })
+}
+
+fn positive(log: &RunLog, key: &str, path: &str, findings: &mut Findings) -> Option<f64> {
+    let value = log.number(key).filter(|value| value.is_finite() && *value > 0.0);
+    if value.is_none() {
+        let text = format!("{key} is missing or no positive number");
+        findings.error(rules::RESULT, (path, log.line(key)), text, "repeat the run");
+    }
+    value
+}
+
+fn inferred(
+    case: &Case<'_>,
+    path: &str,
+    log: &RunLog,
+    from: Scenario,
+    findings: &mut Findings,
+) -> Option<f64> {
+    let to = case.scenario;
+    let line = log.line("effective_scenario");
+    if !case.job.description.kind.contains("edge") {
+        let mend = "run the scenario: only results of edge systems may be inferred";
+        findings.error(
+            rules::INFERRED,
+            (path, line),
+            format!("a run of {from} stands for {to}"),
+            mend,
+        );
+        return None;
+    }
+    let value = match (from, to) {
+        (Scenario::SingleStream, Scenario::Offline) => {
+            positive(log, "result_qps_without_loadgen_overhead", path, findings)?
+        }
+        (Scenario::MultiStream, Scenario::Offline) => {
+            let samples = positive(log, "effective_samples_per_query", path, findings)?;
+            let latency = positive(log, "result_mean_query_latency_ns", path, findings)?;
+            samples * 1000.0 / (latency / NANOSECONDS_PER_MILLISECOND)
+        }
+        (Scenario::SingleStream, Scenario::MultiStream) => {
+            let estimate = positive(log, "early_stopping_latency_ms", path, findings)?;
+            estimate * MULTISTREAM_SAMPLES / NANOSECONDS_PER_MILLISECOND
+        }
+        _ => {
+            let text = format!("{to} cannot be inferred from a run of {from}");
+            findings.error(rules::INFERRED, (path, line), text, format!("run {to}"));
+            return None;
+        }
+    };
+    let text = format!("{to} is inferred from a run of {from}");
+    findings.add(
+        Severity::Note,
+        rules::INFERRED,
+        (path, line),
+        text,
+        "allowed for edge systems",
+    );
+    Some(value)
+}

@@ -1,0 +1,212 @@
+//! The system description.
+
+use regatta_rules::round::Layout;
+use serde_json::{Map, Value};
+
+use super::Context;
+use crate::check::{
+    finding::{Findings, Rule, Severity},
+    official::truthy,
+    rules,
+};
+
+/// Longer files are no descriptions.
+const LONGEST: u64 = 16 << 20;
+const STATUSES: [&str; 3] = ["available", "preview", "rdi"];
+const TYPES: [&str; 4] = ["datacenter", "edge", "datacenter,edge", "edge,datacenter"];
+
+/// What later checks need of a system.
+#[derive(Debug, Default)]
+pub(super) struct System {
+    /// `system_type`, empty where it is none.
+    pub(super) kind: String,
+    /// Whether it is reached over a network.
+    pub(super) network: bool,
+}
+
+/// Reads a JSON object; what is wrong with it is a finding.
+pub(super) fn object(
+    context: &Context<'_>,
+    path: &str,
+    rule: Rule,
+    findings: &mut Findings,
+) -> Option<Map<String, Value>> {
+    let bytes = match context.tree.read(path, LONGEST) {
+        Ok(bytes) => bytes,
+        Err(error) => {
+            findings.error(rule, path, format!("cannot be read: {error}"), "add the file");
+            return None;
+        }
+    };
+    match serde_json::from_slice(&bytes) {
+        Ok(object) => Some(object),
+        Err(error) => {
+            let line = u64::try_from(error.line()).ok().filter(|&line| line > 0);
+            findings.error(
+                rule,
+                (path, line),
+                format!("is no JSON object: {error}"),
+                "mend the JSON",
+            );
+            None
+        }
+    }
+}
+
+/// Judges the description of a system.
+pub(super) fn check(
+    context: &Context<'_>,
+    (division, submitter, name): (&str, &str, &str),
+    findings: &mut Findings,
+) -> System {
+    let path = format!("{division}/{submitter}/systems/{name}.json");
+    let Some(json) = object(context, &path, rules::SYSTEM, findings) else {
+        return System::default();
+    };
+    let text = |key: &str| json.get(key).and_then(Value::as_str);
+    if !text("status").is_some_and(|status| STATUSES.contains(&status.to_lowercase().as_str())) {
+        let mend = format!("set it to one of {}", STATUSES.join(", "));
+        findings.error(
+            rules::SYSTEM,
+            &path,
+            format!("status is {}", shown(&json, "status")),
+            mend,
+        );
+    }
+    let kind = text("system_type")
+        .filter(|kind| TYPES.contains(kind))
+        .unwrap_or_default();
+    if kind.is_empty() {
+        let mend = format!("set it to exactly one of: {}", TYPES.join("; "));
+        let found = format!("system_type is {}", shown(&json, "system_type"));
+        findings.error(rules::SYSTEM_TYPE, &path, found, mend);
+    }
+    if !text("submitter").is_some_and(|value| value.eq_ignore_ascii_case(submitter)) {
+        let found = format!(
+            "submitter is {}, the directory {submitter}",
+            shown(&json, "submitter")
+        );
+        findings.error(rules::SUBMITTER, &path, found, "use one name");
+    }
+    check_division(context, &path, division, &json, findings);
+    let network = check_network(&path, division, &json, findings);
+    check_fields(context, &path, network, &json, findings);
+    System {
+        kind: kind.to_owned(),
+        network,
+    }
+}
+
+fn shown(json: &Map<String, Value>, key: &str) -> String {
+    json.get(key)
+        .map_or_else(|| "missing".to_owned(), Value::to_string)
+}
+
+fn check_division(
+    context: &Context<'_>,
+    path: &str,
+    division: &str,
+    json: &Map<String, Value>,
+    findings: &mut Findings,
+) {
+    let found = json.get("division").and_then(Value::as_str).unwrap_or_default();
+    if found == division {
+        return;
+    }
+    // The comparison heeds case up to v5.1 and not since.
+    let tolerated =
+        context.round.submission.layout == Layout::ResultsOnly && found.eq_ignore_ascii_case(division);
+    let severity = if tolerated {
+        Severity::Warning
+    } else {
+        Severity::Error
+    };
+    let text = format!(
+        "division is {}, the directory {division}",
+        shown(json, "division")
+    );
+    findings.add(
+        severity,
+        rules::DIVISION,
+        path,
+        text,
+        format!("set it to \"{division}\""),
+    );
+}
+
+fn check_network(path: &str, division: &str, json: &Map<String, Value>, findings: &mut Findings) -> bool {
+    let network = match json.get("is_network") {
+        None | Some(Value::Null) => false,
+        Some(Value::String(text)) => text.eq_ignore_ascii_case("true"),
+        Some(Value::Bool(value)) => {
+            let mend = "write \"true\" or \"false\" as text: the official checker dies at anything else";
+            findings.error(rules::NETWORK, path, "is_network is no text", mend);
+            *value
+        }
+        Some(_) => {
+            findings.error(
+                rules::NETWORK,
+                path,
+                "is_network is no text",
+                "write \"true\" or \"false\"",
+            );
+            false
+        }
+    };
+    let wrong = (network && division == "closed") || (!network && division == "network");
+    if wrong {
+        let text = format!("is_network is {network}, the division is {division}");
+        let mend = "systems that are reached over a network go into the network division";
+        findings.error(rules::NETWORK, path, text, mend);
+    }
+    network
+}
+
+fn check_fields(
+    context: &Context<'_>,
+    path: &str,
+    network: bool,
+    json: &Map<String, Value>,
+    findings: &mut Findings,
+) {
+    let submission = &context.round.submission;
+    let further = network
+        .then_some(&submission.network_fields)
+        .into_iter()
+        .flatten();
+    for field in submission.system_fields.iter().chain(further) {
+        match json.get(field) {
+            None => {
+                let text = format!("the field {field} is missing");
+                findings.error(rules::SYSTEM, path, text, "add it");
+            }
+            Some(value) if submission.system_fields_filled.contains(field) && !truthy(value) => {
+                let text = format!("the field {field} is empty");
+                findings.error(
+                    rules::SYSTEM,
+                    path,
+                    text,
+                    "fill it in; a number 0 counts as empty, write it as text",
+                );
+            }
+            Some(_) => {}
+        }
+    }
+    for field in ["number_of_nodes", "accelerators_per_node"] {
+        let whole = match json.get(field) {
+            None => true,
+            Some(Value::String(text)) => text.trim().parse::<i64>().is_ok(),
+            Some(Value::Number(number)) => number.is_i64() || number.is_u64(),
+            Some(_) => false,
+        };
+        if !whole {
+            let text = format!("{field} is {}, no whole number", shown(json, field));
+            findings.warning(
+                rules::SYSTEM,
+                path,
+                text,
+                "the official CSV multiplies it: write a whole number",
+            );
+        }
+    }
+}

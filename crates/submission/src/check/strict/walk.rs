@@ -1,0 +1,182 @@
+//! From the tree's root down to scenarios, judging submitters, systems and models on the way.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use regatta_rules::Scenario;
+use serde_json::Value;
+
+use super::{
+    Context, hygiene,
+    system::{self, System},
+};
+use crate::check::{finding::Findings, rules};
+
+/// A scenario to judge.
+#[derive(Debug)]
+pub(super) struct Job {
+    pub(super) division: String,
+    pub(super) submitter: String,
+    pub(super) system: String,
+    pub(super) model: String,
+    /// The directory's name.
+    pub(super) scenario: String,
+    /// The official benchmark.
+    pub(super) benchmark: String,
+    pub(super) description: Arc<System>,
+    /// Whether something above the scenario stands against it.
+    pub(super) tainted: bool,
+}
+
+/// The scenario that a directory stands for.
+pub(super) fn scenario_of(directory: &str) -> Option<Scenario> {
+    directory.parse().ok()
+}
+
+/// Walks the tree; what is wrong above the scenarios is found here.
+pub(super) fn walk(context: &Context<'_>, findings: &mut Findings) -> Vec<Job> {
+    let mut jobs = Vec::new();
+    for division in ["closed", "open", "network"] {
+        for submitter in context.tree.directories(division).unwrap_or_default() {
+            let home = format!("{division}/{submitter}");
+            if !context.tree.is_directory(&format!("{home}/results")) {
+                let mend = "add results, or remove the submitter";
+                findings.warning(rules::LAYOUT, &home, "has no results", mend);
+                continue;
+            }
+            hygiene::submitter(context, &home, division, findings);
+            let own = own_names(context, division, &home, findings);
+            for system in context
+                .tree
+                .directories(&format!("{home}/results"))
+                .unwrap_or_default()
+            {
+                walk_system(
+                    context,
+                    (division, submitter, system),
+                    &own,
+                    (findings, &mut jobs),
+                );
+            }
+        }
+    }
+    jobs
+}
+
+fn walk_system(
+    context: &Context<'_>,
+    (division, submitter, name): (&str, &str, &str),
+    own: &BTreeMap<String, String>,
+    (findings, jobs): (&mut Findings, &mut Vec<Job>),
+) {
+    let before = findings.errors();
+    let system = Arc::new(system::check(context, (division, submitter, name), findings));
+    let tainted = findings.errors() > before;
+    let path = format!("{division}/{submitter}/results/{name}");
+    for model in context.tree.directories(&path).unwrap_or_default() {
+        let before = findings.errors();
+        let path = format!("{path}/{model}");
+        let benchmark = context.round.submission.model_of(model, own).to_owned();
+        let scenarios = context.tree.directories(&path).unwrap_or_default();
+        check_model(
+            context,
+            (&path, &benchmark),
+            (division, &system),
+            &scenarios,
+            findings,
+        );
+        let tainted = tainted || findings.errors() > before;
+        jobs.extend(scenarios.into_iter().map(|scenario| Job {
+            division: division.to_owned(),
+            submitter: submitter.to_owned(),
+            system: name.to_owned(),
+            model: model.to_owned(),
+            scenario: scenario.to_owned(),
+            benchmark: benchmark.clone(),
+            description: Arc::clone(&system),
+            tainted,
+        }));
+    }
+}
+
+/// The benchmark is one of the round, and its scenarios are all there and no others.
+fn check_model(
+    context: &Context<'_>,
+    (path, benchmark): (&str, &str),
+    (division, system): (&str, &System),
+    scenarios: &[&str],
+    findings: &mut Findings,
+) {
+    let submission = &context.round.submission;
+    let round = &context.round.name;
+    if !submission.knows(benchmark) {
+        let text = format!("`{benchmark}` is no benchmark of {round}");
+        let mend = "name the directory after the benchmark, or map it in open/<submitter>/model_mapping.json";
+        return findings.error(rules::BENCHMARK, path, text, mend);
+    }
+    let rules_of = submission.benchmarks.get(benchmark);
+    let Some(required) = rules_of.and_then(|rules| rules.required(&system.kind)) else {
+        if system.kind == "datacenter" || rules_of.is_none() {
+            let text = format!(
+                "`{benchmark}` on a system of type `{}` is not judged",
+                system.kind
+            );
+            let mend = "check datacenter results with the official checker";
+            return findings.error(rules::OTHER_CHECKER, path, text, mend);
+        }
+        let text = format!(
+            "{round} has no `{benchmark}` for systems of type `{}`",
+            system.kind
+        );
+        return findings.error(rules::BENCHMARK, path, text, "remove it, or mend system_type");
+    };
+    if division == "open" {
+        return;
+    }
+    for &scenario in required {
+        if !scenarios
+            .iter()
+            .any(|&directory| scenario_of(directory) == Some(scenario))
+        {
+            let text = format!("the required scenario {scenario} is missing");
+            let mend = "run it, or infer it where the rules allow it";
+            findings.error(rules::SCENARIOS, path, text, mend);
+        }
+    }
+    for directory in scenarios {
+        let path = format!("{path}/{directory}");
+        match scenario_of(directory) {
+            Some(scenario) if required.contains(&scenario) => {
+                if scenario.as_str() != *directory {
+                    let text = format!("is spelt `{directory}`, not `{scenario}`");
+                    let mend = "rename it: the official checker takes such results for inferred";
+                    findings.warning(rules::SCENARIOS, &path, text, mend);
+                }
+            }
+            _ => {
+                let text = format!("`{directory}` is no scenario of {benchmark} on this system");
+                findings.error(rules::SCENARIOS, &path, text, "remove it");
+            }
+        }
+    }
+}
+
+/// The names of `model_mapping.json`, in the open division.
+fn own_names(
+    context: &Context<'_>,
+    division: &str,
+    home: &str,
+    findings: &mut Findings,
+) -> BTreeMap<String, String> {
+    let path = format!("{home}/model_mapping.json");
+    if division != "open" || !context.tree.exists(&path) {
+        return BTreeMap::new();
+    }
+    let Some(json) = system::object(context, &path, rules::BENCHMARK, findings) else {
+        return BTreeMap::new();
+    };
+    let names = json.into_iter().filter_map(|(name, model)| match model {
+        Value::String(model) => Some((name, model)),
+        _ => None,
+    });
+    names.collect()
+}

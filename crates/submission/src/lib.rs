@@ -1,0 +1,10 @@
+//! From finished runs to a package, as functions over directory trees that may be anybody's.
+//!
+//! What a round asks is data (`regatta_rules::round`); running benchmarks and talking to devices are not this crate's.
+
+pub mod audit;
+pub mod check;
+pub mod files;
+pub mod pack;
+pub mod tree;
+pub mod truncate;

@@ -1,0 +1,140 @@
+//! The system's `openssl enc`, which the official script uses and whoever receives the package has.
+//!
+//! The form is OpenSSL's own: `Salted__`, 8 bytes of salt, AES-256-CBC, the key by one round of SHA-256 over password and
+//! salt. That protects by the password's length alone, and it is what the official script opens.
+
+use std::{
+    fs::File,
+    io::{BufWriter, Read, Write},
+    path::Path,
+    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+    thread,
+};
+
+use super::{PackError, buffered};
+use crate::files::At;
+
+/// Carries a password to `openssl`; only this user's processes can read another's environment.
+const VARIABLE: &str = "REGATTA_PACKAGE_PASSWORD";
+
+/// Where the password comes from.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Password {
+    /// `openssl` asks for it on the terminal.
+    Ask,
+    /// This one.
+    Given(String),
+}
+
+impl std::fmt::Debug for Password {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Ask => "Ask",
+            Self::Given(_) => "Given(..)",
+        })
+    }
+}
+
+/// Writes to `output`, encrypted, what `write` writes; gives what `write` gives.
+pub(super) fn encrypt<T>(
+    output: &Path,
+    password: &Password,
+    write: impl FnOnce(&mut BufWriter<ChildStdin>) -> Result<T, PackError>,
+) -> Result<T, PackError> {
+    let target = File::create(output).at("create", output)?;
+    let mut child = start("-e", password, Stdio::piped(), target.into())?;
+    let Some(input) = child.stdin.take() else {
+        return Err(ended(child, "encrypt", None));
+    };
+    let mut input = BufWriter::with_capacity(1 << 18, input);
+    let written = write(&mut input).and_then(|value| {
+        input.flush().at("write", output)?;
+        Ok(value)
+    });
+    drop(input);
+    match written {
+        Ok(value) => finish(child, "encrypt").map(|()| value),
+        // A pipe that broke says less than the one who broke it.
+        Err(error) => Err(ended(child, "encrypt", Some(error))),
+    }
+}
+
+/// Hands what is encrypted in `input` to `read`.
+pub(super) fn decrypt<T>(
+    input: &Path,
+    password: &Password,
+    read: impl FnOnce(&mut dyn Read) -> Result<T, PackError>,
+) -> Result<T, PackError> {
+    let source = File::open(input).at("open", input)?;
+    let mut child = start("-d", password, source.into(), Stdio::piped())?;
+    let Some(output) = child.stdout.take() else {
+        return Err(ended(child, "decrypt", None));
+    };
+    let value = read_on(output, read);
+    match value {
+        Ok(value) => finish(child, "decrypt").map(|()| value),
+        Err(error) => Err(ended(child, "decrypt", Some(error))),
+    }
+}
+
+/// Reads to the end also when `read` has enough, so that `openssl` does not die of a closed pipe.
+fn read_on<T>(
+    output: ChildStdout,
+    read: impl FnOnce(&mut dyn Read) -> Result<T, PackError>,
+) -> Result<T, PackError> {
+    let mut output = buffered(output);
+    let value = read(&mut output)?;
+    let rest = std::io::copy(&mut output, &mut std::io::sink());
+    rest.at("read", Path::new("the decrypted package"))?;
+    Ok(value)
+}
+
+fn start(mode: &str, password: &Password, input: Stdio, output: Stdio) -> Result<Child, PackError> {
+    let mut command = Command::new("openssl");
+    command.args(["enc", mode, "-aes256", "-md", "sha256"]);
+    if let Password::Given(password) = password {
+        command
+            .args(["-pass", &format!("env:{VARIABLE}")])
+            .env(VARIABLE, password);
+    }
+    let child = command.stdin(input).stdout(output).stderr(Stdio::piped()).spawn();
+    child.map_err(|source| PackError::NoOpenssl { source })
+}
+
+fn finish(child: Child, action: &'static str) -> Result<(), PackError> {
+    let (succeeded, said) = wait(child);
+    if succeeded {
+        return Ok(());
+    }
+    Err(PackError::Openssl { action, said })
+}
+
+/// The error of a process that was left early: its own, unless it was content.
+fn ended(child: Child, action: &'static str, error: Option<PackError>) -> PackError {
+    let (succeeded, said) = wait(child);
+    match error {
+        Some(error @ (PackError::NotAnArchive { .. } | PackError::Hostile { .. })) => error,
+        Some(error) if succeeded || said.is_empty() => error,
+        _ => PackError::Openssl { action, said },
+    }
+}
+
+/// Whether the process succeeded, and what it said besides its warning about the key's derivation.
+fn wait(mut child: Child) -> (bool, String) {
+    let errors = child.stderr.take();
+    let reader = thread::spawn(move || {
+        let mut said = String::new();
+        if let Some(errors) = errors {
+            // What cannot be read is not told; the exit status is.
+            let _ = errors.take(1 << 16).read_to_string(&mut said);
+        }
+        said
+    });
+    let succeeded = child.wait().is_ok_and(|status| status.success());
+    let said = reader.join().unwrap_or_default();
+    let told: Vec<_> = said
+        .lines()
+        .filter(|line| !line.starts_with("*** WARNING") && !line.starts_with("Using -iter"))
+        .collect();
+    (succeeded, told.join("; "))
+}

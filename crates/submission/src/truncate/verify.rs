@@ -1,0 +1,178 @@
+//! Proves that a cut log comes from the original that is kept: same hash, same beginning and end.
+
+use std::{
+    fmt, fs,
+    path::{Path, PathBuf},
+};
+
+use super::{
+    Manifest, Request, TruncateError, accuracy_text,
+    cut::cut_file,
+    step::{LOG, TEXT},
+    targets::{self, Target},
+};
+use crate::files::{At, read_small, sha256};
+
+/// What the proof of one log came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Proof {
+    /// The log's directory from the root on.
+    pub directory: PathBuf,
+    /// What speaks against it; nothing when it is proven.
+    pub doubts: Vec<Doubt>,
+}
+
+/// Something that speaks against a cut log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Doubt {
+    /// The original is not kept.
+    NoOriginal {
+        /// Where it should be.
+        expected: PathBuf,
+    },
+    /// The tree has no such log any more.
+    NoLog,
+    /// `accuracy.txt` has no hash line.
+    NoHash,
+    /// `accuracy.txt` states another hash first, which is the one that counts.
+    OtherHash {
+        /// The hash that stands there.
+        stated: String,
+        /// The original's.
+        original: String,
+    },
+    /// More than one hash line.
+    SeveralHashes {
+        /// How many.
+        count: usize,
+    },
+    /// The log is not what the original gives when it is cut.
+    OtherContent,
+    /// The original is not the one that the manifest names.
+    OtherThanManifest,
+}
+
+impl fmt::Display for Doubt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoOriginal { expected } => {
+                write!(
+                    f,
+                    "there is no original at {}: it cannot be proven",
+                    expected.display()
+                )
+            }
+            Self::NoLog => write!(f, "the backup has an original, the submission has no {LOG}"),
+            Self::NoHash => write!(f, "{TEXT} has no hash line: truncate this log"),
+            Self::OtherHash { stated, original } => write!(
+                f,
+                "{TEXT} states the hash {stated}, the original has {original}: restore both files from one run"
+            ),
+            Self::SeveralHashes { count } => {
+                write!(f, "{TEXT} has {count} hash lines: remove those of other logs")
+            }
+            Self::OtherContent => write!(
+                f,
+                "{LOG} is no cut of the original: restore the original and truncate it"
+            ),
+            Self::OtherThanManifest => write!(f, "the original was changed after it was put into the backup"),
+        }
+    }
+}
+
+/// Holds every accuracy log of a cut tree against its original. `request.input` is the cut tree, `originals` the backup
+/// or, after a truncation into a new directory, the tree that was its input.
+///
+/// # Errors
+/// When a file cannot be read. A log that cannot be proven is an answer, not an error.
+pub fn verify(request: &Request<'_>, originals: &Path) -> Result<Vec<Proof>, TruncateError> {
+    let targets = targets::find(request)?;
+    let manifest = Manifest::open(originals)?;
+    let mut proofs = Vec::new();
+    for target in &targets {
+        let here = request.input.join(&target.directory).join(LOG).is_file();
+        let kept = originals.join(&target.directory).join(LOG).is_file();
+        if here || kept {
+            proofs.push(Proof {
+                directory: target.directory.clone(),
+                doubts: doubts(target, request.input, originals, &manifest)?,
+            });
+        }
+    }
+    let known = |path: &str| {
+        targets
+            .iter()
+            .any(|target| target.directory.join(LOG) == Path::new(path))
+    };
+    for path in manifest.originals.keys().filter(|path| !known(path)) {
+        proofs.push(Proof {
+            directory: Path::new(path).parent().unwrap_or(Path::new("")).to_owned(),
+            doubts: vec![Doubt::NoLog],
+        });
+    }
+    Ok(proofs)
+}
+
+fn doubts(
+    target: &Target,
+    input: &Path,
+    originals: &Path,
+    manifest: &Manifest,
+) -> Result<Vec<Doubt>, TruncateError> {
+    let (here, path) = (input.join(&target.directory), target.directory.join(LOG));
+    let (log, original) = (here.join(LOG), originals.join(&path));
+    if !log.is_file() {
+        return Ok(vec![Doubt::NoLog]);
+    }
+    if !original.is_file() {
+        return Ok(vec![Doubt::NoOriginal { expected: original }]);
+    }
+    let mut doubts = Vec::new();
+    let (hash, bytes) = sha256(&original)?;
+    if let Some(listed) = manifest.originals.get(path.to_string_lossy().as_ref())
+        && (listed.sha256 != hash || listed.bytes != bytes)
+    {
+        doubts.push(Doubt::OtherThanManifest);
+    }
+    let text_path = here.join(TEXT);
+    let text = if text_path.is_file() {
+        read_small(&text_path, accuracy_text::LARGEST)?
+    } else {
+        Vec::new()
+    };
+    let stated: Vec<_> = accuracy_text::hashes(&text).collect();
+    match stated.as_slice() {
+        [] => doubts.push(Doubt::NoHash),
+        [first, ..] if *first != hash => doubts.push(Doubt::OtherHash {
+            stated: (*first).to_owned(),
+            original: hash,
+        }),
+        _ => {}
+    }
+    if stated.len() > 1 {
+        doubts.push(Doubt::SeveralHashes { count: stated.len() });
+    }
+    if !is_cut_of(&log, &original)? {
+        doubts.push(Doubt::OtherContent);
+    }
+    Ok(doubts)
+}
+
+fn is_cut_of(log: &Path, original: &Path) -> Result<bool, TruncateError> {
+    let expected = match cut_file(original).at("read", original)? {
+        Some(cut) => cut,
+        None => fs::read(original).at("read", original)?,
+    };
+    if fs::metadata(log).at("look at", log)?.len() != expected.len() as u64 {
+        return Ok(false);
+    }
+    Ok(fs::read(log).at("read", log)? == expected)
+}
+
+impl Proof {
+    /// Whether nothing speaks against it.
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        self.doubts.is_empty()
+    }
+}

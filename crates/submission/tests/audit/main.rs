@@ -1,0 +1,16 @@
+//! Audits verified through their public face.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test may say what it expects")]
+#![expect(clippy::print_stderr, reason = "tells why a test is skipped")]
+
+#[path = "../support/corpus_path.rs"]
+mod corpus;
+#[path = "../support/tree.rs"]
+mod tree;
+
+mod accuracy;
+mod explanations;
+mod faults;
+mod logs;
+mod official;
+mod published;

@@ -1,0 +1,205 @@
+//! Damaged submissions: whatever happens to the files of a tree, both checks end with a verdict, and never with a panic.
+
+#![expect(clippy::unwrap_used, reason = "a test may say what it expects")]
+
+mod support {
+    pub(crate) mod synthetic;
+}
+
+use std::{
+    fs, io,
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+};
+
+use proptest::prelude::*;
+use regatta_rules::{known, round::Round};
+use regatta_submission::{
+    check::{Verdict, as_official, csv, format, strict},
+    tree::Tree,
+};
+use support::synthetic;
+
+const ROUNDS: [&str; 3] = ["v5.1", "v6.0", "v6.1"];
+
+fn round(name: &str) -> Round {
+    let mut rounds = known::rounds().unwrap().into_iter();
+    rounds.find(|round| round.name == name).unwrap()
+}
+
+/// Both checks of a tree, with all outputs; whether the strict one passes and what the official ones say.
+fn judge(root: &Path, round: &Round) -> (bool, Vec<Verdict>) {
+    let tree = Tree::scan(root).unwrap();
+    let report = strict(&tree, round);
+    let json: serde_json::Value = serde_json::from_str(&format::strict_json(&report).unwrap()).unwrap();
+    assert_eq!(json["verdict"] == "pass", report.passes());
+    for finding in &report.findings {
+        assert!(!finding.message.is_empty() && !finding.mend.is_empty() && finding.rule.contains(": "));
+    }
+    assert!(format::strict_text(&report).contains(" results, "));
+    assert!(format::strict_html(&report, &round.name).ends_with("</html>\n"));
+    let verdicts = round.submission.checkers.iter().map(|checker| {
+        let official = as_official(&tree, round, Some(&checker.revision)).unwrap();
+        assert!(csv(checker, &round.name, &official.rows).starts_with("Organization,"));
+        format::official_json(&official).unwrap();
+        assert!(
+            format::official_text(&official).contains("SUMMARY")
+                || matches!(official.verdict, Verdict::Crash(_))
+        );
+        official.verdict
+    });
+    let verdicts = verdicts.collect();
+    (report.passes(), verdicts)
+}
+
+#[test]
+fn the_undamaged_tree_is_in_order() {
+    for name in ROUNDS {
+        let round = round(name);
+        let root = tempfile::tempdir().unwrap();
+        synthetic::write(root.path(), &round);
+        let report = strict(&Tree::scan(root.path()).unwrap(), &round);
+        assert!(report.passes(), "{name}: {:#?}", report.findings);
+        let (_, verdicts) = judge(root.path(), &round);
+        assert!(
+            verdicts.iter().all(|verdict| *verdict == Verdict::Accept),
+            "{name}: {verdicts:?}"
+        );
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Damage {
+    Delete,
+    Cut(prop::sample::Index),
+    Flip(prop::sample::Index, u8),
+    Swap(prop::sample::Index),
+    Fill(Vec<u8>),
+    LongLine,
+    MakeDirectory,
+    MakeFile,
+    LinkTo(prop::sample::Index),
+    LinkNowhere,
+    LinkUpwards,
+    OddName,
+}
+
+fn damage() -> impl Strategy<Value = Damage> {
+    let index = any::<prop::sample::Index>;
+    prop_oneof![
+        Just(Damage::Delete),
+        index().prop_map(Damage::Cut),
+        (index(), any::<u8>()).prop_map(|(at, byte)| Damage::Flip(at, byte)),
+        index().prop_map(Damage::Swap),
+        prop::collection::vec(any::<u8>(), 0..200).prop_map(Damage::Fill),
+        Just(Damage::LongLine),
+        Just(Damage::MakeDirectory),
+        Just(Damage::MakeFile),
+        index().prop_map(Damage::LinkTo),
+        Just(Damage::LinkNowhere),
+        Just(Damage::LinkUpwards),
+        Just(Damage::OddName),
+    ]
+}
+
+fn paths(root: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut open = vec![root.to_owned()];
+    while let Some(directory) = open.pop() {
+        let Ok(entries) = fs::read_dir(directory) else {
+            continue;
+        };
+        for entry in entries.flatten() {
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                open.push(entry.path());
+            }
+            found.push(entry.path());
+        }
+    }
+    found.sort();
+    found
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    if path.symlink_metadata()?.is_dir() {
+        fs::remove_dir_all(path)
+    } else {
+        fs::remove_file(path)
+    }
+}
+
+/// Does the damage to one of the paths; what the file system refuses is not done.
+fn apply(paths: &[PathBuf], target: &prop::sample::Index, damage: &Damage) -> io::Result<()> {
+    use std::os::unix::ffi::OsStrExt as _;
+    let path = target.get(paths);
+    match damage {
+        Damage::Delete => remove(path),
+        Damage::Cut(at) => {
+            let bytes = fs::read(path)?;
+            fs::write(path, &bytes[..at.index(bytes.len() + 1)])
+        }
+        Damage::Flip(at, byte) => {
+            let mut bytes = fs::read(path)?;
+            if !bytes.is_empty() {
+                let at = at.index(bytes.len());
+                bytes[at] ^= byte;
+            }
+            fs::write(path, bytes)
+        }
+        Damage::Swap(other) => {
+            let (one, two) = (fs::read(path)?, fs::read(other.get(paths))?);
+            fs::write(path, two)?;
+            fs::write(other.get(paths), one)
+        }
+        Damage::Fill(bytes) => fs::write(path, bytes),
+        Damage::LongLine => fs::write(path, [b":::MLLOG ".as_slice(), &vec![b'{'; 1 << 20]].concat()),
+        Damage::MakeDirectory => remove(path).and_then(|()| fs::create_dir(path)),
+        Damage::MakeFile => remove(path).and_then(|()| fs::write(path, "x")),
+        Damage::LinkTo(other) => remove(path).and_then(|()| symlink(other.get(paths), path)),
+        Damage::LinkNowhere => remove(path).and_then(|()| symlink("nowhere", path)),
+        Damage::LinkUpwards => remove(path).and_then(|()| symlink("..", path)),
+        Damage::OddName => {
+            let name = std::ffi::OsStr::from_bytes(b"odd \xff\xfe.json");
+            fs::rename(path, path.with_file_name(name))
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+
+    #[test]
+    fn no_damage_makes_a_check_panic(
+        name in prop::sample::select(&ROUNDS[..]),
+        damages in prop::collection::vec((any::<prop::sample::Index>(), damage()), 1..6),
+    ) {
+        let round = round(name);
+        let root = tempfile::tempdir().unwrap();
+        synthetic::write(root.path(), &round);
+        for (target, damage) in &damages {
+            let paths = paths(root.path());
+            if paths.is_empty() {
+                break;
+            }
+            // What cannot be done, such as cutting a directory, leaves the tree as it is.
+            drop(apply(&paths, target, damage));
+        }
+        let first = judge(root.path(), &round);
+        prop_assert_eq!(first, judge(root.path(), &round));
+    }
+}
+
+#[test]
+fn pipes_are_never_opened() {
+    let round = round("v6.0");
+    let root = tempfile::tempdir().unwrap();
+    synthetic::write(root.path(), &round);
+    let log = root
+        .path()
+        .join("closed/Team/results/board/whisper/Offline/performance/run_1/mlperf_log_detail.txt");
+    fs::remove_file(&log).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(&log).status().unwrap();
+    assert!(made.success());
+    let (passes, _) = judge(root.path(), &round);
+    assert!(!passes);
+}

@@ -1,0 +1,232 @@
+//! Twenty single faults in a clean published tree: the strict check finds each, and the official verdict is the official
+//! checker's. What is expected stands in the corpus beside the faults.
+
+#![expect(clippy::unwrap_used, reason = "a test may say what it expects")]
+
+mod support {
+    pub(crate) mod corpus;
+    pub(crate) mod edit;
+}
+
+use std::{fs, path::Path};
+
+use regatta_submission::{
+    check::{Severity, Verdict, as_official, strict},
+    tree::Tree,
+};
+use support::{corpus, edit};
+
+const SYSTEM: &str = "HPE_PROLIANT_DL145_RTX_PRO_4500_PCIE_32GBx1_TRT_TRT";
+
+/// A fault: how the corpus begins to name it, the edit, and the rule that the strict check names (`None`: it accepts).
+struct Fault {
+    name: &'static str,
+    edit: fn(&Path),
+    rule: Option<&'static str>,
+}
+
+fn resnet(home: &Path, path: &str) -> std::path::PathBuf {
+    home.join("results").join(SYSTEM).join("resnet").join(path)
+}
+
+fn detail(home: &Path, scenario: &str) -> std::path::PathBuf {
+    resnet(home, scenario).join("performance/run_1/mlperf_log_detail.txt")
+}
+
+fn description(home: &Path) -> std::path::PathBuf {
+    home.join("systems").join(format!("{SYSTEM}.json"))
+}
+
+const FAULTS: [Fault; 20] = [
+    Fault {
+        name: "result_validity INVALID",
+        edit: |home| edit::log_value(&detail(home, "SingleStream"), "result_validity", "\"INVALID\""),
+        rule: Some("valid"),
+    },
+    Fault {
+        name: "num_errors=1",
+        edit: |home| {
+            let log = detail(home, "SingleStream");
+            edit::append_error_line(&log);
+            edit::log_value(&log, "num_errors", "1");
+        },
+        rule: Some("loadgen-errors"),
+    },
+    Fault {
+        name: "qsl seed wrong",
+        edit: |home| edit::log_value(&detail(home, "SingleStream"), "effective_qsl_rng_seed", "1"),
+        rule: Some("seeds"),
+    },
+    Fault {
+        name: "min_duration 599999",
+        edit: |home| {
+            edit::log_value(
+                &detail(home, "SingleStream"),
+                "effective_min_duration_ms",
+                "599999",
+            )
+        },
+        rule: Some("min-duration"),
+    },
+    Fault {
+        name: "Offline samples_per_query 24575",
+        edit: |home| edit::log_value(&detail(home, "Offline"), "effective_samples_per_query", "24575"),
+        rule: Some("offline-samples"),
+    },
+    Fault {
+        name: "accuracy below target",
+        edit: |home| edit::accuracy(&resnet(home, "SingleStream/accuracy/accuracy.txt"), "75.69"),
+        rule: Some("accuracy"),
+    },
+    Fault {
+        name: "accuracy at 75.6954 exactly",
+        edit: |home| edit::accuracy(&resnet(home, "SingleStream/accuracy/accuracy.txt"), "75.6954"),
+        rule: None,
+    },
+    Fault {
+        name: "hash line missing",
+        edit: |home| edit::drop_lines(&resnet(home, "SingleStream/accuracy/accuracy.txt"), "hash="),
+        rule: Some("accuracy-hash"),
+    },
+    Fault {
+        name: "accuracy.json > 10240 bytes",
+        edit: |home| {
+            let path = resnet(home, "SingleStream/accuracy/mlperf_log_accuracy.json");
+            fs::write(path, vec![b' '; 10241]).unwrap();
+        },
+        rule: Some("truncated"),
+    },
+    Fault {
+        name: "user.conf missing",
+        edit: |home| fs::remove_file(resnet(home, "SingleStream/user.conf")).unwrap(),
+        rule: Some("measurements"),
+    },
+    Fault {
+        name: "measurements field empty",
+        edit: |home| edit::json_text(&resnet(home, "SingleStream/measurements.json"), "retraining", ""),
+        rule: Some("measurements"),
+    },
+    Fault {
+        name: "system json system_type bogus",
+        edit: |home| edit::json_text(&description(home), "system_type", "Edge"),
+        rule: Some("system-type"),
+    },
+    Fault {
+        name: "system json division \"Closed\"",
+        edit: |home| edit::json_text(&description(home), "division", "Closed"),
+        rule: None,
+    },
+    Fault {
+        name: "scenario MultiStream missing",
+        edit: |home| fs::remove_dir_all(resnet(home, "MultiStream")).unwrap(),
+        rule: Some("scenarios"),
+    },
+    Fault {
+        name: "TEST01 dir missing",
+        edit: |home| fs::remove_dir_all(resnet(home, "SingleStream/TEST01")).unwrap(),
+        rule: Some("tests"),
+    },
+    Fault {
+        name: "TEST01 verify file forged",
+        edit: |home| {
+            fs::write(
+                resnet(home, "SingleStream/TEST01/verify_performance.txt"),
+                "TEST PASS\n",
+            )
+            .unwrap();
+        },
+        rule: Some("test-performance"),
+    },
+    Fault {
+        name: "dotfile in results",
+        edit: |home| fs::write(resnet(home, ".DS_Store"), "x").unwrap(),
+        rule: Some("names"),
+    },
+    Fault {
+        name: "Offline inferred from SingleStream",
+        edit: |home| replace(home, "Offline", "SingleStream"),
+        rule: None,
+    },
+    Fault {
+        name: "SingleStream replaced by Offline",
+        edit: |home| replace(home, "SingleStream", "Offline"),
+        rule: Some("inferred"),
+    },
+    Fault {
+        name: "detail log: garbage MLLOG line",
+        edit: |home| edit::append(&detail(home, "SingleStream"), ":::MLLOG {broken\n"),
+        rule: Some("log"),
+    },
+];
+
+fn replace(home: &Path, scenario: &str, by: &str) {
+    fs::remove_dir_all(resnet(home, scenario)).unwrap();
+    edit::copy(&resnet(home, by), &resnet(home, scenario)).unwrap();
+}
+
+/// Errors of a strict check, without the system that stays as published.
+fn errors(root: &Path) -> Vec<String> {
+    let tree = Tree::scan(root).unwrap();
+    let report = strict(&tree, &corpus::round("v6.0"));
+    let errors = report
+        .findings
+        .into_iter()
+        .filter(|finding| finding.severity == Severity::Error);
+    errors
+        .map(|finding| {
+            format!(
+                "{} | {}:{:?} {}",
+                finding.rule, finding.path, finding.line, finding.message
+            )
+        })
+        .collect()
+}
+
+#[test]
+fn every_fault_is_found_and_the_official_verdict_given() {
+    let (Some(source), Some(_)) = (corpus::directory("v6.0/closed/HPE"), corpus::directory("v6.0")) else {
+        return;
+    };
+    let table = fs::read_to_string(corpus::directory("v6.0").unwrap().join("../mutations.csv")).unwrap();
+    let expected = edit::csv_column(&table, 3);
+    let clean = tempfile::tempdir().unwrap();
+    edit::copy(&source, &clean.path().join("closed/HPE")).unwrap();
+    let published = errors(clean.path());
+    let round = corpus::round("v6.0");
+    for fault in &FAULTS {
+        let (_, official) = expected
+            .iter()
+            .find(|(name, _)| name.starts_with(fault.name))
+            .unwrap_or_else(|| panic!("{} is in the table", fault.name));
+        let copy = tempfile::tempdir().unwrap();
+        let home = copy.path().join("closed/HPE");
+        edit::copy(&source, &home).unwrap();
+        (fault.edit)(&home);
+
+        let tree = Tree::scan(copy.path()).unwrap();
+        let judged = as_official(&tree, &round, None).unwrap();
+        let word = match judged.verdict {
+            Verdict::Accept => "accept",
+            Verdict::Reject => "reject",
+            Verdict::Crash(_) => "crash",
+        };
+        assert!(
+            official.starts_with(word),
+            "{}: {word}, not {official}\n{:?}",
+            fault.name,
+            judged.notes
+        );
+
+        let new: Vec<_> = errors(copy.path())
+            .into_iter()
+            .filter(|error| !published.contains(error))
+            .collect();
+        match fault.rule {
+            None => assert!(new.is_empty(), "{}: {new:#?}", fault.name),
+            Some(rule) => {
+                let found = new.iter().any(|error| error.starts_with(&format!("{rule}: ")));
+                assert!(found, "{}: no {rule} in {new:#?}", fault.name);
+            }
+        }
+    }
+}

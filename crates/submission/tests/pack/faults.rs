@@ -1,0 +1,228 @@
+//! Trees that cannot be uploaded, packages that cannot be opened.
+
+use std::{
+    fs::{self, File},
+    os::unix::{ffi::OsStrExt as _, fs::symlink},
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use flate2::{Compression, write::GzEncoder};
+use regatta_submission::pack::{Blemish, PackError, Password, hygiene, pack, unpack};
+use tempfile::TempDir;
+
+use crate::tree::{files, put};
+
+fn secret() -> Password {
+    Password::Given("secret".to_owned())
+}
+
+fn clean() -> TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    put(&dir.path().join("closed/ACME/systems/sys.json"), "{}");
+    dir
+}
+
+#[test]
+fn every_flaw_is_named_and_nothing_is_packed() {
+    let (tree, there) = (clean(), tempfile::tempdir().unwrap());
+    assert_eq!(hygiene(tree.path()).unwrap(), []);
+    let at = |path: &str| tree.path().join("closed/ACME").join(path);
+    put(&at(".gitkeep"), "");
+    put(&at(".hidden/file"), "");
+    put(&at("code/my model/a b.py"), "");
+    put(&at("code/new\nline"), "");
+    symlink("/etc/hostname", at("code/link")).unwrap();
+    symlink("..", at("code/loop")).unwrap();
+    File::create(at("big")).unwrap().set_len((50 << 20) + 1).unwrap();
+    File::create(at("just_right")).unwrap().set_len(50 << 20).unwrap();
+    fs::write(at("code").join(std::ffi::OsStr::from_bytes(b"\xff")), "").unwrap();
+    let status = Command::new("mkfifo").arg(at("code/pipe")).status().unwrap();
+    assert!(status.success());
+
+    let flaws: Vec<_> = hygiene(tree.path())
+        .unwrap()
+        .into_iter()
+        .map(|flaw| {
+            (
+                flaw.path.strip_prefix("closed/ACME").unwrap().to_owned(),
+                flaw.blemish,
+            )
+        })
+        .collect();
+    let expected = [
+        (PathBuf::from(".gitkeep"), Blemish::Hidden),
+        (".hidden".into(), Blemish::Hidden),
+        (
+            "big".into(),
+            Blemish::Big {
+                bytes: (50 << 20) + 1,
+            },
+        ),
+        ("code/link".into(), Blemish::Link),
+        ("code/loop".into(), Blemish::Link),
+        ("code/my model".into(), Blemish::Space),
+        ("code/my model/a b.py".into(), Blemish::Space),
+        ("code/new\nline".into(), Blemish::Name),
+        ("code/pipe".into(), Blemish::NoFile),
+        (
+            PathBuf::from(std::ffi::OsStr::from_bytes(b"code/\xff")),
+            Blemish::Name,
+        ),
+    ];
+    assert_eq!(flaws, expected);
+
+    let error = pack(tree.path(), "ACME", there.path(), &secret()).unwrap_err();
+    let PackError::Unclean { flaws } = &error else {
+        panic!("{error}")
+    };
+    assert_eq!(flaws.len(), 10);
+    insta::assert_snapshot!(error);
+    assert!(files(there.path()).is_empty());
+}
+
+#[test]
+fn a_division_that_is_a_link_is_a_flaw() {
+    let tree = clean();
+    symlink("closed", tree.path().join("open")).unwrap();
+    assert_eq!(hygiene(tree.path()).unwrap()[0].blemish, Blemish::Link);
+}
+
+#[test]
+fn odd_requests_are_refused() {
+    let (tree, there) = (clean(), tempfile::tempdir().unwrap());
+    for name in ["", "..", "a/b", "a b", "../x", ".x"] {
+        let error = pack(tree.path(), name, there.path(), &secret()).unwrap_err();
+        assert!(matches!(error, PackError::NoName { .. }), "{name}");
+    }
+    let error = pack(there.path(), "ACME", there.path(), &secret()).unwrap_err();
+    assert!(matches!(error, PackError::NoSubmission { .. }), "{error}");
+    let inside = tree.path().join("closed/ACME");
+    let error = pack(tree.path(), "ACME", &inside, &secret()).unwrap_err();
+    assert!(matches!(error, PackError::Inside { .. }), "{error}");
+}
+
+/// A packed submission and the place it is to be unpacked to.
+fn packed() -> (TempDir, PathBuf) {
+    let there = tempfile::tempdir().unwrap();
+    pack(clean().path(), "ACME", there.path(), &secret()).unwrap();
+    let output = there.path().join("tree");
+    (there, output)
+}
+
+const TARBALL: &str = "mlperf_submission_ACME.tar.gz";
+const SHA1: &str = "mlperf_submission_ACME.sha1";
+
+#[test]
+fn a_wrong_password_leaves_nothing_behind() {
+    let (there, output) = packed();
+    let before = files(there.path());
+    let error = unpack(
+        there.path(),
+        "ACME",
+        &output,
+        &Password::Given("other".to_owned()),
+    )
+    .unwrap_err();
+    assert!(
+        matches!(error, PackError::NotAnArchive { .. } | PackError::Openssl { .. }),
+        "{error}"
+    );
+    assert!(!output.exists() && files(there.path()) == before);
+    assert_eq!(fs::read_dir(there.path()).unwrap().count(), 2);
+}
+
+#[test]
+fn a_damaged_package_is_noticed_before_it_is_opened() {
+    let (there, output) = packed();
+    let mut bytes = fs::read(there.path().join(TARBALL)).unwrap();
+    bytes[40] ^= 1;
+    put(&there.path().join(TARBALL), bytes);
+    let error = unpack(there.path(), "ACME", &output, &secret()).unwrap_err();
+    assert!(matches!(error, PackError::Checksum { .. }), "{error}");
+    put(&there.path().join(SHA1), "nothing of the kind\n");
+    let error = unpack(there.path(), "ACME", &output, &secret()).unwrap_err();
+    assert!(matches!(error, PackError::ChecksumFile { .. }), "{error}");
+    fs::remove_file(there.path().join(SHA1)).unwrap();
+    let error = unpack(there.path(), "ACME", &output, &secret()).unwrap_err();
+    assert!(matches!(error, PackError::File(_)), "{error}");
+}
+
+#[test]
+fn a_cut_package_with_a_fitting_checksum_does_not_open() {
+    let (there, output) = packed();
+    let bytes = fs::read(there.path().join(TARBALL)).unwrap();
+    for length in [0, 10, 16, 32, bytes.len() - 16, bytes.len() - 1] {
+        put(&there.path().join(TARBALL), &bytes[..length]);
+        resum(there.path());
+        let error = unpack(there.path(), "ACME", &output, &secret()).unwrap_err();
+        assert!(
+            matches!(error, PackError::NotAnArchive { .. } | PackError::Openssl { .. }),
+            "{length}: {error}"
+        );
+        assert!(!output.exists());
+    }
+}
+
+#[test]
+fn nothing_is_overwritten() {
+    let (there, output) = packed();
+    put(&output.join("file"), "mine");
+    let error = unpack(there.path(), "ACME", &output, &secret()).unwrap_err();
+    assert!(matches!(error, PackError::Exists { .. }), "{error}");
+}
+
+#[test]
+fn a_hostile_archive_gets_nowhere() {
+    type Fill = fn(&mut tar::Builder<GzEncoder<Vec<u8>>>);
+    let fills: [Fill; 4] = [
+        |tar| raw(tar, b"closed/../../escaped", tar::EntryType::Regular, ""),
+        |tar| raw(tar, b"/escaped-by-absolute-path", tar::EntryType::Regular, ""),
+        |tar| raw(tar, b"elsewhere/file", tar::EntryType::Regular, ""),
+        |tar| raw(tar, b"closed/link", tar::EntryType::Symlink, "/etc"),
+    ];
+    for fill in fills {
+        let there = tempfile::tempdir().unwrap();
+        let output = there.path().join("tree");
+        let mut tar = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
+        fill(&mut tar);
+        let archive = tar.into_inner().unwrap().finish().unwrap();
+        put(&there.path().join("plain"), archive);
+        let status = Command::new("bash")
+            .args([
+                "-c",
+                &format!("openssl enc -e -aes256 -in plain -out {TARBALL} -pass pass:secret 2>/dev/null"),
+            ])
+            .current_dir(there.path())
+            .status()
+            .unwrap();
+        assert!(status.success());
+        resum(there.path());
+        let error = unpack(there.path(), "ACME", &output, &secret()).unwrap_err();
+        assert!(matches!(error, PackError::Hostile { .. }), "{error}");
+        assert!(!output.exists() && !there.path().join("escaped").exists());
+    }
+}
+
+/// An entry with a path as it is given, which the library's own writer would refuse.
+fn raw(tar: &mut tar::Builder<GzEncoder<Vec<u8>>>, path: &[u8], kind: tar::EntryType, link: &str) {
+    let mut header = tar::Header::new_gnu();
+    header.as_old_mut().name[..path.len()].copy_from_slice(path);
+    header.set_entry_type(kind);
+    if !link.is_empty() {
+        header.set_link_name(link).unwrap();
+    }
+    header.set_mode(0o644);
+    header.set_size(0);
+    header.set_cksum();
+    tar.append(&header, std::io::empty()).unwrap();
+}
+
+fn resum(directory: &Path) {
+    let status = Command::new("bash")
+        .args(["-c", &format!("sha1sum {TARBALL} > {SHA1}")])
+        .current_dir(directory)
+        .status()
+        .unwrap();
+    assert!(status.success());
+}

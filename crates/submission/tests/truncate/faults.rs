@@ -1,0 +1,331 @@
+//! Truncation where the official tool breaks: killed half-way, odd files, wrong requests, forged trees.
+
+use std::{fs, path::Path};
+
+use proptest::prelude::*;
+use regatta_rules::{known, procedures::Truncation};
+use regatta_submission::truncate::{
+    Destination, Doubt, Outcome, Problem, Request, TruncateError, truncate, verify,
+};
+use tempfile::TempDir;
+
+use crate::{
+    copy_tree::copy,
+    tree::{files, put},
+};
+
+const LOG: &str = "closed/ACME/results/sys/resnet/Offline/accuracy/mlperf_log_accuracy.json";
+const TEXT: &str = "closed/ACME/results/sys/resnet/Offline/accuracy/accuracy.txt";
+
+fn rule(round: &str) -> Truncation {
+    let rounds = known::rounds().unwrap();
+    rounds
+        .into_iter()
+        .find(|known| known.name == round)
+        .unwrap()
+        .truncation
+        .unwrap()
+}
+
+/// A tree and a place for its backup.
+struct Bench {
+    dir: TempDir,
+    rule: Truncation,
+}
+
+impl Bench {
+    fn new(round: &str, log: &[u8], text: &str) -> Self {
+        let bench = Self {
+            dir: tempfile::tempdir().unwrap(),
+            rule: rule(round),
+        };
+        put(&bench.tree().join(LOG), log);
+        put(&bench.tree().join(TEXT), text);
+        bench
+    }
+
+    fn tree(&self) -> std::path::PathBuf {
+        self.dir.path().join("tree")
+    }
+
+    fn backup(&self) -> std::path::PathBuf {
+        self.dir.path().join("backup")
+    }
+
+    fn run(&self) -> Outcome {
+        let report = self.run_to(Destination::Backup(self.backup())).unwrap();
+        let [treated] = report.treated.as_slice() else {
+            panic!("{report:?}")
+        };
+        treated.outcome.clone()
+    }
+
+    fn run_to(
+        &self,
+        destination: Destination,
+    ) -> Result<regatta_submission::truncate::Report, TruncateError> {
+        truncate(&self.request(&self.tree(), destination))
+    }
+
+    fn request<'a>(&'a self, input: &'a Path, destination: Destination) -> Request<'a> {
+        Request {
+            input,
+            submitter: "ACME",
+            destination,
+            skip_scenarios: &[],
+            rule: &self.rule,
+        }
+    }
+
+    fn doubts(&self) -> Vec<Doubt> {
+        let tree = self.tree();
+        let request = self.request(&tree, Destination::Backup(self.backup()));
+        verify(&request, &self.backup()).unwrap().remove(0).doubts
+    }
+
+    fn text(&self) -> String {
+        fs::read_to_string(self.tree().join(TEXT)).unwrap()
+    }
+
+    fn log(&self) -> Vec<u8> {
+        fs::read(self.tree().join(LOG)).unwrap()
+    }
+}
+
+fn log_of(bytes: usize) -> Vec<u8> {
+    b"{ \"seq_id\" : 0, \"data\" : \"0123456789ABCDEF\" },\n"
+        .iter()
+        .copied()
+        .cycle()
+        .take(bytes)
+        .collect()
+}
+
+#[test]
+fn every_round_marks_a_line_of_its_own_also_without_a_last_line_feed() {
+    for round in ["v2.1", "v4.1", "v5.1", "v6.1"] {
+        for size in [0, 1, 4095, 4096, 20_000] {
+            let bench = Bench::new(round, &log_of(size), "accuracy=76.1%");
+            assert!(
+                matches!(
+                    bench.run(),
+                    Outcome::Cut {
+                        second_hash: false,
+                        ..
+                    }
+                ),
+                "{round} {size}"
+            );
+            let text = bench.text();
+            let line = text.strip_prefix("accuracy=76.1%\nhash=").unwrap();
+            assert_eq!(line.len(), 65, "{text}");
+            assert_eq!(bench.log().len(), if size < 4096 { size } else { 8199 });
+            assert_eq!(bench.doubts(), [], "{round} {size}");
+        }
+    }
+}
+
+#[test]
+fn a_call_that_was_killed_anywhere_is_finished_by_the_next() {
+    for size in [100, 9_000, 20_000] {
+        let whole = Bench::new("v5.1", &log_of(size), "acc\n");
+        whole.run();
+        let (tree, text) = (files(&whole.tree()), whole.text());
+
+        // Killed after the original was kept.
+        let bench = Bench::new("v5.1", &log_of(size), "acc\n");
+        put(&bench.backup().join(LOG), log_of(size));
+        bench.run();
+        assert!(
+            files(&bench.tree()) == tree && bench.doubts().is_empty(),
+            "{size}"
+        );
+
+        // Killed after the hash was written: it is not written again.
+        let bench = Bench::new("v5.1", &log_of(size), &text);
+        put(&bench.backup().join(LOG), log_of(size));
+        bench.run();
+        assert!(
+            files(&bench.tree()) == tree && bench.doubts().is_empty(),
+            "{size}"
+        );
+
+        // Killed while a file was being written beside its place.
+        let bench = Bench::new("v5.1", &log_of(size), "acc\n");
+        let beside = Path::new(LOG).with_file_name(".mlperf_log_accuracy.json.regatta-part");
+        put(&bench.tree().join(&beside), "half");
+        put(&bench.backup().join(&beside), "half");
+        bench.run();
+        assert_eq!(bench.doubts(), [], "{size}");
+    }
+}
+
+#[test]
+fn a_killed_copy_is_made_anew_and_nothing_else_is_removed() {
+    let bench = Bench::new("v6.0", &log_of(20_000), "acc\n");
+    let part = bench.dir.path().join(".cut.regatta-part");
+    put(&part.join("somebody's file"), "precious");
+    let destination = Destination::Output(bench.dir.path().join("cut"));
+    let error = bench.run_to(destination.clone()).unwrap_err();
+    assert!(matches!(error, TruncateError::InTheWay { .. }), "{error}");
+    assert!(part.join("somebody's file").is_file());
+
+    put(&part.join(".regatta-truncation-in-progress"), "");
+    bench.run_to(destination.clone()).unwrap();
+    assert!(!part.exists() && bench.dir.path().join("cut").join(LOG).is_file());
+    assert_eq!(files(&bench.dir.path().join("cut")).len(), 2);
+    assert_eq!(bench.log(), log_of(20_000), "the input stays as it was");
+
+    let error = bench.run_to(destination).unwrap_err();
+    assert!(matches!(error, TruncateError::OutputExists { .. }), "{error}");
+}
+
+#[test]
+fn another_original_in_the_backup_is_never_overwritten() {
+    let bench = Bench::new("v5.1", &log_of(20_000), "acc\n");
+    put(&bench.backup().join(LOG), "another run's log");
+    assert!(matches!(
+        bench.run(),
+        Outcome::Left(Problem::BackupDiffers { .. })
+    ));
+    assert_eq!((bench.text().as_str(), bench.log()), ("acc\n", log_of(20_000)));
+    assert_eq!(fs::read(bench.backup().join(LOG)).unwrap(), b"another run's log");
+}
+
+#[test]
+fn requests_that_would_spoil_the_submission_are_refused() {
+    let bench = Bench::new("v5.1", &log_of(20_000), "acc\n");
+    let before = files(&bench.tree());
+    for inside in ["backup", "closed/ACME/backup", "."] {
+        let error = bench
+            .run_to(Destination::Backup(bench.tree().join(inside)))
+            .unwrap_err();
+        assert!(matches!(error, TruncateError::Inside { .. }), "{error}");
+    }
+    let tree = bench.tree();
+    for submitter in ["NOBODY", "", ".", "..", "../../etc", "a/b"] {
+        let request = Request {
+            submitter,
+            ..bench.request(&tree, Destination::Backup(bench.backup()))
+        };
+        let error = truncate(&request).unwrap_err();
+        assert!(
+            matches!(
+                error,
+                TruncateError::NoSubmission { .. } | TruncateError::NoName { .. }
+            ),
+            "{submitter}: {error}"
+        );
+    }
+    assert!(files(&bench.tree()) == before);
+    assert!(!bench.backup().exists());
+}
+
+#[test]
+fn a_linked_log_is_left_alone() {
+    let bench = Bench::new("v5.1", &log_of(20_000), "acc\n");
+    let elsewhere = bench.dir.path().join("log");
+    fs::rename(bench.tree().join(LOG), &elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, bench.tree().join(LOG)).unwrap();
+    assert_eq!(bench.run(), Outcome::Left(Problem::NoFile));
+    assert_eq!(fs::read(elsewhere).unwrap(), log_of(20_000));
+}
+
+#[test]
+fn a_faulty_manifest_names_its_place() {
+    let bench = Bench::new("v5.1", &log_of(20_000), "acc\n");
+    put(
+        &bench.backup().join("truncation-manifest.json"),
+        "{\n  \"schema\": \"one\"\n}",
+    );
+    let error = bench.run_to(Destination::Backup(bench.backup())).unwrap_err();
+    let cause = std::error::Error::source(&error).unwrap().to_string();
+    assert!(
+        error.to_string().contains("truncation-manifest.json") && cause.contains("line 2"),
+        "{cause}"
+    );
+    assert_eq!(bench.log(), log_of(20_000));
+}
+
+#[test]
+fn forged_trees_do_not_prove() {
+    type Forge = fn(&Bench);
+    type Expected = fn(&[Doubt]) -> bool;
+    let forgeries: [(Forge, Expected); 5] = [
+        (
+            |bench| {
+                let mut log = bench.log();
+                log[100] ^= 1;
+                put(&bench.tree().join(LOG), log);
+            },
+            |doubts| doubts == [Doubt::OtherContent],
+        ),
+        (
+            |bench| put(&bench.tree().join(TEXT), "acc\nhash=00ff\n"),
+            |doubts| matches!(doubts, [Doubt::OtherHash { .. }]),
+        ),
+        (
+            |bench| put(&bench.tree().join(TEXT), "acc\n"),
+            |doubts| doubts == [Doubt::NoHash],
+        ),
+        (
+            |bench| fs::remove_file(bench.backup().join(LOG)).unwrap(),
+            |doubts| matches!(doubts, [Doubt::NoOriginal { .. }]),
+        ),
+        (
+            |bench| put(&bench.backup().join(LOG), log_of(20_001)),
+            |doubts| doubts.contains(&Doubt::OtherThanManifest) && doubts.len() >= 2,
+        ),
+    ];
+    for (number, (forge, expected)) in forgeries.into_iter().enumerate() {
+        let bench = Bench::new("v6.1", &log_of(20_000), "acc\n");
+        bench.run();
+        assert_eq!(bench.doubts(), [], "{number}");
+        forge(&bench);
+        assert!(expected(&bench.doubts()), "{number}: {:?}", bench.doubts());
+    }
+}
+
+#[test]
+fn skipped_scenarios_and_other_submitters_stay_as_they_are() {
+    let bench = Bench::new("v5.1", &log_of(20_000), "acc\n");
+    copy(
+        &bench.tree().join("closed/ACME"),
+        &bench.tree().join("closed/OTHER"),
+    );
+    let before = files(&bench.tree());
+    let (tree, skip) = (bench.tree(), ["Offline".to_owned()]);
+    let request = Request {
+        skip_scenarios: &skip,
+        ..bench.request(&tree, Destination::Backup(bench.backup()))
+    };
+    assert_eq!(truncate(&request).unwrap().treated, []);
+    assert!(files(&tree) == before);
+    bench.run();
+    let after = files(&tree);
+    assert_eq!(after[&LOG.replace("ACME", "OTHER")].len(), 20_000);
+    assert_eq!(after[LOG].len(), 8199);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+    /// Whatever the bytes: the log is cut or left whole, the proof holds, a second call changes nothing.
+    #[test]
+    fn any_log_and_any_text_are_treated(
+        pattern in prop::collection::vec(any::<u8>(), 1..64),
+        size in 0_usize..12_000,
+        text in prop::collection::vec(any::<u8>(), 0..40),
+    ) {
+        let log: Vec<u8> = pattern.iter().copied().cycle().take(size).collect();
+        let bench = Bench::new("v5.1", &log, "");
+        put(&bench.tree().join(TEXT), &text);
+        let outcome = bench.run();
+        let cut = matches!(outcome, Outcome::Cut { second_hash: false, .. });
+        prop_assert!(cut, "{:?}", outcome);
+        prop_assert_eq!(bench.doubts(), []);
+        prop_assert!(fs::read(bench.tree().join(TEXT)).unwrap().starts_with(&text));
+        let after = files(&bench.tree());
+        prop_assert_eq!(bench.run(), Outcome::AlreadyCut);
+        prop_assert!(files(&bench.tree()) == after);
+    }
+}

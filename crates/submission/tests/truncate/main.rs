@@ -1,0 +1,15 @@
+//! Truncation of accuracy logs through its public face.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test may say what it expects")]
+#![expect(clippy::print_stderr, reason = "tells why a test is skipped")]
+
+#[path = "../support/copy_tree.rs"]
+mod copy_tree;
+#[path = "../support/corpus_path.rs"]
+mod corpus;
+#[path = "../support/tree.rs"]
+mod tree;
+
+mod faults;
+mod official;
+mod oracle;
