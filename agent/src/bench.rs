@@ -1,0 +1,94 @@
+//! `bench`: one benchmark here and now, without a coordinator. From flags to a verdict on standard output; keeps no
+//! record but LoadGen's own logs.
+
+mod choice;
+mod report;
+
+use std::{fs, io, path::Path, time::Duration};
+
+use anyhow::{Context, anyhow};
+use regatta_loadgen::request::{ConfText, RunRequest};
+use regatta_rules::{
+    Scenario,
+    documents::{EngineKind, EngineSpec},
+};
+
+use self::report::Report;
+use crate::{
+    cli::BenchArgs,
+    exit::{self, Failure},
+    harness::IssueLog,
+    run_process::race::{Race, ReadyRace, ended_well},
+};
+
+/// Runs one benchmark; the exit code tells whether the run is valid.
+///
+/// # Errors
+/// [`Failure`] when it cannot begin, or comes to no result.
+pub(crate) fn bench(args: &BenchArgs) -> Result<u8, Failure> {
+    if args.issue_log.is_some() && args.sut != EngineKind::Null {
+        return Err(Failure::usage(anyhow!(
+            "--issue-log goes with --sut null alone, but the engine is {}",
+            args.sut
+        )));
+    }
+    let benchmark = choice::benchmark(args)?;
+    let model = benchmark.loadgen_model.clone();
+    let not_submittable = benchmark.not_submittable.clone();
+    let race = Race {
+        request: request(args, &model)?,
+        engine: EngineSpec {
+            kind: args.sut,
+            settings: args.settings.iter().cloned().collect(),
+        },
+        loadgen: args.loadgen.clone(),
+        scratch: args.scratch.clone(),
+        benchmark,
+    };
+    fs::create_dir_all(&args.log_dir)
+        .with_context(|| format!("the log directory {} cannot be made", args.log_dir.display()))?;
+    let ready = race.prepare()?;
+    let outcome = match &args.issue_log {
+        None => ready.run(ready.harness().sut())?,
+        Some(path) => run_with_issue_log(&ready, path)?,
+    };
+    let report = Report::new(args, ready.harness().engine(), not_submittable, &outcome);
+    report
+        .print(args.format, &mut io::stdout().lock())
+        .context("the result cannot be printed")?;
+    match ready.fault() {
+        Some(fault) => Err(fault),
+        None if ended_well(&outcome) => Ok(exit::OK),
+        None => Ok(exit::NO),
+    }
+}
+
+fn run_with_issue_log(ready: &ReadyRace, path: &Path) -> Result<regatta_loadgen::outcome::Outcome, Failure> {
+    let log = IssueLog::around(ready.harness().sut());
+    let outcome = ready.run(&log)?;
+    log.write(path)
+        .with_context(|| format!("the issue log {} cannot be written", path.display()))?;
+    Ok(outcome)
+}
+
+fn request(args: &BenchArgs, model: &str) -> Result<RunRequest, Failure> {
+    let mut request = RunRequest::new(model, args.scenario, args.mode, &args.log_dir);
+    request.mlperf_conf = Some(conf(&args.mlperf_conf)?);
+    request.user_conf = Some(conf(&args.user_conf)?);
+    request.audit_config = args.audit_conf.as_deref().map(conf).transpose()?;
+    if let Some(length) = args.duration {
+        request.overrides.min_duration = Some(Duration::from_millis(length.millis()));
+        // The conf's count of Offline samples belongs to the full length, and on a small board takes an hour. LoadGen
+        // then counts from length and rate. Where queries come one by one, the conf's counts are what early stopping needs.
+        if args.scenario == Scenario::Offline {
+            request.overrides.min_query_count = Some(1);
+        }
+    }
+    Ok(request)
+}
+
+fn conf(path: &Path) -> Result<ConfText, Failure> {
+    let text = fs::read_to_string(path)
+        .with_context(|| format!("the conf file {} cannot be read", path.display()))?;
+    Ok(ConfText::new(path.display().to_string(), text))
+}

@@ -1,0 +1,126 @@
+//! Which benchmark `bench` runs: a file of the user's, one that came with the program, or a bare name with counts for
+//! engines that look at no data.
+
+use std::{collections::BTreeMap, fs};
+
+use anyhow::{Context, anyhow};
+use regatta_rules::{
+    benchmark::{Accuracy, Benchmark, Dataset, Dtype, Metric, Model, Response},
+    known,
+};
+
+use crate::{cli::BenchArgs, exit::Failure};
+
+/// The benchmark that the flags name, with their sample counts where they give any.
+///
+/// # Errors
+/// [`Failure`] when nothing has that name, the file does not read, or counts are given for an engine that has a dataset.
+pub(crate) fn benchmark(args: &BenchArgs) -> Result<Benchmark, Failure> {
+    let counts = args.total_samples.zip(args.performance_samples);
+    if counts.is_some() && args.sut.computes() {
+        let reason = anyhow!(
+            "the {} engine takes its sample counts from the dataset: leave out --total-samples",
+            args.sut
+        );
+        return Err(Failure::usage(reason));
+    }
+    if let Some((total, performance)) =
+        counts.filter(|&(total, performance)| performance < 1 || performance > total)
+    {
+        let reason = anyhow!("--performance-samples {performance} must be from 1 to --total-samples {total}");
+        return Err(Failure::usage(reason));
+    }
+    let found = match &args.benchmark_file {
+        Some(_) => Some(from_file(args)?),
+        None => from_program(&args.model)?,
+    };
+    match (found, counts) {
+        (Some(benchmark), None) => Ok(benchmark),
+        (Some(mut benchmark), Some((total, performance))) => {
+            benchmark.dataset.total_samples = total;
+            benchmark.dataset.performance_samples = performance;
+            Ok(benchmark)
+        }
+        (None, Some((total, performance))) => Ok(nameless(&args.model, total, performance)),
+        (None, None) => Err(Failure::usage(unknown(args)?)),
+    }
+}
+
+fn from_file(args: &BenchArgs) -> Result<Benchmark, Failure> {
+    let path = args.benchmark_file.clone().unwrap_or_default();
+    let text = fs::read_to_string(&path)
+        .with_context(|| format!("the benchmark file {} cannot be read", path.display()))?;
+    let benchmark = Benchmark::from_toml(&text).map_err(|error| {
+        let before = error
+            .span()
+            .and_then(|span| text.get(..span.start))
+            .unwrap_or_default();
+        let line = before.matches('\n').count() + 1;
+        Failure::usage(anyhow!(
+            "{} line {line}: no benchmark's description: {}",
+            path.display(),
+            error.message()
+        ))
+    })?;
+    if benchmark.is_called(&args.model) {
+        return Ok(benchmark);
+    }
+    let (file, name) = (path.display(), &benchmark.name);
+    Err(Failure::usage(anyhow!(
+        "{file} describes {name}, but --model is {}",
+        args.model
+    )))
+}
+
+fn from_program(name: &str) -> Result<Option<Benchmark>, Failure> {
+    let known = known::benchmarks().map_err(Failure::could_not)?;
+    Ok(known.into_iter().find(|benchmark| benchmark.is_called(name)))
+}
+
+fn unknown(args: &BenchArgs) -> Result<anyhow::Error, Failure> {
+    let known = known::benchmarks().map_err(Failure::could_not)?;
+    let names: Vec<_> = known.into_iter().map(|benchmark| benchmark.name).collect();
+    let way_out = if args.sut.computes() {
+        "describe your own with --benchmark-file"
+    } else {
+        "describe your own with --benchmark-file, or give --total-samples and --performance-samples"
+    };
+    Ok(anyhow!(
+        "unknown benchmark `{}`; known are {}; {way_out}",
+        args.model,
+        names.join(", ")
+    ))
+}
+
+/// A benchmark of which only name and counts matter: for comparing LoadGens under any model's settings.
+fn nameless(name: &str, total_samples: usize, performance_samples: usize) -> Benchmark {
+    Benchmark {
+        schema: 1,
+        name: name.to_owned(),
+        aliases: Vec::new(),
+        loadgen_model: name.to_owned(),
+        title: name.to_owned(),
+        not_submittable: Some("the samples were counted, not computed".to_owned()),
+        model: Model {
+            file: String::new(),
+            sha256: None,
+            input_shape: Vec::new(),
+            input_dtype: Dtype::Int8,
+            response: Response::Raw,
+        },
+        dataset: Dataset {
+            dir: String::new(),
+            map: String::new(),
+            total_samples,
+            performance_samples,
+        },
+        prep: None,
+        accuracy: Accuracy {
+            metric: Metric::Top1,
+            reference: 0.0,
+            factor: 1.0,
+        },
+        mlperf_conf: BTreeMap::new(),
+        user_conf: BTreeMap::new(),
+    }
+}

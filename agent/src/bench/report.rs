@@ -1,0 +1,171 @@
+//! What `bench` prints: the essentials of LoadGen's summary and what is not a measurement about the run. The logs hold
+//! everything else.
+
+use std::{
+    io::{self, Write},
+    path::PathBuf,
+};
+
+use regatta_loadgen::outcome::Outcome;
+use regatta_rules::documents::LoadgenChoice;
+use serde::Serialize;
+
+use crate::{
+    cli::{BenchArgs, Format},
+    engines::Description,
+};
+
+/// The result of a `bench`.
+#[derive(Debug, Serialize)]
+pub(crate) struct Report {
+    model: String,
+    scenario: String,
+    mode: String,
+    engine: String,
+    loadgen: String,
+    /// The length that `--duration` put in place of the conf files' own.
+    duration: Option<String>,
+    /// `VALID`, `INVALID`, or `ENDED` for an accuracy pass, of which LoadGen gives no verdict.
+    verdict: &'static str,
+    reasons: Vec<String>,
+    metric: Option<MetricLine>,
+    early_stopping: Vec<String>,
+    accuracy: Option<Counts>,
+    performance: Option<Counts>,
+    warnings: Vec<String>,
+    not_a_measurement: Vec<String>,
+    logs: Vec<PathBuf>,
+}
+
+/// The scenario's result as the summary has it.
+#[derive(Debug, Serialize)]
+struct MetricLine {
+    name: String,
+    text: String,
+    value: f64,
+    unit: &'static str,
+}
+
+/// How much was issued.
+#[derive(Debug, Serialize)]
+struct Counts {
+    queries: u64,
+    samples: u64,
+}
+
+impl Report {
+    /// Puts together what is to be told of a run.
+    pub(crate) fn new(
+        args: &BenchArgs,
+        engine: &Description,
+        not_submittable: Option<String>,
+        outcome: &Outcome,
+    ) -> Self {
+        let performance = outcome.performance.as_ref();
+        let counts = |issued: regatta_loadgen::outcome::Issued| Counts {
+            queries: issued.queries,
+            samples: issued.samples,
+        };
+        Self {
+            model: args.model.clone(),
+            scenario: args.scenario.to_string(),
+            mode: outcome.requested.mode.to_string(),
+            engine: engine.to_string(),
+            loadgen: format!(
+                "{} {} ({})",
+                outcome.identity.name, outcome.identity.version, outcome.identity.rng_abi
+            ),
+            duration: args.duration.map(|length| length.to_string()),
+            verdict: match outcome.valid {
+                Some(true) => "VALID",
+                None if outcome.faults.is_empty() => "ENDED",
+                _ => "INVALID",
+            },
+            reasons: outcome.reasons.clone(),
+            metric: performance.map(|result| MetricLine {
+                name: result.metric.name.clone(),
+                text: result.metric.text.clone(),
+                value: result.metric.value,
+                unit: result.metric.unit,
+            }),
+            early_stopping: performance
+                .map(|result| result.early_stopping.lines().map(str::to_owned).collect())
+                .unwrap_or_default(),
+            accuracy: outcome.accuracy.map(counts),
+            performance: performance.map(|result| counts(result.issued)),
+            warnings: outcome.warnings.clone(),
+            not_a_measurement: not_a_measurement(args, not_submittable),
+            logs: outcome.log_files.clone(),
+        }
+    }
+
+    /// Prints the report.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub(crate) fn print(&self, format: Format, to: &mut impl Write) -> io::Result<()> {
+        match format {
+            Format::Text => self.print_text(to),
+            Format::Json => {
+                serde_json::to_writer_pretty(&mut *to, self)?;
+                writeln!(to)
+            }
+        }
+    }
+
+    fn print_text(&self, to: &mut impl Write) -> io::Result<()> {
+        writeln!(
+            to,
+            "{} {} {}: {}",
+            self.model, self.scenario, self.mode, self.verdict
+        )?;
+        lines(to, "  reason        ", self.reasons.iter())?;
+        if let Some(metric) = &self.metric {
+            writeln!(to, "  {}: {}", metric.name, metric.text)?;
+        }
+        lines(to, "  ", self.early_stopping.iter())?;
+        for (part, counts) in [("accuracy", &self.accuracy), ("performance", &self.performance)] {
+            if let Some(counts) = counts {
+                writeln!(
+                    to,
+                    "  {part:<13} {} queries, {} samples",
+                    counts.queries, counts.samples
+                )?;
+            }
+        }
+        if let Some(length) = &self.duration {
+            writeln!(
+                to,
+                "  duration      {length} by --duration, in place of the conf files' own"
+            )?;
+        }
+        writeln!(to, "  engine        {}", self.engine)?;
+        writeln!(to, "  loadgen       {}", self.loadgen)?;
+        lines(to, "  warning       ", self.warnings.iter())?;
+        lines(to, "  not measured  ", self.not_a_measurement.iter())?;
+        lines(
+            to,
+            "  log           ",
+            self.logs.iter().map(|path| path.display()),
+        )
+    }
+}
+
+fn lines(
+    to: &mut impl Write,
+    label: &str,
+    texts: impl Iterator<Item = impl std::fmt::Display>,
+) -> io::Result<()> {
+    for text in texts {
+        writeln!(to, "{label}{text}")?;
+    }
+    Ok(())
+}
+
+/// What is not a valid measurement about the run (design, section 1.6). `benchmark` is why its results can never be
+/// submitted, if so.
+fn not_a_measurement(args: &BenchArgs, benchmark: Option<String>) -> Vec<String> {
+    let engine = (!args.sut.computes()).then(|| format!("the {} engine computes nothing", args.sut));
+    let loadgen = (args.loadgen == LoadgenChoice::Native).then(|| "LoadGen is Regatta's own".to_owned());
+    engine.into_iter().chain(loadgen).chain(benchmark).collect()
+}

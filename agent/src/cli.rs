@@ -1,0 +1,124 @@
+//! The agent's command line: words, flags and their help. Checks single words; what needs two of them, or a file, is
+//! checked by the commands.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use regatta_rules::{
+    Mode, Scenario,
+    documents::{EngineKind, LoadgenChoice},
+};
+
+use crate::duration::RunDuration;
+
+/// Races MLPerf Inference on this device.
+#[derive(Debug, Parser)]
+#[command(name = "regatta-agent", version, propagate_version = true)]
+pub(crate) struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// The agent's commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Runs the headless daemon: takes runs from the coordinator and delivers their logs
+    Serve(ServeArgs),
+    /// Runs one benchmark here and now, without a coordinator
+    Bench(Box<BenchArgs>),
+    /// Runs one run as a process of its own (what `serve` and a power client start)
+    Exec(ExecArgs),
+}
+
+/// Flags of `serve`.
+#[derive(Debug, Args)]
+pub(crate) struct ServeArgs {
+    /// The agent's configuration file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: PathBuf,
+}
+
+/// Flags of `exec`.
+#[derive(Debug, Args)]
+pub(crate) struct ExecArgs {
+    /// The run's spec.json; its directory is the run's directory
+    #[arg(value_name = "SPEC")]
+    pub(crate) spec: PathBuf,
+    /// Where models and preprocessed data lie
+    #[arg(long, value_name = "DIR", env = "MLPERF_SCRATCH_PATH")]
+    pub(crate) scratch: Option<PathBuf>,
+}
+
+/// Flags of `bench`.
+#[derive(Debug, Args)]
+pub(crate) struct BenchArgs {
+    /// What computes the answers: null, tract, tensorrt or sim
+    #[arg(long, value_name = "ENGINE")]
+    pub(crate) sut: EngineKind,
+    /// The benchmark's name; null and sim take any name where both sample counts are given
+    #[arg(long, value_name = "NAME")]
+    pub(crate) model: String,
+    /// SingleStream, MultiStream, Offline or Server
+    #[arg(long, value_name = "SCENARIO")]
+    pub(crate) scenario: Scenario,
+    /// AccuracyOnly, PerformanceOnly, SubmissionRun or FindPeakPerformance
+    #[arg(long, value_name = "MODE")]
+    pub(crate) mode: Mode,
+    /// Plays the part of the conf that is compiled into the official LoadGen: the only place that seeds are read from
+    #[arg(long, value_name = "FILE")]
+    pub(crate) mlperf_conf: PathBuf,
+    /// The tuning of this machine
+    #[arg(long, value_name = "FILE")]
+    pub(crate) user_conf: PathBuf,
+    /// A compliance test's audit.config
+    #[arg(long, value_name = "FILE")]
+    pub(crate) audit_conf: Option<PathBuf>,
+    /// A shorter or longer run than the conf files ask for, such as 3s (units: ms, s, m, h)
+    #[arg(long, value_name = "TIME")]
+    pub(crate) duration: Option<RunDuration>,
+    /// native, official or official:REVISION
+    #[arg(long, value_name = "LOADGEN", default_value_t = LoadgenChoice::Native)]
+    pub(crate) loadgen: LoadgenChoice,
+    /// Samples in the whole set, where no dataset says so
+    #[arg(long, value_name = "N", requires = "performance_samples")]
+    pub(crate) total_samples: Option<usize>,
+    /// Samples that fit into memory together, where no dataset says so
+    #[arg(long, value_name = "N", requires = "total_samples")]
+    pub(crate) performance_samples: Option<usize>,
+    /// An engine's setting; may stand more than once
+    #[arg(long = "setting", value_name = "NAME=VALUE", value_parser = setting)]
+    pub(crate) settings: Vec<(String, String)>,
+    /// Where LoadGen's logs are to lie
+    #[arg(long, value_name = "DIR")]
+    pub(crate) log_dir: PathBuf,
+    /// Writes the sample indices as issued: u64 little-endian, u64::MAX after each query (null only)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) issue_log: Option<PathBuf>,
+    /// Where models and preprocessed data lie
+    #[arg(long, value_name = "DIR", env = "MLPERF_SCRATCH_PATH")]
+    pub(crate) scratch: Option<PathBuf>,
+    /// A benchmark's description, instead of the one that came with this program
+    #[arg(long, value_name = "FILE")]
+    pub(crate) benchmark_file: Option<PathBuf>,
+    /// How the result is printed
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) format: Format,
+}
+
+/// How results are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people.
+    Text,
+    /// For programs.
+    Json,
+}
+
+/// Splits `NAME=VALUE`.
+fn setting(given: &str) -> Result<(String, String), &'static str> {
+    let (name, value) = given
+        .split_once('=')
+        .ok_or("an engine setting is written NAME=VALUE")?;
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
+}

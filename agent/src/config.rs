@@ -1,0 +1,293 @@
+//! `agent.toml`: what the daemon is told by whoever installs it. Reads and checks the file; opens nothing that it names.
+
+use std::{
+    fs, io,
+    net::IpAddr,
+    ops::Range,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use serde::Deserialize;
+use toml::Spanned;
+
+const DEFAULT_PORT: u16 = 1883;
+
+/// The daemon's settings, checked, with every path made independent of the working directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct AgentConfig {
+    /// The device's label for people.
+    pub(crate) name: String,
+    /// Where key, runs and logs lie.
+    pub(crate) state_dir: PathBuf,
+    /// `MLPERF_SCRATCH_PATH` of the run processes: models and preprocessed data.
+    pub(crate) scratch: Option<PathBuf>,
+    /// The broker.
+    pub(crate) broker: BrokerAddress,
+    /// Time between heartbeats.
+    pub(crate) heartbeat: Duration,
+    /// Log chunks of one run that may be on their way without the coordinator's acknowledgement.
+    pub(crate) window_chunks: u32,
+    /// How long the next run waits, at most, for the delivery of those before it.
+    pub(crate) deliver_first: Duration,
+    /// Free space without which no run is started.
+    pub(crate) min_free_bytes: u64,
+    /// Time between SIGTERM and SIGKILL when a run is aborted.
+    pub(crate) abort_grace: Duration,
+}
+
+/// Where the broker listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct BrokerAddress {
+    /// Host name or address.
+    pub(crate) host: String,
+    /// TCP port.
+    pub(crate) port: u16,
+}
+
+impl BrokerAddress {
+    /// Whether it is on this machine, where nobody on the network can listen in.
+    pub(crate) fn is_loopback(&self) -> bool {
+        self.host == "localhost"
+            || self
+                .host
+                .parse::<IpAddr>()
+                .is_ok_and(|address| address.is_loopback())
+    }
+}
+
+/// An `agent.toml` that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ConfigError {
+    /// The file cannot be read.
+    #[error("{} cannot be read; agent.example.toml shows what belongs there", .path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// Its text is not TOML, or says something that cannot be.
+    #[error("{}:{line}: {message}", .path.display())]
+    Wrong {
+        /// The file.
+        path: PathBuf,
+        /// Line, from 1.
+        line: usize,
+        /// What is wrong and how it is mended.
+        message: String,
+    },
+}
+
+/// The file as it is written; every key but `name`, `state_dir` and `broker` has a default.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ConfigFile {
+    name: Spanned<String>,
+    state_dir: Spanned<PathBuf>,
+    scratch: Option<PathBuf>,
+    broker: Spanned<String>,
+    #[serde(default)]
+    allow_plain: bool,
+    #[serde(default = "default_heartbeat_ms")]
+    heartbeat_ms: Spanned<u64>,
+    #[serde(default = "default_window_chunks")]
+    window_chunks: Spanned<u32>,
+    #[serde(default = "default_deliver_first_ms")]
+    deliver_first_ms: u64,
+    #[serde(default = "default_min_free_mib")]
+    min_free_mib: u64,
+    #[serde(default = "default_abort_grace_ms")]
+    abort_grace_ms: u64,
+}
+
+fn default_heartbeat_ms() -> Spanned<u64> {
+    Spanned::new(0..0, 1_000)
+}
+fn default_window_chunks() -> Spanned<u32> {
+    Spanned::new(0..0, 32)
+}
+const fn default_deliver_first_ms() -> u64 {
+    30_000
+}
+const fn default_min_free_mib() -> u64 {
+    256
+}
+const fn default_abort_grace_ms() -> u64 {
+    5_000
+}
+
+impl AgentConfig {
+    /// Reads and checks a configuration file.
+    ///
+    /// # Errors
+    /// [`ConfigError`] with file and line.
+    pub(crate) fn load(path: &Path) -> Result<Self, ConfigError> {
+        let text = fs::read_to_string(path).map_err(|source| ConfigError::Unreadable {
+            path: path.to_owned(),
+            source,
+        })?;
+        let base = path.parent().unwrap_or(Path::new(""));
+        Self::from_toml(&text, base).map_err(|(span, message)| ConfigError::Wrong {
+            path: path.to_owned(),
+            line: line_of(&text, span.start),
+            message,
+        })
+    }
+
+    /// Checks a configuration text. Relative paths are taken from `base`, the file's own directory.
+    fn from_toml(text: &str, base: &Path) -> Result<Self, (Range<usize>, String)> {
+        let file: ConfigFile =
+            toml::from_str(text).map_err(|e| (e.span().unwrap_or(0..0), e.message().to_owned()))?;
+        let name = file.name.get_ref().trim();
+        if name.is_empty() || name.chars().count() > 64 || name.chars().any(char::is_control) {
+            return Err((
+                file.name.span(),
+                "`name` is 1 to 64 printable characters".to_owned(),
+            ));
+        }
+        let broker = broker_address(file.broker.get_ref()).map_err(|why| (file.broker.span(), why))?;
+        if !broker.is_loopback() && !file.allow_plain {
+            let why = format!(
+                "`broker` is on another machine ({}), and plain MQTT lets anyone on the network read and forge \
+                 logs: use a broker on this machine, or say `allow_plain = true` where you trust the network",
+                broker.host
+            );
+            return Err((file.broker.span(), why));
+        }
+        let in_range = |what: &str, value: u64, span, range: Range<u64>| {
+            if range.contains(&value) {
+                return Ok(());
+            }
+            Err((span, format!("`{what}` is {} to {}", range.start, range.end - 1)))
+        };
+        let heartbeat_ms = *file.heartbeat_ms.get_ref();
+        in_range(
+            "heartbeat_ms",
+            heartbeat_ms,
+            file.heartbeat_ms.span(),
+            100..60_001,
+        )?;
+        let window_chunks = *file.window_chunks.get_ref();
+        in_range(
+            "window_chunks",
+            u64::from(window_chunks),
+            file.window_chunks.span(),
+            1..1_025,
+        )?;
+        if file.state_dir.get_ref().as_os_str().is_empty() {
+            return Err((file.state_dir.span(), "`state_dir` is empty".to_owned()));
+        }
+        Ok(Self {
+            name: name.to_owned(),
+            state_dir: absolute(&base.join(file.state_dir.get_ref())),
+            scratch: file.scratch.map(|scratch| absolute(&base.join(scratch))),
+            broker,
+            heartbeat: Duration::from_millis(heartbeat_ms),
+            window_chunks,
+            deliver_first: Duration::from_millis(file.deliver_first_ms),
+            min_free_bytes: file.min_free_mib.saturating_mul(1 << 20),
+            abort_grace: Duration::from_millis(file.abort_grace_ms),
+        })
+    }
+}
+
+/// Paths reach run processes, which have a working directory of their own. Only an empty path cannot be made absolute.
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// Reads `mqtt://HOST[:PORT]`; an IPv6 address stands in brackets.
+fn broker_address(given: &str) -> Result<BrokerAddress, String> {
+    let wrong = || format!("`broker` is written mqtt://HOST:PORT, not `{given}`");
+    let rest = given.strip_prefix("mqtt://").ok_or_else(wrong)?;
+    let rest = rest.strip_suffix('/').unwrap_or(rest);
+    let (host, port) = match rest.strip_prefix('[') {
+        Some(rest) => {
+            let (host, after) = rest.split_once(']').ok_or_else(wrong)?;
+            (host, after.strip_prefix(':'))
+        }
+        None => rest
+            .split_once(':')
+            .map_or((rest, None), |(host, port)| (host, Some(port))),
+    };
+    let port = port.map_or(Ok(DEFAULT_PORT), |port| port.parse().map_err(|_| wrong()))?;
+    if host.is_empty() || port == 0 || host.contains(['/', '@', ' ']) {
+        return Err(wrong());
+    }
+    Ok(BrokerAddress {
+        host: host.to_owned(),
+        port,
+    })
+}
+
+fn line_of(text: &str, offset: usize) -> usize {
+    let before = text.get(..offset).unwrap_or(text);
+    before.matches('\n').count() + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn complaint(text: &str) -> String {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("agent.toml");
+        fs::write(&path, text).unwrap();
+        let message = AgentConfig::load(&path).unwrap_err().to_string();
+        message.replace(&format!("{}/", dir.path().display()), "")
+    }
+
+    #[test]
+    fn the_example_is_a_configuration() {
+        let config = AgentConfig::load(Path::new("agent.example.toml")).unwrap();
+        assert_eq!(
+            config.broker,
+            BrokerAddress {
+                host: "127.0.0.1".to_owned(),
+                port: 1883
+            }
+        );
+        assert!(config.state_dir.is_absolute());
+    }
+
+    #[test]
+    fn relative_paths_are_taken_from_the_files_own_directory() {
+        let text = "name = 'a'\nstate_dir = 'state'\nscratch = '/data'\nbroker = 'mqtt://[::1]:1884'\n";
+        let config = AgentConfig::from_toml(text, Path::new("/etc/regatta")).unwrap();
+        assert_eq!(config.state_dir, Path::new("/etc/regatta/state"));
+        assert_eq!(config.scratch.as_deref(), Some(Path::new("/data")));
+        assert_eq!(
+            config.broker,
+            BrokerAddress {
+                host: "::1".to_owned(),
+                port: 1884
+            }
+        );
+    }
+
+    #[test]
+    fn every_complaint_names_file_and_line() {
+        let good = "name = 'a'\nstate_dir = 's'\nbroker = 'mqtt://localhost'\n";
+        let complaints = [
+            complaint("name = 'a'\nstate_dir = \n"),
+            complaint("name = 'a'\nbroker = 'mqtt://localhost'\n"),
+            complaint(&format!("{good}hartbeat_ms = 5\n")),
+            complaint(&format!("{good}heartbeat_ms = 5\n")),
+            complaint(&format!("{good}window_chunks = 0\n")),
+            complaint("name = ''\nstate_dir = 's'\nbroker = 'mqtt://localhost'\n"),
+            complaint("name = 'a'\nstate_dir = 's'\n\nbroker = 'localhost:1883'\n"),
+            complaint("name = 'a'\nstate_dir = 's'\n\nbroker = 'mqtt://10.0.0.1:1883'\n"),
+        ];
+        insta::assert_snapshot!(complaints.join("\n"));
+    }
+
+    #[test]
+    fn a_plain_broker_elsewhere_wants_consent() {
+        let text = "name = 'a'\nstate_dir = 's'\nallow_plain = true\nbroker = 'mqtt://10.0.0.1'\n";
+        let config = AgentConfig::from_toml(text, Path::new("")).unwrap();
+        assert!(!config.broker.is_loopback());
+        assert_eq!(config.broker.port, DEFAULT_PORT);
+    }
+}

@@ -1,0 +1,191 @@
+//! What the coordinator says: commands and acknowledgements. Everything may arrive twice, late or broken; nothing that
+//! arrives ends the daemon.
+
+use std::time::Instant;
+
+use regatta_rules::{
+    RunId,
+    documents::{Delivery, RunPhase, RunState},
+};
+use regatta_wire::{
+    frame::FrameError,
+    message::{Ack, Command, Message as _, StateReport},
+    topic::{Leaf, Topic},
+};
+
+use super::{
+    ENGINES, lifecycle,
+    link::Link,
+    run::Run,
+    run_dir::{Ending, Job, RunDir},
+    service::Service,
+    spec_check,
+};
+
+/// Refused runs that are remembered, so that a hostile coordinator cannot fill the memory.
+const REFUSED: usize = 256;
+
+impl<L: Link> Service<L> {
+    /// Takes a message from the broker.
+    pub(super) fn take_message(&mut self, topic: &str, payload: &[u8]) {
+        let topic = match Topic::parse(topic) {
+            Ok(topic) if topic.device == *self.identity.id() => topic,
+            Ok(_) => return tracing::warn!("a message for another device was dropped"),
+            Err(e) => return tracing::warn!("a message was dropped: {:#}", anyhow::Error::from(e)),
+        };
+        match topic.leaf {
+            // A retained command that somebody has cleared.
+            Leaf::Command(_) if payload.is_empty() => {}
+            Leaf::Command(run) => match Command::from_frame(payload) {
+                Ok(command) => self.take_command(run, command),
+                Err(e) => self.take_broken_command(run, e),
+            },
+            Leaf::Ack(run) => match Ack::from_frame(payload) {
+                Ok(ack) => self.take_ack(run, &ack),
+                Err(e) => tracing::warn!("run {run}: an acknowledgement was dropped: {e}"),
+            },
+            _ => tracing::warn!("a message on a topic of our own was dropped"),
+        }
+    }
+
+    fn take_command(&mut self, run: RunId, command: Command) {
+        match command {
+            Command::Start { spec_json } => self.start(run, &spec_json),
+            Command::Abort { reason } => self.abort(run, &reason),
+            Command::Forget => self.forget(run),
+        }
+    }
+
+    /// A command that cannot be read is most likely a newer coordinator's: it shall hear why nothing happens.
+    fn take_broken_command(&mut self, run: RunId, error: FrameError) {
+        let error = anyhow::Error::from(error).context("the device cannot read the command");
+        if self.runs.contains_key(&run) {
+            tracing::warn!("run {run}: {error:#}");
+        } else {
+            self.refuse(run, RunPhase::Failed, format!("{error:#}"));
+        }
+    }
+
+    fn start(&mut self, id: RunId, spec_json: &[u8]) {
+        if self.knows(id) {
+            self.due.states.insert(id);
+            return;
+        }
+        if let Err(reason) = self.take_run(id, spec_json) {
+            self.refuse(id, RunPhase::Failed, reason);
+        }
+    }
+
+    fn take_run(&mut self, id: RunId, spec_json: &[u8]) -> Result<(), String> {
+        let spec = spec_check::check(spec_json, id, self.identity.id(), ENGINES)
+            .map_err(|e| format!("{:#}", anyhow::Error::from(e)))?;
+        lifecycle::enough_room(&self.runs_dir, self.config.min_free_bytes)?;
+        let job = Job::queued(self.next_arrival);
+        let dir = RunDir::create(&self.runs_dir, id, spec_json, &job)
+            .map_err(|e| format!("the device cannot keep the run: {:#}", anyhow::Error::from(e)))?;
+        self.next_arrival = self.next_arrival.saturating_add(1);
+        tracing::info!(
+            "run {id}: queued: {} {} {} with {}",
+            spec.benchmark.name,
+            spec.scenario,
+            spec.mode,
+            spec.engine.kind
+        );
+        let live = spec.delivery == Delivery::Live;
+        self.runs
+            .insert(id, Run::open(id, dir, job, live, self.config.window_chunks));
+        self.due.states.insert(id);
+        Ok(())
+    }
+
+    fn abort(&mut self, id: RunId, reason: &str) {
+        let reason: String = reason.chars().filter(|c| !c.is_control()).take(500).collect();
+        if let Some(active) = self.active.as_mut().filter(|active| active.run == id) {
+            active.abort(&reason, Instant::now() + self.config.abort_grace);
+            return;
+        }
+        match self.runs.get(&id) {
+            Some(run) if run.phase() == RunPhase::Queued && run.job.ending.is_none() => {
+                self.end_run(
+                    id,
+                    Ending {
+                        phase: RunPhase::Aborted,
+                        reason: Some(reason),
+                    },
+                );
+            }
+            Some(_) => {
+                self.due.states.insert(id);
+            }
+            None if self.knows(id) => {
+                self.due.states.insert(id);
+            }
+            // Its start may still be on its way: it then finds the run aborted.
+            None => self.refuse(id, RunPhase::Aborted, reason),
+        }
+    }
+
+    /// Forgets a run that is final and wholly delivered. Any other stays.
+    fn forget(&mut self, id: RunId) {
+        if let Some(run) = self.runs.get(&id) {
+            if !(run.phase().is_final() && run.is_delivered()) {
+                tracing::warn!(
+                    "run {id}: not forgotten: it is {} and not wholly delivered",
+                    run.phase()
+                );
+                self.due.states.insert(id);
+                return;
+            }
+            if let Err(e) = run.dir.remove() {
+                tracing::error!("run {id}: not forgotten: {:#}", anyhow::Error::from(e));
+                return;
+            }
+            self.runs.remove(&id);
+            tracing::info!("run {id}: forgotten");
+        }
+        self.refused.retain(|(refused, _)| *refused != id);
+        self.due.states.remove(&id);
+        self.due.cleared.insert(id);
+    }
+
+    fn take_ack(&mut self, id: RunId, ack: &Ack) {
+        let now = Instant::now();
+        self.last_heard = Some(now);
+        if let Some(run) = self.runs.get_mut(&id)
+            && run.acknowledge(ack, now)
+        {
+            self.due.states.insert(id);
+        }
+    }
+
+    fn knows(&self, id: RunId) -> bool {
+        self.runs.contains_key(&id) || self.refused.iter().any(|(refused, _)| *refused == id)
+    }
+
+    /// Does not take a run, and says why.
+    fn refuse(&mut self, id: RunId, phase: RunPhase, reason: String) {
+        tracing::warn!("run {id}: not taken: {reason}");
+        if self.refused.len() >= REFUSED {
+            self.refused.pop_front();
+        }
+        self.refused.push_back((
+            id,
+            RunState {
+                phase,
+                reason: Some(reason),
+                revision: 1,
+            },
+        ));
+        self.due.states.insert(id);
+    }
+
+    /// What is told of a run that was not taken.
+    pub(super) fn refused_report(&self, id: RunId) -> Option<StateReport> {
+        let (run, state) = self.refused.iter().find(|(refused, _)| *refused == id)?;
+        Some(StateReport {
+            run: *run,
+            state: state.clone(),
+            streams: Vec::new(),
+        })
+    }
+}

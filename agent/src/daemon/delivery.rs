@@ -1,0 +1,217 @@
+//! What is published and in which order: hello, states, heartbeats, then log chunks. While a run is on, no chunk leaves the
+//! device, but those of that run when its spec says `live`.
+
+use std::time::{Duration, Instant};
+
+use regatta_rules::RunId;
+use regatta_wire::{
+    chunk::Chunk,
+    message::{Heartbeat, Message as _},
+    topic::Leaf,
+};
+
+use super::{
+    link::{Link, Publication},
+    outbox::Piece,
+    run::Run,
+    service::{Service, hello},
+};
+
+/// Time between looks at the growing files of a live run.
+const LIVE_LOOK: Duration = Duration::from_millis(250);
+/// Files that only grow while LoadGen runs; the others are written at once, at the end.
+const GROWING: [&str; 2] = ["mlperf_log_", "run.log"];
+
+impl<L: Link> Service<L> {
+    /// Whether chunks of this run may be sent now.
+    fn may_deliver(&self, run: &Run) -> bool {
+        match &self.active {
+            None => run.job.sealed,
+            Some(active) => active.run == run.id() && run.live,
+        }
+    }
+
+    /// Whether there is something to publish.
+    pub(super) fn has_publication(&self, now: Instant) -> bool {
+        self.due.hello
+            || self.due.heartbeat
+            || !self.due.states.is_empty()
+            || !self.due.cleared.is_empty()
+            || (self.stop_by.is_none()
+                && self
+                    .runs
+                    .values()
+                    .any(|run| self.may_deliver(run) && run.outbox.has_next(now)))
+    }
+
+    /// Publishes the most urgent thing.
+    pub(super) fn publish_next(&mut self, now: Instant) {
+        let Some(publication) = self.next_publication(now) else {
+            return;
+        };
+        if !self.link.publish(publication) {
+            self.publish_everything_again();
+        }
+    }
+
+    /// Nothing that was published before can be counted on.
+    pub(super) fn publish_everything_again(&mut self) {
+        self.due.hello = true;
+        self.due.states.extend(self.runs.keys().copied());
+        self.due.states.extend(self.refused.iter().map(|(run, _)| *run));
+        self.runs.values_mut().for_each(|run| run.outbox.start_again());
+    }
+
+    fn next_publication(&mut self, now: Instant) -> Option<Publication> {
+        if std::mem::take(&mut self.due.hello) {
+            return Some(hello(
+                &self.config,
+                &self.identity,
+                &self.facts,
+                self.known_runs(),
+                true,
+            ));
+        }
+        if std::mem::take(&mut self.due.heartbeat) {
+            return self.heartbeat();
+        }
+        if let Some(run) = self.due.cleared.pop_first() {
+            let topic = self.topic(Leaf::State(run));
+            return Some(Publication {
+                topic,
+                payload: Vec::new(),
+                retain: true,
+                at_least_once: true,
+            });
+        }
+        if let Some(run) = self.due.states.pop_first() {
+            return self.state(run);
+        }
+        self.next_piece(now)
+    }
+
+    fn heartbeat(&mut self) -> Option<Publication> {
+        self.heartbeats = self.heartbeats.saturating_add(1);
+        let running = self
+            .active
+            .as_ref()
+            .filter(|active| active.window.is_some())
+            .map(|active| active.run);
+        let heartbeat = Heartbeat {
+            sequence: self.heartbeats,
+            uptime_ms: u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX),
+            running,
+            spooled_bytes: self.runs.values().map(|run| run.outbox.backlog()).sum(),
+        };
+        let payload = heartbeat.to_frame().ok()?;
+        Some(Publication {
+            topic: self.topic(Leaf::Telemetry),
+            payload,
+            retain: false,
+            at_least_once: false,
+        })
+    }
+
+    fn state(&self, id: RunId) -> Option<Publication> {
+        let report = match self.runs.get(&id) {
+            Some(run) => run.report(),
+            None => self.refused_report(id)?,
+        };
+        let payload = report
+            .to_frame()
+            .map_err(|e| tracing::error!("run {id}: its state cannot be told: {e}"))
+            .ok()?;
+        Some(Publication {
+            topic: self.topic(Leaf::State(id)),
+            payload,
+            retain: true,
+            at_least_once: true,
+        })
+    }
+
+    /// The next piece of the oldest run that has one.
+    fn next_piece(&mut self, now: Instant) -> Option<Publication> {
+        let ids: Vec<RunId> = self
+            .runs
+            .values()
+            .filter(|run| self.may_deliver(run))
+            .map(Run::id)
+            .collect();
+        ids.into_iter().find_map(|id| self.next_piece_of(id, now))
+    }
+
+    fn next_piece_of(&mut self, id: RunId, now: Instant) -> Option<Publication> {
+        let run = self.runs.get_mut(&id)?;
+        let piece = run.outbox.take_next(now)?;
+        let (stream, payload) = match piece {
+            Piece::End { stream, end } => (stream, end.to_frame().ok()?),
+            Piece::Bytes {
+                stream,
+                offset,
+                length,
+            } => match run.dir.read_piece(&stream, offset, length) {
+                Ok(data) => (stream, Chunk { offset, data: &data }.to_frame().ok()?),
+                Err(e) => {
+                    tracing::error!("run {id}: {stream} cannot be read at {offset}: {e}; trying again later");
+                    run.outbox.put_off(&stream, now);
+                    return None;
+                }
+            },
+        };
+        let topic = self.topic(Leaf::Log(id, stream));
+        Some(Publication {
+            topic,
+            payload,
+            retain: false,
+            at_least_once: true,
+        })
+    }
+
+    /// When the first overdue acknowledgement is due.
+    pub(super) fn delivery_deadline(&self) -> Option<Instant> {
+        let runs = self
+            .runs
+            .values()
+            .filter(|run| self.connected && self.may_deliver(run));
+        runs.filter_map(|run| run.outbox.deadline()).min()
+    }
+
+    /// Starts again where acknowledgements are overdue.
+    pub(super) fn deliver_on_time(&mut self, now: Instant) {
+        let due: Vec<RunId> = self
+            .runs
+            .values()
+            .filter(|run| self.may_deliver(run))
+            .map(Run::id)
+            .collect();
+        for id in due {
+            if let Some(run) = self.runs.get_mut(&id) {
+                run.outbox.on_time(now);
+            }
+        }
+    }
+
+    /// Looks what a live run has logged meanwhile.
+    pub(super) fn look_at_live_files(&mut self, now: Instant) {
+        if self.next_live_look.is_none_or(|at| at > now) {
+            return;
+        }
+        self.next_live_look = Some(now + LIVE_LOOK);
+        let Some(run) = self
+            .active
+            .as_ref()
+            .and_then(|active| self.runs.get_mut(&active.run))
+        else {
+            return;
+        };
+        let Ok((streams, _)) = run.dir.streams() else {
+            return;
+        };
+        for stream in streams {
+            let grows = GROWING.iter().any(|prefix| stream.as_str().starts_with(prefix));
+            if let (true, Ok(length)) = (grows, run.dir.stream_length(&stream)) {
+                run.outbox.grow(&stream, length);
+            }
+        }
+    }
+}

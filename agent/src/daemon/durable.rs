@@ -1,0 +1,103 @@
+//! Writing so that a power cut leaves either the old or the new: files, directories, and the one lock that keeps two
+//! daemons apart. Knows nothing of runs.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Write as _},
+    os::unix::fs::OpenOptionsExt as _,
+    path::{Path, PathBuf},
+};
+
+/// Replaces a file: written beside it, flushed to disk, renamed over it, the directory flushed.
+pub(crate) fn write_atomic(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "not the path of a file",
+        ));
+    };
+    let beside = directory.join(format!(".{}.new", name.to_string_lossy()));
+    let written = (|| {
+        // The mode counts when the file is created; a leftover of a crash may have another.
+        let _ = fs::remove_file(&beside);
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(mode)
+            .open(&beside)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&beside, path)?;
+        sync_directory(directory)
+    })();
+    if written.is_err() {
+        // Half a file on a full disk only makes it fuller.
+        let _ = fs::remove_file(&beside);
+    }
+    written
+}
+
+/// Makes a directory's entries (creations, renames) survive a power cut.
+pub(crate) fn sync_directory(directory: &Path) -> io::Result<()> {
+    File::open(directory)?.sync_all()
+}
+
+/// Bytes that an unprivileged process can still write on the file system of `path`.
+pub(crate) fn free_bytes(path: &Path) -> io::Result<u64> {
+    let stat = rustix::fs::statvfs(path)?;
+    Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+}
+
+/// Space set aside, so that a disk that a run has filled up still takes the run's evidence and state.
+#[derive(Debug)]
+pub(crate) struct Reserve {
+    path: PathBuf,
+}
+
+impl Reserve {
+    /// Evidence, state and journal of a run take some kilobytes.
+    const BYTES: u64 = 512 * 1024;
+
+    /// A reserve in the file `path`, not yet set aside.
+    pub(crate) const fn new(path: PathBuf) -> Self {
+        Self { path }
+    }
+
+    /// Sets the space aside.
+    pub(crate) fn set_aside(&self) -> io::Result<()> {
+        let file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(&self.path)?;
+        rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, Self::BYTES)?;
+        file.sync_all()
+    }
+
+    /// Gives the space back when there is hardly any other.
+    pub(crate) fn release_if_full(&self) {
+        let is_full = self
+            .path
+            .parent()
+            .is_none_or(|dir| free_bytes(dir).is_ok_and(|free| free < Self::BYTES));
+        if is_full && fs::remove_file(&self.path).is_ok() {
+            tracing::warn!("the disk is full: the reserve is used to seal what was logged");
+        }
+    }
+}
+
+/// Takes the lock file for as long as the returned file is open. `None` when another process has it.
+pub(crate) fn lock(path: &Path) -> io::Result<Option<File>> {
+    let file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(path)?;
+    match rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(Some(file)),
+        Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
+        Err(e) => Err(e.into()),
+    }
+}

@@ -1,0 +1,292 @@
+//! From queued to sealed: starts one run after the other, follows its process through the phases, and has it sealed when
+//! it has ended.
+
+use std::time::{Duration, Instant};
+
+use regatta_rules::{
+    RunId,
+    documents::{RunPhase, RunState},
+};
+use tokio::task::{JoinError, spawn_blocking};
+
+use super::{
+    durable,
+    link::Link,
+    process::{ProcessNews, RunProcess, describe_end},
+    run_dir::Ending,
+    sealing::{self, SealRequest, Sealed},
+    service::Service,
+    window::WindowMeter,
+};
+use crate::{exit, run_process::event::Event};
+
+/// A delivery that has heard nothing for so long does not hold up the next run.
+const HEARING_PATIENCE: Duration = Duration::from_secs(3);
+
+/// The run that is on.
+#[derive(Debug)]
+pub(crate) struct Active {
+    /// Which.
+    pub(super) run: RunId,
+    /// Its process.
+    pub(super) process: RunProcess,
+    /// Open while LoadGen runs.
+    pub(super) window: Option<WindowMeter>,
+    /// What the process says is wrong.
+    failure: Option<String>,
+    /// Set when the run is ended from outside.
+    ending: Option<Ending>,
+    kill_at: Option<Instant>,
+}
+
+impl Active {
+    /// Ends the run because somebody asked for it.
+    pub(super) fn abort(&mut self, reason: &str, kill_at: Instant) {
+        self.end_from_outside(RunPhase::Aborted, reason, kill_at);
+    }
+
+    /// Ends the run because the daemon ends.
+    pub(super) fn interrupt(&mut self, reason: &str, kill_at: Instant) {
+        self.end_from_outside(RunPhase::Failed, reason, kill_at);
+    }
+
+    fn end_from_outside(&mut self, phase: RunPhase, reason: &str, kill_at: Instant) {
+        if self.ending.is_none() {
+            self.ending = Some(Ending {
+                phase,
+                reason: Some(reason.to_owned()),
+            });
+            self.kill_at = Some(kill_at);
+            self.process.terminate();
+        }
+    }
+
+    pub(super) const fn deadline(&self) -> Option<Instant> {
+        self.kill_at
+    }
+
+    pub(super) fn on_time(&mut self, now: Instant) {
+        if self.kill_at.is_some_and(|at| at <= now) {
+            self.kill_at = None;
+            self.process.kill();
+        }
+    }
+}
+
+impl<L: Link> Service<L> {
+    /// The queued run that arrived first.
+    fn next_queued(&self) -> Option<RunId> {
+        let queued = self
+            .runs
+            .values()
+            .filter(|run| run.phase() == RunPhase::Queued && run.job.ending.is_none());
+        queued.min_by_key(|run| run.job.arrival).map(super::run::Run::id)
+    }
+
+    /// When the next queued run may start, if that is to be waited for: delivery goes first while somebody takes it.
+    pub(super) fn next_start(&self, now: Instant) -> Option<Instant> {
+        if self.active.is_some()
+            || self.sealing.is_some()
+            || !self.to_seal.is_empty()
+            || self.stop_by.is_some()
+        {
+            return None;
+        }
+        self.next_queued()?;
+        let delivering = self.connected && self.runs.values().any(super::run::Run::has_backlog);
+        let ended = self.last_ended.filter(|_| delivering)?;
+        let heard = self.last_heard.map_or(ended, |heard| heard.max(ended));
+        let start = (ended + self.config.deliver_first).min(heard + HEARING_PATIENCE);
+        (start > now).then_some(start)
+    }
+
+    /// Starts the next queued run if its time has come.
+    pub(super) fn start_next_run(&mut self, now: Instant) {
+        let at_rest = self.active.is_none() && self.sealing.is_none() && self.to_seal.is_empty();
+        if !at_rest || self.next_start(now).is_some() {
+            return;
+        }
+        let Some(id) = self.next_queued() else { return };
+        if let Err(reason) = self.begin(id) {
+            self.end_run(
+                id,
+                Ending {
+                    phase: RunPhase::Failed,
+                    reason: Some(reason),
+                },
+            );
+        }
+    }
+
+    fn begin(&mut self, id: RunId) -> Result<(), String> {
+        let Some(run) = self.runs.get_mut(&id) else {
+            return Ok(());
+        };
+        enough_room(&self.runs_dir, self.config.min_free_bytes)?;
+        self.reserve
+            .set_aside()
+            .map_err(|e| format!("the device cannot keep the run: no space for its evidence: {e}"))?;
+        run.job.before = Some(self.facts.read());
+        let process = RunProcess::start(&run.dir, self.config.scratch.as_deref())
+            .map_err(|e| format!("the run process cannot be started: {e}"))?;
+        run.job.process = Some(process.identity());
+        run.enter(RunPhase::Preparing, None);
+        self.due.states.insert(id);
+        self.active = Some(Active {
+            run: id,
+            process,
+            window: None,
+            failure: None,
+            ending: None,
+            kill_at: None,
+        });
+        self.next_live_look = run.live.then(Instant::now);
+        Ok(())
+    }
+
+    pub(super) fn take_process_news(&mut self, news: ProcessNews) {
+        match news {
+            ProcessNews::Said(Event::Phase { phase }) => self.take_phase(phase),
+            ProcessNews::Said(Event::Failed { reason }) => {
+                if let Some(active) = &mut self.active {
+                    active.failure = Some(reason);
+                }
+            }
+            ProcessNews::Ended(ended) => {
+                self.close_window();
+                let Some(active) = self.active.take() else { return };
+                // Nothing that it started writes into files that are about to be sealed.
+                active.process.kill();
+                self.next_live_look = None;
+                let ending = self.judge_end(&active, &ended);
+                self.end_run(active.run, ending);
+            }
+        }
+    }
+
+    fn take_phase(&mut self, phase: RunPhase) {
+        if phase != RunPhase::Running {
+            self.close_window();
+        }
+        let Some(active) = &mut self.active else { return };
+        // The window opens before anything is written: what the daemon does about the phase counts.
+        if phase == RunPhase::Running {
+            active.window = Some(WindowMeter::open(self.link.bytes_sent()));
+        }
+        if matches!(phase, RunPhase::Preparing) {
+            return;
+        }
+        if matches!(phase, RunPhase::Ready | RunPhase::Running | RunPhase::Draining)
+            && let Some(run) = self.runs.get_mut(&active.run)
+            && run.enter(phase, None)
+        {
+            self.due.states.insert(active.run);
+        }
+    }
+
+    fn close_window(&mut self) {
+        let bytes_sent = self.link.bytes_sent();
+        let Some(active) = &mut self.active else { return };
+        if let (Some(window), Some(run)) = (active.window.take(), self.runs.get_mut(&active.run)) {
+            run.job.window = window.cost(bytes_sent);
+        }
+    }
+
+    /// What the end of a run process means for its run.
+    fn judge_end(&self, active: &Active, ended: &std::io::Result<std::process::ExitStatus>) -> Ending {
+        if let Some(ending) = &active.ending {
+            return ending.clone();
+        }
+        let failed = |reason| Ending {
+            phase: RunPhase::Failed,
+            reason: Some(reason),
+        };
+        if let Some(reason) = &active.failure {
+            return failed(reason.clone());
+        }
+        let phase = self.runs.get(&active.run).map(super::run::Run::phase);
+        let code = ended.as_ref().ok().and_then(std::process::ExitStatus::code);
+        // A run that LoadGen calls INVALID ends with `NO`: it has its logs, and is judged by the coordinator.
+        let finished =
+            matches!(code, Some(code) if code == i32::from(exit::OK) || code == i32::from(exit::NO));
+        match (finished, phase) {
+            (true, Some(RunPhase::Draining)) => Ending {
+                phase: RunPhase::Draining,
+                reason: None,
+            },
+            (true, Some(phase)) => failed(format!(
+                "the run process ended while {phase}, without finishing the run"
+            )),
+            _ => failed(describe_end(ended)),
+        }
+    }
+
+    /// A run has ended, one way or another: it is to be sealed.
+    pub(super) fn end_run(&mut self, id: RunId, ending: Ending) {
+        let Some(run) = self.runs.get_mut(&id) else { return };
+        self.reserve.release_if_full();
+        run.end(ending);
+        self.last_ended = Some(Instant::now());
+        self.to_seal.push_back(id);
+    }
+
+    /// Seals the next run that has ended, one at a time and never beside a running one.
+    pub(super) fn seal_next(&mut self) {
+        if self.sealing.is_some() || self.active.is_some() {
+            return;
+        }
+        let Some(id) = self.to_seal.pop_front() else {
+            return;
+        };
+        let Some(run) = self.runs.get(&id) else { return };
+        let ending = run.job.ending.clone().unwrap_or(Ending {
+            phase: run.phase(),
+            reason: None,
+        });
+        let request = SealRequest {
+            run: id,
+            dir: run.dir.clone(),
+            identity: std::sync::Arc::clone(&self.identity),
+            already_sealed: run.job.sealed,
+            outcome: RunState {
+                phase: ending.phase,
+                reason: ending.reason,
+                revision: run.job.state.revision.saturating_add(1),
+            },
+            before: run.job.before.clone(),
+            after: self.facts.read(),
+            window: run.job.window.clone(),
+        };
+        self.sealing = Some((id, spawn_blocking(move || sealing::seal(&request))));
+    }
+
+    pub(super) fn take_sealed(&mut self, id: RunId, sealed: Result<Sealed, JoinError>) {
+        self.sealing = None;
+        let sealed = sealed.unwrap_or_else(|e| {
+            tracing::error!("run {id}: the sealing thread ended: {e}");
+            Sealed {
+                streams: Vec::new(),
+                incomplete: Some(sealing::SealError::Thread),
+            }
+        });
+        if let Some(run) = self.runs.get_mut(&id) {
+            run.take_sealed(sealed);
+            run.settle_delivery();
+            self.due.states.insert(id);
+        }
+    }
+}
+
+/// Whether a run's logs will find room.
+pub(super) fn enough_room(runs_dir: &std::path::Path, wanted: u64) -> Result<(), String> {
+    let free =
+        durable::free_bytes(runs_dir).map_err(|e| format!("the free space for logs cannot be told: {e}"))?;
+    if free >= wanted {
+        return Ok(());
+    }
+    Err(format!(
+        "the device cannot keep the run: {} MiB are free where its logs would lie, {} MiB are wanted (min_free_mib)",
+        free >> 20,
+        wanted >> 20
+    ))
+}

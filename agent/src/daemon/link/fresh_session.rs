@@ -1,0 +1,41 @@
+//! What lets a fresh MQTT client go on with the session that the broker has kept for the device.
+
+use std::pin::Pin;
+
+use rumqttc::{PersistedAckMode, PersistedSession, SessionStore, SessionStoreError, SessionStoreKey};
+
+use super::mqtt::{IN_FLIGHT, SESSION_EXPIRY_S};
+
+/// What a session store's methods return.
+type SessionStoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, SessionStoreError>> + Send + 'a>>;
+
+/// Tells a fresh client that it may go on with the broker's session, with nothing of its own under way: that is true, as
+/// the outbox begins anew with every connection. The client would else refuse the session, and the commands in it.
+#[derive(Debug)]
+pub(super) struct NothingUnderWay;
+
+impl SessionStore for NothingUnderWay {
+    fn load<'a>(&'a self, key: &'a SessionStoreKey) -> SessionStoreFuture<'a, Option<PersistedSession>> {
+        let session = PersistedSession {
+            format_version: 1,
+            client_id: key.client_id().to_owned(),
+            clean_start: false,
+            session_expiry_interval: Some(SESSION_EXPIRY_S),
+            outgoing_inflight_upper_limit: Some(IN_FLIGHT),
+            ack_mode: PersistedAckMode::Manual,
+            last_pkid: 0,
+            last_puback: 0,
+            replay: Vec::new(),
+            incoming_qos2: Vec::new(),
+        };
+        Box::pin(async { Ok(Some(session)) })
+    }
+
+    fn save<'a>(&'a self, _: &'a SessionStoreKey, _: &'a PersistedSession) -> SessionStoreFuture<'a, ()> {
+        Box::pin(async { Ok(()) })
+    }
+
+    fn clear<'a>(&'a self, _: &'a SessionStoreKey) -> SessionStoreFuture<'a, ()> {
+        Box::pin(async { Ok(()) })
+    }
+}

@@ -1,0 +1,191 @@
+//! MQTT 5 over rumqttc. Every connection is a fresh client: what was under way on the old one is dropped here and sent
+//! again by the outbox, which alone knows what the coordinator has. So no message waits in two queues, and memory stays
+//! bounded while a broker is away.
+//!
+//! The session at the broker is persistent: commands that arrive while the device is cut off are kept there. Incoming
+//! messages are acknowledged only when [`Link::settle`] says that they are dealt with. Plain TCP; TLS belongs into
+//! [`connector`].
+
+use std::{
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use rumqttc::{AckMode, Broker, LastWill, MqttOptions, QoS, SessionMode};
+use tokio::{net::TcpStream, sync::mpsc, task::JoinHandle, time::timeout};
+
+use super::{
+    Link, LinkEvent, Publication,
+    counted_stream::CountedStream,
+    fresh_session::NothingUnderWay,
+    pump::{Incoming, MqttReceipt, Pump},
+};
+use crate::config::BrokerAddress;
+
+/// Publications that wait between daemon and client.
+pub(super) const QUEUE: usize = 4;
+/// QoS 1 publications that the broker has not acknowledged.
+pub(super) const IN_FLIGHT: u16 = 16;
+/// Largest incoming packet: a command with a run's spec and all its conf texts.
+const LARGEST_PACKET: u32 = 256 * 1024;
+/// A dead connection is noticed after one and a half of these.
+const KEEP_ALIVE_S: u16 = 10;
+/// How long the broker keeps the session of a device that is away.
+pub(super) const SESSION_EXPIRY_S: u32 = 7 * 24 * 3600;
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
+
+/// What a link needs to know.
+#[derive(Debug, Clone)]
+pub(crate) struct LinkSettings {
+    /// The broker.
+    pub(crate) broker: BrokerAddress,
+    /// The client id, the same at every start, since the broker's session hangs on it.
+    pub(crate) client_id: String,
+    /// What to subscribe to.
+    pub(crate) subscriptions: Vec<String>,
+    /// What the broker publishes, retained, when the device is gone without taking leave.
+    pub(crate) last_will: Publication,
+}
+
+/// A link over MQTT.
+#[derive(Debug)]
+pub(crate) struct MqttLink {
+    outgoing: Option<mpsc::Sender<(u64, Publication)>>,
+    incoming: mpsc::Receiver<Incoming>,
+    settled: mpsc::UnboundedSender<MqttReceipt>,
+    /// The connection that publications are meant for; 0 while there is none.
+    connection: u64,
+    sent: Arc<AtomicU64>,
+    task: JoinHandle<()>,
+}
+
+impl MqttLink {
+    /// Starts connecting. Must be called inside a tokio runtime.
+    pub(crate) fn start(settings: &LinkSettings) -> Self {
+        let sent = Arc::new(AtomicU64::new(0));
+        let (outgoing, publications) = mpsc::channel(QUEUE);
+        let (events, incoming) = mpsc::channel(QUEUE);
+        // Bounded by the receive maximum: the broker sends no more than that without acknowledgement.
+        let (settled, receipts) = mpsc::unbounded_channel();
+        let pump = Pump {
+            options: mqtt_options(settings, &sent),
+            subscriptions: settings.subscriptions.clone(),
+            publications,
+            receipts,
+            events,
+        };
+        let task = tokio::spawn(pump.run(format!("{}:{}", settings.broker.host, settings.broker.port)));
+        Self {
+            outgoing: Some(outgoing),
+            incoming,
+            settled,
+            connection: 0,
+            sent,
+            task,
+        }
+    }
+
+    fn take(&mut self, incoming: Option<Incoming>) -> LinkEvent<MqttReceipt> {
+        match incoming {
+            Some(Incoming::Connected(connection)) => {
+                self.connection = connection;
+                LinkEvent::Connected
+            }
+            Some(Incoming::Disconnected) => {
+                self.connection = 0;
+                LinkEvent::Disconnected
+            }
+            Some(Incoming::Message {
+                topic,
+                payload,
+                receipt,
+            }) => LinkEvent::Message {
+                topic: String::from_utf8_lossy(&topic).into_owned(),
+                payload,
+                receipt,
+            },
+            None => LinkEvent::Closed,
+        }
+    }
+}
+
+impl Link for MqttLink {
+    type Receipt = MqttReceipt;
+
+    async fn next(&mut self, wants_room: bool) -> LinkEvent<MqttReceipt> {
+        let outgoing = self.outgoing.clone().filter(|_| wants_room);
+        let room = async {
+            match &outgoing {
+                Some(outgoing) => outgoing.reserve().await.is_ok(),
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            incoming = self.incoming.recv() => self.take(incoming),
+            room = room => if room { LinkEvent::Room } else { LinkEvent::Closed },
+        }
+    }
+
+    fn publish(&mut self, publication: Publication) -> bool {
+        let connection = self.connection;
+        self.outgoing
+            .as_ref()
+            .is_some_and(|outgoing| outgoing.try_send((connection, publication)).is_ok())
+    }
+
+    fn settle(&mut self, receipt: MqttReceipt) {
+        // The link has ended: the broker brings the message again, which is harmless.
+        let _ = self.settled.send(receipt);
+    }
+
+    fn bytes_sent(&self) -> u64 {
+        self.sent.load(Ordering::Relaxed)
+    }
+
+    async fn close(&mut self) {
+        self.outgoing = None;
+        let drained = async { while self.incoming.recv().await.is_some() {} };
+        if timeout(CLOSE_PATIENCE, drained).await.is_err() {
+            self.task.abort();
+        }
+    }
+}
+
+fn mqtt_options(settings: &LinkSettings, sent: &Arc<AtomicU64>) -> MqttOptions {
+    let broker = Broker::tcp(settings.broker.host.clone(), settings.broker.port);
+    let mut options = MqttOptions::new(settings.client_id.clone(), broker);
+    let will = &settings.last_will;
+    options
+        .set_keep_alive(KEEP_ALIVE_S)
+        .set_session_mode(SessionMode::Persistent)
+        .set_session_expiry_interval(Some(SESSION_EXPIRY_S))
+        .set_session_store(NothingUnderWay)
+        .set_receive_maximum(Some(IN_FLIGHT))
+        .set_max_packet_size(Some(LARGEST_PACKET))
+        .set_outgoing_inflight_upper_limit(IN_FLIGHT)
+        .set_ack_mode(AckMode::Manual)
+        .set_connect_timeout(CONNECT_TIMEOUT)
+        .set_last_will(LastWill::new(
+            will.topic.clone(),
+            will.payload.clone(),
+            QoS::AtLeastOnce,
+            will.retain,
+            None,
+        ));
+    let (address, sent) = (settings.broker.clone(), Arc::clone(sent));
+    options.set_socket_connector(move |_host, _options| connector(address.clone(), Arc::clone(&sent)));
+    options
+}
+
+/// Opens the byte stream to the broker.
+async fn connector(broker: BrokerAddress, sent: Arc<AtomicU64>) -> io::Result<CountedStream<TcpStream>> {
+    let stream = TcpStream::connect((broker.host.as_str(), broker.port)).await?;
+    stream.set_nodelay(true)?;
+    Ok(CountedStream::new(stream, sent))
+}

@@ -1,0 +1,141 @@
+//! The headless daemon: takes runs from the coordinator, has each done by a process of its own, and delivers what was
+//! logged until the coordinator has every byte. It loads no engine and no LoadGen, and judges no result.
+//!
+//! ```text
+//! STATE/device.key                     the device's identity
+//! STATE/lock                           held while a daemon runs
+//! STATE/reserve                        space for the evidence of a run that fills the disk (durable)
+//! STATE/runs/RUN/spec.json             what was asked for, byte for byte
+//! STATE/runs/RUN/job.json              where the run stands (run_dir)
+//! STATE/runs/RUN/outbox.journal        how far it is delivered (journal)
+//! STATE/runs/RUN/files/                what was logged; each file is a stream
+//! ```
+
+mod commands;
+mod delivery;
+pub(crate) mod durable;
+mod journal;
+mod lifecycle;
+mod link;
+mod outbox;
+mod process;
+mod recovery;
+mod run;
+mod run_dir;
+mod sealing;
+mod service;
+mod spec_check;
+mod window;
+
+use std::{fs, io, path::PathBuf, sync::Arc};
+
+use regatta_rules::documents::EngineKind;
+use regatta_wire::topic::Topic;
+use tracing::level_filters::LevelFilter;
+
+use self::{
+    link::{LinkSettings, MqttLink},
+    service::Service,
+};
+use crate::{
+    cli::ServeArgs,
+    config::AgentConfig,
+    exit::{self, Failure},
+    facts::FactsReader,
+    identity::DeviceIdentity,
+};
+
+/// The agent's version, as hellos and evidence carry it.
+pub(crate) const AGENT_VERSION: &str = concat!("regatta-agent ", env!("CARGO_PKG_VERSION"));
+
+/// Says how much is logged: off, error, warn, info, debug or trace.
+const LEVEL_VARIABLE: &str = "REGATTA_LOG";
+
+/// The engines that this build can run.
+#[cfg(feature = "tract")]
+pub(crate) const ENGINES: &[EngineKind] = &[EngineKind::Null, EngineKind::Tract, EngineKind::Sim];
+/// The engines that this build can run.
+#[cfg(not(feature = "tract"))]
+pub(crate) const ENGINES: &[EngineKind] = &[EngineKind::Null, EngineKind::Sim];
+
+/// Why the daemon does not begin.
+#[derive(Debug, thiserror::Error)]
+enum StartError {
+    #[error("the state directory {} cannot be used", .path.display())]
+    StateDir {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("another daemon works in {}: end it, or give this one a `state_dir` of its own", .path.display())]
+    Locked { path: PathBuf },
+    #[error("the daemon's runtime cannot be started")]
+    Runtime(#[source] io::Error),
+}
+
+/// Runs the daemon until SIGTERM or SIGINT.
+///
+/// # Errors
+/// When it cannot begin: a configuration that does not read (2), a state directory or key that cannot be used (3).
+pub(crate) fn serve(args: &ServeArgs) -> Result<u8, Failure> {
+    start_logging();
+    let config = AgentConfig::load(&args.config).map_err(Failure::usage)?;
+    let state_dir = |source| {
+        Failure::could_not(StartError::StateDir {
+            path: config.state_dir.clone(),
+            source,
+        })
+    };
+    let runs = config.state_dir.join("runs");
+    fs::create_dir_all(&runs).map_err(state_dir)?;
+    let lock = durable::lock(&config.state_dir.join("lock")).map_err(state_dir)?;
+    let Some(_held_until_the_end) = lock else {
+        return Err(Failure::could_not(StartError::Locked {
+            path: config.state_dir.clone(),
+        }));
+    };
+    let identity = DeviceIdentity::load_or_create(&config.state_dir.join("device.key"))
+        .map(Arc::new)
+        .map_err(Failure::could_not)?;
+    tracing::info!("{AGENT_VERSION}: device {} ({})", identity.id(), config.name);
+    if !config.broker.is_loopback() {
+        tracing::warn!(
+            "PLAIN MQTT to {}: anyone on the network can read and forge what is sent (allow_plain)",
+            config.broker.host
+        );
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        // Sealing reads on a thread of its own, one run at a time.
+        .max_blocking_threads(2)
+        .build()
+        .map_err(|e| Failure::could_not(StartError::Runtime(e)))?;
+    runtime.block_on(async {
+        let facts = FactsReader::of_this_machine();
+        let last_will = service::hello(&config, &identity, &facts, Vec::new(), false);
+        let link = MqttLink::start(&LinkSettings {
+            broker: config.broker.clone(),
+            client_id: format!("regatta-agent-{}", identity.id()),
+            subscriptions: Topic::device_subscriptions(identity.id()).to_vec(),
+            last_will,
+        });
+        let service = Service::recover(config.clone(), identity, facts, runs, link).map_err(state_dir)?;
+        service
+            .run()
+            .await
+            .map_err(|e| Failure::could_not(StartError::Runtime(e)))
+    })?;
+    Ok(exit::OK)
+}
+
+fn start_logging() {
+    let level = std::env::var(LEVEL_VARIABLE)
+        .ok()
+        .and_then(|level| level.parse().ok());
+    tracing_subscriber::fmt()
+        .with_writer(io::stderr)
+        .with_max_level(level.unwrap_or(LevelFilter::INFO))
+        .with_target(false)
+        .with_ansi(io::IsTerminal::is_terminal(&io::stderr()))
+        .init();
+}

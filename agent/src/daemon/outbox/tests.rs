@@ -1,0 +1,269 @@
+//! An outbox against a coordinator that follows the protocol, over links that lose, double, reorder and break.
+
+use proptest::prelude::*;
+use sha2::{Digest as _, Sha256};
+
+use super::*;
+
+fn name(text: &str) -> StreamName {
+    text.parse().unwrap()
+}
+
+fn sealed(outbox: &mut Outbox, stream: &str, bytes: &[u8]) {
+    outbox.seal(&name(stream), bytes.len() as u64, Sha256::digest(bytes).into());
+}
+
+fn ack(stream: &str, committed: u64, whole: Option<WholeStream>) -> Ack {
+    Ack {
+        stream: name(stream),
+        committed,
+        whole,
+    }
+}
+
+/// Takes pieces until there is none; their offsets.
+fn burst(outbox: &mut Outbox, now: Instant) -> Vec<Piece> {
+    std::iter::from_fn(|| outbox.take_next(now)).collect()
+}
+
+fn offsets(pieces: &[Piece]) -> Vec<u64> {
+    let chunk = |piece: &Piece| match piece {
+        Piece::Bytes { offset, .. } => offset / MAX_DATA as u64,
+        Piece::End { .. } => u64::MAX,
+    };
+    pieces.iter().map(chunk).collect()
+}
+
+#[test]
+fn the_window_bounds_what_is_on_its_way_and_grows_with_acknowledgements() {
+    let (now, chunk) = (Instant::now(), MAX_DATA as u64);
+    let mut outbox = Outbox::new(6);
+    sealed(&mut outbox, "a", &vec![0; MAX_DATA * 20]);
+    assert_eq!(offsets(&burst(&mut outbox, now)), [0, 1, 2, 3]);
+    outbox.acknowledge(&ack("a", chunk, None), now);
+    assert_eq!(offsets(&burst(&mut outbox, now)), [4, 5]);
+    for committed in 2..=6 {
+        outbox.acknowledge(&ack("a", committed * chunk, None), now);
+    }
+    assert_eq!(
+        offsets(&burst(&mut outbox, now)),
+        [6, 7, 8, 9, 10, 11],
+        "never more than six"
+    );
+}
+
+#[test]
+fn the_end_follows_the_last_chunk_and_is_repeated_until_the_whole_is_equal() {
+    let now = Instant::now();
+    let mut outbox = Outbox::new(8);
+    sealed(&mut outbox, "a", b"abc");
+    sealed(&mut outbox, "empty", b"");
+    let first = burst(&mut outbox, now);
+    assert_eq!(offsets(&first), [0, u64::MAX, u64::MAX]);
+    outbox.acknowledge(&ack("a", 3, None), now);
+    assert!(burst(&mut outbox, now).is_empty());
+    let later = outbox.deadline().unwrap();
+    outbox.on_time(later);
+    assert_eq!(burst(&mut outbox, later).len(), 2, "both ends again");
+    let kept = outbox.acknowledge(&ack("a", 3, Some(WholeStream::Equal)), later);
+    assert_eq!(kept, Some(Record::Whole { stream: name("a") }));
+    assert!(!outbox.is_delivered());
+    outbox.acknowledge(&ack("empty", 0, Some(WholeStream::Equal)), later);
+    assert!(outbox.is_delivered() && outbox.deadline().is_none());
+}
+
+#[test]
+fn silence_goes_back_to_the_committed_offset_with_one_chunk() {
+    let (now, chunk) = (Instant::now(), MAX_DATA as u64);
+    let mut outbox = Outbox::new(8);
+    sealed(&mut outbox, "a", &vec![0; MAX_DATA * 9]);
+    burst(&mut outbox, now);
+    outbox.acknowledge(&ack("a", chunk, None), now);
+    burst(&mut outbox, now);
+    let later = outbox.deadline().unwrap();
+    assert_eq!(later, now + SILENCE);
+    outbox.on_time(later);
+    assert_eq!(offsets(&burst(&mut outbox, later)), [1]);
+    assert_eq!(outbox.deadline(), Some(later + SILENCE * 2));
+}
+
+#[test]
+fn three_equal_acknowledgements_mend_a_gap_once() {
+    let (now, chunk) = (Instant::now(), MAX_DATA as u64);
+    let mut outbox = Outbox::new(4);
+    sealed(&mut outbox, "a", &vec![0; MAX_DATA * 9]);
+    burst(&mut outbox, now);
+    for _ in 0..GAP_SIGNS {
+        outbox.acknowledge(&ack("a", 0, None), now);
+    }
+    assert_eq!(offsets(&burst(&mut outbox, now)), [0, 1, 2, 3]);
+    for _ in 0..10 {
+        outbox.acknowledge(&ack("a", 0, None), now);
+    }
+    assert!(
+        burst(&mut outbox, now).is_empty(),
+        "the answers to the second burst are still out"
+    );
+    outbox.acknowledge(&ack("a", 4 * chunk, None), now);
+    assert_eq!(offsets(&burst(&mut outbox, now)), [4, 5, 6, 7]);
+    for _ in 0..4 {
+        outbox.acknowledge(&ack("a", 4 * chunk, None), now);
+    }
+    assert!(
+        burst(&mut outbox, now).is_empty(),
+        "these answer what was sent twice, and are no gap"
+    );
+}
+
+#[test]
+fn a_coordinator_that_is_ahead_is_joined_where_it_is() {
+    let (now, chunk) = (Instant::now(), MAX_DATA as u64);
+    let mut outbox = Outbox::new(8);
+    sealed(&mut outbox, "a", &vec![0; MAX_DATA * 20]);
+    assert_eq!(offsets(&burst(&mut outbox, now)), [0, 1, 2, 3]);
+    outbox.acknowledge(&ack("a", 10 * chunk, None), now);
+    let joined = offsets(&burst(&mut outbox, now));
+    assert_eq!(joined, [10, 11, 12, 13, 14]);
+    for _ in 0..3 {
+        outbox.acknowledge(&ack("a", 10 * chunk, None), now);
+    }
+    assert!(burst(&mut outbox, now).is_empty());
+}
+
+#[test]
+fn a_different_whole_starts_over_after_a_pause_and_a_lower_offset_goes_back() {
+    let now = Instant::now();
+    let mut outbox = Outbox::new(4);
+    sealed(&mut outbox, "a", b"abcdef");
+    burst(&mut outbox, now);
+    outbox.acknowledge(&ack("a", 6, None), now);
+    outbox.acknowledge(&ack("a", 2, None), now);
+    assert!(matches!(
+        outbox.take_next(now),
+        Some(Piece::Bytes {
+            offset: 2,
+            length: 4,
+            ..
+        })
+    ));
+    burst(&mut outbox, now);
+    let kept = outbox.acknowledge(&ack("a", 6, Some(WholeStream::Different)), now);
+    assert_eq!(kept, Some(Record::Restarted { stream: name("a") }));
+    assert_eq!(outbox.take_next(now), None);
+    let later = outbox.deadline().unwrap();
+    outbox.on_time(later);
+    assert!(matches!(
+        outbox.take_next(later),
+        Some(Piece::Bytes {
+            offset: 0,
+            length: 6,
+            ..
+        })
+    ));
+}
+
+#[test]
+fn a_false_whole_is_not_believed() {
+    let now = Instant::now();
+    let mut outbox = Outbox::new(4);
+    sealed(&mut outbox, "a", b"abcdef");
+    outbox.grow(&name("live"), 10);
+    for false_ack in [
+        ack("a", 3, Some(WholeStream::Equal)),
+        ack("live", 10, Some(WholeStream::Equal)),
+        ack("other", 6, Some(WholeStream::Equal)),
+        ack("a", u64::MAX, None),
+    ] {
+        outbox.acknowledge(&false_ack, now);
+    }
+    assert!(!outbox.is_delivered());
+    assert!(
+        matches!(burst(&mut outbox, now).first(), Some(Piece::End { .. })),
+        "the end settles it"
+    );
+}
+
+/// What the coordinator has of one stream, by the rules of the protocol.
+#[derive(Default)]
+struct Receiver {
+    bytes: Vec<u8>,
+    whole: bool,
+}
+
+impl Receiver {
+    fn take(&mut self, stream: &str, piece: &Piece, sent: &[u8]) -> Ack {
+        let mut verdict = None;
+        match piece {
+            Piece::Bytes { offset, length, .. } => {
+                let (from, to) = (*offset as usize, *offset as usize + length);
+                if from <= self.bytes.len() && to > self.bytes.len() {
+                    let known = self.bytes.len();
+                    self.bytes.extend_from_slice(&sent[known..to]);
+                }
+            }
+            Piece::End { end, .. } if self.bytes.len() as u64 >= end.length => {
+                let equal = <[u8; 32]>::from(Sha256::digest(&self.bytes)) == end.sha256;
+                verdict = Some(if equal {
+                    WholeStream::Equal
+                } else {
+                    WholeStream::Different
+                });
+                self.whole = equal;
+                if !equal {
+                    self.bytes.clear();
+                }
+            }
+            Piece::End { .. } => {}
+        }
+        ack(stream, self.bytes.len() as u64, verdict)
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+    /// Whatever the link does for a while, and whether the coordinator damages or loses what it had: the assembled
+    /// stream is exact in the end.
+    #[test]
+    fn a_faulty_link_delivers_exactly(
+        length in 0_usize..(MAX_DATA * 12),
+        window in 1_u32..12,
+        faults in proptest::collection::vec(0_u8..12, 0..300),
+    ) {
+        let sent: Vec<u8> = (0..length).map(|i| (i % 251) as u8).collect();
+        let mut outbox = Outbox::new(window);
+        sealed(&mut outbox, "a", &sent);
+        let (mut receiver, mut now, mut faults) = (Receiver::default(), Instant::now(), faults.into_iter());
+        let mut on_their_way: Vec<Ack> = Vec::new();
+        for _ in 0..20_000 {
+            if outbox.is_delivered() {
+                break;
+            }
+            now += Duration::from_millis(50);
+            outbox.on_time(now);
+            for piece in burst(&mut outbox, now) {
+                let times = match faults.next() {
+                    Some(0..=1) => 0,
+                    Some(2) => 2,
+                    Some(3) => { outbox.start_again(); 1 }
+                    Some(4) => { receiver.bytes.truncate(length / 2); 1 }
+                    Some(5) => { receiver.bytes.iter_mut().for_each(|byte| *byte ^= 1); 1 }
+                    _ => 1,
+                };
+                for _ in 0..times {
+                    on_their_way.push(receiver.take("a", &piece, &sent));
+                }
+            }
+            match faults.next() {
+                Some(0) => on_their_way.clear(),
+                Some(1) => on_their_way.reverse(),
+                Some(2) => on_their_way.extend(on_their_way.clone()),
+                _ => {}
+            }
+            for ack in on_their_way.drain(..) {
+                outbox.acknowledge(&ack, now);
+            }
+        }
+        prop_assert!(outbox.is_delivered() && receiver.whole, "never done");
+        prop_assert_eq!(receiver.bytes, sent);
+    }
+}

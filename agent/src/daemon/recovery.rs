@@ -1,0 +1,134 @@
+//! Coming back after the daemon, the device or its power went down: every run that is found on disk is brought to where
+//! the state machine says that it must go on.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    io,
+    path::PathBuf,
+    sync::Arc,
+    time::Instant,
+};
+
+use regatta_rules::{
+    RunId,
+    documents::{Delivery, Document as _, RunPhase, RunSpec},
+};
+
+use super::{
+    durable::Reserve,
+    link::Link,
+    process,
+    run::Run,
+    run_dir::{Ending, RunDir},
+    service::{Due, Service},
+};
+use crate::{config::AgentConfig, facts::FactsReader, identity::DeviceIdentity};
+
+impl<L: Link> Service<L> {
+    /// A service that goes on with what lies in `runs_dir`.
+    ///
+    /// # Errors
+    /// When the directory cannot be read. A single run that cannot be understood is reported and left alone.
+    pub(crate) fn recover(
+        config: AgentConfig,
+        identity: Arc<DeviceIdentity>,
+        facts: FactsReader,
+        runs_dir: PathBuf,
+        link: L,
+    ) -> io::Result<Self> {
+        let mut runs = BTreeMap::new();
+        for (id, dir) in RunDir::all(&runs_dir)? {
+            if let Some(run) = recover_run(id, dir, config.window_chunks) {
+                runs.insert(id, run);
+            }
+        }
+        let to_seal: VecDeque<RunId> = runs
+            .values()
+            .filter(|run| wants_sealing(run))
+            .map(Run::id)
+            .collect();
+        let next_arrival = runs
+            .values()
+            .map(|run| run.job.arrival.saturating_add(1))
+            .max()
+            .unwrap_or(0);
+        if !runs.is_empty() {
+            tracing::info!(
+                "{} runs on disk, {} of them to be sealed",
+                runs.len(),
+                to_seal.len()
+            );
+        }
+        Ok(Self {
+            reserve: Reserve::new(config.state_dir.join("reserve")),
+            config,
+            identity,
+            facts,
+            runs_dir,
+            link,
+            connected: false,
+            runs,
+            refused: VecDeque::new(),
+            next_arrival,
+            active: None,
+            to_seal,
+            sealing: None,
+            due: Due::default(),
+            started: Instant::now(),
+            heartbeats: 0,
+            last_ended: None,
+            last_heard: None,
+            next_live_look: None,
+            stop_by: None,
+        })
+    }
+}
+
+fn recover_run(id: RunId, dir: RunDir, window_chunks: u32) -> Option<Run> {
+    let job = match dir.read_job() {
+        Ok(job) => job,
+        Err(e) => {
+            tracing::error!("run {id}: left alone: {:#}", anyhow::Error::from(e));
+            return None;
+        }
+    };
+    let spec = dir
+        .read_spec()
+        .ok()
+        .and_then(|spec| RunSpec::from_json(&spec).ok());
+    let live = spec.is_some_and(|spec| spec.delivery == Delivery::Live);
+    let mut run = Run::open(id, dir, job, live, window_chunks);
+    if let Some(leftover) = run.job.process.take()
+        && process::kill_leftover(&leftover)
+    {
+        tracing::warn!("run {id}: its process had outlived the daemon and was killed");
+    }
+    if was_cut_off(&run) {
+        let reason = format!(
+            "interrupted: the agent or the device went down while the run was {}",
+            run.phase()
+        );
+        run.end(Ending {
+            phase: RunPhase::Failed,
+            reason: Some(reason),
+        });
+    }
+    // Sealed, and the last state was not yet written.
+    run.settle_delivery();
+    Some(run)
+}
+
+/// Whether the run was on when the daemon died, and how it ended is not known.
+fn was_cut_off(run: &Run) -> bool {
+    let on = !run.phase().is_final() && run.phase() != RunPhase::Queued;
+    on && run.job.ending.is_none()
+}
+
+/// A run that has ended and is not sealed; or is, and the journal has lost what its streams are.
+fn wants_sealing(run: &Run) -> bool {
+    if !run.job.sealed {
+        return run.job.ending.is_some();
+    }
+    let on_disk = run.dir.streams().map(|(streams, _)| streams).unwrap_or_default();
+    on_disk.iter().any(|stream| !run.outbox.is_sealed(stream))
+}

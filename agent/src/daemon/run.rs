@@ -1,0 +1,199 @@
+//! A run as the daemon holds it: its directory, its job, its outbox. Keeps the state machine's rules and the disk in step
+//! with memory; starts and sends nothing.
+
+use std::time::Instant;
+
+use regatta_rules::{
+    RunId, StreamName,
+    documents::{RunPhase, RunState},
+};
+use regatta_wire::message::{Ack, StateReport};
+
+use super::{
+    journal::{Journal, Record},
+    outbox::Outbox,
+    run_dir::{Ending, Job, RunDir},
+    sealing::Sealed,
+};
+
+/// A run that is on the device's disk.
+#[derive(Debug)]
+pub(crate) struct Run {
+    id: RunId,
+    /// Where it lies.
+    pub(crate) dir: RunDir,
+    /// What is remembered of it.
+    pub(crate) job: Job,
+    /// Its delivery.
+    pub(crate) outbox: Outbox,
+    /// Open while there is something to deliver.
+    journal: Option<Journal>,
+    /// Whether its logs leave the device while LoadGen runs.
+    pub(crate) live: bool,
+}
+
+impl Run {
+    /// A run with its delivery as the journal tells it. Without a readable journal everything is sent again.
+    pub(crate) fn open(id: RunId, dir: RunDir, job: Job, live: bool, window_chunks: u32) -> Self {
+        let mut outbox = Outbox::new(window_chunks);
+        let journal = match Journal::open(&dir.journal_path()) {
+            Ok((journal, records)) => {
+                records.iter().for_each(|record| outbox.replay(record));
+                Some(journal)
+            }
+            Err(e) => {
+                tracing::error!("run {id}: the delivery's journal cannot be used: {e}");
+                None
+            }
+        };
+        Self {
+            id,
+            dir,
+            job,
+            outbox,
+            journal,
+            live,
+        }
+    }
+
+    /// The run's id.
+    pub(crate) const fn id(&self) -> RunId {
+        self.id
+    }
+
+    /// Where the run stands.
+    pub(crate) const fn phase(&self) -> RunPhase {
+        self.job.state.phase
+    }
+
+    /// Whether the run has ended, is sealed, and the coordinator has all of it.
+    pub(crate) fn is_delivered(&self) -> bool {
+        self.job.sealed && self.outbox.is_delivered()
+    }
+
+    /// Whether files wait for delivery.
+    pub(crate) fn has_backlog(&self) -> bool {
+        self.job.sealed && !self.outbox.is_delivered()
+    }
+
+    /// What is told of the run.
+    pub(crate) fn report(&self) -> StateReport {
+        let streams = if self.job.sealed {
+            self.outbox.names()
+        } else {
+            Vec::new()
+        };
+        StateReport {
+            run: self.id,
+            state: self.job.state.clone(),
+            streams,
+        }
+    }
+
+    /// Takes a step of the state machine and writes it down. `false` when the machine does not allow it.
+    pub(crate) fn enter(&mut self, phase: RunPhase, reason: Option<String>) -> bool {
+        let from = self.phase();
+        if !from.may_become(phase) {
+            tracing::warn!("run {}: {from} cannot become {phase}", self.id);
+            return false;
+        }
+        self.job.state = RunState {
+            phase,
+            reason,
+            revision: self.job.state.revision.saturating_add(1),
+        };
+        match &self.job.state.reason {
+            Some(reason) => tracing::info!("run {}: {phase}: {reason}", self.id),
+            None => tracing::info!("run {}: {phase}", self.id),
+        }
+        self.write_down();
+        true
+    }
+
+    /// Writes the job to disk. On a full disk memory goes on: what a restart then finds is an earlier state, which it
+    /// deals with as after a power cut.
+    pub(crate) fn write_down(&self) {
+        if let Err(e) = self.dir.write_job(&self.job) {
+            tracing::error!("run {}: {:#}", self.id, anyhow::Error::from(e));
+        }
+    }
+
+    /// The run has ended, and only sealing is left.
+    pub(crate) fn end(&mut self, ending: Ending) {
+        self.job.process = None;
+        self.job.ending = Some(ending);
+        self.write_down();
+    }
+
+    /// Takes what sealing came to: the streams are fixed, the run's last state on the device follows.
+    pub(crate) fn take_sealed(&mut self, sealed: Sealed) {
+        let names: Vec<StreamName> = sealed.streams.iter().map(|stream| stream.name.clone()).collect();
+        self.outbox.retain(&names);
+        for stream in sealed.streams {
+            self.outbox.seal(&stream.name, stream.length, stream.sha256);
+            let record = Record::Sealed {
+                stream: stream.name,
+                length: stream.length,
+                sha256: stream.sha256,
+            };
+            self.keep(&record);
+        }
+        self.flush_journal();
+        let was_sealed = std::mem::replace(&mut self.job.sealed, true);
+        if was_sealed {
+            return;
+        }
+        let ending = self.job.ending.clone().unwrap_or(Ending {
+            phase: RunPhase::Failed,
+            reason: None,
+        });
+        let (phase, reason) = match sealed.incomplete {
+            None => (ending.phase, ending.reason),
+            Some(e) => {
+                let unsealed = format!("the run could not be sealed: {:#}", anyhow::Error::from(e));
+                let reason = ending
+                    .reason
+                    .map_or(unsealed.clone(), |why| format!("{why}; {unsealed}"));
+                let phase = if ending.phase == RunPhase::Draining {
+                    RunPhase::Failed
+                } else {
+                    ending.phase
+                };
+                (phase, Some(reason))
+            }
+        };
+        self.enter(phase, reason);
+    }
+
+    /// Takes an acknowledgement. `true` when it changed the run's state.
+    pub(crate) fn acknowledge(&mut self, ack: &Ack, now: Instant) -> bool {
+        if let Some(record) = self.outbox.acknowledge(ack, now) {
+            self.keep(&record);
+        }
+        self.settle_delivery()
+    }
+
+    /// Ends a delivery that is complete: a draining run is done. `true` when the state changed.
+    pub(crate) fn settle_delivery(&mut self) -> bool {
+        if !self.is_delivered() {
+            return false;
+        }
+        self.flush_journal();
+        self.journal = None;
+        self.phase() == RunPhase::Draining && self.enter(RunPhase::Done, None)
+    }
+
+    fn keep(&mut self, record: &Record) {
+        if let Some(journal) = &mut self.journal
+            && let Err(e) = journal.append(record)
+        {
+            tracing::error!("run {}: the delivery's journal cannot be written: {e}", self.id);
+        }
+    }
+
+    fn flush_journal(&self) {
+        if let Some(Err(e)) = self.journal.as_ref().map(Journal::sync) {
+            tracing::error!("run {}: the delivery's journal cannot be flushed: {e}", self.id);
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! Sealing a run that has ended: flushes and hashes its files, writes `evidence.json` and the signature over its exact
+//! bytes. Runs on a thread of its own, since it reads everything that was logged. Judges nothing but what can never be a
+//! measurement.
+
+use std::{
+    fs::{self, File},
+    io::{self, Read as _},
+    path::Path,
+    sync::Arc,
+};
+
+use regatta_rules::{
+    DeviceId, RunId, StreamName,
+    documents::{
+        Attempt, DeviceFacts, Document as _, Evidence, FileProof, LoadgenChoice, RunLength, RunSpec,
+        RunState, WindowCost,
+    },
+};
+use sha2::{Digest as _, Sha256};
+
+use super::{
+    durable,
+    run_dir::{RunDir, RunDirError},
+};
+use crate::identity::{DeviceIdentity, hex};
+
+/// The evidence's name among the run's files.
+const EVIDENCE: &str = "evidence.json";
+/// The signature's name among the run's files: hexadecimal, Ed25519 over the evidence's exact bytes.
+const SIGNATURE: &str = "evidence.sig";
+/// What the run process reports of itself.
+const ATTEMPT: &str = "attempt.json";
+
+/// Everything that sealing needs and the directory does not hold.
+#[derive(Clone)]
+pub(crate) struct SealRequest {
+    /// The run.
+    pub(crate) run: RunId,
+    /// Its directory.
+    pub(crate) dir: RunDir,
+    /// Who signs.
+    pub(crate) identity: Arc<DeviceIdentity>,
+    /// Whether the evidence is written: then the files are hashed again, and nothing else is done.
+    pub(crate) already_sealed: bool,
+    /// How the run ended.
+    pub(crate) outcome: RunState,
+    /// The device before the run; as after, when the run never began.
+    pub(crate) before: Option<DeviceFacts>,
+    /// The device now.
+    pub(crate) after: DeviceFacts,
+    /// What the daemon cost in the timed window.
+    pub(crate) window: WindowCost,
+}
+
+/// A stream that will not change any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SealedStream {
+    /// Its name.
+    pub(crate) name: StreamName,
+    /// Its length in bytes.
+    pub(crate) length: u64,
+    /// Its hash.
+    pub(crate) sha256: [u8; 32],
+}
+
+/// What sealing came to.
+#[derive(Debug)]
+pub(crate) struct Sealed {
+    /// Every stream that could be hashed, the evidence and its signature among them.
+    pub(crate) streams: Vec<SealedStream>,
+    /// Why the evidence is missing, if it is.
+    pub(crate) incomplete: Option<SealError>,
+}
+
+/// A run that could not be sealed completely. Its files are kept and delivered.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SealError {
+    /// A file cannot be read, hashed or written.
+    #[error("{what} cannot be sealed")]
+    File {
+        /// Which.
+        what: String,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// The spec is gone.
+    #[error("the run's spec is gone")]
+    Spec(#[source] RunDirError),
+    /// The sealing thread panicked or could not be started.
+    #[error("the sealing thread ended early")]
+    Thread,
+}
+
+/// Seals a run. What can be hashed is returned even when the evidence cannot be written, as on a full disk.
+pub(crate) fn seal(request: &SealRequest) -> Sealed {
+    let mut sealed = Sealed {
+        streams: Vec::new(),
+        incomplete: None,
+    };
+    sealed.incomplete = seal_into(request, &mut sealed.streams).err();
+    sealed
+}
+
+fn seal_into(request: &SealRequest, streams: &mut Vec<SealedStream>) -> Result<(), SealError> {
+    let files = request.dir.files();
+    let file_error = |what: &str| {
+        let what = what.to_owned();
+        move |source| SealError::File { what, source }
+    };
+    // Leftovers of a sealing that a power cut ended.
+    for own in [EVIDENCE, SIGNATURE]
+        .into_iter()
+        .filter(|_| !request.already_sealed)
+    {
+        match fs::remove_file(files.join(own)) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(file_error(own)(e)),
+            _ => {}
+        }
+    }
+    let (names, undeliverable) = request.dir.streams().map_err(file_error("the run's directory"))?;
+    for name in names {
+        let sealed = hash_stream(&files, &name).map_err(file_error(name.as_str()))?;
+        streams.push(sealed);
+    }
+    if request.already_sealed {
+        return Ok(());
+    }
+    let spec = request.dir.read_spec().map_err(SealError::Spec)?;
+    let evidence = evidence(request, &spec, streams, undeliverable);
+    let mut bytes = serde_json::to_vec_pretty(&evidence).map_err(|e| file_error(EVIDENCE)(e.into()))?;
+    bytes.push(b'\n');
+    let mut signature = hex(&request.identity.sign(&bytes));
+    signature.push('\n');
+    for (name, content) in [(EVIDENCE, bytes.as_slice()), (SIGNATURE, signature.as_bytes())] {
+        durable::write_atomic(&files.join(name), content, 0o644).map_err(file_error(name))?;
+        if let Ok(name) = name.parse() {
+            streams.push(SealedStream {
+                name,
+                length: content.len() as u64,
+                sha256: Sha256::digest(content).into(),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Flushes and hashes a file, a piece at a time.
+fn hash_stream(files: &Path, name: &StreamName) -> io::Result<SealedStream> {
+    let mut file = File::open(files.join(name.as_str()))?;
+    file.sync_all()?;
+    let (mut hasher, mut length, mut piece) = (Sha256::new(), 0_u64, vec![0; 256 * 1024]);
+    loop {
+        let read = file.read(&mut piece)?;
+        if read == 0 {
+            break;
+        }
+        hasher.update(piece.get(..read).unwrap_or_default());
+        length = length.saturating_add(read as u64);
+    }
+    Ok(SealedStream {
+        name: name.clone(),
+        length,
+        sha256: hasher.finalize().into(),
+    })
+}
+
+fn evidence(
+    request: &SealRequest,
+    spec_bytes: &[u8],
+    streams: &[SealedStream],
+    undeliverable: Vec<String>,
+) -> Evidence {
+    let device: &DeviceId = request.identity.id();
+    let spec = RunSpec::from_json(spec_bytes).ok();
+    let mut not_a_measurement = spec.as_ref().map(not_a_measurement).unwrap_or_default();
+    not_a_measurement.extend(undeliverable);
+    Evidence {
+        schema: Evidence::SCHEMA,
+        run: request.run,
+        device: device.clone(),
+        spec_sha256: hex(&Sha256::digest(spec_bytes)),
+        agent: super::AGENT_VERSION.to_owned(),
+        outcome: request.outcome.clone(),
+        not_a_measurement,
+        attempts: attempts(request, spec.as_ref()),
+        before: request.before.clone().unwrap_or_else(|| request.after.clone()),
+        after: request.after.clone(),
+        files: streams
+            .iter()
+            .map(|stream| FileProof {
+                name: stream.name.clone(),
+                bytes: stream.length,
+                sha256: hex(&stream.sha256),
+            })
+            .collect(),
+    }
+}
+
+/// What the run process reported, with what the daemon measured of itself; what was asked for, when it reported nothing.
+/// A run that never began has no attempt.
+fn attempts(request: &SealRequest, spec: Option<&RunSpec>) -> Vec<Attempt> {
+    let reported = fs::read(request.dir.files().join(ATTEMPT))
+        .ok()
+        .and_then(|bytes| serde_json::from_slice::<Attempt>(&bytes).ok());
+    let unreported = || {
+        let spec = spec.filter(|_| request.before.is_some())?;
+        Some(Attempt {
+            name: "run".to_owned(),
+            asked_loadgen: spec.loadgen.clone(),
+            loadgen: None,
+            engine: spec.engine.kind.to_string(),
+            valid: None,
+            invalid_reasons: Vec::new(),
+            started: None,
+            ended: None,
+            window: WindowCost::default(),
+        })
+    };
+    let attempt = reported.or_else(unreported);
+    attempt
+        .into_iter()
+        .map(|attempt| Attempt {
+            window: request.window.clone(),
+            ..attempt
+        })
+        .collect()
+}
+
+/// What about a run can never be a measurement (design, section 1.6).
+fn not_a_measurement(spec: &RunSpec) -> Vec<String> {
+    let mut reasons = Vec::new();
+    if spec.loadgen == LoadgenChoice::Native {
+        reasons.push("run by Regatta's own LoadGen: a submission wants the MLCommons LoadGen".to_owned());
+    }
+    if !spec.engine.kind.computes() {
+        reasons.push(format!("the {} engine computes nothing", spec.engine.kind));
+    }
+    if let Some(why) = &spec.benchmark.not_submittable {
+        reasons.push(format!("benchmark {}: {why}", spec.benchmark.name));
+    }
+    match spec.length {
+        RunLength::Full => {}
+        RunLength::TestRun => reasons.push("a test run of 60 s, not of full length".to_owned()),
+        RunLength::Duration(ms) => reasons.push(format!("a run of {ms} ms, not of full length")),
+    }
+    reasons
+}

@@ -1,0 +1,280 @@
+//! The daemon's one loop: it waits for the link, the run process, the sealing thread, the clock and the stop signal, and
+//! hands each event to the module that knows what follows. All state has this one owner, so that nothing is locked.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    future::pending,
+    io,
+    path::PathBuf,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use regatta_rules::{RunId, documents::RunState};
+use regatta_wire::{
+    message::{Hello, Message as _},
+    topic::{Leaf, Topic},
+};
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    task::{JoinError, JoinHandle},
+    time::{MissedTickBehavior, interval, sleep_until, timeout},
+};
+
+use super::{
+    AGENT_VERSION, ENGINES,
+    durable::Reserve,
+    lifecycle::Active,
+    link::{Link, LinkEvent, Publication},
+    process::ProcessNews,
+    run::Run,
+    sealing::Sealed,
+};
+use crate::{config::AgentConfig, facts::FactsReader, identity::DeviceIdentity};
+
+/// How long a stopping daemon waits for run process and sealing, beyond the run process's own grace.
+const STOP_PATIENCE: Duration = Duration::from_secs(10);
+/// How long a stopping daemon waits for room to say that it goes.
+const FAREWELL_PATIENCE: Duration = Duration::from_secs(1);
+
+/// The daemon's state.
+pub(crate) struct Service<L> {
+    pub(super) config: AgentConfig,
+    pub(super) identity: Arc<DeviceIdentity>,
+    pub(super) facts: FactsReader,
+    pub(super) runs_dir: PathBuf,
+    pub(super) reserve: Reserve,
+    pub(super) link: L,
+    pub(super) connected: bool,
+    pub(super) runs: BTreeMap<RunId, Run>,
+    /// Runs that were not taken, the newest last: their state lives at the broker alone.
+    pub(super) refused: VecDeque<(RunId, RunState)>,
+    pub(super) next_arrival: u64,
+    pub(super) active: Option<Active>,
+    pub(super) to_seal: VecDeque<RunId>,
+    pub(super) sealing: Option<(RunId, JoinHandle<Sealed>)>,
+    pub(super) due: Due,
+    pub(super) started: Instant,
+    pub(super) heartbeats: u64,
+    /// When a run last ended, and when the coordinator was last heard of: what the next run's start waits by.
+    pub(super) last_ended: Option<Instant>,
+    pub(super) last_heard: Option<Instant>,
+    pub(super) next_live_look: Option<Instant>,
+    pub(super) stop_by: Option<Instant>,
+}
+
+/// What is to be published as soon as there is room.
+#[derive(Debug, Default)]
+pub(super) struct Due {
+    pub(super) hello: bool,
+    pub(super) heartbeat: bool,
+    pub(super) states: BTreeSet<RunId>,
+    /// Runs whose retained state is to be taken away.
+    pub(super) cleared: BTreeSet<RunId>,
+}
+
+impl<L: Link> Service<L> {
+    /// Runs until SIGTERM or SIGINT.
+    pub(crate) async fn run(mut self) -> io::Result<()> {
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut heartbeat = interval(self.config.heartbeat);
+        heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let now = Instant::now();
+            self.go_on(now);
+            if self.has_stopped(now) {
+                break;
+            }
+            let wants_room = self.connected && self.has_publication(now);
+            let deadline = self.deadline(now);
+            tokio::select! {
+                news = process_news(&mut self.active) => self.take_process_news(news),
+                event = self.link.next(wants_room) => if self.take_link_event(event).is_break() { break },
+                (run, sealed) = next_sealed(&mut self.sealing) => self.take_sealed(run, sealed),
+                _ = heartbeat.tick() => self.due.heartbeat = self.connected,
+                () = wait_until(deadline) => self.take_time(Instant::now()),
+                _ = terminate.recv() => self.begin_to_stop(),
+                _ = interrupt.recv() => self.begin_to_stop(),
+            }
+        }
+        self.take_leave().await;
+        Ok(())
+    }
+
+    /// Starts what can be started now.
+    fn go_on(&mut self, now: Instant) {
+        self.seal_next();
+        if self.stop_by.is_none() {
+            self.start_next_run(now);
+        }
+    }
+
+    fn take_link_event(&mut self, event: LinkEvent<L::Receipt>) -> std::ops::ControlFlow<()> {
+        match event {
+            LinkEvent::Connected => {
+                tracing::info!("connected to the broker");
+                self.connected = true;
+                self.publish_everything_again();
+            }
+            LinkEvent::Disconnected => {
+                self.connected = false;
+                self.due.heartbeat = false;
+            }
+            LinkEvent::Message {
+                topic,
+                payload,
+                receipt,
+            } => {
+                self.take_message(&topic, &payload);
+                self.link.settle(receipt);
+            }
+            LinkEvent::Room => self.publish_next(Instant::now()),
+            LinkEvent::Closed => return std::ops::ControlFlow::Break(()),
+        }
+        std::ops::ControlFlow::Continue(())
+    }
+
+    /// The next time at which something is to be done without an event.
+    fn deadline(&self, now: Instant) -> Option<Instant> {
+        let delivery = self.delivery_deadline();
+        let process = self.active.as_ref().and_then(Active::deadline);
+        let start = self.next_start(now);
+        let live = self.next_live_look.filter(|_| self.connected);
+        [delivery, process, start, live, self.stop_by]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    fn take_time(&mut self, now: Instant) {
+        self.deliver_on_time(now);
+        if let Some(active) = &mut self.active {
+            active.on_time(now);
+        }
+        self.look_at_live_files(now);
+    }
+
+    fn begin_to_stop(&mut self) {
+        if self.stop_by.is_some() {
+            return;
+        }
+        tracing::info!("stopping");
+        let now = Instant::now();
+        self.stop_by = Some(now + self.config.abort_grace + STOP_PATIENCE);
+        if let Some(active) = &mut self.active {
+            active.interrupt(
+                "interrupted: the agent was stopped",
+                now + self.config.abort_grace,
+            );
+        }
+    }
+
+    fn has_stopped(&self, now: Instant) -> bool {
+        let at_rest = self.active.is_none() && self.sealing.is_none() && self.to_seal.is_empty();
+        let told = !self.connected || self.due.states.is_empty();
+        self.stop_by
+            .is_some_and(|stop_by| (at_rest && told) || now >= stop_by)
+    }
+
+    /// Says that the device goes, so that nobody waits for the last will.
+    async fn take_leave(&mut self) {
+        if self.connected {
+            let room =
+                async { while !matches!(self.link.next(true).await, LinkEvent::Room | LinkEvent::Closed) {} };
+            if timeout(FAREWELL_PATIENCE, room).await.is_ok() {
+                let farewell = hello(
+                    &self.config,
+                    &self.identity,
+                    &self.facts,
+                    self.known_runs(),
+                    false,
+                );
+                self.link.publish(farewell);
+            }
+        }
+        self.link.close().await;
+    }
+
+    /// Every run that the device knows of.
+    pub(super) fn known_runs(&self) -> Vec<RunId> {
+        self.runs
+            .keys()
+            .copied()
+            .chain(self.refused.iter().map(|(run, _)| *run))
+            .collect()
+    }
+
+    /// A topic of this device.
+    pub(super) fn topic(&self, leaf: Leaf) -> String {
+        Topic {
+            device: self.identity.id().clone(),
+            leaf,
+        }
+        .to_string()
+    }
+}
+
+/// The retained hello; `online` is `false` in the last will and when the daemon takes leave.
+pub(crate) fn hello(
+    config: &AgentConfig,
+    identity: &DeviceIdentity,
+    facts: &FactsReader,
+    runs: Vec<RunId>,
+    online: bool,
+) -> Publication {
+    let hello = Hello {
+        device: identity.id().clone(),
+        name: config.name.clone(),
+        public_key: identity.public_key(),
+        online,
+        agent: AGENT_VERSION.to_owned(),
+        engines: ENGINES.to_vec(),
+        facts_json: serde_json::to_vec(&facts.read()).unwrap_or_default(),
+        runs,
+    };
+    let payload = hello.to_frame().unwrap_or_else(|e| {
+        // Thousands of forgotten runs: without their list the coordinator loses no more than the reconciliation.
+        tracing::error!("the hello is too large: {e}");
+        Hello {
+            runs: Vec::new(),
+            ..hello
+        }
+        .to_frame()
+        .unwrap_or_default()
+    });
+    let topic = Topic {
+        device: identity.id().clone(),
+        leaf: Leaf::Hello,
+    }
+    .to_string();
+    Publication {
+        topic,
+        payload,
+        retain: true,
+        at_least_once: true,
+    }
+}
+
+async fn process_news(active: &mut Option<Active>) -> ProcessNews {
+    match active {
+        Some(active) => active.process.next().await,
+        None => pending().await,
+    }
+}
+
+async fn next_sealed(
+    sealing: &mut Option<(RunId, JoinHandle<Sealed>)>,
+) -> (RunId, Result<Sealed, JoinError>) {
+    match sealing {
+        Some((run, thread)) => (*run, thread.await),
+        None => pending().await,
+    }
+}
+
+async fn wait_until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => sleep_until(deadline.into()).await,
+        None => pending().await,
+    }
+}

@@ -1,0 +1,146 @@
+//! Whether a run's spec may come onto this device at all: readable, addressed to it, with names that stay inside their
+//! directories, for an engine that it has. What the benchmark needs is checked by the run process.
+
+use std::path::{Component, Path};
+
+use regatta_rules::{
+    DeviceId, RunId,
+    documents::{Document as _, DocumentError, EngineKind, RunSpec},
+};
+
+/// Longest name of a benchmark, a round or a model.
+const LONGEST_NAME: usize = 64;
+
+/// A spec that is refused.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SpecError {
+    /// It does not read.
+    #[error("the spec cannot be used")]
+    Document(#[source] DocumentError),
+    /// It is for another run than the command's.
+    #[error("the spec is of run {found}, the command of run {expected}")]
+    OtherRun {
+        /// The spec's run.
+        found: RunId,
+        /// The command's run.
+        expected: RunId,
+    },
+    /// It is for another device.
+    #[error("the spec is for device {0}, not for this one")]
+    OtherDevice(DeviceId),
+    /// A name or path that could reach outside.
+    #[error("{what} `{given}` {why}")]
+    Name {
+        /// What is named.
+        what: &'static str,
+        /// The name, cut to 64 characters.
+        given: String,
+        /// What is wrong.
+        why: &'static str,
+    },
+    /// An engine that this build does not have.
+    #[error("this agent has no {asked} engine; it has {available}")]
+    Engine {
+        /// What was asked for.
+        asked: EngineKind,
+        /// What there is.
+        available: String,
+    },
+}
+
+/// Reads and checks a spec.
+pub(crate) fn check(
+    bytes: &[u8],
+    run: RunId,
+    device: &DeviceId,
+    engines: &[EngineKind],
+) -> Result<RunSpec, SpecError> {
+    let spec = RunSpec::from_json(bytes).map_err(SpecError::Document)?;
+    if spec.run != run {
+        return Err(SpecError::OtherRun {
+            found: spec.run,
+            expected: run,
+        });
+    }
+    if spec.device != *device {
+        return Err(SpecError::OtherDevice(spec.device));
+    }
+    name("benchmark", &spec.benchmark.name)?;
+    name("LoadGen model", &spec.benchmark.loadgen_model)?;
+    name("round", &spec.round)?;
+    inner_path("model file", &spec.benchmark.model.file)?;
+    inner_path("dataset directory", &spec.benchmark.dataset.dir)?;
+    inner_path("dataset map", &spec.benchmark.dataset.map)?;
+    if !engines.contains(&spec.engine.kind) {
+        let available: Vec<&str> = engines.iter().map(|engine| engine.as_str()).collect();
+        return Err(SpecError::Engine {
+            asked: spec.engine.kind,
+            available: available.join(", "),
+        });
+    }
+    Ok(spec)
+}
+
+fn name(what: &'static str, given: &str) -> Result<(), SpecError> {
+    let refuse = |why| SpecError::Name {
+        what,
+        given: given.chars().take(LONGEST_NAME).collect(),
+        why,
+    };
+    if given.is_empty() || given.len() > LONGEST_NAME {
+        return Err(refuse("is not of 1 to 64 bytes"));
+    }
+    let allowed = |b: u8| b.is_ascii_alphanumeric() || b"._-".contains(&b);
+    if given.starts_with('.') || !given.bytes().all(allowed) {
+        return Err(refuse(
+            "holds something other than letters, digits, `.`, `_` and `-`, or begins with a dot",
+        ));
+    }
+    Ok(())
+}
+
+/// A path below the scratch directory.
+fn inner_path(what: &'static str, given: &str) -> Result<(), SpecError> {
+    let refuse = |why| SpecError::Name {
+        what,
+        given: given.chars().take(LONGEST_NAME).collect(),
+        why,
+    };
+    if given.len() > 4096 || given.contains('\0') {
+        return Err(refuse("is no path"));
+    }
+    if !Path::new(given)
+        .components()
+        .all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
+    {
+        return Err(refuse("leads out of the scratch directory"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_paths_stay_inside() {
+        for good in ["resnet50", "3d-unet-99.9", "v6.1", "bert_99"] {
+            name("benchmark", good).unwrap();
+        }
+        for bad in ["", "..", ".hidden", "a/b", "a b", "a\0b", &"x".repeat(10_000)] {
+            assert!(name("benchmark", bad).is_err(), "{bad:?}");
+        }
+        for good in ["models/digits.onnx", "./a/b.npy", ""] {
+            inner_path("model file", good).unwrap();
+        }
+        for bad in [
+            "../secret",
+            "/etc/passwd",
+            "models/../../x",
+            "a\0b",
+            &"x/".repeat(10_000),
+        ] {
+            assert!(inner_path("model file", bad).is_err(), "{bad:?}");
+        }
+    }
+}

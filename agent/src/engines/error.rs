@@ -1,0 +1,87 @@
+//! Why an engine cannot be loaded or fails. Each message tells this layer only; causes are sources.
+
+use std::{error::Error, io, path::PathBuf};
+
+use regatta_rules::documents::EngineKind;
+
+/// Why an engine cannot be loaded, or cannot compute.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum EngineError {
+    /// The word is right, but this program has no such engine.
+    #[error("this agent has no {engine} engine built in; it has {instead}")]
+    NotBuiltIn {
+        /// What was asked for.
+        engine: EngineKind,
+        /// What there is.
+        instead: &'static str,
+    },
+    /// The model's file cannot be read.
+    #[error("the model {} cannot be read: put it there, or name the scratch directory that holds it", file.display())]
+    ModelUnreadable {
+        /// Its path.
+        file: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// The model's file is another one than the benchmark names.
+    #[error("the model {} is not the benchmark's: its SHA-256 is {found}, expected {expected}", file.display())]
+    ModelDiffers {
+        /// Its path.
+        file: PathBuf,
+        /// SHA-256 of the file, hexadecimal.
+        found: String,
+        /// SHA-256 in the benchmark's description, hexadecimal.
+        expected: String,
+    },
+    /// The engine's own library refuses the model.
+    #[error("{engine} cannot load the model {}", file.display())]
+    ModelRefused {
+        /// Which engine.
+        engine: EngineKind,
+        /// The model's path.
+        file: PathBuf,
+        /// What the library says.
+        #[source]
+        source: Box<dyn Error + Send + Sync>,
+    },
+    /// The model is readable but its input or output does not suit the benchmark.
+    #[error("the model {} does not fit the benchmark {benchmark}: {reason}", file.display())]
+    ModelUnfit {
+        /// The model's path.
+        file: PathBuf,
+        /// The benchmark's name.
+        benchmark: String,
+        /// What the model has and what the benchmark needs.
+        reason: String,
+    },
+    /// A batch that the engine was never promised.
+    #[error("a batch of {given} samples was given to an engine that takes 1 to {max}")]
+    BatchSize {
+        /// Samples in the batch.
+        given: usize,
+        /// Most samples that fit.
+        max: usize,
+    },
+    /// The batch's input has another size than its samples need.
+    #[error("a batch of {samples} samples came with {given} bytes of input instead of {expected}")]
+    InputSize {
+        /// Samples in the batch.
+        samples: usize,
+        /// Bytes given.
+        given: usize,
+        /// Bytes needed.
+        expected: usize,
+    },
+    /// The engine failed while it computed.
+    #[error("{engine} failed while it computed a batch of {samples} samples")]
+    Compute {
+        /// Which engine.
+        engine: EngineKind,
+        /// Samples in the batch.
+        samples: usize,
+        /// What the library says.
+        #[source]
+        source: Box<dyn Error + Send + Sync>,
+    },
+}

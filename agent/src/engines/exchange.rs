@@ -1,0 +1,98 @@
+//! What goes into an engine and what comes out: batches that point into the loaded samples, and a reusable list of
+//! answers. Nothing here allocates once the buffers have reached their size.
+
+use regatta_loadgen::sut::QuerySample;
+
+use super::EngineError;
+
+/// Samples to be computed together.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Batch<'a> {
+    /// Which samples.
+    pub(crate) samples: &'a [QuerySample],
+    /// Their data.
+    pub(crate) input: Input<'a>,
+}
+
+/// Where the data of a batch lies.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Input<'a> {
+    /// There is none: the engine answers without looking.
+    Absent,
+    /// The samples lie behind each other in the batch's order, as one tensor.
+    Contiguous(&'a [u8]),
+    /// The samples lie apart; `slots[i] * (size of a sample)` is where sample `i` of the batch begins in `arena`.
+    Scattered {
+        /// All loaded samples.
+        arena: &'a [u8],
+        /// One slot per sample of the batch.
+        slots: &'a [usize],
+    },
+}
+
+impl Batch<'_> {
+    /// Copies the batch's data to the beginning of `tensor`, samples of `sample_bytes` each in the batch's order.
+    ///
+    /// # Errors
+    /// [`EngineError::InputSize`] when the input does not hold that much, or `tensor` does not take it.
+    pub(crate) fn copy_input(&self, sample_bytes: usize, tensor: &mut [u8]) -> Result<(), EngineError> {
+        let expected = self.samples.len() * sample_bytes;
+        let wrong_size = |given| EngineError::InputSize {
+            samples: self.samples.len(),
+            given,
+            expected,
+        };
+        let room = tensor.len();
+        let target = tensor.get_mut(..expected).ok_or_else(|| wrong_size(room))?;
+        match self.input {
+            Input::Absent => return Err(wrong_size(0)),
+            Input::Contiguous(bytes) if bytes.len() == expected => target.copy_from_slice(bytes),
+            Input::Contiguous(bytes) => return Err(wrong_size(bytes.len())),
+            Input::Scattered { slots, .. } if slots.len() != self.samples.len() => {
+                return Err(wrong_size(slots.len() * sample_bytes));
+            }
+            Input::Scattered { arena, slots } => {
+                for (to, slot) in target.chunks_exact_mut(sample_bytes).zip(slots) {
+                    let begin = slot * sample_bytes;
+                    let from = arena.get(begin..begin + sample_bytes);
+                    to.copy_from_slice(from.ok_or_else(|| wrong_size(arena.len()))?);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The answers of a batch, in its order, behind each other in one buffer that is used again and again.
+#[derive(Debug, Default)]
+pub(crate) struct Answers {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Answers {
+    /// Forgets all answers and keeps the memory.
+    pub(crate) fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+    }
+
+    /// Adds the next sample's answer.
+    pub(crate) fn push(&mut self, answer: &[u8]) {
+        self.bytes.extend_from_slice(answer);
+        self.ends.push(self.bytes.len());
+    }
+
+    /// Number of answers.
+    pub(crate) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// The answers in order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        let begins = std::iter::once(0).chain(self.ends.iter().copied());
+        begins
+            .zip(&self.ends)
+            .map(|(begin, &end)| &self.bytes[begin..end])
+    }
+}

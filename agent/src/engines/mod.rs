@@ -1,0 +1,113 @@
+//! What computes the answers: the face that every engine shows to the harness, and the way to load one by name.
+//!
+//! An engine belongs to one thread at a time and knows nothing of LoadGen's scenarios, queues or logs.
+
+#![cfg_attr(
+    not(feature = "tract"),
+    expect(
+        dead_code,
+        reason = "without tract no engine of this build reads a model or a sample"
+    )
+)]
+
+#[cfg(test)]
+mod conformance;
+mod error;
+mod exchange;
+mod null;
+pub(crate) mod sim;
+#[cfg(feature = "tract")]
+mod tract;
+
+use std::{fmt, path::PathBuf};
+
+use regatta_rules::{benchmark::Benchmark, documents::EngineKind};
+
+pub(crate) use error::EngineError;
+pub(crate) use exchange::{Answers, Batch, Input};
+
+/// One engine, ready to compute.
+pub(crate) trait Engine: Send {
+    /// Most samples that one [`infer`](Self::infer) takes, at least one.
+    fn max_batch(&self) -> usize;
+
+    /// Computes the answers of a batch of 1 to [`max_batch`](Self::max_batch) samples and adds one answer per sample
+    /// to `answers`, in the batch's order. Equal inputs give equal answers, whatever batch they come in.
+    ///
+    /// # Errors
+    /// [`EngineError`] when the batch does not fit or the engine fails; what was added to `answers` is then void.
+    fn infer(&mut self, batch: &Batch<'_>, answers: &mut Answers) -> Result<(), EngineError>;
+}
+
+/// An engine in words, as it stands in logs and evidence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Description {
+    /// Which engine.
+    pub(crate) kind: EngineKind,
+    /// Its version.
+    pub(crate) version: String,
+    /// What it runs on, with the threads that it uses there.
+    pub(crate) runs_on: String,
+}
+
+impl fmt::Display for Description {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} on {}", self.kind, self.version, self.runs_on)
+    }
+}
+
+/// What is asked of an engine.
+#[derive(Debug)]
+pub(crate) struct LoadRequest<'a> {
+    /// Which engine.
+    pub(crate) kind: EngineKind,
+    /// The benchmark, whose samples the model's input must fit.
+    pub(crate) benchmark: &'a Benchmark,
+    /// The model's file.
+    pub(crate) model_file: PathBuf,
+    /// The batch sizes to be quick at, each at least 1; never empty. Other sizes up to the largest work as well.
+    pub(crate) batch_sizes: &'a [usize],
+    /// Whether the user asked for the largest of these sizes by name, so that a smaller one is no substitute.
+    pub(crate) batch_size_is_wish: bool,
+    /// How many engines over the same model are wanted, at least 1.
+    pub(crate) streams: usize,
+    /// The modelled accelerator, read by `sim` alone.
+    pub(crate) sim: &'a sim::SimModel,
+}
+
+/// Engines over one model, one for each inference stream.
+pub(crate) struct Loaded {
+    /// What they are.
+    pub(crate) description: Description,
+    /// The engines.
+    pub(crate) engines: Vec<Box<dyn Engine>>,
+}
+
+/// Loads the engines that are asked for.
+///
+/// # Errors
+/// [`EngineError`] when this build lacks the engine, or the model is missing, damaged, or does not fit the samples.
+pub(crate) fn load(request: &LoadRequest<'_>) -> Result<Loaded, EngineError> {
+    match request.kind {
+        EngineKind::Null => Ok(null::load(request)),
+        EngineKind::Sim => Ok(sim::load(request)),
+        #[cfg(feature = "tract")]
+        EngineKind::Tract => tract::load(request),
+        #[cfg(not(feature = "tract"))]
+        EngineKind::Tract => Err(EngineError::NotBuiltIn {
+            engine: request.kind,
+            instead: "null, sim",
+        }),
+        EngineKind::Tensorrt => Err(EngineError::NotBuiltIn {
+            engine: request.kind,
+            instead: BUILT_IN,
+        }),
+    }
+}
+
+/// The engines of this build, for people.
+const BUILT_IN: &str = if cfg!(feature = "tract") {
+    "null, tract, sim"
+} else {
+    "null, sim"
+};

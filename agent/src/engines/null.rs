@@ -1,0 +1,54 @@
+//! The `null` engine: answers at once with the sample's index, so that a run measures LoadGen and harness alone.
+//!
+//! The answer is the index as an unsigned 64-bit little-endian integer. It looks at no data.
+
+use regatta_rules::documents::EngineKind;
+
+use super::{Answers, Batch, Description, Engine, EngineError, LoadRequest, Loaded};
+
+/// Answers at once.
+struct Null {
+    max_batch: usize,
+}
+
+/// One `null` per stream. Cannot fail: there is nothing to read.
+pub(super) fn load(request: &LoadRequest<'_>) -> Loaded {
+    let max_batch = request.batch_sizes.iter().copied().fold(1, usize::max);
+    let description = Description {
+        kind: EngineKind::Null,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        runs_on: "nothing (answers at once with the sample index)".to_owned(),
+    };
+    let engine = || Box::new(Null { max_batch }) as Box<dyn Engine>;
+    Loaded {
+        description,
+        engines: (0..request.streams).map(|_| engine()).collect(),
+    }
+}
+
+impl Engine for Null {
+    fn max_batch(&self) -> usize {
+        self.max_batch
+    }
+
+    fn infer(&mut self, batch: &Batch<'_>, answers: &mut Answers) -> Result<(), EngineError> {
+        check_size(batch, self.max_batch)?;
+        answer_with_indices(batch, answers);
+        Ok(())
+    }
+}
+
+/// Refuses batches that are empty or larger than `max`.
+pub(super) fn check_size(batch: &Batch<'_>, max: usize) -> Result<(), EngineError> {
+    match batch.samples.len() {
+        given if given == 0 || given > max => Err(EngineError::BatchSize { given, max }),
+        _ => Ok(()),
+    }
+}
+
+/// Answers every sample with its index, as `null` and `sim` do.
+pub(super) fn answer_with_indices(batch: &Batch<'_>, answers: &mut Answers) {
+    for sample in batch.samples {
+        answers.push(&(sample.index as u64).to_le_bytes());
+    }
+}

@@ -1,0 +1,194 @@
+//! The `tract` engine: ONNX on the CPU, in pure Rust. Each stream computes on its own calling thread and on no other.
+//!
+//! tract is quick when shapes are fixed, so there is one plan per batch size that the run will use, made when the model
+//! is loaded; a batch of another size takes the next larger plan and leaves its last rows unused. It neither quantises
+//! nor converts: the model's input has the samples' type or is refused.
+
+mod model;
+
+use std::{
+    error::Error,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
+
+use regatta_rules::{benchmark::Response, documents::EngineKind};
+use tract_onnx::prelude::{Tensor, TypedRunnableModel, TypedSimpleState, tvec};
+use tract_onnx::tract_core::value::{IntoTValue, TValue};
+
+use super::{Answers, Batch, Description, Engine, EngineError, LoadRequest, Loaded};
+use crate::panics::panic_text;
+
+/// The version of tract in this build. A test holds it against the lock file.
+const TRACT_VERSION: &str = "0.23.9";
+
+/// Loads the model once, and makes an engine over its plans for each stream.
+pub(super) fn load(request: &LoadRequest<'_>) -> Result<Loaded, EngineError> {
+    // tract checks much with assertions: a strange model must not take the process with it.
+    let plans = catch_unwind(AssertUnwindSafe(|| model::plans(request))).unwrap_or_else(|panic| {
+        Err(model::refused(
+            request,
+            format!("it panicked: {}", panic_text(panic.as_ref())).into(),
+        ))
+    })?;
+    let engines: Result<Vec<_>, EngineError> = (0..request.streams)
+        .map(|_| {
+            let states = plans
+                .iter()
+                .map(|plan| PlanState::new(plan, request))
+                .collect::<Result<_, _>>()?;
+            Ok(Box::new(Tract {
+                states,
+                response: request.benchmark.model.response,
+            }) as Box<dyn Engine>)
+        })
+        .collect();
+    let description = Description {
+        kind: EngineKind::Tract,
+        version: TRACT_VERSION.to_owned(),
+        runs_on: format!("the CPU ({}, 1 thread per stream)", std::env::consts::ARCH),
+    };
+    Ok(Loaded {
+        description,
+        engines: engines?,
+    })
+}
+
+/// A plan for one batch size.
+struct Plan {
+    batch_size: usize,
+    sample_bytes: usize,
+    runnable: Arc<TypedRunnableModel>,
+}
+
+/// A stream's own state of a plan, with an input tensor that is filled again and again.
+struct PlanState {
+    batch_size: usize,
+    sample_bytes: usize,
+    state: TypedSimpleState,
+    input: Arc<Tensor>,
+}
+
+impl PlanState {
+    fn new(plan: &Plan, request: &LoadRequest<'_>) -> Result<Self, EngineError> {
+        let refused = |source: tract_onnx::prelude::TractError| model::refused(request, source.into());
+        let state = plan.runnable.spawn().map_err(refused)?;
+        let input = model::input_tensor(plan.batch_size, &request.benchmark.model).map_err(refused)?;
+        Ok(Self {
+            batch_size: plan.batch_size,
+            sample_bytes: plan.sample_bytes,
+            state,
+            input: Arc::new(input),
+        })
+    }
+
+    /// Runs the plan over the batch and returns the first output.
+    fn run(&mut self, batch: &Batch<'_>) -> Result<TValue, EngineError> {
+        if Arc::get_mut(&mut self.input).is_none() {
+            // A plan may hand its input on as its output: whoever holds that keeps it, and we take a new one.
+            self.input = Arc::new(self.input.deep_clone());
+        }
+        if let Some(tensor) = Arc::get_mut(&mut self.input) {
+            batch.copy_input(self.sample_bytes, tensor.as_bytes_mut())?;
+        }
+        let failed = |source: Box<dyn Error + Send + Sync>| EngineError::Compute {
+            engine: EngineKind::Tract,
+            samples: batch.samples.len(),
+            source,
+        };
+        let outputs = self
+            .state
+            .run(tvec!(Arc::clone(&self.input).into_tvalue()))
+            .map_err(|source| failed(source.into()))?;
+        outputs
+            .into_iter()
+            .next()
+            .ok_or_else(|| failed("the model has no output".into()))
+    }
+}
+
+/// One stream.
+struct Tract {
+    /// By ascending batch size, at least one.
+    states: Vec<PlanState>,
+    response: Response,
+}
+
+impl Engine for Tract {
+    fn max_batch(&self) -> usize {
+        self.states.last().map_or(0, |state| state.batch_size)
+    }
+
+    fn infer(&mut self, batch: &Batch<'_>, answers: &mut Answers) -> Result<(), EngineError> {
+        let (given, max) = (batch.samples.len(), self.max_batch());
+        let fitting = self.states.iter_mut().find(|state| state.batch_size >= given);
+        let Some(state) = fitting.filter(|_| given > 0) else {
+            return Err(EngineError::BatchSize { given, max });
+        };
+        let output = state.run(batch)?;
+        let rows = state.batch_size;
+        push_answers(&output, rows, given, self.response, answers).map_err(|source| EngineError::Compute {
+            engine: EngineKind::Tract,
+            samples: given,
+            source,
+        })
+    }
+}
+
+/// Adds the answers of the first `wanted` of `rows` rows of the output.
+fn push_answers(
+    output: &Tensor,
+    rows: usize,
+    wanted: usize,
+    response: Response,
+    answers: &mut Answers,
+) -> Result<(), Box<dyn Error + Send + Sync>> {
+    match response {
+        Response::Raw => {
+            let bytes = output.as_bytes();
+            bytes
+                .chunks_exact((bytes.len() / rows).max(1))
+                .take(wanted)
+                .for_each(|row| answers.push(row));
+        }
+        Response::ArgmaxInt32 => {
+            let output = output.cast_to::<f32>()?;
+            let values = output.try_as_plain_ram()?.as_slice::<f32>()?;
+            for row in values.chunks_exact((values.len() / rows).max(1)).take(wanted) {
+                answers.push(&argmax(row).to_le_bytes());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The position of the first of the largest values; what is no number is never the largest.
+fn argmax(row: &[f32]) -> i32 {
+    let mut best = (0, f32::NEG_INFINITY);
+    for (position, &value) in row.iter().enumerate() {
+        if value > best.1 {
+            best = (position, value);
+        }
+    }
+    // More than 2^31 classes cannot be: the output would not have fitted a tensor of any model in the field.
+    i32::try_from(best.0).unwrap_or(i32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_stated_version_is_the_one_in_the_lock_file() {
+        let lock = include_str!("../../../Cargo.lock");
+        let entry = format!("name = \"tract-onnx\"\nversion = \"{TRACT_VERSION}\"");
+        assert!(lock.contains(&entry), "tract has been updated: set TRACT_VERSION");
+    }
+
+    #[test]
+    fn argmax_takes_the_first_of_equals_and_passes_over_what_is_no_number() {
+        assert_eq!(argmax(&[1.0, 3.0, 3.0]), 1);
+        assert_eq!(argmax(&[f32::NAN, -2.0, -1.0]), 2);
+        assert_eq!(argmax(&[f32::NEG_INFINITY, f32::NEG_INFINITY]), 0);
+    }
+}

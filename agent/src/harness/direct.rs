@@ -1,0 +1,72 @@
+//! The SUT without hand-over: LoadGen's issuing thread computes within the issuing call. The shortest path for one query
+//! at a time, and the only one for engines that answer at once.
+
+use std::sync::{Mutex, PoisonError};
+
+use regatta_loadgen::sut::{Completer, Query, QuerySample, SutError, SystemUnderTest};
+
+use super::{
+    fault::{FirstFault, HarnessError},
+    lane::Lane,
+};
+
+/// A SUT that computes on the issuing thread.
+pub(crate) struct DirectSut {
+    name: String,
+    /// Locked for each query: with several issuing threads they take turns.
+    lane: Mutex<DirectLane>,
+    fault: FirstFault,
+}
+
+struct DirectLane {
+    lane: Lane,
+    /// The batch at hand of a query that does not lie in memory.
+    batch: Vec<QuerySample>,
+}
+
+impl DirectSut {
+    /// A SUT over one lane.
+    pub(crate) fn new(name: String, lane: Lane, fault: FirstFault) -> Self {
+        let batch = Vec::with_capacity(lane.max_batch());
+        Self {
+            name,
+            lane: Mutex::new(DirectLane { lane, batch }),
+            fault,
+        }
+    }
+}
+
+impl DirectLane {
+    fn serve(&mut self, query: Query<'_>, completer: &Completer) -> Result<(), HarnessError> {
+        let most = self.lane.max_batch();
+        if let Some(samples) = query.as_slice() {
+            return samples
+                .chunks(most)
+                .try_for_each(|batch| self.lane.serve(batch, completer));
+        }
+        for begin in (0..query.len()).step_by(most) {
+            let end = query.len().min(begin + most);
+            self.batch.clear();
+            self.batch
+                .extend((begin..end).map(|position| query.sample(position)));
+            self.lane.serve(&self.batch, completer)?;
+        }
+        Ok(())
+    }
+}
+
+impl SystemUnderTest for DirectSut {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn issue_query(&self, query: Query<'_>, completer: &Completer) -> Result<(), SutError> {
+        let mut lane = self.lane.lock().unwrap_or_else(PoisonError::into_inner);
+        lane.serve(query, completer)
+            .map_err(|error| self.fault.remember(error))
+    }
+
+    fn flush_queries(&self) -> Result<(), SutError> {
+        Ok(())
+    }
+}

@@ -1,0 +1,120 @@
+//! The map file of a dataset: a line per sample with its name and what stands behind it (for classification: the label).
+//!
+//! The device needs the names only; labels are the coordinator's business and must merely be there.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+/// A map file that does not say where the samples lie.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum MapFileError {
+    /// It cannot be read.
+    #[error("the map file {} cannot be read", path.display())]
+    Unreadable {
+        /// Its path.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// A line is not a name and a label.
+    #[error("{} line {line}: {problem}; a line holds a sample's name and its label", path.display())]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// Counted from 1.
+        line: usize,
+        /// What is wrong.
+        problem: &'static str,
+    },
+    /// It has another number of samples than the benchmark.
+    #[error("the map file {} names {found} samples, but the benchmark has {expected}", path.display())]
+    Count {
+        /// Its path.
+        path: PathBuf,
+        /// Samples in the file.
+        found: usize,
+        /// Samples in the benchmark's description.
+        expected: usize,
+    },
+}
+
+/// Reads the names of all samples, in the order that gives them their indices.
+///
+/// # Errors
+/// [`MapFileError`] when the file cannot be read, a line is malformed, or the count is not `expected`.
+pub(crate) fn read_sample_names(path: &Path, expected: usize) -> Result<Vec<String>, MapFileError> {
+    let text = fs::read_to_string(path).map_err(|source| MapFileError::Unreadable {
+        path: path.to_owned(),
+        source,
+    })?;
+    let names = text
+        .lines()
+        .enumerate()
+        .map(|(index, line)| {
+            let malformed = |problem| MapFileError::Line {
+                path: path.to_owned(),
+                line: index + 1,
+                problem,
+            };
+            sample_name(line).map(str::to_owned).map_err(malformed)
+        })
+        .collect::<Result<Vec<_>, _>>()?;
+    if names.len() == expected {
+        Ok(names)
+    } else {
+        Err(MapFileError::Count {
+            path: path.to_owned(),
+            found: names.len(),
+            expected,
+        })
+    }
+}
+
+/// The name in a line, which may not lead out of the dataset's directory.
+fn sample_name(line: &str) -> Result<&str, &'static str> {
+    let mut words = line.split_ascii_whitespace();
+    let name = words.next().ok_or("the line is empty")?;
+    words.next().ok_or("the label is missing")?;
+    let leads_out = name.starts_with('/') || name.split('/').any(|part| part == "..") || name.contains('\0');
+    if leads_out {
+        Err("the name leads out of the dataset's directory")
+    } else {
+        Ok(name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str, expected: usize) -> Result<Vec<String>, String> {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("val_map.txt");
+        fs::write(&path, text).unwrap();
+        let place = directory.path().display().to_string();
+        read_sample_names(&path, expected).map_err(|error| error.to_string().replace(&place, "DIR"))
+    }
+
+    #[test]
+    fn names_stand_in_the_order_of_the_lines() {
+        assert_eq!(read("b.JPEG 65\na\t970 extra\n", 2).unwrap(), ["b.JPEG", "a"]);
+    }
+
+    #[test]
+    fn faults_are_located() {
+        let faults: Vec<String> = [
+            ("a 1\n\nb 2\n", 2),
+            ("a 1\nb\n", 2),
+            ("../../etc/x 1\n", 1),
+            ("/x 1\n", 1),
+            ("a 1\n", 2),
+        ]
+        .into_iter()
+        .map(|(text, expected)| read(text, expected).unwrap_err())
+        .collect();
+        insta::assert_snapshot!(faults.join("\n"));
+    }
+}

@@ -1,0 +1,172 @@
+//! Between LoadGen and an engine: the QSL that holds samples in memory, and the SUT that turns queries into batches.
+//!
+//! Here it is decided how a scenario is served (batch sizes, streams, which thread computes). LoadGen's own rules, and
+//! how an engine computes, are elsewhere.
+
+mod arena;
+mod direct;
+mod fault;
+mod issue_log;
+mod lane;
+mod library;
+mod map_file;
+mod npy;
+mod plan;
+mod queue;
+mod queued;
+mod settings;
+#[cfg(test)]
+mod tests;
+
+use std::{io, path::Path, sync::Arc, time::Duration};
+
+use regatta_loadgen::sut::{QuerySampleLibrary, SystemUnderTest};
+use regatta_rules::{TestSettings, benchmark::Benchmark, documents::EngineKind};
+
+use self::{
+    direct::DirectSut, fault::FirstFault, lane::Lane, library::Library, queue::SampleQueue, queued::QueuedSut,
+};
+use crate::engines::{self, Description, EngineError, LoadRequest};
+
+pub(crate) use fault::HarnessError;
+pub(crate) use issue_log::IssueLog;
+pub(crate) use library::LibraryError;
+pub(crate) use plan::{ServingError, ServingPlan};
+pub(crate) use settings::{Dispatch, HarnessSettings};
+
+/// Why a harness cannot be set up.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SetUpError {
+    /// The settings contradict each other.
+    #[error(transparent)]
+    Serving(#[from] ServingError),
+    /// The engine needs files, and nobody said where they lie.
+    #[error(
+        "the {0} engine needs the benchmark's files: name their directory with --scratch or MLPERF_SCRATCH_PATH"
+    )]
+    NoScratch(EngineKind),
+    /// The dataset does not do.
+    #[error(transparent)]
+    Library(#[from] LibraryError),
+    /// The engine does not load.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// The engine fails before LoadGen has begun.
+    #[error("the warm-up failed")]
+    WarmUp(#[source] HarnessError),
+    /// The worker threads cannot be started.
+    #[error("the worker threads cannot be started")]
+    Threads(#[source] io::Error),
+}
+
+impl SetUpError {
+    /// Whether the user asked for what cannot be, rather than the machine standing in the way.
+    pub(crate) const fn is_wrong_use(&self) -> bool {
+        matches!(self, Self::Serving(_) | Self::NoScratch(_))
+    }
+}
+
+/// A SUT and its QSL, warm and waiting for LoadGen.
+pub(crate) struct Harness {
+    description: Description,
+    library: Arc<Library>,
+    sut: Box<dyn SystemUnderTest>,
+    fault: FirstFault,
+}
+
+impl Harness {
+    /// Opens the dataset, loads the engine and warms it up. `test` are LoadGen's settings, conf files applied.
+    ///
+    /// # Errors
+    /// [`SetUpError`].
+    pub(crate) fn set_up(
+        benchmark: &Benchmark,
+        kind: EngineKind,
+        settings: &HarnessSettings,
+        test: &TestSettings,
+        scratch: Option<&Path>,
+    ) -> Result<Self, SetUpError> {
+        let plan = ServingPlan::new(kind, settings, test)?;
+        let fault = FirstFault::default();
+        let (library, model_file) = match scratch {
+            _ if !kind.computes() => (Library::counted(benchmark, fault.clone()), Default::default()),
+            None => return Err(SetUpError::NoScratch(kind)),
+            Some(scratch) => (
+                Library::open(benchmark, scratch, fault.clone())?,
+                scratch.join(&benchmark.model.file),
+            ),
+        };
+        let loaded = engines::load(&LoadRequest {
+            kind,
+            benchmark,
+            model_file,
+            batch_sizes: &plan.batch_sizes,
+            batch_size_is_wish: plan.batch_size_is_wish,
+            streams: plan.streams,
+            sim: &settings.sim,
+        })?;
+        let library = Arc::new(library);
+        let mut lanes: Vec<Lane> = loaded
+            .engines
+            .into_iter()
+            .map(|engine| Lane::new(engine, Arc::clone(&library)))
+            .collect();
+        let warm_up = settings.warmup_duration.unwrap_or_else(|| default_warm_up(kind));
+        for lane in lanes.iter_mut().filter(|_| !warm_up.is_zero()) {
+            lane.warm_up(warm_up).map_err(SetUpError::WarmUp)?;
+        }
+        let sut = serve(&plan, format!("regatta-{kind}"), lanes, &fault)?;
+        Ok(Self {
+            description: loaded.description,
+            library,
+            sut,
+            fault,
+        })
+    }
+
+    /// The engine in words.
+    pub(crate) const fn engine(&self) -> &Description {
+        &self.description
+    }
+
+    /// What LoadGen measures.
+    pub(crate) fn sut(&self) -> &dyn SystemUnderTest {
+        self.sut.as_ref()
+    }
+
+    /// The dataset.
+    pub(crate) fn library(&self) -> &dyn QuerySampleLibrary {
+        self.library.as_ref()
+    }
+
+    /// What went wrong first in dataset or engine while LoadGen ran, with its causes.
+    pub(crate) fn fault(&self) -> Option<&str> {
+        self.fault.get()
+    }
+}
+
+/// Half a second settles a CPU's clocks and caches; engines that do not compute have nothing to warm.
+fn default_warm_up(kind: EngineKind) -> Duration {
+    if kind.computes() {
+        Duration::from_millis(500)
+    } else {
+        Duration::ZERO
+    }
+}
+
+fn serve(
+    plan: &ServingPlan,
+    name: String,
+    mut lanes: Vec<Lane>,
+    fault: &FirstFault,
+) -> Result<Box<dyn SystemUnderTest>, SetUpError> {
+    match (plan.dispatch, lanes.pop()) {
+        (Dispatch::Direct, Some(lane)) => Ok(Box::new(DirectSut::new(name, lane, fault.clone()))),
+        (_, last) => {
+            lanes.extend(last);
+            let queue = SampleQueue::new(plan.gather, plan.queue_capacity);
+            let sut = QueuedSut::start(name, lanes, queue, fault.clone()).map_err(SetUpError::Threads)?;
+            Ok(Box::new(sut))
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Reads one sample's `.npy` file into its place in memory, and refuses everything that is not exactly such a sample.
+
+use std::{
+    fs::File,
+    io::{self, BufReader, Read},
+    path::{Path, PathBuf},
+};
+
+use npyz::{DType, NpyFile, Order};
+use regatta_rules::benchmark::{Dtype, Model};
+
+/// A sample's file that is not such a sample.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SampleError {
+    /// It cannot be opened or read.
+    #[error("the sample {} cannot be read", path.display())]
+    Unreadable {
+        /// Its path.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// It is no `.npy` file, or its header is damaged.
+    #[error("the sample {} is no readable .npy file", path.display())]
+    Header {
+        /// Its path.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// It holds something else.
+    #[error("the sample {} holds {found}, expected {expected}", path.display())]
+    Other {
+        /// Its path.
+        path: PathBuf,
+        /// Type and shape in the file.
+        found: String,
+        /// Type and shape of the benchmark's samples.
+        expected: String,
+    },
+    /// It ends early or goes on.
+    #[error("the sample {} holds {found} of data, expected {expected} bytes", path.display())]
+    Length {
+        /// Its path.
+        path: PathBuf,
+        /// How much there is, such as `100 bytes`.
+        found: String,
+        /// Bytes that the shape needs.
+        expected: usize,
+    },
+}
+
+/// Reads the sample at `path` into `place`, whose length is that of a sample of `model`.
+///
+/// # Errors
+/// [`SampleError`], which names the file and what was expected.
+pub(crate) fn read_sample(path: &Path, model: &Model, place: &mut [u8]) -> Result<(), SampleError> {
+    let unreadable = |source| SampleError::Unreadable {
+        path: path.to_owned(),
+        source,
+    };
+    let file = BufReader::new(File::open(path).map_err(unreadable)?);
+    let npy = NpyFile::new(file).map_err(|source| SampleError::Header {
+        path: path.to_owned(),
+        source,
+    })?;
+    let found = describe_header(&npy);
+    let expected = describe(
+        &format!("'{}'", descr(model.input_dtype)),
+        &model.input_shape,
+        Order::C,
+    );
+    if found != expected {
+        return Err(SampleError::Other {
+            path: path.to_owned(),
+            found,
+            expected,
+        });
+    }
+    let mut data = npy.into_inner();
+    let read = read_as_much(&mut data, place).map_err(unreadable)?;
+    let wrong_length = |found| {
+        Err(SampleError::Length {
+            path: path.to_owned(),
+            found,
+            expected: place.len(),
+        })
+    };
+    if read < place.len() {
+        return wrong_length(format!("{read} bytes"));
+    }
+    if data.read(&mut [0]).map_err(unreadable)? > 0 {
+        return wrong_length(format!("more than {read} bytes"));
+    }
+    Ok(())
+}
+
+/// Fills `place` as far as the file goes.
+fn read_as_much(from: &mut impl Read, place: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < place.len() {
+        match from.read(&mut place[filled..]) {
+            Ok(0) => break,
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}
+
+/// numpy's name of a type, little-endian as all supported machines are.
+const fn descr(dtype: Dtype) -> &'static str {
+    match dtype {
+        Dtype::Float32 => "<f4",
+        Dtype::Float16 => "<f2",
+        Dtype::Int8 => "|i1",
+        Dtype::Int32 => "<i4",
+        Dtype::Int64 => "<i8",
+    }
+}
+
+fn describe_header<R: Read>(npy: &NpyFile<R>) -> String {
+    let dtype = match npy.header().dtype() {
+        DType::Plain(plain) => format!("'{plain}'"),
+        other => other.descr(),
+    };
+    describe(&dtype, npy.header().shape(), npy.header().order())
+}
+
+fn describe(dtype: &str, shape: &[impl ToString], order: Order) -> String {
+    let shape: Vec<String> = shape.iter().map(ToString::to_string).collect();
+    let order = if order == Order::Fortran {
+        " in Fortran order"
+    } else {
+        ""
+    };
+    format!("{dtype} ({}){order}", shape.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{self, Fixture, npy};
+
+    fn read(file: &[u8]) -> Result<Vec<u8>, String> {
+        let fixture = Fixture::new();
+        fixture.write_sample(0, file);
+        let mut place = vec![0; fixture::PIXELS * 4];
+        let model = fixture.benchmark().model;
+        let path = fixture.sample_file(0);
+        let told = |error: SampleError| format!("{:#}", anyhow::Error::from(error));
+        read_sample(&path, &model, &mut place)
+            .map(|()| place)
+            .map_err(|error| told(error).replace(&path.display().to_string(), "FILE"))
+    }
+
+    #[test]
+    fn a_sample_is_read_to_the_byte() {
+        let data = fixture::pixels(5);
+        assert_eq!(read(&npy("<f4", &fixture::SHAPE, &data)).unwrap(), data);
+    }
+
+    #[test]
+    fn what_is_no_such_sample_is_refused_with_what_was_expected() {
+        let data = fixture::pixels(5);
+        let faults: Vec<String> = [
+            npy("<f4", &[8, 8], &data),
+            npy(">f4", &fixture::SHAPE, &data),
+            npy("<f8", &fixture::SHAPE, &[data.clone(), data.clone()].concat()),
+            npy("<f4", &fixture::SHAPE, &data[..100]),
+            npy("<f4", &fixture::SHAPE, &[&data[..], &[0]].concat()),
+            String::from_utf8_lossy(&npy("<f4", &fixture::SHAPE, &data)[8..])
+                .into_owned()
+                .into_bytes(),
+            npy("<f4", &fixture::SHAPE, &data)[..60].to_vec(),
+            Vec::new(),
+        ]
+        .iter()
+        .map(|file| read(file).unwrap_err())
+        .collect();
+        insta::assert_snapshot!(faults.join("\n"));
+    }
+}

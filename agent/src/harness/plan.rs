@@ -1,0 +1,112 @@
+//! How a scenario is served: batch sizes, streams, and which thread computes. Follows from the scenario, LoadGen's
+//! settings and the user's; loads and starts nothing.
+
+use std::time::Duration;
+
+use regatta_rules::{Scenario, TestSettings, documents::EngineKind};
+
+use super::{
+    queue::Gather,
+    settings::{Dispatch, HarnessSettings},
+};
+
+/// Settings that contradict each other.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ServingError {
+    /// Several streams on one thread.
+    #[error("dispatch=direct computes on one thread, but inference_streams is {0}")]
+    DirectStreams(usize),
+}
+
+/// Samples in a batch of an Offline run, where nobody says otherwise: enough to spread the cost of a call, small enough
+/// for the caches of a small board.
+const OFFLINE_BATCH: usize = 16;
+
+/// How a run is served.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ServingPlan {
+    /// The batch sizes that the engine is to be quick at, the largest last.
+    pub(crate) batch_sizes: Vec<usize>,
+    /// Whether the largest is the user's own wish.
+    pub(crate) batch_size_is_wish: bool,
+    /// Engines that compute at the same time.
+    pub(crate) streams: usize,
+    /// Which thread computes.
+    pub(crate) dispatch: Dispatch,
+    /// When a worker takes a batch that is not full.
+    pub(crate) gather: Gather,
+    /// Samples above which the queue holds up the issuing thread.
+    pub(crate) queue_capacity: Option<usize>,
+}
+
+impl ServingPlan {
+    /// Works out how to serve.
+    ///
+    /// # Errors
+    /// [`ServingError`] when the settings contradict each other.
+    pub(crate) fn new(
+        kind: EngineKind,
+        settings: &HarnessSettings,
+        test: &TestSettings,
+    ) -> Result<Self, ServingError> {
+        let scenario = test.scenario;
+        let streams = match settings.inference_streams {
+            // One query at a time, of one sample: a second stream would never have anything to do.
+            _ if scenario == Scenario::SingleStream => 1,
+            Some(streams) => streams,
+            None if kind == EngineKind::Sim => settings.sim.units.len().max(1),
+            None => 1,
+        };
+        let at_once = kind == EngineKind::Null || scenario == Scenario::SingleStream;
+        let alone = scenario == Scenario::MultiStream && streams == 1;
+        let dispatch = settings
+            .dispatch
+            .unwrap_or(if (at_once && streams == 1) || alone {
+                Dispatch::Direct
+            } else {
+                Dispatch::Worker
+            });
+        if dispatch == Dispatch::Direct && streams > 1 {
+            return Err(ServingError::DirectStreams(streams));
+        }
+        let samples_per_query = usize::try_from(test.multi_stream_samples_per_query)
+            .unwrap_or(usize::MAX)
+            .max(1);
+        let batch = match (scenario, settings.batch_size) {
+            (Scenario::SingleStream, _) => 1,
+            (Scenario::MultiStream, wish) => wish
+                .unwrap_or(samples_per_query.div_ceil(streams))
+                .min(samples_per_query),
+            (Scenario::Server, wish) => wish.unwrap_or(1),
+            (Scenario::Offline, wish) => wish.unwrap_or(OFFLINE_BATCH),
+        };
+        Ok(Self {
+            batch_sizes: quick_sizes(scenario, batch, samples_per_query),
+            batch_size_is_wish: settings.batch_size == Some(batch),
+            streams,
+            dispatch,
+            gather: match scenario {
+                Scenario::Offline => Gather::UntilFull,
+                Scenario::Server => Gather::Within(settings.deque_timeout),
+                Scenario::SingleStream | Scenario::MultiStream => Gather::Within(Duration::ZERO),
+            },
+            // Two batches per stream: one at work, one at hand.
+            queue_capacity: (scenario == Scenario::Offline).then_some(2 * batch * streams),
+        })
+    }
+}
+
+/// The sizes that batches will often have: in MultiStream what is left of a query, in Server anything up to the largest.
+fn quick_sizes(scenario: Scenario, batch: usize, samples_per_query: usize) -> Vec<usize> {
+    let mut sizes: Vec<usize> = match scenario {
+        Scenario::MultiStream => vec![samples_per_query % batch, batch],
+        Scenario::Server => {
+            let doubled = std::iter::successors(Some(1_usize), |size| size.checked_mul(2));
+            doubled.take_while(|&size| size < batch).chain([batch]).collect()
+        }
+        Scenario::SingleStream | Scenario::Offline => vec![batch],
+    };
+    sizes.retain(|&size| size > 0);
+    sizes.dedup();
+    sizes
+}

@@ -1,0 +1,176 @@
+//! The device's identity: an Ed25519 key on its own disk, and the id that is the key's fingerprint. Signs evidence; says
+//! nothing about who may connect.
+
+use std::{
+    fs, io,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+};
+
+use regatta_rules::DeviceId;
+use ring::{
+    rand::SystemRandom,
+    signature::{Ed25519KeyPair, KeyPair as _},
+};
+use sha2::{Digest as _, Sha256};
+
+use crate::daemon::durable;
+
+/// A device's key and id.
+pub(crate) struct DeviceIdentity {
+    key: Ed25519KeyPair,
+    public_key: [u8; 32],
+    id: DeviceId,
+}
+
+/// A key that cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum IdentityError {
+    /// The file cannot be read or written.
+    #[error("the device's key {} cannot be {what}", .path.display())]
+    File {
+        /// The key's file.
+        path: PathBuf,
+        /// `read` or `written`.
+        what: &'static str,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// Others may read it.
+    #[error("the device's key {} can be read by others (mode {mode:o}): run `chmod 600` on it, or delete it for a new \
+             identity if somebody had access", .path.display())]
+    Exposed {
+        /// The key's file.
+        path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// It is not an Ed25519 key.
+    #[error("{} is not an Ed25519 key in PKCS #8: restore it, or delete it for a new identity", .path.display())]
+    Malformed {
+        /// The key's file.
+        path: PathBuf,
+    },
+    /// The system has no randomness.
+    #[error("the system gave no randomness for a new key")]
+    Randomness,
+}
+
+impl DeviceIdentity {
+    /// Reads the key at `path`; makes one, readable by its owner only, where there is none.
+    ///
+    /// # Errors
+    /// [`IdentityError`]. A key that is there is never replaced.
+    pub(crate) fn load_or_create(path: &Path) -> Result<Self, IdentityError> {
+        let file = |what| {
+            move |source| IdentityError::File {
+                path: path.to_owned(),
+                what,
+                source,
+            }
+        };
+        let pkcs8 = match fs::read(path) {
+            Ok(pkcs8) => {
+                let mode = fs::metadata(path).map_err(file("read"))?.permissions().mode() & 0o777;
+                if mode & 0o077 != 0 {
+                    return Err(IdentityError::Exposed {
+                        path: path.to_owned(),
+                        mode,
+                    });
+                }
+                pkcs8
+            }
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                let pkcs8 = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new())
+                    .map_err(|_| IdentityError::Randomness)?
+                    .as_ref()
+                    .to_vec();
+                durable::write_atomic(path, &pkcs8, 0o600).map_err(file("written"))?;
+                pkcs8
+            }
+            Err(e) => return Err(file("read")(e)),
+        };
+        let malformed = || IdentityError::Malformed {
+            path: path.to_owned(),
+        };
+        let key = Ed25519KeyPair::from_pkcs8(&pkcs8).map_err(|_| malformed())?;
+        let public_key: [u8; 32] = key.public_key().as_ref().try_into().map_err(|_| malformed())?;
+        let id = fingerprint(&public_key).parse().map_err(|_| malformed())?;
+        Ok(Self { key, public_key, id })
+    }
+
+    /// The device's id.
+    pub(crate) const fn id(&self) -> &DeviceId {
+        &self.id
+    }
+
+    /// The Ed25519 public key.
+    pub(crate) const fn public_key(&self) -> [u8; 32] {
+        self.public_key
+    }
+
+    /// Signs exact bytes; 64 bytes.
+    pub(crate) fn sign(&self, message: &[u8]) -> Vec<u8> {
+        self.key.sign(message).as_ref().to_vec()
+    }
+}
+
+/// The first 32 hexadecimal digits of the SHA-256 of a public key.
+fn fingerprint(public_key: &[u8]) -> String {
+    hex(&Sha256::digest(public_key))
+        .chars()
+        .take(DeviceId::DIGITS)
+        .collect()
+}
+
+/// Lower-case hexadecimal digits of some bytes.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    bytes
+        .iter()
+        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+            // Writing to a String cannot fail.
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use ring::signature::{ED25519, UnparsedPublicKey};
+
+    use super::*;
+
+    #[test]
+    fn a_key_is_made_once_and_kept_private() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("device.key");
+        let first = DeviceIdentity::load_or_create(&path).unwrap();
+        let again = DeviceIdentity::load_or_create(&path).unwrap();
+        assert_eq!(first.id(), again.id());
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert!(hex(&Sha256::digest(first.public_key())).starts_with(first.id().as_str()));
+        let signature = again.sign(b"evidence");
+        let key = UnparsedPublicKey::new(&ED25519, first.public_key());
+        assert!(key.verify(b"evidence", &signature).is_ok());
+        assert!(key.verify(b"Evidence", &signature).is_err());
+    }
+
+    #[test]
+    fn an_exposed_or_broken_key_is_refused_and_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("device.key");
+        durable::write_atomic(&path, b"no key", 0o600).unwrap();
+        assert!(matches!(
+            DeviceIdentity::load_or_create(&path),
+            Err(IdentityError::Malformed { .. })
+        ));
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        assert!(matches!(
+            DeviceIdentity::load_or_create(&path),
+            Err(IdentityError::Exposed { mode: 0o644, .. })
+        ));
+        assert_eq!(fs::read(&path).unwrap(), b"no key");
+    }
+}

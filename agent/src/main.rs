@@ -1,0 +1,48 @@
+//! The agent's binary: reads the command line, hands over to the command, prints its failure once and ends with the
+//! documented exit code. What the commands do lives in their own modules.
+
+mod bench;
+mod cli;
+mod config;
+mod daemon;
+mod digest;
+mod duration;
+mod engines;
+mod exit;
+mod facts;
+#[cfg(test)]
+#[path = "../tests/support/fixture.rs"]
+mod fixture;
+mod harness;
+mod identity;
+mod panics;
+mod run_process;
+
+use std::{
+    io::{self, Write},
+    process::ExitCode,
+};
+
+use clap::Parser;
+
+use crate::{
+    cli::{Cli, Command},
+    exit::Failure,
+};
+
+fn main() -> ExitCode {
+    let outcome = match Cli::parse().command {
+        Command::Serve(args) => daemon::serve(&args),
+        Command::Bench(args) => bench::bench(&args),
+        Command::Exec(args) => run_process::exec(&args),
+    };
+    let code = outcome.unwrap_or_else(|failure| report(&failure));
+    ExitCode::from(code)
+}
+
+/// Prints the failure with its causes as one line on standard error.
+fn report(failure: &Failure) -> u8 {
+    // Nobody is left to tell when standard error is closed.
+    let _ = writeln!(io::stderr(), "regatta-agent: {failure}");
+    failure.code()
+}

@@ -1,0 +1,42 @@
+//! One reading of the device's clocks, as evidence wants it.
+//!
+//! `ntp_offset_us` and `synchronised` stay unknown: the kernel tells them through `adjtimex` alone, for which the
+//! system-call library in use has no safe call. A reader that needs them compares readings with the coordinator's clock.
+
+use regatta_rules::documents::Clock;
+use rustix::time::{ClockId, clock_gettime};
+
+/// Where the kernel tells which boot this is.
+const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+
+/// Reads the clocks. A machine without `/proc` has no boot id; the text is then empty.
+pub(crate) fn read() -> Clock {
+    let monotonic = clock_gettime(ClockId::Monotonic);
+    let utc = jiff::Timestamp::now();
+    let nanoseconds = i128::from(monotonic.tv_sec) * 1_000_000_000 + i128::from(monotonic.tv_nsec);
+    Clock {
+        utc: format!("{utc:.9}"),
+        monotonic_ns: u64::try_from(nanoseconds).unwrap_or(0),
+        boot_id: std::fs::read_to_string(BOOT_ID)
+            .unwrap_or_default()
+            .trim()
+            .to_owned(),
+        ntp_offset_us: None,
+        synchronised: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn readings_are_in_order_and_from_one_boot() {
+        let (first, second) = (read(), read());
+        assert!(first.monotonic_ns > 0 && first.monotonic_ns <= second.monotonic_ns);
+        assert_eq!((first.boot_id.len(), &first.boot_id), (36, &second.boot_id));
+        let utc: jiff::Timestamp = first.utc.parse().unwrap();
+        assert!(utc <= jiff::Timestamp::now());
+        assert_eq!(first.utc.len(), "2026-11-21T09:00:00.123456789Z".len());
+    }
+}

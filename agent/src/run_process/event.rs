@@ -1,0 +1,32 @@
+//! What a run process (`exec`) tells the daemon: one JSON object per line on its standard output.
+
+use std::io::{self, Write};
+
+use regatta_rules::documents::RunPhase;
+use serde::{Deserialize, Serialize};
+
+/// One line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "lowercase")]
+pub(crate) enum Event {
+    /// The run has entered a phase (`preparing`, `ready`, `running`, `draining`).
+    Phase {
+        /// The phase.
+        phase: RunPhase,
+    },
+    /// The run cannot go on.
+    Failed {
+        /// One sentence, with its causes.
+        reason: String,
+    },
+}
+
+impl Event {
+    /// Writes the event as one line and flushes it. Without a reader (stand-alone `exec`) it is one more line on a terminal.
+    pub(crate) fn send(&self, mut to: impl Write) -> io::Result<()> {
+        let mut line = serde_json::to_vec(self)?;
+        line.push(b'\n');
+        to.write_all(&line)?;
+        to.flush()
+    }
+}

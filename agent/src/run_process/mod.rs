@@ -1,0 +1,138 @@
+//! `exec`: one run as a process of its own, from its spec to LoadGen's verdict.
+//!
+//! It tells its phases as events on standard output, leaves every file of the run in `files/`, and ends. It speaks to no
+//! network and seals nothing: that is the daemon's work, which goes on when this process crashes.
+
+pub(crate) mod clock;
+pub(crate) mod event;
+mod loadgens;
+pub(crate) mod race;
+mod run_dir;
+
+use std::{io, path::Path};
+
+use anyhow::Context;
+use regatta_loadgen::{
+    outcome::Outcome,
+    request::{ConfText, RunRequest},
+};
+use regatta_rules::documents::{Attempt, Document, LoadgenIdentity, RunPhase, RunSpec, WindowCost};
+
+use self::{
+    event::Event,
+    race::{Race, ReadyRace, ended_well},
+    run_dir::RunDir,
+};
+use crate::{
+    cli::ExecArgs,
+    digest,
+    exit::{self, Failure},
+};
+
+/// Runs one run and tells how it ended by exit code: valid, not valid, or a [`Failure`].
+///
+/// # Errors
+/// [`Failure`], which has also been told as an event.
+pub(crate) fn exec(args: &ExecArgs) -> Result<u8, Failure> {
+    run(args).inspect_err(|failure| {
+        tell(&Event::Failed {
+            reason: failure.to_string(),
+        })
+    })
+}
+
+fn run(args: &ExecArgs) -> Result<u8, Failure> {
+    let spec = read_spec(&args.spec)?;
+    let run_dir = RunDir::of_spec(&args.spec);
+    tell_phase(RunPhase::Preparing);
+    run_dir.lay_out(&spec.conf)?;
+    let race = Race {
+        benchmark: spec.benchmark.clone(),
+        engine: spec.engine.clone(),
+        loadgen: spec.loadgen.clone(),
+        request: request(&spec, &run_dir),
+        scratch: args.scratch.clone(),
+    };
+    let mut attempt = first_words(&spec);
+    let ready = race.prepare()?;
+    attempt.engine = ready.harness().engine().to_string();
+    run_dir.write_attempt(&attempt)?;
+    tell_phase(RunPhase::Ready);
+    let outcome = measure(&ready, &run_dir, &mut attempt)?;
+    match ready.fault() {
+        Some(fault) => Err(fault),
+        None if ended_well(&outcome) => Ok(exit::OK),
+        None => Ok(exit::NO),
+    }
+}
+
+/// Runs LoadGen and keeps the attempt's record up to date, also when LoadGen ends with an error.
+fn measure(ready: &ReadyRace, run_dir: &RunDir, attempt: &mut Attempt) -> Result<Outcome, Failure> {
+    attempt.started = Some(clock::read());
+    tell_phase(RunPhase::Running);
+    let outcome = ready.run(ready.harness().sut());
+    attempt.ended = Some(clock::read());
+    tell_phase(RunPhase::Draining);
+    if let Ok(outcome) = &outcome {
+        attempt.loadgen = Some(identity(outcome, ready));
+        attempt.valid = outcome.valid;
+        attempt.invalid_reasons.clone_from(&outcome.reasons);
+    }
+    run_dir.write_attempt(attempt)?;
+    outcome
+}
+
+fn read_spec(path: &Path) -> Result<RunSpec, Failure> {
+    let bytes = std::fs::read(path).with_context(|| format!("the spec {} cannot be read", path.display()))?;
+    let spec = RunSpec::from_json(&bytes);
+    spec.with_context(|| format!("the spec {} cannot be used", path.display()))
+        .map_err(Failure::usage)
+}
+
+fn request(spec: &RunSpec, run_dir: &RunDir) -> RunRequest {
+    let model = &spec.benchmark.loadgen_model;
+    let mut request = RunRequest::new(model, spec.scenario, spec.mode, run_dir.files());
+    request.mlperf_conf = Some(ConfText::new("mlperf.conf", &spec.conf.mlperf_conf));
+    request.user_conf = Some(ConfText::new("user.conf", &spec.conf.user_conf));
+    request.audit_config = spec
+        .conf
+        .audit_config
+        .as_ref()
+        .map(|text| ConfText::new("audit.config", text));
+    request
+}
+
+/// What can be said of an attempt before anything is loaded.
+fn first_words(spec: &RunSpec) -> Attempt {
+    Attempt {
+        name: "run".to_owned(),
+        asked_loadgen: spec.loadgen.clone(),
+        loadgen: None,
+        engine: spec.engine.kind.to_string(),
+        valid: None,
+        invalid_reasons: Vec::new(),
+        started: None,
+        ended: None,
+        window: WindowCost::default(),
+    }
+}
+
+fn identity(outcome: &Outcome, ready: &ReadyRace) -> LoadgenIdentity {
+    let ran = &outcome.identity;
+    LoadgenIdentity {
+        implementation: ran.name.clone(),
+        version: ran.version.clone(),
+        revision: ran.revision.clone(),
+        rng_abi: ran.rng_abi.clone(),
+        mlperf_conf_sha256: digest::of_bytes(ready.mlperf_conf().as_bytes()),
+    }
+}
+
+fn tell_phase(phase: RunPhase) {
+    tell(&Event::Phase { phase });
+}
+
+/// Tells the daemon. Should it be gone, the run goes on: its files are what counts, and the next daemon finds them.
+fn tell(event: &Event) {
+    let _ = event.send(io::stdout().lock());
+}

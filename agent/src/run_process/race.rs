@@ -1,0 +1,143 @@
+//! A run from its resolved parts to LoadGen's outcome: what `exec` and `bench` have in common. Reads no spec and no flags,
+//! prints nothing, and leaves records to its callers.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, anyhow};
+use regatta_loadgen::{
+    load_gen::{LoadgenError, NoObserver},
+    outcome::Outcome,
+    request::{IssueSettings, RunRequest, Wait},
+    sut::SystemUnderTest,
+};
+use regatta_rules::{
+    benchmark::Benchmark,
+    documents::{EngineSpec, LoadgenChoice},
+};
+
+use super::loadgens::{self, ChosenLoadgen};
+use crate::{
+    exit::Failure,
+    harness::{Harness, HarnessSettings, SetUpError},
+};
+
+/// Everything that a run needs.
+#[derive(Debug)]
+pub(crate) struct Race {
+    /// The benchmark.
+    pub(crate) benchmark: Benchmark,
+    /// What computes, and its settings.
+    pub(crate) engine: EngineSpec,
+    /// Which LoadGen.
+    pub(crate) loadgen: LoadgenChoice,
+    /// What is asked of it.
+    pub(crate) request: RunRequest,
+    /// Where models and data lie.
+    pub(crate) scratch: Option<PathBuf>,
+}
+
+/// A run that has everything in place and waits for the start.
+pub(crate) struct ReadyRace {
+    request: RunRequest,
+    chosen: ChosenLoadgen,
+    harness: Harness,
+}
+
+impl Race {
+    /// Reads the configuration, opens the dataset, loads the engine and warms it up.
+    ///
+    /// # Errors
+    /// [`Failure`] with what does not fit (wrong use) or is missing (could not).
+    pub(crate) fn prepare(self) -> Result<ReadyRace, Failure> {
+        let settings = HarnessSettings::try_from(&self.engine).map_err(Failure::usage)?;
+        let chosen = loadgens::find(&self.loadgen, &self.benchmark).map_err(Failure::could_not)?;
+        let resolved = self.request.resolve();
+        let resolved = resolved
+            .context("the run's configuration cannot be used")
+            .map_err(Failure::usage)?;
+        let scratch = self.scratch.as_deref();
+        let harness = Harness::set_up(
+            &self.benchmark,
+            self.engine.kind,
+            &settings,
+            &resolved.settings,
+            scratch,
+        )
+        .map_err(set_up_failure)?;
+        let issue = IssueSettings {
+            wait: if settings.timing_spin {
+                Wait::Spin
+            } else {
+                Wait::Block
+            },
+            cpu: settings.timing_cpu,
+            ..self.request.issue
+        };
+        Ok(ReadyRace {
+            request: RunRequest {
+                issue,
+                ..self.request
+            },
+            chosen,
+            harness,
+        })
+    }
+}
+
+impl ReadyRace {
+    /// The harness.
+    pub(crate) const fn harness(&self) -> &Harness {
+        &self.harness
+    }
+
+    /// The `mlperf.conf` that counts: the LoadGen's own where it has one, the run's otherwise.
+    pub(crate) fn mlperf_conf(&self) -> &str {
+        let requested = self.request.mlperf_conf.as_ref().map(|conf| conf.text.as_str());
+        self.chosen
+            .own_mlperf_conf
+            .as_deref()
+            .or(requested)
+            .unwrap_or_default()
+    }
+
+    /// Runs LoadGen over `sut`, which is the harness's own or one around it.
+    ///
+    /// # Errors
+    /// [`Failure`] when LoadGen cannot begin or cannot write its logs. What goes wrong in between stands in the outcome.
+    pub(crate) fn run(&self, sut: &dyn SystemUnderTest) -> Result<Outcome, Failure> {
+        let ran = self
+            .chosen
+            .loadgen
+            .run(sut, self.harness.library(), &self.request, &NoObserver);
+        ran.map_err(loadgen_failure)
+    }
+
+    /// The failure of dataset or engine that the run ended with, where it did: such a run has no result at all.
+    pub(crate) fn fault(&self) -> Option<Failure> {
+        self.harness
+            .fault()
+            .map(|fault| Failure::could_not(anyhow!("{fault}")))
+    }
+}
+
+fn set_up_failure(error: SetUpError) -> Failure {
+    if error.is_wrong_use() {
+        Failure::usage(error)
+    } else {
+        Failure::could_not(error)
+    }
+}
+
+fn loadgen_failure(error: LoadgenError) -> Failure {
+    match error {
+        LoadgenError::Conf(_) | LoadgenError::Settings { .. } => Failure::usage(error),
+        LoadgenError::Log { .. } | LoadgenError::Prepare(_) | LoadgenError::Plugin(_) => {
+            Failure::could_not(error)
+        }
+    }
+}
+
+/// Whether a run ended well: valid, or without a verdict and without a fault as AccuracyOnly does.
+pub(crate) fn ended_well(outcome: &Outcome) -> bool {
+    outcome.valid.unwrap_or(outcome.faults.is_empty())
+}

@@ -1,0 +1,79 @@
+//! The run's directory: `spec.json` lies in it, and `files/` below it holds everything that becomes evidence.
+
+use std::{
+    fs::{self, File},
+    io::{self, Write},
+    path::{Path, PathBuf},
+};
+
+use anyhow::Context;
+use regatta_rules::documents::{Attempt, ConfTexts};
+
+/// A run's directory.
+#[derive(Debug, Clone)]
+pub(crate) struct RunDir {
+    root: PathBuf,
+}
+
+impl RunDir {
+    /// The directory in which the spec lies.
+    pub(crate) fn of_spec(spec: &Path) -> Self {
+        Self {
+            root: spec.parent().map(Path::to_owned).unwrap_or_default(),
+        }
+    }
+
+    /// Where logs and confs go.
+    pub(crate) fn files(&self) -> PathBuf {
+        self.root.join("files")
+    }
+
+    /// Makes `files/` and puts the configuration there, to the byte as the spec has it.
+    ///
+    /// # Errors
+    /// When the directory or a file cannot be written.
+    pub(crate) fn lay_out(&self, conf: &ConfTexts) -> anyhow::Result<()> {
+        let files = self.files();
+        fs::create_dir_all(&files)
+            .with_context(|| format!("the directory {} cannot be made", files.display()))?;
+        let texts = [
+            ("mlperf.conf", Some(&conf.mlperf_conf)),
+            ("user.conf", Some(&conf.user_conf)),
+        ];
+        for (name, text) in texts
+            .into_iter()
+            .chain([("audit.config", conf.audit_config.as_ref())])
+        {
+            let Some(text) = text else { continue };
+            let path = files.join(name);
+            write_durably(&path, text.as_bytes()).with_context(|| cannot_write(&path))?;
+        }
+        Ok(())
+    }
+
+    /// Writes `attempt.json`, whole or not at all: the daemon reads it also when this process has died.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub(crate) fn write_attempt(&self, attempt: &Attempt) -> anyhow::Result<()> {
+        let (path, draft) = (
+            self.files().join("attempt.json"),
+            self.root.join("attempt.json.part"),
+        );
+        let mut json = serde_json::to_vec_pretty(attempt)?;
+        json.push(b'\n');
+        write_durably(&draft, &json)
+            .and_then(|()| fs::rename(&draft, &path))
+            .with_context(|| cannot_write(&path))
+    }
+}
+
+fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = File::create(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+fn cannot_write(path: &Path) -> String {
+    format!("{} cannot be written", path.display())
+}

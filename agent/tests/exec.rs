@@ -1,0 +1,189 @@
+//! `exec` through the binary: what a run process leaves in its directory, and what it tells on the way.
+
+#![expect(clippy::unwrap_used, reason = "a test says what it expects")]
+
+mod support;
+
+use std::{fs, path::PathBuf};
+
+use regatta_rules::{
+    Mode, RunId, Scenario,
+    documents::{
+        Attempt, ConfTexts, Delivery, Document, EngineKind, EngineSpec, LoadgenChoice, RunLength, RunSpec,
+    },
+};
+use support::{Ended, FEW_QUERIES, MLPERF_CONF, USER_CONF, agent, fixture::Fixture};
+
+/// A run that takes a moment.
+fn spec(fixture: &Fixture, engine: EngineKind, scenario: Scenario, mode: Mode) -> RunSpec {
+    RunSpec {
+        schema: RunSpec::SCHEMA,
+        run: RunId::now(),
+        device: "0123456789abcdef0123456789abcdef".parse().unwrap(),
+        created: "2026-11-21T09:00:00Z".to_owned(),
+        round: "v6.1".to_owned(),
+        benchmark: fixture.benchmark(),
+        scenario,
+        mode,
+        engine: EngineSpec {
+            kind: engine,
+            settings: [("warmup_duration".to_owned(), "0".to_owned())].into(),
+        },
+        loadgen: LoadgenChoice::Native,
+        length: RunLength::Duration(200),
+        conf: ConfTexts {
+            mlperf_conf: MLPERF_CONF.to_owned(),
+            user_conf: format!("{USER_CONF}*.*.min_duration = 200\n*.*.min_query_count = 1\n"),
+            audit_config: None,
+        },
+        delivery: Delivery::After,
+    }
+}
+
+/// Writes the spec into a run directory of its own and runs it.
+fn exec(fixture: &Fixture, spec: &RunSpec) -> Ended {
+    fs::create_dir_all(fixture.path("run")).unwrap();
+    fs::write(fixture.path("run/spec.json"), serde_json::to_vec(spec).unwrap()).unwrap();
+    agent(fixture.scratch(), &["exec", "run/spec.json", "--scratch", "."])
+}
+
+fn file(fixture: &Fixture, name: &str) -> PathBuf {
+    fixture.path("run/files").join(name)
+}
+
+fn attempt(fixture: &Fixture) -> Attempt {
+    serde_json::from_slice(&fs::read(file(fixture, "attempt.json")).unwrap()).unwrap()
+}
+
+const WHOLE_RUN: &str = "\
+{\"event\":\"phase\",\"phase\":\"preparing\"}
+{\"event\":\"phase\",\"phase\":\"ready\"}
+{\"event\":\"phase\",\"phase\":\"running\"}
+{\"event\":\"phase\",\"phase\":\"draining\"}
+";
+
+#[test]
+fn a_run_tells_its_phases_and_leaves_everything_that_proves_it() {
+    let fixture = Fixture::new();
+    let mut spec = spec(
+        &fixture,
+        EngineKind::Null,
+        Scenario::SingleStream,
+        Mode::PerformanceOnly,
+    );
+    spec.conf.audit_config = Some("*.*.accuracy_log_sampling_target = 5\n".to_owned());
+    let ended = exec(&fixture, &spec);
+    assert_eq!((ended.code, ended.stdout.as_str()), (0, WHOLE_RUN), "{ended:?}");
+
+    let texts = [
+        ("mlperf.conf", &spec.conf.mlperf_conf),
+        ("user.conf", &spec.conf.user_conf),
+        ("audit.config", spec.conf.audit_config.as_ref().unwrap()),
+    ];
+    for (name, text) in texts {
+        assert_eq!(&fs::read_to_string(file(&fixture, name)).unwrap(), text, "{name}");
+    }
+    for log in [
+        "mlperf_log_summary.txt",
+        "mlperf_log_detail.txt",
+        "mlperf_log_accuracy.json",
+    ] {
+        assert!(fs::metadata(file(&fixture, log)).unwrap().len() > 0, "{log}");
+    }
+    assert!(!fixture.path("run/attempt.json.part").exists());
+
+    let attempt = attempt(&fixture);
+    assert_eq!((attempt.valid, attempt.invalid_reasons.len()), (Some(true), 0));
+    assert!(attempt.engine.starts_with("null "), "{}", attempt.engine);
+    let loadgen = attempt.loadgen.unwrap();
+    assert_eq!(loadgen.implementation, "regatta-loadgen");
+    assert_eq!(loadgen.mlperf_conf_sha256.len(), 64);
+    let (started, ended) = (attempt.started.unwrap(), attempt.ended.unwrap());
+    assert_eq!(started.boot_id, ended.boot_id);
+    assert!(
+        ended.monotonic_ns - started.monotonic_ns >= 200_000_000,
+        "the run lasts as long as was asked"
+    );
+}
+
+#[cfg(feature = "tract")]
+#[test]
+fn an_accuracy_run_has_no_verdict_and_ends_well() {
+    let fixture = Fixture::new();
+    let spec = spec(&fixture, EngineKind::Tract, Scenario::Offline, Mode::AccuracyOnly);
+    let ended = exec(&fixture, &spec);
+    assert_eq!((ended.code, ended.stdout.as_str()), (0, WHOLE_RUN), "{ended:?}");
+    assert_eq!(attempt(&fixture).valid, None);
+    assert!(attempt(&fixture).engine.starts_with("tract "));
+}
+
+#[test]
+fn an_invalid_run_ends_with_1_and_its_reasons_stand_in_the_attempt() {
+    let fixture = Fixture::new();
+    let mut spec = spec(&fixture, EngineKind::Sim, Scenario::Server, Mode::PerformanceOnly);
+    spec.engine
+        .settings
+        .insert("sim_units".to_owned(), "gpu=150000+0".to_owned());
+    spec.conf.user_conf = format!("{FEW_QUERIES}*.*.min_duration = 200\n");
+    let ended = exec(&fixture, &spec);
+    assert_eq!((ended.code, ended.stdout.as_str()), (1, WHOLE_RUN), "{ended:?}");
+    let attempt = attempt(&fixture);
+    assert_eq!(attempt.valid, Some(false));
+    assert!(!attempt.invalid_reasons.is_empty());
+}
+
+#[test]
+fn a_run_that_cannot_begin_fails_with_a_reason() {
+    let fixture = Fixture::new();
+    let spec = spec(
+        &fixture,
+        EngineKind::Tensorrt,
+        Scenario::Offline,
+        Mode::PerformanceOnly,
+    );
+    let ended = exec(&fixture, &spec);
+    assert_eq!(ended.code, 3);
+    insta::assert_snapshot!(format!("{}---\n{}", ended.stdout, ended.stderr));
+}
+
+#[cfg(feature = "tract")]
+#[test]
+fn a_sample_that_breaks_after_the_start_fails_the_run_and_its_log_is_kept() {
+    let fixture = Fixture::new();
+    let whole = fs::read(fixture.sample_file(3)).unwrap();
+    fixture.write_sample(3, &whole[..whole.len() - 1]);
+    let ended = exec(
+        &fixture,
+        &spec(&fixture, EngineKind::Tract, Scenario::Offline, Mode::AccuracyOnly),
+    );
+    assert_eq!(ended.code, 3, "{ended:?}");
+    insta::assert_snapshot!(format!("{}---\n{}", ended.stdout, ended.stderr));
+    assert!(
+        fs::metadata(file(&fixture, "mlperf_log_detail.txt"))
+            .unwrap()
+            .len()
+            > 0
+    );
+    assert_eq!(attempt(&fixture).valid, Some(false));
+}
+
+#[test]
+fn specs_that_cannot_be_read_are_told_apart() {
+    let fixture = Fixture::new();
+    let newer = serde_json::json!({ "schema": RunSpec::SCHEMA + 1 }).to_string();
+    let told: Vec<String> = [
+        ("missing", None),
+        ("not JSON", Some("{")),
+        ("newer", Some(newer.as_str())),
+    ]
+    .into_iter()
+    .map(|(name, text)| {
+        if let Some(text) = text {
+            fs::write(fixture.path("spec.json"), text).unwrap();
+        }
+        let ended = agent(fixture.scratch(), &["exec", "spec.json"]);
+        format!("{name}: exit {}\n{}", ended.code, ended.stderr)
+    })
+    .collect();
+    insta::assert_snapshot!(told.join("\n"));
+}

@@ -1,0 +1,224 @@
+//! The agent's daemon as a process of the test, with a state directory that outlives its restarts.
+
+use std::{
+    fs::{self, File},
+    path::PathBuf,
+    process::{Child, Command, ExitStatus, Stdio},
+};
+
+use regatta_rules::{
+    DeviceId, Mode, RunId, Scenario,
+    documents::{
+        ConfTexts, Delivery, Document as _, EngineKind, EngineSpec, LoadgenChoice, RunLength, RunSpec,
+    },
+    known,
+};
+use rustix::process::{Pid, Signal, kill_process};
+use sha2::{Digest as _, Sha256};
+use tempfile::TempDir;
+
+use crate::eventually;
+
+/// A device of the test.
+pub(crate) struct Agent {
+    directory: TempDir,
+    child: Option<Child>,
+    /// Its id.
+    pub(crate) device: DeviceId,
+}
+
+impl Agent {
+    /// Installs and starts one that uses the broker at `port`.
+    pub(crate) fn start(port: u16) -> Self {
+        Self::start_with(port, "min_free_mib = 16")
+    }
+
+    /// As [`Self::start`], with other lines of configuration.
+    pub(crate) fn start_with(port: u16, more: &str) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let state_dir = if more.contains("state_dir") {
+            ""
+        } else {
+            "state_dir = 'state'\n"
+        };
+        let broker = format!("broker = 'mqtt://127.0.0.1:{port}'");
+        let config = format!("name = 'boat-3'\n{state_dir}{broker}\n{more}\n");
+        fs::write(directory.path().join("agent.toml"), config).unwrap();
+        let mut agent = Self {
+            directory,
+            child: None,
+            device: "0".repeat(32).parse().unwrap(),
+        };
+        agent.launch();
+        agent.device = eventually("the device's key", 10, || agent.read_device());
+        agent
+    }
+
+    /// Starts the daemon on the state that is there.
+    pub(crate) fn launch(&mut self) {
+        let log = File::options()
+            .create(true)
+            .append(true)
+            .open(self.log_path())
+            .unwrap();
+        let child = Command::new(env!("CARGO_BIN_EXE_regatta-agent"))
+            .args(["serve", "--config"])
+            .arg(self.directory.path().join("agent.toml"))
+            .current_dir("/")
+            .env("REGATTA_LOG", "debug")
+            .stdin(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        self.child = Some(child);
+    }
+
+    /// Kills the daemon with SIGKILL.
+    pub(crate) fn kill(&mut self) {
+        let mut child = self.child.take().unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    /// Asks the daemon to end, and waits.
+    pub(crate) fn stop(&mut self) -> ExitStatus {
+        let mut child = self.child.take().unwrap();
+        kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+        child.wait().unwrap()
+    }
+
+    /// The daemon's process id.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.as_ref().unwrap().id()
+    }
+
+    /// What the daemon has written to standard error.
+    pub(crate) fn log(&self) -> String {
+        fs::read_to_string(self.log_path()).unwrap()
+    }
+
+    /// A run's directory on the device.
+    pub(crate) fn run_dir(&self, run: RunId) -> PathBuf {
+        self.directory.path().join("state/runs").join(run.to_string())
+    }
+
+    /// A file of a run on the device.
+    pub(crate) fn file(&self, run: RunId, name: &str) -> PathBuf {
+        self.run_dir(run).join("files").join(name)
+    }
+
+    /// The process of the run that is on, as the daemon wrote it down.
+    pub(crate) fn run_process(&self, run: RunId) -> Pid {
+        let job: serde_json::Value =
+            serde_json::from_slice(&fs::read(self.run_dir(run).join("job.json")).unwrap()).unwrap();
+        let pid = job["process"]["pid"].as_i64().unwrap();
+        Pid::from_raw(i32::try_from(pid).unwrap()).unwrap()
+    }
+
+    /// Peak resident memory of the daemon in KiB.
+    pub(crate) fn peak_rss_kib(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
+        let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+        line.split_ascii_whitespace().nth(1).unwrap().parse().unwrap()
+    }
+
+    /// A run of the modelled accelerator (0.6 ms a query) for `millis`, SingleStream, PerformanceOnly.
+    pub(crate) fn spec(&self, millis: u64) -> RunSpec {
+        let round = known::rounds()
+            .unwrap()
+            .into_iter()
+            .find(|round| round.name == "v6.1")
+            .unwrap();
+        let benchmark = known::benchmarks()
+            .unwrap()
+            .into_iter()
+            .find(|b| b.name == "digits")
+            .unwrap();
+        RunSpec {
+            schema: RunSpec::SCHEMA,
+            run: RunId::now(),
+            device: self.device.clone(),
+            created: "2026-11-21T08:00:00Z".to_owned(),
+            round: round.name.clone(),
+            conf: ConfTexts {
+                mlperf_conf: round.render_mlperf_conf(&benchmark.mlperf_conf),
+                user_conf: format!(
+                    "*.SingleStream.min_duration = {millis}\n*.SingleStream.max_duration = {millis}\n\
+                     *.SingleStream.min_query_count = 1\n*.SingleStream.target_latency = 0.3\n"
+                ),
+                audit_config: None,
+            },
+            benchmark,
+            scenario: Scenario::SingleStream,
+            mode: Mode::PerformanceOnly,
+            engine: EngineSpec {
+                kind: EngineKind::Sim,
+                settings: [].into(),
+            },
+            loadgen: LoadgenChoice::Native,
+            length: RunLength::Duration(millis),
+            delivery: Delivery::After,
+        }
+    }
+
+    /// Puts a run on the disk of a daemon that is not running, as a power cut leaves it while LoadGen runs.
+    pub(crate) fn lay_down_interrupted_run(&self, files: &[(&str, &[u8])]) -> RunId {
+        let spec = self.spec(1_000);
+        let dir = self.run_dir(spec.run);
+        fs::create_dir_all(dir.join("files")).unwrap();
+        fs::write(dir.join("spec.json"), serde_json::to_vec(&spec).unwrap()).unwrap();
+        let job = r#"{ "schema": 1, "state": { "phase": "running", "reason": null, "revision": 4 }, "arrival": 0,
+            "ending": null, "sealed": false, "process": null, "before": null,
+            "window": { "bytes_sent": 0, "daemon_cpu_ns": 0 } }"#;
+        fs::write(dir.join("job.json"), job).unwrap();
+        for (name, bytes) in files {
+            fs::write(dir.join("files").join(name), bytes).unwrap();
+        }
+        spec.run
+    }
+
+    fn log_path(&self) -> PathBuf {
+        self.directory.path().join("agent.log")
+    }
+
+    /// The id as the daemon tells it in its first line.
+    fn read_device(&self) -> Option<DeviceId> {
+        let log = self.log();
+        let (_, behind) = log.split_once(": device ")?;
+        behind.get(..DeviceId::DIGITS)?.parse().ok()
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        if std::thread::panicking() {
+            println!("--- the daemon's log ---\n{}", self.log());
+        }
+    }
+}
+
+/// SHA-256 of some bytes, hexadecimal.
+pub(crate) fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+/// Bytes that are equal nowhere for long, so that a misplaced chunk cannot pass.
+pub(crate) fn noise(length: usize) -> Vec<u8> {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut bytes = Vec::with_capacity(length + 8);
+    while bytes.len() < length {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        bytes.extend_from_slice(&state.to_le_bytes());
+    }
+    bytes.truncate(length);
+    bytes
+}

@@ -1,0 +1,100 @@
+//! A real full disk: the state directory on a small tmpfs. Mounting wants root; without it the test says so and ends, and
+//! fails under CI.
+
+use std::{fs, path::PathBuf, process::Command};
+
+use regatta_rules::documents::RunPhase;
+
+use crate::{agent::Agent, coordinator::Coordinator, eventually, mosquitto::Mosquitto};
+
+/// A mounted tmpfs, unmounted when dropped.
+struct SmallDisk {
+    path: PathBuf,
+    _directory: tempfile::TempDir,
+}
+
+impl SmallDisk {
+    fn mount() -> Option<Self> {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("disk");
+        fs::create_dir(&path).unwrap();
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=2m", "none"])
+            .arg(&path)
+            .status()
+            .is_ok_and(|status| status.success());
+        if !mounted {
+            assert!(
+                std::env::var_os("CI").is_none_or(|ci| ci != "true"),
+                "CI leaves nothing out: no tmpfs"
+            );
+            println!("left out: a tmpfs cannot be mounted here (wants root)");
+            return None;
+        }
+        Some(Self {
+            path,
+            _directory: directory,
+        })
+    }
+
+    /// Leaves no byte free.
+    fn fill(&self) {
+        let written = fs::write(self.path.join("filler"), vec![0; 4 << 20]);
+        assert!(written.is_err(), "the disk is smaller than that");
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("--lazy").arg(&self.path).status();
+    }
+}
+
+#[test]
+fn a_disk_that_fills_up_fails_the_run_keeps_what_is_there_and_takes_no_other() {
+    let Some(broker) = Mosquitto::start() else { return };
+    let Some(disk) = SmallDisk::mount() else { return };
+    let config = format!("min_free_mib = 0\nstate_dir = '{}/state'", disk.path.display());
+    let mut agent = Agent::start_with(broker.port, &config);
+    let coordinator = Coordinator::start(broker.port, &agent.device);
+    let spec = agent.spec(1_500);
+    coordinator.start_run(&spec);
+    coordinator.wait_for(spec.run, RunPhase::Running, 30);
+    disk.fill();
+    let report = coordinator.wait_for(spec.run, RunPhase::Failed, 30);
+    let reason = report.state.reason.unwrap();
+    assert!(reason.contains("No space left on device"), "{reason}");
+    // What was there is delivered, and the reserve gave room to prove it.
+    let streams = coordinator.wait_for_streams(spec.run, 20);
+    assert!(
+        streams.contains_key("run.log") && streams.contains_key("evidence.sig"),
+        "{:?}",
+        streams.keys()
+    );
+    disk.fill();
+    let refused = agent.spec(1_000);
+    coordinator.start_run(&refused);
+    let report = coordinator.wait_for(refused.run, RunPhase::Failed, 10);
+    assert!(
+        report
+            .state
+            .reason
+            .unwrap()
+            .starts_with("the device cannot keep the run: ")
+    );
+    // With room again, and after a restart, the device is as good as new.
+    fs::remove_file(disk.path.join("filler")).unwrap();
+    agent.stop();
+    agent.launch();
+    eventually("the device to be back", 10, || {
+        coordinator
+            .known()
+            .hello
+            .as_ref()
+            .is_some_and(|hello| hello.online)
+            .then_some(())
+    });
+    let next = agent.spec(300);
+    coordinator.start_run(&next);
+    coordinator.wait_for(next.run, RunPhase::Done, 30);
+}

@@ -1,0 +1,264 @@
+//! A small benchmark that tests make for themselves: samples whose right answers are known, and a model that gives them.
+//!
+//! Sample `i` has one bright pixel; the model's answer is that pixel's position modulo the number of classes.
+
+#![allow(
+    dead_code,
+    reason = "shared by several test crates, none of which needs all of it"
+)]
+#![allow(clippy::unwrap_used, reason = "a fixture that cannot be made fails the test")]
+#![allow(
+    clippy::allow_attributes,
+    reason = "expectations would be unfulfilled in some of these crates"
+)]
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use regatta_rules::benchmark::Benchmark;
+use tempfile::TempDir;
+
+/// Samples in the whole set.
+pub(crate) const TOTAL: usize = 40;
+/// Samples that are loaded together.
+pub(crate) const PERFORMANCE: usize = 24;
+/// Shape of a sample.
+pub(crate) const SHAPE: [usize; 3] = [1, 8, 8];
+/// Pixels of a sample.
+pub(crate) const PIXELS: usize = 64;
+/// Classes of the model.
+pub(crate) const CLASSES: usize = 10;
+
+/// A scratch directory with everything that the benchmark needs.
+pub(crate) struct Fixture {
+    directory: TempDir,
+}
+
+impl Fixture {
+    /// Writes samples, map, model and description.
+    pub(crate) fn new() -> Self {
+        let fixture = Self {
+            directory: tempfile::tempdir().unwrap(),
+        };
+        fs::create_dir(fixture.path("samples")).unwrap();
+        let mut map = String::new();
+        for index in 0..TOTAL {
+            fixture.write_sample(index, &npy("<f4", &SHAPE, &pixels(index)));
+            map.push_str(&format!("sample{index} {}\n", class(index)));
+        }
+        fs::write(fixture.path("map.txt"), map).unwrap();
+        fs::write(fixture.path("benchmark.toml"), DESCRIPTION).unwrap();
+        #[cfg(feature = "tract")]
+        fs::write(
+            fixture.path("model.onnx"),
+            onnx::classifier(&onnx::Shape::default()),
+        )
+        .unwrap();
+        fixture
+    }
+
+    /// The scratch directory.
+    pub(crate) fn scratch(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// A path below the scratch directory.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.scratch().join(name)
+    }
+
+    /// The benchmark's description.
+    pub(crate) fn benchmark(&self) -> Benchmark {
+        Benchmark::from_toml(&fs::read_to_string(self.path("benchmark.toml")).unwrap()).unwrap()
+    }
+
+    /// The file of a sample.
+    pub(crate) fn sample_file(&self, index: usize) -> PathBuf {
+        self.path(&format!("samples/sample{index}.npy"))
+    }
+
+    /// Replaces a sample.
+    pub(crate) fn write_sample(&self, index: usize, npy: &[u8]) {
+        fs::write(self.sample_file(index), npy).unwrap();
+    }
+}
+
+/// The description of the benchmark.
+pub(crate) const DESCRIPTION: &str = r#"
+schema = 1
+name = "pixels"
+loadgen_model = "pixels"
+title = "One bright pixel"
+not_submittable = "pixels is a test's own benchmark"
+
+[model]
+file = "model.onnx"
+input_shape = [1, 8, 8]
+input_dtype = "float32"
+response = "argmax-int32"
+
+[dataset]
+dir = "samples"
+map = "map.txt"
+total_samples = 40
+performance_samples = 24
+
+[accuracy]
+metric = "top1"
+reference = 100.0
+factor = 0.99
+"#;
+
+/// The class that the model answers for a sample.
+pub(crate) fn class(index: usize) -> i32 {
+    i32::try_from(bright_pixel(index) % CLASSES).unwrap()
+}
+
+fn bright_pixel(index: usize) -> usize {
+    (index * 7) % PIXELS
+}
+
+/// The data of a sample, as float32 bytes.
+pub(crate) fn pixels(index: usize) -> Vec<u8> {
+    (0..PIXELS)
+        .flat_map(|pixel| f32::from(u8::from(pixel == bright_pixel(index))).to_le_bytes())
+        .collect()
+}
+
+/// A `.npy` file of format 1.0.
+pub(crate) fn npy(descr: &str, shape: &[usize], data: &[u8]) -> Vec<u8> {
+    let shape: String = shape.iter().map(|dim| format!("{dim}, ")).collect();
+    let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({shape}), }}");
+    let length = (10 + header.len() + 1).next_multiple_of(64) - 10;
+    let mut file = b"\x93NUMPY\x01\x00".to_vec();
+    file.extend(u16::try_from(length).unwrap().to_le_bytes());
+    file.extend(format!("{header:<width$}\n", width = length - 1).bytes());
+    file.extend(data);
+    file
+}
+
+/// ONNX models for tests.
+#[cfg(feature = "tract")]
+pub(crate) mod onnx {
+    use prost::Message;
+    use tract_onnx::pb::{
+        GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, TensorShapeProto, TypeProto,
+        ValueInfoProto,
+        tensor_proto::DataType,
+        tensor_shape_proto::{Dimension, dimension},
+        type_proto,
+    };
+
+    use super::{CLASSES, PIXELS};
+
+    /// A type that the benchmark's samples do not have.
+    pub(crate) const INT8: DataType = DataType::Int8;
+
+    /// What the model declares.
+    pub(crate) struct Shape {
+        /// The batch dimension; `None` leaves it open.
+        pub(crate) batch: Option<i64>,
+        /// The other dimensions.
+        pub(crate) sample: Vec<i64>,
+        /// Element type.
+        pub(crate) dtype: DataType,
+        /// Outputs per sample.
+        pub(crate) classes: usize,
+    }
+
+    impl Default for Shape {
+        /// What fits the benchmark.
+        fn default() -> Self {
+            Self {
+                batch: None,
+                sample: vec![1, 8, 8],
+                dtype: DataType::Float,
+                classes: CLASSES,
+            }
+        }
+    }
+
+    /// Flattens a sample and sums the pixels of each class.
+    pub(crate) fn classifier(shape: &Shape) -> Vec<u8> {
+        let pixels = shape.sample.iter().product::<i64>();
+        let weights = (0..usize::try_from(pixels).unwrap())
+            .flat_map(|pixel| {
+                let classes = shape.classes;
+                (0..classes).map(move |class| f32::from(u8::from(pixel % PIXELS % classes == class)))
+            })
+            .collect();
+        let graph = GraphProto {
+            name: "pixels".to_owned(),
+            node: vec![
+                node("Flatten", &["image"], "flat"),
+                node("MatMul", &["flat", "weights"], "scores"),
+            ],
+            initializer: vec![TensorProto {
+                name: "weights".to_owned(),
+                dims: vec![pixels, i64::try_from(shape.classes).unwrap()],
+                data_type: DataType::Float as i32,
+                float_data: weights,
+                ..TensorProto::default()
+            }],
+            input: vec![value("image", shape.dtype, shape.batch, &shape.sample)],
+            output: vec![value(
+                "scores",
+                DataType::Float,
+                shape.batch,
+                &[i64::try_from(shape.classes).unwrap()],
+            )],
+            ..GraphProto::default()
+        };
+        let opset = OperatorSetIdProto {
+            domain: String::new(),
+            version: 13,
+        };
+        let model = ModelProto {
+            ir_version: 7,
+            opset_import: vec![opset],
+            graph: Some(graph),
+            ..ModelProto::default()
+        };
+        model.encode_to_vec()
+    }
+
+    fn node(op: &str, inputs: &[&str], output: &str) -> NodeProto {
+        NodeProto {
+            op_type: op.to_owned(),
+            name: output.to_owned(),
+            input: inputs.iter().map(|&input| input.to_owned()).collect(),
+            output: vec![output.to_owned()],
+            ..NodeProto::default()
+        }
+    }
+
+    fn value(name: &str, dtype: DataType, batch: Option<i64>, sample: &[i64]) -> ValueInfoProto {
+        let dimension = |value| Dimension {
+            value: Some(value),
+            ..Dimension::default()
+        };
+        let batch = batch.map_or(
+            dimension::Value::DimParam("N".to_owned()),
+            dimension::Value::DimValue,
+        );
+        let sample = sample.iter().map(|&dim| dimension::Value::DimValue(dim));
+        let shape = TensorShapeProto {
+            dim: std::iter::once(batch).chain(sample).map(dimension).collect(),
+        };
+        let tensor = type_proto::Tensor {
+            elem_type: dtype as i32,
+            shape: Some(shape),
+        };
+        let r#type = TypeProto {
+            value: Some(type_proto::Value::TensorType(tensor)),
+            ..TypeProto::default()
+        };
+        ValueInfoProto {
+            name: name.to_owned(),
+            r#type: Some(r#type),
+            ..ValueInfoProto::default()
+        }
+    }
+}
