@@ -1,0 +1,64 @@
+//! What the embedded broker allows: its library's defaults, changed where a fleet of devices needs another value.
+
+use std::{net::SocketAddr, time::Duration};
+
+use mqtt5::broker::{
+    BrokerConfig, ResourceLimits, StorageBackendType,
+    config::{AuthConfig, StorageConfig},
+};
+use regatta_wire::{chunk, frame};
+
+/// Connections at once. A fleet may come through one router, so that one address may hold them all.
+const CONNECTIONS: usize = 4096;
+/// New connections per second: a whole fleet reconnects at once after a restart.
+const CONNECTION_RATE: u32 = 4096;
+/// Largest packet: the largest frame, its topic and MQTT's own fields.
+const PACKET: usize = frame::HEADER_LEN + frame::MAX_BODY + 1024;
+/// Messages on their way to one subscriber beside those in its window.
+const CHANNEL: usize = 128;
+/// Bytes that may wait for one subscriber. The oldest are dropped beyond that, and the devices repeat them.
+const QUEUED_BYTES: usize = 64 * 1024 * 1024;
+/// Retained messages: a hello per device and a state per run that is not yet forgotten.
+const RETAINED: usize = 65_536;
+
+/// The broker's configuration. It keeps nothing on disk: devices repeat what is missing.
+pub(super) fn broker(listen: SocketAddr) -> BrokerConfig {
+    BrokerConfig {
+        bind_addresses: vec![listen],
+        max_clients: CONNECTIONS,
+        session_expiry_interval: Duration::ZERO,
+        max_packet_size: PACKET,
+        maximum_qos: 1,
+        topic_alias_maximum: 0,
+        shared_subscription_available: false,
+        max_subscriptions_per_client: 64,
+        max_retained_messages: RETAINED,
+        max_retained_message_size: PACKET,
+        client_channel_capacity: CHANNEL,
+        max_outbound_inflight: crate::link::WINDOW,
+        sys_topics_enabled: false,
+        // Who may do what is decided per connection, by `rights`.
+        auth_config: AuthConfig::default(),
+        storage_config: StorageConfig {
+            backend: StorageBackendType::Memory,
+            enable_persistence: false,
+            max_queued_messages_per_client: QUEUED_BYTES / chunk::MAX_DATA,
+            max_queued_bytes_per_client: QUEUED_BYTES,
+            ..StorageConfig::default()
+        },
+        ..BrokerConfig::default()
+    }
+}
+
+/// Limits per connection. No message rate: a log may come as fast as it can be committed, and a broker that rejects
+/// a message by rate only makes the device send it again.
+pub(super) fn resources() -> ResourceLimits {
+    ResourceLimits {
+        max_connections: CONNECTIONS,
+        max_connections_per_ip: CONNECTIONS,
+        max_message_rate_per_client: 0,
+        max_bandwidth_per_client: 0,
+        max_connection_rate: CONNECTION_RATE,
+        rate_limit_window: Duration::from_secs(1),
+    }
+}

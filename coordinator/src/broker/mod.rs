@@ -1,0 +1,29 @@
+//! The embedded broker, behind an interface of our own: start, address, stop.
+//!
+//! Correctness needs nothing of a broker (design, section 5): this one is for convenience, and any other may take its
+//! place by configuration. Its limits stand in [`limits`], who may do what in [`rights`].
+
+mod embedded;
+mod limits;
+mod rights;
+
+use std::{io, net::SocketAddr};
+
+pub(crate) use embedded::Broker;
+
+/// Why the broker did not start.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum BrokerError {
+    /// Another program listens there.
+    #[error("the embedded broker cannot listen on {0}: another program has that port")]
+    PortInUse(SocketAddr),
+    /// The address cannot be listened on.
+    #[error("the embedded broker cannot listen on {address}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+}

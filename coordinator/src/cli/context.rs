@@ -1,0 +1,104 @@
+//! What commands share: the workspace that was named, the format that was asked for, and printing.
+
+use std::{
+    io::{self, IsTerminal as _, Write as _},
+    path::PathBuf,
+};
+
+use clap::{
+    ValueEnum,
+    builder::{PossibleValuesParser, TypedValueParser},
+};
+use serde::Serialize;
+
+use crate::{
+    exit::Failure,
+    store::Store,
+    workspace::{Workspace, WorkspaceError},
+};
+
+/// How results are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people.
+    Text,
+    /// For programs: one JSON document.
+    Json,
+    /// For spreadsheets. Only `submission check` takes it.
+    Csv,
+    /// A page that needs nothing else. Only `submission check` takes it.
+    Html,
+}
+
+/// What every command takes; one that has more formats declares a `--format` of its own over the global one.
+pub(super) fn text_or_json() -> impl TypedValueParser<Value = Format> {
+    PossibleValuesParser::new(["text", "json"]).map(|word| match word.as_str() {
+        "json" => Format::Json,
+        _ => Format::Text,
+    })
+}
+
+/// The global flags.
+#[derive(Debug)]
+pub(crate) struct Context {
+    /// The workspace's directory.
+    pub(crate) workspace: PathBuf,
+    /// How results are printed.
+    pub(crate) format: Format,
+}
+
+impl Context {
+    /// Opens the workspace that was named.
+    pub(crate) fn open(&self) -> Result<Workspace, Failure> {
+        Workspace::open(&self.workspace).map_err(|error| match error {
+            WorkspaceError::NotOne(_) => Failure::usage(error).way_out(
+                "name one with --workspace DIR, make one with `regatta init --workspace DIR`, or try `regatta quickstart`",
+            ),
+            WorkspaceError::Config { .. } | WorkspaceError::Exists(_) => Failure::usage(error),
+            WorkspaceError::Io { .. } => Failure::from(error),
+        })
+    }
+
+    /// Opens the workspace and its store.
+    pub(crate) fn open_store(&self) -> Result<(Workspace, Store), Failure> {
+        let workspace = self.open()?;
+        let store = Store::open(&workspace.database())?;
+        Ok((workspace, store))
+    }
+
+    /// The workspace, if the directory is one: for commands that do not need one and respect its own files.
+    pub(crate) fn open_if_there(&self) -> Result<Option<Workspace>, Failure> {
+        match Workspace::open(&self.workspace) {
+            Ok(workspace) => Ok(Some(workspace)),
+            Err(WorkspaceError::NotOne(_)) => Ok(None),
+            Err(error) => Err(Failure::usage(error)),
+        }
+    }
+
+    /// Prints a result: a document for programs, or what `text` says for people.
+    pub(crate) fn print(&self, document: &impl Serialize, text: impl FnOnce() -> String) -> io::Result<()> {
+        match self.format {
+            Format::Json => say(&serde_json::to_string_pretty(document)?),
+            Format::Text | Format::Csv | Format::Html => say(&text()),
+        }
+    }
+
+    /// Whether progress may be drawn on the terminal.
+    pub(crate) fn is_lively(&self) -> bool {
+        io::stderr().is_terminal()
+    }
+}
+
+/// Prints to standard output. A reader that has left (`| head`) is no error.
+pub(crate) fn say(text: &str) -> io::Result<()> {
+    match writeln!(io::stdout(), "{text}") {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        printed => printed,
+    }
+}
+
+/// Tells on standard error how things are going: progress, not results.
+pub(crate) fn tell(text: &str) {
+    // Nobody is left to tell when standard error is gone.
+    let _ = writeln!(io::stderr(), "{text}");
+}

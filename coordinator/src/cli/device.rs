@@ -1,0 +1,111 @@
+//! `regatta device`: who is in the fleet.
+
+use regatta_rules::documents::DeviceFacts;
+use serde::Serialize;
+
+use super::Context;
+use crate::{
+    exit::{self, Failure, Outcome},
+    store::{DeviceRow, Store},
+    tables,
+};
+
+/// Commands about devices.
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum Command {
+    /// Lists the devices that have ever said hello
+    List,
+    /// Shows one device
+    Show {
+        /// Its name or id
+        device: String,
+    },
+}
+
+/// A device as programs get it.
+#[derive(Serialize)]
+struct DeviceDocument<'a> {
+    device: &'a str,
+    name: &'a str,
+    online: bool,
+    agent: &'a str,
+    engines: Vec<&'static str>,
+    first_seen: &'a str,
+    last_seen: &'a str,
+    facts: serde_json::Value,
+}
+
+impl<'a> From<&'a DeviceRow> for DeviceDocument<'a> {
+    fn from(row: &'a DeviceRow) -> Self {
+        Self {
+            device: row.id.as_str(),
+            name: &row.name,
+            online: row.online,
+            agent: &row.agent,
+            engines: row.engines.iter().map(|engine| engine.as_str()).collect(),
+            first_seen: &row.first_seen,
+            last_seen: &row.last_seen,
+            facts: serde_json::from_str(&row.facts).unwrap_or_default(),
+        }
+    }
+}
+
+pub(super) fn run(command: &Command, context: &Context) -> Outcome {
+    let (_, store) = context.open_store()?;
+    match command {
+        Command::List => {
+            let devices = store.devices()?;
+            let documents: Vec<DeviceDocument<'_>> = devices.iter().map(Into::into).collect();
+            context.print(&serde_json::json!({ "devices": documents }), || {
+                if devices.is_empty() {
+                    "no device has said hello yet: start `regatta-agent serve` on one".to_owned()
+                } else {
+                    tables::devices(&devices)
+                }
+            })?;
+        }
+        Command::Show { device } => {
+            let row = find(&store, Some(device))?;
+            context.print(&DeviceDocument::from(&row), || {
+                let facts: DeviceFacts = serde_json::from_str(&row.facts).unwrap_or_default();
+                tables::device(&row, &facts)
+            })?;
+        }
+    }
+    Ok(exit::OK)
+}
+
+/// The device that a user means by name or id; the only one there is, when none is named.
+pub(super) fn find(store: &Store, given: Option<&str>) -> Result<DeviceRow, Failure> {
+    let devices = store.devices()?;
+    let known = || {
+        devices
+            .iter()
+            .map(|device| device.name.as_str())
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    if devices.is_empty() {
+        return Err(Failure::misuse("no device has said hello yet")
+            .way_out("start `regatta serve` here and `regatta-agent serve` on the device"));
+    }
+    let mut meant = devices
+        .iter()
+        .filter(|device| given.is_none_or(|given| device.name == given || device.id.as_str() == given));
+    match (meant.next(), meant.next(), given) {
+        (Some(device), None, _) => Ok(device.clone()),
+        (Some(_), Some(_), Some(given)) => Err(Failure::misuse(format!(
+            "more than one device is called `{given}`: name it by its id"
+        ))
+        .way_out("`regatta device list` shows the ids")),
+        (Some(_), Some(_), None) => Err(Failure::misuse(format!(
+            "which device? name one with --device; known are {}",
+            known()
+        ))),
+        (None, _, given) => Err(Failure::misuse(format!(
+            "unknown device `{}`; known are {}",
+            given.unwrap_or_default(),
+            known()
+        ))),
+    }
+}

@@ -1,0 +1,106 @@
+//! The command line: words, flags and their help. Each command has a file of its own; what two of them share stands in
+//! [`context`].
+
+mod accuracy;
+mod audit;
+mod context;
+mod device;
+mod duration;
+mod init;
+mod prep;
+mod progress;
+mod quickstart;
+mod resolve;
+mod run;
+mod runs;
+mod serve;
+mod submission;
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand};
+pub(crate) use context::say;
+use context::{Context, Format};
+pub(crate) use progress::{View, rows};
+pub(crate) use resolve::resolve;
+pub(crate) use run::is_good;
+pub(crate) use serve::{runtime, with_way_out};
+
+use crate::exit::{self, Outcome};
+
+/// Races MLPerf Inference on fleets of devices: starts the runs, keeps the logs, judges them.
+#[derive(Debug, Parser)]
+#[command(name = "regatta", version, propagate_version = true)]
+struct Cli {
+    /// The workspace: configuration, store and runs
+    #[arg(
+        long,
+        global = true,
+        value_name = "DIR",
+        env = "REGATTA_WORKSPACE",
+        default_value = "."
+    )]
+    workspace: PathBuf,
+    /// How results are printed
+    #[arg(long, global = true, value_parser = context::text_or_json(), default_value = "text")]
+    format: Format,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Runs the whole flow on this machine, on the bundled model and data
+    Quickstart(quickstart::Args),
+    /// Makes a workspace
+    Init(init::Args),
+    /// Runs the coordinator: broker, ingest, records
+    Serve,
+    /// Shows devices
+    #[command(subcommand)]
+    Device(device::Command),
+    /// Asks devices for runs
+    Run(Box<run::Args>),
+    /// Shows, exports and ends runs
+    #[command(subcommand)]
+    Runs(runs::Command),
+    /// Preprocesses a benchmark's data set
+    Prep(prep::Args),
+    /// Judges the accuracy of logged answers
+    Accuracy(accuracy::Args),
+    /// Verifies audits (compliance tests)
+    #[command(subcommand)]
+    Audit(audit::Command),
+    /// Checks, truncates and packs submission trees
+    #[command(subcommand)]
+    Submission(submission::Command),
+}
+
+/// Reads the command line and does what it says.
+pub(crate) fn run() -> Outcome {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version come this way too, and are no misuse.
+            let code = if error.use_stderr() { exit::USAGE } else { exit::OK };
+            error.print()?;
+            return Ok(code);
+        }
+    };
+    let context = Context {
+        workspace: cli.workspace,
+        format: cli.format,
+    };
+    match cli.command {
+        Command::Quickstart(args) => quickstart::run(&args, &context),
+        Command::Init(_) => init::run(&context),
+        Command::Serve => serve::run(&context),
+        Command::Device(command) => device::run(&command, &context),
+        Command::Run(args) => run::run(&args, &context),
+        Command::Runs(command) => runs::run(&command, &context),
+        Command::Prep(args) => prep::run(&args, &context),
+        Command::Accuracy(args) => accuracy::run(&args, &context),
+        Command::Audit(command) => audit::run(&command, &context),
+        Command::Submission(command) => submission::run(&command, &context),
+    }
+}

@@ -1,0 +1,151 @@
+//! Waiting for runs: bars on a terminal, a line per change elsewhere. Reads the store and nothing else, so that it may
+//! be ended and started at any time.
+
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
+
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use regatta_rules::{RunId, documents::RunPhase};
+
+use super::{Context, context::tell};
+use crate::{
+    exit::Failure,
+    store::{RunRow, Store},
+    tables,
+    workspace::Workspace,
+};
+
+/// How often the store is read.
+const PAUSE: Duration = Duration::from_millis(150);
+
+/// The runs' rows, in the order of `ids`.
+pub(crate) fn rows(store: &Store, ids: &[RunId]) -> Result<Vec<RunRow>, Failure> {
+    let mut rows = Vec::with_capacity(ids.len());
+    for &id in ids {
+        rows.push(
+            store
+                .run(id)?
+                .ok_or_else(|| Failure::could_not(format!("run {id} is gone from the store")))?,
+        );
+    }
+    Ok(rows)
+}
+
+/// Waits until every run is over, telling how they fare.
+pub(super) fn wait(
+    context: &Context,
+    workspace: &Workspace,
+    store: &Store,
+    ids: &[RunId],
+) -> Result<Vec<RunRow>, Failure> {
+    let mut view = View::new(context.is_lively());
+    loop {
+        let rows = rows(store, ids)?;
+        for row in &rows {
+            view.show(row, store.committed_bytes(row.id)?);
+        }
+        if rows.iter().all(RunRow::is_over) {
+            view.end();
+            return Ok(rows);
+        }
+        if !workspace.is_served() {
+            view.end();
+            return Err(Failure::could_not("the coordinator has ended")
+                .way_out("start `regatta serve` again: the runs go on where they were"));
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+/// How progress is shown.
+pub(crate) struct View {
+    bars: Option<MultiProgress>,
+    shown: BTreeMap<RunId, Shown>,
+}
+
+struct Shown {
+    bar: Option<ProgressBar>,
+    phase: Option<RunPhase>,
+    over: bool,
+    running_since: Option<Instant>,
+}
+
+impl View {
+    /// A view: drawn in place when `lively`, else a line per change.
+    pub(crate) fn new(lively: bool) -> Self {
+        Self {
+            bars: lively.then(MultiProgress::new),
+            shown: BTreeMap::new(),
+        }
+    }
+
+    /// Shows how a run stands.
+    pub(crate) fn show(&mut self, row: &RunRow, bytes: u64) {
+        let bars = self.bars.as_ref();
+        let shown = self.shown.entry(row.id).or_insert_with(|| Shown {
+            bar: bars.map(spinner_in),
+            phase: None,
+            over: false,
+            running_since: None,
+        });
+        if shown.over {
+            return;
+        }
+        let phase = row.shown_phase();
+        if phase == RunPhase::Running {
+            shown.running_since.get_or_insert_with(Instant::now);
+        }
+        let changed = shown.phase != Some(phase) || row.is_over();
+        shown.phase = Some(phase);
+        shown.over = row.is_over();
+        let title = format!("{:<12} {:<15}", row.scenario, row.mode);
+        let news = news(row, phase, bytes, shown.running_since);
+        match &shown.bar {
+            Some(bar) if row.is_over() => bar.finish_with_message(format!("{title} {news}")),
+            Some(bar) => bar.set_message(format!("{title} {news}")),
+            // A log wants what matters: that a run began, and what came of it.
+            None if changed && (phase == RunPhase::Running || row.is_over()) => {
+                tell(&format!("{title} {news}"))
+            }
+            None => {}
+        }
+    }
+
+    /// Leaves what was drawn as it is.
+    pub(crate) fn end(&self) {
+        for shown in self.shown.values() {
+            if let Some(bar) = &shown.bar
+                && !bar.is_finished()
+            {
+                bar.abandon();
+            }
+        }
+    }
+}
+
+/// A new line among `bars`. It may tick only once it is one of them: before that it would draw itself on a line of its own.
+fn spinner_in(bars: &MultiProgress) -> ProgressBar {
+    let bar = bars.add(ProgressBar::new_spinner());
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
+        bar.set_style(style.tick_chars("⠋⠙⠸⠴⠦⠇ "));
+    }
+    bar.enable_steady_tick(Duration::from_millis(120));
+    bar
+}
+
+fn news(row: &RunRow, phase: RunPhase, bytes: u64, running_since: Option<Instant>) -> String {
+    if row.is_over() {
+        return tables::result(row);
+    }
+    let seconds = running_since.map_or(0, |since| since.elapsed().as_secs());
+    match phase {
+        RunPhase::Queued if row.spec_sha256.is_none() => "waits its turn".to_owned(),
+        RunPhase::Running if seconds > 0 => format!("running for {seconds} s"),
+        RunPhase::Draining | RunPhase::Failed | RunPhase::Aborted => {
+            format!("{phase}, {} delivered", tables::bytes(bytes))
+        }
+        phase => phase.to_string(),
+    }
+}

@@ -1,0 +1,121 @@
+//! From words to drafts: what a command line or a plan says, looked up and checked. Nothing is stored here, so that a
+//! plan with one wrong word asks for nothing.
+
+use std::str::FromStr;
+
+use regatta_rules::{
+    Mode, Scenario,
+    documents::{Delivery, EngineKind, EngineSpec, LoadgenChoice, RunLength},
+};
+
+use super::{device, duration::Length};
+use crate::{
+    exit::Failure,
+    runs::{Catalogue, Draft, Request, Words},
+    store::{DeviceRow, Store},
+};
+
+/// Turns words into drafts: one per mode and scenario, modes outside, so that the accuracy runs, which are short, give
+/// the later ones an idea of the device's speed.
+pub(crate) fn resolve(words: &Words, catalogue: &Catalogue, store: &Store) -> Result<Vec<Draft>, Failure> {
+    let benchmark = catalogue.benchmark(&words.benchmark).map_err(Failure::usage)?;
+    let round = catalogue.round(words.round.as_deref()).map_err(Failure::usage)?;
+    let engine: EngineKind = words
+        .engine
+        .as_deref()
+        .unwrap_or("tract")
+        .parse()
+        .map_err(Failure::usage)?;
+    let loadgen: LoadgenChoice = words
+        .loadgen
+        .as_deref()
+        .unwrap_or("native")
+        .parse()
+        .map_err(Failure::usage)?;
+    let modes = match words.mode.as_slice() {
+        [] => vec![Mode::PerformanceOnly],
+        modes => each(modes)?,
+    };
+    let scenarios: Vec<Scenario> = each(&words.scenario)?;
+    if scenarios.is_empty() {
+        return Err(Failure::misuse(
+            "no scenario is named; known are SingleStream, MultiStream, Server, Offline",
+        ));
+    }
+    // The device comes last: a misspelt word is wrong on every device, and also while there is none.
+    let device = device::find(store, words.device.as_deref())?;
+    check_engine(&device, engine)?;
+    let mut drafts = Vec::new();
+    for &mode in &modes {
+        for &scenario in &scenarios {
+            let request = Request {
+                device: device.id.clone(),
+                benchmark,
+                round,
+                scenario,
+                mode,
+                engine: EngineSpec {
+                    kind: engine,
+                    settings: words.set.clone(),
+                },
+                loadgen: loadgen.clone(),
+                length: length(words)?,
+                delivery: delivery(words)?,
+                conf: words.conf.clone(),
+            };
+            drafts.push(request.draft().map_err(Failure::usage)?);
+        }
+    }
+    Ok(drafts)
+}
+
+fn check_engine(device: &DeviceRow, engine: EngineKind) -> Result<(), Failure> {
+    if device.engines.contains(&engine) {
+        return Ok(());
+    }
+    let has: Vec<_> = device.engines.iter().map(|engine| engine.as_str()).collect();
+    Err(Failure::misuse(format!(
+        "{} has no engine `{engine}`; it has {}",
+        device.name,
+        if has.is_empty() {
+            "none".to_owned()
+        } else {
+            has.join(", ")
+        }
+    )))
+}
+
+fn each<T>(words: &[String]) -> Result<Vec<T>, Failure>
+where
+    T: FromStr,
+    T::Err: std::error::Error + Send + Sync + 'static,
+{
+    words
+        .iter()
+        .map(|word| word.parse().map_err(Failure::usage))
+        .collect()
+}
+
+fn length(words: &Words) -> Result<RunLength, Failure> {
+    match (words.test_run, &words.duration) {
+        (true, Some(_)) => Err(Failure::misuse(
+            "a run has either the test-run length or a duration, not both",
+        )),
+        (true, None) => Ok(RunLength::TestRun),
+        (false, Some(text)) => {
+            let Length(milliseconds) = text.parse().map_err(Failure::usage)?;
+            Ok(RunLength::Duration(milliseconds))
+        }
+        (false, None) => Ok(RunLength::Full),
+    }
+}
+
+fn delivery(words: &Words) -> Result<Delivery, Failure> {
+    match words.stream.as_deref() {
+        None | Some("after") => Ok(Delivery::After),
+        Some("live") => Ok(Delivery::Live),
+        Some(other) => Err(Failure::misuse(format!(
+            "unknown delivery `{other}`; known are after, live"
+        ))),
+    }
+}

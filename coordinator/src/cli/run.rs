@@ -1,0 +1,164 @@
+//! `regatta run`: asks devices for runs, and waits for them if wished.
+
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use regatta_rules::documents::RunPhase;
+
+use super::{Context, context::say, progress, resolve::resolve, runs::document};
+use crate::{
+    exit::{self, Failure, Outcome},
+    runs::{Catalogue, Draft, Plan, Words},
+    store::{RunRow, Store},
+    tables,
+    workspace::Workspace,
+};
+
+/// Flags of `run`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// A plan: several requests in one file
+    #[arg(value_name = "PLAN.toml", conflicts_with_all = ["benchmark", "scenario", "mode", "device"])]
+    plan: Option<PathBuf>,
+    /// The device's name or id; the only one, when there is one
+    #[arg(long)]
+    device: Option<String>,
+    /// The benchmark
+    #[arg(long, required_unless_present = "plan")]
+    benchmark: Option<String>,
+    /// Scenarios, comma separated
+    #[arg(long, value_delimiter = ',', required_unless_present = "plan")]
+    scenario: Vec<String>,
+    /// Modes, comma separated [default: PerformanceOnly]
+    #[arg(long, value_delimiter = ',')]
+    mode: Vec<String>,
+    /// The round whose rules apply [default: the newest]
+    #[arg(long)]
+    round: Option<String>,
+    /// What computes the answers: null, tract, tensorrt or sim [default: tract]
+    #[arg(long)]
+    engine: Option<String>,
+    /// 60 s per run
+    #[arg(long, conflicts_with = "duration")]
+    test_run: bool,
+    /// Another length, such as 3s
+    #[arg(long, value_name = "T")]
+    duration: Option<String>,
+    /// Which LoadGen: native, official or official:REVISION [default: native]
+    #[arg(long)]
+    loadgen: Option<String>,
+    /// A setting of the engine, KEY=VALUE
+    #[arg(long, value_name = "K=V", value_parser = pair)]
+    set: Vec<(String, String)>,
+    /// A line of user.conf, KEY=VALUE or MODEL.SCENARIO.KEY=VALUE
+    #[arg(long, value_name = "K=V", value_parser = pair)]
+    conf: Vec<(String, String)>,
+    /// When logs leave the device: after the run, or live [default: after]
+    #[arg(long)]
+    stream: Option<String>,
+    /// Wait until every run has ended; this is what happens by itself
+    #[arg(long, overrides_with = "no_wait")]
+    wait: bool,
+    /// Return at once
+    #[arg(long)]
+    no_wait: bool,
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.trim().to_owned())),
+        _ => Err("not of the form KEY=VALUE".to_owned()),
+    }
+}
+
+impl Args {
+    fn words(&self) -> Words {
+        Words {
+            device: self.device.clone(),
+            benchmark: self.benchmark.clone().unwrap_or_default(),
+            scenario: self.scenario.clone(),
+            mode: self.mode.clone(),
+            round: self.round.clone(),
+            engine: self.engine.clone(),
+            loadgen: self.loadgen.clone(),
+            test_run: self.test_run,
+            duration: self.duration.clone(),
+            stream: self.stream.clone(),
+            set: self.set.iter().cloned().collect(),
+            conf: self.conf.iter().cloned().collect(),
+        }
+    }
+}
+
+pub(super) fn run(args: &Args, context: &Context) -> Outcome {
+    let (workspace, store) = context.open_store()?;
+    let catalogue = Catalogue::read(Some(&workspace)).map_err(Failure::usage)?;
+    let requests = match &args.plan {
+        None => vec![args.words()],
+        Some(path) => {
+            let text =
+                std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+            let plan = Plan::from_toml(&text).with_context(|| path.display().to_string());
+            plan.map_err(Failure::usage)?.run
+        }
+    };
+    let mut drafts = Vec::new();
+    for words in &requests {
+        drafts.extend(resolve(words, &catalogue, &store)?);
+    }
+    // Either all runs of a plan are asked for, or none.
+    store.all_or_nothing(|store| drafts.iter().try_for_each(|draft| store.add_run(draft)))?;
+    finish(args, &drafts, context, &workspace, &store)
+}
+
+fn finish(args: &Args, drafts: &[Draft], context: &Context, workspace: &Workspace, store: &Store) -> Outcome {
+    let ids: Vec<_> = drafts.iter().map(|draft| draft.spec.run).collect();
+    let print = |rows: &[RunRow]| {
+        let documents: Vec<_> = rows.iter().map(document).collect();
+        context.print(&serde_json::json!({ "runs": documents }), || tables::runs(rows))
+    };
+    if !workspace.is_served() {
+        if args.no_wait {
+            print(&progress::rows(store, &ids)?)?;
+            return Ok(exit::OK);
+        }
+        return Err(Failure::could_not(format!(
+            "{} queued, but no coordinator serves {}",
+            if ids.len() == 1 {
+                "the run is".to_owned()
+            } else {
+                format!("{} runs are", ids.len())
+            },
+            workspace.root().display()
+        ))
+        .way_out("start `regatta serve` there; `regatta runs list` then shows how they fare"));
+    }
+    if args.no_wait {
+        print(&progress::rows(store, &ids)?)?;
+        return Ok(exit::OK);
+    }
+    let rows = progress::wait(context, workspace, store, &ids)?;
+    print(&rows)?;
+    let good = rows.iter().all(is_good);
+    if !good {
+        say_why(context, &rows)?;
+    }
+    Ok(if good { exit::OK } else { exit::NO })
+}
+
+/// Whether a run came to a usable result.
+pub(crate) fn is_good(run: &RunRow) -> bool {
+    run.state.phase == RunPhase::Done
+        && run.outcome.as_ref().is_some_and(|outcome| {
+            outcome.complete && outcome.signed == Some(true) && outcome.valid != Some(false)
+        })
+}
+
+fn say_why(context: &Context, rows: &[RunRow]) -> std::io::Result<()> {
+    if context.format == super::Format::Text {
+        for row in rows.iter().filter(|row| !is_good(row)) {
+            say(&tables::why_not(row))?;
+        }
+    }
+    Ok(())
+}

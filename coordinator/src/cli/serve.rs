@@ -1,0 +1,98 @@
+//! `regatta serve`: the daemon in the foreground, until it is told to end.
+
+use std::io::IsTerminal as _;
+
+use anyhow::Context as _;
+use tokio::signal::unix::{SignalKind, signal};
+use tracing::Level;
+use tracing_subscriber::{filter::Targets, layer::SubscriberExt as _, util::SubscriberInitExt as _};
+
+use super::{Context, context::say};
+use crate::{
+    broker::BrokerError,
+    daemon::Daemon,
+    exit::{self, Failure, Outcome},
+    workspace::{CONFIG_FILE, LockError, Workspace},
+};
+
+pub(super) fn run(context: &Context) -> Outcome {
+    let workspace = context.open()?;
+    start_log();
+    runtime()?.block_on(serve(&workspace))
+}
+
+async fn serve(workspace: &Workspace) -> Outcome {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let daemon = Daemon::start(workspace)
+        .await
+        .map_err(|error| with_way_out(error, workspace))?;
+    say(&format!(
+        "serving {} at {}",
+        workspace.root().display(),
+        daemon.address()
+    ))?;
+    let fault = tokio::select! {
+        interrupted = tokio::signal::ctrl_c() => { interrupted?; None }
+        _ = terminate.recv() => None,
+        ended = daemon.watch() => Some(ended),
+    };
+    daemon.stop().await?;
+    match fault {
+        None => Ok(exit::OK),
+        Some(part) => Err(
+            Failure::could_not(format!("the coordinator's {part} thread ended by itself"))
+                .way_out("start it again: everything that was acknowledged is on disk"),
+        ),
+    }
+}
+
+/// Says what a user can do about a daemon that does not start.
+pub(crate) fn with_way_out(error: anyhow::Error, workspace: &Workspace) -> Failure {
+    let config = workspace.root().join(CONFIG_FILE);
+    let way_out = match error.downcast_ref() {
+        Some(BrokerError::PortInUse(_)) => Some(format!(
+            "set another port with `listen` in {}, or use that program with `broker = \"mqtt://...\"` if it is a broker",
+            config.display()
+        )),
+        _ => None,
+    };
+    let way_out = way_out.or_else(|| {
+        matches!(error.downcast_ref(), Some(LockError::Held { .. }))
+            .then(|| "end it first, or use it as it is".to_owned())
+    });
+    let way_out = way_out.or_else(|| {
+        error
+            .is::<crate::link::LinkError>()
+            .then(|| format!("start that broker, or set `broker` in {}", config.display()))
+    });
+    let failure = Failure::from(error);
+    match way_out {
+        Some(way_out) => failure.way_out(way_out),
+        None => failure,
+    }
+}
+
+/// The daemon's threads for the network. Two suffice: disk and hashing have threads of their own.
+pub(crate) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .context("cannot start the network's threads")
+}
+
+/// Logs to standard error. `REGATTA_LOG` sets our own level (error, warn, info, debug or trace); of the libraries below
+/// us only errors are told.
+fn start_log() {
+    let level = std::env::var("REGATTA_LOG")
+        .ok()
+        .and_then(|level| level.parse().ok());
+    let ours = Targets::new()
+        .with_default(Level::ERROR)
+        .with_target("regatta", level.unwrap_or(Level::INFO));
+    let lines = tracing_subscriber::fmt::layer()
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_target(false);
+    tracing_subscriber::registry().with(lines).with(ours).init();
+}

@@ -1,0 +1,54 @@
+//! `regatta submission`: check, truncate, pack and unpack trees that may be anybody's. The work is `crates/submission`'s;
+//! here are its flags, reports and exit codes. Staging a tree out of runs is not here.
+
+mod check;
+mod package;
+mod truncate;
+
+use std::{fs, path::Path};
+
+use super::Context;
+use crate::{
+    exit::{Failure, Outcome},
+    runs::Catalogue,
+};
+
+/// What can be done with a submission tree.
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum Command {
+    /// Says whether a submission is in order, by the rules or as the official checker does
+    // `--version` is the round here, as in the official tools.
+    #[command(disable_version_flag = true)]
+    Check(check::Args),
+    /// Cuts accuracy logs to what is submitted, as the official truncation does
+    #[command(disable_version_flag = true)]
+    Truncate(truncate::Args),
+    /// Makes the encrypted package that is handed in
+    Pack(package::PackArgs),
+    /// Opens such a package
+    Unpack(package::UnpackArgs),
+}
+
+pub(super) fn run(command: &Command, context: &Context) -> Outcome {
+    match command {
+        Command::Check(args) => check::run(args, context),
+        Command::Truncate(args) => truncate::run(args, context),
+        Command::Pack(args) => package::pack(args, context),
+        Command::Unpack(args) => package::unpack(args, context),
+    }
+}
+
+/// The rounds that may be named.
+pub(super) fn catalogue(context: &Context) -> Result<Catalogue, Failure> {
+    let workspace = context.open_if_there()?;
+    Catalogue::read(workspace.as_ref()).map_err(Failure::usage)
+}
+
+/// Refuses a tree that is not there, which the library would take for one that lacks what it looks for.
+fn expect_tree(tree: &Path) -> Result<(), Failure> {
+    fs::read_dir(tree).map(drop).map_err(|error| {
+        let sentence = format!("the submission tree {} cannot be listed", tree.display());
+        Failure::from(anyhow::Error::new(error).context(sentence))
+            .way_out("name the directory that holds closed/, open/ or network/ with --input")
+    })
+}

@@ -1,0 +1,115 @@
+//! `regatta submission pack` and `unpack`: the encrypted package that is handed in, and back.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use regatta_submission::pack::{self, Flaw, PackError, Password};
+use serde_json::json;
+
+use super::{super::Context, expect_tree};
+use crate::exit::{self, Failure, Outcome};
+
+/// Flags of `submission pack`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct PackArgs {
+    /// The submission's root, which holds closed/, open/, network/
+    #[arg(long, value_name = "TREE")]
+    input: PathBuf,
+    /// The name in the package's file names
+    #[arg(long, value_name = "NAME")]
+    submitter: String,
+    /// Where mlperf_submission_NAME.tar.gz and .sha1 go
+    #[arg(long, value_name = "DIR")]
+    output: PathBuf,
+    /// A file whose first line is the password [default: openssl asks on the terminal]
+    #[arg(long, value_name = "FILE")]
+    password_file: Option<PathBuf>,
+}
+
+/// Flags of `submission unpack`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct UnpackArgs {
+    /// Where mlperf_submission_NAME.tar.gz and .sha1 lie
+    #[arg(long, value_name = "DIR")]
+    input: PathBuf,
+    /// The name in the package's file names
+    #[arg(long, value_name = "NAME")]
+    submitter: String,
+    /// The tree that is made, a new directory
+    #[arg(long, value_name = "NEWTREE")]
+    output: PathBuf,
+    /// A file whose first line is the password [default: openssl asks on the terminal]
+    #[arg(long, value_name = "FILE")]
+    password_file: Option<PathBuf>,
+}
+
+pub(super) fn pack(args: &PackArgs, context: &Context) -> Outcome {
+    expect_tree(&args.input)?;
+    let password = password(args.password_file.as_deref())?;
+    let package = match pack::pack(&args.input, &args.submitter, &args.output, &password) {
+        Ok(package) => package,
+        Err(PackError::Unclean { flaws }) => return refused(flaws, context),
+        Err(error) => return Err(failure(error)),
+    };
+    let document = json!({
+        "tarball": package.tarball, "sha1_file": package.sha1_file, "sha1": package.sha1,
+        "bytes": package.bytes, "files": package.files, "flaws": [],
+    });
+    context.print(&document, || {
+        format!(
+            "{} files in {} ({} bytes)\nSHA-1 {} in {}",
+            package.files,
+            package.tarball.display(),
+            package.bytes,
+            package.sha1,
+            package.sha1_file.display()
+        )
+    })?;
+    Ok(exit::OK)
+}
+
+pub(super) fn unpack(args: &UnpackArgs, context: &Context) -> Outcome {
+    let password = password(args.password_file.as_deref())?;
+    let files = pack::unpack(&args.input, &args.submitter, &args.output, &password).map_err(failure)?;
+    context.print(&json!({ "files": files, "output": args.output }), || {
+        format!("{files} files in {}", args.output.display())
+    })?;
+    Ok(exit::OK)
+}
+
+/// The answer is no: the tree cannot be uploaded, and here is all that stands against it.
+fn refused(flaws: Vec<Flaw>, context: &Context) -> Outcome {
+    let sentences: Vec<_> = flaws.iter().map(ToString::to_string).collect();
+    context.print(&json!({ "tarball": null, "flaws": sentences }), || {
+        PackError::Unclean { flaws }.to_string()
+    })?;
+    Ok(exit::NO)
+}
+
+fn password(file: Option<&Path>) -> Result<Password, Failure> {
+    let Some(file) = file else {
+        return Ok(Password::Ask);
+    };
+    let text = fs::read_to_string(file).map_err(|error| {
+        anyhow::Error::new(error).context(format!("cannot read the password file {}", file.display()))
+    })?;
+    match text.lines().next() {
+        Some(line) if !line.is_empty() => Ok(Password::Given(line.to_owned())),
+        _ => Err(Failure::misuse(format!(
+            "the first line of {} is empty: the password stands there",
+            file.display()
+        ))),
+    }
+}
+
+fn failure(error: PackError) -> Failure {
+    match error {
+        PackError::NoName { .. }
+        | PackError::NoSubmission { .. }
+        | PackError::Inside { .. }
+        | PackError::Exists { .. } => Failure::usage(error),
+        error => error.into(),
+    }
+}

@@ -1,0 +1,83 @@
+//! Exit codes and the one error type of the commands: what went wrong, which code says so, and the way out.
+//!
+//! Libraries and rooms below use their own errors; they become a [`Failure`] at the command's edge, where the chain is
+//! printed once. Nothing here prints.
+
+use std::fmt;
+
+/// All is well.
+pub(crate) const OK: u8 = 0;
+/// The answer is no: a run is invalid, a check failed.
+pub(crate) const NO: u8 = 1;
+/// Wrong use: unknown words, files that contradict each other.
+pub(crate) const USAGE: u8 = 2;
+/// Could not: input or output, network, device.
+pub(crate) const COULD_NOT: u8 = 3;
+
+/// What a command returns: its exit code, or why it could not.
+pub(crate) type Outcome = Result<u8, Failure>;
+
+/// A command that came to no answer.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    code: u8,
+    error: anyhow::Error,
+    way_out: Option<String>,
+}
+
+impl Failure {
+    /// Wrong use of the command (exit 2).
+    pub(crate) fn usage(error: impl Into<anyhow::Error>) -> Self {
+        Self {
+            code: USAGE,
+            error: error.into(),
+            way_out: None,
+        }
+    }
+
+    /// Wrong use, in words of the command's own (exit 2).
+    pub(crate) fn misuse(sentence: impl fmt::Display) -> Self {
+        Self::usage(anyhow::anyhow!("{sentence}"))
+    }
+
+    /// The command could not do its work, in words of its own (exit 3).
+    pub(crate) fn could_not(sentence: impl fmt::Display) -> Self {
+        Self {
+            code: COULD_NOT,
+            error: anyhow::anyhow!("{sentence}"),
+            way_out: None,
+        }
+    }
+
+    /// Adds what the user can do about it.
+    pub(crate) fn way_out(mut self, advice: impl fmt::Display) -> Self {
+        self.way_out = Some(advice.to_string());
+        self
+    }
+
+    /// The process's exit code.
+    pub(crate) const fn code(&self) -> u8 {
+        self.code
+    }
+}
+
+impl<E: Into<anyhow::Error>> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self {
+            code: COULD_NOT,
+            error: error.into(),
+            way_out: None,
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    /// The chain as one sentence, and the way out on a line of its own.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "regatta: {:#}", self.error)?;
+        if let Some(way_out) = &self.way_out {
+            write!(f, "\n  {way_out}")?;
+        }
+        Ok(())
+    }
+}

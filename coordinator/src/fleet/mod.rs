@@ -1,0 +1,127 @@
+//! The fleet: what devices say of themselves, and what follows for their runs.
+
+use std::collections::BTreeSet;
+
+use regatta_rules::{DeviceId, RunId};
+use regatta_wire::message::Hello;
+
+use crate::{
+    hex::{hex, sha256},
+    store::{self, Store},
+};
+
+/// Longest label of a device.
+const LABEL: usize = 64;
+
+/// A hello that is not to be believed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum IdentityError {
+    /// Said on another device's topic.
+    #[error("it calls itself {0}")]
+    OtherTopic(DeviceId),
+    /// The id is not the fingerprint of the key.
+    #[error("its id is not the fingerprint of its key")]
+    Fingerprint,
+}
+
+/// A device's id follows from its key.
+///
+/// # Errors
+/// [`IdentityError`] when the hello contradicts itself or its topic.
+pub(crate) fn check_identity(topic: &DeviceId, hello: &Hello) -> Result<(), IdentityError> {
+    if hello.device != *topic {
+        return Err(IdentityError::OtherTopic(hello.device.clone()));
+    }
+    let fingerprint = hex(&sha256(&hello.public_key));
+    if !fingerprint.starts_with(hello.device.as_str()) {
+        return Err(IdentityError::Fingerprint);
+    }
+    Ok(())
+}
+
+/// Text from outside as it may go to a terminal or a log: no control characters, no more than `most` characters.
+pub(crate) fn printable(text: &str, most: usize) -> String {
+    text.chars().filter(|c| !c.is_control()).take(most).collect()
+}
+
+/// Keeps what a device said, and reconciles runs: one that the device had and no longer has will never be finished.
+///
+/// A retained hello may be older than the runs that were sent since, so that only a live one may take a run away.
+///
+/// # Errors
+/// When the store fails.
+pub(crate) fn take_hello(store: &Store, hello: &Hello, retained: bool) -> store::Result<()> {
+    let hello = &Hello {
+        name: printable(&hello.name, LABEL),
+        agent: printable(&hello.agent, LABEL),
+        ..hello.clone()
+    };
+    store.all_or_nothing(|store| {
+        if !hello.online {
+            return if store.device(&hello.device)?.is_some() {
+                store.device_left(&hello.device)
+            } else {
+                store.device_said_hello(hello)
+            };
+        }
+        store.device_said_hello(hello)?;
+        if retained {
+            return Ok(());
+        }
+        let held: BTreeSet<RunId> = hello.runs.iter().copied().collect();
+        for run in &held {
+            // If it may be forgotten, the device has missed that.
+            store.told_to_forget(*run, false)?;
+        }
+        for run in store.open_runs()? {
+            if run.device == hello.device && run.known && !held.contains(&run.id) {
+                tracing::warn!(run = %run.id, device = %hello.name, "the device no longer has this run");
+                store.run_was_lost(run.id, "the device no longer has this run: its state was lost")?;
+            }
+        }
+        Ok(())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hello(public_key: [u8; 32]) -> Hello {
+        Hello {
+            device: hex(&sha256(&public_key))[..DeviceId::DIGITS].parse().unwrap(),
+            name: "boat".to_owned(),
+            public_key,
+            online: true,
+            agent: "0.1.0".to_owned(),
+            engines: Vec::new(),
+            facts_json: b"{}".to_vec(),
+            runs: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn what_a_device_says_cannot_steer_a_terminal() {
+        assert_eq!(printable("boat\x1b[2J\n1", 64), "boat[2J1");
+        assert_eq!(printable("long", 2), "lo");
+    }
+
+    #[test]
+    fn an_id_is_the_fingerprint_of_its_key() {
+        let honest = hello([7; 32]);
+        assert_eq!(check_identity(&honest.device, &honest), Ok(()));
+        let other = hello([8; 32]);
+        assert!(matches!(
+            check_identity(&honest.device, &other),
+            Err(IdentityError::OtherTopic(_))
+        ));
+        let forged = Hello {
+            public_key: [8; 32],
+            ..honest
+        };
+        assert_eq!(
+            check_identity(&forged.device.clone(), &forged),
+            Err(IdentityError::Fingerprint)
+        );
+    }
+}

@@ -1,0 +1,212 @@
+//! One stream on its way to being a whole file.
+//!
+//! A chunk is taken where the stream's end is: what lies before it is a repetition and is left out, what lies beyond
+//! it would leave a gap and is refused. SHA-256 is kept up while writing and computed anew from the file after a
+//! restart. The file is longer than what is committed only within a batch, or after a crash; then it is cut.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Read as _, Seek as _, SeekFrom, Write as _},
+};
+
+use regatta_rules::StreamName;
+use regatta_wire::{
+    chunk::Chunk,
+    message::{StreamEnd, WholeStream},
+};
+use sha2::{Digest as _, Sha256};
+
+use crate::{
+    hex::hex,
+    store::StreamRow,
+    workspace::{RunDir, sync_directory},
+};
+
+/// What became of a chunk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Taken {
+    /// At least one new byte.
+    Appended,
+    /// Nothing new.
+    Repeated,
+    /// It lies beyond the end of what is here.
+    Gap,
+}
+
+/// A stream that is not whole.
+#[derive(Debug)]
+pub(super) struct Assembly {
+    name: StreamName,
+    dir: RunDir,
+    file: File,
+    hasher: Sha256,
+    /// Bytes in the file, of which the first `committed` are flushed and recorded.
+    written: u64,
+    committed: u64,
+    end: Option<StreamEnd>,
+}
+
+impl Assembly {
+    /// Goes on with a stream where the store says that it was.
+    pub(super) fn open(dir: &RunDir, row: &StreamRow) -> io::Result<Self> {
+        fs::create_dir_all(dir.partial())?;
+        let path = dir.partial_file(&row.name);
+        if !path.exists() && dir.file(&row.name).exists() {
+            // Renamed, but not recorded as whole before a crash: not whole until it is.
+            fs::rename(dir.file(&row.name), &path)?;
+        }
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&path)?;
+        // A disk that lost what it had flushed: the device hears the smaller offset and sends the rest again.
+        let committed = row.committed.min(file.metadata()?.len());
+        if committed < row.committed {
+            tracing::error!(
+                stream = %row.name,
+                "{} bytes that had been flushed to disk are gone, asking for them again: is the disk sound?",
+                row.committed - committed
+            );
+        }
+        file.set_len(committed)?;
+        let hasher = hash_prefix(&mut file)?;
+        sync_directory(&dir.partial())?;
+        sync_directory(dir.path())?;
+        let end = stated_end(row);
+        Ok(Self {
+            name: row.name.clone(),
+            dir: dir.clone(),
+            file,
+            hasher,
+            written: committed,
+            committed,
+            end,
+        })
+    }
+
+    /// Takes what is new of a chunk.
+    ///
+    /// # Errors
+    /// When the file cannot be written; what had been committed is untouched.
+    pub(super) fn take(&mut self, chunk: &Chunk<'_>) -> io::Result<Taken> {
+        if chunk.offset > self.written {
+            return Ok(Taken::Gap);
+        }
+        let known = usize::try_from(self.written - chunk.offset).unwrap_or(usize::MAX);
+        let Some(new) = chunk.data.get(known..).filter(|new| !new.is_empty()) else {
+            return Ok(Taken::Repeated);
+        };
+        if let Err(error) = self.file.write_all(new) {
+            // A part may have been written: back to where the stream was.
+            self.file.set_len(self.written)?;
+            self.file.seek(SeekFrom::Start(self.written))?;
+            return Err(error);
+        }
+        self.hasher.update(new);
+        self.written += new.len() as u64;
+        Ok(Taken::Appended)
+    }
+
+    /// Takes the device's statement of where the stream ends.
+    pub(super) fn ends(&mut self, end: StreamEnd) {
+        self.end = Some(end);
+    }
+
+    /// Flushes what is new, and judges the stream if all of it is here: an equal one becomes a file of the run, a
+    /// different one is dropped. The row is to be recorded before anything is acknowledged.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub(super) fn settle(&mut self) -> io::Result<(StreamRow, Option<WholeStream>)> {
+        if self.written > self.committed {
+            self.file.sync_data()?;
+        }
+        let judged = self
+            .end
+            .as_ref()
+            .filter(|end| self.written >= end.length)
+            .map(|end| self.is_equal(end));
+        match judged {
+            Some(true) => {
+                self.become_whole()?;
+                self.committed = self.written;
+                Ok((self.row(true), Some(WholeStream::Equal)))
+            }
+            Some(false) => {
+                self.start_again()?;
+                Ok((self.row(false), Some(WholeStream::Different)))
+            }
+            None => {
+                self.committed = self.written;
+                Ok((self.row(false), None))
+            }
+        }
+    }
+
+    fn is_equal(&self, end: &StreamEnd) -> bool {
+        let found: [u8; 32] = self.hasher.clone().finalize().into();
+        self.written == end.length && found == end.sha256
+    }
+
+    fn become_whole(&self) -> io::Result<()> {
+        // An empty stream has had nothing to flush, yet its file must last.
+        self.file.sync_all()?;
+        fs::create_dir_all(self.dir.files())?;
+        fs::rename(self.dir.partial_file(&self.name), self.dir.file(&self.name))?;
+        sync_directory(&self.dir.files())?;
+        sync_directory(&self.dir.partial())?;
+        sync_directory(self.dir.path())
+    }
+
+    fn start_again(&mut self) -> io::Result<()> {
+        self.file.set_len(0)?;
+        self.file.seek(SeekFrom::Start(0))?;
+        self.file.sync_all()?;
+        self.hasher = Sha256::new();
+        self.written = 0;
+        self.committed = 0;
+        self.end = None;
+        Ok(())
+    }
+
+    fn row(&self, whole: bool) -> StreamRow {
+        StreamRow {
+            name: self.name.clone(),
+            // Kept as it is by the store.
+            listed: false,
+            committed: self.committed,
+            stated_length: self.end.as_ref().map(|end| end.length),
+            stated_sha256: self.end.as_ref().map(|end| hex(&end.sha256)),
+            whole,
+        }
+    }
+}
+
+/// Hashes the file from its start and leaves it positioned at its end.
+fn hash_prefix(file: &mut File) -> io::Result<Sha256> {
+    file.seek(SeekFrom::Start(0))?;
+    let mut hasher = Sha256::new();
+    let mut piece = vec![0; 256 * 1024];
+    loop {
+        let read = file.read(&mut piece)?;
+        if read == 0 {
+            return Ok(hasher);
+        }
+        hasher.update(&piece[..read]);
+    }
+}
+
+/// The end that the device had stated before a restart.
+fn stated_end(row: &StreamRow) -> Option<StreamEnd> {
+    let text = row.stated_sha256.as_ref()?;
+    let mut sha256 = [0; 32];
+    for (byte, digits) in sha256.iter_mut().zip(text.as_bytes().chunks(2)) {
+        *byte = u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
+    }
+    Some(StreamEnd {
+        length: row.stated_length?,
+        sha256,
+    })
+}

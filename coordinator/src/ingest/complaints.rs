@@ -1,0 +1,63 @@
+//! Messages that cannot be used: each is counted, and a kind is logged when it first occurs and at every doubling, so
+//! that a hostile or broken sender cannot fill the log.
+
+use std::collections::BTreeMap;
+
+use crate::fleet::printable;
+
+/// What is wrong with a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Kind {
+    /// Not one of our topics.
+    Topic,
+    /// The frame cannot be read.
+    Frame,
+    /// A hello whose id is not its key's fingerprint, or of another device than its topic.
+    Identity,
+    /// A run that this coordinator has not sent to that device.
+    UnknownRun,
+    /// A stream that contradicts itself.
+    Stream,
+    /// More streams than a run can have.
+    TooManyStreams,
+    /// The disk or the store refused; the device will send it again.
+    Storage,
+}
+
+impl Kind {
+    const fn words(self) -> &'static str {
+        match self {
+            Self::Topic => "message on a topic that is not ours",
+            Self::Frame => "unreadable message",
+            Self::Identity => "a device with another's identity",
+            Self::UnknownRun => "message about a run that was not sent to that device",
+            Self::Stream => "stream that contradicts itself",
+            Self::TooManyStreams => "run with too many streams",
+            Self::Storage => "cannot store what arrives",
+        }
+    }
+}
+
+/// Counts by kind.
+#[derive(Debug, Default)]
+pub(super) struct Complaints {
+    counts: BTreeMap<Kind, u64>,
+}
+
+impl Complaints {
+    /// Counts one and logs it if it is the first, second, fourth ... of its kind.
+    pub(super) fn add(&mut self, kind: Kind, topic: &str, detail: &dyn std::fmt::Display) {
+        let count = self.counts.entry(kind).or_default();
+        *count += 1;
+        if count.is_power_of_two() {
+            let topic = printable(topic, 120);
+            let detail = printable(&detail.to_string(), 300);
+            tracing::warn!(count, topic, "{}: {detail}", kind.words());
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn count(&self, kind: Kind) -> u64 {
+        self.counts.get(&kind).copied().unwrap_or(0)
+    }
+}

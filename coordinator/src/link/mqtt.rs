@@ -1,0 +1,284 @@
+//! The link by MQTT 5, over `rumqttc`.
+//!
+//! Every connection is a new client with a clean session: what the last connection had under way is forgotten, since
+//! the devices repeat what has not been acknowledged. Messages are acknowledged to the broker by hand, once they are
+//! dealt with; the receive maximum therefore bounds what lies here, and a slow disk slows the broker.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use regatta_wire::{frame, topic::Topic};
+use rumqttc::{
+    AckMode, AsyncClient, Event, EventLoop, IncomingPacketSizeLimit, ManualAck, MqttOptions, Packet,
+    PublishOptions, QoS, SubscribeFilter, SubscribeReasonCode,
+};
+use tokio::{
+    sync::{Mutex, mpsc, watch},
+    task::JoinHandle,
+};
+
+use super::{Address, Inbound, Post, Receipt as AnyReceipt, WINDOW};
+
+/// Answers that wait for the broker at most; more are dropped, and asked for again.
+const OUTBOX: usize = 1024;
+/// Seconds without traffic before the connection is tested.
+const KEEP_ALIVE: u16 = 20;
+/// First and longest pause before another attempt to connect.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
+
+/// A broker that could not be reached at the start.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot connect to the broker at {address}")]
+pub(crate) struct LinkError {
+    address: Address,
+    #[source]
+    source: Box<rumqttc::ConnectionError>,
+}
+
+/// What is posted waits here for a connection.
+struct Letter {
+    topic: String,
+    frame: Vec<u8>,
+}
+
+/// Hands messages to the link.
+#[derive(Clone)]
+pub(crate) struct Outbox {
+    letters: mpsc::Sender<Letter>,
+    dropped: Arc<AtomicU64>,
+}
+
+impl Post for Outbox {
+    fn post(&self, topic: &Topic, frame: Vec<u8>) {
+        if self
+            .letters
+            .try_send(Letter {
+                topic: topic.to_string(),
+                frame,
+            })
+            .is_err()
+        {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// A message's acknowledgement to the broker, on the connection that brought it.
+#[derive(Debug)]
+pub(super) struct Receipt {
+    client: AsyncClient,
+    ack: Option<ManualAck>,
+}
+
+impl Receipt {
+    pub(super) fn acknowledge(self) {
+        if let Some(ack) = self.ack {
+            // Fails only when that connection is gone, and then the broker asks no more.
+            let _ = self.client.try_manual_ack(ack);
+        }
+    }
+}
+
+/// A running link.
+pub(crate) struct Link {
+    outbox: Outbox,
+    stop: watch::Sender<bool>,
+    task: JoinHandle<()>,
+}
+
+impl Link {
+    /// Connects, subscribes to what devices say, and keeps doing so until [`Self::stop`].
+    ///
+    /// # Errors
+    /// [`LinkError`] when the first attempt fails. Later ones are repeated for ever and logged.
+    pub(crate) async fn start(address: Address) -> Result<(Self, mpsc::Receiver<Inbound>), LinkError> {
+        let (letters, waiting) = mpsc::channel(OUTBOX);
+        // Twice the window: after a reconnection the last connection's messages may still wait here.
+        let (inbox, inbound) = mpsc::channel(2 * usize::from(WINDOW));
+        let (stop, stopped) = watch::channel(false);
+        let mut connector = Connector {
+            address,
+            waiting: Arc::new(Mutex::new(waiting)),
+            inbox,
+            stopped,
+            lost: 0,
+        };
+        let first = connector.connect().await?;
+        let dropped = Arc::new(AtomicU64::new(0));
+        let task = tokio::spawn(connector.keep(first));
+        Ok((
+            Self {
+                outbox: Outbox { letters, dropped },
+                stop,
+                task,
+            },
+            inbound,
+        ))
+    }
+
+    /// A way to send.
+    pub(crate) fn outbox(&self) -> Outbox {
+        self.outbox.clone()
+    }
+
+    /// Takes leave of the broker.
+    pub(crate) async fn stop(self) {
+        self.stop.send_replace(true);
+        // A task that failed has stopped as well.
+        let _ = self.task.await;
+    }
+}
+
+struct Connector {
+    address: Address,
+    waiting: Arc<Mutex<mpsc::Receiver<Letter>>>,
+    inbox: mpsc::Sender<Inbound>,
+    stopped: watch::Receiver<bool>,
+    lost: u64,
+}
+
+struct Connection {
+    client: AsyncClient,
+    events: EventLoop,
+}
+
+impl Connector {
+    /// One attempt: connects and subscribes.
+    async fn connect(&mut self) -> Result<Connection, LinkError> {
+        let mut options = MqttOptions::new(
+            format!("regatta-coordinator-{}", uuid::Uuid::now_v7().simple()),
+            (self.address.host.clone(), self.address.port),
+        );
+        let largest = u32::try_from(frame::HEADER_LEN + frame::MAX_BODY + 1024).unwrap_or(u32::MAX);
+        options
+            .set_keep_alive(KEEP_ALIVE)
+            .set_clean_start(true)
+            .set_receive_maximum(Some(WINDOW))
+            .set_max_packet_size(Some(largest))
+            .set_incoming_packet_size_limit(IncomingPacketSizeLimit::Bytes(largest))
+            .set_ack_mode(AckMode::Manual);
+        let mut network = options.network_options();
+        network.set_tcp_nodelay(true);
+        options.set_network_options(network);
+        // Room for every acknowledgement of the window beside the answers on their way.
+        let (client, mut events) = AsyncClient::builder(options)
+            .capacity(2 * usize::from(WINDOW) + OUTBOX)
+            .build();
+        let refused = |source| LinkError {
+            address: self.address.clone(),
+            source: Box::new(source),
+        };
+        loop {
+            if let Event::Incoming(Packet::ConnAck(_)) = events.poll().await.map_err(refused)? {
+                break;
+            }
+        }
+        let filters =
+            Topic::coordinator_subscriptions().map(|filter| SubscribeFilter::new(filter, QoS::AtLeastOnce));
+        // A fresh channel has room for one request.
+        let _ = client.try_subscribe_many(filters);
+        Ok(Connection { client, events })
+    }
+
+    /// Serves one connection after the other.
+    async fn keep(mut self, first: Connection) {
+        let mut connection = Some(first);
+        let mut pause = PAUSES.0;
+        loop {
+            if let Some(open) = connection.take() {
+                tracing::debug!(address = %self.address, "connected to the broker");
+                pause = PAUSES.0;
+                if self.serve(open).await {
+                    return;
+                }
+            }
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                _ = self.stopped.wait_for(|stop| *stop) => return,
+            }
+            pause = (pause * 2).min(PAUSES.1);
+            match self.connect().await {
+                Ok(open) => connection = Some(open),
+                Err(error) => tracing::warn!("{:#}", anyhow::Error::from(error)),
+            }
+        }
+    }
+
+    /// Serves a connection until it breaks or the link is stopped; `true` when it was stopped.
+    async fn serve(&mut self, mut connection: Connection) -> bool {
+        let sender = tokio::spawn(send_letters(Arc::clone(&self.waiting), connection.client.clone()));
+        let mut stopped = self.stopped.clone();
+        let stopping = connection.client.clone();
+        let watcher = tokio::spawn(async move {
+            let _ = stopped.wait_for(|stop| *stop).await;
+            // The event loop then ends by itself.
+            let _ = stopping.try_disconnect();
+        });
+        loop {
+            match connection.events.poll().await {
+                Ok(Event::Incoming(Packet::Publish(publish))) => self.take(&connection.client, &publish),
+                Ok(Event::Incoming(Packet::SubAck(answer))) => {
+                    if answer
+                        .return_codes
+                        .iter()
+                        .any(|code| !matches!(code, SubscribeReasonCode::Success(_)))
+                    {
+                        tracing::error!(address = %self.address, "the broker does not let us hear the devices");
+                    }
+                }
+                Ok(_) => {}
+                Err(rumqttc::ConnectionError::RequestsDone) => break,
+                Err(error) => {
+                    if !*self.stopped.borrow() {
+                        tracing::warn!(address = %self.address, "lost the broker: {error}");
+                    }
+                    break;
+                }
+            }
+        }
+        sender.abort();
+        watcher.abort();
+        *self.stopped.borrow()
+    }
+
+    /// Hands a message on. The window keeps the inbox from filling; what does not fit all the same is dropped, for
+    /// the device repeats it.
+    fn take(&mut self, client: &AsyncClient, publish: &rumqttc::Publish) {
+        let receipt = Receipt {
+            client: client.clone(),
+            ack: client.prepare_ack(publish),
+        };
+        let inbound = Inbound {
+            topic: String::from_utf8_lossy(&publish.topic).into_owned(),
+            payload: publish.payload.clone(),
+            retained: publish.retain,
+            receipt: AnyReceipt::Mqtt(receipt),
+        };
+        if let Err(mpsc::error::TrySendError::Full(inbound)) = self.inbox.try_send(inbound) {
+            self.lost += 1;
+            if self.lost.is_power_of_two() {
+                tracing::warn!(count = self.lost, "messages dropped because the ingest is behind");
+            }
+            inbound.dealt_with();
+        }
+    }
+}
+
+/// Sends what is posted while a connection lasts.
+async fn send_letters(waiting: Arc<Mutex<mpsc::Receiver<Letter>>>, client: AsyncClient) {
+    let mut waiting = waiting.lock().await;
+    while let Some(Letter { topic, frame }) = waiting.recv().await {
+        if client
+            .publish(topic, frame, PublishOptions::at_least_once())
+            .await
+            .is_err()
+        {
+            return;
+        }
+    }
+}

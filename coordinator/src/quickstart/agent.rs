@@ -1,0 +1,153 @@
+//! The agent of a quickstart: found or built, started as a process of its own, and ended with it.
+
+use std::{
+    fs::File,
+    os::unix::process::CommandExt as _,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::Context as _;
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::place::Place;
+use crate::exit::Failure;
+
+const BINARY: &str = "regatta-agent";
+/// Time that the agent has to end by itself.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The agent's binary: beside our own. In a source tree it is built there; under `cargo run` that is done even if it is
+/// there, since cargo then built only us.
+pub(super) fn find_or_build(tell: impl Fn(&str)) -> Result<PathBuf, Failure> {
+    let own = std::env::current_exe().context("cannot tell where this program lies")?;
+    let beside = own.with_file_name(BINARY);
+    let under_cargo = std::env::var_os("CARGO").is_some();
+    if beside.exists() && !under_cargo {
+        return Ok(beside);
+    }
+    let Some(tree) = source_tree(&own) else {
+        if beside.exists() {
+            return Ok(beside);
+        }
+        return Err(
+            Failure::could_not(format!("{BINARY} is not beside {}", own.display()))
+                .way_out("install both binaries into one directory"),
+        );
+    };
+    tell(&format!("building {BINARY}"));
+    let mut build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    build
+        .current_dir(&tree)
+        .args(["build", "--package", BINARY, "--bin", BINARY]);
+    if own
+        .parent()
+        .and_then(Path::file_name)
+        .is_some_and(|profile| profile == "release")
+    {
+        build.arg("--release");
+    }
+    // What cargo tells us about our own package is not the agent's: build scripts would see a change and run again.
+    for (name, _) in std::env::vars_os() {
+        let ours = [
+            "CARGO_PKG_",
+            "CARGO_MANIFEST_",
+            "CARGO_CRATE_NAME",
+            "CARGO_BIN_NAME",
+            "CARGO_PRIMARY_PACKAGE",
+        ];
+        if name
+            .to_str()
+            .is_some_and(|name| ours.iter().any(|prefix| name.starts_with(prefix)))
+        {
+            build.env_remove(&name);
+        }
+    }
+    let status = build.status().context("cannot start cargo to build the agent")?;
+    if !status.success() {
+        return Err(Failure::could_not(format!(
+            "cargo could not build {BINARY} ({status})"
+        )));
+    }
+    if !beside.exists() {
+        return Err(Failure::could_not(format!(
+            "cargo built {BINARY} elsewhere than beside {}",
+            own.display()
+        ))
+        .way_out("build the whole workspace: cargo build --release"));
+    }
+    Ok(beside)
+}
+
+/// The source tree that this program was built in: above it, or above the working directory.
+fn source_tree(own: &Path) -> Option<PathBuf> {
+    let here = std::env::current_dir().ok()?;
+    own.ancestors()
+        .chain(here.ancestors())
+        .find(|dir| dir.join("Cargo.toml").exists() && dir.join("agent/Cargo.toml").exists())
+        .map(Path::to_owned)
+}
+
+/// A running agent. It is ended when this is dropped.
+pub(super) struct Agent {
+    child: Child,
+    log: PathBuf,
+}
+
+impl Agent {
+    /// Starts the agent in the device's directory.
+    pub(super) fn start(binary: &Path, place: &Place) -> Result<Self, Failure> {
+        let log = place.agent_log();
+        let output = File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
+        let child = Command::new(binary)
+            .arg("serve")
+            .arg("--config")
+            .arg(std::path::absolute(place.agent_config())?)
+            .current_dir(place.device())
+            .stdin(Stdio::null())
+            .stdout(output.try_clone()?)
+            .stderr(output)
+            // Ctrl-C on the terminal is ours to pass on, once the coordinator is ready for it.
+            .process_group(0)
+            .spawn()
+            .with_context(|| format!("cannot start {}", binary.display()))?;
+        Ok(Self { child, log })
+    }
+
+    /// That it still runs.
+    pub(super) fn check(&mut self) -> Result<(), Failure> {
+        match self.child.try_wait()? {
+            None => Ok(()),
+            Some(status) => Err(Failure::could_not(format!("the agent has ended ({status})"))
+                .way_out(format!("its own words are in {}", self.log.display()))),
+        }
+    }
+
+    /// Asks it to end, and makes it end if it does not.
+    fn end(&mut self) {
+        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        if let Some(pid) = pid {
+            // It may have ended by itself.
+            let _ = kill_process(pid, Signal::TERM);
+        }
+        let begun = Instant::now();
+        while begun.elapsed() < PATIENCE {
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                return;
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            self.end();
+        }
+    }
+}

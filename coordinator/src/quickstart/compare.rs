@@ -1,0 +1,54 @@
+//! Every file of a run, on both disks and in the evidence: here both disks are at hand, so that the promise of delivery
+//! can be looked at itself.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs, io,
+    path::Path,
+};
+
+use regatta_rules::documents::{Document as _, Evidence};
+
+use crate::{
+    hex::{hex, sha256_of_file},
+    tables::Comparison,
+};
+
+/// Compares a run's files at the coordinator with the device's own, and both with what the evidence says.
+///
+/// # Errors
+/// When a file cannot be read.
+pub(super) fn compare(coordinator: &Path, device: &Path) -> io::Result<Comparison> {
+    let here = hashes(coordinator)?;
+    let there = hashes(device)?;
+    let evidence = fs::read(coordinator.join("evidence.json")).ok();
+    let proven = evidence
+        .and_then(|bytes| Evidence::from_json(&bytes).ok())
+        .is_some_and(|evidence| {
+            let listed: BTreeSet<&str> = evidence.files.iter().map(|proof| proof.name.as_str()).collect();
+            let unlisted = here.keys().filter(|name| !listed.contains(name.as_str()));
+            // The evidence cannot list itself and its signature; everything else it must.
+            unlisted.count() == 2
+                && evidence
+                    .files
+                    .iter()
+                    .all(|proof| here.get(proof.name.as_str()) == Some(&proof.sha256))
+        });
+    Ok(Comparison {
+        equal: proven && here == there,
+    })
+}
+
+fn hashes(directory: &Path) -> io::Result<BTreeMap<String, String>> {
+    let mut found = BTreeMap::new();
+    let entries = match fs::read_dir(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(found),
+        entries => entries?,
+    };
+    for entry in entries {
+        let entry = entry?;
+        let (_, sha256) = sha256_of_file(&entry.path())?;
+        found.insert(entry.file_name().to_string_lossy().into_owned(), hex(&sha256));
+    }
+    Ok(found)
+}

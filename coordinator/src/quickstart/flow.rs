@@ -1,0 +1,231 @@
+//! The quickstart's steps, in order.
+
+use std::{
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use regatta_rules::{Mode, RunId, Scenario};
+use tokio::{
+    runtime::Runtime,
+    signal::unix::{SignalKind, signal},
+};
+
+use super::{
+    agent::{self, Agent},
+    place::{DEVICE, Place},
+    report::report,
+};
+use crate::{
+    cli::{self, View},
+    daemon::Daemon,
+    exit::{self, Failure, Outcome},
+    runs::{Catalogue, Draft, Words},
+    store::{RunRow, Store},
+    tables,
+    workspace::Workspace,
+};
+
+/// The bundled benchmark, which needs no download.
+pub(super) const BENCHMARK: &str = "digits";
+/// Time that the agent has to say hello.
+const HELLO: Duration = Duration::from_secs(30);
+/// Further tries of a measurement that came out INVALID.
+const TRIES: usize = 2;
+const PAUSE: Duration = Duration::from_millis(150);
+
+/// What the user chose.
+pub(crate) struct Options {
+    /// Where to lay everything.
+    pub(crate) dir: PathBuf,
+    /// Length of each run, as `--duration` takes it.
+    pub(crate) duration: String,
+    /// Whether coordinator and agent go on until Ctrl-C.
+    pub(crate) keep: bool,
+    /// Whether progress may be drawn.
+    pub(crate) lively: bool,
+}
+
+/// Does everything.
+pub(crate) fn run(options: &Options, tell: impl Fn(&str)) -> Outcome {
+    let place = Place::lay_out(&options.dir)?;
+    let binary = agent::find_or_build(&tell)?;
+    let workspace = place.open()?;
+    let catalogue = Catalogue::read(Some(&workspace)).map_err(Failure::usage)?;
+    let benchmark = catalogue.benchmark(BENCHMARK).map_err(Failure::usage)?;
+    for scratch in [place.device_scratch(), workspace.scratch()] {
+        regatta_prep::bundled::install(benchmark, &scratch, &mut |_, _| {})?;
+    }
+
+    let runtime = cli::runtime()?;
+    let interrupted = watch_for_interrupts(&runtime)?;
+    let daemon = runtime
+        .block_on(Daemon::start(&workspace))
+        .map_err(|error| cli::with_way_out(error, &workspace))?;
+    tell(&format!(
+        "coordinator and embedded broker at {}",
+        daemon.address()
+    ));
+    let session = Session {
+        options,
+        place: &place,
+        workspace: &workspace,
+        interrupted,
+        tell: &tell,
+    };
+    let outcome = session.with_agent(&binary, &catalogue);
+    // The agent has ended by now, whatever came of it: its last word reaches the broker.
+    runtime.block_on(daemon.stop())?;
+    outcome
+}
+
+fn watch_for_interrupts(runtime: &Runtime) -> std::io::Result<Arc<AtomicBool>> {
+    let flag = Arc::new(AtomicBool::new(false));
+    let _entered = runtime.enter();
+    for kind in [SignalKind::interrupt(), SignalKind::terminate()] {
+        let (flag, mut signal) = (Arc::clone(&flag), signal(kind)?);
+        runtime.spawn(async move {
+            signal.recv().await;
+            flag.store(true, Ordering::Relaxed);
+        });
+    }
+    Ok(flag)
+}
+
+struct Session<'a> {
+    options: &'a Options,
+    place: &'a Place,
+    workspace: &'a Workspace,
+    interrupted: Arc<AtomicBool>,
+    tell: &'a dyn Fn(&str),
+}
+
+impl Session<'_> {
+    fn with_agent(&self, binary: &std::path::Path, catalogue: &Catalogue) -> Outcome {
+        let store = Store::open(&self.workspace.database())?;
+        for left_over in store.open_runs()? {
+            store.ask_to_abort(left_over.id, "an earlier quickstart was interrupted")?;
+        }
+        let mut agent = Agent::start(binary, self.place)?;
+        self.wait_for_hello(&store, &mut agent)?;
+        (self.tell)(&format!(
+            "device `{DEVICE}` is there, its own words are in {}",
+            self.place.agent_log().display()
+        ));
+        let drafts = cli::resolve(&self.words(), catalogue, &store)?;
+        let mut rows = self.run_all(&store, &mut agent, &drafts)?;
+        for _ in 0..TRIES {
+            self.try_again(&store, &mut agent, &mut rows)?;
+        }
+        let good = report(&rows, self.workspace, self.place)?;
+        if self.options.keep {
+            (self.tell)("coordinator and agent go on until Ctrl-C");
+            while !self.interrupted.load(Ordering::Relaxed) {
+                agent.check()?;
+                thread::sleep(PAUSE);
+            }
+        }
+        Ok(if good { exit::OK } else { exit::NO })
+    }
+
+    fn words(&self) -> Words {
+        let scenarios = [
+            Scenario::SingleStream,
+            Scenario::MultiStream,
+            Scenario::Server,
+            Scenario::Offline,
+        ];
+        Words {
+            device: Some(DEVICE.to_owned()),
+            benchmark: BENCHMARK.to_owned(),
+            scenario: scenarios.map(|scenario| scenario.to_string()).to_vec(),
+            mode: [Mode::AccuracyOnly, Mode::PerformanceOnly]
+                .map(|mode| mode.to_string())
+                .to_vec(),
+            duration: Some(self.options.duration.clone()),
+            ..Words::default()
+        }
+    }
+
+    fn wait_for_hello(&self, store: &Store, agent: &mut Agent) -> Result<(), Failure> {
+        let begun = Instant::now();
+        while !store
+            .devices()?
+            .iter()
+            .any(|device| device.name == DEVICE && device.online)
+        {
+            self.go_on(agent)?;
+            if begun.elapsed() > HELLO {
+                return Err(Failure::could_not("the agent did not say hello").way_out(format!(
+                    "its own words are in {}",
+                    self.place.agent_log().display()
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn run_all(&self, store: &Store, agent: &mut Agent, drafts: &[Draft]) -> Result<Vec<RunRow>, Failure> {
+        store.all_or_nothing(|store| drafts.iter().try_for_each(|draft| store.add_run(draft)))?;
+        let ids: Vec<RunId> = drafts.iter().map(|draft| draft.spec.run).collect();
+        let mut view = View::new(self.options.lively);
+        loop {
+            let rows = cli::rows(store, &ids)?;
+            for row in &rows {
+                view.show(row, store.committed_bytes(row.id)?);
+            }
+            if rows.iter().all(RunRow::is_over) {
+                view.end();
+                return Ok(rows);
+            }
+            self.go_on(agent).inspect_err(|_| view.end())?;
+        }
+    }
+
+    /// Tries again what came out INVALID: the rate was a guess, now the device's speed is known. The table shows the last
+    /// try; the others stay in the workspace.
+    fn try_again(&self, store: &Store, agent: &mut Agent, rows: &mut [RunRow]) -> Result<(), Failure> {
+        let invalid = |row: &RunRow| {
+            row.outcome
+                .as_ref()
+                .is_some_and(|outcome| outcome.valid == Some(false))
+        };
+        let mut drafts = Vec::new();
+        for row in rows.iter().filter(|row| invalid(row)) {
+            (self.tell)(&format!(
+                "again, with the rates that the device has shown: {}",
+                tables::why_not(row)
+            ));
+            let mut draft = row.draft.clone();
+            draft.spec.run = RunId::now();
+            drafts.push(draft);
+        }
+        if drafts.is_empty() {
+            return Ok(());
+        }
+        let mut newer = self.run_all(store, agent, &drafts)?.into_iter();
+        for row in rows.iter_mut().filter(|row| invalid(row)) {
+            if let Some(again) = newer.next() {
+                *row = again;
+            }
+        }
+        Ok(())
+    }
+
+    /// A pause, unless it is time to end.
+    fn go_on(&self, agent: &mut Agent) -> Result<(), Failure> {
+        if self.interrupted.load(Ordering::Relaxed) {
+            return Err(
+                Failure::could_not("interrupted").way_out("start it again: it may use the same directory")
+            );
+        }
+        agent.check()?;
+        thread::sleep(PAUSE);
+        Ok(())
+    }
+}

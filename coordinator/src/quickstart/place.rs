@@ -1,0 +1,151 @@
+//! Where the quickstart lays things: the coordinator's workspace and the device's directory side by side, each with a
+//! configuration of its own, so that both can be used further afterwards.
+
+use std::{
+    fs, io,
+    net::{SocketAddr, TcpListener},
+    path::{Path, PathBuf},
+};
+
+use anyhow::Context as _;
+
+use crate::{
+    exit::Failure,
+    workspace::{CONFIG_FILE, Config, Workspace, write_durably},
+};
+
+/// The device's label.
+pub(super) const DEVICE: &str = "quickstart";
+
+/// The quickstart's directory.
+pub(super) struct Place {
+    root: PathBuf,
+    /// Where the coordinator listens, and the agent connects.
+    pub(super) listen: SocketAddr,
+}
+
+impl Place {
+    /// Lays out the directory, or takes up one that an earlier quickstart laid out.
+    ///
+    /// # Errors
+    /// Wrong use when the directory holds something else.
+    pub(super) fn lay_out(root: &Path) -> Result<Self, Failure> {
+        let place = Self {
+            listen: free_address()?,
+            root: root.to_owned(),
+        };
+        let entries = match fs::read_dir(&place.root) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
+            entries => entries
+                .with_context(|| format!("cannot use {}", place.root.display()))?
+                .count(),
+        };
+        let is_ours = place.workspace().join(CONFIG_FILE).exists() && place.agent_config().exists();
+        if entries > 0 && !is_ours {
+            return Err(
+                Failure::misuse(format!("{} holds something else", place.root.display()))
+                    .way_out("name an empty or a new directory with --dir"),
+            );
+        }
+        fs::create_dir_all(place.workspace())?;
+        fs::create_dir_all(place.device())?;
+        // Ports of an earlier quickstart may be taken by now.
+        write_durably(
+            &place.workspace().join(CONFIG_FILE),
+            place.regatta_toml().as_bytes(),
+        )?;
+        write_durably(&place.agent_config(), place.agent_toml().as_bytes())?;
+        Ok(place)
+    }
+
+    /// The coordinator's workspace.
+    pub(super) fn workspace(&self) -> PathBuf {
+        self.root.join("coordinator")
+    }
+
+    /// Opens the workspace.
+    pub(super) fn open(&self) -> Result<Workspace, Failure> {
+        Ok(Workspace::open(&self.workspace())?)
+    }
+
+    /// The device's own directory.
+    pub(super) fn device(&self) -> PathBuf {
+        self.root.join("device")
+    }
+
+    /// The agent's configuration.
+    pub(super) fn agent_config(&self) -> PathBuf {
+        self.device().join("agent.toml")
+    }
+
+    /// What the agent prints.
+    pub(super) fn agent_log(&self) -> PathBuf {
+        self.device().join("agent.log")
+    }
+
+    /// Models and data on the device.
+    pub(super) fn device_scratch(&self) -> PathBuf {
+        self.device().join("scratch")
+    }
+
+    /// A run's files on the device's disk.
+    pub(super) fn device_files(&self, run: regatta_rules::RunId) -> PathBuf {
+        self.device()
+            .join("state")
+            .join("runs")
+            .join(run.to_string())
+            .join("files")
+    }
+
+    fn regatta_toml(&self) -> String {
+        // The user's own scratch directory is left alone.
+        format!(
+            "{}\n# Labels for accuracy.\nscratch = \"scratch\"\n",
+            Config::template(self.listen)
+        )
+    }
+
+    fn agent_toml(&self) -> String {
+        format!(
+            "# The device of a quickstart. Paths are relative to this file.\n\
+             name = \"{DEVICE}\"\n\
+             state_dir = \"state\"\n\
+             scratch = \"scratch\"\n\
+             broker = \"mqtt://{}\"\n\
+             min_free_mib = 64\n",
+            self.listen
+        )
+    }
+}
+
+/// A loopback port that is free now.
+fn free_address() -> anyhow::Result<SocketAddr> {
+    TcpListener::bind(("127.0.0.1", 0))
+        .and_then(|listener| listener.local_addr())
+        .context("cannot find a free port on 127.0.0.1")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exit;
+
+    #[test]
+    fn takes_up_its_own_directory_and_refuses_a_foreign_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let own = dir.path().join("own");
+        Place::lay_out(&own).unwrap();
+        Place::lay_out(&own).unwrap();
+
+        let foreign = dir.path().join("foreign");
+        fs::create_dir(&foreign).unwrap();
+        fs::write(foreign.join("thesis.tex"), "...").unwrap();
+        let refused = Place::lay_out(&foreign).err().unwrap();
+        assert_eq!(refused.code(), exit::USAGE);
+        assert_eq!(
+            fs::read_dir(&foreign).unwrap().count(),
+            1,
+            "nothing was laid there"
+        );
+    }
+}

@@ -1,0 +1,196 @@
+//! The benchmarks and rounds that a user may name: those that come with Regatta and the workspace's own files, which
+//! win over built-in ones of the same name.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use regatta_rules::{
+    benchmark::Benchmark,
+    known::{self, KnownFileError},
+    round::Round,
+};
+
+use crate::workspace::Workspace;
+
+/// A word that names nothing, or a file that does not read.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CatalogueError {
+    /// No such benchmark or round.
+    #[error("unknown {kind} `{given}`; known are {known}")]
+    Unknown {
+        /// `benchmark` or `round`.
+        kind: &'static str,
+        /// What was given.
+        given: String,
+        /// What there is.
+        known: String,
+    },
+    /// A file of the workspace does not read.
+    #[error("{} is not a valid {kind} file", .path.display())]
+    File {
+        /// `benchmark` or `round`.
+        kind: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Where and why.
+        #[source]
+        source: Box<toml::de::Error>,
+    },
+    /// A file or directory of the workspace cannot be read.
+    #[error("cannot read {}", .path.display())]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// A built-in file does not read.
+    #[error(transparent)]
+    BuiltIn(#[from] KnownFileError),
+}
+
+/// What there is to run.
+#[derive(Debug)]
+pub(crate) struct Catalogue {
+    benchmarks: Vec<Benchmark>,
+    rounds: Vec<Round>,
+}
+
+impl Catalogue {
+    /// The built-in files, and a workspace's own.
+    ///
+    /// # Errors
+    /// [`CatalogueError`] when a file does not read.
+    pub(crate) fn read(workspace: Option<&Workspace>) -> Result<Self, CatalogueError> {
+        let mut benchmarks = Vec::new();
+        let mut rounds = Vec::new();
+        if let Some(workspace) = workspace {
+            benchmarks = read_files(
+                "benchmark",
+                &workspace.configs("benchmarks"),
+                Benchmark::from_toml,
+            )?;
+            rounds = read_files("round", &workspace.configs("rounds"), Round::from_toml)?;
+        }
+        // The first of a name is found.
+        benchmarks.extend(known::benchmarks()?);
+        rounds.extend(known::rounds()?);
+        Ok(Self { benchmarks, rounds })
+    }
+
+    /// The benchmark that a user means.
+    ///
+    /// # Errors
+    /// [`CatalogueError::Unknown`] naming those that there are.
+    pub(crate) fn benchmark(&self, name: &str) -> Result<&Benchmark, CatalogueError> {
+        self.benchmarks
+            .iter()
+            .find(|benchmark| benchmark.is_called(name))
+            .ok_or_else(|| CatalogueError::Unknown {
+                kind: "benchmark",
+                given: name.to_owned(),
+                known: listed(self.benchmarks.iter().map(|benchmark| benchmark.name.as_str())),
+            })
+    }
+
+    /// The round that a user means; the newest when none is named.
+    ///
+    /// # Errors
+    /// [`CatalogueError::Unknown`] naming those that there are.
+    pub(crate) fn round(&self, name: Option<&str>) -> Result<&Round, CatalogueError> {
+        let found = match name {
+            Some(name) => self.rounds.iter().find(|round| round.name == name),
+            // Built-in rounds stand behind the workspace's own, oldest first.
+            None => self.rounds.last(),
+        };
+        found.ok_or_else(|| CatalogueError::Unknown {
+            kind: "round",
+            given: name.unwrap_or_default().to_owned(),
+            known: listed(self.rounds.iter().map(|round| round.name.as_str())),
+        })
+    }
+}
+
+fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let mut names: Vec<&str> = names.collect();
+    names.sort_unstable();
+    names.dedup();
+    names.join(", ")
+}
+
+fn read_files<T>(
+    kind: &'static str,
+    directory: &Path,
+    parse: impl Fn(&str) -> Result<T, toml::de::Error>,
+) -> Result<Vec<T>, CatalogueError> {
+    let io = |path: &Path| {
+        let path = path.to_owned();
+        move |source| CatalogueError::Io { path, source }
+    };
+    let entries = match fs::read_dir(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(io(directory))?,
+    };
+    let mut paths = Vec::new();
+    for entry in entries {
+        paths.push(entry.map_err(io(directory))?.path());
+    }
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
+    paths.sort();
+    let mut found = Vec::with_capacity(paths.len());
+    for path in paths {
+        let text = fs::read_to_string(&path).map_err(io(&path))?;
+        let read = parse(&text);
+        found.push(read.map_err(|source| CatalogueError::File {
+            kind,
+            path,
+            source: Box::new(source),
+        })?);
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_benchmark_is_answered_with_the_known_ones() {
+        let catalogue = Catalogue::read(None).unwrap();
+        let said = catalogue.benchmark("digitz").unwrap_err().to_string();
+        assert!(said.contains("`digitz`") && said.contains("digits"), "{said}");
+        let said = catalogue.round(Some("v0.1")).unwrap_err().to_string();
+        assert!(said.contains("v6.1"), "{said}");
+    }
+
+    #[test]
+    fn a_workspaces_file_wins_and_a_broken_one_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let workspace = Workspace::create(
+            dir.path(),
+            &crate::workspace::Config::template(([127, 0, 0, 1], 0).into()),
+        )
+        .unwrap();
+        let own = workspace.configs("benchmarks");
+        fs::create_dir_all(&own).unwrap();
+        let built_in = toml_of_digits();
+        fs::write(
+            own.join("digits.toml"),
+            built_in.replace("total_samples = 597", "total_samples = 7"),
+        )
+        .unwrap();
+        let catalogue = Catalogue::read(Some(&workspace)).unwrap();
+        assert_eq!(catalogue.benchmark("digits").unwrap().dataset.total_samples, 7);
+
+        fs::write(own.join("broken.toml"), "schema = ").unwrap();
+        let said = Catalogue::read(Some(&workspace)).unwrap_err().to_string();
+        assert!(said.contains("broken.toml"), "{said}");
+    }
+
+    fn toml_of_digits() -> &'static str {
+        include_str!("../../../configs/benchmarks/digits.toml")
+    }
+}

@@ -1,0 +1,23 @@
+//! Runs, from what a user asks for to the record of what came of it.
+//!
+//! [`catalogue`] knows benchmarks and rounds, [`request`] and [`plan`] turn words into drafts, [`estimate`] fills in
+//! the rates that a device has shown, [`dispatch`] sends, [`finish`] judges and records.
+
+mod accuracy;
+mod catalogue;
+mod dispatch;
+mod draft;
+mod estimate;
+mod evidence;
+mod figures;
+mod finish;
+mod plan;
+mod request;
+
+pub(crate) use accuracy::judge as judge_accuracy;
+pub(crate) use catalogue::Catalogue;
+pub(crate) use dispatch::start as start_dispatch;
+pub(crate) use draft::{Draft, Metric, Outcome, Rates};
+pub(crate) use finish::start as start_finish;
+pub(crate) use plan::{Plan, Words};
+pub(crate) use request::Request;

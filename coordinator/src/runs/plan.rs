@@ -1,0 +1,132 @@
+//! `PLAN.toml`: several requests in one file, in the words of the command line.
+//!
+//! ```toml
+//! schema = 1
+//!
+//! [[run]]
+//! device = "boat-1"
+//! benchmark = "digits"
+//! scenario = ["SingleStream", "Offline"]
+//! mode = ["AccuracyOnly", "PerformanceOnly"]
+//! engine = "tract"
+//! test_run = true
+//! set = { batch_size = "16" }
+//! ```
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+/// The newest schema number of the file that this program reads.
+const SCHEMA: u16 = 1;
+
+/// A plan that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PlanError {
+    /// Not TOML, or an unknown or missing key.
+    #[error("not a valid plan")]
+    Toml(#[from] toml::de::Error),
+    /// Written for a newer program.
+    #[error("the plan has schema {0}; this program reads up to {SCHEMA}: update it")]
+    TooNew(u16),
+    /// Nothing to do.
+    #[error("the plan holds no [[run]]")]
+    Empty,
+}
+
+/// One `[[run]]`: a run per scenario and mode.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Words {
+    /// Name or id.
+    #[serde(default)]
+    pub(crate) device: Option<String>,
+    /// Name or alias.
+    pub(crate) benchmark: String,
+    /// Scenarios.
+    pub(crate) scenario: Vec<String>,
+    /// Modes; PerformanceOnly when none is given.
+    #[serde(default)]
+    pub(crate) mode: Vec<String>,
+    /// The round; the newest when none is given.
+    #[serde(default)]
+    pub(crate) round: Option<String>,
+    /// The engine.
+    #[serde(default)]
+    pub(crate) engine: Option<String>,
+    /// `native`, `official` or `official:REVISION`.
+    #[serde(default)]
+    pub(crate) loadgen: Option<String>,
+    /// 60 s per run.
+    #[serde(default)]
+    pub(crate) test_run: bool,
+    /// A length such as `3s`.
+    #[serde(default)]
+    pub(crate) duration: Option<String>,
+    /// `after` or `live`.
+    #[serde(default)]
+    pub(crate) stream: Option<String>,
+    /// Engine settings.
+    #[serde(default)]
+    pub(crate) set: BTreeMap<String, String>,
+    /// Lines of `user.conf`.
+    #[serde(default)]
+    pub(crate) conf: BTreeMap<String, String>,
+}
+
+/// A plan.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    /// Its requests, in order.
+    pub(crate) run: Vec<Words>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    schema: u16,
+    #[serde(default)]
+    run: Vec<Words>,
+}
+
+impl Plan {
+    /// Reads a plan's text.
+    ///
+    /// # Errors
+    /// [`PlanError`]; the parser's own message names line and column.
+    pub(crate) fn from_toml(text: &str) -> Result<Self, PlanError> {
+        let file: File = toml::from_str(text)?;
+        if file.schema > SCHEMA {
+            return Err(PlanError::TooNew(file.schema));
+        }
+        if file.run.is_empty() {
+            return Err(PlanError::Empty);
+        }
+        Ok(Self { run: file.run })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_speaks_the_command_lines_words() {
+        let plan = Plan::from_toml(
+            "schema = 1\n[[run]]\nbenchmark = 'digits'\nscenario = ['Offline']\ntest_run = true\nset = { batch_size = '16' }",
+        )
+        .unwrap();
+        assert_eq!(plan.run[0].scenario, ["Offline"]);
+        assert!(plan.run[0].test_run);
+        assert_eq!(plan.run[0].set["batch_size"], "16");
+    }
+
+    #[test]
+    fn a_misspelt_key_is_located() {
+        let error = Plan::from_toml("schema = 1\n[[run]]\nbenchmrk = 'digits'\nscenario = []").unwrap_err();
+        let said = format!("{:#}", anyhow::Error::from(error));
+        assert!(said.contains("line 3") && said.contains("benchmrk"), "{said}");
+        assert!(matches!(Plan::from_toml("schema = 1"), Err(PlanError::Empty)));
+        assert!(matches!(Plan::from_toml("schema = 9"), Err(PlanError::TooNew(9))));
+    }
+}

@@ -1,0 +1,193 @@
+//! A request in types, and its draft: everything about a run that does not depend on what the device has shown.
+
+use std::collections::BTreeMap;
+
+use regatta_rules::{
+    DeviceId, Mode, RunId, Scenario,
+    benchmark::Benchmark,
+    documents::{ConfTexts, Delivery, Document as _, EngineSpec, LoadgenChoice, RunLength, RunSpec},
+    round::Round,
+};
+
+use super::Draft;
+use crate::store;
+
+/// Milliseconds of a `--test-run`, as users of NVIDIA's harness know it.
+const TEST_RUN_MS: u64 = 60_000;
+
+/// A request that contradicts itself.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum RequestError {
+    /// Neither a key nor a full path of one.
+    #[error("`{0}` is neither a conf key such as target_qps nor of the form model.scenario.key")]
+    ConfKey(String),
+    /// Only Server has a peak to find.
+    #[error("FindPeakPerformance is a mode of the Server scenario, not of {0}")]
+    PeakOutsideServer(Scenario),
+}
+
+/// One run, in types.
+#[derive(Debug, Clone)]
+pub(crate) struct Request<'a> {
+    /// The device.
+    pub(crate) device: DeviceId,
+    /// The benchmark.
+    pub(crate) benchmark: &'a Benchmark,
+    /// The round whose rules apply.
+    pub(crate) round: &'a Round,
+    /// The scenario.
+    pub(crate) scenario: Scenario,
+    /// The mode.
+    pub(crate) mode: Mode,
+    /// What computes the answers.
+    pub(crate) engine: EngineSpec,
+    /// Which LoadGen drives the run.
+    pub(crate) loadgen: LoadgenChoice,
+    /// How long.
+    pub(crate) length: RunLength,
+    /// When logs leave the device.
+    pub(crate) delivery: Delivery,
+    /// Lines of `user.conf` that the user wants, by key or by `model.scenario.key`.
+    pub(crate) conf: BTreeMap<String, String>,
+}
+
+impl Request<'_> {
+    /// The run's draft, with an id of its own.
+    ///
+    /// # Errors
+    /// [`RequestError`] when the request contradicts itself.
+    pub(crate) fn draft(&self) -> Result<Draft, RequestError> {
+        if self.mode == Mode::FindPeakPerformance && self.scenario != Scenario::Server {
+            return Err(RequestError::PeakOutsideServer(self.scenario));
+        }
+        let given = self.given()?;
+        let guesses = self
+            .benchmark
+            .user_conf
+            .iter()
+            .filter(|(key, _)| concerns(key, self.scenario));
+        let spec = RunSpec {
+            schema: RunSpec::SCHEMA,
+            run: RunId::now(),
+            device: self.device.clone(),
+            created: store::now(),
+            round: self.round.name.clone(),
+            benchmark: self.benchmark.clone(),
+            scenario: self.scenario,
+            mode: self.mode,
+            engine: self.engine.clone(),
+            loadgen: self.loadgen.clone(),
+            length: self.length,
+            conf: ConfTexts {
+                mlperf_conf: self.round.render_mlperf_conf(&self.benchmark.mlperf_conf),
+                user_conf: String::new(),
+                audit_config: None,
+            },
+            delivery: self.delivery,
+        };
+        let mut draft = Draft {
+            spec,
+            guesses: guesses.map(|(key, value)| (key.clone(), value.clone())).collect(),
+            given,
+        };
+        draft.spec.conf.user_conf = draft.user_conf(&BTreeMap::new());
+        Ok(draft)
+    }
+
+    /// What the user gave, by full keys: the length, then conf lines, which may say otherwise.
+    fn given(&self) -> Result<BTreeMap<String, String>, RequestError> {
+        let mut given = BTreeMap::new();
+        let duration = match self.length {
+            RunLength::Full => None,
+            RunLength::TestRun => Some(TEST_RUN_MS),
+            RunLength::Duration(milliseconds) => Some(milliseconds),
+        };
+        if let Some(milliseconds) = duration {
+            given.insert(self.full_key("min_duration"), milliseconds.to_string());
+        }
+        for (key, value) in &self.conf {
+            match key.matches('.').count() {
+                0 if !key.is_empty() => given.insert(self.full_key(key), value.clone()),
+                2 => given.insert(key.clone(), value.clone()),
+                _ => return Err(RequestError::ConfKey(key.clone())),
+            };
+        }
+        Ok(given)
+    }
+
+    fn full_key(&self, key: &str) -> String {
+        format!("{}.{}.{key}", self.benchmark.loadgen_model, self.scenario)
+    }
+}
+
+/// Whether a conf key of the form `model.scenario.key` concerns a scenario.
+fn concerns(key: &str, scenario: Scenario) -> bool {
+    key.split('.')
+        .nth(1)
+        .is_some_and(|named| named == "*" || named == scenario.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use regatta_rules::documents::EngineKind;
+
+    use super::*;
+    use crate::runs::Catalogue;
+
+    fn draft(change: impl FnOnce(&mut Request<'_>)) -> Result<Draft, RequestError> {
+        let catalogue = Catalogue::read(None).unwrap();
+        let mut request = Request {
+            device: "0123456789abcdef0123456789abcdef".parse().unwrap(),
+            benchmark: catalogue.benchmark("digits").unwrap(),
+            round: catalogue.round(None).unwrap(),
+            scenario: Scenario::Offline,
+            mode: Mode::PerformanceOnly,
+            engine: EngineSpec {
+                kind: EngineKind::Tract,
+                settings: BTreeMap::new(),
+            },
+            loadgen: LoadgenChoice::Native,
+            length: RunLength::Duration(3000),
+            delivery: Delivery::After,
+            conf: BTreeMap::new(),
+        };
+        change(&mut request);
+        request.draft()
+    }
+
+    #[test]
+    fn what_was_given_stands_last() {
+        let draft = draft(|request| {
+            request.conf.insert("target_qps".to_owned(), "7".to_owned());
+            request
+                .conf
+                .insert("*.Offline.min_query_count".to_owned(), "9".to_owned());
+        })
+        .unwrap();
+        insta::assert_snapshot!(draft.spec.conf.user_conf, @r"
+        # First guesses of the benchmark, this device's own rates, and what was asked for
+        *.Offline.min_query_count = 9
+        digits.Offline.min_duration = 3000
+        digits.Offline.target_qps = 7
+        ");
+    }
+
+    #[test]
+    fn estimates_win_over_guesses_and_lose_to_what_was_given() {
+        let estimates = BTreeMap::from([("digits.Offline.target_qps".to_owned(), "1234".to_owned())]);
+        let guessed = draft(|_| {}).unwrap();
+        assert!(guessed.user_conf(&BTreeMap::new()).contains("target_qps = 20000"));
+        assert!(guessed.user_conf(&estimates).contains("target_qps = 1234"));
+        let given =
+            draft(|request| drop(request.conf.insert("target_qps".to_owned(), "7".to_owned()))).unwrap();
+        assert!(given.user_conf(&estimates).contains("target_qps = 7"));
+    }
+
+    #[test]
+    fn contradictions_are_refused() {
+        let said = draft(|request| drop(request.conf.insert("a.b".to_owned(), "1".to_owned()))).unwrap_err();
+        assert_eq!(said, RequestError::ConfKey("a.b".to_owned()));
+        let said = draft(|request| request.mode = Mode::FindPeakPerformance).unwrap_err();
+        assert_eq!(said, RequestError::PeakOutsideServer(Scenario::Offline));
+    }
+}

@@ -1,0 +1,129 @@
+//! Devices, as they described themselves when they last said hello.
+
+use regatta_rules::{DeviceId, documents::EngineKind};
+use regatta_wire::message::Hello;
+use rusqlite::{OptionalExtension as _, Row, params};
+
+use super::{Result, Store, now, values};
+
+/// One device.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct DeviceRow {
+    /// Its id.
+    pub(crate) id: DeviceId,
+    /// Its label.
+    pub(crate) name: String,
+    /// Its Ed25519 public key.
+    pub(crate) public_key: [u8; 32],
+    /// The agent's version.
+    pub(crate) agent: String,
+    /// The engines that it can run.
+    pub(crate) engines: Vec<EngineKind>,
+    /// `DeviceFacts` as JSON, as the device sent it.
+    pub(crate) facts: String,
+    /// Whether it is there.
+    pub(crate) online: bool,
+    /// Counts the times that it said hello.
+    pub(crate) hellos: u64,
+    /// When it first said hello.
+    pub(crate) first_seen: String,
+    /// When it was last heard of.
+    pub(crate) last_seen: String,
+}
+
+fn device(row: &Row<'_>) -> rusqlite::Result<DeviceRow> {
+    Ok(DeviceRow {
+        id: values::parsed(row, "id")?,
+        name: row.get("name")?,
+        public_key: row.get("public_key")?,
+        agent: row.get("agent")?,
+        engines: values::json(row, "engines")?,
+        facts: row.get("facts")?,
+        online: row.get("online")?,
+        hellos: values::unsigned(row, "hellos")?,
+        first_seen: row.get("first_seen")?,
+        last_seen: row.get("last_seen")?,
+    })
+}
+
+impl Store {
+    /// Keeps what a device said of itself.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) fn device_said_hello(&self, hello: &Hello) -> Result<()> {
+        let engines = serde_json::to_string(&hello.engines).unwrap_or_else(|_| "[]".to_owned());
+        self.connection
+            .prepare_cached(
+                "INSERT INTO devices (id, name, public_key, agent, engines, facts, online, hellos, first_seen, last_seen)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 1, ?8, ?8)
+                 ON CONFLICT (id) DO UPDATE SET name = ?2, agent = ?4, engines = ?5, facts = ?6, online = ?7,
+                     hellos = hellos + 1, last_seen = ?8",
+            )?
+            .execute(params![
+                hello.device.as_str(),
+                hello.name,
+                hello.public_key,
+                hello.agent,
+                engines,
+                String::from_utf8_lossy(&hello.facts_json),
+                hello.online,
+                now()
+            ])?;
+        Ok(())
+    }
+
+    /// A device has gone: its last will was published.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) fn device_left(&self, id: &DeviceId) -> Result<()> {
+        self.connection
+            .prepare_cached("UPDATE devices SET online = 0, last_seen = ?2 WHERE id = ?1")?
+            .execute(params![id.as_str(), now()])?;
+        Ok(())
+    }
+
+    /// A device gave a sign of life.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) fn device_lives(&self, id: &DeviceId) -> Result<()> {
+        self.connection
+            .prepare_cached("UPDATE devices SET last_seen = ?2 WHERE id = ?1")?
+            .execute(params![id.as_str(), now()])?;
+        Ok(())
+    }
+
+    /// Nobody is known to be there: what was retained at the broker, and live hellos, will tell.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) fn forget_who_is_online(&self) -> Result<()> {
+        self.connection.execute("UPDATE devices SET online = 0", [])?;
+        Ok(())
+    }
+
+    /// Every device, by name.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) fn devices(&self) -> Result<Vec<DeviceRow>> {
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT * FROM devices ORDER BY name, id")?;
+        let rows = statement.query_map([], device)?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// One device.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) fn device(&self, id: &DeviceId) -> Result<Option<DeviceRow>> {
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT * FROM devices WHERE id = ?1")?;
+        Ok(statement.query_row([id.as_str()], device).optional()?)
+    }
+}

@@ -1,0 +1,125 @@
+//! The store: one SQLite database per workspace. It is the truth; every other part reads what to do from it, so that a
+//! coordinator may be killed at any point and go on where it was.
+//!
+//! Several connections are open at once (ingest, dispatch, finish, commands): WAL lets them read while one writes, and
+//! every commit is flushed to disk before it returns. Files of runs lie beside it, not in it.
+
+mod devices;
+mod run_changes;
+mod runs;
+mod schema;
+mod streams;
+mod values;
+
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+pub(crate) use devices::DeviceRow;
+pub(crate) use run_changes::RunChange;
+pub(crate) use runs::RunRow;
+use rusqlite::Connection;
+pub(crate) use streams::StreamRow;
+
+/// Longest wait for another connection's write.
+const BUSY: Duration = Duration::from_secs(30);
+
+/// Why the store did not do as asked.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StoreError {
+    /// The database cannot be opened.
+    #[error("cannot open the store {}", .path.display())]
+    Open {
+        /// The database.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: rusqlite::Error,
+    },
+    /// Written by a newer program.
+    #[error("the store has version {found}; this program reads up to {known}: update it")]
+    TooNew {
+        /// The database's version.
+        found: i64,
+        /// The newest version that this program reads.
+        known: i64,
+    },
+    /// SQLite refused.
+    #[error("the store failed")]
+    Sqlite(#[from] rusqlite::Error),
+}
+
+/// Short for what the store returns.
+pub(crate) type Result<T> = std::result::Result<T, StoreError>;
+
+/// A connection to the store.
+#[derive(Debug)]
+pub(crate) struct Store {
+    connection: Connection,
+}
+
+impl Store {
+    /// Opens the database, makes it if it is missing, and brings an older one up to date.
+    ///
+    /// # Errors
+    /// [`StoreError`] when it cannot be opened or comes from a newer program.
+    pub(crate) fn open(path: &Path) -> Result<Self> {
+        let open = |source| StoreError::Open {
+            path: path.to_owned(),
+            source,
+        };
+        let connection = Connection::open(path).map_err(open)?;
+        connection.busy_timeout(BUSY).map_err(open)?;
+        connection
+            .pragma_update(None, "journal_mode", "WAL")
+            .map_err(open)?;
+        connection
+            .pragma_update(None, "synchronous", "FULL")
+            .map_err(open)?;
+        connection
+            .pragma_update(None, "foreign_keys", "ON")
+            .map_err(open)?;
+        let mut store = Self { connection };
+        schema::migrate(&mut store.connection)?;
+        Ok(store)
+    }
+
+    /// Does several things at once, or none of them.
+    ///
+    /// # Errors
+    /// What the work gave; nothing of it is kept then.
+    pub(crate) fn all_or_nothing<T>(&self, work: impl FnOnce(&Self) -> Result<T>) -> Result<T> {
+        // IMMEDIATE: a transaction that begins with reading must not find out later that another one wrote.
+        self.connection.execute_batch("BEGIN IMMEDIATE")?;
+        match work(self) {
+            Ok(value) => {
+                self.connection.execute_batch("COMMIT")?;
+                Ok(value)
+            }
+            Err(error) => {
+                // The first error is the one to tell; a transaction that cannot be rolled back ends with the connection.
+                let _ = self.connection.execute_batch("ROLLBACK");
+                Err(error)
+            }
+        }
+    }
+
+    /// Changes when another connection has committed: a cheap way to see that there may be work.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub(crate) fn data_version(&self) -> Result<i64> {
+        Ok(self
+            .connection
+            .pragma_query_value(None, "data_version", |row| row.get(0))?)
+    }
+}
+
+/// The present time as every table writes it: RFC 3339 UTC.
+pub(crate) fn now() -> String {
+    jiff::Timestamp::now().to_string()
+}
+
+#[cfg(test)]
+mod tests;

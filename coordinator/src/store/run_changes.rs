@@ -1,0 +1,161 @@
+//! What happens to runs: every change of a run's row, each as one statement, so that no half of one can be seen.
+
+use regatta_rules::{
+    DeviceId, RunId,
+    documents::{RunPhase, RunState},
+};
+use rusqlite::params;
+
+use super::{Result, Store, now, values};
+use crate::runs::{Draft, Outcome};
+
+/// What a told state did to a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RunChange {
+    /// There is no such run for that device.
+    Unknown,
+    /// The state is older than the one that is known, or no news.
+    Stale,
+    /// The run's state is now the told one.
+    Changed,
+}
+
+impl Store {
+    /// Adds a run that waits at the coordinator.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) fn add_run(&self, draft: &Draft) -> Result<()> {
+        let spec = &draft.spec;
+        let text = serde_json::to_string(draft)
+            .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
+        self.connection.execute(
+            "INSERT INTO runs (id, device, benchmark, scenario, mode, engine, created, draft, phase, revision)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0)",
+            params![
+                spec.run.to_string(),
+                spec.device.as_str(),
+                spec.benchmark.name,
+                spec.scenario.as_str(),
+                spec.mode.as_str(),
+                spec.engine.kind.as_str(),
+                spec.created,
+                text,
+                RunPhase::Queued.as_str(),
+            ],
+        )?;
+        Ok(())
+    }
+
+    /// Fixes a run's spec: from now on it may be sent. `false` when the run has been ended meanwhile.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) fn fix_spec(&self, id: RunId, sha256: &str) -> Result<bool> {
+        let changed = self.connection.execute(
+            "UPDATE runs SET spec_sha256 = ?2 WHERE id = ?1 AND recorded IS NULL",
+            params![id.to_string(), sha256],
+        )?;
+        Ok(changed > 0)
+    }
+
+    /// Takes over a state that a device told, unless a newer one is known or it is not that device's run.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) fn device_told_state(
+        &self,
+        device: &DeviceId,
+        id: RunId,
+        state: &RunState,
+    ) -> Result<RunChange> {
+        if self.device_of_sent_run(id)?.as_ref() != Some(device) {
+            return Ok(RunChange::Unknown);
+        }
+        let changed = self
+            .connection
+            .prepare_cached(
+                "UPDATE runs SET known = 1, phase = ?2, reason = ?3, revision = ?4
+                 WHERE id = ?1 AND recorded IS NULL AND lost = 0 AND (known = 0 OR revision < ?4)",
+            )?
+            .execute(params![
+                id.to_string(),
+                state.phase.as_str(),
+                state.reason,
+                values::signed(state.revision)
+            ])?;
+        Ok(if changed == 0 {
+            RunChange::Stale
+        } else {
+            RunChange::Changed
+        })
+    }
+
+    /// The device no longer has a run: nothing more will come of it.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) fn run_was_lost(&self, id: RunId, reason: &str) -> Result<()> {
+        self.connection.execute(
+            "UPDATE runs SET lost = 1,
+                 reason = CASE WHEN phase IN ('done', 'failed', 'aborted') THEN reason ELSE ?2 END,
+                 phase = CASE WHEN phase IN ('done', 'failed', 'aborted') THEN phase ELSE 'failed' END
+             WHERE id = ?1 AND recorded IS NULL",
+            params![id.to_string(), reason],
+        )?;
+        Ok(())
+    }
+
+    /// Asks for a run's end. One that was never sent ends at once; `false` when it has ended already.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) fn ask_to_abort(&self, id: RunId, reason: &str) -> Result<bool> {
+        let changed = self.connection.execute(
+            "UPDATE runs SET abort = ?2,
+                 phase = CASE WHEN spec_sha256 IS NULL THEN 'aborted' ELSE phase END,
+                 reason = CASE WHEN spec_sha256 IS NULL THEN ?2 ELSE reason END,
+                 recorded = CASE WHEN spec_sha256 IS NULL THEN ?3 ELSE recorded END
+             WHERE id = ?1 AND recorded IS NULL AND phase NOT IN ('done', 'failed', 'aborted')",
+            params![id.to_string(), reason, now()],
+        )?;
+        Ok(changed > 0)
+    }
+
+    /// Ends a run that cannot be sent at all.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) fn run_cannot_be_sent(&self, id: RunId, reason: &str) -> Result<()> {
+        self.connection.execute(
+            "UPDATE runs SET phase = 'failed', reason = ?2, recorded = ?3 WHERE id = ?1 AND spec_sha256 IS NULL",
+            params![id.to_string(), reason, now()],
+        )?;
+        Ok(())
+    }
+
+    /// Keeps that a run's record lies on disk, and its figures.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) fn run_is_recorded(&self, id: RunId, written: &str, outcome: &Outcome) -> Result<()> {
+        let text = serde_json::to_string(outcome)
+            .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
+        self.connection.execute(
+            "UPDATE runs SET recorded = ?2, outcome = ?3 WHERE id = ?1",
+            params![id.to_string(), written, text],
+        )?;
+        Ok(())
+    }
+
+    /// Keeps whether the device has been told that it may forget a run.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) fn told_to_forget(&self, id: RunId, told: bool) -> Result<()> {
+        self.connection
+            .prepare_cached("UPDATE runs SET forgotten = ?2 WHERE id = ?1 AND forgotten <> ?2")?
+            .execute(params![id.to_string(), told])?;
+        Ok(())
+    }
+}

@@ -1,0 +1,78 @@
+//! The tables, and how an older store becomes a present one. Every migration stays as it was once released; the number
+//! of those that have run is SQLite's `user_version`.
+
+use rusqlite::Connection;
+
+use super::{Result, StoreError};
+
+const MIGRATIONS: &[&str] = &["
+CREATE TABLE devices (
+    id          TEXT PRIMARY KEY,     -- fingerprint of the public key
+    name        TEXT NOT NULL,        -- a label
+    public_key  BLOB NOT NULL,        -- Ed25519, 32 bytes
+    agent       TEXT NOT NULL,        -- version of the agent
+    engines     TEXT NOT NULL,        -- JSON list
+    facts       TEXT NOT NULL,        -- JSON, as the device sent it
+    online      INTEGER NOT NULL,
+    hellos      INTEGER NOT NULL,     -- counts the times that it said hello
+    first_seen  TEXT NOT NULL,
+    last_seen   TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE runs (
+    id           TEXT PRIMARY KEY,    -- UUIDv7: sorts by time of asking
+    device       TEXT NOT NULL,
+    benchmark    TEXT NOT NULL,
+    scenario     TEXT NOT NULL,
+    mode         TEXT NOT NULL,
+    engine       TEXT NOT NULL,
+    created      TEXT NOT NULL,
+    draft        TEXT NOT NULL,       -- JSON: what was asked for, before rates are estimated
+    spec_sha256  TEXT,                -- of spec.json, once it is final and may be sent
+    known        INTEGER NOT NULL DEFAULT 0,  -- whether the device has told a state of it
+    phase        TEXT NOT NULL,
+    reason       TEXT,
+    revision     INTEGER NOT NULL,
+    abort        TEXT,                -- why somebody wants it ended
+    lost         INTEGER NOT NULL DEFAULT 0,  -- the device no longer has it
+    recorded     TEXT,                -- when record.json was written
+    forgotten    INTEGER NOT NULL DEFAULT 0,  -- whether the device has been told that it may forget it
+    outcome      TEXT                 -- JSON: the figures of the record and of LoadGen's summary
+) STRICT;
+CREATE INDEX runs_by_device ON runs (device, recorded, id);
+
+CREATE TABLE streams (
+    run            TEXT NOT NULL REFERENCES runs (id),
+    name           TEXT NOT NULL,
+    listed         INTEGER NOT NULL DEFAULT 0,  -- whether the device counts it among the run's files
+    committed      INTEGER NOT NULL DEFAULT 0,  -- every byte before this is on disk
+    stated_length  INTEGER,
+    stated_sha256  TEXT,
+    whole          INTEGER NOT NULL DEFAULT 0,  -- complete, with the stated SHA-256
+    PRIMARY KEY (run, name)
+) STRICT, WITHOUT ROWID;
+"];
+
+/// Brings the database to the present version.
+pub(super) fn migrate(connection: &mut Connection) -> Result<()> {
+    let known = i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX);
+    if version(connection)? == known {
+        return Ok(());
+    }
+    let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    // Asked again under the lock: another process may have done it meanwhile.
+    let found = version(&transaction)?;
+    if found > known {
+        return Err(StoreError::TooNew { found, known });
+    }
+    for migration in MIGRATIONS.iter().skip(usize::try_from(found).unwrap_or(0)) {
+        transaction.execute_batch(migration)?;
+    }
+    transaction.pragma_update(None, "user_version", known)?;
+    transaction.commit()?;
+    Ok(())
+}
+
+fn version(connection: &Connection) -> Result<i64> {
+    Ok(connection.pragma_query_value(None, "user_version", |row| row.get(0))?)
+}

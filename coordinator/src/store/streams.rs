@@ -1,0 +1,98 @@
+//! Streams: how much of each file of a run is on disk. These rows say what has been promised to the device.
+
+use regatta_rules::{RunId, StreamName};
+use rusqlite::{Row, params};
+
+use super::{Result, Store, values};
+
+/// One stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StreamRow {
+    /// Its name.
+    pub(crate) name: StreamName,
+    /// Whether the device counts it among the run's files.
+    pub(crate) listed: bool,
+    /// Every byte before this is on disk.
+    pub(crate) committed: u64,
+    /// The length that the device stated.
+    pub(crate) stated_length: Option<u64>,
+    /// The SHA-256 that the device stated, hexadecimal.
+    pub(crate) stated_sha256: Option<String>,
+    /// Complete, with the stated SHA-256.
+    pub(crate) whole: bool,
+}
+
+fn stream(row: &Row<'_>) -> rusqlite::Result<StreamRow> {
+    let stated_length: Option<i64> = row.get("stated_length")?;
+    Ok(StreamRow {
+        name: values::parsed(row, "name")?,
+        listed: row.get("listed")?,
+        committed: values::unsigned(row, "committed")?,
+        stated_length: stated_length.and_then(|length| u64::try_from(length).ok()),
+        stated_sha256: row.get("stated_sha256")?,
+        whole: row.get("whole")?,
+    })
+}
+
+impl Store {
+    /// Every stream of a run, by name.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) fn streams(&self, run: RunId) -> Result<Vec<StreamRow>> {
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT * FROM streams WHERE run = ?1 ORDER BY name")?;
+        let rows = statement.query_map([run.to_string()], stream)?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Keeps what is on disk of a stream. The caller has flushed it.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) fn keep_stream(&self, run: RunId, row: &StreamRow) -> Result<()> {
+        self.connection
+            .prepare_cached(
+                "INSERT INTO streams (run, name, committed, stated_length, stated_sha256, whole)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+                 ON CONFLICT (run, name) DO UPDATE
+                 SET committed = ?3, stated_length = ?4, stated_sha256 = ?5, whole = ?6",
+            )?
+            .execute(params![
+                run.to_string(),
+                row.name.as_str(),
+                values::signed(row.committed),
+                row.stated_length.map(values::signed),
+                row.stated_sha256,
+                row.whole
+            ])?;
+        Ok(())
+    }
+
+    /// Keeps that the device counts a stream among the run's files.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) fn list_stream(&self, run: RunId, name: &StreamName) -> Result<()> {
+        self.connection
+            .prepare_cached(
+                "INSERT INTO streams (run, name, listed) VALUES (?1, ?2, 1)
+                 ON CONFLICT (run, name) DO UPDATE SET listed = 1 WHERE listed = 0",
+            )?
+            .execute(params![run.to_string(), name.as_str()])?;
+        Ok(())
+    }
+
+    /// Bytes of a run that are on disk.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) fn committed_bytes(&self, run: RunId) -> Result<u64> {
+        let bytes: i64 = self
+            .connection
+            .prepare_cached("SELECT COALESCE(SUM(committed), 0) FROM streams WHERE run = ?1")?
+            .query_row([run.to_string()], |row| row.get(0))?;
+        Ok(u64::try_from(bytes).unwrap_or(0))
+    }
+}

@@ -1,0 +1,147 @@
+//! The store through its own face: what survives, what is refused.
+
+use regatta_rules::{
+    DeviceId, Mode, Scenario,
+    documents::{Delivery, EngineKind, EngineSpec, LoadgenChoice, RunLength, RunPhase, RunState},
+};
+
+use super::{RunChange, Store, StoreError, StreamRow};
+use crate::runs::{Catalogue, Draft, Request};
+
+fn draft(device: &str) -> Draft {
+    let catalogue = Catalogue::read(None).unwrap();
+    let request = Request {
+        device: device.repeat(32).parse().unwrap(),
+        benchmark: catalogue.benchmark("digits").unwrap(),
+        round: catalogue.round(None).unwrap(),
+        scenario: Scenario::Server,
+        mode: Mode::PerformanceOnly,
+        engine: EngineSpec {
+            kind: EngineKind::Tract,
+            settings: Default::default(),
+        },
+        loadgen: LoadgenChoice::Native,
+        length: RunLength::TestRun,
+        delivery: Delivery::Live,
+        conf: Default::default(),
+    };
+    request.draft().unwrap()
+}
+
+fn state(phase: RunPhase, revision: u64) -> RunState {
+    RunState {
+        phase,
+        reason: None,
+        revision,
+    }
+}
+
+#[test]
+fn a_run_comes_back_as_it_was_asked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("db");
+    let asked = draft("a");
+    Store::open(&path).unwrap().add_run(&asked).unwrap();
+    let found = Store::open(&path).unwrap().run(asked.spec.run).unwrap().unwrap();
+    assert_eq!(found.draft, asked);
+    assert_eq!(found.state, state(RunPhase::Queued, 0));
+    assert_eq!(
+        (found.spec_sha256, found.known, found.recorded),
+        (None, false, None)
+    );
+}
+
+#[test]
+fn a_newer_store_is_refused_with_both_versions() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("db");
+    drop(Store::open(&path).unwrap());
+    rusqlite::Connection::open(&path)
+        .unwrap()
+        .pragma_update(None, "user_version", 99)
+        .unwrap();
+    let refused = Store::open(&path).unwrap_err();
+    assert!(
+        matches!(refused, StoreError::TooNew { found: 99, .. }),
+        "{refused}"
+    );
+}
+
+#[test]
+fn only_the_runs_own_device_moves_it_and_only_forward() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(&dir.path().join("db")).unwrap();
+    let asked = draft("a");
+    let (run, device) = (asked.spec.run, asked.spec.device.clone());
+    let other: DeviceId = "b".repeat(32).parse().unwrap();
+    store.add_run(&asked).unwrap();
+    let told = |device, phase, revision| {
+        store
+            .device_told_state(device, run, &state(phase, revision))
+            .unwrap()
+    };
+    assert_eq!(
+        told(&device, RunPhase::Running, 3),
+        RunChange::Unknown,
+        "it has not been sent yet"
+    );
+    store.fix_spec(run, "00").unwrap();
+    assert_eq!(told(&other, RunPhase::Running, 3), RunChange::Unknown);
+    assert_eq!(told(&device, RunPhase::Running, 3), RunChange::Changed);
+    assert_eq!(told(&device, RunPhase::Queued, 1), RunChange::Stale);
+    assert_eq!(told(&device, RunPhase::Running, 3), RunChange::Stale);
+    assert_eq!(
+        store.run(run).unwrap().unwrap().state,
+        state(RunPhase::Running, 3)
+    );
+}
+
+#[test]
+fn a_run_is_recorded_once_it_has_ended_and_every_listed_stream_is_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(&dir.path().join("db")).unwrap();
+    let asked = draft("a");
+    let run = asked.spec.run;
+    store.add_run(&asked).unwrap();
+    store.fix_spec(run, "00").unwrap();
+    store
+        .device_told_state(&asked.spec.device, run, &state(RunPhase::Failed, 9))
+        .unwrap();
+    let name = "mlperf_log_summary.txt".parse().unwrap();
+    store.list_stream(run, &name).unwrap();
+    assert!(
+        store.runs_to_record().unwrap().is_empty(),
+        "a listed stream is not here yet"
+    );
+    let mut row = StreamRow {
+        name,
+        listed: false,
+        committed: 5,
+        stated_length: Some(5),
+        stated_sha256: Some("00".to_owned()),
+        whole: false,
+    };
+    store.keep_stream(run, &row).unwrap();
+    assert!(store.runs_to_record().unwrap().is_empty());
+    row.whole = true;
+    store.keep_stream(run, &row).unwrap();
+    assert_eq!(store.runs_to_record().unwrap().len(), 1);
+    assert!(store.streams(run).unwrap()[0].listed, "that it is listed is kept");
+}
+
+#[test]
+fn an_abort_ends_at_once_what_was_never_sent() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(&dir.path().join("db")).unwrap();
+    let [waiting, sent] = [draft("a"), draft("a")];
+    store.add_run(&waiting).unwrap();
+    store.add_run(&sent).unwrap();
+    store.fix_spec(sent.spec.run, "00").unwrap();
+    assert!(store.ask_to_abort(waiting.spec.run, "no").unwrap());
+    let ended = store.run(waiting.spec.run).unwrap().unwrap();
+    assert_eq!((ended.state.phase, ended.is_over()), (RunPhase::Aborted, true));
+    assert!(store.ask_to_abort(sent.spec.run, "no").unwrap());
+    let asked = store.run(sent.spec.run).unwrap().unwrap();
+    assert_eq!((asked.state.phase, asked.is_over()), (RunPhase::Queued, false));
+    assert!(!store.ask_to_abort(waiting.spec.run, "again").unwrap());
+}

@@ -1,0 +1,59 @@
+//! Reading our own types out of columns: what does not parse is an error with its column, not a default.
+
+use std::str::FromStr;
+
+use regatta_rules::documents::RunPhase;
+use rusqlite::{Row, types::Type};
+
+/// A text column that holds one of our types.
+pub(super) fn parsed<T>(row: &Row<'_>, column: &str) -> rusqlite::Result<T>
+where
+    T: FromStr,
+    T::Err: std::error::Error + Send + Sync + 'static,
+{
+    let text: String = row.get(column)?;
+    text.parse().map_err(|error| unreadable(row, column, error))
+}
+
+/// A text column that holds JSON.
+pub(super) fn json<T: serde::de::DeserializeOwned>(row: &Row<'_>, column: &str) -> rusqlite::Result<T> {
+    let text: String = row.get(column)?;
+    serde_json::from_str(&text).map_err(|error| unreadable(row, column, error))
+}
+
+/// A text column that holds JSON or nothing.
+pub(super) fn optional_json<T: serde::de::DeserializeOwned>(
+    row: &Row<'_>,
+    column: &str,
+) -> rusqlite::Result<Option<T>> {
+    let text: Option<String> = row.get(column)?;
+    text.map(|text| serde_json::from_str(&text))
+        .transpose()
+        .map_err(|error| unreadable(row, column, error))
+}
+
+/// A run's phase, by the word that users read.
+pub(super) fn phase(row: &Row<'_>, column: &str) -> rusqlite::Result<RunPhase> {
+    let text: String = row.get(column)?;
+    serde_json::from_value(serde_json::Value::String(text)).map_err(|error| unreadable(row, column, error))
+}
+
+/// A column of up to 63 bits without sign.
+pub(super) fn unsigned(row: &Row<'_>, column: &str) -> rusqlite::Result<u64> {
+    let value: i64 = row.get(column)?;
+    u64::try_from(value).map_err(|error| unreadable(row, column, error))
+}
+
+/// An unsigned number as SQLite holds it. Offsets and revisions beyond 63 bits do not occur; one would be cut.
+pub(super) fn signed(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+fn unreadable(
+    row: &Row<'_>,
+    column: &str,
+    error: impl std::error::Error + Send + Sync + 'static,
+) -> rusqlite::Error {
+    let index = row.as_ref().column_index(column).unwrap_or(usize::MAX);
+    rusqlite::Error::FromSqlConversionFailure(index, Type::Text, Box::new(error))
+}

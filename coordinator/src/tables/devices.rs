@@ -1,0 +1,59 @@
+//! Tables of devices.
+
+use regatta_rules::documents::DeviceFacts;
+
+use super::{table, words};
+use crate::store::DeviceRow;
+
+/// Every device, a line each.
+pub(crate) fn devices(devices: &[DeviceRow]) -> String {
+    let mut table = table(["name", "device", "state", "engines", "agent", "last seen"]);
+    for device in devices {
+        table.add_row([
+            device.name.clone(),
+            device.id.to_string(),
+            if device.online { "online" } else { "offline" }.to_owned(),
+            engines(device),
+            device.agent.clone(),
+            words::time(&device.last_seen),
+        ]);
+    }
+    table.trim_fmt()
+}
+
+/// One device with what it says of itself.
+pub(crate) fn device(device: &DeviceRow, facts: &DeviceFacts) -> String {
+    let mut table = table(["name", &device.name]);
+    let rows = [
+        ("device", device.id.to_string()),
+        (
+            "state",
+            if device.online { "online" } else { "offline" }.to_owned(),
+        ),
+        ("engines", engines(device)),
+        ("agent", device.agent.clone()),
+        ("first seen", words::time(&device.first_seen)),
+        ("last seen", words::time(&device.last_seen)),
+        ("host", facts.hostname.clone()),
+        ("board", facts.model.clone()),
+        (
+            "system",
+            format!("{} ({}, kernel {})", facts.os, facts.arch, facts.kernel),
+        ),
+    ];
+    for (name, value) in rows {
+        table.add_row([name.to_owned(), value]);
+    }
+    table.add_row(["CPUs".to_owned(), facts.cpus.to_string()]);
+    table.add_row(["memory".to_owned(), words::bytes(facts.memory_bytes)]);
+    table.trim_fmt()
+}
+
+fn engines(device: &DeviceRow) -> String {
+    device
+        .engines
+        .iter()
+        .map(|engine| engine.as_str())
+        .collect::<Vec<_>>()
+        .join(", ")
+}

@@ -1,0 +1,30 @@
+//! Results for people: tables that line up, and the few words in them. Programs get JSON from the commands themselves.
+
+mod devices;
+mod quickstart;
+mod runs;
+#[cfg(test)]
+mod tests;
+mod words;
+
+use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
+pub(crate) use devices::{device, devices};
+pub(crate) use quickstart::{Comparison, quickstart};
+pub(crate) use runs::{result, run, runs, why_not};
+pub(crate) use words::bytes;
+
+/// A headline, a rule below it, and columns that line up; no wider than what stands in it.
+const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
+
+fn table<'a>(headline: impl IntoIterator<Item = &'a str>) -> Table {
+    let mut table = Table::new();
+    table
+        .load_style(STYLE)
+        .set_header(headline.into_iter().map(Cell::new).collect::<Vec<_>>());
+    table
+}
+
+/// Numbers stand right.
+fn right(text: impl ToString) -> Cell {
+    Cell::new(text.to_string()).set_alignment(CellAlignment::Right)
+}

@@ -1,0 +1,134 @@
+//! Tables of runs.
+
+use comfy_table::Cell;
+
+use super::{right, table, words};
+use crate::{
+    store::{RunRow, StreamRow},
+    workspace::RunDir,
+};
+
+/// Runs, a line each.
+pub(crate) fn runs(rows: &[RunRow]) -> String {
+    let mut table = table([
+        "run",
+        "benchmark",
+        "scenario",
+        "mode",
+        "state",
+        "result",
+        "",
+        "accuracy",
+    ]);
+    for row in rows {
+        let outcome = row.outcome.as_ref();
+        table.add_row([
+            Cell::new(row.id),
+            Cell::new(&row.benchmark),
+            Cell::new(row.scenario),
+            Cell::new(row.mode),
+            Cell::new(row.shown_phase()),
+            right(
+                outcome
+                    .and_then(|outcome| outcome.metric.as_ref())
+                    .map(words::value)
+                    .unwrap_or_default(),
+            ),
+            Cell::new(outcome.map_or("", words::verdict)),
+            right(
+                outcome
+                    .and_then(|outcome| outcome.accuracy.as_ref())
+                    .map(words::accuracy)
+                    .unwrap_or_default(),
+            ),
+        ]);
+    }
+    table.trim_fmt()
+}
+
+/// One run with its streams.
+pub(crate) fn run(row: &RunRow, streams: &[StreamRow], dir: &RunDir) -> String {
+    let spec = &row.draft.spec;
+    let mut lines = vec![
+        format!("run        {}", row.id),
+        format!("device     {}", row.device),
+        format!(
+            "asked for  {}: {} {}, round {}",
+            row.benchmark, row.scenario, row.mode, spec.round
+        ),
+        format!("engine     {}, LoadGen {}", spec.engine.kind, spec.loadgen),
+        format!("state      {}", row.shown_phase()),
+    ];
+    if let Some(reason) = &row.state.reason {
+        lines.push(format!("reason     {reason}"));
+    }
+    if row.outcome.is_some() {
+        lines.push(format!("result     {}", result(row)));
+    }
+    if let Some(outcome) = &row.outcome {
+        lines.extend(
+            outcome
+                .not_a_measurement
+                .iter()
+                .map(|why| format!("not a measurement: {why}")),
+        );
+    }
+    lines.push(format!("directory  {}", dir.path().display()));
+    if !streams.is_empty() {
+        let mut table = table(["file", "bytes", "state"]);
+        for stream in streams {
+            let state = match stream.stated_length {
+                _ if stream.whole => "whole".to_owned(),
+                Some(length) => format!("of {length}"),
+                None => "on its way".to_owned(),
+            };
+            table.add_row([Cell::new(&stream.name), right(stream.committed), Cell::new(state)]);
+        }
+        lines.push(String::new());
+        lines.push(table.trim_fmt());
+    }
+    lines.join("\n")
+}
+
+/// What came of a run, in one line.
+pub(crate) fn result(row: &RunRow) -> String {
+    let mut parts = vec![row.shown_phase().to_string()];
+    if let Some(outcome) = &row.outcome {
+        if outcome.valid.is_some() {
+            parts.push(words::verdict(outcome).to_owned());
+        }
+        parts.extend(
+            outcome
+                .metric
+                .as_ref()
+                .map(|metric| format!("{} {}", metric.name, words::value(metric))),
+        );
+        parts.extend(
+            outcome
+                .accuracy
+                .as_ref()
+                .map(|found| format!("{} {}", found.metric, words::accuracy(found))),
+        );
+        if !outcome.complete {
+            parts.push("incomplete".to_owned());
+        }
+    }
+    parts.extend(row.state.reason.clone());
+    parts.join(", ")
+}
+
+/// Why a run is no good, for whoever has to do something about it.
+pub(crate) fn why_not(row: &RunRow) -> String {
+    let mut reasons: Vec<String> = row.state.reason.iter().cloned().collect();
+    // A run that failed has said enough; what it lacks follows from that.
+    if let Some(outcome) = row.outcome.as_ref().filter(|_| reasons.is_empty()) {
+        reasons.extend(outcome.reasons.iter().cloned());
+        if !outcome.complete {
+            reasons.push("not every file of the evidence is here".to_owned());
+        }
+        if outcome.signed != Some(true) {
+            reasons.push("the evidence is not signed by the device".to_owned());
+        }
+    }
+    format!("{} {}: {}", row.scenario, row.mode, reasons.join("; "))
+}

@@ -1,0 +1,158 @@
+//! The tables as people see them.
+
+use std::collections::BTreeMap;
+
+use regatta_rules::{
+    Mode, Scenario,
+    documents::{
+        AccuracyResult, Delivery, EngineKind, EngineSpec, LoadgenChoice, RunLength, RunPhase, RunState,
+    },
+};
+
+use super::{Comparison, quickstart, runs, why_not};
+use crate::{
+    runs::{Catalogue, Metric, Outcome, Request},
+    store::RunRow,
+};
+
+fn row(number: u8, scenario: Scenario, mode: Mode, phase: RunPhase, outcome: Option<Outcome>) -> RunRow {
+    let catalogue = Catalogue::read(None).unwrap();
+    let request = Request {
+        device: "0".repeat(32).parse().unwrap(),
+        benchmark: catalogue.benchmark("digits").unwrap(),
+        round: catalogue.round(None).unwrap(),
+        scenario,
+        mode,
+        engine: EngineSpec {
+            kind: EngineKind::Tract,
+            settings: BTreeMap::new(),
+        },
+        loadgen: LoadgenChoice::Native,
+        length: RunLength::TestRun,
+        delivery: Delivery::After,
+        conf: BTreeMap::new(),
+    };
+    let reason = (phase == RunPhase::Failed).then(|| "the run process was killed by signal 9".to_owned());
+    RunRow {
+        id: format!("01a1fd91-2a94-7230-9870-4637090000{number:02}")
+            .parse()
+            .unwrap(),
+        device: "0".repeat(32).parse().unwrap(),
+        benchmark: "digits".to_owned(),
+        scenario,
+        mode,
+        draft: request.draft().unwrap(),
+        spec_sha256: Some(String::new()),
+        known: true,
+        state: RunState {
+            phase,
+            reason,
+            revision: 1,
+        },
+        abort: None,
+        lost: false,
+        recorded: outcome.as_ref().map(|_| String::new()),
+        outcome,
+    }
+}
+
+fn some_runs() -> Vec<RunRow> {
+    let metric = |name: &str, value, unit: &str| {
+        Some(Metric {
+            name: name.to_owned(),
+            value,
+            unit: unit.to_owned(),
+        })
+    };
+    let complete = || Outcome {
+        complete: true,
+        signed: Some(true),
+        bytes: 76_800,
+        ..Outcome::default()
+    };
+    let accuracy = Outcome {
+        accuracy: Some(AccuracyResult {
+            metric: "top1".to_owned(),
+            value: 98.994_974,
+            correct: Some(591),
+            total: 597,
+            target: Some(97.02),
+        }),
+        samples: Some(597),
+        ..complete()
+    };
+    let valid = Outcome {
+        valid: Some(true),
+        metric: metric("90.0th percentile latency", 125_123.0, "ns"),
+        samples: Some(16_386),
+        ..complete()
+    };
+    let invalid = Outcome {
+        valid: Some(false),
+        reasons: vec!["Reduce target QPS to improve latency.".to_owned()],
+        metric: metric("Completed samples per second", 856.23, "samples/s"),
+        ..complete()
+    };
+    vec![
+        row(
+            1,
+            Scenario::Offline,
+            Mode::AccuracyOnly,
+            RunPhase::Done,
+            Some(accuracy),
+        ),
+        row(
+            2,
+            Scenario::SingleStream,
+            Mode::PerformanceOnly,
+            RunPhase::Done,
+            Some(valid),
+        ),
+        row(
+            3,
+            Scenario::Server,
+            Mode::PerformanceOnly,
+            RunPhase::Done,
+            Some(invalid),
+        ),
+        row(
+            4,
+            Scenario::Offline,
+            Mode::PerformanceOnly,
+            RunPhase::Failed,
+            Some(Outcome::default()),
+        ),
+        // Done on the device, and its record is not written yet.
+        row(
+            5,
+            Scenario::MultiStream,
+            Mode::PerformanceOnly,
+            RunPhase::Done,
+            None,
+        ),
+    ]
+}
+
+#[test]
+fn the_quickstarts_table() {
+    let rows = some_runs();
+    let compared: Vec<_> = rows
+        .into_iter()
+        .map(|row| {
+            (
+                row.clone(),
+                Comparison {
+                    equal: row.outcome.is_some(),
+                },
+            )
+        })
+        .collect();
+    insta::assert_snapshot!(quickstart(&compared));
+}
+
+#[test]
+fn a_list_of_runs_and_why_some_are_no_good() {
+    let rows = some_runs();
+    let reasons: Vec<_> = rows[2..4].iter().map(why_not).collect();
+    insta::assert_snapshot!(format!("{}\n\n{}", runs(&rows), reasons.join("\n")));
+}

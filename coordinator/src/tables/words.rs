@@ -1,0 +1,70 @@
+//! Figures in words: bytes, LoadGen's metric, a verdict.
+
+use regatta_rules::documents::AccuracyResult;
+
+use crate::runs::{Metric, Outcome};
+
+/// Bytes in the unit that leaves one to three digits before the point.
+pub(crate) fn bytes(count: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "kB", "MB", "GB", "TB"];
+    let mut value = count as f64;
+    let mut unit = 0;
+    while value >= 999.5 && unit + 1 < UNITS.len() {
+        value /= 1000.0;
+        unit += 1;
+    }
+    if unit == 0 {
+        format!("{count} B")
+    } else {
+        format!("{value:.1} {}", UNITS[unit])
+    }
+}
+
+/// LoadGen's value and unit; nanoseconds as milliseconds, which people read.
+pub(super) fn value(metric: &Metric) -> String {
+    match metric.unit.as_str() {
+        "ns" => format!("{:.3} ms", metric.value / 1e6),
+        unit if metric.value >= 1000.0 => format!("{:.0} {unit}", metric.value),
+        unit => format!("{:.2} {unit}", metric.value),
+    }
+}
+
+/// A time as the store keeps it, to the second.
+pub(super) fn time(stored: &str) -> String {
+    let to_the_second = stored.split('.').next().unwrap_or(stored);
+    format!("{} UTC", to_the_second.trim_end_matches('Z').replace('T', " "))
+}
+
+/// LoadGen's verdict. An accuracy run has none.
+pub(super) const fn verdict(outcome: &Outcome) -> &'static str {
+    match outcome.valid {
+        Some(true) => "VALID",
+        Some(false) => "INVALID",
+        None => "-",
+    }
+}
+
+/// An accuracy in percent.
+pub(super) fn accuracy(found: &AccuracyResult) -> String {
+    format!("{:.2} %", found.value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_told_to_the_second() {
+        assert_eq!(time("2026-11-21T09:38:41.815372742Z"), "2026-11-21 09:38:41 UTC");
+        assert_eq!(time("2026-11-21T09:38:41Z"), "2026-11-21 09:38:41 UTC");
+    }
+
+    #[test]
+    fn bytes_keep_three_digits() {
+        let said: Vec<_> = [0, 999, 1000, 65_536, 999_500, 2_345_678_901]
+            .into_iter()
+            .map(bytes)
+            .collect();
+        assert_eq!(said, ["0 B", "999 B", "1.0 kB", "65.5 kB", "1.0 MB", "2.3 GB"]);
+    }
+}

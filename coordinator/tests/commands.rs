@@ -1,0 +1,243 @@
+//! Commands and their exit codes: 0 ok, 1 the answer is no, 2 wrong use, 3 could not; errors in one sentence with a way
+//! out.
+
+#![expect(clippy::unwrap_used, reason = "test code")]
+
+mod support;
+
+use std::{
+    net::TcpListener,
+    process::{Command, Output},
+};
+
+use support::{
+    Dice,
+    coordinator::Coordinator,
+    device::{Faults, SimulatedDevice},
+    eventually,
+};
+
+fn refusal(output: &Output) -> (Option<i32>, String) {
+    let said = String::from_utf8(output.stderr.clone()).unwrap();
+    assert!(!said.contains("panicked"), "{said}");
+    (output.status.code(), said)
+}
+
+/// A coordinator that knows one device, and is not serving any more.
+fn with_a_known_device() -> Coordinator {
+    let mut coordinator = Coordinator::embedded();
+    coordinator.serve();
+    let device = SimulatedDevice::connect(coordinator.port, 1);
+    device.say_hello(Vec::new());
+    eventually("the device", || {
+        coordinator.json(&["device", "list"])["devices"][0]["online"].as_bool()
+    });
+    coordinator.kill();
+    coordinator
+}
+
+#[test]
+fn what_is_unknown_is_answered_with_what_is_known() {
+    let coordinator = with_a_known_device();
+    let ask = |changed: &str, to: &str| {
+        let mut args = vec![
+            "run",
+            "--benchmark",
+            "digits",
+            "--scenario",
+            "Offline",
+            "--engine",
+            "null",
+            "--no-wait",
+        ];
+        match args.iter().position(|word| *word == changed) {
+            Some(place) => args[place + 1] = to,
+            None => args.extend([changed, to]),
+        }
+        refusal(&coordinator.output(&args))
+    };
+    for (changed, to, known) in [
+        ("--benchmark", "digitz", "known are digits"),
+        ("--scenario", "Onlne", "known are SingleStream"),
+        ("--engine", "tract", "it has null"),
+        ("--engine", "cuda", "known are null, tract"),
+        ("--device", "canoe", "known are simulated"),
+        ("--round", "v0.1", "known are"),
+        ("--mode", "Fast", "known are AccuracyOnly"),
+        ("--loadgen", "mine", "known are native"),
+        ("--duration", "3", "500ms, 3s"),
+        ("--stream", "now", "known are after"),
+    ] {
+        let (code, said) = ask(changed, to);
+        assert_eq!(code, Some(2), "{changed} {to}: {said}");
+        assert!(
+            said.contains(to) && said.contains(known),
+            "{changed} {to}: {said}"
+        );
+        assert!(said.lines().count() <= 2, "one sentence and the way out: {said}");
+    }
+    assert_eq!(
+        coordinator.json(&["runs", "list"])["runs"]
+            .as_array()
+            .map(Vec::len),
+        Some(0),
+        "nothing was queued"
+    );
+}
+
+#[test]
+fn a_misspelt_word_is_named_also_before_any_device_has_come() {
+    let coordinator = Coordinator::embedded();
+    for (benchmark, scenario, known) in [
+        ("digitz", "Offline", "known are digits"),
+        ("digits", "Sideways", "known are SingleStream"),
+        ("digits", "Offline", "no device has said hello"),
+    ] {
+        let asked = coordinator.output(&["run", "--benchmark", benchmark, "--scenario", scenario]);
+        let (code, said) = refusal(&asked);
+        assert_eq!(code, Some(2), "{said}");
+        assert!(said.contains(known), "{benchmark} {scenario}: {said}");
+    }
+}
+
+#[test]
+fn without_a_daemon_runs_wait_and_the_user_is_told() {
+    let mut coordinator = with_a_known_device();
+    let (code, said) = refusal(&coordinator.output(&[
+        "run",
+        "--benchmark",
+        "digits",
+        "--scenario",
+        "Offline",
+        "--engine",
+        "null",
+    ]));
+    assert_eq!(code, Some(3));
+    assert!(
+        said.contains("queued") && said.contains("regatta serve"),
+        "{said}"
+    );
+    let run = coordinator.json(&["runs", "list"])["runs"][0]["run"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    // It is kept, and done once somebody serves.
+    coordinator.serve();
+    let mut device = SimulatedDevice::connect(coordinator.port, 1);
+    device.say_hello(Vec::new());
+    device.play(Faults::default(), &mut Dice::new(1));
+    assert_eq!(coordinator.record(&run)["delivery"]["complete"], true);
+}
+
+#[test]
+fn a_port_in_use_is_one_clear_sentence() {
+    let coordinator = Coordinator::embedded();
+    let _taken = TcpListener::bind(("127.0.0.1", coordinator.port)).unwrap();
+    let (code, said) = refusal(&coordinator.output(&["serve"]));
+    assert_eq!(code, Some(3));
+    assert!(
+        said.contains(&coordinator.port.to_string()) && said.contains("`listen`"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_broker_that_is_not_there_is_one_clear_sentence() {
+    let coordinator = Coordinator::external(support::free_port());
+    let (code, said) = refusal(&coordinator.output(&["serve"]));
+    assert_eq!(code, Some(3));
+    assert!(
+        said.contains("cannot connect") && said.contains("start that broker"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_workspace_is_served_once() {
+    let mut coordinator = Coordinator::embedded();
+    coordinator.serve();
+    let (code, said) = refusal(&coordinator.output(&["serve"]));
+    assert_eq!(code, Some(3));
+    assert!(said.contains("another daemon"), "{said}");
+}
+
+#[test]
+fn no_workspace_is_wrong_use() {
+    let dir = tempfile::tempdir().unwrap();
+    let there = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_regatta"));
+        command
+            .arg("--workspace")
+            .arg(dir.path())
+            .args(args)
+            .output()
+            .unwrap()
+    };
+    let (code, said) = refusal(&there(&["runs", "list"]));
+    assert_eq!((code, said.contains("regatta init")), (Some(2), true), "{said}");
+    assert!(there(&["init"]).status.success());
+    assert!(there(&["runs", "list"]).status.success());
+    let (code, _) = refusal(&there(&["init"]));
+    assert_eq!(code, Some(2), "it is one already");
+}
+
+#[test]
+fn waiting_answers_with_the_runs_verdict_and_an_export_is_byte_exact() {
+    let mut coordinator = Coordinator::embedded();
+    coordinator.serve();
+    let mut device = SimulatedDevice::connect(coordinator.port, 1);
+    device.say_hello(Vec::new());
+    eventually("the device", || {
+        coordinator.json(&["device", "list"])["devices"][0]["online"].as_bool()
+    });
+    let waiting = coordinator
+        .regatta(&[
+            "run",
+            "--benchmark",
+            "digits",
+            "--scenario",
+            "Offline",
+            "--engine",
+            "null",
+            "--format",
+            "json",
+        ])
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let (run, files) = device.play(Faults::default(), &mut Dice::new(5));
+    let waited = waiting.wait_with_output().unwrap();
+    assert_eq!(
+        waited.status.code(),
+        Some(0),
+        "{}",
+        String::from_utf8_lossy(&waited.stderr)
+    );
+    let printed: serde_json::Value = serde_json::from_slice(&waited.stdout).unwrap();
+    assert_eq!(printed["runs"][0]["phase"], "done");
+    assert_eq!(printed["runs"][0]["complete"], true);
+
+    let out = coordinator.path("exported");
+    let out = out.to_str().unwrap();
+    assert!(
+        coordinator
+            .output(&["runs", "export", &run.to_string(), "--out", out])
+            .status
+            .success()
+    );
+    for (name, content) in &files {
+        assert_eq!(
+            &std::fs::read(format!("{out}/files/{name}")).unwrap(),
+            content,
+            "{name}"
+        );
+    }
+    let checked = Command::new("sha256sum")
+        .args(["-c", "--quiet", "SHA256SUMS"])
+        .current_dir(out)
+        .status();
+    assert!(checked.unwrap().success(), "sha256sum agrees");
+    let (code, _) = refusal(&coordinator.output(&["runs", "export", &run.to_string(), "--out", out]));
+    assert_eq!(code, Some(2), "nothing is overwritten");
+}

@@ -1,0 +1,114 @@
+//! Delivery against the real coordinator over both brokers: whatever is lost, doubled, turned round, flipped or killed,
+//! the files are the device's, byte for byte, and the record says so.
+
+mod support;
+
+use std::collections::BTreeMap;
+
+use regatta_rules::documents::RunPhase;
+use support::{
+    Dice,
+    coordinator::Coordinator,
+    device::{Faults, SimulatedDevice},
+    mosquitto::Mosquitto,
+};
+
+fn assert_arrived(coordinator: &Coordinator, run: &str, files: &BTreeMap<String, Vec<u8>>) {
+    let record = coordinator.record(run);
+    assert_eq!(record["delivery"]["complete"], true, "{record:#}");
+    assert_eq!(record["evidence_signature_valid"], true, "{record:#}");
+    assert_eq!(record["state"]["phase"], "done");
+    for (name, content) in files {
+        assert_eq!(coordinator.file(run, name).as_ref(), Some(content), "{name}");
+    }
+    let bytes: usize = files.values().map(Vec::len).sum();
+    assert_eq!(record["delivery"]["bytes"], bytes);
+    assert_eq!(coordinator.show(run)["phase"], "done");
+}
+
+fn everything_goes_wrong_on_the_way(mut coordinator: Coordinator) {
+    coordinator.serve();
+    let mut device = SimulatedDevice::connect(coordinator.port, 1);
+    device.say_hello(Vec::new());
+    support::eventually("the device", || {
+        coordinator.json(&["device", "list"])["devices"][0]["online"].as_bool()
+    });
+    for seed in 1..4 {
+        let run = coordinator.ask("PerformanceOnly");
+        let (played, files) = device.play(Faults::ALL, &mut Dice::new(seed));
+        assert_eq!(played.to_string(), run);
+        assert_arrived(&coordinator, &run, &files);
+    }
+}
+
+#[test]
+fn everything_goes_wrong_on_the_way_over_the_embedded_broker() {
+    everything_goes_wrong_on_the_way(Coordinator::embedded());
+}
+
+#[test]
+fn everything_goes_wrong_on_the_way_over_mosquitto() {
+    let Some(mosquitto) = Mosquitto::start() else {
+        return;
+    };
+    everything_goes_wrong_on_the_way(Coordinator::external(mosquitto.port));
+}
+
+/// Delivers one run while `fault` strikes now and then, and sees that it arrived.
+fn one_run_under(mut coordinator: Coordinator, mut fault: impl FnMut(u64, &mut Coordinator)) {
+    coordinator.serve();
+    let mut device = SimulatedDevice::connect(coordinator.port, 2);
+    device.say_hello(Vec::new());
+    support::eventually("the device", || {
+        coordinator.json(&["device", "list"])["devices"][0]["online"].as_bool()
+    });
+    let asked = coordinator.ask("PerformanceOnly");
+    let mut dice = Dice::new(7);
+    let (run, spec_json) = device.next_start();
+    let mut files = BTreeMap::from([("mlperf_log_detail.txt".to_owned(), dice.bytes(900_000))]);
+    device.seal(run, &spec_json, &mut files);
+    let names: Vec<&str> = files.keys().map(String::as_str).collect();
+    device.tell(run, RunPhase::Draining, &names);
+    device.deliver(
+        run,
+        &files,
+        Faults {
+            lose: 8,
+            ..Faults::default()
+        },
+        &mut dice,
+        |round| {
+            fault(round, &mut coordinator);
+        },
+    );
+    // The state may have been lost with a broker; a device repeats it.
+    device.say_hello(vec![run]);
+    device.tell(run, RunPhase::Done, &names);
+    assert_arrived(&coordinator, &asked, &files);
+}
+
+#[test]
+fn a_coordinator_killed_in_the_middle_goes_on_where_it_was() {
+    let mut kills = 0;
+    one_run_under(Coordinator::embedded(), |round, coordinator| {
+        if round % 3 == 2 && kills < 4 {
+            coordinator.kill();
+            coordinator.serve();
+            kills += 1;
+        }
+    });
+}
+
+#[test]
+fn a_broker_killed_in_the_middle_takes_nothing_with_it() {
+    let Some(mut mosquitto) = Mosquitto::start() else {
+        return;
+    };
+    let mut kills = 0;
+    one_run_under(Coordinator::external(mosquitto.port), |round, _| {
+        if round % 3 == 2 && kills < 3 {
+            mosquitto.restart();
+            kills += 1;
+        }
+    });
+}

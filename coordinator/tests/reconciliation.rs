@@ -1,0 +1,180 @@
+//! Coordinator and device after one of them was away or dishonest: who is believed, what is asked again, what is given up.
+
+#![expect(clippy::unwrap_used, reason = "test code")]
+
+mod support;
+
+use std::collections::BTreeMap;
+
+use regatta_rules::{RunId, documents::RunPhase};
+use regatta_wire::message::{Command, Message as _};
+use support::{
+    Dice,
+    coordinator::Coordinator,
+    device::{Faults, SimulatedDevice},
+    eventually,
+};
+
+fn with_device(seed: u8) -> (Coordinator, SimulatedDevice) {
+    let mut coordinator = Coordinator::embedded();
+    coordinator.serve();
+    let device = SimulatedDevice::connect(coordinator.port, seed);
+    device.say_hello(Vec::new());
+    eventually("the device", || {
+        coordinator.json(&["device", "list"])["devices"][0]["online"].as_bool()
+    });
+    (coordinator, device)
+}
+
+fn run_of(id: &str) -> RunId {
+    id.parse().unwrap()
+}
+
+#[test]
+fn a_run_is_sent_again_until_the_device_answers() {
+    let (coordinator, device) = with_device(1);
+    let asked = coordinator.ask("PerformanceOnly");
+    let (run, first) = device.next_start();
+    assert_eq!(run.to_string(), asked);
+    // The device says nothing and comes anew: the same bytes are sent again.
+    device.say_hello(Vec::new());
+    let (again, second) = device.next_start();
+    assert_eq!((again, second), (run, first));
+    assert_eq!(coordinator.show(&asked)["phase"], "queued");
+}
+
+#[test]
+fn one_run_after_the_other_goes_to_a_device() {
+    let (coordinator, mut device) = with_device(1);
+    let first = coordinator.ask("AccuracyOnly");
+    let second = coordinator.ask("PerformanceOnly");
+    let mut dice = Dice::new(3);
+    assert_eq!(device.play(Faults::default(), &mut dice).0, run_of(&first));
+    assert_eq!(device.play(Faults::default(), &mut dice).0, run_of(&second));
+    assert_eq!(coordinator.record(&second)["delivery"]["complete"], true);
+}
+
+#[test]
+fn a_run_that_its_device_has_lost_fails_with_the_reason() {
+    let (coordinator, mut device) = with_device(1);
+    let asked = coordinator.ask("PerformanceOnly");
+    let (run, _) = device.next_start();
+    device.tell(run, RunPhase::Running, &[]);
+    eventually("the state", || {
+        (coordinator.show(&asked)["phase"] == "running").then_some(())
+    });
+    // A device with a new disk and its old key.
+    device.say_hello(Vec::new());
+    let record = coordinator.record(&asked);
+    assert_eq!(record["state"]["phase"], "failed");
+    assert!(
+        record["state"]["reason"]
+            .as_str()
+            .unwrap()
+            .contains("no longer has this run"),
+        "{record:#}"
+    );
+    assert_eq!(record["delivery"]["complete"], false);
+}
+
+#[test]
+fn evidence_signed_by_another_key_is_not_believed() {
+    let (coordinator, mut device) = with_device(1);
+    let forger = SimulatedDevice::connect(coordinator.port, 9);
+    let asked = coordinator.ask("PerformanceOnly");
+    let (run, spec_json) = device.next_start();
+    let mut files = BTreeMap::from([("run.log".to_owned(), b"log".to_vec())]);
+    device.seal(run, &spec_json, &mut files);
+    let honest = files["evidence.sig"].clone();
+    let evidence = String::from_utf8(files["evidence.json"].clone()).unwrap();
+    let forged = evidence.replace("simulated device", "a fine device...");
+    files.insert("evidence.json".to_owned(), forged.into_bytes());
+    files.insert("evidence.sig".to_owned(), honest);
+    let names: Vec<&str> = files.keys().map(String::as_str).collect();
+    device.tell(run, RunPhase::Draining, &names);
+    device.deliver(run, &files, Faults::default(), &mut Dice::new(1), |_| {});
+    device.tell(run, RunPhase::Done, &names);
+    let record = coordinator.record(&asked);
+    assert_eq!(record["evidence_signature_valid"], false, "{record:#}");
+    drop(forger);
+}
+
+#[test]
+fn nobody_writes_into_another_devices_run() {
+    let (coordinator, mut device) = with_device(1);
+    let mut stranger = SimulatedDevice::connect(coordinator.port, 2);
+    stranger.say_hello(Vec::new());
+    let devices = || {
+        coordinator.json(&["device", "list"])["devices"]
+            .as_array()
+            .map(Vec::len)
+    };
+    eventually("two devices", || (devices() == Some(2)).then_some(()));
+    let asked = coordinator.json(&[
+        "run",
+        "--device",
+        device.id.as_str(),
+        "--benchmark",
+        "digits",
+        "--scenario",
+        "Offline",
+        "--engine",
+        "null",
+        "--no-wait",
+    ]);
+    let asked = asked["runs"][0]["run"].as_str().unwrap().to_owned();
+    let (run, _) = device.next_start();
+    stranger.tell(run, RunPhase::Failed, &["forged"]);
+    stranger.send_chunk(run, "forged", 0, b"forged");
+    // An honest message behind it shows that the forged ones have been dealt with.
+    device.tell(run, RunPhase::Running, &[]);
+    eventually("the honest state", || {
+        (coordinator.show(&asked)["phase"] == "running").then_some(())
+    });
+    assert_eq!(
+        coordinator.show(&asked)["streams"].as_array().map(Vec::len),
+        Some(0)
+    );
+    assert!(!coordinator.path(&format!("runs/{asked}/partial")).exists());
+}
+
+#[test]
+fn a_forged_identity_and_garbage_are_refused_and_said_once() {
+    let (coordinator, device) = with_device(1);
+    let mut forged = device.hello(Vec::new());
+    forged.public_key = [7; 32];
+    forged.name = "forged".to_owned();
+    let topic = format!("regatta/v1/{}/hello", device.id);
+    for _ in 0..20 {
+        device.publish(&topic, forged.to_frame().unwrap(), false);
+        device.publish(&topic, b"GET / HTTP/1.1\r\n".to_vec(), false);
+    }
+    device.say_hello(Vec::new());
+    eventually("the complaints", || {
+        coordinator.printed().contains("count=16").then_some(())
+    });
+    let listed = coordinator.json(&["device", "list"]);
+    assert_eq!(
+        listed["devices"][0]["name"], "simulated",
+        "the forged hello changed nothing"
+    );
+    let said = coordinator.printed().matches("unreadable message").count();
+    assert!(said <= 6, "20 times the same complaint was logged {said} times");
+}
+
+#[test]
+fn an_abort_reaches_the_device() {
+    let (coordinator, mut device) = with_device(1);
+    let asked = coordinator.ask("PerformanceOnly");
+    let (run, _) = device.next_start();
+    device.tell(run, RunPhase::Running, &[]);
+    eventually("the state", || {
+        (coordinator.show(&asked)["phase"] == "running").then_some(())
+    });
+    assert!(coordinator.output(&["runs", "abort", &asked]).status.success());
+    device.wait_for_command(run, |command| matches!(command, Command::Abort { .. }));
+    device.tell(run, RunPhase::Aborted, &[]);
+    assert_eq!(coordinator.record(&asked)["state"]["phase"], "aborted");
+    let again = coordinator.output(&["runs", "abort", &asked]);
+    assert_eq!(again.status.code(), Some(2), "it has ended already");
+}

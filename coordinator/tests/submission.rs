@@ -1,0 +1,336 @@
+//! `regatta submission` and `regatta audit` as their users call them: what they print, what they write, their exit codes.
+//! That the verdicts are right is tested beside `crates/submission`.
+
+#![expect(clippy::unwrap_used, reason = "test code")]
+#![expect(clippy::print_stderr, reason = "tells why a test is skipped")]
+
+#[path = "../../crates/submission/tests/support/synthetic.rs"]
+mod synthetic;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+use regatta_rules::known;
+use tempfile::TempDir;
+
+const SCENARIO: &str = "closed/Team/results/board/whisper/Offline";
+
+/// A directory with the submission `tree/`, in order for v6.0, where `regatta` runs.
+struct Desk(TempDir);
+
+impl Desk {
+    fn new() -> Self {
+        let desk = Self(tempfile::tempdir().unwrap());
+        let rounds = known::rounds().unwrap();
+        let round = rounds.iter().find(|round| round.name == "v6.0").unwrap();
+        synthetic::write(&desk.at("tree"), round);
+        desk
+    }
+
+    fn at(&self, path: &str) -> PathBuf {
+        self.0.path().join(path)
+    }
+
+    fn regatta(&self, words: &str) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_regatta"))
+            .current_dir(self.0.path())
+            .env_remove("REGATTA_WORKSPACE")
+            .args(words.split_whitespace())
+            .output()
+            .unwrap()
+    }
+
+    /// The exit code and what stood on standard output.
+    fn answer(&self, words: &str) -> (i32, String) {
+        let output = self.regatta(words);
+        assert_eq!(String::from_utf8(output.stderr).unwrap(), "", "{words}");
+        (
+            output.status.code().unwrap(),
+            String::from_utf8(output.stdout).unwrap(),
+        )
+    }
+
+    /// The exit code and the sentence on standard error.
+    fn refusal(&self, words: &str) -> (i32, String) {
+        let output = self.regatta(words);
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), "", "{words}");
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(!said.contains("panicked"), "{said}");
+        (output.status.code().unwrap(), said)
+    }
+}
+
+#[test]
+fn a_sound_tree_passes_in_every_format_and_spelling() {
+    let desk = Desk::new();
+    let mut told = String::new();
+    for words in [
+        "--input tree --version v6.0",
+        "--round v6.0 tree --format csv",
+        "--input tree --version v6.0 --as-official",
+        "tree --version v6.0 --as-official --format csv",
+    ] {
+        let (code, said) = desk.answer(&format!("submission check {words}"));
+        assert_eq!(code, 0, "{words}: {said}");
+        told.push_str(&format!("$ regatta submission check {words}\n{said}\n"));
+    }
+    insta::assert_snapshot!(told);
+    for official in ["", "--as-official"] {
+        let (code, page) = desk.answer(&format!(
+            "submission check tree --version v6.0 --format html {official}"
+        ));
+        assert_eq!(code, 0);
+        assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n"));
+        assert!(page.contains("<td>whisper<td>Offline"), "{page}");
+    }
+}
+
+#[test]
+fn a_faulty_tree_fails_and_the_json_says_where() {
+    let desk = Desk::new();
+    let detail = desk
+        .at("tree")
+        .join(SCENARIO)
+        .join("performance/run_1/mlperf_log_detail.txt");
+    let text = fs::read_to_string(&detail).unwrap();
+    fs::write(&detail, text.replace("600000", "60000")).unwrap();
+    let (code, said) = desk.answer("submission check --input tree --version v6.0 --format json");
+    assert_eq!(code, 1, "{said}");
+    insta::assert_snapshot!(said);
+    // The global flag's place is as good.
+    let (_, again) = desk.answer("--format json submission check --input tree --version v6.0");
+    assert_eq!(again, said);
+    let (code, said) =
+        desk.answer("submission check --input tree --version v6.0 --as-official --format json");
+    let document: serde_json::Value = serde_json::from_str(&said).unwrap();
+    assert_eq!((code, document["verdict"].as_str()), (1, Some("fail")));
+}
+
+#[test]
+fn misuse_is_2_and_what_is_not_there_is_3() {
+    let desk = Desk::new();
+    for (words, code, part) in [
+        ("submission check tree --version v9.9", 2, "known are v2.1, v3.0"),
+        ("submission check tree", 2, "--version"),
+        ("submission check --version v6.0", 2, "--input"),
+        (
+            "submission check tree --version v6.0 --as-official=r7",
+            2,
+            "known are",
+        ),
+        ("submission check boat --version v6.0", 3, "boat cannot be listed"),
+        ("--format csv device list", 2, "text, json"),
+        ("submission truncate --input tree --submitter Team", 2, "--backup"),
+        (
+            "submission truncate --input tree --submitter Nobody --output new",
+            2,
+            "Nobody",
+        ),
+        (
+            "submission truncate --input boat --submitter Team --output new",
+            3,
+            "boat cannot be listed",
+        ),
+        (
+            "submission truncate --input tree --submitter Team --backup tree/old",
+            2,
+            "inside",
+        ),
+        (
+            "submission pack --input boat --submitter Team --output out",
+            3,
+            "boat cannot be listed",
+        ),
+        (
+            "submission unpack --input . --submitter Team --output tree",
+            2,
+            "exists already",
+        ),
+        (
+            "audit verify TEST09 --results a --compliance b --output c",
+            2,
+            "TEST01, TEST04, TEST05",
+        ),
+        (
+            "audit verify TEST01 --results a --compliance b --output c --dtype bit",
+            2,
+            "float32",
+        ),
+        (
+            "audit verify TEST05 --results a --compliance b --output c --round v6.0",
+            2,
+            "--round",
+        ),
+        (
+            "audit verify TEST04 --results a --compliance b --output c --round v5.1",
+            3,
+            "a/performance",
+        ),
+    ] {
+        let (found, said) = desk.refusal(words);
+        assert_eq!(found, code, "{words}: {said}");
+        assert!(said.contains(part), "{words}: {said}");
+    }
+    assert!(!desk.at("new").exists() && !desk.at("out").exists());
+}
+
+/// A log that is long enough to be cut.
+fn put_long_log(desk: &Desk) -> Vec<u8> {
+    let line = "{ \"seq_id\" : 0, \"qsl_idx\" : 0, \"data\" : \"00000000\" },\n";
+    let log = format!("[\n{}]\n", line.repeat(400)).into_bytes();
+    let directory = desk.at("tree").join(SCENARIO).join("accuracy");
+    fs::write(directory.join("mlperf_log_accuracy.json"), &log).unwrap();
+    fs::write(directory.join("accuracy.txt"), "accuracy=97.9329%\n").unwrap();
+    log
+}
+
+#[test]
+fn truncation_cuts_keeps_and_proves() {
+    let desk = Desk::new();
+    let original = put_long_log(&desk);
+    let log = |tree: &str| {
+        fs::read(
+            desk.at(tree)
+                .join(SCENARIO)
+                .join("accuracy/mlperf_log_accuracy.json"),
+        )
+        .unwrap()
+    };
+    let into = "submission truncate --input tree --submitter Team --version v6.0 --output cut --verify";
+    let (code, said) = desk.answer(into);
+    assert_eq!(code, 0, "{said}");
+    insta::assert_snapshot!(said);
+    assert_eq!(log("tree"), original, "the input stays as it is");
+    assert_eq!(log("cut").len(), 4096 + 7 + 4096);
+    let (code, said) = desk.refusal(into);
+    assert!(code == 2 && said.contains("exists already"), "{said}");
+
+    let in_place = "submission truncate --input tree --submitter Team --backup old --verify --format json";
+    let (code, said) = desk.answer(in_place);
+    let document: serde_json::Value = serde_json::from_str(&said).unwrap();
+    assert_eq!((code, document["cut"].as_u64()), (0, Some(2)), "{said}");
+    assert_eq!(log("tree"), log("cut"));
+    assert_eq!(log("old"), original);
+    // A cut log that was touched is not proven any more.
+    let touched = desk
+        .at("tree")
+        .join(SCENARIO)
+        .join("accuracy/mlperf_log_accuracy.json");
+    fs::write(&touched, &log("cut")[1..]).unwrap();
+    let (code, said) = desk.answer(in_place);
+    let document: serde_json::Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(code, 1, "{said}");
+    assert!(
+        document["proofs"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|proof| proof["holds"] == false)
+    );
+    // Without its accuracy.txt a log is left alone, and that is no success.
+    let skipped =
+        "submission truncate --input tree --submitter Team --output skipped --scenarios-to-skip Offline";
+    assert_eq!(desk.answer(skipped).0, 0);
+    fs::remove_file(desk.at("tree").join(SCENARIO).join("accuracy/accuracy.txt")).unwrap();
+    let (code, said) = desk.answer("submission truncate --input tree --submitter Team --output left");
+    assert!(code == 1 && said.contains("accuracy.txt is missing"), "{said}");
+}
+
+#[test]
+fn a_package_opens_again_and_an_unclean_tree_is_not_packed() {
+    if Command::new("openssl").arg("version").output().is_err() {
+        eprintln!("skipped: no openssl");
+        return;
+    }
+    let desk = Desk::new();
+    fs::write(desk.at("word"), "harbour\n").unwrap();
+    let pack = "submission pack --input tree --submitter Team --output out --password-file word";
+    let unpack = "submission unpack --input out --submitter Team --password-file word";
+    let (code, said) = desk.answer(pack);
+    assert!(
+        code == 0 && said.contains("mlperf_submission_Team.tar.gz"),
+        "{said}"
+    );
+    let (code, said) = desk.answer(&format!("{unpack} --output back --format json"));
+    assert_eq!(code, 0, "{said}");
+    let system = "closed/Team/systems/board.json";
+    assert_eq!(
+        fs::read(desk.at("back").join(system)).unwrap(),
+        fs::read(desk.at("tree").join(system)).unwrap()
+    );
+    fs::write(desk.at("word"), "pier\n").unwrap();
+    let (code, said) = desk.refusal(&format!("{unpack} --output again"));
+    assert!(code == 3 && !desk.at("again").exists(), "{said}");
+    fs::write(desk.at("tree/closed/Team/.hidden"), "").unwrap();
+    let (code, said) = desk.answer(pack);
+    assert!(code == 1 && said.contains(".hidden is hidden"), "{said}");
+}
+
+#[test]
+fn an_audit_is_verified_and_its_directory_written() {
+    let desk = Desk::new();
+    let scenario = format!("tree/{SCENARIO}");
+    let audit = format!("{scenario}/TEST01/performance/run_1");
+    let entries =
+        |data: &str| format!("[\n{{ \"seq_id\" : 0, \"qsl_idx\" : 3, \"data\" : \"{data}\" }}\n]\n");
+    let answered = |path: &str, data: &str| {
+        fs::write(desk.at(path).join("mlperf_log_accuracy.json"), entries(data)).unwrap();
+    };
+    answered(&format!("{scenario}/accuracy"), "0700");
+    answered(&audit, "0700");
+    let verify =
+        format!("audit verify TEST01 --results {scenario} --compliance {audit} --output out --round v6.0");
+    let (code, said) = desk.answer(&verify);
+    assert_eq!(code, 0, "{said}");
+    insta::assert_snapshot!(said);
+    let written = fs::read_to_string(desk.at("out/TEST01/verify_performance.txt")).unwrap();
+    assert!(written.contains("TEST PASS"), "{written}");
+
+    answered(&audit, "0900");
+    let (code, said) = desk.answer(&format!("{verify} --format json"));
+    let document: serde_json::Value = serde_json::from_str(&said).unwrap();
+    assert_eq!((code, document["verdict"].as_str()), (1, Some("fail")), "{said}");
+    let explanation = document["accuracy"]["explanation"].as_str().unwrap();
+    assert!(
+        explanation.starts_with("1 of 1 compared responses differ"),
+        "{said}"
+    );
+}
+
+/// The published trees, as the official checker of their round judged them.
+#[test]
+fn published_trees_are_accepted_as_official() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/corpus");
+    let desk = Desk::new();
+    for (round, results) in [("v2.1", 48), ("v5.1", 5), ("v6.0", 8)] {
+        let published = corpus.join(round);
+        if !published.join("closed").is_dir() {
+            eprintln!("skipped: no corpus at {}", published.display());
+            continue;
+        }
+        fs::create_dir(desk.at(round)).unwrap();
+        std::os::unix::fs::symlink(
+            published.join("closed").canonicalize().unwrap(),
+            desk.at(round).join("closed"),
+        )
+        .unwrap();
+        let (code, said) = desk.answer(&format!(
+            "submission check --input {round} --version {round} --as-official --format csv"
+        ));
+        assert_eq!((code, said.lines().count()), (0, results + 1), "{round}: {said}");
+        let (code, said) = desk.answer(&format!(
+            "submission check --input {round} --round {round} --format json"
+        ));
+        let document: serde_json::Value = serde_json::from_str(&said).unwrap();
+        let verdict = if code == 0 { "pass" } else { "fail" };
+        assert_eq!(document["verdict"], verdict, "{round}");
+        assert_eq!(
+            document["results"].as_array().map(Vec::len),
+            Some(results),
+            "{round}"
+        );
+    }
+}

@@ -1,0 +1,170 @@
+//! `regatta serve` as a process, and `regatta` commands in its workspace.
+
+use std::{
+    fs::{self, File},
+    net::TcpStream,
+    path::{Path, PathBuf},
+    process::{Child, Command, Output, Stdio},
+};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::{eventually, free_port};
+
+/// A workspace, and the daemon that serves it while it runs.
+pub struct Coordinator {
+    dir: TempDir,
+    child: Option<Child>,
+    /// The broker's port on loopback.
+    pub port: u16,
+}
+
+impl Coordinator {
+    /// A workspace with the embedded broker; not served yet.
+    pub fn embedded() -> Self {
+        let port = free_port();
+        Self::with(port, &format!("schema = 1\nlisten = \"127.0.0.1:{port}\"\n"))
+    }
+
+    /// A workspace that uses another broker; not served yet.
+    pub fn external(port: u16) -> Self {
+        Self::with(
+            port,
+            &format!("schema = 1\nbroker = \"mqtt://127.0.0.1:{port}\"\n"),
+        )
+    }
+
+    fn with(port: u16, config: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("regatta.toml"), config).unwrap();
+        Self {
+            dir,
+            child: None,
+            port,
+        }
+    }
+
+    /// Starts the daemon and waits until it serves.
+    pub fn serve(&mut self) {
+        let log = File::options()
+            .create(true)
+            .append(true)
+            .open(self.log())
+            .unwrap();
+        let mut command = self.regatta(&["serve"]);
+        command.stdout(log.try_clone().unwrap()).stderr(log);
+        self.child = Some(command.spawn().unwrap());
+        let child = self.child.as_mut().unwrap();
+        eventually("the coordinator to serve", || {
+            assert!(child.try_wait().unwrap().is_none(), "the coordinator ended");
+            TcpStream::connect(("127.0.0.1", self.port)).ok()
+        });
+    }
+
+    /// Kills the daemon as a power cut would.
+    pub fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+
+    /// The most memory that the daemon has used, in bytes.
+    pub fn peak_memory(&self) -> u64 {
+        let pid = self.child.as_ref().unwrap().id();
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmHWM:"))
+            .unwrap();
+        line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
+    }
+
+    /// A command in the workspace.
+    pub fn regatta(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_regatta"));
+        command
+            .arg("--workspace")
+            .arg(self.dir.path())
+            .args(args)
+            .stdin(Stdio::null());
+        command.env_remove("MLPERF_SCRATCH_PATH");
+        command
+    }
+
+    /// Runs a command to its end.
+    pub fn output(&self, args: &[&str]) -> Output {
+        self.regatta(args).output().unwrap()
+    }
+
+    /// Runs a command that must succeed, and reads the JSON that it prints.
+    pub fn json(&self, args: &[&str]) -> Value {
+        let output = self.regatta(args).args(["--format", "json"]).output().unwrap();
+        assert!(
+            output.status.success(),
+            "{args:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
+    /// Asks for one run of the null engine and returns its id.
+    pub fn ask(&self, mode: &str) -> String {
+        let asked = self.json(&[
+            "run",
+            "--benchmark",
+            "digits",
+            "--scenario",
+            "Offline",
+            "--mode",
+            mode,
+            "--engine",
+            "null",
+            "--no-wait",
+        ]);
+        asked["runs"][0]["run"].as_str().unwrap().to_owned()
+    }
+
+    /// One run as `runs show` tells it.
+    pub fn show(&self, run: &str) -> Value {
+        self.json(&["runs", "show", run])
+    }
+
+    /// Waits until a run has its record, and returns the record.
+    pub fn record(&self, run: &str) -> Value {
+        let path = self.path(&format!("runs/{run}/record.json"));
+        eventually("the run's record", || {
+            self.show(run)["recorded"].as_str().map(drop)
+        });
+        serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+    }
+
+    /// A path in the workspace.
+    pub fn path(&self, below: &str) -> PathBuf {
+        self.dir.path().join(below)
+    }
+
+    /// What a whole stream holds.
+    pub fn file(&self, run: &str, name: &str) -> Option<Vec<u8>> {
+        fs::read(self.path(&format!("runs/{run}/files/{name}"))).ok()
+    }
+
+    /// What the daemon has printed.
+    pub fn printed(&self) -> String {
+        fs::read_to_string(self.log()).unwrap_or_default()
+    }
+
+    fn log(&self) -> PathBuf {
+        Path::new(self.dir.path()).join("serve.log")
+    }
+}
+
+impl Drop for Coordinator {
+    fn drop(&mut self) {
+        self.kill();
+        if std::thread::panicking() {
+            println!("--- the coordinator's words\n{}", self.printed());
+        }
+    }
+}

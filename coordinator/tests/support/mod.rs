@@ -1,0 +1,71 @@
+//! What the coordinator's tests share: the real `regatta` binary in a workspace of its own, a real mosquitto, and the
+//! simulated device, which speaks the wire protocol and forges, loses and doubles whatever a test wants.
+
+// `allow` and not `expect`: each test file uses its own share of this.
+#![allow(
+    dead_code,
+    unreachable_pub,
+    clippy::allow_attributes,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "test support, of which each test file uses its share"
+)]
+
+pub mod coordinator;
+pub mod device;
+pub mod mosquitto;
+
+use std::{
+    net::TcpListener,
+    time::{Duration, Instant},
+};
+
+/// A loopback port that was free a moment ago.
+pub fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port()
+}
+
+/// Waits for something that another process does.
+pub fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(
+            begun.elapsed() < Duration::from_secs(30),
+            "waited 30 s for {what}"
+        );
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// A small generator, so that a failing test can be repeated by its seed.
+pub struct Dice(u64);
+
+impl Dice {
+    pub fn new(seed: u64) -> Self {
+        Self(seed | 1)
+    }
+
+    /// A number below `bound` (xorshift64*).
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) % bound
+    }
+
+    /// True once in `of` throws.
+    pub fn hits(&mut self, of: u64) -> bool {
+        of > 0 && self.below(of) == 0
+    }
+
+    pub fn bytes(&mut self, length: usize) -> Vec<u8> {
+        (0..length).map(|_| self.below(256) as u8).collect()
+    }
+}
