@@ -1,0 +1,214 @@
+//! A lab on loopback: a workspace with `regatta serve`, a device directory with `regatta-agent serve`, a broker between.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+use sha2::{Digest as _, Sha256};
+
+use crate::{Mosquitto, Process, agent, eventually, free_port, regatta};
+
+/// Which broker a lab uses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Broker {
+    /// The one inside `regatta serve`.
+    Embedded,
+    /// Debian's mosquitto.
+    Mosquitto,
+}
+
+/// The name of a lab's one device.
+pub const DEVICE: &str = "boat";
+
+/// A running lab. Everything ends and is removed with it.
+pub struct Lab {
+    directory: tempfile::TempDir,
+    /// The broker, where it is a process of its own.
+    pub mosquitto: Option<Mosquitto>,
+    /// `regatta serve`, while it runs.
+    pub coordinator: Option<Process>,
+    /// `regatta-agent serve`, while it runs.
+    pub device: Option<Process>,
+}
+
+impl Lab {
+    /// Lays out a lab and starts the broker; coordinator and device are started by the test. `None`, with the reason
+    /// printed, where the broker is not installed.
+    ///
+    /// # Panics
+    /// When the directories cannot be written.
+    #[must_use]
+    pub fn new(broker: Broker) -> Option<Self> {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let (mosquitto, port) = match broker {
+            Broker::Embedded => (None, free_port()),
+            Broker::Mosquitto => {
+                let mosquitto = Mosquitto::start(directory.path())?;
+                let port = mosquitto.port;
+                (Some(mosquitto), port)
+            }
+        };
+        let lab = Self {
+            directory,
+            mosquitto,
+            coordinator: None,
+            device: None,
+        };
+        lab.lay_out(broker, port);
+        Some(lab)
+    }
+
+    fn lay_out(&self, broker: Broker, port: u16) {
+        let address = match broker {
+            Broker::Embedded => format!("listen = \"127.0.0.1:{port}\"\n"),
+            Broker::Mosquitto => format!("broker = \"mqtt://127.0.0.1:{port}\"\n"),
+        };
+        let workspace = self.workspace();
+        let device = self.device_directory();
+        for directory in [&workspace, &device, &self.scratch().join("models/digits")] {
+            fs::create_dir_all(directory).expect("a directory of the lab");
+        }
+        let settings = format!(
+            "schema = 1\nscratch = \"{}\"\n{address}",
+            self.scratch().display()
+        );
+        fs::write(workspace.join("regatta.toml"), settings).expect("regatta.toml");
+        let settings = format!(
+            "name = \"{DEVICE}\"\nstate_dir = \"state\"\nscratch = \"{}\"\nbroker = \"mqtt://127.0.0.1:{port}\"\n\
+             min_free_mib = 1\n",
+            self.scratch().display()
+        );
+        fs::write(device.join("agent.toml"), settings).expect("agent.toml");
+
+        let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../benchmarks/digits");
+        fs::copy(
+            data.join("digits.onnx"),
+            self.scratch().join("models/digits/digits.onnx"),
+        )
+        .expect("the model");
+        let mut prepare = self.regatta();
+        prepare
+            .arg("prep")
+            .arg("digits")
+            .arg("--data")
+            .arg(&data)
+            .arg("--out")
+            .arg(self.scratch());
+        succeed(&mut prepare);
+    }
+
+    /// The coordinator's workspace.
+    #[must_use]
+    pub fn workspace(&self) -> PathBuf {
+        self.directory.path().join("workspace")
+    }
+
+    /// The device's own directory: configuration, and `state/` below it.
+    #[must_use]
+    pub fn device_directory(&self) -> PathBuf {
+        self.directory.path().join("device")
+    }
+
+    /// Models and data.
+    #[must_use]
+    pub fn scratch(&self) -> PathBuf {
+        self.directory.path().join("scratch")
+    }
+
+    /// A `regatta` command in the lab's workspace.
+    #[must_use]
+    pub fn regatta(&self) -> Command {
+        let mut command = Command::new(regatta());
+        command
+            .arg("--workspace")
+            .arg(self.workspace())
+            .current_dir(self.directory.path());
+        command
+    }
+
+    /// Starts `regatta serve`.
+    pub fn start_coordinator(&mut self) {
+        let log = self.directory.path().join("coordinator.log");
+        self.coordinator = Some(Process::start(self.regatta().arg("serve"), &log));
+    }
+
+    /// Starts `regatta-agent serve`.
+    pub fn start_device(&mut self) {
+        let mut command = Command::new(agent());
+        command
+            .args(["serve", "--config", "agent.toml"])
+            .current_dir(self.device_directory());
+        self.device = Some(Process::start(
+            &mut command,
+            &self.directory.path().join("device.log"),
+        ));
+    }
+
+    /// Waits until the coordinator's store knows the device.
+    ///
+    /// # Panics
+    /// When it does not within 20 s.
+    pub fn wait_for_device(&self) {
+        eventually("the device to say hello", 20, || {
+            let output = self
+                .regatta()
+                .args(["device", "list", "--format", "json"])
+                .output()
+                .expect("regatta runs");
+            String::from_utf8_lossy(&output.stdout).contains(DEVICE)
+        });
+    }
+
+    /// The SHA-256 of every file of a run, on the coordinator's and on the device's disk.
+    #[must_use]
+    pub fn hashes(&self, run: &str) -> [BTreeMap<String, String>; 2] {
+        [self.workspace(), self.device_directory().join("state")]
+            .map(|side| hashes_below(&side.join("runs").join(run).join("files")))
+    }
+}
+
+/// Runs a command that must succeed, and returns what it printed.
+///
+/// # Panics
+/// When it fails, with what it said.
+#[must_use]
+pub fn succeed_output(command: &mut Command) -> Output {
+    let output = command.output().expect("the command starts");
+    assert!(
+        output.status.success(),
+        "{command:?}: {}\n{}\n{}",
+        output.status,
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    output
+}
+
+fn succeed(command: &mut Command) {
+    let _ = succeed_output(command);
+}
+
+fn hashes_below(directory: &Path) -> BTreeMap<String, String> {
+    let Ok(entries) = fs::read_dir(directory) else {
+        return BTreeMap::new();
+    };
+    let hash = |path: &Path| {
+        let digest = Sha256::digest(fs::read(path).expect("a file of a run reads"));
+        digest
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect::<String>()
+    };
+    entries
+        .map(|entry| entry.expect("a directory reads"))
+        .map(|entry| {
+            (
+                entry.file_name().to_string_lossy().into_owned(),
+                hash(&entry.path()),
+            )
+        })
+        .collect()
+}

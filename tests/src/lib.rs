@@ -1,0 +1,53 @@
+//! What the end-to-end tests share: the real binaries, a real mosquitto, a lab of coordinator and agent on loopback.
+//! Holds no test of its own, and knows nothing of what is inside the binaries.
+
+// Test code says what it expects.
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "this package is test code throughout"
+)]
+
+mod binaries;
+mod lab;
+mod mosquitto;
+mod process;
+
+pub use binaries::{agent, regatta};
+pub use lab::{Broker, DEVICE, Lab, succeed_output};
+pub use mosquitto::Mosquitto;
+pub use process::Process;
+
+/// A loopback port that was free a moment ago.
+#[must_use]
+pub fn free_port() -> u16 {
+    std::net::TcpListener::bind("127.0.0.1:0")
+        .and_then(|listener| listener.local_addr())
+        .expect("loopback has a free port")
+        .port()
+}
+
+/// Waits for something that another process does, looking ten times a second.
+///
+/// # Panics
+/// When it has not happened after `seconds`, saying what was waited for.
+pub fn eventually(what: &str, seconds: u64, mut happened: impl FnMut() -> bool) {
+    let patience = std::time::Duration::from_secs(seconds);
+    let begin = std::time::Instant::now();
+    while !happened() {
+        assert!(begin.elapsed() < patience, "waited {seconds} s for {what}");
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+}
+
+/// Says why a test does nothing here, or fails where nothing may be left out (`CI=true`).
+///
+/// # Panics
+/// Under CI.
+pub fn left_out(why: &str) {
+    assert!(
+        std::env::var_os("CI").is_none_or(|value| value != "true"),
+        "CI leaves nothing out: {why}"
+    );
+    println!("left out: {why}");
+}

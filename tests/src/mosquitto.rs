@@ -1,0 +1,69 @@
+//! Debian's mosquitto on a loopback port of its own, without persistence, gone when the test is.
+
+use std::{net::TcpStream, path::Path, process::Command};
+
+use crate::{Process, eventually, free_port, left_out};
+
+/// A running mosquitto.
+pub struct Mosquitto {
+    process: Process,
+    directory: std::path::PathBuf,
+    /// Its port on 127.0.0.1.
+    pub port: u16,
+}
+
+impl Mosquitto {
+    /// Starts one with its files in `directory`. `None`, with the reason printed, where mosquitto is not installed.
+    ///
+    /// # Panics
+    /// When it does not come up; under CI, when it is not installed.
+    #[must_use]
+    pub fn start(directory: &Path) -> Option<Self> {
+        let port = free_port();
+        let config = format!(
+            "listener {port} 127.0.0.1\nallow_anonymous true\npersistence false\nmax_inflight_messages 64\n\
+             max_queued_messages 10000\n"
+        );
+        std::fs::write(directory.join("mosquitto.conf"), config).expect("the configuration is written");
+        let Some(process) = Self::spawn(directory) else {
+            left_out("mosquitto is not installed (Debian: mosquitto)");
+            return None;
+        };
+        let broker = Self {
+            process,
+            directory: directory.to_owned(),
+            port,
+        };
+        broker.wait_until_up();
+        Some(broker)
+    }
+
+    /// Kills it and starts it again: everything that it held is lost.
+    ///
+    /// # Panics
+    /// When it does not come up again.
+    pub fn restart(&mut self) {
+        self.process.kill();
+        self.process = Self::spawn(&self.directory).expect("it was there a moment ago");
+        self.wait_until_up();
+    }
+
+    fn spawn(directory: &Path) -> Option<Process> {
+        let program = [
+            "/usr/sbin/mosquitto",
+            "/usr/bin/mosquitto",
+            "/usr/local/sbin/mosquitto",
+        ]
+        .into_iter()
+        .find(|path| Path::new(path).exists())?;
+        let mut command = Command::new(program);
+        command.arg("-c").arg(directory.join("mosquitto.conf"));
+        Some(Process::start(&mut command, &directory.join("mosquitto.log")))
+    }
+
+    fn wait_until_up(&self) {
+        eventually("mosquitto to listen", 10, || {
+            TcpStream::connect(("127.0.0.1", self.port)).is_ok()
+        });
+    }
+}
