@@ -1,0 +1,17 @@
+//! How the samples of a benchmark are shared among the units of a chip (a GPU, DLA cores), and a modelled board on which
+//! such a policy is judged without silicon.
+//!
+//! Pure functions and state machines over times in seconds: no clock, no threads, no engine. The agent's harness drives
+//! a [`policy`] with the real clock; [`virtual_time`] drives the same policy over a [`board`] in none. What a board's
+//! table says is a model, never a measurement: no claim about a real device follows from it.
+
+pub mod board;
+pub mod bound;
+pub mod judge;
+pub mod learn;
+pub mod policy;
+pub mod random;
+pub mod sharing;
+pub mod split;
+pub mod times;
+pub mod virtual_time;

@@ -1,0 +1,229 @@
+//! A policy on a modelled board in virtual time: hours of samples in milliseconds, repeatable from a seed.
+//!
+//! A batch is copied by its unit's copy engine, waits for the unit, is computed, and is done. What the model leaves out
+//! (the host's own time, clocks that change, memory that runs out) is left out here too.
+
+use std::collections::VecDeque;
+
+use crate::{board::Board, policy::Policy, random::SplitMix, sharing::Sharing};
+
+/// The policy gave nobody anything although all units were idle and samples were left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the policy left {0} samples to nobody")]
+pub struct Stalled(pub usize);
+
+/// Seconds until all of `samples` are done, which are there from the beginning as in Offline.
+///
+/// # Errors
+/// [`Stalled`].
+pub fn offline(board: &Board, policy: &mut impl Policy, samples: usize, seed: u64) -> Result<f64, Stalled> {
+    let mut run = Run::new(board, seed);
+    run.until(policy, samples, |_, remaining| remaining == 0)?;
+    Ok(run.now)
+}
+
+/// Seconds that each of `queries` takes, one after the other, each cut into `split[unit]` samples per unit, which are
+/// computed in batches of at most the unit's largest.
+///
+/// # Errors
+/// [`Stalled`] when the split is all zeros.
+pub fn one_by_one(board: &Board, split: &[usize], queries: usize, seed: u64) -> Result<Vec<f64>, Stalled> {
+    let mut run = Run::new(board, seed);
+    let samples = split.iter().sum();
+    let most: Vec<_> = board.units.iter().map(|unit| unit.times.max_batch()).collect();
+    let mut latencies = Vec::with_capacity(queries);
+    for _ in 0..queries {
+        let begin = run.now;
+        let mut portions = Portions {
+            left: split.to_vec(),
+            most: most.clone(),
+        };
+        run.until(&mut portions, samples, |_, remaining| remaining == 0)?;
+        latencies.push(run.now - begin);
+    }
+    Ok(latencies)
+}
+
+/// Seconds between two batches of each unit while the units with a batch size other than 0 work without pause, in
+/// flight as many as their streams allow (`pipelined`) or one. Measured over `batches` of each after the first.
+#[must_use]
+pub fn steady(board: &Board, sizes: &[usize], pipelined: bool, batches: usize, seed: u64) -> Vec<f64> {
+    let mut single = board.clone();
+    if !pipelined {
+        single.units.iter_mut().for_each(|unit| unit.streams = 1);
+    }
+    let mut run = Run::new(&single, seed);
+    let mut pace = Pace {
+        sizes: sizes.to_vec(),
+        marks: vec![(0, 0.0, 0.0); sizes.len()],
+    };
+    // Samples without end: stalling is impossible while any size is not 0, and with none there is nothing to measure.
+    let enough = |pace: &Pace, _| {
+        let counts = pace.marks.iter().zip(&pace.sizes);
+        counts
+            .filter(|&(_, &size)| size > 0)
+            .all(|((done, ..), _)| *done > batches)
+    };
+    let _ = run.until(&mut pace, usize::MAX, enough);
+    let seconds = pace.marks.iter().map(|&(done, first, last)| match done {
+        0 | 1 => f64::INFINITY,
+        _ => (last - first) / (done - 1) as f64,
+    });
+    seconds.collect()
+}
+
+/// Gives each unit its portion, in batches of at most so many.
+struct Portions {
+    left: Vec<usize>,
+    most: Vec<usize>,
+}
+
+impl Policy for Portions {
+    fn take(&mut self, unit: usize, _: f64, remaining: usize) -> usize {
+        let size = self.left[unit].min(self.most[unit]).min(remaining);
+        self.left[unit] -= size;
+        size
+    }
+
+    fn done(&mut self, _: usize, _: f64) {}
+}
+
+/// Keeps units busy with batches of one size and notes when they are done.
+struct Pace {
+    sizes: Vec<usize>,
+    /// Batches done, and when the first and the last were.
+    marks: Vec<(usize, f64, f64)>,
+}
+
+impl Policy for Pace {
+    fn take(&mut self, unit: usize, _: f64, _: usize) -> usize {
+        self.sizes[unit]
+    }
+
+    fn done(&mut self, unit: usize, now: f64) {
+        let (done, first, last) = &mut self.marks[unit];
+        *done += 1;
+        *last = now;
+        if *done == 1 {
+            *first = now;
+        }
+    }
+}
+
+/// A board at work.
+struct Run<'a> {
+    board: &'a Board,
+    sharing: Sharing,
+    units: Vec<UnitState>,
+    now: f64,
+}
+
+struct UnitState {
+    random: SplitMix,
+    free_streams: usize,
+    /// Batches in the copy engine, oldest first: when each is copied, and its size.
+    copying: VecDeque<(f64, usize)>,
+    /// Batches that are copied and wait.
+    waiting: VecDeque<usize>,
+}
+
+impl<'a> Run<'a> {
+    fn new(board: &'a Board, seed: u64) -> Self {
+        let units = board.units.iter().enumerate().map(|(number, unit)| UnitState {
+            random: SplitMix::new(seed, number as u64),
+            free_streams: unit.streams,
+            copying: VecDeque::new(),
+            waiting: VecDeque::new(),
+        });
+        Self {
+            board,
+            sharing: Sharing::new(board.units.len()),
+            units: units.collect(),
+            now: 0.0,
+        }
+    }
+
+    /// Works until `enough` says so and, when no sample is left, all batches are done.
+    fn until<P: Policy>(
+        &mut self,
+        policy: &mut P,
+        mut remaining: usize,
+        enough: impl Fn(&P, usize) -> bool,
+    ) -> Result<(), Stalled> {
+        loop {
+            self.offer(policy, &mut remaining);
+            let copied = self.next_copied();
+            let ready = self.sharing.next_ready(self.board);
+            match (copied, ready) {
+                (None, None) if remaining == 0 => return Ok(()),
+                (None, None) => return Err(Stalled(remaining)),
+                (Some((unit, at)), ready) if ready.is_none_or(|(_, ready)| at <= ready) => {
+                    self.copied(unit, at)
+                }
+                (_, Some((unit, at))) => {
+                    self.computed(unit, at);
+                    policy.done(unit, self.now);
+                    if remaining > 0 && enough(policy, remaining) {
+                        return Ok(());
+                    }
+                }
+                (Some(_), None) => {}
+            }
+        }
+    }
+
+    /// Asks for every free stream whether it takes something.
+    fn offer(&mut self, policy: &mut impl Policy, remaining: &mut usize) {
+        for unit in 0..self.units.len() {
+            while self.units[unit].free_streams > 0 && *remaining > 0 {
+                let size = policy.take(unit, self.now, *remaining).min(*remaining);
+                if size == 0 {
+                    break;
+                }
+                *remaining -= size;
+                let copy = self.board.units[unit].copy * size as f64;
+                let state = &mut self.units[unit];
+                state.free_streams -= 1;
+                let begin = state
+                    .copying
+                    .back()
+                    .map_or(self.now, |&(until, _)| until.max(self.now));
+                state.copying.push_back((begin + copy, size));
+            }
+        }
+    }
+
+    fn next_copied(&self) -> Option<(usize, f64)> {
+        let copied = self.units.iter().enumerate();
+        let copied = copied.filter_map(|(unit, state)| Some((unit, state.copying.front()?.0)));
+        copied.min_by(|(_, one), (_, other)| one.total_cmp(other))
+    }
+
+    fn copied(&mut self, unit: usize, at: f64) {
+        self.now = self.now.max(at);
+        if let Some((_, size)) = self.units[unit].copying.pop_front() {
+            self.units[unit].waiting.push_back(size);
+        }
+        self.begin(unit);
+    }
+
+    fn computed(&mut self, unit: usize, at: f64) {
+        self.now = self.now.max(at);
+        self.sharing.end(self.board, unit, self.now);
+        self.units[unit].free_streams += 1;
+        self.begin(unit);
+    }
+
+    /// Begins the oldest waiting batch of an idle unit.
+    fn begin(&mut self, unit: usize) {
+        if self.sharing.is_busy(unit) {
+            return;
+        }
+        let Some(size) = self.units[unit].waiting.pop_front() else {
+            return;
+        };
+        let factor = self.units[unit].random.factor(self.board.jitter);
+        let work = self.board.units[unit].times.seconds(size) * factor;
+        self.sharing.begin(self.board, unit, work, self.now);
+    }
+}

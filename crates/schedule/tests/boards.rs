@@ -1,0 +1,156 @@
+//! The policies on the modelled boards of `configs/boards`, in virtual time: repeatable from seeds, no clock involved.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test says what it expects"
+)]
+
+use std::{fs, path::Path};
+
+use proptest::prelude::*;
+use regatta_schedule::{
+    board::{Board, Unit},
+    judge,
+    policy::{FinishTogether, FirstFree, Policy as _},
+    split,
+    times::ServiceTimes,
+    virtual_time,
+};
+
+fn boards() -> Vec<Board> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs/boards");
+    let mut files: Vec<_> = fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    files.sort();
+    let read = |path: &std::path::PathBuf| Board::parse(&fs::read_to_string(path).unwrap()).expect("a board");
+    files.iter().map(read).collect()
+}
+
+/// The modelled boards, each off by up to 30 % in every value: 200 tables, half of what the bench judges.
+#[test]
+fn wrong_tables_do_not_make_the_policy_worse_than_whoever_is_free() {
+    let boards = boards();
+    let (mut offline, mut multi_stream) = (0, 0);
+    for number in 0..200 {
+        let board = boards[number % boards.len()].perturbed(0.3, number as u64);
+        let judged = judge::offline(&board, judge::OFFLINE_SAMPLES, number as u64).unwrap();
+        assert!(judged.ours <= judged.bound * 1.01, "{}: {judged:?}", board.name);
+        offline += u32::from(judged.ours >= judged.lwis * 0.999);
+        if number < 50 {
+            let judged = judge::multi_stream(&board, number as u64).unwrap();
+            multi_stream += u32::from(judged.ours <= judged.lwis * 1.001);
+        }
+    }
+    assert!(offline >= 190, "Offline: no worse on {offline} of 200");
+    assert!(
+        multi_stream >= 48,
+        "MultiStream: no worse on {multi_stream} of 50"
+    );
+}
+
+#[test]
+fn the_last_batch_is_not_left_to_the_slowest_unit() {
+    let slow = |name: &str, seconds| Unit {
+        name: name.to_owned(),
+        times: ServiceTimes::new(vec![(8, seconds)]).unwrap(),
+        batch: 8,
+        copy: 0.0,
+        streams: 1,
+        slows_others: 0.0,
+    };
+    let board = Board {
+        name: String::new(),
+        units: vec![slow("gpu", 0.01), slow("dla0", 1.0)],
+        jitter: 0.0,
+    };
+    let tables = board.units.iter().map(|unit| (unit.times.clone(), 8)).collect();
+    // 160 samples: the GPU needs 0.2 s for all of them, a DLA core a second for any.
+    let ours = virtual_time::offline(&board, &mut FinishTogether::new(tables), 160, 0).unwrap();
+    let free = virtual_time::offline(&board, &mut FirstFree::new(vec![8, 8]), 160, 0).unwrap();
+    assert!((ours - 0.2).abs() < 1e-6, "{ours}");
+    assert!((free - 1.0).abs() < 1e-6, "{free}");
+}
+
+#[test]
+fn a_unit_that_turned_slow_gets_less_at_the_end() {
+    let times = || ServiceTimes::new(vec![(1, 0.1), (4, 0.4)]).unwrap();
+    let mut policy = FinishTogether::new(vec![(times(), 4), (times(), 4)]);
+    let mut now = 0.0;
+    for _ in 0..60 {
+        assert_eq!(policy.take(0, now, 1_000_000), 4);
+        // Takes three times as long as its table says.
+        now += 1.2;
+        policy.done(0, now);
+    }
+    let (slow, quick) = (policy.take(0, now, 8), policy.take(1, now, 8));
+    assert!(slow < quick, "{slow} {quick}");
+}
+
+#[test]
+fn what_is_no_board_is_refused_with_the_reason() {
+    let refused: Vec<String> = [
+        "units = []",
+        "units = [{ name = 'gpu', batch = 1, times = [] }]",
+        "units = [{ name = 'gpu', batch = 1, times = [[2, 0.1], [1, 0.2]] }]",
+        "units = [{ name = 'gpu', batch = 1, times = [[1, -0.1]] }]",
+        "units = [{ name = 'gpu', batch = 0, times = [[1, 0.1]] }]",
+        "units = [{ name = 'gpu', batch = 1, times = [[1, 0.1]], copy = nan }]",
+        "jitter = 2.0\nunits = [{ name = 'gpu', batch = 1, times = [[1, 0.1]] }]",
+    ]
+    .iter()
+    .map(|text| {
+        let error = Board::parse(text).unwrap_err();
+        std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string)
+    })
+    .collect();
+    for (text, expected) in refused.iter().zip([
+        "at least one unit",
+        "at least one batch size",
+        "must ascend",
+        "positive number of seconds",
+        "a batch and a stream",
+        "no times and shares",
+        "from 0 to 1",
+    ]) {
+        assert!(text.contains(expected), "{text}");
+    }
+}
+
+prop_compose! {
+    fn unit()(base in 1e-4..1e-1, per_sample in 1e-6..1e-2, batch in 1_usize..64, streams in 1_usize..4, copy in 0.0..1e-3, slows_others in 0.0..0.8) -> Unit {
+        let points = [1, batch].into_iter().collect::<std::collections::BTreeSet<_>>();
+        Unit {
+            name: "unit".to_owned(),
+            times: ServiceTimes::new(points.into_iter().map(|size| (size, base + per_sample * size as f64)).collect()).unwrap(),
+            batch, streams, copy, slows_others,
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn every_sample_is_computed_on_any_board_and_never_faster_than_the_bound(
+        units in prop::collection::vec(unit(), 1..4), samples in 1_usize..3_000, seed: u64,
+    ) {
+        let board = Board { name: String::new(), units, jitter: 0.0 };
+        let judged = judge::offline(&board, samples, seed).unwrap();
+        prop_assert!(judged.ours <= judged.bound * (1.0 + 1e-9), "{judged:?}");
+        prop_assert!(judged.lwis <= judged.bound * (1.0 + 1e-9), "{judged:?}");
+    }
+
+    #[test]
+    fn a_cut_holds_all_samples_and_each_portion_is_done_in_time(units in prop::collection::vec(unit(), 1..4), samples in 1_usize..200) {
+        let times: Vec<_> = units.iter().map(|unit| unit.times.clone()).collect();
+        let all = (vec![true; units.len()], vec![1.0; units.len()]);
+        let cut = split::best(&times, &[all], samples);
+        prop_assert_eq!(cut.portions.iter().sum::<usize>(), samples);
+        for (portion, times) in cut.portions.iter().zip(&times) {
+            prop_assert!(*portion <= times.capacity(times.max_batch(), cut.seconds));
+        }
+    }
+}
