@@ -78,7 +78,7 @@ pub(crate) const MLPERF_CONF: &str = "\
 pub(crate) const USER_CONF: &str = "\
 *.SingleStream.target_latency = 0.000001
 *.MultiStream.target_latency = 0.000004
-*.Server.target_qps = 1000
+*.Server.target_qps = 4000
 *.Offline.target_qps = 2000000
 ";
 
