@@ -37,6 +37,7 @@ fn spec(fixture: &Fixture, engine: EngineKind, scenario: Scenario, mode: Mode) -
             audit_config: None,
         },
         delivery: Delivery::After,
+        audit: None,
     }
 }
 

@@ -158,6 +158,7 @@ impl Agent {
             loadgen: LoadgenChoice::Native,
             length: RunLength::Duration(millis),
             delivery: Delivery::After,
+            audit: None,
         }
     }
 

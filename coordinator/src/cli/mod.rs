@@ -71,7 +71,7 @@ enum Command {
     /// Verifies audits (compliance tests)
     #[command(subcommand)]
     Audit(audit::Command),
-    /// Checks, truncates and packs submission trees
+    /// Stages, infers, checks, truncates and packs submission trees
     #[command(subcommand)]
     Submission(submission::Command),
 }

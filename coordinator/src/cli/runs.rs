@@ -191,7 +191,7 @@ fn export(workspace: &Workspace, store: &Store, row: &RunRow, out: &std::path::P
 }
 
 /// The run that a user means by its id, or by enough of its beginning or end.
-fn find(store: &Store, given: &str) -> Result<RunRow, Failure> {
+pub(super) fn find(store: &Store, given: &str) -> Result<RunRow, Failure> {
     if let Ok(id) = given.parse::<RunId>()
         && let Some(row) = store.run(id)?
     {

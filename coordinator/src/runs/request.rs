@@ -84,6 +84,7 @@ impl Request<'_> {
                 audit_config: None,
             },
             delivery: self.delivery,
+            audit: None,
         };
         let mut draft = Draft {
             spec,

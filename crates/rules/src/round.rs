@@ -15,7 +15,7 @@ use crate::procedures::{Audit, Truncation};
 
 pub use benchmark::{AccuracyBound, BenchmarkRules};
 pub use checker::{Checker, Engine, OfficialCheck, Trait};
-pub use submission::{AccuracyForms, Layout, ModelGuess, Submission};
+pub use submission::{AccuracyForms, Inference, Layout, LowerAccuracy, ModelGuess, Submission};
 
 /// One round.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

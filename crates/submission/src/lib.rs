@@ -4,7 +4,12 @@
 
 pub mod audit;
 pub mod check;
+mod draft;
 pub mod files;
+pub mod infer;
 pub mod pack;
+pub mod stage;
 pub mod tree;
 pub mod truncate;
+
+pub use draft::DraftError;

@@ -1,8 +1,10 @@
-//! `regatta submission`: check, truncate, pack and unpack trees that may be anybody's. The work is `crates/submission`'s;
-//! here are its flags, reports and exit codes. Staging a tree out of runs is not here.
+//! `regatta submission`: stage a tree out of runs; infer, check, truncate, pack and unpack trees that may be anybody's. The
+//! work is `crates/submission`'s; here are its flags, reports and exit codes.
 
 mod check;
+mod infer;
 mod package;
+mod stage;
 mod truncate;
 
 use std::{fs, path::Path};
@@ -16,8 +18,14 @@ use crate::{
 /// What can be done with a submission tree.
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
-    /// Says whether a submission is in order, by the rules or as the official checker does
+    /// Makes a submission's tree out of finished runs
     // `--version` is the round here, as in the official tools.
+    #[command(disable_version_flag = true)]
+    Stage(stage::Args),
+    /// Adds the results that the rules let be inferred from others
+    #[command(disable_version_flag = true)]
+    Infer(infer::Args),
+    /// Says whether a submission is in order, by the rules or as the official checker does
     #[command(disable_version_flag = true)]
     Check(check::Args),
     /// Cuts accuracy logs to what is submitted, as the official truncation does
@@ -31,6 +39,8 @@ pub(super) enum Command {
 
 pub(super) fn run(command: &Command, context: &Context) -> Outcome {
     match command {
+        Command::Stage(args) => stage::run(args, context),
+        Command::Infer(args) => infer::run(args, context),
         Command::Check(args) => check::run(args, context),
         Command::Truncate(args) => truncate::run(args, context),
         Command::Pack(args) => package::pack(args, context),

@@ -12,7 +12,7 @@ mod run_state;
 
 pub use evidence::{Attempt, Clock, DeviceFacts, Evidence, FileProof, LoadgenIdentity, WindowCost};
 pub use record::{AccuracyResult, DeliveryProof, Record, StreamProof};
-pub use run_spec::{ConfTexts, Delivery, EngineKind, EngineSpec, LoadgenChoice, RunLength, RunSpec};
+pub use run_spec::{AuditOf, ConfTexts, Delivery, EngineKind, EngineSpec, LoadgenChoice, RunLength, RunSpec};
 pub use run_state::{RunPhase, RunState};
 
 use serde::de::DeserializeOwned;

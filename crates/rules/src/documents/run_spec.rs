@@ -35,8 +35,22 @@ pub struct RunSpec {
     pub conf: ConfTexts,
     /// When logs leave the device.
     pub delivery: Delivery,
+    /// Which audit this run is, and of what. `None` for the submission's own runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub audit: Option<AuditOf>,
 }
 super::document!(RunSpec, "run spec", 1);
+
+/// An audit (compliance test) and the runs that it is held against.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuditOf {
+    /// The audit's name, such as `TEST01`.
+    pub test: String,
+    /// The performance run that it repeats.
+    pub performance: RunId,
+    /// The accuracy run whose responses must come again, where the audit compares responses.
+    pub accuracy: Option<RunId>,
+}
 
 /// What computes the answers, and its settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -41,6 +41,26 @@ pub struct ModelGuess {
     pub model: String,
 }
 
+/// A result that may stand for another one of an edge system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Inference {
+    /// The scenario that was measured.
+    pub from: Scenario,
+    /// The scenario that it also stands for.
+    pub to: Scenario,
+}
+
+/// The endings of benchmark names of which one stands for the other.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LowerAccuracy {
+    /// The stricter variant's.
+    pub from: String,
+    /// The other's.
+    pub to: String,
+}
+
 /// A round's submission rules.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -59,6 +79,15 @@ pub struct Submission {
     pub measurement_files: Vec<String>,
     /// Fields of the measurement JSON.
     pub measurement_fields: Vec<String>,
+    /// Where the official checker's log lies, below the submitter's directory, in layouts that have a place for it.
+    #[serde(default)]
+    pub checker_log: Option<String>,
+    /// What may be inferred from what, on edge systems.
+    #[serde(default)]
+    pub inferences: Vec<Inference>,
+    /// Which variant of a benchmark also stands for which.
+    #[serde(default)]
+    pub lower_accuracy: Option<LowerAccuracy>,
     /// Fields of the system description.
     pub system_fields: Vec<String>,
     /// Those of them that must not be empty.

@@ -1,0 +1,259 @@
+//! `regatta submission stage`: the tree of a submission out of finished runs. Here are its flags, which runs are offered,
+//! the questions on a terminal and the report; the work is `crates/submission`'s.
+
+use std::{
+    fmt::Write as _,
+    fs,
+    io::{self, BufRead as _, IsTerminal as _},
+    path::{Path, PathBuf},
+};
+
+use regatta_rules::{Division, documents::RunPhase, round::Round};
+use regatta_submission::{
+    DraftError,
+    stage::{self, Answers, Kind, Lack, Question, Request, StageError, Staged},
+};
+use serde_json::{Value, json};
+
+use super::super::{Context, context::tell};
+use crate::{
+    exit::{self, Failure, Outcome},
+    runs::Catalogue,
+    store::Store,
+    workspace::Workspace,
+};
+
+/// Flags of `submission stage`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The round [default: the newest]
+    #[arg(long = "version", visible_alias = "round", value_name = "vX.Y")]
+    round: Option<String>,
+    /// The division [default for a rehearsal: open]
+    #[arg(
+        long,
+        value_name = "closed|open|network",
+        required_unless_present = "rehearsal",
+        default_value_if("rehearsal", "true", "open")
+    )]
+    division: Option<Division>,
+    /// What the runs do not tell: submitter, systems, models (see configs/examples/submission-answers.toml)
+    #[arg(long, value_name = "ANSWERS.toml")]
+    answers: Option<PathBuf>,
+    /// The tree that is made, a new directory
+    #[arg(long, value_name = "NEWTREE")]
+    output: PathBuf,
+    /// A run's id, or a directory that `runs export` made; again for each [default: the workspace's runs of the round]
+    #[arg(long = "run", value_name = "RUN|DIR")]
+    runs: Vec<String>,
+    /// Stage what is no measurement too, into a tree that says so
+    #[arg(long)]
+    rehearsal: bool,
+}
+
+pub(super) fn run(args: &Args, context: &Context) -> Outcome {
+    let workspace = context.open_if_there()?;
+    let catalogue = Catalogue::read(workspace.as_ref()).map_err(Failure::usage)?;
+    let round = catalogue.round(args.round.as_deref()).map_err(Failure::usage)?;
+    let runs = offered(args, round, context, workspace.as_ref())?;
+    let mut answers = read_answers(args.answers.as_deref())?;
+    let kind = if args.rehearsal {
+        Kind::Rehearsal
+    } else {
+        Kind::Submission
+    };
+    let division = args.division.unwrap_or(Division::Open);
+    let attempt = |answers: &Answers| {
+        stage::stage(&Request {
+            round,
+            division,
+            kind,
+            answers,
+            runs: &runs,
+            output: &args.output,
+        })
+    };
+    let mut outcome = attempt(&answers);
+    if let Err(StageError::Refused { lacks }) = &outcome
+        && ask(lacks, &mut answers)?
+    {
+        outcome = attempt(&answers);
+    }
+    match outcome {
+        Ok(staged) => {
+            context.print(&document(&staged, &args.output), || text(&staged, args, round))?;
+            Ok(exit::OK)
+        }
+        Err(StageError::Refused { lacks }) => refused(&lacks, context),
+        Err(error) => Err(failure(error)),
+    }
+}
+
+/// The directories of the runs that may be staged.
+fn offered(
+    args: &Args,
+    round: &Round,
+    context: &Context,
+    workspace: Option<&Workspace>,
+) -> Result<Vec<PathBuf>, Failure> {
+    let exported = |word: &String| Path::new(word).join("spec.json").is_file();
+    if !args.runs.is_empty() && args.runs.iter().all(exported) {
+        return Ok(args.runs.iter().map(PathBuf::from).collect());
+    }
+    let Some(workspace) = workspace else {
+        // The error says how to name one.
+        return context.open().map(|_| Vec::new());
+    };
+    let store = Store::open(&workspace.database())?;
+    if args.runs.is_empty() {
+        let rows = store.runs()?.into_iter();
+        let done = rows.filter(|row| row.recorded.is_some() && row.state.phase == RunPhase::Done);
+        return Ok(done
+            .filter(|row| row.draft.spec.round == round.name)
+            .map(|row| workspace.run(row.id).path().to_owned())
+            .collect());
+    }
+    args.runs
+        .iter()
+        .map(|word| {
+            if exported(word) {
+                return Ok(PathBuf::from(word));
+            }
+            let row = super::super::runs::find(&store, word)?;
+            Ok(workspace.run(row.id).path().to_owned())
+        })
+        .collect()
+}
+
+fn read_answers(path: Option<&Path>) -> Result<Answers, Failure> {
+    let Some(path) = path else {
+        return Ok(Answers::default());
+    };
+    let text = fs::read_to_string(path).map_err(|error| {
+        anyhow::Error::new(error).context(format!("cannot read the answers {}", path.display()))
+    })?;
+    let base = path.parent().unwrap_or(Path::new(""));
+    Answers::from_toml(&text, base).map_err(|error| {
+        Failure::usage(anyhow::Error::new(error).context(format!("{} cannot be used", path.display())))
+    })
+}
+
+/// Asks for what only the operator knows, where somebody sits at a terminal; whether anything was answered. An empty line
+/// leaves a question open.
+fn ask(lacks: &[Lack], answers: &mut Answers) -> Result<bool, Failure> {
+    let questions: Vec<&Question> = lacks.iter().filter_map(|lack| lack.question.as_ref()).collect();
+    if questions.is_empty() || !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        return Ok(false);
+    }
+    tell("The runs do not tell these; an empty line leaves one open.");
+    let mut lines = io::stdin().lock().lines();
+    let mut kept = String::new();
+    for question in questions {
+        let (asked, key) = words(question);
+        tell(&format!("{asked}:"));
+        let Some(line) = lines.next().transpose()? else {
+            break;
+        };
+        let line = line.trim();
+        if !line.is_empty() {
+            answers.answer(question, line);
+            // A TOML text has JSON's escapes; writing to a String cannot fail.
+            let _ = writeln!(kept, "{key} = {}", json!(line));
+        }
+    }
+    if !kept.is_empty() {
+        tell(&format!(
+            "Keep these in the answers file for the next time:\n{kept}"
+        ));
+    }
+    Ok(!kept.is_empty())
+}
+
+/// A question as it is asked, and the key of its answer in the file.
+fn words(question: &Question) -> (String, String) {
+    match question {
+        Question::Submitter => ("submitter".to_owned(), "submitter".to_owned()),
+        Question::System { system, field } => (
+            format!("system {system}, {field}"),
+            format!("description.{field}"),
+        ),
+        Question::Measurement { benchmark, field } => (
+            format!("benchmark {benchmark}, {field}"),
+            format!("benchmark.{}.{field}", json!(benchmark)),
+        ),
+    }
+}
+
+/// The answer is no: here is all that is missing.
+fn refused(lacks: &[Lack], context: &Context) -> Outcome {
+    let listed: Vec<Value> = lacks
+        .iter()
+        .map(|lack| json!({ "place": lack.place, "what": lack.what, "mend": lack.mend }))
+        .collect();
+    context.print(&json!({ "tree": null, "lacks": listed }), || {
+        let mut text = format!(
+            "nothing was staged: {} things are missing or not allowed",
+            lacks.len()
+        );
+        for lack in lacks {
+            let _ = write!(text, "\n  {}: {}\n      {}", lack.place, lack.what, lack.mend);
+        }
+        text
+    })?;
+    Ok(exit::NO)
+}
+
+fn failure(error: StageError) -> Failure {
+    match error {
+        StageError::Draft(DraftError::Exists { .. }) => Failure::usage(error),
+        error => error.into(),
+    }
+}
+
+fn document(staged: &Staged, tree: &Path) -> Value {
+    let results: Vec<Value> = staged
+        .results
+        .iter()
+        .map(|result| {
+            json!({
+                "directory": result.directory, "system": result.system, "model": result.model,
+                "scenario": result.scenario, "performance": result.performance, "accuracy": result.accuracy,
+                "audits": result.audits,
+            })
+        })
+        .collect();
+    json!({
+        "tree": tree, "submitter": staged.submitter, "files": staged.files, "results": results,
+        "notes": staged.notes, "lacks": [],
+    })
+}
+
+fn text(staged: &Staged, args: &Args, round: &Round) -> String {
+    let mut text = String::new();
+    // Writing to a String cannot fail, here and below.
+    for result in &staged.results {
+        let audits: Vec<&str> = result.audits.keys().map(String::as_str).collect();
+        let audits = if audits.is_empty() {
+            String::new()
+        } else {
+            format!(", {}", audits.join(", "))
+        };
+        let _ = writeln!(
+            text,
+            "{}: performance {}, accuracy {}{audits}",
+            result.directory, result.performance, result.accuracy
+        );
+    }
+    for note in &staged.notes {
+        let _ = writeln!(text, "note: {note}");
+    }
+    let (tree, name, submitter) = (args.output.display(), &round.name, &staged.submitter);
+    let _ = write!(
+        text,
+        "{} files in {tree}\n\nnext:\n  regatta submission truncate --input {tree} --submitter {submitter} --version {name} \
+         --backup {tree}-originals --verify\n  regatta submission check --input {tree} --version {name}\n  \
+         regatta submission pack --input {tree} --submitter {submitter} --output {tree}-package",
+        staged.files
+    );
+    text
+}

@@ -1,0 +1,49 @@
+//! Directories copied into a draft: what a submission holds, and nothing else.
+
+use std::{fs, io, path::Path};
+
+use crate::{
+    draft::Draft,
+    files::{At, FileError},
+    pack::DIVISIONS,
+};
+
+/// Copies the divisions of a submission, and the documents in its root.
+pub(super) fn tree(input: &Path, draft: &Draft) -> Result<(), FileError> {
+    for division in DIVISIONS {
+        if input.join(division).is_dir() {
+            directory(&input.join(division), Path::new(division), draft)?;
+        }
+    }
+    for entry in fs::read_dir(input).at("list", input)? {
+        let path = entry.at("list", input)?.path();
+        if let Some(name) = path.file_name().filter(|_| path.is_file()) {
+            draft.copy(&path, Path::new(name))?;
+        }
+    }
+    Ok(())
+}
+
+/// Copies a directory. A link to a file becomes the file, a link to a directory is refused: it may lead in a circle.
+/// Sockets and pipes are left.
+pub(super) fn directory(from: &Path, to: &Path, draft: &Draft) -> Result<(), FileError> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(from).at("list", from)? {
+        names.push(entry.at("list", from)?.file_name());
+    }
+    names.sort();
+    for name in names {
+        let (from, to) = (from.join(&name), to.join(&name));
+        let metadata = fs::metadata(&from).at("look at", &from)?;
+        if metadata.is_dir() && from.is_symlink() {
+            let refused: io::Result<()> =
+                Err(io::Error::other("it is a link: put the directory itself there"));
+            refused.at("copy the directory", &from)?;
+        } else if metadata.is_dir() {
+            directory(&from, &to, draft)?;
+        } else if metadata.is_file() {
+            draft.copy(&from, &to)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,41 @@
+//! What a measured run must have in its log for its result to stand for another scenario's.
+
+use std::path::Path;
+
+use regatta_mllog::read::{DetailLog, Value, detail_file, file_name};
+use regatta_rules::{Scenario, round::Inference};
+
+/// The log of a scenario's performance run.
+pub(super) struct Measured(DetailLog);
+
+impl Measured {
+    /// Reads the log of a scenario's directory; the error is a sentence.
+    pub(super) fn read(scenario: &Path) -> Result<Self, String> {
+        let path = scenario.join("performance").join("run_1").join(file_name::DETAIL);
+        let log =
+            detail_file(&path).map_err(|error| format!("its performance run does not read: {error}"))?;
+        Ok(Self(log))
+    }
+
+    /// Whether the result may stand for the other scenario's: it is measured itself, and has the figure that the checkers
+    /// work the other one out from.
+    pub(super) fn may_stand(&self, inference: Inference) -> Result<(), String> {
+        let Inference { from, to } = inference;
+        let scenario = self.0.value("effective_scenario").and_then(Value::as_str);
+        if scenario.and_then(|name| name.parse().ok()) != Some(from) {
+            return Err(format!("its {from} result is not measured itself"));
+        }
+        let key = match (from, to) {
+            (Scenario::SingleStream, Scenario::MultiStream) => "early_stopping_latency_ms",
+            (Scenario::SingleStream, _) => "result_qps_without_loadgen_overhead",
+            _ => "result_mean_query_latency_ns",
+        };
+        let figure = self.0.value(key).and_then(Value::as_f64);
+        if figure.is_some_and(|figure| figure > 0.0) {
+            return Ok(());
+        }
+        Err(format!(
+            "its {from} run has no {key}, from which {to} is worked out: it had too few queries for the estimate"
+        ))
+    }
+}

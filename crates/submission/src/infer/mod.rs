@@ -1,0 +1,303 @@
+//! Results that stand for others: MultiStream and Offline of an edge system inferred from what was measured
+//! (`inference_rules.adoc`, "Scenarios"), and a benchmark's stricter variant submitted as the other one too.
+//!
+//! An inferred result is a copy of the directories of the one that was measured, under the scenario's name in lower case,
+//! as `preprocess_submission.py` makes it; the checkers work out its value. What a round allows stands in its file. Unlike
+//! the official tool this removes nothing, moves nothing to another division, and says why it left something alone.
+
+mod copy;
+mod log;
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use regatta_rules::{
+    Scenario,
+    round::{BenchmarkRules, Inference, Layout, Round, Submission},
+};
+
+use crate::{
+    DraftError,
+    draft::Draft,
+    files::{At, FileError, directories},
+    pack::DIVISIONS,
+};
+use log::Measured;
+
+/// What is to be inferred.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    /// The submission's root.
+    pub input: &'a Path,
+    /// The tree that is made, a directory that does not exist.
+    pub output: &'a Path,
+    /// The submitter's directory name; `None` takes all.
+    pub submitter: Option<&'a str>,
+    /// The round.
+    pub round: &'a Round,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Results that were made: from which directory, to which, both from the root on.
+    pub inferred: Vec<(String, String)>,
+    /// What was not inferred: where, and why.
+    pub left: Vec<(String, String)>,
+}
+
+/// Nothing was inferred.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum InferError {
+    /// No such submitter.
+    #[error("{input} holds no results of {who} in closed/, open/ or network/", input = input.display())]
+    NoSubmission {
+        /// The root that was given.
+        input: PathBuf,
+        /// The submitter, or `anybody`.
+        who: String,
+    },
+    /// The new tree cannot be written.
+    #[error(transparent)]
+    Draft(#[from] DraftError),
+    /// A file cannot be read or written.
+    #[error(transparent)]
+    File(#[from] FileError),
+}
+
+/// Copies the tree and adds what may be inferred.
+///
+/// # Errors
+/// When there is no such submission, the output exists, or a file cannot be read or written. Nothing is left then.
+pub fn infer(request: &Request<'_>) -> Result<Report, InferError> {
+    let homes = homes(request)?;
+    let draft = Draft::begin(request.output)?;
+    copy::tree(request.input, &draft)?;
+    let mut report = Report::default();
+    for home in homes {
+        let submitter = Submitter {
+            draft: &draft,
+            round: request.round,
+            home: &home,
+        };
+        submitter.infer(&mut report)?;
+    }
+    draft.finish()?;
+    Ok(report)
+}
+
+/// The submitters' directories from the root on.
+fn homes(request: &Request<'_>) -> Result<Vec<String>, InferError> {
+    let mut homes = Vec::new();
+    for division in DIVISIONS {
+        for name in directories(&request.input.join(division))? {
+            let name = name.to_string_lossy();
+            let wanted = request.submitter.is_none_or(|submitter| submitter == name);
+            let home = format!("{division}/{name}");
+            if wanted && request.input.join(&home).join("results").is_dir() {
+                homes.push(home);
+            }
+        }
+    }
+    if homes.is_empty() {
+        return Err(InferError::NoSubmission {
+            input: request.input.to_owned(),
+            who: request.submitter.unwrap_or("anybody").to_owned(),
+        });
+    }
+    Ok(homes)
+}
+
+/// One submitter in one division.
+struct Submitter<'a> {
+    draft: &'a Draft,
+    round: &'a Round,
+    /// Its directory from the root on.
+    home: &'a str,
+}
+
+impl Submitter<'_> {
+    fn infer(&self, report: &mut Report) -> Result<(), FileError> {
+        let submission = &self.round.submission;
+        let mapping = self.mapping()?;
+        let results = format!("{}/results", self.home);
+        for system in self.names(&results)? {
+            let kind = self.system_type(&system)?;
+            for model in self.names(&format!("{results}/{system}"))? {
+                let official = submission.model_of(&model, &mapping);
+                let Some(rules) = submission.benchmarks.get(official) else {
+                    continue;
+                };
+                let below = format!("{system}/{model}");
+                if kind.contains("edge") {
+                    self.scenarios(&below, rules, rules.required(&kind).unwrap_or_default(), report)?;
+                } else {
+                    let why = "only results of edge systems may be inferred".to_owned();
+                    report.left.push((format!("{results}/{below}"), why));
+                }
+            }
+            // After the scenarios, so that inferred ones come along.
+            for model in self.names(&format!("{results}/{system}"))? {
+                self.lower_accuracy(submission, &system, &model, report)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Infers the required scenarios that are missing.
+    fn scenarios(
+        &self,
+        below: &str,
+        rules: &BenchmarkRules,
+        required: &[Scenario],
+        report: &mut Report,
+    ) -> Result<(), FileError> {
+        let model = format!("{}/results/{below}", self.home);
+        let there = self.names(&model)?;
+        let directory = |scenario: Scenario| {
+            let same = |name: &&String| name.parse::<Scenario>().is_ok_and(|named| named == scenario);
+            there.iter().find(same)
+        };
+        for &wanted in required {
+            if directory(wanted).is_some() {
+                continue;
+            }
+            let mut why = format!("no run of this benchmark may stand for {wanted}");
+            let may = |inference: &&Inference| inference.to == wanted;
+            let mut made = false;
+            for inference in self.round.submission.inferences.iter().filter(may) {
+                let Some(from) = directory(inference.from) else {
+                    continue;
+                };
+                if rules.result_keys.contains_key(&wanted) {
+                    why = format!("its {wanted} result is counted otherwise than in samples: run it");
+                    break;
+                }
+                let measured = Measured::read(&self.draft.root().join(&model).join(from));
+                if let Err(reason) = measured.and_then(|measured| measured.may_stand(*inference)) {
+                    why = reason;
+                    continue;
+                }
+                let to = wanted.as_str().to_ascii_lowercase();
+                self.copy_parts(below, from, &to)?;
+                report
+                    .inferred
+                    .push((format!("{model}/{from}"), format!("{model}/{to}")));
+                made = true;
+                break;
+            }
+            if !made {
+                report.left.push((model.clone(), why));
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies a scenario's directories, wherever the layout has them.
+    fn copy_parts(&self, below: &str, from: &str, to: &str) -> Result<(), FileError> {
+        for part in self.parts() {
+            let directory = format!("{}/{part}/{below}", self.home);
+            if self.draft.root().join(&directory).join(from).is_dir() {
+                self.copy(&format!("{directory}/{from}"), &format!("{directory}/{to}"))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets the stricter variant stand for the other one, where that has no results of its own.
+    fn lower_accuracy(
+        &self,
+        submission: &Submission,
+        system: &str,
+        model: &str,
+        report: &mut Report,
+    ) -> Result<(), FileError> {
+        let Some(rule) = &submission.lower_accuracy else {
+            return Ok(());
+        };
+        let Some(stem) = model.strip_suffix(rule.from.as_str()) else {
+            return Ok(());
+        };
+        let lower = format!("{stem}{}", rule.to);
+        let results = format!("{}/results/{system}", self.home);
+        if !submission.benchmarks.contains_key(&lower) || self.is_there(&format!("{results}/{lower}")) {
+            return Ok(());
+        }
+        for part in self.parts() {
+            let directory = format!("{}/{part}/{system}", self.home);
+            if self.is_there(&format!("{directory}/{model}")) {
+                self.copy(&format!("{directory}/{model}"), &format!("{directory}/{lower}"))?;
+            }
+        }
+        let code = match submission.layout {
+            Layout::Classic => "code",
+            Layout::ResultsOnly => "src",
+        };
+        let (from, to) = (
+            format!("{}/{code}/{model}", self.home),
+            format!("{}/{code}/{lower}", self.home),
+        );
+        if self.is_there(&from) && !self.is_there(&to) {
+            self.copy(&from, &to)?;
+        }
+        report
+            .inferred
+            .push((format!("{results}/{model}"), format!("{results}/{lower}")));
+        Ok(())
+    }
+
+    /// The parts of a submission that have a directory per result.
+    fn parts(&self) -> &'static [&'static str] {
+        match self.round.submission.layout {
+            Layout::Classic => &["results", "measurements", "compliance"],
+            Layout::ResultsOnly => &["results"],
+        }
+    }
+
+    fn copy(&self, from: &str, to: &str) -> Result<(), FileError> {
+        let from = self.draft.root().join(from);
+        copy::directory(&from, Path::new(to), self.draft)
+    }
+
+    fn is_there(&self, path: &str) -> bool {
+        fs::symlink_metadata(self.draft.root().join(path)).is_ok()
+    }
+
+    /// Directories by name; names that are no text belong to no submission and are passed over.
+    fn names(&self, path: &str) -> Result<Vec<String>, FileError> {
+        let names = directories(&self.draft.root().join(path))?;
+        Ok(names
+            .into_iter()
+            .filter_map(|name| name.into_string().ok())
+            .collect())
+    }
+
+    /// `system_type` of a system; empty where the description does not say.
+    fn system_type(&self, system: &str) -> Result<String, FileError> {
+        let json = self.json(&format!("{}/systems/{system}.json", self.home))?;
+        let kind = json.get("system_type").and_then(serde_json::Value::as_str);
+        Ok(kind.unwrap_or_default().to_owned())
+    }
+
+    /// The open division's own names of models.
+    fn mapping(&self) -> Result<std::collections::BTreeMap<String, String>, FileError> {
+        let json = self.json(&format!("{}/model_mapping.json", self.home))?;
+        let names = json.as_object().into_iter().flatten();
+        Ok(names
+            .filter_map(|(name, model)| Some((name.clone(), model.as_str()?.to_owned())))
+            .collect())
+    }
+
+    /// A JSON file; `null` where it is not there or does not read, which the checker tells.
+    fn json(&self, path: &str) -> Result<serde_json::Value, FileError> {
+        let path = self.draft.root().join(path);
+        match fs::read(&path) {
+            Ok(bytes) => Ok(serde_json::from_slice(&bytes).unwrap_or_default()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(serde_json::Value::Null),
+            failed => failed.at("read", &path).map(|_| serde_json::Value::Null),
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Audits in the tree: the runs that are linked to a result's performance run, verified over the logs as they were just
+//! staged, which are whole, and written where the round wants them.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+};
+
+use regatta_mllog::read::file_name;
+use regatta_rules::{
+    Division, RunId,
+    benchmark::{Benchmark, Response},
+    round::BenchmarkRules,
+};
+
+use super::{
+    Kind, Lack, StageError,
+    places::Of,
+    result::Staging,
+    run::Run,
+    select::{self, Chosen},
+};
+use crate::{
+    audit::{self, Dtype, Test},
+    files::{At, sha256},
+};
+
+/// What the accuracy script says of the same samples in both runs, where responses differ (TEST01's part III).
+const PART_THREE: [&str; 2] = ["baseline_accuracy.txt", "compliance_accuracy.txt"];
+
+/// An audit that goes into the tree.
+#[derive(Debug)]
+pub(super) struct PlannedAudit<'a> {
+    test: Test,
+    run: &'a Run,
+    /// The result's directory, from the submission's root on.
+    results: String,
+    /// The directory that gets the audit's.
+    place: String,
+}
+
+impl<'a> Staging<'a> {
+    /// Plans the audits of a result; those that the division asks for and that no run is are lacks.
+    pub(super) fn audits_of(
+        &mut self,
+        of: Of<'_>,
+        chosen: Chosen<'a>,
+        rules: Option<&BenchmarkRules>,
+    ) -> BTreeMap<String, RunId> {
+        let (performance, kind) = (chosen.performance, self.request.kind);
+        let of_this = |run: &&Run| {
+            let link = run.spec.audit.as_ref();
+            link.is_some_and(|link| link.performance == performance.id())
+        };
+        let linked: Vec<&'a Run> = self.runs.iter().filter(of_this).collect();
+        let is = |run: &Run, test: &str| run.spec.audit.as_ref().is_some_and(|link| link.test == test);
+        let asked = rules
+            .filter(|_| self.request.division != Division::Open && kind == Kind::Submission)
+            .into_iter()
+            .flat_map(|rules| &rules.tests);
+        for test in asked {
+            if !linked.iter().any(|run| is(run, test)) {
+                let mend = format!("regatta audit run {test}, before anything is truncated");
+                let what = format!("its audit {test} has no run");
+                self.lacks.push(Lack::new(performance.called(), what, mend));
+            }
+        }
+        let tests: BTreeSet<&str> = linked
+            .iter()
+            .filter_map(|run| Some(run.spec.audit.as_ref()?.test.as_str()))
+            .collect();
+        let mut taken = BTreeMap::new();
+        for name in tests {
+            let runs = linked.iter().copied().filter(|run| is(run, name));
+            let Some(run) = select::newest(runs, kind) else {
+                continue;
+            };
+            let Ok(test) = name.parse::<Test>() else {
+                self.notes.push(format!(
+                    "{}: the audit {name} is not known and is left out",
+                    run.called()
+                ));
+                continue;
+            };
+            self.judge(run);
+            taken.insert(name.to_owned(), run.id());
+            self.audits.push(PlannedAudit {
+                test,
+                run,
+                results: self.places.results(of),
+                place: self.places.audits(of),
+            });
+        }
+        taken
+    }
+}
+
+/// Verifies the planned audits over the tree in `root` and writes their directories. One that fails is a lack; a
+/// rehearsal shows it.
+pub(super) fn write(staging: &mut Staging<'_>, root: &Path) -> Result<(), StageError> {
+    for planned in std::mem::take(&mut staging.audits) {
+        let run = planned.run;
+        proven(run)?;
+        let wrap = |source| StageError::Audit {
+            run: run.directory.clone(),
+            source,
+        };
+        let results = root.join(&planned.results);
+        let report = audit::verify(&audit::Request {
+            test: planned.test,
+            results: &results,
+            compliance: &run.directory.join("files"),
+            output: &root.join(&planned.place),
+            dtype: dtype(&run.spec.benchmark),
+            round: staging.request.round,
+        })
+        .map_err(wrap)?;
+        let by_accuracy = report.accuracy.is_some() && part_three(run, &report.directory)?;
+        text_for_the_hash(staging, planned.test, &report.directory)?;
+        let passed = report.passed() || (report.performance.passed && by_accuracy);
+        for seen in &report.observations {
+            staging.notes.push(format!("{}: {}", run.called(), seen.message));
+        }
+        if !passed {
+            let what = format!("the audit {} fails", planned.test.name());
+            if staging.request.kind == Kind::Rehearsal {
+                staging.notes.push(format!("{}: {what}", run.called()));
+            } else {
+                let mend = "`regatta audit verify` says why; where responses differ and accuracy does not, its part III helps";
+                staging.lacks.push(Lack::new(run.called(), what, mend));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Holds the audit's logs against the device's proof; they are copied by the verification.
+fn proven(run: &Run) -> Result<(), StageError> {
+    for name in [file_name::SUMMARY, file_name::DETAIL, file_name::ACCURACY] {
+        let Some(proof) = run.proof(name) else { continue };
+        let path = run.file(name);
+        let (found, _) = sha256(&path)?;
+        if found != proof.sha256 {
+            return Err(StageError::NotProven {
+                path,
+                found,
+                proven: proof.sha256.clone(),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// How TEST01 reads a benchmark's responses.
+fn dtype(benchmark: &Benchmark) -> Dtype {
+    match benchmark.model.response {
+        Response::ArgmaxInt32 => Dtype::Int32,
+        // The official script's default.
+        Response::Raw => Dtype::Byte,
+    }
+}
+
+/// Copies part III's files, where the run has them; whether it has.
+fn part_three(run: &Run, directory: &Path) -> Result<bool, StageError> {
+    let from = |name: &str| -> PathBuf { run.directory.join("audit").join("accuracy").join(name) };
+    if !PART_THREE.iter().all(|name| from(name).is_file()) {
+        return Ok(false);
+    }
+    for name in PART_THREE {
+        let (from, to) = (from(name), directory.join("accuracy").join(name));
+        fs::copy(&from, &to).at("copy", &from)?;
+    }
+    Ok(true)
+}
+
+/// Where a round truncates an audit's log within the results, its tool wants an `accuracy.txt` to put the hash into.
+fn text_for_the_hash(staging: &Staging<'_>, test: Test, directory: &Path) -> Result<(), StageError> {
+    let rule = staging.request.round.truncation.as_ref();
+    let wanted = rule.is_some_and(|rule| rule.audits_in_results.iter().any(|audit| audit == test.name()));
+    let path = directory.join("accuracy").join("accuracy.txt");
+    if wanted && directory.join("accuracy").is_dir() && !path.exists() {
+        fs::write(&path, "").at("write", &path)?;
+    }
+    Ok(())
+}

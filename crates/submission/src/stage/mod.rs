@@ -1,0 +1,271 @@
+//! Staging: the tree of a submission built out of finished runs and the operator's answers, in the layout of the round.
+//!
+//! [`stage`] reads run directories, takes for every result the newest runs that are in order, and writes what the round
+//! asks for: system descriptions, measurements, logs, audits, `mlperf.conf`, code. Logs are copied and held against the
+//! hashes that the device signed; nothing in them is rendered anew. The tree appears as a whole or not at all, and the
+//! same runs and answers give the same bytes.
+//!
+//! What is missing is listed and not made up, and what is no measurement (our LoadGen, a simulated device, a pretend power
+//! meter, the bundled benchmark) is refused in every division. [`Kind::Rehearsal`] stages such runs too, into a tree that
+//! says so in its names and texts. Truncation comes afterwards ([`crate::truncate`]), whether the tree is valid is the
+//! checker's business, and power measurements are not staged here.
+
+mod answers;
+mod audits;
+mod code;
+mod error;
+mod lack;
+pub mod official;
+mod places;
+mod result;
+mod run;
+mod select;
+mod system;
+mod texts;
+mod tree;
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+use regatta_rules::{Division, RunId, Scenario, round::Round};
+
+pub use answers::{Answers, BenchmarkAnswers, Documents, SystemAnswers};
+pub use error::{AnswersError, StageError};
+pub use lack::{Lack, Question};
+
+use places::Places;
+use result::Staging;
+use run::Run;
+use system::Owner;
+use tree::{Content, Files};
+
+use crate::draft::Draft;
+
+/// What the tree is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// To be submitted.
+    Submission,
+    /// To see the way to a submission with runs that are none.
+    Rehearsal,
+}
+
+/// What stands before the names of a rehearsal.
+pub const REHEARSAL: &str = "REHEARSAL-";
+/// The submitter of a rehearsal when nobody named one.
+const NOBODY: &str = "nobody";
+
+/// What is to be staged.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    /// The round.
+    pub round: &'a Round,
+    /// The division.
+    pub division: Division,
+    /// What the tree is for.
+    pub kind: Kind,
+    /// What the operator knows.
+    pub answers: &'a Answers,
+    /// Directories of runs: a workspace's `runs/<id>`, or what `regatta runs export` made. Those that are not needed are
+    /// left.
+    pub runs: &'a [PathBuf],
+    /// The tree that is made, a directory that does not exist.
+    pub output: &'a Path,
+}
+
+/// A staged tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Staged {
+    /// The submitter's directory name, with the mark of a rehearsal.
+    pub submitter: String,
+    /// The results.
+    pub results: Vec<StagedResult>,
+    /// Files written.
+    pub files: usize,
+    /// What should be known or done about it.
+    pub notes: Vec<String>,
+}
+
+/// A result in the tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StagedResult {
+    /// Its directory, from the submission's root on.
+    pub directory: String,
+    /// The system's directory name.
+    pub system: String,
+    /// The benchmark's directory name.
+    pub model: String,
+    /// The scenario.
+    pub scenario: Scenario,
+    /// The performance run that was taken.
+    pub performance: RunId,
+    /// The accuracy run that was taken.
+    pub accuracy: RunId,
+    /// The audits that were taken, by name.
+    pub audits: BTreeMap<String, RunId>,
+}
+
+/// Stages a submission.
+///
+/// # Errors
+/// [`StageError::Refused`] lists everything that is missing or not allowed; other errors are of files. Nothing is left
+/// of the tree then.
+pub fn stage(request: &Request<'_>) -> Result<Staged, StageError> {
+    let draft = Draft::begin(request.output)?;
+    let mut runs = Vec::with_capacity(request.runs.len());
+    for directory in request.runs {
+        runs.push(Run::read(directory)?);
+    }
+    let mut lacks = Vec::new();
+    let submitter = submitter(request, &mut lacks);
+    let mut staging = Staging {
+        request,
+        places: Places::new(request.round.submission.layout, request.division, &submitter),
+        runs: &runs,
+        files: Files::new(),
+        mapping: request.answers.model_mapping.clone(),
+        results: Vec::new(),
+        audits: Vec::new(),
+        lacks,
+        notes: Vec::new(),
+    };
+    plan(&mut staging, &submitter)?;
+    refuse(&mut staging)?;
+    tree::write(&staging.files, &draft)?;
+    audits::write(&mut staging, draft.root())?;
+    refuse(&mut staging)?;
+    let Staging { results, notes, .. } = staging;
+    Ok(Staged {
+        submitter,
+        results,
+        files: draft.finish()?,
+        notes,
+    })
+}
+
+/// The submitter's directory name.
+fn submitter(request: &Request<'_>, lacks: &mut Vec<Lack>) -> String {
+    let given = request.answers.submitter.as_deref();
+    if let Some(name) = given.filter(|name| !places::is_name(name)) {
+        let what = format!("`{name}` cannot be a directory's name");
+        let mend = "use letters, digits, `_`, `-` and `.`";
+        lacks.push(Lack::new("answers: submitter", what, mend));
+    }
+    match (request.kind, given) {
+        (Kind::Rehearsal, name) => format!("{REHEARSAL}{}", name.unwrap_or(NOBODY)),
+        (Kind::Submission, Some(name)) => name.to_owned(),
+        (Kind::Submission, None) => {
+            lacks.push(Lack::asked(Question::Submitter));
+            String::new()
+        }
+    }
+}
+
+/// Fills the plan of the tree.
+fn plan(staging: &mut Staging<'_>, submitter: &str) -> Result<(), StageError> {
+    let Request { answers, kind, .. } = *staging.request;
+    let owner = Owner {
+        round: staging.request.round,
+        division: staging.request.division,
+        submitter,
+        kind,
+    };
+    let mut staged = Vec::new();
+    for system in select::choose(staging.runs, answers, kind, &mut staging.lacks) {
+        let name = match kind {
+            Kind::Submission => system.name.clone(),
+            Kind::Rehearsal => format!("{REHEARSAL}{}", system.name),
+        };
+        if !places::is_name(&name) {
+            staging.lacks.push(Lack::new(
+                format!("system {name}"),
+                "its name cannot be a directory's",
+                "give it another one in a [[system]] of the answers: letters, digits, `_`, `-` and `.`",
+            ));
+            continue;
+        }
+        let runs: Vec<&Run> = system
+            .results
+            .values()
+            .flat_map(|chosen| std::iter::once(chosen.performance).chain(chosen.accuracy))
+            .collect();
+        if runs.is_empty() {
+            continue;
+        }
+        let said = answers.system.iter().find(|said| said.name == system.name);
+        let fields = system::describe(owner, &system.name, said, &runs, &mut staging.lacks);
+        staging.required_scenarios(&system, &fields);
+        staging.json(staging.places.system(&name), &fields);
+        for ((_, scenario), chosen) in &system.results {
+            staging.result(&name, *scenario, *chosen)?;
+        }
+        staged.extend(runs);
+    }
+    if staged.is_empty() {
+        let mend = "run a benchmark first, in AccuracyOnly and in PerformanceOnly mode";
+        staging
+            .lacks
+            .push(Lack::new("runs", "there is nothing to stage", mend));
+    }
+    if kind == Kind::Rehearsal {
+        let text = texts::rehearsal(&staged);
+        staging
+            .files
+            .insert("REHEARSAL.md".to_owned(), Content::Text(text));
+    }
+    documents(staging);
+    Ok(())
+}
+
+/// What the submitter's directory holds once.
+fn documents(staging: &mut Staging<'_>) {
+    let Request {
+        answers,
+        kind,
+        division,
+        round,
+        ..
+    } = *staging.request;
+    let home = staging.places.home.clone();
+    let place = format!("{home}/documentation/calibration.md");
+    match (&answers.documents.calibration, kind) {
+        (Some(path), _) => staging.copy(place, answers.path(path), "answers: documents.calibration"),
+        (None, Kind::Rehearsal) => {
+            let text = texts::NO_CALIBRATION.to_owned();
+            staging.files.insert(place, Content::Text(text));
+        }
+        (None, Kind::Submission) if division != Division::Open => staging.lacks.push(Lack::new(
+            "answers: documents",
+            "there is no calibration document",
+            "set `calibration` to a file that says how calibration and quantization were done, or that there is none",
+        )),
+        (None, Kind::Submission) => {}
+    }
+    if !staging.mapping.is_empty() && division == Division::Open {
+        let mapping = staging.mapping.clone();
+        let fields = mapping.into_iter().map(|(own, official)| (own, official.into()));
+        staging.json(format!("{home}/model_mapping.json"), &fields.collect());
+    }
+    if let Some(place) = &round.submission.checker_log {
+        let place = format!("{home}/{place}");
+        match &answers.documents.checker_log {
+            Some(path) => staging.copy(place, answers.path(path), "answers: documents.checker_log"),
+            None => staging.notes.push(format!(
+                "the layout of {} has a place for the official checker's log: {place}; put what it prints about the \
+                 truncated tree there, or name it as `checker_log` under [documents] of the answers",
+                round.name
+            )),
+        }
+    }
+}
+
+fn refuse(staging: &mut Staging<'_>) -> Result<(), StageError> {
+    if staging.lacks.is_empty() {
+        return Ok(());
+    }
+    Err(StageError::Refused {
+        lacks: std::mem::take(&mut staging.lacks),
+    })
+}

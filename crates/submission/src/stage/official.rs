@@ -1,0 +1,127 @@
+//! The reference accuracy script's own output, as `regatta accuracy --official` keeps it beside a run, and how staging
+//! knows that it is of this run's log.
+//!
+//! ```text
+//! <run>/accuracy/accuracy.txt    what the script printed, to the byte
+//! <run>/accuracy/official.json   which script, over which log
+//! ```
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::files::{FileError, hexadecimal, read_small, replace, sha256};
+
+/// The output's name.
+pub const OUTPUT: &str = "accuracy.txt";
+const PROVENANCE: &str = "official.json";
+const LARGEST: u64 = 64 << 20;
+const SCHEMA: u16 = 1;
+
+/// Where a kept output comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Provenance {
+    /// Schema number.
+    schema: u16,
+    /// The script's file name.
+    pub script: String,
+    /// SHA-256 of the script, hexadecimal.
+    pub script_sha256: String,
+    /// SHA-256 of the accuracy log that it read, hexadecimal.
+    pub log_sha256: String,
+    /// SHA-256 of what it printed, hexadecimal.
+    pub output_sha256: String,
+}
+
+/// Keeps what a script printed about a log in `directory`.
+///
+/// # Errors
+/// When the script or the log cannot be read, or the directory not be written.
+pub fn keep(directory: &Path, script: &Path, log: &Path, output: &[u8]) -> Result<Provenance, FileError> {
+    use crate::files::At as _;
+    let provenance = Provenance {
+        schema: SCHEMA,
+        script: script
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+            .unwrap_or_default(),
+        script_sha256: sha256(script)?.0,
+        log_sha256: sha256(log)?.0,
+        output_sha256: hexadecimal(&Sha256::digest(output)),
+    };
+    std::fs::create_dir_all(directory).at("create", directory)?;
+    let path = directory.join(PROVENANCE);
+    let mut text = serde_json::to_vec_pretty(&provenance)
+        .map_err(std::io::Error::other)
+        .at("write", &path)?;
+    text.push(b'\n');
+    replace(&directory.join(OUTPUT), output)?;
+    replace(&path, &text)?;
+    Ok(provenance)
+}
+
+/// What is kept in a run's directory.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Kept {
+    /// The script's output, of this log.
+    Output(PathBuf),
+    /// Nothing.
+    Nothing,
+    /// Something that is not of this log, or was changed.
+    Other(&'static str),
+}
+
+/// The output that was kept for a run's log, whose SHA-256 is given.
+pub(super) fn kept(run: &Path, log_sha256: &str) -> Result<Kept, FileError> {
+    let directory = run.join("accuracy");
+    let path = directory.join(OUTPUT);
+    if !path.is_file() {
+        return Ok(Kept::Nothing);
+    }
+    let provenance = directory.join(PROVENANCE);
+    if !provenance.is_file() {
+        return Ok(Kept::Other("its origin is not known"));
+    }
+    let Ok(provenance) = serde_json::from_slice::<Provenance>(&read_small(&provenance, LARGEST)?) else {
+        return Ok(Kept::Other("its origin does not read"));
+    };
+    if provenance.log_sha256 != log_sha256 {
+        return Ok(Kept::Other("it is of another log"));
+    }
+    if provenance.output_sha256 != sha256(&path)?.0 {
+        return Ok(Kept::Other("it was changed after the script wrote it"));
+    }
+    Ok(Kept::Output(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn an_output_is_the_scripts_own_and_of_this_log() {
+        let run = tempfile::tempdir().unwrap();
+        let at = |name: &str| run.path().join(name);
+        fs::write(at("script.py"), "print('accuracy=1')").unwrap();
+        fs::write(at("log.json"), "[]").unwrap();
+        let log_sha256 = sha256(&at("log.json")).unwrap().0;
+        assert_eq!(kept(run.path(), &log_sha256).unwrap(), Kept::Nothing);
+
+        let directory = at("accuracy");
+        let provenance = keep(&directory, &at("script.py"), &at("log.json"), b"accuracy=1\n").unwrap();
+        assert_eq!(provenance.script, "script.py");
+        assert_eq!(
+            kept(run.path(), &log_sha256).unwrap(),
+            Kept::Output(directory.join(OUTPUT))
+        );
+        assert!(matches!(kept(run.path(), "0a").unwrap(), Kept::Other(_)));
+
+        fs::write(directory.join(OUTPUT), "accuracy=99\n").unwrap();
+        assert!(matches!(kept(run.path(), &log_sha256).unwrap(), Kept::Other(_)));
+        fs::remove_file(directory.join(PROVENANCE)).unwrap();
+        assert!(matches!(kept(run.path(), &log_sha256).unwrap(), Kept::Other(_)));
+    }
+}

@@ -1,0 +1,454 @@
+//! One result: its logs, measurements, texts and audits, as entries of the tree's plan.
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use regatta_mllog::read::file_name;
+use regatta_rules::{
+    Division, Scenario,
+    benchmark::{Benchmark, Dtype, Metric},
+    round::BenchmarkRules,
+};
+use serde_json::{Map, Value};
+
+use super::{
+    Kind, Lack, Question, Request, StageError, StagedResult,
+    audits::PlannedAudit,
+    code,
+    official::{self, Kept},
+    places::{self, Of, Places},
+    run::Run,
+    select::{Chosen, SystemRuns},
+    system::NOT_STATED,
+    texts,
+    tree::{Content, Files},
+};
+use crate::files::sha256;
+
+const USER_CONF: &str = "user.conf";
+const MLPERF_CONF: &str = "mlperf.conf";
+
+/// The tree while it is planned.
+pub(super) struct Staging<'a> {
+    pub(super) request: &'a Request<'a>,
+    pub(super) places: Places,
+    pub(super) runs: &'a [Run],
+    pub(super) files: Files,
+    /// `model_mapping.json`.
+    pub(super) mapping: BTreeMap<String, String>,
+    pub(super) results: Vec<StagedResult>,
+    pub(super) audits: Vec<PlannedAudit<'a>>,
+    pub(super) lacks: Vec<Lack>,
+    pub(super) notes: Vec<String>,
+}
+
+impl<'a> Staging<'a> {
+    /// Plans a result.
+    pub(super) fn result(
+        &mut self,
+        system: &str,
+        scenario: Scenario,
+        chosen: Chosen<'a>,
+    ) -> Result<(), StageError> {
+        let Some(accuracy) = chosen.accuracy else {
+            // Said already.
+            return Ok(());
+        };
+        let performance = chosen.performance;
+        let benchmark = &performance.spec.benchmark;
+        let (model, rules) = self.model(benchmark);
+        if !places::is_name(&model) {
+            let what = "its benchmark's name cannot be a directory's";
+            let mend = "rename the benchmark in its file under configs/benchmarks";
+            self.lacks.push(Lack::new(performance.called(), what, mend));
+            return Ok(());
+        }
+        let of = Of {
+            system,
+            model: &model,
+            scenario,
+        };
+        for run in [performance, accuracy] {
+            self.judge(run);
+        }
+        self.logs(of, performance, accuracy)?;
+        self.measurements(of, performance, accuracy)?;
+        self.accuracy_directories(of, benchmark, rules)?;
+        let audits = self.audits_of(of, chosen, rules);
+        self.results.push(StagedResult {
+            directory: self.places.results(of),
+            system: system.to_owned(),
+            model: model.clone(),
+            scenario,
+            performance: performance.id(),
+            accuracy: accuracy.id(),
+            audits,
+        });
+        Ok(())
+    }
+
+    /// The directory name of a benchmark, as the round spells it, and the round's rules for it.
+    fn model(&mut self, benchmark: &Benchmark) -> (String, Option<&'a BenchmarkRules>) {
+        let submission = &self.request.round.submission;
+        let names = || std::iter::once(&benchmark.name).chain(&benchmark.aliases);
+        let none = BTreeMap::new();
+        let official = names().find_map(|name| {
+            let official = submission.model_of(name, &none);
+            submission.knows(official).then_some(official)
+        });
+        if let Some(official) = official {
+            return (official.to_owned(), submission.benchmarks.get(official));
+        }
+        let own = benchmark.name.clone();
+        let mapped = self
+            .mapping
+            .get(&own)
+            .cloned()
+            .or_else(|| self.rehearsed_as(benchmark));
+        if let Some(official) = &mapped {
+            self.mapping.insert(own.clone(), official.clone());
+        }
+        if mapped.is_none() && self.request.kind == Kind::Submission {
+            self.lacks.push(Lack::new(
+                format!("benchmark {own}"),
+                format!("{} has no benchmark of this name", self.request.round.name),
+                "in the open division, say under [model_mapping] of the answers which official one it stands for",
+            ));
+        }
+        let rules = mapped.and_then(|official| submission.benchmarks.get(&official));
+        (own, rules)
+    }
+
+    /// The round's benchmark that is judged by the same metric, through whose checks a rehearsal goes.
+    fn rehearsed_as(&self, benchmark: &Benchmark) -> Option<String> {
+        if self.request.kind == Kind::Submission {
+            return None;
+        }
+        let metric = match benchmark.accuracy.metric {
+            Metric::Top1 => "acc",
+        };
+        let mut official = self.request.round.submission.benchmarks.iter();
+        let same = official.find(|(_, rules)| rules.accuracy.iter().any(|bound| bound.metric == metric));
+        same.map(|(name, _)| name.clone())
+    }
+
+    /// What keeps a run out of the tree.
+    pub(super) fn judge(&mut self, run: &Run) {
+        if self.request.kind == Kind::Rehearsal {
+            for fault in run.faults() {
+                self.notes.push(format!("{}: {fault}", run.called()));
+            }
+            return;
+        }
+        for reason in run.not_submittable() {
+            let mend = "it cannot be submitted in any division; stage it with --rehearsal to see the way";
+            self.lacks.push(Lack::new(run.called(), reason, mend));
+        }
+        for fault in run.faults() {
+            let mend = "repeat the run; staging takes the newest that is in order";
+            self.lacks.push(Lack::new(run.called(), fault, mend));
+        }
+        if run.spec.round != self.request.round.name {
+            let what = format!("it was run by the rules of {}", run.spec.round);
+            let mend = format!("repeat it with --round {}", self.request.round.name);
+            self.lacks.push(Lack::new(run.called(), what, mend));
+        }
+    }
+
+    fn logs(&mut self, of: Of<'_>, performance: &Run, accuracy: &Run) -> Result<(), StageError> {
+        let results = self.places.results(of);
+        for name in [file_name::SUMMARY, file_name::DETAIL] {
+            self.proven(performance, name, format!("{results}/performance/run_1/{name}"));
+            self.proven(accuracy, name, format!("{results}/accuracy/{name}"));
+        }
+        let name = file_name::ACCURACY;
+        self.proven(accuracy, name, format!("{results}/accuracy/{name}"));
+        self.accuracy_text(accuracy, format!("{results}/accuracy/{}", official::OUTPUT))
+    }
+
+    /// `accuracy.txt`: the reference script's own output. Only a rehearsal may do without, and says so in it.
+    fn accuracy_text(&mut self, run: &Run, place: String) -> Result<(), StageError> {
+        let Some(log) = run.proof(file_name::ACCURACY) else {
+            // The log is missing, which was said.
+            return Ok(());
+        };
+        let kept = official::kept(&run.directory, &log.sha256)?;
+        let content = match (kept, self.request.kind) {
+            (Kept::Output(path), _) => Content::Copy(path),
+            (_, Kind::Rehearsal) => match &run.record.accuracy {
+                Some(found) => Content::Text(texts::own_accuracy(found)),
+                None => Content::Text("REHEARSAL: accuracy was not judged\n".to_owned()),
+            },
+            (kept, Kind::Submission) => {
+                let what = match kept {
+                    Kept::Other(why) => {
+                        format!("the reference accuracy script's output does not count: {why}")
+                    }
+                    _ => "the reference accuracy script's output is missing".to_owned(),
+                };
+                let mend = format!(
+                    "regatta accuracy {} --log {} --official SCRIPT",
+                    run.spec.benchmark.name,
+                    run.file(file_name::ACCURACY).display()
+                );
+                self.lacks.push(Lack::new(run.called(), what, mend));
+                return Ok(());
+            }
+        };
+        self.files.insert(place, content);
+        Ok(())
+    }
+
+    fn measurements(&mut self, of: Of<'_>, performance: &'a Run, accuracy: &Run) -> Result<(), StageError> {
+        let answers = self.request.answers;
+        let benchmark = &performance.spec.benchmark;
+        let said = answers.benchmark(&benchmark.name);
+        let rehearsal = self.request.kind == Kind::Rehearsal;
+        let directory = self.places.measurements(of);
+        let engine = performance.spec.engine.kind.to_string();
+        let implementation = said.implementation.clone().unwrap_or(engine);
+        if !places::is_name(&implementation) {
+            let place = format!("answers: benchmark {}", benchmark.name);
+            let what = format!("`{implementation}` cannot be a directory's name");
+            self.lacks
+                .push(Lack::new(place, what, "use letters, digits, `_`, `-` and `.`"));
+            return Ok(());
+        }
+        self.proven(performance, USER_CONF, format!("{directory}/{USER_CONF}"));
+        self.mlperf_conf(performance, format!("{directory}/{MLPERF_CONF}"))?;
+
+        let mut readme = texts::readme(of, self.request.round, performance, accuracy, rehearsal);
+        if let Some(notes) = &said.notes {
+            let path = answers.path(notes);
+            match std::fs::read_to_string(&path) {
+                Ok(notes) => readme.push_str(&format!("\n{notes}")),
+                Err(error) => self.unreadable(
+                    &format!("answers: benchmark {}: notes", benchmark.name),
+                    &path,
+                    &error,
+                ),
+            }
+        }
+        self.files
+            .insert(format!("{directory}/README.md"), Content::Text(readme));
+
+        let fields = self.measurement_fields(benchmark, &said.fields);
+        self.json(self.places.measurement_file(of, &implementation), &fields);
+        let place = self.places.code(of.model, &implementation);
+        code::plan(self, &benchmark.name, said.code.as_deref(), &place)
+    }
+
+    fn measurement_fields(
+        &mut self,
+        benchmark: &Benchmark,
+        said: &BTreeMap<String, String>,
+    ) -> Map<String, Value> {
+        let mut fields: Map<String, Value> = Map::new();
+        for (field, value) in said {
+            if !self.request.round.submission.measurement_fields.contains(field) {
+                self.notes.push(format!(
+                    "answers: benchmark {}: {} knows no field {field}; it is written as it stands",
+                    benchmark.name, self.request.round.name
+                ));
+            }
+            fields.insert(field.clone(), value.as_str().into());
+        }
+        for field in &self.request.round.submission.measurement_fields {
+            if fields.get(field).is_some_and(super::system::is_filled) {
+                continue;
+            }
+            if field == "input_data_types" {
+                fields.insert(field.clone(), input_type(benchmark).into());
+            } else if self.request.kind == Kind::Rehearsal {
+                fields.insert(field.clone(), NOT_STATED.into());
+            } else {
+                self.lacks.push(Lack::asked(Question::Measurement {
+                    benchmark: benchmark.name.clone(),
+                    field: field.clone(),
+                }));
+            }
+        }
+        fields
+    }
+
+    /// The `mlperf.conf` that the run's LoadGen went by, found by the SHA-256 in the evidence and never rendered: among the
+    /// run's own files, else among those that the operator names.
+    fn mlperf_conf(&mut self, run: &Run, place: String) -> Result<(), StageError> {
+        let Some(loadgen) = run.loadgen() else {
+            // Without a LoadGen the run is refused, or rehearsed without this file.
+            return Ok(());
+        };
+        let wanted = &loadgen.mlperf_conf_sha256;
+        let own = run.evidence.files.iter().find(|file| file.sha256 == *wanted);
+        if let Some(file) = own {
+            self.proven(run, file.name.as_str(), place);
+            return Ok(());
+        }
+        let answers = self.request.answers;
+        for given in &answers.documents.mlperf_confs {
+            let path = answers.path(given);
+            if path.is_file() && sha256(&path)?.0 == *wanted {
+                let content = Content::Proven {
+                    from: path,
+                    sha256: wanted.clone(),
+                };
+                self.files.insert(place, content);
+                return Ok(());
+            }
+        }
+        let what = format!(
+            "the mlperf.conf of LoadGen {} (revision {}, SHA-256 {wanted}) is missing",
+            loadgen.version, loadgen.revision
+        );
+        let mend =
+            "name that revision's own, unmodified file in `mlperf_confs` under [documents] of the answers";
+        self.lacks.push(Lack::new(run.called(), what, mend));
+        Ok(())
+    }
+
+    fn accuracy_directories(
+        &mut self,
+        of: Of<'_>,
+        benchmark: &Benchmark,
+        rules: Option<&BenchmarkRules>,
+    ) -> Result<(), StageError> {
+        let said = self
+            .request
+            .answers
+            .benchmark(&benchmark.name)
+            .accuracy_directories;
+        let wanted = rules
+            .into_iter()
+            .flat_map(|rules| rules.extra_accuracy_files.keys());
+        for name in wanted {
+            let there = said.iter().any(|path| path.ends_with(name));
+            if !there && self.request.kind == Kind::Submission && self.request.division != Division::Open {
+                self.lacks.push(Lack::new(
+                    format!("answers: benchmark {}", benchmark.name),
+                    format!("the directory {name} of the accuracy run is missing"),
+                    "name it in `accuracy_directories`",
+                ));
+            }
+        }
+        for given in said {
+            let path = self.request.answers.path(&given);
+            let name = path
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned();
+            let place = format!("{}/accuracy/{name}", self.places.results(of));
+            code::directory(
+                self,
+                &format!("answers: benchmark {}", benchmark.name),
+                &path,
+                &place,
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Required scenarios that no run is of; what can be inferred is only noted.
+    pub(super) fn required_scenarios(&mut self, system: &SystemRuns<'_>, fields: &Map<String, Value>) {
+        if self.request.division == Division::Open {
+            return;
+        }
+        let kind = fields
+            .get("system_type")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        let mut present: BTreeMap<&str, (Vec<Scenario>, &Benchmark)> = BTreeMap::new();
+        for ((name, scenario), chosen) in &system.results {
+            let entry = present.entry(name);
+            let entry = entry.or_insert_with(|| (Vec::new(), &chosen.performance.spec.benchmark));
+            entry.0.push(*scenario);
+        }
+        for (name, (scenarios, benchmark)) in present {
+            let rules = self
+                .request
+                .round
+                .submission
+                .benchmarks
+                .get(&self.model(benchmark).0);
+            let required = rules.and_then(|rules| rules.required(kind)).unwrap_or_default();
+            for scenario in required.iter().filter(|wanted| !scenarios.contains(wanted)) {
+                let place = format!("system {}, {name}", system.name);
+                let what = format!("the required scenario {scenario} has no runs");
+                let inferable = self
+                    .request
+                    .round
+                    .submission
+                    .inferences
+                    .iter()
+                    .any(|inference| inference.to == *scenario && scenarios.contains(&inference.from));
+                if inferable || self.request.kind == Kind::Rehearsal {
+                    let way = if inferable {
+                        ": run it, or infer it with `submission infer`"
+                    } else {
+                        ""
+                    };
+                    self.notes.push(format!("{place}: {what}{way}"));
+                } else {
+                    let mend = format!("regatta run --benchmark {name} --scenario {scenario}");
+                    self.lacks.push(Lack::new(place, what, mend));
+                }
+            }
+        }
+    }
+
+    /// Plans a file of a run, to be held against the device's proof.
+    fn proven(&mut self, run: &Run, name: &str, place: String) {
+        match run.proof(name) {
+            Some(proof) => {
+                let content = Content::Proven {
+                    from: run.file(name),
+                    sha256: proof.sha256.clone(),
+                };
+                self.files.insert(place, content);
+            }
+            None => {
+                let what = format!("it has no {name}");
+                self.lacks.push(Lack::new(run.called(), what, "repeat the run"));
+            }
+        }
+    }
+
+    /// Plans a file of the operator's.
+    pub(super) fn copy(&mut self, place: String, from: PathBuf, key: &str) {
+        match std::fs::metadata(&from) {
+            Ok(found) if found.is_file() => drop(self.files.insert(place, Content::Copy(from))),
+            Ok(_) => {
+                let what = format!("{} is no file", from.display());
+                self.lacks.push(Lack::new(key, what, "name the file itself"));
+            }
+            Err(error) => self.unreadable(key, &from, &error),
+        }
+    }
+
+    pub(super) fn unreadable(&mut self, key: &str, path: &std::path::Path, error: &std::io::Error) {
+        let what = format!("{} cannot be read: {error}", path.display());
+        self.lacks.push(Lack::new(
+            key,
+            what,
+            "see that it is there; paths begin at the answers' own directory",
+        ));
+    }
+
+    /// Plans a JSON document.
+    pub(super) fn json(&mut self, place: String, fields: &Map<String, Value>) {
+        // A map of texts and numbers always writes.
+        let mut text = serde_json::to_string_pretty(fields).unwrap_or_default();
+        text.push('\n');
+        self.files.insert(place, Content::Text(text));
+    }
+}
+
+/// The type of what goes into the model, in the words of published measurements.
+fn input_type(benchmark: &Benchmark) -> &'static str {
+    match benchmark.model.input_dtype {
+        Dtype::Float32 => "fp32",
+        Dtype::Float16 => "fp16",
+        Dtype::Int8 => "int8",
+        Dtype::Int32 => "int32",
+        Dtype::Int64 => "int64",
+    }
+}

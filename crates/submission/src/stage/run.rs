@@ -1,0 +1,181 @@
+//! A finished run as it lies on the coordinator's disk, or as `regatta runs export` wrote it: `spec.json`,
+//! `record.json` and `files/`. Tells what about it is not proven and what about it can never be submitted.
+
+use std::path::{Path, PathBuf};
+
+use regatta_rules::{
+    Mode, RunId,
+    documents::{
+        Attempt, Document, Evidence, FileProof, LoadgenChoice, LoadgenIdentity, Record, RunLength, RunPhase,
+        RunSpec,
+    },
+};
+use sha2::{Digest as _, Sha256};
+
+use super::StageError;
+use crate::files::{hexadecimal, read_small};
+
+/// Far more than the largest document.
+const LARGEST_DOCUMENT: u64 = 64 << 20;
+/// What the MLCommons LoadGen calls itself in evidence.
+const OFFICIAL_LOADGEN: &str = "mlcommons-loadgen";
+/// The revision of a LoadGen whose sources have no history.
+const NO_REVISION: &str = "NA";
+
+/// One run.
+#[derive(Debug, Clone)]
+pub(super) struct Run {
+    /// Its directory.
+    pub(super) directory: PathBuf,
+    /// What was asked for.
+    pub(super) spec: RunSpec,
+    /// What the coordinator knows.
+    pub(super) record: Record,
+    /// What the device proves.
+    pub(super) evidence: Evidence,
+    /// What contradicts itself between the three.
+    contradictions: Vec<String>,
+}
+
+impl Run {
+    /// Reads a run's documents.
+    pub(super) fn read(directory: &Path) -> Result<Self, StageError> {
+        let (spec, spec_sha256) = document::<RunSpec>(&directory.join("spec.json"))?;
+        let (record, _) = document::<Record>(&directory.join("record.json"))?;
+        let path = directory.join("files").join("evidence.json");
+        let (evidence, evidence_sha256) = document::<Evidence>(&path)?;
+        let mut contradictions = Vec::new();
+        if record.run != spec.run || evidence.run != spec.run {
+            contradictions.push("its documents are of different runs".to_owned());
+        }
+        if record.spec_sha256 != spec_sha256 || evidence.spec_sha256 != spec_sha256 {
+            contradictions.push("spec.json is not the one that was run".to_owned());
+        }
+        if record
+            .evidence_sha256
+            .as_ref()
+            .is_some_and(|known| *known != evidence_sha256)
+        {
+            contradictions.push("evidence.json is not the one that was recorded".to_owned());
+        }
+        Ok(Self {
+            directory: directory.to_owned(),
+            spec,
+            record,
+            evidence,
+            contradictions,
+        })
+    }
+
+    /// Its id.
+    pub(super) const fn id(&self) -> RunId {
+        self.spec.run
+    }
+
+    /// The run in words, for messages.
+    pub(super) fn called(&self) -> String {
+        let spec = &self.spec;
+        format!(
+            "run {} ({}, {}, {})",
+            spec.run, spec.benchmark.name, spec.scenario, spec.mode
+        )
+    }
+
+    /// The last pass of the run process, which is the one that counts.
+    pub(super) fn attempt(&self) -> Option<&Attempt> {
+        self.evidence.attempts.last()
+    }
+
+    /// Which LoadGen ran.
+    pub(super) fn loadgen(&self) -> Option<&LoadgenIdentity> {
+        self.attempt()?.loadgen.as_ref()
+    }
+
+    /// The proof of one of its files.
+    pub(super) fn proof(&self, name: &str) -> Option<&FileProof> {
+        self.evidence.files.iter().find(|file| file.name.as_str() == name)
+    }
+
+    /// Where one of its files lies.
+    pub(super) fn file(&self, name: &str) -> PathBuf {
+        self.directory.join("files").join(name)
+    }
+
+    /// Whether it measures what `mode` says, for the submission and not for an audit.
+    pub(super) fn is_of(&self, mode: Mode) -> bool {
+        self.spec.mode == mode && self.spec.conf.audit_config.is_none()
+    }
+
+    /// What keeps it from standing for a result: it did not end well, or is not proven.
+    pub(super) fn faults(&self) -> Vec<String> {
+        let mut faults = self.contradictions.clone();
+        if self.record.state.phase != RunPhase::Done {
+            faults.push(format!("it is {}, not done", self.record.state.phase));
+        }
+        if !self.record.delivery.complete {
+            faults.push("its files are not all here".to_owned());
+        }
+        if self.record.evidence_signature_valid != Some(true) {
+            faults.push("its evidence is not signed by the device".to_owned());
+        }
+        match self.attempt().and_then(|attempt| attempt.valid) {
+            Some(true) => {}
+            // Accuracy runs have no verdict of their own with the official LoadGen.
+            None if self.spec.mode == Mode::AccuracyOnly => {}
+            None => faults.push("LoadGen gave no verdict".to_owned()),
+            Some(false) => {
+                let reasons = self.attempt().map(|attempt| attempt.invalid_reasons.join("; "));
+                let reasons = reasons.filter(|reasons| !reasons.is_empty());
+                let why = reasons.map_or_else(String::new, |reasons| format!(" ({reasons})"));
+                faults.push(format!("LoadGen calls it INVALID{why}"));
+            }
+        }
+        faults
+    }
+
+    /// Why it can never be submitted, in any division (design, section 1.6): what the device says, and what its documents
+    /// show whether the device says so or not.
+    pub(super) fn not_submittable(&self) -> Vec<String> {
+        let mut reasons = self.evidence.not_a_measurement.clone();
+        let mut also = |reason: String| {
+            // The device's own words come first; the same reason once more would only be noise.
+            if reasons.is_empty() {
+                reasons.push(reason);
+            }
+        };
+        let spec = &self.spec;
+        if spec.loadgen == LoadgenChoice::Native {
+            also("run by Regatta's own LoadGen".to_owned());
+        }
+        if !spec.engine.kind.computes() {
+            also(format!("the {} engine computes nothing", spec.engine.kind));
+        }
+        if let Some(why) = &spec.benchmark.not_submittable {
+            also(format!("benchmark {}: {why}", spec.benchmark.name));
+        }
+        if spec.length != RunLength::Full {
+            also("not of full length".to_owned());
+        }
+        match self.loadgen() {
+            None => also("the evidence does not say which LoadGen ran".to_owned()),
+            Some(loadgen) if loadgen.implementation != OFFICIAL_LOADGEN => {
+                also(format!("run by {}", loadgen.implementation));
+            }
+            Some(loadgen) if loadgen.revision == NO_REVISION => also(format!(
+                "LoadGen {} of unknown revision: the rules name the revisions that are accepted",
+                loadgen.version
+            )),
+            Some(_) => {}
+        }
+        reasons
+    }
+}
+
+fn document<T: Document>(path: &Path) -> Result<(T, String), StageError> {
+    let bytes = read_small(path, LARGEST_DOCUMENT)?;
+    let read = T::from_json(&bytes).map_err(|source| StageError::Document {
+        path: path.to_owned(),
+        source,
+    })?;
+    Ok((read, hexadecimal(&Sha256::digest(&bytes))))
+}

@@ -1,0 +1,140 @@
+//! Which runs stand for which result: runs are put together by system, benchmark and scenario, and of each mode the
+//! newest that is in order is taken. Looks at documents only.
+
+use std::collections::BTreeMap;
+
+use regatta_rules::{DeviceId, Mode, Scenario};
+
+use super::{Answers, Kind, Lack, run::Run};
+
+/// One result: a scenario of a benchmark on a system.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Chosen<'a> {
+    /// Its performance run.
+    pub(super) performance: &'a Run,
+    /// Its accuracy run.
+    pub(super) accuracy: Option<&'a Run>,
+}
+
+/// A system with its results, by benchmark name and scenario.
+#[derive(Debug)]
+pub(super) struct SystemRuns<'a> {
+    /// The system's name in directories and files, without the mark of a rehearsal.
+    pub(super) name: String,
+    /// Results by benchmark and scenario.
+    pub(super) results: BTreeMap<(&'a str, Scenario), Chosen<'a>>,
+}
+
+/// Puts runs together. What keeps a run from being taken goes to `lacks`.
+pub(super) fn choose<'a>(
+    runs: &'a [Run],
+    answers: &Answers,
+    kind: Kind,
+    lacks: &mut Vec<Lack>,
+) -> Vec<SystemRuns<'a>> {
+    let mut systems: BTreeMap<String, Vec<&Run>> = BTreeMap::new();
+    for run in runs {
+        match system_of(run, answers, runs) {
+            Some(name) => systems.entry(name).or_default().push(run),
+            None => lacks.push(Lack::new(
+                run.called(),
+                format!("its device {} is no system's", run.record.device_name),
+                "name it in the `devices` of a [[system]] of the answers, or leave the run out",
+            )),
+        }
+    }
+    let systems = systems.into_iter();
+    systems
+        .map(|(name, runs)| {
+            let results = results(&name, &runs, kind, lacks);
+            SystemRuns { name, results }
+        })
+        .collect()
+}
+
+/// The system that a run's device is.
+fn system_of(run: &Run, answers: &Answers, runs: &[Run]) -> Option<String> {
+    let (id, name) = (run.record.device.as_str(), run.record.device_name.as_str());
+    let named = answers
+        .system
+        .iter()
+        .find(|system| system.devices.iter().any(|device| device == id || device == name));
+    if let Some(system) = named {
+        return Some(system.name.clone());
+    }
+    match answers.system.as_slice() {
+        // Nobody named systems: each device is one, under its own name.
+        [] => Some(name.to_owned()),
+        [only] if only.devices.is_empty() && of_one_device(runs) => Some(only.name.clone()),
+        _ => None,
+    }
+}
+
+fn of_one_device(runs: &[Run]) -> bool {
+    let mut devices: Vec<&DeviceId> = runs.iter().map(|run| &run.record.device).collect();
+    devices.sort();
+    devices.dedup();
+    devices.len() <= 1
+}
+
+fn results<'a>(
+    system: &str,
+    runs: &[&'a Run],
+    kind: Kind,
+    lacks: &mut Vec<Lack>,
+) -> BTreeMap<(&'a str, Scenario), Chosen<'a>> {
+    let mut found = BTreeMap::new();
+    for run in runs {
+        let key = (run.spec.benchmark.name.as_str(), run.spec.scenario);
+        if found.contains_key(&key) || run.spec.audit.is_some() {
+            continue;
+        }
+        let of = |mode: Mode, device: Option<&DeviceId>| {
+            let fit = runs.iter().copied().filter(|run| {
+                let same = (run.spec.benchmark.name.as_str(), run.spec.scenario) == key;
+                same && run.is_of(mode) && device.is_none_or(|device| run.record.device == *device)
+            });
+            newest(fit, kind)
+        };
+        let place = format!("system {system}, {}, {}", key.0, key.1);
+        let Some(performance) = of(Mode::PerformanceOnly, None) else {
+            lacks.push(Lack::new(
+                place,
+                "there is no performance run",
+                format!(
+                    "regatta run --benchmark {} --scenario {} --mode PerformanceOnly",
+                    key.0, key.1
+                ),
+            ));
+            continue;
+        };
+        // Both runs of a result are of one device: equal ones are equal only on paper.
+        let accuracy = of(Mode::AccuracyOnly, Some(&performance.record.device));
+        found.insert(
+            key,
+            Chosen {
+                performance,
+                accuracy,
+            },
+        );
+        if accuracy.is_none() {
+            lacks.push(Lack::new(
+                place,
+                "there is no accuracy run",
+                format!(
+                    "regatta run --benchmark {} --scenario {} --mode AccuracyOnly --device {}",
+                    key.0, key.1, performance.record.device_name
+                ),
+            ));
+        }
+    }
+    found
+}
+
+/// The newest run that is in order; without one the newest, whose faults are told when it is staged. Ids sort by time.
+pub(super) fn newest<'a>(runs: impl Iterator<Item = &'a Run>, kind: Kind) -> Option<&'a Run> {
+    runs.max_by_key(|run| {
+        let submittable = kind == Kind::Rehearsal || run.not_submittable().is_empty();
+        (run.faults().is_empty() && submittable, run.id())
+    })
+}
