@@ -17,11 +17,11 @@ const ENGINES: &[EngineKind] = &[
 
 /// A modelled accelerator that does not hold up the tests.
 fn quick_sim() -> SimModel {
-    SimModel {
-        units: SimModel::parse_units("gpu=5+1,dla=7+2").unwrap(),
-        jitter: 0.1,
-        seed: 7,
-    }
+    let mut model = SimModel::default();
+    model.board.units = SimModel::parse_units("gpu=5+1,dla=7+2").unwrap();
+    model.board.jitter = 0.1;
+    model.seed = 7;
+    model
 }
 
 fn load_with(fixture: &Fixture, kind: EngineKind, batch_sizes: &[usize], streams: usize) -> Loaded {

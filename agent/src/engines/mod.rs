@@ -31,6 +31,11 @@ pub(crate) trait Engine: Send {
     /// Most samples that one [`infer`](Self::infer) takes, at least one.
     fn max_batch(&self) -> usize;
 
+    /// Which of the chip's units it computes on, numbered from 0. Engines of one unit take turns on it.
+    fn unit(&self) -> usize {
+        0
+    }
+
     /// Computes the answers of a batch of 1 to [`max_batch`](Self::max_batch) samples and adds one answer per sample
     /// to `answers`, in the batch's order. Equal inputs give equal answers, whatever batch they come in.
     ///

@@ -1,162 +1,67 @@
 //! The `sim` engine: a modelled accelerator with set service times. Never a measurement, and it says so everywhere.
 //!
-//! A unit (a GPU, a DLA core) serves one batch at a time: a base time, plus a time per sample, times a random factor
-//! from a seed. Streams share units in turn; a busy unit makes the next batch wait, as a device's own queue does. The
-//! answers are those of `null`: the sample index. It looks at no data and models neither memory nor heat.
+//! Its units (a GPU, DLA cores) are those of a modelled board (`regatta-schedule`): each computes one batch at a time and
+//! slows the others, a copy comes before, batches of one unit wait for each other. The answers are those of `null`: the
+//! sample index. It looks at no data and models neither memory nor heat.
+
+mod model;
 
 use std::{
     num::NonZeroU64,
-    str::FromStr,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
 use regatta_rules::documents::EngineKind;
+use regatta_schedule::chip::Chip;
 
+pub(crate) use self::model::SimModel;
 use super::{
     Answers, Batch, Description, Engine, EngineError, LoadRequest, Loaded,
     null::{answer_with_indices, check_size},
 };
 
-/// The modelled accelerator.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct SimModel {
-    /// Its units, at least one.
-    pub(crate) units: Vec<SimUnit>,
-    /// Half the width of the service times' spread, as a share of the time: 0.1 is plus or minus 10 percent.
-    pub(crate) jitter: f64,
-    /// Seed of the spread.
-    pub(crate) seed: u64,
-}
-
-/// One unit of a modelled accelerator.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct SimUnit {
-    /// Its name, such as `gpu`.
-    pub(crate) name: String,
-    /// Service time of a batch, whatever its size.
-    pub(crate) base: Duration,
-    /// Service time of each sample, on top.
-    pub(crate) per_sample: Duration,
-}
-
-impl Default for SimModel {
-    /// One unit with 600 microseconds for a batch of one, about what small Jetsons take for resnet50.
-    fn default() -> Self {
-        let unit = SimUnit {
-            name: "gpu".to_owned(),
-            base: Duration::from_micros(400),
-            per_sample: Duration::from_micros(200),
-        };
-        Self {
-            units: vec![unit],
-            jitter: 0.0,
-            seed: 0,
-        }
-    }
-}
-
-impl SimModel {
-    /// Reads units as `NAME=BASE+PER_SAMPLE`, times in microseconds, separated by commas: `gpu=400+60,dla0=900+210`.
-    pub(crate) fn parse_units(given: &str) -> Option<Vec<SimUnit>> {
-        given.split(',').map(|unit| unit.trim().parse().ok()).collect()
-    }
-}
-
-impl FromStr for SimUnit {
-    type Err = ();
-
-    fn from_str(given: &str) -> Result<Self, ()> {
-        let (name, times) = given.split_once('=').ok_or(())?;
-        let (base, per_sample) = times.split_once('+').ok_or(())?;
-        let micros = |text: &str| text.trim().parse().map(Duration::from_micros).map_err(|_| ());
-        if name.trim().is_empty() {
-            return Err(());
-        }
-        Ok(Self {
-            name: name.trim().to_owned(),
-            base: micros(base)?,
-            per_sample: micros(per_sample)?,
-        })
-    }
-}
-
-/// A unit with the time until which it is busy. Streams that share it reserve their time one after the other.
-struct Unit {
-    model: SimUnit,
-    busy_until: Mutex<Instant>,
+/// The modelled chip in real time. Streams that share a unit hand their batches over one after the other.
+struct Accelerator {
+    begun: Instant,
+    chip: Mutex<Chip>,
+    /// Something was handed over or ended, which changes how long the others take.
+    changed: Condvar,
 }
 
 /// One stream of a modelled accelerator.
 struct Sim {
+    accelerator: Arc<Accelerator>,
+    unit: usize,
     max_batch: usize,
-    unit: Arc<Unit>,
-    jitter: f64,
-    random: SplitMix,
+    /// Seconds that the copy of one sample takes.
+    copy: f64,
 }
 
 /// One `sim` per stream, spread over the units. Cannot fail: there is nothing to read.
 pub(super) fn load(request: &LoadRequest<'_>) -> Loaded {
     let model = request.sim;
-    let now = Instant::now();
-    let units: Vec<_> = model
-        .units
-        .iter()
-        .map(|unit| {
-            Arc::new(Unit {
-                model: unit.clone(),
-                busy_until: Mutex::new(now),
-            })
-        })
-        .collect();
-    let max_batch = request.batch_sizes.iter().copied().fold(1, usize::max);
-    let engines = units
-        .iter()
-        .cycle()
-        .take(request.streams)
-        .enumerate()
-        .map(|(stream, unit)| {
-            // Streams draw from sequences of their own, so that their interleaving does not change the service times.
-            let random = SplitMix(
-                model
-                    .seed
-                    .wrapping_add((stream as u64).wrapping_mul(SplitMix::STEP)),
-            );
-            Box::new(Sim {
-                max_batch,
-                unit: Arc::clone(unit),
-                jitter: model.jitter,
-                random,
-            }) as Box<dyn Engine>
-        });
+    let largest = request.batch_sizes.iter().copied().fold(1, usize::max);
+    let accelerator = Arc::new(Accelerator {
+        begun: Instant::now(),
+        chip: Mutex::new(Chip::new(model.board.clone(), model.seed)),
+        changed: Condvar::new(),
+    });
+    let engines = model.streams().cycle().take(request.streams).map(|unit| {
+        Box::new(Sim {
+            accelerator: Arc::clone(&accelerator),
+            unit,
+            max_batch: largest.min(model.board.units[unit].batch),
+            copy: model.board.units[unit].copy,
+        }) as Box<dyn Engine>
+    });
     Loaded {
-        description: describe(model),
+        description: Description {
+            kind: EngineKind::Sim,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            runs_on: model.to_string(),
+        },
         engines: engines.collect(),
-    }
-}
-
-fn describe(model: &SimModel) -> Description {
-    let units: Vec<String> = model
-        .units
-        .iter()
-        .map(|unit| {
-            format!(
-                "{} {}+{}/sample us",
-                unit.name,
-                unit.base.as_micros(),
-                unit.per_sample.as_micros()
-            )
-        })
-        .collect();
-    Description {
-        kind: EngineKind::Sim,
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        runs_on: format!(
-            "a modelled accelerator, no measurement ({}, jitter {}, seed {})",
-            units.join(", "),
-            model.jitter,
-            model.seed
-        ),
     }
 }
 
@@ -165,59 +70,78 @@ impl Engine for Sim {
         self.max_batch
     }
 
+    fn unit(&self) -> usize {
+        self.unit
+    }
+
     fn infer(&mut self, batch: &Batch<'_>, answers: &mut Answers) -> Result<(), EngineError> {
         check_size(batch, self.max_batch)?;
-        let samples = u32::try_from(batch.samples.len()).unwrap_or(u32::MAX);
-        let modelled = self.unit.model.base + self.unit.model.per_sample.saturating_mul(samples);
-        let service = modelled.mul_f64(self.random.factor(self.jitter));
-        let ready = {
-            let mut busy_until = self
-                .unit
-                .busy_until
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            *busy_until = (*busy_until).max(Instant::now()) + service;
-            *busy_until
-        };
-        wait_until(ready);
+        if self.copy > 0.0 {
+            let copied = self.copy * batch.samples.len() as f64;
+            wait_until(Instant::now() + Duration::from_secs_f64(copied));
+        }
+        self.accelerator.compute(self.unit, batch.samples.len());
         answer_with_indices(batch, answers);
         Ok(())
+    }
+}
+
+impl Accelerator {
+    /// Hands the batch over and waits until the modelled unit is done with it.
+    fn compute(&self, unit: usize, size: usize) {
+        let mut chip = self.lock();
+        let ticket = chip.submit(unit, size, self.now());
+        self.changed.notify_all();
+        while let Some(ready) = chip.wait_until(unit, ticket, self.now()) {
+            let ready = self.begun + Duration::from_secs_f64(ready);
+            let left = ready.saturating_duration_since(Instant::now());
+            chip = match left.checked_sub(SPIN) {
+                Some(sleep) => {
+                    finer_timer();
+                    let waited = self.changed.wait_timeout(chip, sleep);
+                    waited.unwrap_or_else(PoisonError::into_inner).0
+                }
+                None => {
+                    drop(chip);
+                    spin_until(ready);
+                    self.lock()
+                }
+            };
+        }
+        drop(chip);
+        self.changed.notify_all();
+    }
+
+    /// Seconds since the chip was made.
+    fn now(&self) -> f64 {
+        self.begun.elapsed().as_secs_f64()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Chip> {
+        self.chip.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The last stretch of a wait, which is spun away: the kernel may wake a sleeper this late.
 const SPIN: Duration = Duration::from_micros(80);
 
+/// Without a finer timer slack a sleep may end 50 us late; where the kernel refuses, the spin still ends on time or the
+/// service time is that much longer.
+fn finer_timer() {
+    let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1_000));
+}
+
 /// Waits until `ready`, asleep for the most part as a host is while its accelerator works.
 fn wait_until(ready: Instant) {
     if let Some(sleep) = ready.saturating_duration_since(Instant::now()).checked_sub(SPIN) {
-        // Without a finer timer slack the sleep may end 50 us late; where the kernel refuses, the spin still ends on time
-        // or the service time is that much longer.
-        let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1_000));
+        finer_timer();
         std::thread::sleep(sleep);
     }
-    while Instant::now() < ready {
-        std::hint::spin_loop();
-    }
+    spin_until(ready);
 }
 
-/// SplitMix64, the usual generator for small repeatable models.
-struct SplitMix(u64);
-
-impl SplitMix {
-    const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(Self::STEP);
-        let mut bits = self.0;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        bits ^ (bits >> 31)
-    }
-
-    /// Uniform in `1 - jitter .. 1 + jitter`.
-    fn factor(&mut self, jitter: f64) -> f64 {
-        let unit = (self.next() >> 11) as f64 / (1_u64 << 53) as f64;
-        1.0 + jitter * (2.0 * unit - 1.0)
+fn spin_until(ready: Instant) {
+    while Instant::now() < ready {
+        std::hint::spin_loop();
     }
 }

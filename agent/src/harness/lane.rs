@@ -61,40 +61,44 @@ impl Lane {
         Ok(())
     }
 
-    /// Computes full batches of blank samples for about `length`, at least one, so that caches, clocks and lazily
-    /// made parts of the engine are warm when LoadGen begins.
+    /// Which of the chip's units it computes on.
+    pub(crate) fn unit(&self) -> usize {
+        self.engine.unit()
+    }
+
+    /// Computes batches of `size` blank samples for about `length`, at least `least`, so that caches, clocks and lazily
+    /// made parts of the engine are warm when LoadGen begins. Returns how many it computed.
     ///
     /// # Errors
     /// [`HarnessError`] when the engine fails.
-    pub(crate) fn warm_up(&mut self, length: Duration) -> Result<(), HarnessError> {
-        let most = self.engine.max_batch();
-        let samples = vec![
-            QuerySample {
-                id: ResponseId(0),
-                index: 0
-            };
-            most
-        ];
-        let blank = vec![0; most * self.library.sample_bytes()];
+    pub(crate) fn compute_blank(
+        &mut self,
+        size: usize,
+        length: Duration,
+        least: usize,
+    ) -> Result<usize, HarnessError> {
+        let blank_sample = QuerySample {
+            id: ResponseId(0),
+            index: 0,
+        };
+        let samples = vec![blank_sample; size];
+        let blank = vec![0; size * self.library.sample_bytes()];
         let input = if blank.is_empty() {
             Input::Absent
         } else {
             Input::Contiguous(&blank)
         };
+        let batch = Batch {
+            samples: &samples,
+            input,
+        };
         let end = Instant::now() + length;
-        loop {
-            infer(
-                self.engine.as_mut(),
-                &Batch {
-                    samples: &samples,
-                    input,
-                },
-                &mut self.answers,
-            )?;
-            if Instant::now() >= end {
-                return Ok(());
-            }
+        let mut computed = 0;
+        while computed < least || Instant::now() < end {
+            infer(self.engine.as_mut(), &batch, &mut self.answers)?;
+            computed += 1;
         }
+        Ok(computed)
     }
 }
 

@@ -17,11 +17,14 @@ mod queued;
 mod settings;
 #[cfg(test)]
 mod tests;
+mod units;
+mod warm_up;
 
 use std::{io, path::Path, sync::Arc, time::Duration};
 
 use regatta_loadgen::sut::{QuerySampleLibrary, SystemUnderTest};
 use regatta_rules::{TestSettings, benchmark::Benchmark, documents::EngineKind};
+use regatta_schedule::policy::Policy;
 
 use self::{
     direct::DirectSut, fault::FirstFault, lane::Lane, library::Library, queue::SampleQueue, queued::QueuedSut,
@@ -111,11 +114,10 @@ impl Harness {
             .into_iter()
             .map(|engine| Lane::new(engine, Arc::clone(&library)))
             .collect();
-        let warm_up = settings.warmup_duration.unwrap_or_else(|| default_warm_up(kind));
-        for lane in lanes.iter_mut().filter(|_| !warm_up.is_zero()) {
-            lane.warm_up(warm_up).map_err(SetUpError::WarmUp)?;
-        }
-        let sut = serve(&plan, format!("regatta-{kind}"), lanes, &fault)?;
+        let length = settings.warmup_duration.unwrap_or_else(|| default_warm_up(kind));
+        warm_up::warm_up(&mut lanes, length).map_err(SetUpError::WarmUp)?;
+        let sharing = units::share(&mut lanes, settings, test, length).map_err(SetUpError::WarmUp)?;
+        let sut = serve(&plan, format!("regatta-{kind}"), lanes, sharing, &fault)?;
         Ok(Self {
             description: loaded.description,
             library,
@@ -158,13 +160,14 @@ fn serve(
     plan: &ServingPlan,
     name: String,
     mut lanes: Vec<Lane>,
+    sharing: Option<Box<dyn Policy + Send>>,
     fault: &FirstFault,
 ) -> Result<Box<dyn SystemUnderTest>, SetUpError> {
     match (plan.dispatch, lanes.pop()) {
         (Dispatch::Direct, Some(lane)) => Ok(Box::new(DirectSut::new(name, lane, fault.clone()))),
         (_, last) => {
             lanes.extend(last);
-            let queue = SampleQueue::new(plan.gather, plan.queue_capacity);
+            let queue = SampleQueue::new(plan.gather, plan.queue_capacity, sharing);
             let sut = QueuedSut::start(name, lanes, queue, fault.clone()).map_err(SetUpError::Threads)?;
             Ok(Box::new(sut))
         }

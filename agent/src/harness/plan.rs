@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use regatta_rules::{Scenario, TestSettings, documents::EngineKind};
 
+use crate::engines::sim::SimModel;
+
 use super::{
     queue::Gather,
     settings::{Dispatch, HarnessSettings},
@@ -54,7 +56,11 @@ impl ServingPlan {
             // One query at a time, of one sample: a second stream would never have anything to do.
             _ if scenario == Scenario::SingleStream => 1,
             Some(streams) => streams,
-            None if kind == EngineKind::Sim => settings.sim.units.len().max(1),
+            // A MultiStream query has nothing behind it that a second stream of a unit could go on with.
+            None if kind == EngineKind::Sim && scenario == Scenario::MultiStream => {
+                settings.sim.board.units.len()
+            }
+            None if kind == EngineKind::Sim => settings.sim.streams().count(),
             None => 1,
         };
         let at_once = kind == EngineKind::Null || scenario == Scenario::SingleStream;
@@ -72,13 +78,18 @@ impl ServingPlan {
         let samples_per_query = usize::try_from(test.multi_stream_samples_per_query)
             .unwrap_or(usize::MAX)
             .max(1);
+        let sim = (kind == EngineKind::Sim).then_some(&settings.sim);
+        let shared = sim.is_some_and(|sim| sim.board.units.len() > 1);
+        let published = sim.and_then(SimModel::published_batch);
         let batch = match (scenario, settings.batch_size) {
             (Scenario::SingleStream, _) => 1,
+            // How a query is cut between units is learnt, so each must take as much as all of it.
+            (Scenario::MultiStream, None) if shared => samples_per_query,
             (Scenario::MultiStream, wish) => wish
                 .unwrap_or(samples_per_query.div_ceil(streams))
                 .min(samples_per_query),
             (Scenario::Server, wish) => wish.unwrap_or(1),
-            (Scenario::Offline, wish) => wish.unwrap_or(OFFLINE_BATCH),
+            (Scenario::Offline, wish) => wish.or(published).unwrap_or(OFFLINE_BATCH),
         };
         Ok(Self {
             batch_sizes: quick_sizes(scenario, batch, samples_per_query),

@@ -1,5 +1,5 @@
 //! The queue between LoadGen's issuing thread and the worker threads: samples go in as they are issued and come out as
-//! batches. It knows nothing of engines.
+//! batches. It knows nothing of engines; how samples are shared among units is a policy's affair.
 
 use std::{
     collections::VecDeque,
@@ -8,6 +8,7 @@ use std::{
 };
 
 use regatta_loadgen::sut::{Completer, Query, QuerySample};
+use regatta_schedule::policy::Policy;
 
 /// When a worker takes a batch that is not full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +24,8 @@ pub(crate) struct SampleQueue {
     gather: Gather,
     /// Samples above which the issuing thread waits; `None` never holds it up, as its schedule is not ours to move.
     capacity: Option<usize>,
+    /// The beginning of the policy's time.
+    begun: Instant,
     state: Mutex<State>,
     arrived: Condvar,
     room: Condvar,
@@ -31,6 +34,10 @@ pub(crate) struct SampleQueue {
 #[derive(Default)]
 struct State {
     samples: VecDeque<QuerySample>,
+    /// Who takes how many, where that is not simply whoever comes first.
+    policy: Option<Box<dyn Policy + Send>>,
+    /// Samples of the queries at hand that nobody has taken, put in or not.
+    left: usize,
     /// Where the answers of these samples go. A series has one completer, and series do not overlap.
     completer: Option<Completer>,
     flushed: bool,
@@ -38,17 +45,37 @@ struct State {
     closed: Option<String>,
 }
 
+impl State {
+    /// What the policy gives `unit` now. It is asked only when all that it may give is at hand.
+    fn portion(&mut self, unit: usize, most: usize, now: f64) -> usize {
+        let at_hand = self.samples.len();
+        match &mut self.policy {
+            Some(policy) if self.left > 0 && at_hand >= most.min(self.left) => {
+                policy.take(unit, now, self.left).min(most).min(at_hand)
+            }
+            _ => 0,
+        }
+    }
+}
+
 impl SampleQueue {
-    /// An empty queue that holds up the issuing thread above `capacity` samples.
-    pub(crate) fn new(gather: Gather, capacity: Option<usize>) -> Self {
+    /// An empty queue that holds up the issuing thread above `capacity` samples. With a `policy`, workers take what it
+    /// gives them.
+    pub(crate) fn new(
+        gather: Gather,
+        capacity: Option<usize>,
+        policy: Option<Box<dyn Policy + Send>>,
+    ) -> Self {
         let samples = VecDeque::with_capacity(capacity.unwrap_or(4096));
         let state = Mutex::new(State {
             samples,
+            policy,
             ..State::default()
         });
         Self {
             gather,
             capacity,
+            begun: Instant::now(),
             state,
             arrived: Condvar::new(),
             room: Condvar::new(),
@@ -60,6 +87,7 @@ impl SampleQueue {
     /// # Errors
     /// The reason for which the queue was closed.
     pub(crate) fn push(&self, query: Query<'_>, at_once: usize, completer: &Completer) -> Result<(), String> {
+        self.lock().left += query.len();
         let mut begin = 0;
         while begin < query.len() {
             let mut state = self.wait_for_room()?;
@@ -70,7 +98,7 @@ impl SampleQueue {
             state.completer = Some(completer.clone());
             state.flushed = false;
             drop(state);
-            if end - begin == 1 {
+            if end - begin == 1 && query.len() == 1 {
                 self.arrived.notify_one()
             } else {
                 self.arrived.notify_all()
@@ -114,9 +142,9 @@ impl SampleQueue {
         self.room.notify_all();
     }
 
-    /// Waits for a batch of at most `most` samples and puts it into `batch`, which it empties first. Returns where its
-    /// answers go, or `None` when the queue is closed.
-    pub(crate) fn take(&self, batch: &mut Vec<QuerySample>, most: usize) -> Option<Completer> {
+    /// Waits for a batch of at most `most` samples for `unit` and puts it into `batch`, which it empties first. Returns
+    /// where its answers go, or `None` when the queue is closed.
+    pub(crate) fn take(&self, batch: &mut Vec<QuerySample>, most: usize, unit: usize) -> Option<Completer> {
         batch.clear();
         let mut state = self.lock();
         let mut patience = None;
@@ -129,8 +157,16 @@ impl SampleQueue {
                 // Another worker took what this one had patience with.
                 patience = None;
             }
-            if waiting >= most || (waiting > 0 && self.may_be_short(&state, &mut patience)) {
-                batch.extend(state.samples.drain(..waiting.min(most)));
+            let size = if state.policy.is_some() {
+                state.portion(unit, most, self.now())
+            } else if waiting >= most || (waiting > 0 && self.may_be_short(&state, &mut patience)) {
+                waiting.min(most)
+            } else {
+                0
+            };
+            if size > 0 {
+                batch.extend(state.samples.drain(..size));
+                state.left -= size.min(state.left);
                 self.room.notify_all();
                 return state.completer.clone();
             }
@@ -143,6 +179,22 @@ impl SampleQueue {
                 _ => self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner),
             };
         }
+    }
+
+    /// The batch that `unit` took longest ago is done, which may change what the others take.
+    pub(crate) fn done(&self, unit: usize) {
+        let now = self.now();
+        let mut state = self.lock();
+        if let Some(policy) = &mut state.policy {
+            policy.done(unit, now);
+            drop(state);
+            self.arrived.notify_all();
+        }
+    }
+
+    /// Seconds on the policy's clock.
+    fn now(&self) -> f64 {
+        self.begun.elapsed().as_secs_f64()
     }
 
     /// Whether a batch may go although it is not full. `patience` is when the worker stops waiting for more.

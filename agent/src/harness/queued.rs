@@ -26,7 +26,7 @@ pub(crate) struct QueuedSut {
 }
 
 impl QueuedSut {
-    /// Starts a worker for each lane; the lanes take batches of the same size.
+    /// Starts a worker for each lane.
     ///
     /// # Errors
     /// When a thread cannot be started.
@@ -36,7 +36,7 @@ impl QueuedSut {
         queue: SampleQueue,
         fault: FirstFault,
     ) -> io::Result<Self> {
-        let at_once = lanes.first().map_or(1, Lane::max_batch);
+        let at_once = lanes.iter().map(Lane::max_batch).fold(1, usize::max);
         let mut sut = Self {
             name,
             queue: Arc::new(queue),
@@ -60,10 +60,12 @@ impl QueuedSut {
 
 /// Serves batches until the queue is closed or the engine fails.
 fn work(mut lane: Lane, queue: &SampleQueue, fault: &FirstFault) {
-    let most = lane.max_batch();
+    let (most, unit) = (lane.max_batch(), lane.unit());
     let mut batch = Vec::with_capacity(most);
-    while let Some(completer) = queue.take(&mut batch, most) {
-        if let Err(error) = lane.serve(&batch, &completer) {
+    while let Some(completer) = queue.take(&mut batch, most, unit) {
+        let served = lane.serve(&batch, &completer);
+        queue.done(unit);
+        if let Err(error) = served {
             let error = fault.remember(error);
             queue.close(&error.to_string());
             completer.fail(error);

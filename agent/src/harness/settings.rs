@@ -19,6 +19,8 @@ pub(crate) struct HarnessSettings {
     pub(crate) warmup_duration: Option<Duration>,
     /// Which thread computes; `None` leaves it to the scenario.
     pub(crate) dispatch: Option<Dispatch>,
+    /// How samples are shared among several units; `None` leaves it to the scenario.
+    pub(crate) sharing: Option<Sharing>,
     /// The processor that LoadGen's issuing thread keeps to.
     pub(crate) timing_cpu: Option<usize>,
     /// Whether LoadGen's issuing thread spins while it waits, instead of sleeping.
@@ -34,6 +36,15 @@ pub(crate) enum Dispatch {
     Direct,
     /// Worker threads behind a queue.
     Worker,
+}
+
+/// How samples are shared among the units of a chip.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sharing {
+    /// All units finish together, by service times that are learnt in the warm-up.
+    Together,
+    /// Whoever is free takes a full batch, as in NVIDIA's harness.
+    FirstFree,
 }
 
 /// A setting that cannot be.
@@ -108,6 +119,12 @@ const SETTINGS: &[Setting] = &[
         take: |s, v| put(&mut s.dispatch, dispatch(v)),
     },
     Setting {
+        name: "sharing",
+        expected: "`together` or `first-free`",
+        sim_only: false,
+        take: |s, v| put(&mut s.sharing, sharing(v)),
+    },
+    Setting {
         name: "timing_cpu",
         expected: "the number of a processor",
         sim_only: false,
@@ -131,7 +148,17 @@ const SETTINGS: &[Setting] = &[
         expected: "units as NAME=BASE+PER_SAMPLE in microseconds, separated by commas, such as gpu=400+60,dla0=900+210",
         sim_only: true,
         take: |s, v| {
-            s.sim.units = SimModel::parse_units(v)?;
+            s.sim.board.units = SimModel::parse_units(v)?;
+            s.sim.board.name.clear();
+            Some(())
+        },
+    },
+    Setting {
+        name: "sim_board",
+        expected: "a modelled board such as agx-orin.resnet50, or the path of a board's file",
+        sim_only: true,
+        take: |s, v| {
+            s.sim.board = SimModel::board_named(v)?;
             Some(())
         },
     },
@@ -140,7 +167,7 @@ const SETTINGS: &[Setting] = &[
         expected: "a share from 0 to 1",
         sim_only: true,
         take: |s, v| {
-            s.sim.jitter = v.parse().ok().filter(|share| (0.0..=1.0).contains(share))?;
+            s.sim.board.jitter = v.parse().ok().filter(|share| (0.0..=1.0).contains(share))?;
             Some(())
         },
     },
@@ -181,6 +208,14 @@ fn dispatch(given: &str) -> Option<Dispatch> {
     }
 }
 
+fn sharing(given: &str) -> Option<Sharing> {
+    match given {
+        "together" => Some(Sharing::Together),
+        "first-free" => Some(Sharing::FirstFree),
+        _ => None,
+    }
+}
+
 /// The names that an engine knows, for people.
 fn known(engine: EngineKind) -> impl fmt::Display {
     let known = SETTINGS
@@ -197,6 +232,7 @@ impl Default for HarnessSettings {
             deque_timeout: Duration::ZERO,
             warmup_duration: None,
             dispatch: None,
+            sharing: None,
             timing_cpu: None,
             timing_spin: false,
             sim: SimModel::default(),
@@ -253,6 +289,7 @@ mod tests {
                 ("deque_timeout_usec", "500"),
                 ("warmup_duration", "0.25"),
                 ("dispatch", "worker"),
+                ("sharing", "first-free"),
                 ("timing_cpu", "3"),
                 ("timing_wait", "spin"),
                 ("sim_units", "gpu=400+60, dla0=900+210"),
@@ -276,6 +313,8 @@ mod tests {
             settings(EngineKind::Tract, &[("dispatch", "both")]),
             settings(EngineKind::Sim, &[("sim_units", "gpu=1")]),
             settings(EngineKind::Sim, &[("sim_jitter", "NaN")]),
+            settings(EngineKind::Sim, &[("sim_board", "no-such-board")]),
+            settings(EngineKind::Tract, &[("sharing", "fairly")]),
         ]
         .into_iter()
         .map(|refused| refused.unwrap_err().to_string())

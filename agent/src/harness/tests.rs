@@ -166,6 +166,24 @@ const CASES: &[Case] = &[
         &[("sim_units", "gpu=5+1,dla=9+2")],
         8,
     ),
+    (
+        EngineKind::Sim,
+        Scenario::MultiStream,
+        &[("sim_units", "gpu=90+50,dla=9+200"), ("sharing", "first-free")],
+        8,
+    ),
+    (
+        EngineKind::Sim,
+        Scenario::Offline,
+        &[("sim_board", "agx-orin.resnet50")],
+        700,
+    ),
+    (
+        EngineKind::Sim,
+        Scenario::Offline,
+        &[("sim_units", "gpu=5+1,dla=9+2,slow=900+900"), ("batch_size", "7")],
+        1000,
+    ),
     #[cfg(feature = "tract")]
     (EngineKind::Tract, Scenario::SingleStream, &[], 1),
     #[cfg(feature = "tract")]

@@ -7,6 +7,7 @@
 
 pub mod board;
 pub mod bound;
+pub mod chip;
 pub mod judge;
 pub mod learn;
 pub mod policy;

@@ -1,9 +1,11 @@
 //! What a policy is: who gets how many of the samples that are left, and when. The policies themselves are in the
 //! files beside this one.
 
+mod by_portions;
 mod first_free;
 mod together;
 
+pub use by_portions::ByPortions;
 pub use first_free::FirstFree;
 pub use together::FinishTogether;
 

@@ -5,7 +5,12 @@
 
 use std::collections::VecDeque;
 
-use crate::{board::Board, policy::Policy, random::SplitMix, sharing::Sharing};
+use crate::{
+    board::Board,
+    policy::{ByPortions, Policy},
+    random::SplitMix,
+    sharing::Sharing,
+};
 
 /// The policy gave nobody anything although all units were idle and samples were left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -30,15 +35,12 @@ pub fn offline(board: &Board, policy: &mut impl Policy, samples: usize, seed: u6
 pub fn one_by_one(board: &Board, split: &[usize], queries: usize, seed: u64) -> Result<Vec<f64>, Stalled> {
     let mut run = Run::new(board, seed);
     let samples = split.iter().sum();
-    let most: Vec<_> = board.units.iter().map(|unit| unit.times.max_batch()).collect();
+    let most = board.units.iter().map(|unit| unit.times.max_batch());
+    let mut policy = ByPortions::new(split.to_vec(), most.collect());
     let mut latencies = Vec::with_capacity(queries);
     for _ in 0..queries {
         let begin = run.now;
-        let mut portions = Portions {
-            left: split.to_vec(),
-            most: most.clone(),
-        };
-        run.until(&mut portions, samples, |_, remaining| remaining == 0)?;
+        run.until(&mut policy, samples, |_, remaining| remaining == 0)?;
         latencies.push(run.now - begin);
     }
     Ok(latencies)
@@ -70,22 +72,6 @@ pub fn steady(board: &Board, sizes: &[usize], pipelined: bool, batches: usize, s
         _ => (last - first) / (done - 1) as f64,
     });
     seconds.collect()
-}
-
-/// Gives each unit its portion, in batches of at most so many.
-struct Portions {
-    left: Vec<usize>,
-    most: Vec<usize>,
-}
-
-impl Policy for Portions {
-    fn take(&mut self, unit: usize, _: f64, remaining: usize) -> usize {
-        let size = self.left[unit].min(self.most[unit]).min(remaining);
-        self.left[unit] -= size;
-        size
-    }
-
-    fn done(&mut self, _: usize, _: f64) {}
 }
 
 /// Keeps units busy with batches of one size and notes when they are done.

@@ -1,0 +1,138 @@
+//! Which accelerator `sim` models: units given in the settings, or one of the boards of `configs/boards`.
+
+use std::{fmt, fs};
+
+use regatta_schedule::{
+    board::{Board, Unit},
+    times::ServiceTimes,
+};
+
+/// The modelled accelerator.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct SimModel {
+    /// Its units.
+    pub(crate) board: Board,
+    /// Seed of the service times' spread.
+    pub(crate) seed: u64,
+}
+
+/// The boards that come with the agent: name and file.
+macro_rules! boards {
+    ($($name:literal),* $(,)?) => {
+        &[$(($name, include_str!(concat!("../../../../configs/boards/", $name, ".toml")))),*]
+    };
+}
+
+const BOARDS: &[(&str, &str)] = boards![
+    "agx-orin.resnet50",
+    "agx-orin.retinanet",
+    "agx-orin.ssd-mobilenet",
+    "agx-orin.ssd-resnet34",
+    "agx-xavier.resnet50",
+    "agx-xavier.ssd-mobilenet",
+    "agx-xavier.ssd-resnet34",
+    "orin-nx.resnet50",
+    "orin-nx.retinanet",
+    "xavier-nx.resnet50",
+    "xavier-nx.ssd-mobilenet",
+    "xavier-nx.ssd-resnet34",
+];
+
+/// The largest batch of a unit that was given by two times only.
+const ANY_BATCH: usize = 1 << 20;
+
+impl Default for SimModel {
+    /// One unit with 600 microseconds for a batch of one, about what small Jetsons take for resnet50.
+    fn default() -> Self {
+        Self {
+            board: Board {
+                name: String::new(),
+                units: parse_unit("gpu=400+200").into_iter().collect(),
+                jitter: 0.0,
+            },
+            seed: 0,
+        }
+    }
+}
+
+impl SimModel {
+    /// Reads units as `NAME=BASE+PER_SAMPLE`, times in microseconds, separated by commas: `gpu=400+60,dla0=900+210`.
+    pub(crate) fn parse_units(given: &str) -> Option<Vec<Unit>> {
+        given.split(',').map(parse_unit).collect()
+    }
+
+    /// The board of that name, or the one in the file of that path.
+    pub(crate) fn board_named(given: &str) -> Option<Board> {
+        match BOARDS.iter().find(|(name, _)| *name == given) {
+            Some((_, text)) => Board::parse(text).ok(),
+            None => Board::parse(&fs::read_to_string(given).ok()?).ok(),
+        }
+    }
+
+    /// The unit of each stream: the first stream of every unit, then the second of those that have one, and so on.
+    pub(crate) fn streams(&self) -> impl Iterator<Item = usize> + Clone {
+        let units = &self.board.units;
+        let most = units.iter().map(|unit| unit.streams).fold(1, usize::max);
+        (0..most).flat_map(move |round| (0..units.len()).filter(move |&unit| units[unit].streams > round))
+    }
+
+    /// The largest batch of a named board's units, which the published configuration sets.
+    pub(crate) fn published_batch(&self) -> Option<usize> {
+        let largest = self.board.units.iter().map(|unit| unit.batch).max();
+        largest.filter(|&batch| batch != ANY_BATCH)
+    }
+}
+
+/// One unit with a base time per batch and a time per sample. Zero times count as a nanosecond.
+fn parse_unit(given: &str) -> Option<Unit> {
+    let (name, times) = given.trim().split_once('=')?;
+    let (base, per_sample) = times.split_once('+')?;
+    let seconds = |text: &str| Some(f64::from(text.trim().parse::<u32>().ok()?) * 1e-6);
+    let (base, per_sample) = (seconds(base)?, seconds(per_sample)?);
+    let at = |size: usize| (size, (base + per_sample * size as f64).max(1e-9));
+    (!name.trim().is_empty()).then_some(())?;
+    Some(Unit {
+        name: name.trim().to_owned(),
+        times: ServiceTimes::new(vec![at(1), at(ANY_BATCH)]).ok()?,
+        batch: ANY_BATCH,
+        copy: 0.0,
+        streams: 1,
+        slows_others: 0.0,
+    })
+}
+
+impl fmt::Display for SimModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a modelled accelerator, no measurement (")?;
+        if !self.board.name.is_empty() {
+            write!(f, "{}: ", self.board.name)?;
+        }
+        for unit in &self.board.units {
+            let micros = |size| unit.times.seconds(size) * 1e6;
+            match unit.batch {
+                ANY_BATCH => write!(
+                    f,
+                    "{} {:.0} us and {:.0} us/sample, ",
+                    unit.name,
+                    2.0 * micros(1) - micros(2),
+                    micros(2) - micros(1)
+                )?,
+                batch => write!(f, "{} {:.0} us for {batch}, ", unit.name, micros(batch))?,
+            }
+        }
+        write!(f, "jitter {}, seed {})", self.board.jitter, self.seed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_board_that_comes_with_the_agent_is_one() {
+        for (name, _) in BOARDS {
+            assert!(SimModel::board_named(name).is_some(), "{name}");
+        }
+        assert_eq!(SimModel::board_named("no-such-board"), None);
+    }
+}
