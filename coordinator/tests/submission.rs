@@ -9,6 +9,7 @@ mod synthetic;
 
 use std::{
     fs,
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     process::{Command, Output},
 };
@@ -298,6 +299,34 @@ fn an_audit_is_verified_and_its_directory_written() {
         explanation.starts_with("1 of 1 compared responses differ"),
         "{said}"
     );
+
+    // Part III: accuracies in the place of responses, by the script that the user names.
+    let (code, said) = desk.refusal(&format!("{verify} --benchmark resnet50"));
+    assert!(code == 2 && said.contains("--accuracy-script"), "{said}");
+    let script = |accuracy: &str| {
+        let text = format!(
+            "#!/bin/sh\ntest -f \"$1\" || exit 9\ncase $1 in *baseline*) echo accuracy=76.0 ;; *) echo accuracy={accuracy} ;; esac\n"
+        );
+        fs::write(desk.at("script"), text).unwrap();
+        fs::set_permissions(desk.at("script"), fs::Permissions::from_mode(0o755)).unwrap();
+        desk.answer(&format!(
+            "{verify} --benchmark resnet50 --accuracy-script ./script"
+        ))
+    };
+    let (code, said) = script("75.5");
+    assert_eq!(code, 0, "{said}");
+    assert!(
+        said.contains("part III: acc 76 in the accuracy run and 75.5 in the audit, 1 % allowed: PASS"),
+        "{said}"
+    );
+    for (name, text) in [("baseline", "accuracy=76.0\n"), ("compliance", "accuracy=75.5\n")] {
+        let written =
+            fs::read_to_string(desk.at(&format!("out/TEST01/accuracy/{name}_accuracy.txt"))).unwrap();
+        assert_eq!(written, text);
+    }
+    let beside: Vec<_> = fs::read_dir(desk.at("out")).unwrap().collect();
+    assert_eq!(beside.len(), 1, "nothing is left beside the audit: {beside:?}");
+    assert_eq!(script("75.0").0, 1);
 }
 
 /// The published trees, as the official checker of their round judged them.

@@ -1,6 +1,6 @@
 //! `regatta accuracy`: judges logged answers, of our runs or of anybody's.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use regatta_prep::accuracy::LabelType;
 use regatta_rules::documents::AccuracyResult;
@@ -32,15 +32,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let workspace = context.open_if_there()?;
     let catalogue = Catalogue::read(workspace.as_ref()).map_err(Failure::usage)?;
     let benchmark = catalogue.benchmark(&args.benchmark).map_err(Failure::usage)?;
-    let scratch = args
-        .scratch
-        .clone()
-        .or_else(|| workspace.as_ref().map(Workspace::scratch))
-        .or_else(|| std::env::var_os("MLPERF_SCRATCH_PATH").map(PathBuf::from))
-        .ok_or_else(|| {
-            Failure::misuse("where do the labels lie?")
-                .way_out("name the scratch directory with --scratch, or a workspace with --workspace")
-        })?;
+    let scratch = labels(args.scratch.as_deref(), workspace.as_ref())?;
     let mut found = Vec::with_capacity(args.log.len());
     for log in &args.log {
         found.push(judge_accuracy(benchmark, args.dtype, &scratch, log)?);
@@ -53,6 +45,18 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     } else {
         exit::NO
     })
+}
+
+/// Where the labels lie: what was named, else the workspace's scratch directory, else `MLPERF_SCRATCH_PATH`.
+pub(super) fn labels(named: Option<&Path>, workspace: Option<&Workspace>) -> Result<PathBuf, Failure> {
+    named
+        .map(Path::to_owned)
+        .or_else(|| workspace.map(Workspace::scratch))
+        .or_else(|| std::env::var_os("MLPERF_SCRATCH_PATH").map(PathBuf::from))
+        .ok_or_else(|| {
+            Failure::misuse("where do the labels lie?")
+                .way_out("name the scratch directory with --scratch, or a workspace with --workspace")
+        })
 }
 
 fn is_reached(found: &AccuracyResult) -> bool {

@@ -23,7 +23,6 @@ pub(crate) use context::say;
 use context::{Context, Format};
 pub(crate) use progress::{View, rows};
 pub(crate) use resolve::resolve;
-pub(crate) use run::is_good;
 pub(crate) use serve::{runtime, with_way_out};
 
 use crate::exit::{self, Outcome};
@@ -68,7 +67,7 @@ enum Command {
     Prep(prep::Args),
     /// Judges the accuracy of logged answers
     Accuracy(accuracy::Args),
-    /// Verifies audits (compliance tests)
+    /// Runs and verifies audits (compliance tests)
     #[command(subcommand)]
     Audit(audit::Command),
     /// Stages, infers, checks, truncates and packs submission trees

@@ -100,7 +100,11 @@ impl View {
         let changed = shown.phase != Some(phase) || row.is_over();
         shown.phase = Some(phase);
         shown.over = row.is_over();
-        let title = format!("{:<12} {:<15}", row.scenario, row.mode);
+        let title = format!(
+            "{:<12} {:<15}",
+            row.scenario,
+            row.audit().unwrap_or(row.mode.as_str())
+        );
         let news = news(row, phase, bytes, shown.running_since);
         match &shown.bar {
             Some(bar) if row.is_over() => bar.finish_with_message(format!("{title} {news}")),

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use regatta_rules::documents::RunPhase;
 
 use super::{Context, context::say, progress, resolve::resolve, runs::document};
 use crate::{
@@ -108,17 +107,24 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     }
     // Either all runs of a plan are asked for, or none.
     store.all_or_nothing(|store| drafts.iter().try_for_each(|draft| store.add_run(draft)))?;
-    finish(args, &drafts, context, &workspace, &store)
+    finish(args.no_wait, &drafts, context, &workspace, &store)
 }
 
-fn finish(args: &Args, drafts: &[Draft], context: &Context, workspace: &Workspace, store: &Store) -> Outcome {
+/// Tells of runs that were asked for, and waits for them unless that is not wished.
+pub(super) fn finish(
+    no_wait: bool,
+    drafts: &[Draft],
+    context: &Context,
+    workspace: &Workspace,
+    store: &Store,
+) -> Outcome {
     let ids: Vec<_> = drafts.iter().map(|draft| draft.spec.run).collect();
     let print = |rows: &[RunRow]| {
         let documents: Vec<_> = rows.iter().map(document).collect();
         context.print(&serde_json::json!({ "runs": documents }), || tables::runs(rows))
     };
     if !workspace.is_served() {
-        if args.no_wait {
+        if no_wait {
             print(&progress::rows(store, &ids)?)?;
             return Ok(exit::OK);
         }
@@ -133,30 +139,27 @@ fn finish(args: &Args, drafts: &[Draft], context: &Context, workspace: &Workspac
         ))
         .way_out("start `regatta serve` there; `regatta runs list` then shows how they fare"));
     }
-    if args.no_wait {
+    if no_wait {
         print(&progress::rows(store, &ids)?)?;
         return Ok(exit::OK);
     }
     let rows = progress::wait(context, workspace, store, &ids)?;
     print(&rows)?;
-    let good = rows.iter().all(is_good);
+    if context.format == super::Format::Text {
+        for audit in rows.iter().filter_map(tables::audit) {
+            say(&audit)?;
+        }
+    }
+    let good = rows.iter().all(RunRow::is_good);
     if !good {
         say_why(context, &rows)?;
     }
     Ok(if good { exit::OK } else { exit::NO })
 }
 
-/// Whether a run came to a usable result.
-pub(crate) fn is_good(run: &RunRow) -> bool {
-    run.state.phase == RunPhase::Done
-        && run.outcome.as_ref().is_some_and(|outcome| {
-            outcome.complete && outcome.signed == Some(true) && outcome.valid != Some(false)
-        })
-}
-
 fn say_why(context: &Context, rows: &[RunRow]) -> std::io::Result<()> {
     if context.format == super::Format::Text {
-        for row in rows.iter().filter(|row| !is_good(row)) {
+        for row in rows.iter().filter(|row| !row.is_good()) {
             say(&tables::why_not(row))?;
         }
     }

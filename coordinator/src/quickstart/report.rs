@@ -19,7 +19,7 @@ pub(super) fn report(rows: &[RunRow], workspace: &Workspace, place: &Place) -> R
         compared.push((row.clone(), compare(&files, &place.device_files(row.id))?));
     }
     cli::say(&format!("\n{}\n", tables::quickstart(&compared)))?;
-    let good = |(row, comparison): &(RunRow, Comparison)| cli::is_good(row) && comparison.equal;
+    let good = |(row, comparison): &(RunRow, Comparison)| row.is_good() && comparison.equal;
     for (row, _) in compared.iter().filter(|compared| !good(compared)) {
         cli::say(&format!("not as it should be: {}", tables::why_not(row)))?;
     }

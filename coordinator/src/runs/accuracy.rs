@@ -34,3 +34,17 @@ pub(crate) fn judge(
         target: Some(target),
     })
 }
+
+/// The official accuracy script's line about one log, by our own reckoning.
+///
+/// # Errors
+/// As [`judge`].
+pub(crate) fn line(
+    benchmark: &Benchmark,
+    label_type: Option<LabelType>,
+    scratch: &Path,
+    log: &Path,
+) -> Result<String, MeasureError> {
+    let measured = measure(benchmark, label_type, log, scratch)?;
+    Ok(format!("{}\n", measured.top1))
+}

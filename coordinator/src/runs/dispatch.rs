@@ -153,7 +153,10 @@ impl Dispatcher {
     fn fix_spec(&self, run: &RunRow) -> anyhow::Result<Option<RunRow>> {
         let past = self.store.recorded_runs_like(&run.draft)?;
         let mut spec = run.draft.spec.clone();
-        spec.conf.user_conf = run.draft.user_conf(&estimate(&spec, &past));
+        // An audit repeats a run to the letter.
+        if spec.audit.is_none() {
+            spec.conf.user_conf = run.draft.user_conf(&estimate(&spec, &past));
+        }
         let mut text = serde_json::to_vec_pretty(&spec)?;
         text.push(b'\n');
         if text.len() + 64 > frame::MAX_BODY {

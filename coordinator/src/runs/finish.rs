@@ -1,5 +1,5 @@
-//! The end of a run: once nothing more will come of it, hold its files against the evidence, judge accuracy, write
-//! `record.json`, and tell the store. What to do is asked of the store, so that a coordinator that was killed in the
+//! The end of a run: once nothing more will come of it, hold its files against the evidence, judge accuracy and audits,
+//! write `record.json`, and tell the store. What to do is asked of the store, so that a coordinator that was killed in the
 //! middle does it again.
 
 use std::{
@@ -18,7 +18,7 @@ use regatta_rules::{
     documents::{AccuracyResult, Document as _, Record, RunSpec},
 };
 
-use super::{Outcome, accuracy, evidence, figures};
+use super::{Outcome, accuracy, audit, evidence, figures};
 use crate::{
     daemon::Bell,
     store::{self, RunRow, Store},
@@ -99,6 +99,8 @@ impl Finisher {
         let samples = File::open(dir.files().join(file_name::DETAIL)).ok();
         let samples = samples.and_then(|detail| figures::samples(BufReader::new(detail)));
         let accuracy = self.accuracy(run.id, &spec, &dir.files());
+        let audit = spec.audit.as_ref();
+        let audit = audit.map(|of| audit::verify(&self.workspace, &self.store, run, &spec, of));
         let written = store::now();
         let record = Record {
             schema: Record::SCHEMA,
@@ -113,6 +115,7 @@ impl Finisher {
             state: run.state.clone(),
             delivery: proven.delivery,
             accuracy: accuracy.clone(),
+            audit: audit.clone(),
         };
         let mut text = serde_json::to_vec_pretty(&record)?;
         text.push(b'\n');
@@ -133,6 +136,7 @@ impl Finisher {
                 .unwrap_or_default(),
             forgettable: record.delivery.complete || nothing_to_miss,
             rates: figures.rates,
+            audit,
         };
         self.store.run_is_recorded(run.id, &written, &outcome)?;
         // Stays where a stream is still on its way.

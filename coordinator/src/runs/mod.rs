@@ -1,9 +1,11 @@
 //! Runs, from what a user asks for to the record of what came of it.
 //!
 //! [`catalogue`] knows benchmarks and rounds, [`request`] and [`plan`] turn words into drafts, [`estimate`] fills in
-//! the rates that a device has shown, [`dispatch`] sends, [`finish`] judges and records.
+//! the rates that a device has shown, [`dispatch`] sends, [`finish`] judges and records. [`audit`] runs them once more under
+//! audits.
 
 mod accuracy;
+pub(crate) mod audit;
 mod catalogue;
 mod dispatch;
 mod draft;
@@ -14,7 +16,7 @@ mod finish;
 mod plan;
 mod request;
 
-pub(crate) use accuracy::judge as judge_accuracy;
+pub(crate) use accuracy::{judge as judge_accuracy, line as accuracy_line};
 pub(crate) use catalogue::Catalogue;
 pub(crate) use dispatch::start as start_dispatch;
 pub(crate) use draft::{Draft, Metric, Outcome, Rates};

@@ -170,6 +170,22 @@ impl RunRow {
         }
     }
 
+    /// Whether it came to a usable result.
+    pub(crate) fn is_good(&self) -> bool {
+        self.state.phase == RunPhase::Done
+            && self.outcome.as_ref().is_some_and(|outcome| {
+                outcome.complete
+                    && outcome.signed == Some(true)
+                    && outcome.valid != Some(false)
+                    && outcome.audit.as_ref().is_none_or(|audit| audit.passed)
+            })
+    }
+
+    /// The audit that it is.
+    pub(crate) fn audit(&self) -> Option<&str> {
+        self.draft.spec.audit.as_ref().map(|of| of.test.as_str())
+    }
+
     /// Whether nothing more will happen to it.
     pub(crate) fn is_over(&self) -> bool {
         self.recorded.is_some()

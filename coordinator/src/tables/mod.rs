@@ -1,5 +1,6 @@
 //! Results for people: tables that line up, and the few words in them. Programs get JSON from the commands themselves.
 
+mod audits;
 mod devices;
 mod quickstart;
 mod runs;
@@ -7,6 +8,7 @@ mod runs;
 mod tests;
 mod words;
 
+pub(crate) use audits::audit;
 use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
 pub(crate) use devices::{device, devices};
 pub(crate) use quickstart::{Comparison, quickstart};

@@ -26,7 +26,7 @@ pub(crate) fn runs(rows: &[RunRow]) -> String {
             Cell::new(row.id),
             Cell::new(&row.benchmark),
             Cell::new(row.scenario),
-            Cell::new(row.mode),
+            Cell::new(row.audit().unwrap_or(row.mode.as_str())),
             Cell::new(row.shown_phase()),
             right(
                 outcome
@@ -74,6 +74,11 @@ pub(crate) fn run(row: &RunRow, streams: &[StreamRow], dir: &RunDir) -> String {
         );
     }
     lines.push(format!("directory  {}", dir.path().display()));
+    if let Some(of) = &spec.audit {
+        let accuracy = of.accuracy.map_or_else(String::new, |run| format!(" and {run}"));
+        lines.push(format!("audits     {} of {}{accuracy}", of.test, of.performance));
+    }
+    lines.extend(super::audit(row));
     if !streams.is_empty() {
         let mut table = table(["file", "bytes", "state"]);
         for stream in streams {
@@ -129,6 +134,8 @@ pub(crate) fn why_not(row: &RunRow) -> String {
         if outcome.signed != Some(true) {
             reasons.push("the evidence is not signed by the device".to_owned());
         }
+        reasons.extend(outcome.audit.iter().filter_map(super::audits::why_not));
     }
-    format!("{} {}: {}", row.scenario, row.mode, reasons.join("; "))
+    let mode = row.audit().unwrap_or(row.mode.as_str());
+    format!("{} {mode}: {}", row.scenario, reasons.join("; "))
 }

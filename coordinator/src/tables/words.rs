@@ -35,12 +35,14 @@ pub(super) fn time(stored: &str) -> String {
     format!("{} UTC", to_the_second.trim_end_matches('Z').replace('T', " "))
 }
 
-/// LoadGen's verdict. An accuracy run has none.
-pub(super) const fn verdict(outcome: &Outcome) -> &'static str {
-    match outcome.valid {
-        Some(true) => "VALID",
-        Some(false) => "INVALID",
-        None => "-",
+/// LoadGen's verdict, and an audit's own. An accuracy run has none.
+pub(super) fn verdict(outcome: &Outcome) -> &'static str {
+    match (outcome.valid, &outcome.audit) {
+        (Some(false), _) => "INVALID",
+        (_, Some(audit)) if audit.passed => "TEST PASS",
+        (_, Some(_)) => "TEST FAIL",
+        (Some(true), None) => "VALID",
+        (None, None) => "-",
     }
 }
 

@@ -10,6 +10,7 @@
 //! runs/<id>/spec.json     what was asked for, as it was sent
 //! runs/<id>/partial/      streams on their way
 //! runs/<id>/files/        streams that are whole and have the device's SHA-256
+//! runs/<id>/audit/TESTxx/ an audit's verdict files
 //! runs/<id>/record.json   the coordinator's record
 //! ```
 //!
@@ -186,6 +187,11 @@ impl RunDir {
     /// Whole streams.
     pub(crate) fn files(&self) -> PathBuf {
         self.0.join("files")
+    }
+
+    /// An audit's verdict files, below a directory of the audit's name, as a submission wants them.
+    pub(crate) fn audit(&self) -> PathBuf {
+        self.0.join("audit")
     }
 
     /// Streams on their way.

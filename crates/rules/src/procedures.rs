@@ -1,6 +1,9 @@
-//! What a round's official tools do after the runs: which accuracy logs they cut, and how they judge an audit.
+//! What a round's official tools do after the runs: which accuracy logs they cut, what an audit's run is told, and how it is
+//! judged.
 //!
 //! Parameters only; the work itself is the submission crate's. Percentages are whole numbers, as the rules give them.
+
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
@@ -52,10 +55,22 @@ pub enum Bounds {
     Worse,
 }
 
-/// How the round's scripts judge one audit.
+/// The line of TEST01's `audit.config` that differs between benchmarks.
+const SAMPLING_TARGET: &str = "*.*.accuracy_log_sampling_target = ";
+
+/// How one audit is run, and how the round's scripts judge it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Audit {
+    /// The official `audit.config`, to the byte.
+    pub config: String,
+    /// TEST01: about so many responses are logged, where the benchmark's own `audit.config` says another number; by
+    /// LoadGen's name of the model.
+    #[serde(default)]
+    pub sampling_target: BTreeMap<String, u64>,
+    /// TEST05: whether the run draws from the round's other seeds.
+    #[serde(default)]
+    pub other_seeds: bool,
     /// Where scores come from.
     pub scores: ScoreSource,
     /// Which way a score may differ.
@@ -82,4 +97,20 @@ pub struct Audit {
     /// Whether a refusal on the standard error output gets into `verify_performance.txt`.
     #[serde(default)]
     pub refusal_in_file: bool,
+}
+
+impl Audit {
+    /// The `audit.config` for a benchmark, by LoadGen's name of its model: the official file of that benchmark to the
+    /// byte, or the general one where the benchmark has none.
+    #[must_use]
+    pub fn config_for(&self, model: &str) -> String {
+        let Some(target) = self.sampling_target.get(model) else {
+            return self.config.clone();
+        };
+        let own = |line: &str| match line.strip_prefix(SAMPLING_TARGET) {
+            Some(_) => format!("{SAMPLING_TARGET}{target}\n"),
+            None => line.to_owned(),
+        };
+        self.config.split_inclusive('\n').map(own).collect()
+    }
 }

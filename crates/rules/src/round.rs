@@ -11,7 +11,10 @@ use std::{collections::BTreeMap, fmt::Write as _};
 
 use serde::{Deserialize, Serialize};
 
-use crate::procedures::{Audit, Truncation};
+use crate::{
+    benchmark::Benchmark,
+    procedures::{Audit, Truncation},
+};
 
 pub use benchmark::{AccuracyBound, BenchmarkRules};
 pub use checker::{Checker, Engine, OfficialCheck, Trait};
@@ -32,7 +35,7 @@ pub struct Round {
     /// How accuracy logs are cut for the submission.
     #[serde(default)]
     pub truncation: Option<Truncation>,
-    /// How audits are judged, by their name, such as `TEST01`.
+    /// How audits are run and judged, by their name, such as `TEST01`.
     #[serde(default)]
     pub audits: BTreeMap<String, Audit>,
 }
@@ -60,6 +63,24 @@ impl Round {
         self.submission
             .test05_seeds
             .or_else(|| self.seeds_under("test05_"))
+    }
+
+    /// The round's rules for a benchmark, by any of the names that a user may know it under, with its official name.
+    #[must_use]
+    pub fn rules_of<'a>(&'a self, benchmark: &'a Benchmark) -> Option<(&'a str, &'a BenchmarkRules)> {
+        std::iter::once(&benchmark.name)
+            .chain(&benchmark.aliases)
+            .find_map(|name| self.submission.rules_of(name))
+    }
+
+    /// The audits that the round asks of a benchmark. One that the round does not have is asked none; it can rehearse all,
+    /// and those are returned.
+    #[must_use]
+    pub fn audits_of<'a>(&'a self, benchmark: &'a Benchmark) -> Vec<&'a str> {
+        match self.rules_of(benchmark) {
+            Some((_, rules)) => rules.tests.iter().map(String::as_str).collect(),
+            None => self.audits.keys().map(String::as_str).collect(),
+        }
     }
 
     fn seeds_under(&self, prefix: &str) -> Option<Seeds> {

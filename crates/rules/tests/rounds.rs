@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use regatta_rules::{Scenario, known, round::Round};
+use sha2::{Digest as _, Sha256};
 
 fn round(name: &str) -> Round {
     known::rounds()
@@ -94,4 +95,109 @@ fn a_round_has_a_default_checker_and_may_have_others() {
     assert_eq!(round.submission.checker(None).unwrap().revision, "v5.1.1");
     assert!(round.submission.checker(Some("head-b66003e1")).is_some());
     assert!(round.submission.checker(Some("v2.1")).is_none());
+}
+
+/// The SHA-256 of the official files, as `git show TAG:compliance/.../audit.config | sha256sum` prints them.
+#[test]
+fn audit_configs_are_the_official_files_to_the_byte() {
+    for (name, test, model, official) in [
+        (
+            "v2.1",
+            "TEST01",
+            "resnet50",
+            "c7ac62a3695dc6e42dc3c9721fde44566f56504a428abce0a224af88bca0adc0",
+        ),
+        (
+            "v2.1",
+            "TEST01",
+            "3d-unet",
+            "16b7e065f0a550d7bf4558640e58ef7c1f1fecf7190f7bf6e1149b522226675f",
+        ),
+        (
+            "v2.1",
+            "TEST04",
+            "resnet50",
+            "bdd1ad3a9cf7252c0db75259e0526259bb7a6167bbeb1f6ab2cbf2ea11f031d9",
+        ),
+        (
+            "v2.1",
+            "TEST05",
+            "bert",
+            "0ccc1e392778f9498197b9953ee061041604fea698971633765c7699cc32e5fa",
+        ),
+        (
+            "v3.1",
+            "TEST05",
+            "bert",
+            "b7fb875bbfd7e956284ca4bbc8871535f8b0b943814eba7746a084cc2270db52",
+        ),
+        (
+            "v4.1",
+            "TEST01",
+            "stable-diffusion-xl",
+            "f1908f1d2865807700f969b3727816cd45816a9650a787c956f0ed3590636053",
+        ),
+        (
+            "v4.1",
+            "TEST04",
+            "resnet50",
+            "1ecfc1fdecc2d45fb0ad78dbfbb45e2e8ca2f0f88f72d47f9bdae157466ab65c",
+        ),
+        (
+            "v5.1",
+            "TEST01",
+            "whisper",
+            "c7ac62a3695dc6e42dc3c9721fde44566f56504a428abce0a224af88bca0adc0",
+        ),
+        (
+            "v5.1",
+            "TEST01",
+            "pointpainting",
+            "cf35b7cc9d64724910c711e59e568317ddbb88cdfab5d00baa03473879665eae",
+        ),
+        (
+            "v6.1",
+            "TEST01",
+            "bert",
+            "c7ac62a3695dc6e42dc3c9721fde44566f56504a428abce0a224af88bca0adc0",
+        ),
+        (
+            "v6.1",
+            "TEST01",
+            "yolo",
+            "16b7e065f0a550d7bf4558640e58ef7c1f1fecf7190f7bf6e1149b522226675f",
+        ),
+        (
+            "v6.1",
+            "TEST04",
+            "stable-diffusion-xl",
+            "44dc627f1a3436503935ec7cd662bb0313dfdea58bd48d54bf5132d49af78327",
+        ),
+    ] {
+        let text = round(name).audits[test].config_for(model);
+        let sha256 = Sha256::digest(&text);
+        let digits: String = sha256.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(digits, official, "{name} {test} {model}:\n{text}");
+    }
+}
+
+#[test]
+fn a_benchmark_is_asked_for_its_audits_and_one_of_no_round_rehearses_all() {
+    let digits = known::benchmarks().unwrap().remove(0);
+    let mut resnet = digits.clone();
+    resnet.name = "resnet50".to_owned();
+    for (name, of_resnet, of_digits) in [
+        (
+            "v4.1",
+            vec!["TEST01", "TEST04", "TEST05"],
+            vec!["TEST01", "TEST04", "TEST05"],
+        ),
+        ("v6.1", vec!["TEST01", "TEST04"], vec!["TEST01", "TEST04"]),
+    ] {
+        let round = round(name);
+        assert_eq!(round.audits_of(&resnet), of_resnet);
+        assert_eq!(round.audits_of(&digits), of_digits);
+        assert_eq!(round.rules_of(&resnet).unwrap().0, "resnet");
+        assert!(round.rules_of(&digits).is_none());
+    }
 }

@@ -5,11 +5,13 @@
 //! does not know one of its fields refuses the run, because to leave it out could mean to measure something else.
 //! Documents are hashed and signed over their exact bytes, so they are passed on as received and never re-serialised.
 
+mod audit;
 mod evidence;
 mod record;
 mod run_spec;
 mod run_state;
 
+pub use audit::{AccuracyDelta, AuditResult, AuditedResponses};
 pub use evidence::{Attempt, Clock, DeviceFacts, Evidence, FileProof, LoadgenIdentity, WindowCost};
 pub use record::{AccuracyResult, DeliveryProof, Record, StreamProof};
 pub use run_spec::{AuditOf, ConfTexts, Delivery, EngineKind, EngineSpec, LoadgenChoice, RunLength, RunSpec};

@@ -136,6 +136,14 @@ impl Submission {
         self.model_names.get(guess).map_or(guess, String::as_str)
     }
 
+    /// The rules of the benchmark that a name stands for, with its official name; `None` where the round has no rules for it.
+    #[must_use]
+    pub fn rules_of<'a>(&'a self, name: &'a str) -> Option<(&'a str, &'a BenchmarkRules)> {
+        static NO_OWN_NAMES: BTreeMap<String, String> = BTreeMap::new();
+        let official = self.model_of(name, &NO_OWN_NAMES);
+        self.benchmarks.get(official).map(|rules| (official, rules))
+    }
+
     /// Whether the round has a benchmark of this official name, in whatever category.
     #[must_use]
     pub fn knows(&self, model: &str) -> bool {

@@ -83,6 +83,15 @@ pub enum AuditError {
         #[source]
         source: std::string::FromUtf8Error,
     },
+    /// The accuracy script did not do its work.
+    #[error("no accuracy of {log}", log = log.display())]
+    AccuracyScript {
+        /// The log that it was given.
+        log: PathBuf,
+        /// Why.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// The two accuracy logs cannot be told apart or opened.
     #[error("{path} is not the log of another run: reference and audit are one file", path = path.display())]
     SameFile {

@@ -16,7 +16,7 @@ pub(super) fn write(
     performance: &PerformanceVerdict,
     accuracy: Option<&Comparison>,
 ) -> Result<PathBuf, AuditError> {
-    let directory = request.output.join(request.test.name());
+    let directory = request.directory();
     let run = directory.join("performance").join("run_1");
     fs::create_dir_all(&run).at("create", &run)?;
     replace(

@@ -1,9 +1,10 @@
 //! Audits (compliance tests) verified as the round's official scripts verify them.
 //!
-//! [`verify`] takes the submission's run and the audit's run, judges by the round's parameters
+//! [`verify`] takes the submission's runs and the audit's run, judges by the round's parameters
 //! (`regatta_rules::procedures::Audit`) and writes what `run_verification.py` writes, where it writes it:
 //! `<output>/TESTxx/{verify_accuracy.txt, verify_performance.txt, accuracy/, performance/run_1/}`. Besides, it says why a
-//! TEST01 comparison fails ([`explain`]) and what the official scripts do not look at ([`Observation`]).
+//! TEST01 comparison fails ([`explain`]) and what the official scripts do not look at ([`Observation`]). TEST01's part
+//! III, accuracies instead of responses, is [`part_three`].
 //!
 //! Two things are left out of `verify_performance.txt` on purpose: the time-stamped log lines with absolute paths that
 //! the scripts of v6.0 let in from Python's logging, and tracebacks. Running an audit is not this crate's part.
@@ -15,6 +16,7 @@ mod error;
 pub mod explain;
 mod layout;
 mod observe;
+pub mod part_three;
 mod performance;
 mod python;
 mod responses;
@@ -23,7 +25,7 @@ mod score;
 use std::path::{Path, PathBuf};
 
 use regatta_mllog::read::file_name;
-use regatta_rules::round::Round;
+use regatta_rules::{documents::AccuracyDelta, round::Round};
 
 pub use accuracy::{AccuracyCounts, Comparison, Mismatch, compare_accuracy};
 pub use baseline::{Baseline, write_baseline};
@@ -68,13 +70,33 @@ impl std::str::FromStr for Test {
     }
 }
 
-/// What is to be verified, in the terms of `run_verification.py`.
+/// The submission's runs that an audit is held against. Their accuracy log must be whole: audits come before truncation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Audited {
+    /// Holds the logs of the performance run.
+    pub performance: PathBuf,
+    /// Holds the logs of the accuracy run.
+    pub accuracy: PathBuf,
+}
+
+impl Audited {
+    /// The runs below a scenario's directory of results, as `run_verification.py` takes it.
+    #[must_use]
+    pub fn in_results(results: &Path) -> Self {
+        Self {
+            performance: results.join("performance").join("run_1"),
+            accuracy: results.join("accuracy"),
+        }
+    }
+}
+
+/// What is to be verified.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
     /// Which audit.
     pub test: Test,
-    /// Holds `accuracy/` and `performance/run_1/` of the submission's run.
-    pub results: &'a Path,
+    /// The submission's runs.
+    pub audited: &'a Audited,
     /// Holds the audit run's three logs.
     pub compliance: &'a Path,
     /// Gets the directory `TESTxx`.
@@ -85,11 +107,32 @@ pub struct Request<'a> {
     pub round: &'a Round,
 }
 
+impl Request<'_> {
+    /// The directory that is written.
+    fn directory(&self) -> PathBuf {
+        self.output.join(self.test.name())
+    }
+
+    /// The accuracy run's log.
+    #[must_use]
+    pub fn accuracy_log(&self) -> PathBuf {
+        self.audited.accuracy.join(file_name::ACCURACY)
+    }
+
+    /// The log of responses of the audit's run.
+    #[must_use]
+    pub fn compliance_log(&self) -> PathBuf {
+        self.compliance.join(file_name::ACCURACY)
+    }
+}
+
 /// What a verification came to.
 #[derive(Debug)]
 pub struct Report {
     /// TEST01's comparison of responses; `None` for the other audits.
     pub accuracy: Option<Comparison>,
+    /// What [`part_three`] came to, where the caller has asked for it.
+    pub accuracies: Vec<AccuracyDelta>,
     /// The comparison of speeds.
     pub performance: PerformanceVerdict,
     /// What the official scripts do not look at and a reviewer would.
@@ -99,14 +142,19 @@ pub struct Report {
 }
 
 impl Report {
-    /// Whether the audit is passed as it stands. A TEST01 whose responses differ may yet pass by its part III.
+    /// Whether responses differ, so that accuracies must be compared in their place.
+    #[must_use]
+    pub fn needs_accuracies(&self) -> bool {
+        self.accuracy
+            .as_ref()
+            .is_some_and(|accuracy| !accuracy.counts.passed)
+    }
+
+    /// Whether the audit is passed: speeds agree, and responses or, in their place, accuracies.
     #[must_use]
     pub fn passed(&self) -> bool {
-        self.performance.passed
-            && self
-                .accuracy
-                .as_ref()
-                .is_none_or(|accuracy| accuracy.counts.passed)
+        let accuracies_agree = !self.accuracies.is_empty() && self.accuracies.iter().all(|one| one.passed);
+        self.performance.passed && (!self.needs_accuracies() || accuracies_agree)
     }
 }
 
@@ -124,24 +172,22 @@ pub fn verify(request: &Request<'_>) -> Result<Report, AuditError> {
             test: request.test.name(),
             round: request.round.name.clone(),
         })?;
-    let run = request.results.join("performance").join("run_1");
-    let performance = compare_performance(rule, &run, request.compliance)?;
+    let performance = compare_performance(rule, &request.audited.performance, request.compliance)?;
     let accuracy = if request.test == Test::Test01 {
-        let reference = request.results.join("accuracy").join(file_name::ACCURACY);
-        let audited = request.compliance.join(file_name::ACCURACY);
         Some(compare_accuracy(
-            &reference,
-            &audited,
+            &request.accuracy_log(),
+            &request.compliance_log(),
             request.dtype,
             rule.needs_a_match,
         )?)
     } else {
         None
     };
-    let observations = observe::observe(request, &run)?;
+    let observations = observe::observe(request)?;
     let directory = layout::write(request, &performance, accuracy.as_ref())?;
     Ok(Report {
         accuracy,
+        accuracies: Vec::new(),
         performance,
         observations,
         directory,

@@ -1,24 +1,33 @@
-//! What the official scripts do not look at: whether the audit's run was made as the audit asks, by the LoadGen of the
-//! submission's run. It judges nothing; a reviewer would ask about each of these.
+//! What the official scripts do not look at: whether each run was made as its file claims and as the audit asks, all by
+//! one LoadGen. It judges nothing; a reviewer would ask about each of these.
 
 use std::path::{Path, PathBuf};
 
-use regatta_mllog::read::{DetailLog, Value, detail_file, file_name};
+use regatta_mllog::read::{DetailLog, Value, Verdict, detail_file, file_name, summary_file};
+use regatta_rules::{
+    Mode, Scenario, TestSettings,
+    conf::{Conf, ConfKind},
+};
 
 use super::{AuditError, Request, Test};
 
-/// TEST01's seed for choosing samples, the same in every round.
-const TEST01_SEED: u64 = 720_381_539_243_781_796;
 const SEEDS: [&str; 3] = [
     "effective_qsl_rng_seed",
     "effective_sample_index_rng_seed",
     "effective_schedule_rng_seed",
 ];
+/// What must be the same in every run of a submission: LoadGen, and what it drove.
+const IDENTITY: [&str; 4] = [
+    "loadgen_version",
+    "sut_name",
+    "qsl_name",
+    "qsl_reported_total_count",
+];
 
 /// Something odd about a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Observation {
-    /// The detail log that shows it.
+    /// The log that shows it.
     pub path: PathBuf,
     /// The line, from 1, where there is one.
     pub line: Option<u64>,
@@ -33,64 +42,105 @@ struct Observed<'a> {
     found: &'a mut Vec<Observation>,
 }
 
-/// Looks through the detail logs of the submission's run and the audit's.
-pub(super) fn observe(request: &Request<'_>, run: &Path) -> Result<Vec<Observation>, AuditError> {
+/// Looks through the logs of the submission's runs and the audit's.
+pub(super) fn observe(request: &Request<'_>) -> Result<Vec<Observation>, AuditError> {
     let mut found = Vec::new();
-    let path = run.join(file_name::DETAIL);
-    let reference = detail_file(&path)?;
-    Observed {
-        path,
-        log: reference.clone(),
-        found: &mut found,
-    }
-    .expect("effective_test_mode", &Value::Text("PerformanceOnly".to_owned()));
+    let mut performance = Observed::open(&request.audited.performance, &mut found)?;
+    performance.expect_mode(Mode::PerformanceOnly);
+    performance.expect_same_summary();
+    let reference = performance.log;
 
-    let path = request.compliance.join(file_name::DETAIL);
-    let log = detail_file(&path)?;
-    let mut audit = Observed {
-        path,
-        log,
-        found: &mut found,
-    };
-    audit.expect("effective_test_mode", &Value::Text("PerformanceOnly".to_owned()));
-    audit.expect("result_validity", &Value::Text("VALID".to_owned()));
-    for key in [
-        "loadgen_version",
-        "sut_name",
-        "qsl_name",
-        "qsl_reported_total_count",
-    ] {
-        if let Some(value) = reference.value(key) {
-            audit.expect(key, value);
-        }
+    // Whoever was given a tree may have no detail log of the accuracy run; the checker asks for it, not the audit.
+    let accuracy = &request.audited.accuracy;
+    if request.test == Test::Test01 && accuracy.join(file_name::DETAIL).exists() {
+        let mut accuracy = Observed::open(accuracy, &mut found)?;
+        accuracy.expect_mode(Mode::AccuracyOnly);
+        accuracy.expect_all(&IDENTITY, &reference);
     }
+
+    let mut audit = Observed::open(request.compliance, &mut found)?;
+    audit.expect("result_validity", &text("VALID"));
+    audit.expect_all(&IDENTITY, &reference);
+    audit.expect_settings(request);
+    audit.expect_same_summary();
     match request.test {
-        Test::Test01 => audit.expect("effective_accuracy_log_rng_seed", &Value::Unsigned(TEST01_SEED)),
-        Test::Test04 => audit.expect("effective_performance_issue_same", &Value::Bool(true)),
         Test::Test05 => audit.expect_other_seeds(&reference),
-    }
-    if request.test != Test::Test05 {
-        for key in SEEDS {
-            if let Some(value) = reference.value(key) {
-                audit.expect(key, value);
-            }
-        }
+        Test::Test01 | Test::Test04 => audit.expect_all(&SEEDS, &reference),
     }
     Ok(found)
 }
 
-impl Observed<'_> {
+impl<'a> Observed<'a> {
+    fn open(directory: &Path, found: &'a mut Vec<Observation>) -> Result<Self, AuditError> {
+        let path = directory.join(file_name::DETAIL);
+        let log = detail_file(&path)?;
+        Ok(Self { path, log, found })
+    }
+
+    fn say(&mut self, line: Option<u64>, message: String) {
+        self.found.push(Observation {
+            path: self.path.clone(),
+            line,
+            message,
+        });
+    }
+
     fn expect(&mut self, key: &str, wanted: &Value) {
+        self.expect_because(key, wanted, "");
+    }
+
+    fn expect_because(&mut self, key: &str, wanted: &Value, consequence: &str) {
         let (line, given) = match self.log.first(key) {
             Some(record) if record.value == *wanted => return,
             Some(record) => (Some(record.line), format!("is {}", show(&record.value))),
             None => (None, "is missing".to_owned()),
         };
-        self.found.push(Observation {
-            path: self.path.clone(),
-            line,
-            message: format!("{key} {given}, not {}", show(wanted)),
-        });
+        self.say(line, format!("{key} {given}, not {}{consequence}", show(wanted)));
+    }
+
+    fn expect_mode(&mut self, mode: Mode) {
+        self.expect("effective_test_mode", &text(mode.as_str()));
+    }
+
+    /// What the other log says under these keys.
+    fn expect_all(&mut self, keys: &[&str], reference: &DetailLog) {
+        for key in keys {
+            if let Some(value) = reference.value(key) {
+                self.expect(key, value);
+            }
+        }
+    }
+
+    /// What the round's `audit.config` sets. A configuration that does not read says nothing of the run.
+    fn expect_settings(&mut self, request: &Request<'_>) {
+        let scenario = self.log.value("effective_scenario").and_then(Value::as_str);
+        let Some(scenario) = scenario.and_then(|name| name.parse::<Scenario>().ok()) else {
+            return;
+        };
+        let Some(wanted) = settings(request, scenario) else {
+            return;
+        };
+        self.expect_mode(wanted.mode);
+        if wanted.accuracy_log_rng_seed != 0 {
+            let seed = Value::Unsigned(wanted.accuracy_log_rng_seed);
+            self.expect("effective_accuracy_log_rng_seed", &seed);
+        }
+        if wanted.performance_issue_same {
+            let many = ": the run asked for many samples, and shows nothing of caching";
+            self.expect_because("effective_performance_issue_same", &Value::Bool(true), many);
+            // LoadGens of some rounds do not tell these.
+            for (key, value) in [
+                ("effective_performance_issue_unique", Value::Bool(false)),
+                (
+                    "effective_performance_issue_same_index",
+                    Value::Unsigned(wanted.performance_issue_same_index),
+                ),
+            ] {
+                if self.log.first(key).is_some() {
+                    self.expect(key, &value);
+                }
+            }
+        }
     }
 
     /// TEST05 is the same run with other seeds.
@@ -98,14 +148,55 @@ impl Observed<'_> {
         for key in SEEDS {
             let record = self.log.first(key);
             if record.is_some() && record.map(|record| &record.value) == reference.value(key) {
+                let line = record.map(|record| record.line);
+                let message = format!("{key} is that of the submission's run: the audit asks for another");
+                self.say(line, message);
+            }
+        }
+    }
+
+    /// The summary beside the log tells the same run. One that does not read is told by whoever needs it.
+    fn expect_same_summary(&mut self) {
+        let path = self.path.with_file_name(file_name::SUMMARY);
+        let Ok(summary) = summary_file(&path) else {
+            return;
+        };
+        let verdict = summary.verdict.map(|verdict| match verdict {
+            Verdict::Valid => "VALID",
+            Verdict::Invalid => "INVALID",
+        });
+        let claims = [
+            ("effective_scenario", summary.scenario.map(Scenario::as_str)),
+            ("effective_test_mode", summary.mode.map(Mode::as_str)),
+            ("sut_name", summary.sut_name.as_deref()),
+            ("result_validity", verdict),
+        ];
+        for (key, claimed) in claims {
+            let logged = self.log.value(key).and_then(Value::as_str);
+            if let (Some(claimed), Some(logged)) = (claimed, logged)
+                && claimed != logged
+            {
                 self.found.push(Observation {
-                    path: self.path.clone(),
-                    line: record.map(|record| record.line),
-                    message: format!("{key} is that of the submission's run: the audit asks for another"),
+                    path: path.clone(),
+                    line: None,
+                    message: format!("the summary says `{claimed}`, {key} in the detail log is `{logged}`"),
                 });
             }
         }
     }
+}
+
+/// What the audit's configuration makes of a run.
+fn settings(request: &Request<'_>, scenario: Scenario) -> Option<TestSettings> {
+    let rule = request.round.audits.get(request.test.name())?;
+    let conf = Conf::parse("audit.config", &rule.config).ok()?;
+    let mut settings = TestSettings::new(scenario, Mode::PerformanceOnly);
+    settings.apply(&conf, ConfKind::Audit, "*").ok()?;
+    Some(settings)
+}
+
+fn text(word: &str) -> Value {
+    Value::Text(word.to_owned())
 }
 
 fn show(value: &Value) -> String {

@@ -13,6 +13,7 @@ mod rules;
 mod run_log;
 mod strict;
 
+pub(crate) use accuracy_text::metric as accuracy_metric;
 pub use finding::{Finding, Rule, Severity};
 pub use official::{Note, Official, Row, UnknownRevision, Verdict, as_official, csv};
 pub use strict::{Latency, Report, ResultRow, strict};

@@ -2,7 +2,7 @@
 
 use std::{error::Error, path::Path};
 
-use regatta_submission::audit::{AuditError, Dtype, Report, Request, Test, verify};
+use regatta_submission::audit::{AuditError, Audited, Dtype, Report, Request, Test, verify};
 
 use crate::{
     logs::{Run, put_accuracy, round, text},
@@ -34,7 +34,7 @@ impl Bench {
     fn verify(&self, test: Test, name: &str) -> Result<Report, AuditError> {
         verify(&Request {
             test,
-            results: &self.at("results"),
+            audited: &Audited::in_results(&self.at("results")),
             compliance: &self.at("audit"),
             output: &self.at("out"),
             dtype: Dtype::Int32,
@@ -190,7 +190,13 @@ fn runs_that_are_not_what_they_claim_are_observed() {
     let observed: Vec<_> = report
         .observations
         .iter()
-        .map(|observation| format!("line {}: {}", observation.line.unwrap(), observation.message))
+        .map(|observation| {
+            let name = observation.path.file_name().unwrap().to_str().unwrap();
+            let line = observation
+                .line
+                .map_or_else(String::new, |line| format!(" line {line}"));
+            format!("{name}{line}: {}", observation.message)
+        })
         .collect();
     insta::assert_snapshot!(observed.join("\n"));
 
@@ -208,4 +214,32 @@ fn runs_that_are_not_what_they_claim_are_observed() {
         Bench::new().verify(Test::Test01, "v5.1").unwrap().observations,
         []
     );
+
+    // An accuracy run by another LoadGen, and a summary that tells of another run than the detail log beside it.
+    let bench = Bench::new();
+    let accuracy = Run {
+        facts: vec![
+            ("effective_test_mode", "\"PerformanceOnly\"".to_owned()),
+            ("loadgen_version", "\"4.1 @ 0000\"".to_owned()),
+        ],
+        ..Run::new("Offline", "100")
+    };
+    accuracy.put(&bench.at("results/accuracy"));
+    let summary = bench.at("audit/mlperf_log_summary.txt");
+    put(
+        &summary,
+        text(&summary).replace("Mode     : PerformanceOnly", "Mode     : AccuracyOnly"),
+    );
+    let report = bench.verify(Test::Test01, "v5.1").unwrap();
+    assert!(report.passed(), "the official script sees nothing");
+    let observed: Vec<_> = report
+        .observations
+        .iter()
+        .map(|observation| observation.message.as_str())
+        .collect();
+    insta::assert_snapshot!(observed.join("\n"), @r"
+    effective_test_mode is `PerformanceOnly`, not `AccuracyOnly`
+    loadgen_version is `4.1 @ 0000`, not `5.1 @ 0123456789`
+    the summary says `AccuracyOnly`, effective_test_mode in the detail log is `PerformanceOnly`
+    ");
 }

@@ -13,4 +13,5 @@ mod explanations;
 mod faults;
 mod logs;
 mod official;
+mod part_three;
 mod published;

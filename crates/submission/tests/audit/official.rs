@@ -7,7 +7,9 @@ use std::{
     process::{Command, Output},
 };
 
-use regatta_submission::audit::{Dtype, Request, Test, compare_accuracy, compare_performance, verify};
+use regatta_submission::audit::{
+    Audited, Dtype, Request, Test, compare_accuracy, compare_performance, verify, write_baseline,
+};
 
 use crate::{
     logs::{Numbers, Run, put_accuracy, round},
@@ -290,7 +292,7 @@ fn run_verification_leaves_the_same_directory() {
             fs::remove_file(at("theirs/x")).unwrap();
             let request = Request {
                 test,
-                results: &at("results"),
+                audited: &Audited::in_results(&at("results")),
                 compliance: &at("audit"),
                 output: &at("ours"),
                 dtype: Dtype::Int32,
@@ -310,6 +312,38 @@ fn run_verification_leaves_the_same_directory() {
                 assert_eq!(texts[0], texts[1], "{name} {path}");
             }
         }
+    }
+}
+
+#[test]
+fn the_baseline_is_the_scripts() {
+    let Some(official) = Official::find() else { return };
+    let mut numbers = Numbers(0xba5e);
+    for tag in ["v2.1", "v5.1", "HEAD"] {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        let entries: Vec<_> = (0..500)
+            .map(|sample| (sample * 7 % 500, numbers.elements(3)))
+            .collect();
+        put_accuracy(&at("mlperf_log_accuracy.json"), &entries);
+        // The script takes whole lines that hold an index and its response's first digits, so it finds equal ones only.
+        let audited: Vec<_> = entries.iter().step_by(9).cloned().collect();
+        put_accuracy(&at("audit.json"), &audited);
+        let script = official.script(tag, "TEST01", "create_accuracy_baseline.sh");
+        let status = Command::new("bash")
+            .args([&script, &at("mlperf_log_accuracy.json"), &at("audit.json")])
+            .current_dir(dir.path())
+            .stdout(std::process::Stdio::null())
+            .status();
+        assert!(status.unwrap().success());
+        let theirs = fs::read_to_string(at("mlperf_log_accuracy_baseline.json")).unwrap();
+        let baseline = write_baseline(
+            &at("mlperf_log_accuracy.json"),
+            &at("audit.json"),
+            &at("ours.json"),
+        );
+        assert_eq!(baseline.unwrap().entries, audited.len() as u64);
+        assert_eq!(fs::read_to_string(at("ours.json")).unwrap(), theirs, "{tag}");
     }
 }
 

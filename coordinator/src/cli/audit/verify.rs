@@ -1,24 +1,19 @@
-//! `regatta audit`: verifies audits (compliance tests) as the round's official scripts do. Running them is not here yet.
+//! `regatta audit verify`: verifies an audit as the round's official scripts do, on logs that may be anybody's.
 
 use std::{fmt::Write as _, path::PathBuf};
 
-use regatta_mllog::read::file_name;
-use regatta_submission::audit::{self, AuditError, Dtype, Report, Request, Test, explain};
+use regatta_submission::audit::{self, AuditError, Audited, Dtype, Report, Request, Test, explain};
 use serde_json::{Value, json};
 
-use super::{Context, submission::catalogue};
+use super::{
+    super::{Context, submission::catalogue},
+    accuracies,
+};
 use crate::exit::{self, Failure, Outcome};
-
-/// What can be done with audits.
-#[derive(Debug, clap::Subcommand)]
-pub(super) enum Command {
-    /// Holds an audit's run against the submission's, and writes the audit's directory
-    Verify(VerifyArgs),
-}
 
 /// Flags of `audit verify`: those of `run_verification.py`.
 #[derive(Debug, clap::Args)]
-pub(super) struct VerifyArgs {
+pub(crate) struct Args {
     /// The audit
     #[arg(value_name = "TEST01|TEST04|TEST05")]
     test: Test,
@@ -30,34 +25,38 @@ pub(super) struct VerifyArgs {
     compliance: PathBuf,
     /// Gets the directory TESTxx
     #[arg(long, value_name = "DIR")]
-    output: PathBuf,
+    pub(super) output: PathBuf,
     /// How TEST01 reads the first element of a response
     #[arg(long, value_name = "byte|float32|int32|int64", default_value_t = Dtype::Byte)]
     dtype: Dtype,
     /// The round whose audits apply [default: the newest]
     #[arg(long, value_name = "vX.Y")]
     round: Option<String>,
+    /// The benchmark: where TEST01's responses differ, its accuracies are compared in their place
+    #[arg(long)]
+    pub(super) benchmark: Option<String>,
+    /// The reference accuracy script with its arguments; the log's path is put behind them
+    #[arg(long, value_name = "COMMAND", requires = "benchmark")]
+    pub(super) accuracy_script: Option<String>,
+    /// Where the labels of a bundled benchmark lie [default: the workspace's scratch directory]
+    #[arg(long, value_name = "DIR")]
+    pub(super) scratch: Option<PathBuf>,
 }
 
-pub(super) fn run(command: &Command, context: &Context) -> Outcome {
-    match command {
-        Command::Verify(args) => verify(args, context),
-    }
-}
-
-fn verify(args: &VerifyArgs, context: &Context) -> Outcome {
+pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let catalogue = catalogue(context)?;
     let round = catalogue.round(args.round.as_deref()).map_err(Failure::usage)?;
-    let report = audit::verify(&Request {
+    let request = Request {
         test: args.test,
-        results: &args.results,
+        audited: &Audited::in_results(&args.results),
         compliance: &args.compliance,
         output: &args.output,
         dtype: args.dtype,
         round,
-    })
-    .map_err(failure)?;
-    let explanation = explanation(args, &report)?;
+    };
+    let mut report = audit::verify(&request).map_err(failure)?;
+    let explanation = explanation(&request, &report)?;
+    accuracies::compare(args, &request, &mut report, &catalogue, context)?;
     let document = document(args, &round.name, &report, explanation.as_deref());
     context.print(&document, || text(args, &report, explanation.as_deref()))?;
     Ok(if report.passed() { exit::OK } else { exit::NO })
@@ -74,22 +73,15 @@ fn failure(error: AuditError) -> Failure {
 }
 
 /// Why TEST01's responses differ, where they do.
-fn explanation(args: &VerifyArgs, report: &Report) -> Result<Option<String>, AuditError> {
-    let Some(comparison) = report
-        .accuracy
-        .as_ref()
-        .filter(|accuracy| !accuracy.counts.passed)
-    else {
+fn explanation(request: &Request<'_>, report: &Report) -> Result<Option<String>, AuditError> {
+    let Some(comparison) = report.accuracy.as_ref().filter(|_| report.needs_accuracies()) else {
         return Ok(None);
     };
-    let reference = args.results.join("accuracy").join(file_name::ACCURACY);
-    let audited = args.compliance.join(file_name::ACCURACY);
-    Ok(Some(
-        explain::explain(comparison, &reference, &audited)?.to_string(),
-    ))
+    let explained = explain::explain(comparison, &request.accuracy_log(), &request.compliance_log())?;
+    Ok(Some(explained.to_string()))
 }
 
-fn document(args: &VerifyArgs, round: &str, report: &Report, explanation: Option<&str>) -> Value {
+fn document(args: &Args, round: &str, report: &Report, explanation: Option<&str>) -> Value {
     let accuracy = report.accuracy.as_ref().map(|accuracy| {
         json!({
             "passed": accuracy.counts.passed,
@@ -108,13 +100,14 @@ fn document(args: &VerifyArgs, round: &str, report: &Report, explanation: Option
         "round": round,
         "verdict": if report.passed() { "pass" } else { "fail" },
         "accuracy": accuracy,
+        "accuracies": report.accuracies,
         "performance": { "passed": report.performance.passed, "refusal": report.performance.refusal },
         "observations": observations,
         "directory": report.directory,
     })
 }
 
-fn text(args: &VerifyArgs, report: &Report, explanation: Option<&str>) -> String {
+fn text(args: &Args, report: &Report, explanation: Option<&str>) -> String {
     let mut text = String::new();
     if let Some(accuracy) = &report.accuracy {
         text.push_str(&accuracy.counts.text());
@@ -122,6 +115,19 @@ fn text(args: &VerifyArgs, report: &Report, explanation: Option<&str>) -> String
     // Writing to a String cannot fail, here and below.
     if let Some(explanation) = explanation {
         let _ = writeln!(text, "{explanation}");
+    }
+    for delta in &report.accuracies {
+        let value =
+            |value: Option<f64>| value.map_or_else(|| "no value".to_owned(), |value| value.to_string());
+        let _ = writeln!(
+            text,
+            "part III: {} {} in the accuracy run and {} in the audit, {} % allowed: {}",
+            delta.metric,
+            value(delta.baseline),
+            value(delta.audited),
+            delta.limit_percent,
+            if delta.passed { "PASS" } else { "FAIL" }
+        );
     }
     text.push_str(&report.performance.printed);
     if let Some(refusal) = &report.performance.refusal {

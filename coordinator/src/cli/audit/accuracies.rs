@@ -1,0 +1,73 @@
+//! TEST01's part III on the command line: which script reckons the two accuracies, and how far they may lie apart.
+
+use std::{error::Error, path::Path, process::Command};
+
+use regatta_submission::audit::{
+    Report, Request,
+    part_three::{AccuracyScript, compare_accuracies, limits, limits_by_name},
+};
+
+use super::super::{Context, accuracy::labels};
+use crate::{
+    exit::Failure,
+    runs::{Catalogue, accuracy_line},
+};
+
+/// The accuracy run's log cut down, beside the audit's directory while scripts read it: no part of a submission.
+const BASELINE: &str = "mlperf_log_accuracy_baseline.json";
+
+/// Compares accuracies where responses differ and a benchmark is named.
+pub(super) fn compare(
+    args: &super::verify::Args,
+    request: &Request<'_>,
+    report: &mut Report,
+    catalogue: &Catalogue,
+    context: &Context,
+) -> Result<(), Failure> {
+    let Some(name) = args.benchmark.as_deref().filter(|_| report.needs_accuracies()) else {
+        return Ok(());
+    };
+    // The round knows more benchmarks than there are files for.
+    let (limits, own) = match (limits_by_name(request.round, name), catalogue.benchmark(name)) {
+        (Some(limits), own) => (limits, own.ok()),
+        (None, own) => {
+            let own = own.map_err(Failure::usage)?;
+            (limits(request.round, own), Some(own))
+        }
+    };
+    let baseline = args.output.join(BASELINE);
+    let baseline = baseline.as_path();
+    let run = |script: &mut AccuracyScript<'_>| compare_accuracies(request, &limits, baseline, script);
+    let compared = match (&args.accuracy_script, own) {
+        (Some(command), _) => run(&mut |log| run_script(command, log)),
+        (None, Some(benchmark)) if benchmark.not_submittable.is_some() => {
+            let workspace = context.open_if_there()?;
+            let scratch = labels(args.scratch.as_deref(), workspace.as_ref())?;
+            run(&mut |log| Ok(accuracy_line(benchmark, None, &scratch, log)?))
+        }
+        (None, _) => {
+            return Err(Failure::misuse(
+                "responses differ, and for accuracies in their place the rules want the reference script's own output",
+            )
+            .way_out("name it with --accuracy-script 'python3 SCRIPT ... --mlperf-accuracy-file'"));
+        }
+    };
+    // What is left of it stands in the way of nothing but a submission's hygiene.
+    let _ = std::fs::remove_file(baseline);
+    report.accuracies = compared?;
+    Ok(())
+}
+
+/// What a command prints about a log, whose path is put behind it.
+fn run_script(command: &str, log: &Path) -> Result<String, Box<dyn Error + Send + Sync>> {
+    let output = Command::new("sh")
+        .args(["-c", &format!("{command} \"$1\""), "sh"])
+        .arg(log)
+        .output()?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    if !output.status.success() {
+        let last = said.lines().last().unwrap_or_default();
+        return Err(format!("the accuracy script ended with {}: {last}", output.status).into());
+    }
+    Ok(String::from_utf8(output.stdout)?)
+}

@@ -1,0 +1,24 @@
+//! `regatta audit`: runs audits (compliance tests) on devices, and verifies anybody's as the round's official scripts do.
+
+mod accuracies;
+mod run;
+mod verify;
+
+use super::Context;
+use crate::exit::Outcome;
+
+/// What can be done with audits.
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum Command {
+    /// Repeats finished runs under the round's audits, on their device, and verifies what comes back
+    Run(run::Args),
+    /// Holds an audit's run against the submission's, and writes the audit's directory
+    Verify(verify::Args),
+}
+
+pub(super) fn run(command: &Command, context: &Context) -> Outcome {
+    match command {
+        Command::Run(args) => run::run(args, context),
+        Command::Verify(args) => verify::run(args, context),
+    }
+}

@@ -1,0 +1,94 @@
+//! What an audit came to, in words.
+
+use std::fmt::Write as _;
+
+use regatta_rules::documents::AuditResult;
+
+use crate::store::RunRow;
+
+/// What an audit's run came to, and what a reviewer would ask about; `None` where it is none or has no result yet.
+pub(crate) fn audit(row: &RunRow) -> Option<String> {
+    let audit = row.outcome.as_ref()?.audit.as_ref()?;
+    let mut parts = Vec::new();
+    if let Some(responses) = &audit.responses {
+        parts.push(format!(
+            "{} of {} responses differ",
+            responses.differing, responses.compared
+        ));
+    }
+    parts.extend(accuracies(audit));
+    parts.extend(scores(audit));
+    parts.extend(audit.fault.clone());
+    let verdict = if audit.passed { "PASS" } else { "FAIL" };
+    let mut text = format!(
+        "{} {} {verdict}: {}",
+        row.scenario,
+        audit.of.test,
+        parts.join("; ")
+    );
+    let explanation = audit
+        .responses
+        .iter()
+        .flat_map(|responses| &responses.explanation);
+    for line in explanation {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "\n  {line}");
+    }
+    for line in &audit.observations {
+        let _ = write!(text, "\n  a reviewer would ask: {line}");
+    }
+    Some(text)
+}
+
+/// Why an audit is not passed, in few words.
+pub(super) fn why_not(audit: &AuditResult) -> Option<String> {
+    if audit.passed {
+        return None;
+    }
+    let mut reasons: Vec<String> = audit.fault.iter().cloned().collect();
+    if audit.fault.is_none() {
+        let responses = audit.responses.iter().filter(|responses| !responses.passed);
+        reasons.extend(responses.map(|responses| match responses.compared {
+            0 => "no response could be compared".to_owned(),
+            compared => format!("{} of {compared} responses differ", responses.differing),
+        }));
+        reasons.extend(accuracies(audit));
+        reasons.extend(
+            audit
+                .speeds
+                .iter()
+                .find(|line| line.contains("TEST FAIL"))
+                .cloned(),
+        );
+        reasons.extend(scores(audit));
+    }
+    Some(reasons.join("; "))
+}
+
+/// TEST01's part III: both values of each metric.
+fn accuracies(audit: &AuditResult) -> impl Iterator<Item = String> {
+    audit.accuracies.iter().map(|delta| {
+        let value = |value: Option<f64>| value.map_or_else(|| "none".to_owned(), |value| value.to_string());
+        format!(
+            "{} of the same samples {} and {}, {} % allowed",
+            delta.metric,
+            value(delta.baseline),
+            value(delta.audited),
+            delta.limit_percent
+        )
+    })
+}
+
+/// The two scores that the official script prints.
+fn scores(audit: &AuditResult) -> Option<String> {
+    let score = |label: &str| {
+        audit.speeds.iter().find_map(|line| {
+            let (name, value) = line.split_once(" = ")?;
+            name.eq_ignore_ascii_case(label).then_some(value)
+        })
+    };
+    let (reference, test) = (score("reference score")?, score("test score")?);
+    Some(format!(
+        "score {reference} in the submission's run, {test} in the audit"
+    ))
+}

@@ -1,0 +1,133 @@
+//! Audits of a run on its device: asked for, run under the round's settings, linked and verified. Whether they pass is the
+//! machine's affair, for speeds are compared; that responses are the same is not.
+
+#![expect(clippy::expect_used, clippy::panic, reason = "test code")]
+
+use std::{fs, path::Path, process::Output};
+
+use regatta_tests::{Broker, Lab};
+use serde_json::Value;
+
+/// The simulated engine takes its time by the clock, on every machine alike.
+const RUN: [&str; 9] = [
+    "run",
+    "--benchmark",
+    "digits",
+    "--engine",
+    "sim",
+    "--scenario",
+    "SingleStream",
+    "--duration",
+    "1s",
+];
+
+fn regatta(lab: &Lab, words: &[&str]) -> Output {
+    lab.regatta().args(words).output().expect("regatta starts")
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// The runs that a command tells of in JSON; it may say that not all went well.
+fn runs(lab: &Lab, words: &[&str]) -> Vec<Value> {
+    let output = regatta(lab, &[words, &["--format", "json"]].concat());
+    assert!(
+        matches!(output.status.code(), Some(0 | 1)),
+        "{words:?}: {}",
+        said(&output)
+    );
+    let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    document["runs"].as_array().expect("runs").clone()
+}
+
+fn refused(lab: &Lab, words: &[&str], code: i32, because: &str) {
+    let output = regatta(lab, words);
+    let said = said(&output);
+    assert!(
+        output.status.code() == Some(code) && said.contains(because),
+        "{words:?}: {}\n{said}",
+        output.status
+    );
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+#[test]
+fn audits_repeat_a_run_on_its_device_and_are_held_against_it() {
+    let Some(mut lab) = Lab::new(Broker::Embedded) else {
+        return;
+    };
+    lab.start_coordinator();
+    lab.start_device();
+    lab.wait_for_device();
+    let audit = ["audit", "run", "--benchmark", "digits"];
+
+    // The order of steps: nothing to audit, then no responses to compare with.
+    refused(&lab, &audit, 2, "valid performance run");
+    let performance = runs(&lab, &[&RUN[..], &["--mode", "PerformanceOnly"]].concat()).remove(0);
+    refused(&lab, &audit, 2, "--mode AccuracyOnly");
+    let accuracy = runs(&lab, &[&RUN[..], &["--mode", "AccuracyOnly"]].concat()).remove(0);
+    refused(
+        &lab,
+        &["audit", "run", "TEST05", "--benchmark", "digits"],
+        2,
+        "has no TEST05",
+    );
+
+    let audits = runs(&lab, &audit);
+    let names: Vec<_> = audits.iter().map(|run| run["test"].as_str()).collect();
+    assert_eq!(names, [Some("TEST01"), Some("TEST04")], "all that the round has");
+    for run in &audits {
+        let id = run["run"].as_str().expect("an id");
+        let directory = lab.workspace().join("runs").join(id);
+        let record: Value = serde_json::from_str(&read(&directory.join("record.json"))).expect("a record");
+        let result = &record["audit"];
+        let test = result["test"].as_str().expect("an audit");
+        assert_eq!(
+            result["speeds"],
+            Value::Array(lines(&directory, test)),
+            "{result}"
+        );
+        assert_eq!(result["fault"], Value::Null, "{result}");
+        assert_eq!(result["observations"], Value::Array(Vec::new()), "{result}");
+
+        let spec: Value = serde_json::from_str(&read(&directory.join("spec.json"))).expect("a spec");
+        assert_eq!(spec["audit"]["performance"], performance["run"]);
+        assert_eq!(spec["audit"]["accuracy"], accuracy["run"]);
+        let of_run = lab
+            .workspace()
+            .join("runs")
+            .join(performance["run"].as_str().expect("an id"));
+        assert_eq!(
+            read(&directory.join("files/user.conf")),
+            read(&of_run.join("files/user.conf")),
+            "an audit is the same run"
+        );
+        let logged = read(&directory.join("files/mlperf_log_detail.txt"));
+        assert!(logged.contains("Found Audit Config file"), "{test}");
+    }
+    let responses = &audits[0]["audit"]["responses"];
+    assert!(
+        responses["compared"].as_u64() > Some(0) && responses["differing"] == 0,
+        "{responses}"
+    );
+
+    // A log that was cut is no longer what the device delivered.
+    let log = lab
+        .workspace()
+        .join("runs")
+        .join(accuracy["run"].as_str().expect("an id"))
+        .join("files/mlperf_log_accuracy.json");
+    let whole = fs::read(&log).expect("the accuracy log");
+    fs::write(&log, &whole[..whole.len() / 2]).expect("cut");
+    refused(&lab, &audit, 3, "audits come before truncation");
+}
+
+/// The official script's lines, which the record repeats.
+fn lines(directory: &Path, test: &str) -> Vec<Value> {
+    let text = read(&directory.join("audit").join(test).join("verify_performance.txt"));
+    text.lines().map(Value::from).collect()
+}
