@@ -6,7 +6,6 @@ use std::{fs, path::Path};
 use regatta_mllog::read::file_name;
 use regatta_rules::{
     RunId,
-    benchmark::Response,
     documents::{AuditOf, AuditResult, AuditedResponses, Document as _, Evidence, RunPhase, RunSpec},
 };
 use regatta_submission::audit::{
@@ -74,10 +73,7 @@ impl Verifier<'_> {
             audited: &audited,
             compliance: &own.files(),
             output: &own.audit(),
-            dtype: match self.spec.benchmark.model.response {
-                Response::ArgmaxInt32 => Dtype::Int32,
-                Response::Raw => Dtype::Byte,
-            },
+            dtype: Dtype::of(self.spec.benchmark.model.response),
             round: catalogue.round(Some(&self.spec.round))?,
         };
         let mut report = audit::verify(&request)?;

@@ -2,6 +2,8 @@
 
 use std::{fmt, str::FromStr};
 
+use regatta_rules::benchmark::Response;
+
 use super::AuditError;
 
 /// How a response's bytes are read; little-endian.
@@ -26,6 +28,15 @@ impl Dtype {
             Self::Byte => 1,
             Self::Float32 | Self::Int32 => 4,
             Self::Int64 => 8,
+        }
+    }
+
+    /// How a benchmark's responses are read: as its file says, else as the official script does by itself.
+    #[must_use]
+    pub const fn of(response: Response) -> Self {
+        match response {
+            Response::ArgmaxInt32 => Self::Int32,
+            Response::Raw => Self::Byte,
         }
     }
 

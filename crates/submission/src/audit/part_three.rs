@@ -89,15 +89,15 @@ pub fn compare_accuracies(
     ] {
         replace(&directory.join(name), text.as_bytes())?;
     }
-    let forms = request.round.submission.accuracy_forms;
-    let delta = |limit: &Limit| {
-        delta(
-            limit,
-            value(limit, forms, &of_baseline),
-            value(limit, forms, &of_audit),
-        )
-    };
-    Ok(limits.iter().map(delta).collect())
+    Ok(judge(request.round, limits, &of_baseline, &of_audit))
+}
+
+/// Judges what a script printed about the baseline and about the audit's log.
+#[must_use]
+pub fn judge(round: &Round, limits: &[Limit], baseline: &str, audited: &str) -> Vec<AccuracyDelta> {
+    let forms = round.submission.accuracy_forms;
+    let delta = |limit: &Limit| delta(limit, value(limit, forms, baseline), value(limit, forms, audited));
+    limits.iter().map(delta).collect()
 }
 
 /// The last value that a text gives; the checkers take zero for none.

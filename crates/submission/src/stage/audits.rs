@@ -10,8 +10,7 @@ use std::{
 use regatta_mllog::read::file_name;
 use regatta_rules::{
     Division, RunId,
-    benchmark::{Benchmark, Response},
-    round::BenchmarkRules,
+    round::{BenchmarkRules, Round},
 };
 
 use super::{
@@ -22,8 +21,11 @@ use super::{
     select::{self, Chosen},
 };
 use crate::{
-    audit::{self, Dtype, Test},
-    files::{At, sha256},
+    audit::{
+        self, Audited, Dtype, Test,
+        part_three::{judge, limits},
+    },
+    files::{At, replace, sha256},
 };
 
 /// What the accuracy script says of the same samples in both runs, where responses differ (TEST01's part III).
@@ -106,17 +108,18 @@ pub(super) fn write(staging: &mut Staging<'_>, root: &Path) -> Result<(), StageE
             run: run.directory.clone(),
             source,
         };
-        let results = root.join(&planned.results);
+        let audited = Audited::in_results(&root.join(&planned.results));
         let report = audit::verify(&audit::Request {
             test: planned.test,
-            results: &results,
+            audited: &audited,
             compliance: &run.directory.join("files"),
             output: &root.join(&planned.place),
-            dtype: dtype(&run.spec.benchmark),
+            dtype: Dtype::of(run.spec.benchmark.model.response),
             round: staging.request.round,
         })
         .map_err(wrap)?;
-        let by_accuracy = report.accuracy.is_some() && part_three(run, &report.directory)?;
+        let by_accuracy =
+            report.needs_accuracies() && part_three(staging.request.round, run, &report.directory)?;
         text_for_the_hash(staging, planned.test, &report.directory)?;
         let passed = report.passed() || (report.performance.passed && by_accuracy);
         for seen in &report.observations {
@@ -152,26 +155,24 @@ fn proven(run: &Run) -> Result<(), StageError> {
     Ok(())
 }
 
-/// How TEST01 reads a benchmark's responses.
-fn dtype(benchmark: &Benchmark) -> Dtype {
-    match benchmark.model.response {
-        Response::ArgmaxInt32 => Dtype::Int32,
-        // The official script's default.
-        Response::Raw => Dtype::Byte,
-    }
-}
-
-/// Copies part III's files, where the run has them; whether it has.
-fn part_three(run: &Run, directory: &Path) -> Result<bool, StageError> {
-    let from = |name: &str| -> PathBuf { run.directory.join("audit").join("accuracy").join(name) };
+/// Copies part III's files, where the run has them; whether its two accuracies are close enough.
+fn part_three(round: &Round, run: &Run, directory: &Path) -> Result<bool, StageError> {
+    let from = |name: &str| -> PathBuf {
+        let verified = run.directory.join("audit").join(Test::Test01.name());
+        verified.join("accuracy").join(name)
+    };
     if !PART_THREE.iter().all(|name| from(name).is_file()) {
         return Ok(false);
     }
-    for name in PART_THREE {
+    let mut texts = PART_THREE.map(|_| String::new());
+    for (name, text) in PART_THREE.iter().zip(&mut texts) {
         let (from, to) = (from(name), directory.join("accuracy").join(name));
-        fs::copy(&from, &to).at("copy", &from)?;
+        *text = fs::read_to_string(&from).at("read", &from)?;
+        replace(&to, text.as_bytes())?;
     }
-    Ok(true)
+    let [baseline, audited] = &texts;
+    let deltas = judge(round, &limits(round, &run.spec.benchmark), baseline, audited);
+    Ok(deltas.iter().all(|delta| delta.passed))
 }
 
 /// Where a round truncates an audit's log within the results, its tool wants an `accuracy.txt` to put the hash into.
