@@ -169,6 +169,11 @@ impl RunDir {
         self.path.join("files")
     }
 
+    /// What a run process leaves when it dies while it writes `attempt.json`.
+    pub(crate) fn unfinished_attempt(&self) -> PathBuf {
+        self.path.join("attempt.json.part")
+    }
+
     /// Where the delivery's journal lies.
     pub(crate) fn journal_path(&self) -> PathBuf {
         self.path.join("outbox.journal")

@@ -108,6 +108,8 @@ fn seal_into(request: &SealRequest, streams: &mut Vec<SealedStream>) -> Result<(
         let what = what.to_owned();
         move |source| SealError::File { what, source }
     };
+    // Half an attempt.json of a run process that was killed while it wrote: the last whole one counts.
+    let _ = fs::remove_file(request.dir.unfinished_attempt());
     // Leftovers of a sealing that a power cut ended.
     for own in [EVIDENCE, SIGNATURE]
         .into_iter()

@@ -64,6 +64,10 @@ impl RunDir {
         json.push(b'\n');
         write_durably(&draft, &json)
             .and_then(|()| fs::rename(&draft, &path))
+            .inspect_err(|_| {
+                // Half a file on a full disk only makes it fuller.
+                let _ = fs::remove_file(&draft);
+            })
             .with_context(|| cannot_write(&path))
     }
 }
