@@ -1,6 +1,6 @@
 //! Where the two binaries lie: beside the test executables, as a workspace build puts them there.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The coordinator's binary.
 #[must_use]
@@ -15,17 +15,17 @@ pub fn agent() -> PathBuf {
 }
 
 fn binary(name: &str) -> PathBuf {
-    // target/<profile>/deps/<test>-<hash>
-    let test = std::env::current_exe().expect("a process knows its executable");
-    let path = test
-        .parent()
-        .and_then(Path::parent)
-        .expect("tests lie in deps/")
-        .join(name);
-    assert!(
-        path.exists(),
-        "{} is missing: run the tests of the whole workspace (./test)",
-        path.display()
-    );
-    path
+    let own = std::env::current_exe().expect("a process knows its executable");
+    // target/<profile>/campaign, or target/<profile>/deps/<test>-<hash>
+    own.ancestors()
+        .skip(1)
+        .take(2)
+        .map(|directory| directory.join(name))
+        .find(|path| path.exists())
+        .unwrap_or_else(|| {
+            panic!(
+                "{name} is not beside {}: build the whole workspace first (./test)",
+                own.display()
+            )
+        })
 }

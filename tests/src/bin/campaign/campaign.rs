@@ -1,0 +1,130 @@
+//! One lab's campaign: the plan of its seed done step by step to a lab that always has work, then the verdict. Runs as
+//! the first process of its own namespaces, so that all of it ends with this process.
+
+use std::{
+    collections::VecDeque,
+    fs,
+    io::{self, Read as _},
+    path::Path,
+    process, thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::Context as _;
+use regatta_tests::Broker;
+
+use crate::{
+    lab::Lab,
+    plan::{self, Fault, Step},
+    report::{LabReport, Totals},
+    rng::Rng,
+    shell, verdict,
+};
+
+/// Runs that are to be open at any time.
+const OPEN_RUNS: usize = 2;
+/// A fault that found nothing to be done to is tried again at the end, so often in all.
+const TRIES: u32 = 40;
+
+/// Runs a lab of `faults` faults after `seed` and prints its report as JSON. What a failed one leaves is copied to `keep`.
+///
+/// # Errors
+/// When the lab itself cannot be made or worked.
+pub(crate) fn run(broker: Broker, seed: u64, faults: usize, keep: &Path) -> anyhow::Result<()> {
+    end_with_the_parent();
+    own_file_systems()?;
+    let begin = Instant::now();
+    let mut totals = Totals::default();
+    let mut lab = Lab::set_up(broker)?;
+    let outcome = work_through(&mut lab, seed, faults, &mut totals);
+    let wrong = match outcome {
+        Ok(wrong) => wrong,
+        Err(error) => vec![format!("the campaign could not go on: {error:#}")],
+    };
+    if !wrong.is_empty() {
+        leave_traces(&lab, keep)?;
+    }
+    totals.seconds = begin.elapsed().as_secs_f64();
+    println!("{}", serde_json::to_string(&LabReport { totals, wrong })?);
+    Ok(())
+}
+
+fn work_through(lab: &mut Lab, seed: u64, faults: usize, totals: &mut Totals) -> anyhow::Result<Vec<String>> {
+    let mut rng = Rng::new(seed);
+    let mut steps: VecDeque<Step> = plan::plan(faults, broker_is_external(lab), &mut rng).into();
+    // Work has dice of its own, so that the plan is the seed's alone.
+    let mut dice = Rng::new(rng.bits());
+    let mut missed = 0;
+    while let Some(step) = steps.pop_front() {
+        keep_busy(lab, &mut dice)?;
+        for fault in do_step(lab, &step, totals)? {
+            missed += 1;
+            if missed < TRIES {
+                let (faults, pause) = (vec![fault], step.pause);
+                steps.push_back(Step { faults, pause });
+            }
+        }
+    }
+    verdict::judge(lab, totals)
+}
+
+fn broker_is_external(lab: &Lab) -> bool {
+    lab.broker == Broker::Mosquitto
+}
+
+/// Injects a step's faults together and undoes each when its time has come. Returns those that could not be done.
+fn do_step(lab: &mut Lab, step: &Step, totals: &mut Totals) -> anyhow::Result<Vec<Fault>> {
+    let (mut injected, mut missed) = (Vec::new(), Vec::new());
+    for fault in &step.faults {
+        if lab.inject(fault)? {
+            totals.count(fault.kind, 1);
+            injected.push(*fault);
+        } else {
+            missed.push(*fault);
+        }
+    }
+    injected.sort_by_key(|fault| fault.hold);
+    let mut passed = Duration::ZERO;
+    for fault in injected {
+        lab.pass(fault.hold.saturating_sub(passed))?;
+        passed = fault.hold;
+        lab.heal(&fault)?;
+    }
+    lab.pass(step.pause)?;
+    Ok(missed)
+}
+
+/// Asks for runs until enough are open.
+fn keep_busy(lab: &mut Lab, dice: &mut Rng) -> anyhow::Result<()> {
+    let open = lab.runs()?.iter().filter(|run| run.recorded.is_none()).count();
+    for _ in open..OPEN_RUNS {
+        lab.ask(dice)?;
+    }
+    Ok(())
+}
+
+/// The lab's standard input is a pipe from the campaign that started it. When that ends, in whatever way, so does this
+/// process, and the kernel ends every process and mount of its namespaces with it.
+fn end_with_the_parent() {
+    thread::spawn(|| {
+        let _ = io::stdin().read_to_end(&mut Vec::new());
+        process::exit(1);
+    });
+}
+
+/// File systems that only this process and its children see, and that go with them.
+fn own_file_systems() -> anyhow::Result<()> {
+    shell::run("mount -t tmpfs none /run")?;
+    shell::run("mount -t tmpfs none /dev/shm")?;
+    fs::create_dir_all("/run/netns").context("/run/netns")
+}
+
+/// Copies what a failed campaign leaves to where it can be looked at.
+fn leave_traces(lab: &Lab, keep: &Path) -> anyhow::Result<()> {
+    fs::create_dir_all(keep)?;
+    fs::write(keep.join("journal.txt"), lab.journal.join("\n") + "\n")?;
+    for place in ["/run/lab/logs", "/run/lab/device", "/run/lab/coordinator"] {
+        shell::succeed(shell::command("cp")?.arg("-a").arg(place).arg(keep))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,144 @@
+//! Does a fault to a lab, and undoes it. Knows how; which and when is the plan's.
+
+use std::{
+    fs, thread,
+    time::{Duration, Instant},
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::{
+    lab::Lab,
+    network,
+    plan::{Fault, Kind, Side, Trouble, Victim},
+    proxy::{End, Proxy},
+};
+
+/// How long a run process is waited for that is to be killed.
+const RUN_PATIENCE: Duration = Duration::from_secs(4);
+/// How long bytes gather before their connection is reset.
+const GATHER: Duration = Duration::from_millis(200);
+/// The delay that the proxy makes.
+const DELAY: Duration = Duration::from_millis(200);
+
+impl Lab {
+    /// Injects a fault. `false` when there is nothing to do it to now: no run process to kill.
+    ///
+    /// # Errors
+    /// When the kernel or a tool refuses.
+    pub(crate) fn inject(&mut self, fault: &Fault) -> anyhow::Result<bool> {
+        match fault.kind {
+            Kind::Kill(Victim::Agent) => self.agent.kill(),
+            Kind::Kill(Victim::Coordinator) => self.coordinator.kill(),
+            Kind::Kill(Victim::Broker) => {
+                if let Some(mosquitto) = &mut self.mosquitto {
+                    mosquitto.kill();
+                }
+            }
+            Kind::Kill(Victim::RunProcess) => {
+                if !self.kill_run_process()? {
+                    return Ok(false);
+                }
+            }
+            Kind::Cut(side) => network::cut(side, true)?,
+            Kind::Loss(side) => network::lose(side, fault.amount)?,
+            Kind::Rate(side) => network::slow_down(side, fault.amount)?,
+            Kind::Proxy(trouble, side) => trouble_connections(self.proxy(side), trouble, fault.amount),
+            Kind::FullDisk(Side::Device) => self.device_disk.fill()?,
+            Kind::FullDisk(Side::Coordinator) => self.coordinator_disk.fill()?,
+            Kind::SlowDisk(Side::Device) => self.device_disk.slow_down(fault.amount)?,
+            Kind::SlowDisk(Side::Coordinator) => self.coordinator_disk.slow_down(fault.amount)?,
+            Kind::ClockStep(Side::Device) => self.agent.set_clock(fault.amount)?,
+            Kind::ClockStep(Side::Coordinator) => self.coordinator.set_clock(fault.amount)?,
+        }
+        self.note(format!("{} ({}) for {:?}", fault.kind, fault.amount, fault.hold));
+        Ok(true)
+    }
+
+    /// Undoes a fault.
+    ///
+    /// # Errors
+    /// When the kernel or a tool refuses.
+    pub(crate) fn heal(&mut self, fault: &Fault) -> anyhow::Result<()> {
+        match fault.kind {
+            Kind::Kill(Victim::Agent) => self.agent.start()?,
+            Kind::Kill(Victim::Coordinator) => self.coordinator.start()?,
+            Kind::Kill(Victim::Broker) => {
+                if let Some(mosquitto) = &mut self.mosquitto {
+                    mosquitto.start()?;
+                }
+            }
+            Kind::Kill(Victim::RunProcess) => {}
+            Kind::Cut(side) => network::cut(side, false)?,
+            Kind::Loss(side) => network::lose_nothing(side)?,
+            Kind::Rate(side) => network::speed_up(side)?,
+            Kind::Proxy(Trouble::Delay, side) => self.proxy(side).delay(Duration::ZERO),
+            Kind::Proxy(Trouble::Stall, side) => self.proxy(side).stall(false),
+            Kind::Proxy(Trouble::LateBytes, side) => self.proxy(side).release(),
+            // Who believes in a half-open connection finds out by itself.
+            Kind::Proxy(Trouble::Reset | Trouble::HalfOpen, _) => {}
+            Kind::FullDisk(Side::Device) => self.device_disk.make_room()?,
+            Kind::FullDisk(Side::Coordinator) => self.coordinator_disk.make_room()?,
+            Kind::SlowDisk(Side::Device) => self.device_disk.speed_up()?,
+            Kind::SlowDisk(Side::Coordinator) => self.coordinator_disk.speed_up()?,
+            Kind::ClockStep(Side::Device) => self.agent.set_clock(0)?,
+            Kind::ClockStep(Side::Coordinator) => self.coordinator.set_clock(0)?,
+        }
+        self.note(format!("{} is over", fault.kind));
+        Ok(())
+    }
+
+    fn proxy(&self, side: Side) -> &Proxy {
+        match side {
+            Side::Device => &self.device_proxy,
+            Side::Coordinator => self.coordinator_proxy.as_ref().unwrap_or(&self.device_proxy),
+        }
+    }
+
+    fn kill_run_process(&mut self) -> anyhow::Result<bool> {
+        let begin = Instant::now();
+        while begin.elapsed() < RUN_PATIENCE {
+            if let Some(process) = run_process() {
+                // It may have ended just now: then there was nothing to kill.
+                return Ok(kill_process(process, Signal::KILL).is_ok());
+            }
+            self.pass(Duration::from_millis(20))?;
+        }
+        Ok(false)
+    }
+}
+
+fn trouble_connections(proxy: &Proxy, trouble: Trouble, amount: i64) {
+    match trouble {
+        Trouble::Delay => proxy.delay(DELAY),
+        Trouble::Stall => proxy.stall(true),
+        Trouble::Reset => proxy.reset(),
+        Trouble::HalfOpen => proxy.half_open(if amount == 0 { End::Client } else { End::Broker }),
+        Trouble::LateBytes => {
+            proxy.hold();
+            thread::sleep(GATHER);
+            proxy.reset_held_clients();
+        }
+    }
+}
+
+/// The process of the run that is on, if one is.
+fn run_process() -> Option<Pid> {
+    processes().find_map(|(process, line)| (line.split('\0').nth(1) == Some("exec")).then_some(process))
+}
+
+/// Every process of the lab's process namespace that is no zombie, with its command line; the campaign itself is the
+/// first process there.
+pub(crate) fn processes() -> impl Iterator<Item = (Pid, String)> {
+    fs::read_dir("/proc")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| {
+            let process = Pid::from_raw(entry.file_name().to_str()?.parse().ok()?)?;
+            let line = fs::read(entry.path().join("cmdline")).ok()?;
+            // Neither zombies nor the kernel's own threads have a command line.
+            (!process.is_init() && !line.is_empty())
+                .then(|| (process, String::from_utf8_lossy(&line).into_owned()))
+        })
+}

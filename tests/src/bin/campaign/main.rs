@@ -1,0 +1,302 @@
+//! The fault campaign: real coordinators, agents and brokers in network namespaces, faults after a seed, and a verdict
+//! about every byte. One command; it wants root and leaves nothing behind, however it ends.
+//!
+//! `cargo run -p regatta-tests --bin campaign -- --faults 60 --seed 1 --broker embedded`
+//!
+//! The campaign is split into labs, each with its own seed, namespaces, disks and brokers, several at a time. How faults
+//! are made stands in `docs/fault-campaign.md`.
+
+#![expect(
+    clippy::print_stderr,
+    reason = "a command line tool: progress goes to standard error"
+)]
+
+mod campaign;
+mod daemon;
+mod disk;
+mod inject;
+mod lab;
+mod network;
+mod plan;
+mod proxy;
+mod report;
+mod rng;
+mod shell;
+mod verdict;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, ExitCode, Stdio},
+    sync::{Mutex, PoisonError, mpsc},
+    thread,
+    time::{Instant, SystemTime, UNIX_EPOCH},
+};
+
+use anyhow::{Context as _, bail};
+use clap::{Parser, ValueEnum};
+use regatta_tests::Broker;
+
+use crate::{
+    report::{LabReport, Totals, table},
+    rng::Rng,
+};
+
+/// Faults against real processes, and whether anything was lost.
+#[derive(Debug, Clone, Parser)]
+#[command(name = "campaign")]
+struct Cli {
+    /// Faults in all
+    #[arg(long, default_value_t = 60)]
+    faults: usize,
+    /// The same seed plans the same faults; a new one by default
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Which broker
+    #[arg(long, value_enum, default_value_t = Brokers::Both)]
+    broker: Brokers,
+    /// Faults of one lab
+    #[arg(long, default_value_t = 50)]
+    faults_per_lab: usize,
+    /// Labs at the same time
+    #[arg(long, default_value_t = 2)]
+    parallel: usize,
+    /// Replaces the table in this Markdown file, between its two marks
+    #[arg(long, value_name = "FILE")]
+    table: Option<PathBuf>,
+    /// Where a failed lab's logs and disks are copied to
+    #[arg(long, value_name = "DIR", default_value = "target/campaign")]
+    keep: PathBuf,
+    /// Runs one lab; the campaign starts itself so, in namespaces of its own
+    #[arg(long, hide = true)]
+    lab: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Brokers {
+    Embedded,
+    Mosquitto,
+    /// In turn
+    Both,
+}
+
+/// A lab to be run.
+#[derive(Debug, Clone)]
+struct Order {
+    broker: Broker,
+    seed: u64,
+    faults: usize,
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let outcome = if cli.lab {
+        run_lab(&cli)
+    } else {
+        run_campaign(&cli)
+    };
+    match outcome {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("campaign: {error:#}");
+            ExitCode::from(3)
+        }
+    }
+}
+
+fn run_lab(cli: &Cli) -> anyhow::Result<ExitCode> {
+    let broker = match cli.broker {
+        Brokers::Mosquitto => Broker::Mosquitto,
+        Brokers::Embedded | Brokers::Both => Broker::Embedded,
+    };
+    campaign::run(broker, cli.seed.unwrap_or(0), cli.faults, &cli.keep)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn run_campaign(cli: &Cli) -> anyhow::Result<ExitCode> {
+    if let Err(missing) = fit() {
+        if std::env::var_os("CI").is_some_and(|ci| ci == "true") {
+            bail!("CI leaves nothing out: {missing:#}");
+        }
+        println!("left out: the fault campaign: {missing:#}");
+        return Ok(ExitCode::SUCCESS);
+    }
+    let seed = cli.seed.unwrap_or_else(|| {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        u64::from(now.subsec_nanos()) ^ now.as_secs()
+    });
+    let orders = orders(cli, seed);
+    println!(
+        "campaign: {} faults in {} labs, seed {seed}",
+        cli.faults,
+        orders.len()
+    );
+    let begin = Instant::now();
+    let keep = std::path::absolute(&cli.keep)?.join(seed.to_string());
+    let reports = run_labs(orders, cli.parallel, &keep)?;
+    let (mut embedded, mut mosquitto, mut wrong) = (Totals::default(), Totals::default(), Vec::new());
+    for (order, report) in &reports {
+        match order.broker {
+            Broker::Embedded => embedded.add(&report.totals),
+            Broker::Mosquitto => mosquitto.add(&report.totals),
+        }
+        let name = order.name();
+        wrong.extend(report.wrong.iter().map(|what| format!("{name}: {what}")));
+    }
+    let text = format!(
+        "{}: {} faults, seed {seed}, {} labs, {:.0} s\n\n{}",
+        today()?,
+        embedded.faults() + mosquitto.faults(),
+        reports.len(),
+        begin.elapsed().as_secs_f64(),
+        table(&embedded, &mosquitto, wrong.len())
+    );
+    println!("\n{text}");
+    if let Some(path) = &cli.table {
+        replace_table(path, &text)?;
+    }
+    for what in &wrong {
+        println!("WRONG: {what}");
+    }
+    if wrong.is_empty() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    println!("logs and disks of the failed labs: {}", keep.display());
+    Ok(ExitCode::FAILURE)
+}
+
+/// Whether this machine can run a campaign.
+fn fit() -> anyhow::Result<()> {
+    if !rustix::process::geteuid().is_root() {
+        bail!("it wants root, for namespaces and mounts");
+    }
+    for (tool, package) in shell::NEEDED {
+        shell::find(tool).with_context(|| format!("{tool} is not installed (Debian: {package})"))?;
+    }
+    shell::libfaketime().context("libfaketime is not installed (Debian: libfaketime)")?;
+    Ok(())
+}
+
+fn orders(cli: &Cli, seed: u64) -> Vec<Order> {
+    let brokers: &[Broker] = match cli.broker {
+        Brokers::Embedded => &[Broker::Embedded],
+        Brokers::Mosquitto => &[Broker::Mosquitto],
+        Brokers::Both => &[Broker::Embedded, Broker::Mosquitto],
+    };
+    let labs = cli.faults.div_ceil(cli.faults_per_lab.max(1)).max(brokers.len());
+    let mut seeds = Rng::new(seed);
+    (0..labs)
+        .map(|number| Order {
+            broker: brokers[number % brokers.len()],
+            seed: seeds.bits() >> 32,
+            // As even as it goes, and no fault more than asked for.
+            faults: cli.faults * (number + 1) / labs - cli.faults * number / labs,
+        })
+        .collect()
+}
+
+impl Order {
+    fn name(&self) -> String {
+        format!("{}-{}", self.broker_word(), self.seed)
+    }
+
+    const fn broker_word(&self) -> &'static str {
+        match self.broker {
+            Broker::Embedded => "embedded",
+            Broker::Mosquitto => "mosquitto",
+        }
+    }
+}
+
+/// Runs labs, so many at a time, and says how each fared.
+fn run_labs(orders: Vec<Order>, parallel: usize, keep: &Path) -> anyhow::Result<Vec<(Order, LabReport)>> {
+    let total = orders.len();
+    let waiting = Mutex::new(orders.into_iter());
+    let (sender, done) = mpsc::channel();
+    thread::scope(|scope| {
+        for _ in 0..parallel.max(1) {
+            let (sender, waiting) = (sender.clone(), &waiting);
+            scope.spawn(move || {
+                loop {
+                    let next = waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
+                    let Some(order) = next else { return };
+                    let report = start_lab(&order, &keep.join(order.name()));
+                    if sender.send((order, report)).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(sender);
+        let mut reports = Vec::new();
+        for (order, report) in done {
+            let report = report.with_context(|| order.name())?;
+            let (totals, number) = (&report.totals, reports.len() + 1);
+            eprintln!(
+                "lab {number}/{total} {}: {} faults in {:.0} s, {} wrong",
+                order.name(),
+                totals.faults(),
+                totals.seconds,
+                report.wrong.len()
+            );
+            reports.push((order, report));
+        }
+        Ok(reports)
+    })
+}
+
+/// Starts this program again as one lab, alone in its namespaces. The pipe to it is what keeps it alive.
+fn start_lab(order: &Order, keep: &Path) -> anyhow::Result<LabReport> {
+    let mut unshare = shell::command("unshare")?;
+    unshare
+        .args([
+            "--mount",
+            "--net",
+            "--ipc",
+            "--pid",
+            "--fork",
+            "--kill-child",
+            "--mount-proc",
+        ])
+        .arg(std::env::current_exe()?)
+        .args(["--lab", "--broker", order.broker_word()])
+        .args([
+            "--seed",
+            &order.seed.to_string(),
+            "--faults",
+            &order.faults.to_string(),
+        ])
+        .arg("--keep")
+        .arg(keep)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped());
+    let mut child = unshare.spawn().context("unshare does not start")?;
+    let held = child.stdin.take();
+    let output = child.wait_with_output()?;
+    drop(held);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    if !output.status.success() {
+        bail!("the lab ended with {}: {text}", output.status);
+    }
+    serde_json::from_str(text.lines().last().unwrap_or_default()).context("the lab's report cannot be read")
+}
+
+fn today() -> anyhow::Result<String> {
+    let output = shell::succeed(Command::new("date").args(["--utc", "+%Y-%m-%d"]))?;
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// Puts the table between the marks of a Markdown file.
+fn replace_table(path: &Path, table: &str) -> anyhow::Result<()> {
+    const MARKS: (&str, &str) = ("<!-- table -->", "<!-- end of the table -->");
+    let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
+    let split = text
+        .split_once(MARKS.0)
+        .and_then(|(before, rest)| Some((before, rest.split_once(MARKS.1)?.1)));
+    let (before, after) =
+        split.with_context(|| format!("{} lacks the marks of its table", path.display()))?;
+    Ok(fs::write(
+        path,
+        format!("{before}{}\n{table}\n{}{after}", MARKS.0, MARKS.1),
+    )?)
+}

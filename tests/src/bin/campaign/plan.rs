@@ -1,0 +1,243 @@
+//! Which faults there are, and which of them a seed asks for. Decides; does nothing.
+
+use std::{fmt, time::Duration};
+
+use serde::{Deserialize, Serialize};
+
+use crate::rng::Rng;
+
+/// Whose link, disk or clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Side {
+    /// The device's.
+    Device,
+    /// The coordinator's.
+    Coordinator,
+}
+
+/// Who is killed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Victim {
+    /// `regatta-agent serve`.
+    Agent,
+    /// `regatta-agent exec`.
+    RunProcess,
+    /// `regatta serve`, and with it the embedded broker.
+    Coordinator,
+    /// mosquitto.
+    Broker,
+}
+
+/// What the fault proxy does to connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Trouble {
+    /// Everything arrives 200 ms late, in both directions.
+    Delay,
+    /// Nothing moves; connections stay open.
+    Stall,
+    /// Connections are reset on both ends.
+    Reset,
+    /// One end of each connection is gone and the other does not know: what it sends is accepted and lost.
+    HalfOpen,
+    /// The client's end is reset with bytes under way; they reach the broker after the next connection's.
+    LateBytes,
+}
+
+/// A kind of fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Kind {
+    /// SIGKILL; started again after a while.
+    Kill(Victim),
+    /// The link is down.
+    Cut(Side),
+    /// Packets are dropped at random.
+    Loss(Side),
+    /// The link is slow.
+    Rate(Side),
+    /// The proxy on the way from this side to the broker misbehaves.
+    Proxy(Trouble, Side),
+    /// Not a byte more fits on the disk.
+    FullDisk(Side),
+    /// The disk takes a few hundred kilobytes a second.
+    SlowDisk(Side),
+    /// The clock jumps, and later jumps back.
+    ClockStep(Side),
+}
+
+impl Kind {
+    /// Every kind that a broker allows. The coordinator's way to an embedded broker leads through no proxy.
+    pub(crate) fn all(external_broker: bool) -> Vec<Self> {
+        use Side::{Coordinator, Device};
+        use Trouble::{Delay, HalfOpen, LateBytes, Reset, Stall};
+        let mut kinds = vec![
+            Self::Kill(Victim::Agent),
+            Self::Kill(Victim::RunProcess),
+            Self::Kill(Victim::Coordinator),
+        ];
+        for side in [Device, Coordinator] {
+            kinds.extend([
+                Self::Cut(side),
+                Self::Loss(side),
+                Self::Rate(side),
+                Self::FullDisk(side),
+                Self::SlowDisk(side),
+                Self::ClockStep(side),
+            ]);
+            if side == Device || external_broker {
+                kinds.extend(
+                    [Delay, Stall, Reset, HalfOpen, LateBytes].map(|trouble| Self::Proxy(trouble, side)),
+                );
+            }
+        }
+        if external_broker {
+            kinds.push(Self::Kill(Victim::Broker));
+        }
+        kinds
+    }
+
+    /// By what means it is made, and whether that is the real thing.
+    pub(crate) const fn means(self) -> &'static str {
+        match self {
+            Self::Kill(_) => "SIGKILL",
+            Self::Cut(_) => "veth set down",
+            Self::Loss(_) => "nftables, 5 to 40 % of packets dropped",
+            Self::Rate(_) => "tc tbf, 64 to 1,024 kbit/s",
+            Self::Proxy(..) => "fault proxy on the veth (simulated)",
+            Self::FullDisk(_) => "tmpfs of exactly the size in use",
+            Self::SlowDisk(_) => "FUSE (bindfs), 50 to 400 kB/s",
+            Self::ClockStep(_) => "libfaketime on that side's processes, 1 s to 30 days",
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let of = |side: &Side| match side {
+            Side::Device => "device",
+            Side::Coordinator => "coordinator",
+        };
+        match self {
+            Self::Kill(Victim::Agent) => f.write_str("kill -9: agent"),
+            Self::Kill(Victim::RunProcess) => f.write_str("kill -9: run process"),
+            Self::Kill(Victim::Coordinator) => f.write_str("kill -9: coordinator"),
+            Self::Kill(Victim::Broker) => f.write_str("kill -9: broker"),
+            Self::Cut(side) => write!(f, "link cut: {}", of(side)),
+            Self::Loss(side) => write!(f, "packet loss: {}", of(side)),
+            Self::Rate(side) => write!(f, "slow link: {}", of(side)),
+            Self::Proxy(Trouble::Delay, side) => write!(f, "200 ms delay: {}", of(side)),
+            Self::Proxy(Trouble::Stall, side) => write!(f, "stalled connections: {}", of(side)),
+            Self::Proxy(Trouble::Reset, side) => write!(f, "reset connections: {}", of(side)),
+            Self::Proxy(Trouble::HalfOpen, side) => write!(f, "half-open connections: {}", of(side)),
+            Self::Proxy(Trouble::LateBytes, side) => {
+                write!(f, "reordering between connections: {}", of(side))
+            }
+            Self::FullDisk(side) => write!(f, "full disk: {}", of(side)),
+            Self::SlowDisk(side) => write!(f, "slow disk: {}", of(side)),
+            Self::ClockStep(side) => write!(f, "clock step: {}", of(side)),
+        }
+    }
+}
+
+/// One fault of a plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Fault {
+    /// What.
+    pub(crate) kind: Kind,
+    /// How much: percent, kbit/s, kB/s or seconds, as the kind has it.
+    pub(crate) amount: i64,
+    /// For how long.
+    pub(crate) hold: Duration,
+}
+
+impl Fault {
+    fn throw(kind: Kind, rng: &mut Rng) -> Self {
+        let upwards =
+            |rng: &mut Rng, low: u64, high: u64| i64::try_from(rng.between(low, high)).unwrap_or(i64::MAX);
+        let amount = match kind {
+            Kind::Loss(_) => upwards(rng, 5, 40),
+            Kind::Rate(_) => 64 << upwards(rng, 0, 4),
+            Kind::SlowDisk(_) => upwards(rng, 50, 400),
+            Kind::ClockStep(_) => {
+                let step = rng.pick(&[1, 60, 3_600, 86_400, 30 * 86_400]);
+                if rng.percent(50) { step } else { -step }
+            }
+            // Which end of the connection is left standing.
+            Kind::Proxy(Trouble::HalfOpen, _) => upwards(rng, 0, 1),
+            Kind::Kill(_) | Kind::Cut(_) | Kind::Proxy(..) | Kind::FullDisk(_) => 0,
+        };
+        Self {
+            kind,
+            amount,
+            hold: Duration::from_millis(rng.between(50, 1_200)),
+        }
+    }
+}
+
+/// Faults that are injected together, and the pause after them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Step {
+    /// One or two, of different kinds.
+    pub(crate) faults: Vec<Fault>,
+    /// How long all is well afterwards.
+    pub(crate) pause: Duration,
+}
+
+/// `count` faults in steps. Every kind comes up before any comes up again; a quarter of the steps hold two at once.
+pub(crate) fn plan(count: usize, external_broker: bool, rng: &mut Rng) -> Vec<Step> {
+    let kinds = Kind::all(external_broker);
+    let mut deck: Vec<Kind> = Vec::new();
+    let mut steps: Vec<Step> = Vec::new();
+    let mut left = count;
+    while left > 0 {
+        let wanted = if left > 1 && rng.percent(25) { 2 } else { 1 };
+        let mut faults: Vec<Fault> = Vec::new();
+        while faults.len() < wanted {
+            if deck.is_empty() {
+                deck.clone_from(&kinds);
+                rng.shuffle(&mut deck);
+            }
+            let Some(kind) = deck.pop() else { break };
+            if faults.iter().any(|fault| fault.kind == kind) {
+                deck.insert(0, kind);
+                continue;
+            }
+            faults.push(Fault::throw(kind, rng));
+        }
+        left -= faults.len();
+        let pause = Duration::from_millis(rng.between(20, 700));
+        steps.push(Step { faults, pause });
+    }
+    steps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_is_a_plan_and_no_kind_is_left_out() {
+        let of = |seed| plan(60, true, &mut Rng::new(seed));
+        assert_eq!(of(7), of(7));
+        assert_ne!(of(7), of(8));
+        let planned: Vec<Kind> = of(7)
+            .iter()
+            .flat_map(|step| &step.faults)
+            .map(|fault| fault.kind)
+            .collect();
+        assert_eq!(planned.len(), 60);
+        for kind in Kind::all(true) {
+            assert!(planned.contains(&kind), "{kind}");
+        }
+    }
+
+    #[test]
+    fn the_embedded_broker_is_not_killed_apart_from_its_coordinator() {
+        let kinds = Kind::all(false);
+        assert!(!kinds.contains(&Kind::Kill(Victim::Broker)));
+        assert!(!kinds.contains(&Kind::Proxy(Trouble::Reset, Side::Coordinator)));
+    }
+}

@@ -1,0 +1,49 @@
+//! The campaign's dice: SplitMix64, so that a seed means the same plan on every machine and with every library version.
+//! Nothing secret hangs on it.
+
+/// A seeded generator.
+#[derive(Debug, Clone)]
+pub(crate) struct Rng(u64);
+
+impl Rng {
+    /// One that always throws the same after the same seed.
+    pub(crate) const fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// 64 random bits.
+    pub(crate) const fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A number from `low` to `high`, both included. The bias of the remainder does not matter for faults.
+    pub(crate) const fn between(&mut self, low: u64, high: u64) -> u64 {
+        low + self.bits() % (high - low + 1)
+    }
+
+    /// True in so many of a hundred throws.
+    pub(crate) const fn percent(&mut self, share: u64) -> bool {
+        self.between(1, 100) <= share
+    }
+
+    /// One of several.
+    pub(crate) fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.index(choices.len())]
+    }
+
+    /// Puts a list into random order.
+    pub(crate) fn shuffle<T>(&mut self, list: &mut [T]) {
+        for last in (1..list.len()).rev() {
+            let other = self.index(last + 1);
+            list.swap(last, other);
+        }
+    }
+
+    fn index(&mut self, length: usize) -> usize {
+        usize::try_from(self.between(0, length as u64 - 1)).unwrap_or(0)
+    }
+}

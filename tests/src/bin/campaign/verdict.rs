@@ -1,0 +1,231 @@
+//! What must hold after a campaign: every file equal on both sides, nothing twice, every run ended, nothing left behind,
+//! memory within its bounds. Looks at disks and processes; does nothing to them.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs, io,
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use serde::Deserialize;
+use sha2::{Digest as _, Sha256};
+
+use crate::{
+    inject::processes,
+    lab::{Lab, ListedRun},
+    report::Totals,
+};
+
+/// After the last fault: keep-alives must notice half-open connections, pauses and silences run out.
+const DRAIN_PATIENCE: Duration = Duration::from_secs(240);
+const STOP_PATIENCE: Duration = Duration::from_secs(20);
+const LOOK: Duration = Duration::from_millis(500);
+/// Peak resident memory of the agent (issue of delivery: 24 MiB), KiB.
+pub(crate) const AGENT_KIB: u64 = 24 * 1024;
+/// Of the coordinator: 64 MiB may wait in the embedded broker for one subscriber, 32 MiB in the inbox, 4 MiB in a batch,
+/// and the program itself.
+pub(crate) const COORDINATOR_KIB: u64 = 160 * 1024;
+/// What the device says of a run whose files it could not all hash and sign: incomplete, and said so.
+const UNSEALED: &str = "could not be sealed";
+
+/// Waits for every run to end, ends the daemons, and lists whatever is not as it must be.
+///
+/// # Errors
+/// When the lab itself fails.
+pub(crate) fn judge(lab: &mut Lab, totals: &mut Totals) -> anyhow::Result<Vec<String>> {
+    let begin = Instant::now();
+    let runs = loop {
+        lab.pass(LOOK)?;
+        let runs = lab.runs()?;
+        if runs.iter().all(|run| run.recorded.is_some()) || begin.elapsed() > DRAIN_PATIENCE {
+            break runs;
+        }
+    };
+    totals.drain_s = begin.elapsed().as_secs_f64();
+    let mut wrong = Vec::new();
+    for run in &runs {
+        judge_run(lab, run, totals, &mut wrong)?;
+    }
+    judge_ids(lab, &runs, &mut wrong)?;
+    judge_memory(lab, totals, &mut wrong);
+    for daemon in lab.daemons() {
+        wrong.append(&mut daemon.crashes);
+        totals.restarts += u64::from(daemon.gave_up);
+        if let Err(error) = daemon.stop(STOP_PATIENCE) {
+            wrong.push(format!("{error:#}"));
+        }
+        if daemon.log().contains("panicked at") {
+            wrong.push("a daemon panicked: see its log".to_owned());
+        }
+    }
+    judge_processes(&mut wrong);
+    Ok(wrong)
+}
+
+fn judge_run(lab: &Lab, run: &ListedRun, totals: &mut Totals, wrong: &mut Vec<String>) -> anyhow::Result<()> {
+    let id = &run.run;
+    let reason = run.reason.as_deref().unwrap_or_default();
+    *totals.phases.entry(run.phase.clone()).or_default() += 1;
+    if !["done", "failed", "aborted"].contains(&run.phase.as_str()) || run.recorded.is_none() {
+        wrong.push(format!("run {id} has not ended: it is {} ({reason})", run.phase));
+    }
+    if run.phase == "failed" && reason.is_empty() {
+        wrong.push(format!("run {id} failed without a reason"));
+    }
+    let [device, coordinator] = lab.run_dirs(id).map(|dir| hashes(&dir.join("files")));
+    let (device, coordinator) = (device?, coordinator?);
+    for (name, (hash, bytes)) in &device {
+        totals.files += 1;
+        totals.bytes += bytes;
+        match coordinator.get(name) {
+            Some((same, _)) if same == hash => {}
+            Some((_, have)) => wrong.push(format!(
+                "run {id}: {name} differs: {bytes} bytes on the device, {have} here"
+            )),
+            None if reason.contains(UNSEALED) => totals.said_incomplete += 1,
+            None => wrong.push(format!(
+                "run {id} ({}: {reason}): {name} was lost, {bytes} bytes",
+                run.phase
+            )),
+        }
+    }
+    for name in coordinator.keys().filter(|name| !device.contains_key(*name)) {
+        wrong.push(format!("run {id}: {name} is not the device's"));
+    }
+    let is_sealed = device.contains_key("evidence.sig");
+    if run.complete != Some(true) && is_sealed && run.recorded.is_some() {
+        wrong.push(format!(
+            "run {id}: everything is there and it is called incomplete"
+        ));
+    }
+    if run.complete == Some(true) && !is_sealed {
+        wrong.push(format!("run {id} is called complete and has no signed evidence"));
+    }
+    judge_once(lab, id, wrong);
+    Ok(())
+}
+
+#[derive(Deserialize)]
+struct Evidence {
+    attempts: Vec<serde_json::Value>,
+}
+
+/// A run is run once: one attempt in its evidence, one beginning in its detail log.
+fn judge_once(lab: &Lab, id: &str, wrong: &mut Vec<String>) {
+    let [device, _] = lab.run_dirs(id);
+    let read = |name: &str| fs::read(device.join("files").join(name)).unwrap_or_default();
+    let detail = String::from_utf8_lossy(&read("mlperf_log_detail.txt")).into_owned();
+    if detail.matches("\"loadgen_version\"").count() > 1 {
+        wrong.push(format!("run {id} was run twice: its detail log begins twice"));
+    }
+    let attempts = serde_json::from_slice(&read("evidence.json"))
+        .map_or(0, |evidence: Evidence| evidence.attempts.len());
+    if attempts > 1 {
+        wrong.push(format!("run {id} has {attempts} attempts"));
+    }
+}
+
+/// The runs are those that were asked for, each once, and nothing else lies where runs lie.
+fn judge_ids(lab: &Lab, runs: &[ListedRun], wrong: &mut Vec<String>) -> anyhow::Result<()> {
+    let asked: BTreeSet<&str> = lab.asked.iter().map(String::as_str).collect();
+    let listed: BTreeSet<&str> = runs.iter().map(|run| run.run.as_str()).collect();
+    if asked != listed || runs.len() != listed.len() || lab.asked.len() != asked.len() {
+        wrong.push(format!(
+            "{} runs were asked for and {} are listed: {:?}",
+            lab.asked.len(),
+            runs.len(),
+            asked.symmetric_difference(&listed).collect::<Vec<_>>()
+        ));
+    }
+    for directory in lab.runs_dirs() {
+        for entry in fs::read_dir(&directory)? {
+            let name = entry?.file_name().to_string_lossy().into_owned();
+            if !asked.contains(name.as_str()) {
+                wrong.push(format!(
+                    "{} holds {name}, which nobody asked for",
+                    directory.display()
+                ));
+            }
+        }
+    }
+    for run in runs {
+        for directory in lab.run_dirs(&run.run) {
+            orphans_below(&directory, run, wrong);
+        }
+    }
+    Ok(())
+}
+
+/// Half-written files, and streams that are still on their way although the run is complete.
+fn orphans_below(directory: &Path, run: &ListedRun, wrong: &mut Vec<String>) {
+    let names = |directory: &Path| -> Vec<String> {
+        let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+        entries
+            .map(|entry| entry.file_name().to_string_lossy().into_owned())
+            .collect()
+    };
+    for place in [directory.to_owned(), directory.join("files")] {
+        for name in names(&place) {
+            let half_written = name.starts_with('.') || name.ends_with(".part") || name.ends_with(".new");
+            if half_written {
+                wrong.push(format!("{} is an orphan", place.join(name).display()));
+            }
+        }
+    }
+    let partial = directory.join("partial");
+    if run.complete == Some(true) && partial.exists() {
+        wrong.push(format!(
+            "{} is an orphan: {:?}",
+            partial.display(),
+            names(&partial)
+        ));
+    }
+}
+
+fn judge_memory(lab: &mut Lab, totals: &mut Totals, wrong: &mut Vec<String>) {
+    totals.agent_peak_kib = lab.agent.peak_kib;
+    totals.coordinator_peak_kib = lab.coordinator.peak_kib;
+    for (who, peak, bound) in [
+        ("agent", totals.agent_peak_kib, AGENT_KIB),
+        ("coordinator", totals.coordinator_peak_kib, COORDINATOR_KIB),
+    ] {
+        if peak > bound {
+            wrong.push(format!(
+                "the {who} took {peak} KiB of memory, its bound is {bound}"
+            ));
+        }
+    }
+}
+
+/// Nobody is left: the campaign is the only process of its namespace.
+fn judge_processes(wrong: &mut Vec<String>) {
+    let begin = Instant::now();
+    while processes().next().is_some() && begin.elapsed() < STOP_PATIENCE {
+        std::thread::sleep(LOOK);
+    }
+    wrong.extend(processes().map(|(process, line)| {
+        format!(
+            "process {} is an orphan: {}",
+            process.as_raw_nonzero(),
+            line.replace('\0', " ")
+        )
+    }));
+}
+
+/// Name to SHA-256 and length of every file in a directory; of none, where there is no directory.
+fn hashes(directory: &Path) -> io::Result<BTreeMap<String, ([u8; 32], u64)>> {
+    let mut found = BTreeMap::new();
+    let Ok(entries) = fs::read_dir(directory) else {
+        return Ok(found);
+    };
+    for entry in entries {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if !name.starts_with('.') {
+            let bytes = fs::read(entry.path())?;
+            found.insert(name, (Sha256::digest(&bytes).into(), bytes.len() as u64));
+        }
+    }
+    Ok(found)
+}
