@@ -1,9 +1,13 @@
-//! `regatta accuracy`: judges logged answers, of our runs or of anybody's.
+//! `regatta accuracy`: judges logged answers, of our runs or of anybody's; with `--official` the reference script does, and
+//! ours is the cross-check.
+
+mod official;
 
 use std::path::{Path, PathBuf};
 
 use regatta_prep::accuracy::LabelType;
-use regatta_rules::documents::AccuracyResult;
+use regatta_rules::{benchmark::Benchmark, documents::AccuracyResult};
+use serde_json::{Value, json};
 
 use super::Context;
 use crate::{
@@ -11,6 +15,10 @@ use crate::{
     runs::{Catalogue, judge_accuracy},
     workspace::Workspace,
 };
+use official::Said;
+
+/// Both figures are rounded to three digits behind the point.
+const ROUNDING: f64 = 0.0011;
 
 /// Flags of `accuracy`.
 #[derive(Debug, clap::Args)]
@@ -26,25 +34,80 @@ pub(super) struct Args {
     /// Type of the answers, as the official scripts spell it [default: the benchmark's]
     #[arg(long, value_name = "byte|float32|int32|int64")]
     dtype: Option<LabelType>,
+    /// Runs this reference script and keeps its output: a run's beside the run, for staging; another's beside the log
+    #[arg(long, value_name = "SCRIPT")]
+    official: Option<PathBuf>,
+    /// Where its output is kept instead, as accuracy.txt
+    #[arg(long, value_name = "DIR", requires = "official")]
+    keep: Option<PathBuf>,
+    /// What runs scripts that end in .py
+    #[arg(
+        long,
+        value_name = "PYTHON",
+        env = "REGATTA_PYTHON",
+        default_value = "python3",
+        requires = "official"
+    )]
+    python: PathBuf,
+    /// The script's options, with {log}, {map} and {scratch} filled in [default: those of the metric's usual script]
+    #[arg(last = true, value_name = "OPTIONS", requires = "official")]
+    official_arguments: Vec<String>,
+}
+
+/// What was found about one log.
+#[derive(Debug)]
+struct Judged {
+    /// Our own figure, where the labels are at hand.
+    own: Option<AccuracyResult>,
+    /// What the reference script said.
+    official: Option<Said>,
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let workspace = context.open_if_there()?;
     let catalogue = Catalogue::read(workspace.as_ref()).map_err(Failure::usage)?;
     let benchmark = catalogue.benchmark(&args.benchmark).map_err(Failure::usage)?;
-    let scratch = labels(args.scratch.as_deref(), workspace.as_ref())?;
+    // Only the reference script may do without: it may take its labels from elsewhere.
+    let scratch = match labels(args.scratch.as_deref(), workspace.as_ref()) {
+        Err(_) if args.official.is_some() => None,
+        found => Some(found?),
+    };
+    if args.keep.is_some() && args.log.len() > 1 {
+        return Err(Failure::misuse(
+            "--keep is for one log: the outputs would overwrite each other",
+        ));
+    }
     let mut found = Vec::with_capacity(args.log.len());
     for log in &args.log {
-        found.push(judge_accuracy(benchmark, args.dtype, &scratch, log)?);
+        found.push(judge(args, benchmark, scratch.as_deref(), log)?);
     }
-    context.print(&serde_json::json!({ "accuracy": found }), || {
-        found.iter().map(line).collect::<Vec<_>>().join("\n")
+    let documents: Vec<Value> = found.iter().map(document).collect();
+    context.print(&json!({ "accuracy": documents }), || {
+        found.iter().map(text).collect::<Vec<_>>().join("\n")
     })?;
-    Ok(if found.iter().all(is_reached) {
+    Ok(if found.iter().all(Judged::is_good) {
         exit::OK
     } else {
         exit::NO
     })
+}
+
+fn judge(args: &Args, benchmark: &Benchmark, scratch: Option<&Path>, log: &Path) -> Result<Judged, Failure> {
+    let Some(script) = &args.official else {
+        let scratch = scratch.ok_or_else(no_scratch)?;
+        return Ok(Judged {
+            own: Some(judge_accuracy(benchmark, args.dtype, scratch, log)?),
+            official: None,
+        });
+    };
+    let official = Some(official::run(args, script, benchmark, scratch, log)?);
+    // The cross-check needs labels that the reference script may take from elsewhere.
+    let own = scratch.and_then(|scratch| {
+        judge_accuracy(benchmark, args.dtype, scratch, log)
+            .map_err(|error| tracing::warn!("no cross-check: {:#}", anyhow::Error::from(error)))
+            .ok()
+    });
+    Ok(Judged { own, official })
 }
 
 /// Where the labels lie: what was named, else the workspace's scratch directory, else `MLPERF_SCRATCH_PATH`.
@@ -53,14 +116,54 @@ pub(super) fn labels(named: Option<&Path>, workspace: Option<&Workspace>) -> Res
         .map(Path::to_owned)
         .or_else(|| workspace.map(Workspace::scratch))
         .or_else(|| std::env::var_os("MLPERF_SCRATCH_PATH").map(PathBuf::from))
-        .ok_or_else(|| {
-            Failure::misuse("where do the labels lie?")
-                .way_out("name the scratch directory with --scratch, or a workspace with --workspace")
-        })
+        .ok_or_else(no_scratch)
+}
+
+fn no_scratch() -> Failure {
+    Failure::misuse("where do the labels lie?")
+        .way_out("name the scratch directory with --scratch, or a workspace with --workspace")
+}
+
+impl Judged {
+    fn is_good(&self) -> bool {
+        self.own.as_ref().is_none_or(is_reached) && self.agrees() != Some(false)
+    }
+
+    /// Whether the reference script's figure is ours; `None` where one of them is missing.
+    fn agrees(&self) -> Option<bool> {
+        let official = official::figure(&self.official.as_ref()?.output)?;
+        Some((official - self.own.as_ref()?.value).abs() < ROUNDING)
+    }
 }
 
 fn is_reached(found: &AccuracyResult) -> bool {
     found.target.is_none_or(|target| found.value >= target)
+}
+
+fn document(judged: &Judged) -> Value {
+    let mut document = match &judged.own {
+        Some(own) => serde_json::to_value(own).unwrap_or_default(),
+        None => json!({}),
+    };
+    if let (Some(said), Some(fields)) = (&judged.official, document.as_object_mut()) {
+        let output = String::from_utf8_lossy(&said.output);
+        let official = json!({ "output": output, "kept": said.kept, "agrees": judged.agrees() });
+        fields.insert("official".to_owned(), official);
+    }
+    document
+}
+
+fn text(judged: &Judged) -> String {
+    let Some(said) = &judged.official else {
+        return judged.own.as_ref().map(line).unwrap_or_default();
+    };
+    let output = String::from_utf8_lossy(&said.output);
+    let check = match (judged.agrees(), &judged.own) {
+        (Some(true), _) => "ours agrees".to_owned(),
+        (Some(false), Some(own)) => format!("OURS DIFFERS: {}", line(own)),
+        _ => "no cross-check".to_owned(),
+    };
+    format!("{output}kept in {} ({check})", said.kept.display())
 }
 
 /// The official script's own line, and whether that suffices.

@@ -15,6 +15,7 @@ mod audits;
 mod code;
 mod error;
 mod lack;
+mod measurements;
 pub mod official;
 mod places;
 mod result;

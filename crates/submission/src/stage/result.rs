@@ -5,27 +5,21 @@ use std::{collections::BTreeMap, path::PathBuf};
 use regatta_mllog::read::file_name;
 use regatta_rules::{
     Division, Scenario,
-    benchmark::{Benchmark, Dtype, Metric},
+    benchmark::{Benchmark, Metric},
     round::BenchmarkRules,
 };
 use serde_json::{Map, Value};
 
 use super::{
-    Kind, Lack, Question, Request, StageError, StagedResult,
+    Kind, Lack, Request, StageError, StagedResult,
     audits::PlannedAudit,
-    code,
     official::{self, Kept},
     places::{self, Of, Places},
     run::Run,
     select::{Chosen, SystemRuns},
-    system::NOT_STATED,
     texts,
     tree::{Content, Files},
 };
-use crate::files::sha256;
-
-const USER_CONF: &str = "user.conf";
-const MLPERF_CONF: &str = "mlperf.conf";
 
 /// The tree while it is planned.
 pub(super) struct Staging<'a> {
@@ -134,9 +128,12 @@ impl<'a> Staging<'a> {
     /// What keeps a run out of the tree.
     pub(super) fn judge(&mut self, run: &Run) {
         if self.request.kind == Kind::Rehearsal {
-            for fault in run.faults() {
-                self.notes.push(format!("{}: {fault}", run.called()));
+            let mut faults = run.faults();
+            if run.spec.round != self.request.round.name {
+                faults.push(format!("it was run by the rules of {}", run.spec.round));
             }
+            let notes = faults.iter().map(|fault| format!("{}: {fault}", run.called()));
+            self.notes.extend(notes);
             return;
         }
         for reason in run.not_submittable() {
@@ -198,155 +195,6 @@ impl<'a> Staging<'a> {
         Ok(())
     }
 
-    fn measurements(&mut self, of: Of<'_>, performance: &'a Run, accuracy: &Run) -> Result<(), StageError> {
-        let answers = self.request.answers;
-        let benchmark = &performance.spec.benchmark;
-        let said = answers.benchmark(&benchmark.name);
-        let rehearsal = self.request.kind == Kind::Rehearsal;
-        let directory = self.places.measurements(of);
-        let engine = performance.spec.engine.kind.to_string();
-        let implementation = said.implementation.clone().unwrap_or(engine);
-        if !places::is_name(&implementation) {
-            let place = format!("answers: benchmark {}", benchmark.name);
-            let what = format!("`{implementation}` cannot be a directory's name");
-            self.lacks
-                .push(Lack::new(place, what, "use letters, digits, `_`, `-` and `.`"));
-            return Ok(());
-        }
-        self.proven(performance, USER_CONF, format!("{directory}/{USER_CONF}"));
-        self.mlperf_conf(performance, format!("{directory}/{MLPERF_CONF}"))?;
-
-        let mut readme = texts::readme(of, self.request.round, performance, accuracy, rehearsal);
-        if let Some(notes) = &said.notes {
-            let path = answers.path(notes);
-            match std::fs::read_to_string(&path) {
-                Ok(notes) => readme.push_str(&format!("\n{notes}")),
-                Err(error) => self.unreadable(
-                    &format!("answers: benchmark {}: notes", benchmark.name),
-                    &path,
-                    &error,
-                ),
-            }
-        }
-        self.files
-            .insert(format!("{directory}/README.md"), Content::Text(readme));
-
-        let fields = self.measurement_fields(benchmark, &said.fields);
-        self.json(self.places.measurement_file(of, &implementation), &fields);
-        let place = self.places.code(of.model, &implementation);
-        code::plan(self, &benchmark.name, said.code.as_deref(), &place)
-    }
-
-    fn measurement_fields(
-        &mut self,
-        benchmark: &Benchmark,
-        said: &BTreeMap<String, String>,
-    ) -> Map<String, Value> {
-        let mut fields: Map<String, Value> = Map::new();
-        for (field, value) in said {
-            if !self.request.round.submission.measurement_fields.contains(field) {
-                self.notes.push(format!(
-                    "answers: benchmark {}: {} knows no field {field}; it is written as it stands",
-                    benchmark.name, self.request.round.name
-                ));
-            }
-            fields.insert(field.clone(), value.as_str().into());
-        }
-        for field in &self.request.round.submission.measurement_fields {
-            if fields.get(field).is_some_and(super::system::is_filled) {
-                continue;
-            }
-            if field == "input_data_types" {
-                fields.insert(field.clone(), input_type(benchmark).into());
-            } else if self.request.kind == Kind::Rehearsal {
-                fields.insert(field.clone(), NOT_STATED.into());
-            } else {
-                self.lacks.push(Lack::asked(Question::Measurement {
-                    benchmark: benchmark.name.clone(),
-                    field: field.clone(),
-                }));
-            }
-        }
-        fields
-    }
-
-    /// The `mlperf.conf` that the run's LoadGen went by, found by the SHA-256 in the evidence and never rendered: among the
-    /// run's own files, else among those that the operator names.
-    fn mlperf_conf(&mut self, run: &Run, place: String) -> Result<(), StageError> {
-        let Some(loadgen) = run.loadgen() else {
-            // Without a LoadGen the run is refused, or rehearsed without this file.
-            return Ok(());
-        };
-        let wanted = &loadgen.mlperf_conf_sha256;
-        let own = run.evidence.files.iter().find(|file| file.sha256 == *wanted);
-        if let Some(file) = own {
-            self.proven(run, file.name.as_str(), place);
-            return Ok(());
-        }
-        let answers = self.request.answers;
-        for given in &answers.documents.mlperf_confs {
-            let path = answers.path(given);
-            if path.is_file() && sha256(&path)?.0 == *wanted {
-                let content = Content::Proven {
-                    from: path,
-                    sha256: wanted.clone(),
-                };
-                self.files.insert(place, content);
-                return Ok(());
-            }
-        }
-        let what = format!(
-            "the mlperf.conf of LoadGen {} (revision {}, SHA-256 {wanted}) is missing",
-            loadgen.version, loadgen.revision
-        );
-        let mend =
-            "name that revision's own, unmodified file in `mlperf_confs` under [documents] of the answers";
-        self.lacks.push(Lack::new(run.called(), what, mend));
-        Ok(())
-    }
-
-    fn accuracy_directories(
-        &mut self,
-        of: Of<'_>,
-        benchmark: &Benchmark,
-        rules: Option<&BenchmarkRules>,
-    ) -> Result<(), StageError> {
-        let said = self
-            .request
-            .answers
-            .benchmark(&benchmark.name)
-            .accuracy_directories;
-        let wanted = rules
-            .into_iter()
-            .flat_map(|rules| rules.extra_accuracy_files.keys());
-        for name in wanted {
-            let there = said.iter().any(|path| path.ends_with(name));
-            if !there && self.request.kind == Kind::Submission && self.request.division != Division::Open {
-                self.lacks.push(Lack::new(
-                    format!("answers: benchmark {}", benchmark.name),
-                    format!("the directory {name} of the accuracy run is missing"),
-                    "name it in `accuracy_directories`",
-                ));
-            }
-        }
-        for given in said {
-            let path = self.request.answers.path(&given);
-            let name = path
-                .file_name()
-                .unwrap_or_default()
-                .to_string_lossy()
-                .into_owned();
-            let place = format!("{}/accuracy/{name}", self.places.results(of));
-            code::directory(
-                self,
-                &format!("answers: benchmark {}", benchmark.name),
-                &path,
-                &place,
-            )?;
-        }
-        Ok(())
-    }
-
     /// Required scenarios that no run is of; what can be inferred is only noted.
     pub(super) fn required_scenarios(&mut self, system: &SystemRuns<'_>, fields: &Map<String, Value>) {
         if self.request.division == Division::Open {
@@ -396,7 +244,7 @@ impl<'a> Staging<'a> {
     }
 
     /// Plans a file of a run, to be held against the device's proof.
-    fn proven(&mut self, run: &Run, name: &str, place: String) {
+    pub(super) fn proven(&mut self, run: &Run, name: &str, place: String) {
         match run.proof(name) {
             Some(proof) => {
                 let content = Content::Proven {
@@ -439,16 +287,5 @@ impl<'a> Staging<'a> {
         let mut text = serde_json::to_string_pretty(fields).unwrap_or_default();
         text.push('\n');
         self.files.insert(place, Content::Text(text));
-    }
-}
-
-/// The type of what goes into the model, in the words of published measurements.
-fn input_type(benchmark: &Benchmark) -> &'static str {
-    match benchmark.model.input_dtype {
-        Dtype::Float32 => "fp32",
-        Dtype::Float16 => "fp16",
-        Dtype::Int8 => "int8",
-        Dtype::Int32 => "int32",
-        Dtype::Int64 => "int64",
     }
 }

@@ -18,6 +18,8 @@ pub(super) const NOT_STATED: &str = "not stated (rehearsal)";
 const NONE: &str = "N/A";
 /// Fields that every checker judges by their value, whatever else a round lets stay empty.
 const ALWAYS: [&str; 3] = ["status", "system_type", "system_name"];
+/// Fields that say whose and where the system is: they are not answered here.
+const OWN: [&str; 2] = ["division", "submitter"];
 /// Bytes of a GiB.
 const GIB: f64 = 1_073_741_824.0;
 
@@ -50,11 +52,11 @@ pub(super) fn describe(
     if network.is_some() {
         fields.insert("is_network".to_owned(), "true".into());
     }
-    for field in submission
+    let asked = submission
         .system_fields
         .iter()
-        .chain(network.into_iter().flatten())
-    {
+        .filter(|field| !OWN.contains(&field.as_str()));
+    for field in asked.chain(network.into_iter().flatten()) {
         let needed = submission.system_fields_filled.contains(field)
             || submission.network_fields.contains(field)
             || ALWAYS.contains(&field.as_str());

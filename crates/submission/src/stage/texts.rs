@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use regatta_rules::{
-    documents::{AccuracyResult, RunSpec},
+    documents::{AccuracyResult, LoadgenChoice, RunSpec},
     round::Round,
 };
 
@@ -75,10 +75,14 @@ fn command(run: &Run) -> String {
         scenario,
         mode,
         engine,
-        loadgen,
         round,
         ..
     } = &run.spec;
+    let loadgen = match (&run.spec.loadgen, run.loadgen()) {
+        // The newest one was asked for; this is which that was.
+        (LoadgenChoice::Official { revision: None }, Some(ran)) => format!("official:{}", ran.revision),
+        (asked, _) => asked.to_string(),
+    };
     let mut text = format!(
         "regatta run --device {} --benchmark {} --scenario {scenario} --mode {mode} --round {round} --engine {} \
          --loadgen {loadgen}",

@@ -1,0 +1,168 @@
+//! The reference accuracy script, run on this workstation: its output is printed and kept to the byte, and ours is held
+//! against it. What it prints is not changed, shortened or made up; a script that fails leaves nothing behind.
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use anyhow::Context as _;
+use regatta_prep::accuracy::LabelType;
+use regatta_rules::benchmark::{Benchmark, Metric};
+use regatta_submission::stage::official;
+
+use super::Args;
+use crate::exit::Failure;
+
+/// What the script said of one log.
+#[derive(Debug)]
+pub(super) struct Said {
+    /// Everything that it printed.
+    pub(super) output: Vec<u8>,
+    /// Where that is kept.
+    pub(super) kept: PathBuf,
+}
+
+/// Runs the script over a log and keeps what it prints.
+pub(super) fn run(
+    args: &Args,
+    script: &Path,
+    benchmark: &Benchmark,
+    scratch: Option<&Path>,
+    log: &Path,
+) -> Result<Said, Failure> {
+    if !script.is_file() {
+        return Err(
+            Failure::misuse(format!("{} is no script", script.display())).way_out(
+                "name the benchmark's reference accuracy script, from a checkout of mlcommons/inference",
+            ),
+        );
+    }
+    let mut command = interpreter(args, script);
+    command.args(arguments(args, benchmark, scratch, log)?);
+    let called = || format!("the reference script {}", script.display());
+    let output = command
+        .output()
+        .with_context(|| format!("cannot start {}", called()))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        let last = said.lines().rfind(|line| !line.trim().is_empty());
+        return Err(Failure::could_not(format!(
+            "{} ended with {}: {}",
+            called(),
+            output.status,
+            last.unwrap_or("it says nothing")
+        ))
+        .way_out("nothing was kept; `--python` names another Python, and words behind `--` are the script's own options"));
+    }
+    let directory = keep_at(args, log);
+    official::keep(&directory, script, log, &output.stdout)?;
+    Ok(Said {
+        output: output.stdout,
+        kept: directory.join(official::OUTPUT),
+    })
+}
+
+/// Python for Python's scripts; any other is started itself.
+fn interpreter(args: &Args, script: &Path) -> Command {
+    if script.extension().is_some_and(|extension| extension == "py") {
+        let mut python = Command::new(&args.python);
+        python.arg(script);
+        python
+    } else {
+        Command::new(script)
+    }
+}
+
+/// The script's options: those that were given, with `{log}`, `{map}` and `{scratch}` filled in, else those of the metric's
+/// usual script.
+fn arguments(
+    args: &Args,
+    benchmark: &Benchmark,
+    scratch: Option<&Path>,
+    log: &Path,
+) -> Result<Vec<String>, Failure> {
+    let usual;
+    let words = if args.official_arguments.is_empty() {
+        usual = usual_arguments(args, benchmark);
+        &usual
+    } else {
+        &args.official_arguments
+    };
+    let needs_scratch = words
+        .iter()
+        .any(|word| word.contains("{map}") || word.contains("{scratch}"));
+    let scratch = match scratch {
+        Some(scratch) => scratch,
+        None if needs_scratch => return Err(super::no_scratch()),
+        None => Path::new(""),
+    };
+    let map = scratch.join(&benchmark.dataset.map);
+    let fill = |word: &String| {
+        word.replace("{log}", &log.to_string_lossy())
+            .replace("{map}", &map.to_string_lossy())
+            .replace("{scratch}", &scratch.to_string_lossy())
+    };
+    Ok(words.iter().map(fill).collect())
+}
+
+/// Options of the reference script that judges the metric: for top-1, `accuracy-imagenet.py`.
+fn usual_arguments(args: &Args, benchmark: &Benchmark) -> Vec<String> {
+    let Metric::Top1 = benchmark.accuracy.metric;
+    let dtype = match args.dtype.or_else(|| LabelType::of(benchmark.model.response)) {
+        Some(LabelType::Byte) => "byte",
+        Some(LabelType::Int32) => "int32",
+        Some(LabelType::Int64) => "int64",
+        // Also the script's own default.
+        Some(LabelType::Float32) | None => "float32",
+    };
+    let words = [
+        "--mlperf-accuracy-file",
+        "{log}",
+        "--imagenet-val-file",
+        "{map}",
+        "--dtype",
+    ];
+    words
+        .into_iter()
+        .map(str::to_owned)
+        .chain([dtype.to_owned()])
+        .collect()
+}
+
+/// Where the output is kept: in the run's directory when the log is a run's, else beside the log; evidence is not written
+/// to.
+fn keep_at(args: &Args, log: &Path) -> PathBuf {
+    if let Some(directory) = &args.keep {
+        return directory.clone();
+    }
+    let beside = log.parent().unwrap_or(Path::new(""));
+    let run = beside.parent().filter(|run| {
+        beside.file_name().is_some_and(|name| name == "files") && run.join("spec.json").is_file()
+    });
+    run.map_or_else(|| beside.to_owned(), |run| run.join("accuracy"))
+}
+
+/// The figure in the script's output that ours is held against: what stands behind `accuracy=` at the beginning of a line.
+pub(super) fn figure(output: &[u8]) -> Option<f64> {
+    let text = String::from_utf8_lossy(output);
+    text.lines().find_map(|line| {
+        let rest = line.strip_prefix("accuracy=")?;
+        let end = rest
+            .find(|c: char| !c.is_ascii_digit() && c != '.')
+            .unwrap_or(rest.len());
+        rest.get(..end)?.parse().ok()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_figure_is_the_scripts_own() {
+        assert_eq!(figure(b"accuracy=98.995%, good=591, total=597\n"), Some(98.995));
+        assert_eq!(figure(b"loading\naccuracy=7%\n"), Some(7.0));
+        assert_eq!(figure(b" accuracy=7%\nmAP=3\n"), None);
+    }
+}

@@ -1,0 +1,194 @@
+//! How a result was measured: `user.conf`, the `mlperf.conf` that LoadGen went by, README, the measurement file and the
+//! code, as entries of the tree's plan.
+
+use std::collections::BTreeMap;
+
+use regatta_rules::{
+    Division,
+    benchmark::{Benchmark, Dtype},
+    round::BenchmarkRules,
+};
+use serde_json::{Map, Value};
+
+use super::{
+    Kind, Lack, Question, StageError, code,
+    places::{self, Of},
+    result::Staging,
+    run::Run,
+    system::{self, NOT_STATED},
+    texts,
+    tree::Content,
+};
+use crate::files::sha256;
+
+const USER_CONF: &str = "user.conf";
+const MLPERF_CONF: &str = "mlperf.conf";
+
+impl Staging<'_> {
+    /// Plans `user.conf`, `mlperf.conf`, README, the measurement file and the code.
+    pub(super) fn measurements(
+        &mut self,
+        of: Of<'_>,
+        performance: &Run,
+        accuracy: &Run,
+    ) -> Result<(), StageError> {
+        let answers = self.request.answers;
+        let benchmark = &performance.spec.benchmark;
+        let said = answers.benchmark(&benchmark.name);
+        let rehearsal = self.request.kind == Kind::Rehearsal;
+        let directory = self.places.measurements(of);
+        let engine = performance.spec.engine.kind.to_string();
+        let implementation = said.implementation.clone().unwrap_or(engine);
+        if !places::is_name(&implementation) {
+            let place = format!("answers: benchmark {}", benchmark.name);
+            let what = format!("`{implementation}` cannot be a directory's name");
+            self.lacks
+                .push(Lack::new(place, what, "use letters, digits, `_`, `-` and `.`"));
+            return Ok(());
+        }
+        self.proven(performance, USER_CONF, format!("{directory}/{USER_CONF}"));
+        self.mlperf_conf(performance, format!("{directory}/{MLPERF_CONF}"))?;
+
+        let mut readme = texts::readme(of, self.request.round, performance, accuracy, rehearsal);
+        if let Some(notes) = &said.notes {
+            let path = answers.path(notes);
+            match std::fs::read_to_string(&path) {
+                Ok(notes) => readme.push_str(&format!("\n{notes}")),
+                Err(error) => self.unreadable(
+                    &format!("answers: benchmark {}: notes", benchmark.name),
+                    &path,
+                    &error,
+                ),
+            }
+        }
+        self.files
+            .insert(format!("{directory}/README.md"), Content::Text(readme));
+
+        let fields = self.measurement_fields(benchmark, &said.fields);
+        self.json(self.places.measurement_file(of, &implementation), &fields);
+        let place = self.places.code(of.model, &implementation);
+        code::plan(self, &benchmark.name, said.code.as_deref(), &place)
+    }
+
+    fn measurement_fields(
+        &mut self,
+        benchmark: &Benchmark,
+        said: &BTreeMap<String, String>,
+    ) -> Map<String, Value> {
+        let mut fields: Map<String, Value> = Map::new();
+        for (field, value) in said {
+            if !self.request.round.submission.measurement_fields.contains(field) {
+                self.notes.push(format!(
+                    "answers: benchmark {}: {} knows no field {field}; it is written as it stands",
+                    benchmark.name, self.request.round.name
+                ));
+            }
+            fields.insert(field.clone(), value.as_str().into());
+        }
+        for field in &self.request.round.submission.measurement_fields {
+            if fields.get(field).is_some_and(system::is_filled) {
+                continue;
+            }
+            if field == "input_data_types" {
+                fields.insert(field.clone(), input_type(benchmark).into());
+            } else if self.request.kind == Kind::Rehearsal {
+                fields.insert(field.clone(), NOT_STATED.into());
+            } else {
+                self.lacks.push(Lack::asked(Question::Measurement {
+                    benchmark: benchmark.name.clone(),
+                    field: field.clone(),
+                }));
+            }
+        }
+        fields
+    }
+
+    /// The `mlperf.conf` that the run's LoadGen went by, found by the SHA-256 in the evidence and never rendered: among the
+    /// run's own files, else among those that the operator names.
+    fn mlperf_conf(&mut self, run: &Run, place: String) -> Result<(), StageError> {
+        let Some(loadgen) = run.loadgen() else {
+            // Without a LoadGen the run is refused, or rehearsed without this file.
+            return Ok(());
+        };
+        let wanted = &loadgen.mlperf_conf_sha256;
+        let own = run.evidence.files.iter().find(|file| file.sha256 == *wanted);
+        if let Some(file) = own {
+            self.proven(run, file.name.as_str(), place);
+            return Ok(());
+        }
+        let answers = self.request.answers;
+        for given in &answers.documents.mlperf_confs {
+            let path = answers.path(given);
+            if path.is_file() && sha256(&path)?.0 == *wanted {
+                let content = Content::Proven {
+                    from: path,
+                    sha256: wanted.clone(),
+                };
+                self.files.insert(place, content);
+                return Ok(());
+            }
+        }
+        let what = format!(
+            "the mlperf.conf of LoadGen {} (revision {}, SHA-256 {wanted}) is missing",
+            loadgen.version, loadgen.revision
+        );
+        let mend =
+            "name that revision's own, unmodified file in `mlperf_confs` under [documents] of the answers";
+        self.lacks.push(Lack::new(run.called(), what, mend));
+        Ok(())
+    }
+
+    /// Plans what lies beside the logs of the accuracy run in rounds that ask for it.
+    pub(super) fn accuracy_directories(
+        &mut self,
+        of: Of<'_>,
+        benchmark: &Benchmark,
+        rules: Option<&BenchmarkRules>,
+    ) -> Result<(), StageError> {
+        let said = self
+            .request
+            .answers
+            .benchmark(&benchmark.name)
+            .accuracy_directories;
+        let wanted = rules
+            .into_iter()
+            .flat_map(|rules| rules.extra_accuracy_files.keys());
+        for name in wanted {
+            let there = said.iter().any(|path| path.ends_with(name));
+            if !there && self.request.kind == Kind::Submission && self.request.division != Division::Open {
+                self.lacks.push(Lack::new(
+                    format!("answers: benchmark {}", benchmark.name),
+                    format!("the directory {name} of the accuracy run is missing"),
+                    "name it in `accuracy_directories`",
+                ));
+            }
+        }
+        for given in said {
+            let path = self.request.answers.path(&given);
+            let name = path
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned();
+            let place = format!("{}/accuracy/{name}", self.places.results(of));
+            code::directory(
+                self,
+                &format!("answers: benchmark {}", benchmark.name),
+                &path,
+                &place,
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// The type of what goes into the model, in the words of published measurements.
+fn input_type(benchmark: &Benchmark) -> &'static str {
+    match benchmark.model.input_dtype {
+        Dtype::Float32 => "fp32",
+        Dtype::Float16 => "fp16",
+        Dtype::Int8 => "int8",
+        Dtype::Int32 => "int32",
+        Dtype::Int64 => "int64",
+    }
+}

@@ -1,0 +1,350 @@
+//! A bench with made-up runs: directories as the coordinator keeps them, of a benchmark that needs one scenario.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use regatta_rules::{
+    Division, Mode, Scenario,
+    benchmark::Response,
+    documents::{AuditOf, ConfTexts, Delivery, EngineKind, EngineSpec, LoadgenChoice, RunLength, RunSpec},
+    known,
+    round::Round,
+};
+use regatta_submission::stage::{self, Answers, Kind, Request, StageError, Staged};
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+use tempfile::TempDir;
+
+/// LoadGen's own conf, which no run of the official LoadGen has among its files.
+pub(crate) const MLPERF_CONF: &str = "# the official conf\n*.Offline.min_duration = 600000\n";
+
+/// What the operator says.
+const ANSWERS: &str = r#"
+schema = 1
+submitter = "ACME"
+
+[[system]]
+name = "Orin"
+devices = ["boat-1"]
+
+[system.description]
+status = "available"
+system_type = "edge"
+system_name = "Orin developer kit"
+host_processors_per_node = 1
+host_processor_model_name = "Cortex-A78AE"
+host_memory_configuration = "LPDDR5"
+host_storage_capacity = "64 GB"
+host_storage_type = "eMMC"
+host_networking = "Ethernet"
+host_network_card_count = "1 integrated"
+host_networking_topology = "N/A"
+accelerators_per_node = 1
+accelerator_model_name = "Orin"
+accelerator_memory_capacity = "shared"
+accelerator_memory_configuration = "LPDDR5"
+accelerator_host_interconnect = "N/A"
+accelerator_interconnect = "N/A"
+cooling = "air"
+
+[benchmark.whisper]
+implementation = "tensorrt"
+code = "code"
+input_data_types = "fp16"
+retraining = "No"
+starting_weights_filename = "whisper.safetensors"
+weight_data_types = "fp16"
+weight_transformations = "none"
+
+[documents]
+calibration = "calibration.md"
+mlperf_confs = ["other.conf", "mlperf.conf"]
+"#;
+
+/// The documents and files of a run before they are written.
+pub(crate) struct Parts {
+    pub(crate) spec: RunSpec,
+    pub(crate) evidence: Value,
+    pub(crate) record: Value,
+    pub(crate) files: BTreeMap<&'static str, String>,
+}
+
+pub(crate) struct Bench {
+    dir: TempDir,
+    pub(crate) round: Round,
+}
+
+pub(crate) fn hash(bytes: impl AsRef<[u8]>) -> String {
+    let digest = Sha256::digest(bytes.as_ref());
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+pub(crate) fn round(name: &str) -> Round {
+    let rounds = known::rounds().unwrap().into_iter();
+    rounds.into_iter().find(|round| round.name == name).unwrap()
+}
+
+/// The id of the `number`th run; ids sort by time.
+pub(crate) fn id(number: u32) -> String {
+    format!("01930000-0000-7000-8000-{number:012}")
+}
+
+/// Seven answers, one a line.
+fn answers_log(entries: u32) -> String {
+    let entries: Vec<_> = (0..entries)
+        .map(|index| {
+            format!(
+                "{{ \"seq_id\" : {index}, \"qsl_idx\" : {index}, \"data\" : \"0{}00000000000000\" }}",
+                index % 10
+            )
+        })
+        .collect();
+    format!("[\n{}\n]\n", entries.join(",\n"))
+}
+
+/// A detail log with these facts.
+pub(crate) fn log(facts: &[(&str, Value)]) -> String {
+    let line = |(key, value): &(&str, Value)| {
+        format!(
+            ":::MLLOG {{\"key\": \"{key}\", \"value\": {value}, \"time_ms\": 0.1, \"namespace\": \"mlperf::logging\", \
+             \"event_type\": \"POINT_IN_TIME\", \"metadata\": {{\"is_error\": false, \"is_warning\": false, \
+             \"file\": \"x.cc\", \"line_no\": 1, \"pid\": 1, \"tid\": 1}}}}\n"
+        )
+    };
+    facts.iter().map(line).collect()
+}
+
+fn detail(round: &Round, mode: Mode, rate: f64) -> String {
+    let seeds = round.seeds().unwrap();
+    log(&[
+        ("loadgen_version", json!("6.0.17")),
+        ("sut_name", json!("tensorrt")),
+        ("qsl_name", json!("speech")),
+        ("qsl_reported_total_count", json!(1633)),
+        ("effective_scenario", json!("Offline")),
+        ("effective_test_mode", json!(mode.as_str())),
+        ("effective_samples_per_query", json!(66000)),
+        ("effective_min_duration_ms", json!(600_000)),
+        ("effective_min_query_count", json!(1)),
+        ("effective_performance_sample_count", json!(1633)),
+        ("effective_qsl_rng_seed", json!(seeds.qsl)),
+        ("effective_sample_index_rng_seed", json!(seeds.sample_index)),
+        ("effective_schedule_rng_seed", json!(seeds.schedule)),
+        ("effective_sample_concatenate_permutation", json!(true)),
+        ("requested_use_token_latencies", json!(true)),
+        ("result_validity", json!("VALID")),
+        ("result_samples_per_second", json!(rate)),
+        ("result_tokens_per_second", json!(rate * 40.0)),
+        ("num_errors", json!(0)),
+    ])
+}
+
+fn summary(rate: f64) -> String {
+    let bar = "=".repeat(48);
+    format!(
+        "{bar}\nMLPerf Results Summary\n{bar}\nSUT name : tensorrt\nScenario : Offline\nMode     : PerformanceOnly\n\
+         Samples per second: {rate}\nResult is : VALID\n"
+    )
+}
+
+impl Bench {
+    pub(crate) fn new(round_name: &str) -> Self {
+        let bench = Self {
+            dir: tempfile::tempdir().unwrap(),
+            round: round(round_name),
+        };
+        bench.put("desk/code/main.cc", "int main() {}\n");
+        bench.put("desk/code/.git/HEAD", "ref\n");
+        bench.put("desk/calibration.md", "There is none.\n");
+        bench.put("desk/mlperf.conf", MLPERF_CONF);
+        bench.put("desk/other.conf", "# another LoadGen's\n");
+        bench
+    }
+
+    pub(crate) fn at(&self, path: &str) -> PathBuf {
+        self.dir.path().join(path)
+    }
+
+    pub(crate) fn put(&self, path: &str, text: &str) {
+        let path = self.at(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    pub(crate) fn answers(&self, change: impl FnOnce(String) -> String) -> Answers {
+        Answers::from_toml(&change(ANSWERS.to_owned()), &self.at("desk")).unwrap()
+    }
+
+    /// What names lie where trees are made.
+    pub(crate) fn left_behind(&self) -> Vec<String> {
+        let names = fs::read_dir(self.dir.path()).unwrap();
+        let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<_> = names.filter(|name| name != "desk" && name != "runs").collect();
+        names.sort();
+        names
+    }
+
+    /// A performance run, an accuracy run with the reference script's output, and TEST01: all that a result needs.
+    pub(crate) fn all_runs(&self) -> Vec<PathBuf> {
+        let runs = vec![
+            self.run(1, Mode::PerformanceOnly, |_| {}),
+            self.accuracy_run(2),
+            self.run(3, Mode::PerformanceOnly, |parts| {
+                parts.spec.audit = Some(AuditOf {
+                    test: "TEST01".to_owned(),
+                    performance: id(1).parse().unwrap(),
+                    accuracy: Some(id(2).parse().unwrap()),
+                });
+                parts.spec.conf.audit_config = Some("*.*.mode = 2\n".to_owned());
+                parts.files.insert("mlperf_log_accuracy.json", answers_log(7));
+            }),
+        ];
+        runs
+    }
+
+    pub(crate) fn accuracy_run(&self, number: u32) -> PathBuf {
+        let run = self.run(number, Mode::AccuracyOnly, |_| {});
+        self.put("desk/reference.py", "print()\n");
+        let log = run.join("files/mlperf_log_accuracy.json");
+        let output = b"Word Error Rate: 2.0671%, accuracy=97.9329%\n";
+        stage::official::keep(&run.join("accuracy"), &self.at("desk/reference.py"), &log, output).unwrap();
+        run
+    }
+
+    /// Writes a run, after `change`.
+    pub(crate) fn run(&self, number: u32, mode: Mode, change: impl FnOnce(&mut Parts)) -> PathBuf {
+        let mut parts = self.parts(number, mode);
+        change(&mut parts);
+        let Parts {
+            spec,
+            mut evidence,
+            mut record,
+            files,
+        } = parts;
+        let directory = format!("runs/{}", id(number));
+        let spec_text = serde_json::to_string(&spec).unwrap();
+        let proofs: Vec<_> = files
+            .iter()
+            .map(|(name, text)| json!({ "name": name, "bytes": text.len(), "sha256": hash(text) }))
+            .collect();
+        for (name, text) in &files {
+            self.put(&format!("{directory}/files/{name}"), text);
+        }
+        evidence["spec_sha256"] = hash(&spec_text).into();
+        evidence["files"] = proofs.into();
+        let evidence_text = evidence.to_string();
+        record["spec_sha256"] = hash(&spec_text).into();
+        record["evidence_sha256"] = hash(&evidence_text).into();
+        self.put(&format!("{directory}/spec.json"), &spec_text);
+        self.put(&format!("{directory}/files/evidence.json"), &evidence_text);
+        self.put(&format!("{directory}/record.json"), &record.to_string());
+        self.at(&directory)
+    }
+
+    fn parts(&self, number: u32, mode: Mode) -> Parts {
+        let mut benchmark = known::benchmarks().unwrap().remove(0);
+        benchmark.name = "whisper".to_owned();
+        benchmark.title = "Speech to text".to_owned();
+        benchmark.not_submittable = None;
+        benchmark.model.response = Response::Raw;
+        let device = "0123456789abcdef0123456789abcdef";
+        let state = json!({ "phase": "done", "reason": null, "revision": 7 });
+        let facts = json!({
+            "hostname": "boat", "model": "Jetson AGX Orin", "arch": "aarch64", "kernel": "5.15.148-tegra",
+            "os": "Ubuntu 22.04", "cpus": 12, "memory_bytes": 65_871_544_320_u64,
+        });
+        let spec = RunSpec {
+            schema: 1,
+            run: id(number).parse().unwrap(),
+            device: device.parse().unwrap(),
+            created: "2026-08-01T10:00:00Z".to_owned(),
+            round: self.round.name.clone(),
+            benchmark,
+            scenario: Scenario::Offline,
+            mode,
+            engine: EngineSpec {
+                kind: EngineKind::Tensorrt,
+                settings: BTreeMap::from([("batch_size".to_owned(), "16".to_owned())]),
+            },
+            loadgen: LoadgenChoice::Official { revision: None },
+            length: RunLength::Full,
+            conf: ConfTexts {
+                mlperf_conf: String::new(),
+                user_conf: String::new(),
+                audit_config: None,
+            },
+            delivery: Delivery::After,
+            audit: None,
+        };
+        let evidence = json!({
+            "schema": 1, "run": id(number), "device": device, "agent": "regatta-agent 0.1.0", "outcome": state,
+            "not_a_measurement": [], "before": facts, "after": facts,
+            "attempts": [{
+                "name": "run", "asked_loadgen": { "official": { "revision": null } },
+                "loadgen": {
+                    "implementation": "mlcommons-loadgen", "version": "6.0.17", "revision": "b66003e1",
+                    "rng_abi": "libstdc++-11", "mlperf_conf_sha256": hash(MLPERF_CONF),
+                },
+                "engine": "TensorRT 10.3 on the GPU", "valid": true, "invalid_reasons": [],
+                "started": null, "ended": null, "window": { "bytes_sent": 0, "daemon_cpu_ns": 0 },
+            }],
+        });
+        let record = json!({
+            "schema": 1, "run": id(number), "device": device, "device_name": "boat-1", "coordinator": "regatta 0.1.0",
+            "written": "2026-08-01T10:20:00Z", "evidence_signature_valid": true, "state": state,
+            "delivery": { "complete": true, "bytes": 1, "streams": [] }, "accuracy": null,
+        });
+        let rate = 100.0;
+        let mut files = BTreeMap::from([
+            ("mlperf_log_detail.txt", detail(&self.round, mode, rate)),
+            ("mlperf_log_summary.txt", summary(rate)),
+            ("user.conf", "whisper.Offline.target_qps = 90\n".to_owned()),
+            ("mlperf.conf", "# rendered for our own LoadGen\n".to_owned()),
+        ]);
+        let entries = if mode == Mode::AccuracyOnly { 300 } else { 0 };
+        files.insert("mlperf_log_accuracy.json", answers_log(entries));
+        Parts {
+            spec,
+            evidence,
+            record,
+            files,
+        }
+    }
+
+    pub(crate) fn stage(
+        &self,
+        division: Division,
+        kind: Kind,
+        answers: &Answers,
+        runs: &[PathBuf],
+    ) -> Result<Staged, StageError> {
+        self.stage_to("tree", division, kind, answers, runs)
+    }
+
+    pub(crate) fn stage_to(
+        &self,
+        output: &str,
+        division: Division,
+        kind: Kind,
+        answers: &Answers,
+        runs: &[PathBuf],
+    ) -> Result<Staged, StageError> {
+        stage::stage(&Request {
+            round: &self.round,
+            division,
+            kind,
+            answers,
+            runs,
+            output: &self.at(output),
+        })
+    }
+}
+
+/// The names of a tree's files.
+pub(crate) fn names(root: &Path) -> String {
+    let files = crate::tree::files(root);
+    files.keys().map(|name| format!("{name}\n")).collect()
+}

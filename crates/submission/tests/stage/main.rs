@@ -1,0 +1,19 @@
+//! Staging and inferring, through the public face: made-up runs become trees that the checker accepts, and whatever is
+//! missing or not allowed is refused with its place and leaves nothing behind.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "test code; says why a test is skipped"
+)]
+
+#[path = "../support/tree.rs"]
+mod tree;
+
+mod bench;
+mod infer;
+mod official;
+mod refusals;
+mod rehearsal;
+mod submission;

@@ -1,0 +1,76 @@
+//! Staged trees under the official checkers themselves, where they are at hand: `REGATTA_OFFICIAL_TOOLS` names a directory
+//! with a checkout of mlcommons/inference per tag (`v5.1`, `HEAD`), `REGATTA_PYTHON` a Python that has PyYAML.
+
+use std::{
+    env,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use regatta_rules::Division;
+use regatta_submission::{
+    check,
+    stage::Kind,
+    tree::Tree,
+    truncate::{self, Destination},
+};
+
+use crate::bench::Bench;
+
+/// Exit code and words of the round's checker.
+fn official(round: &str, tree: &Path, csv: &Path) -> Option<(bool, String)> {
+    let Some(tools) = env::var_os("REGATTA_OFFICIAL_TOOLS").map(PathBuf::from) else {
+        eprintln!("left out: REGATTA_OFFICIAL_TOOLS names no checkouts of the official tools");
+        return None;
+    };
+    let python = env::var_os("REGATTA_PYTHON").unwrap_or_else(|| "python3".into());
+    let tag = if round == "v5.1" { "v5.1" } else { "HEAD" };
+    let directory = tools.join(tag).join("tools/submission");
+    let words: &[&str] = if tag == "HEAD" {
+        &["-m", "submission_checker.main"]
+    } else {
+        &["submission_checker.py"]
+    };
+    let output = Command::new(python)
+        .current_dir(directory)
+        .args(words)
+        .args(["--version", round, "--input"])
+        .arg(tree)
+        .arg("--csv")
+        .arg(csv)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    Some((output.status.success(), said))
+}
+
+#[test]
+fn the_rounds_own_checker_accepts_what_was_staged() {
+    for round in ["v5.1", "v6.1"] {
+        let bench = Bench::new(round);
+        let (answers, runs) = (bench.answers(|text| text), bench.all_runs());
+        bench
+            .stage(Division::Closed, Kind::Submission, &answers, &runs)
+            .unwrap();
+        truncate::truncate(&truncate::Request {
+            input: &bench.at("tree"),
+            submitter: "ACME",
+            destination: Destination::Backup(bench.at("originals")),
+            skip_scenarios: &[],
+            rule: bench.round.truncation.as_ref().unwrap(),
+        })
+        .unwrap();
+        let csv = bench.at("summary.csv");
+        let Some((accepted, said)) = official(round, &bench.at("tree"), &csv) else {
+            return;
+        };
+        assert!(
+            accepted && said.contains("SUMMARY: submission looks OK"),
+            "{round}: {said}"
+        );
+        let tree = Tree::scan(&bench.at("tree")).unwrap();
+        let ours = check::as_official(&tree, &bench.round, None).unwrap();
+        let rows = std::fs::read_to_string(csv).unwrap();
+        assert_eq!(rows.lines().count(), 1 + ours.rows.len(), "{rows}");
+    }
+}

@@ -1,0 +1,123 @@
+//! Rehearsals: runs that are no measurements, in a tree that says so.
+
+use std::fs;
+
+use regatta_rules::{
+    Division, Mode,
+    documents::{EngineKind, LoadgenChoice, RunLength},
+    known,
+};
+use regatta_submission::{
+    check,
+    stage::{Answers, Kind},
+    tree::Tree,
+};
+use serde_json::Value;
+
+use crate::bench::{Bench, Parts, names};
+
+/// As the quickstart's: our LoadGen, the bundled benchmark, one second.
+fn of_the_quickstart(parts: &mut Parts) {
+    parts.spec.benchmark = known::benchmarks().unwrap().remove(0);
+    parts.spec.loadgen = LoadgenChoice::Native;
+    parts.spec.engine.kind = EngineKind::Tract;
+    parts.spec.length = RunLength::Duration(1000);
+    let loadgen = &mut parts.evidence["attempts"][0]["loadgen"];
+    loadgen["implementation"] = "regatta-loadgen".into();
+    loadgen["mlperf_conf_sha256"] = crate::bench::hash(&parts.files["mlperf.conf"]).into();
+    parts.evidence["not_a_measurement"] = vec!["run by Regatta's own LoadGen"].into();
+    if parts.spec.mode == Mode::AccuracyOnly {
+        parts.record["accuracy"] = serde_json::json!({
+            "metric": "top1", "value": 98.995, "correct": 591, "total": 597, "target": 98.0,
+        });
+    }
+}
+
+#[test]
+fn a_rehearsal_needs_no_answers_and_says_what_it_is_in_every_place() {
+    for round in ["v5.1", "v6.1"] {
+        let bench = Bench::new(round);
+        let runs = [
+            bench.run(1, Mode::PerformanceOnly, of_the_quickstart),
+            bench.run(2, Mode::AccuracyOnly, of_the_quickstart),
+        ];
+        let answers = Answers::default();
+        let staged = bench
+            .stage(Division::Open, Kind::Rehearsal, &answers, &runs)
+            .unwrap();
+        assert_eq!(staged.submitter, "REHEARSAL-nobody");
+        let [result] = staged.results.as_slice() else {
+            panic!("{staged:?}")
+        };
+        assert_eq!(
+            (result.system.as_str(), result.model.as_str()),
+            ("REHEARSAL-boat-1", "digits")
+        );
+        let read = |path: &str| fs::read_to_string(bench.at("tree").join(path)).unwrap();
+        insta::assert_snapshot!(format!("rehearsal_{round}"), names(&bench.at("tree")));
+        assert!(read("REHEARSAL.md").contains("must not be submitted"));
+        assert!(read("REHEARSAL.md").contains("own LoadGen"));
+        let home = "open/REHEARSAL-nobody";
+        let system: Value =
+            serde_json::from_str(&read(&format!("{home}/systems/REHEARSAL-boat-1.json"))).unwrap();
+        assert_eq!(system["system_name"], "REHEARSAL: Jetson AGX Orin");
+        assert_eq!(system["cooling"], "not stated (rehearsal)");
+        assert!(
+            system["hw_notes"]
+                .as_str()
+                .unwrap()
+                .starts_with("REHEARSAL, not a result")
+        );
+        let text = read(&format!("{}/accuracy/accuracy.txt", result.directory));
+        assert_eq!(
+            text,
+            "REHEARSAL: Regatta's own reckoning, not the reference script's output\n\
+             accuracy=98.995%, good=591, total=597\n"
+        );
+        assert_eq!(
+            read(&format!("{home}/model_mapping.json")),
+            "{\n  \"digits\": \"resnet\"\n}\n"
+        );
+        // Only rules about what was measured fail, none about the tree.
+        let report = check::strict(&Tree::scan(&bench.at("tree")).unwrap(), &bench.round);
+        for rule in [
+            "layout",
+            "system",
+            "measurements",
+            "code",
+            "names",
+            "benchmark",
+            "scenarios",
+            "calibration",
+        ] {
+            let of_rule = report
+                .findings
+                .iter()
+                .find(|finding| finding.rule.starts_with(&format!("{rule}:")));
+            assert!(of_rule.is_none(), "{of_rule:?}");
+        }
+    }
+}
+
+#[test]
+fn a_rehearsal_shows_runs_that_failed_as_notes() {
+    let bench = Bench::new("v6.1");
+    let runs = [
+        bench.run(1, Mode::PerformanceOnly, |parts| {
+            of_the_quickstart(parts);
+            parts.evidence["attempts"][0]["valid"] = false.into();
+            parts.spec.round = "v6.0".to_owned();
+        }),
+        bench.run(2, Mode::AccuracyOnly, of_the_quickstart),
+    ];
+    let answers = bench.answers(|text| text);
+    let staged = bench
+        .stage(Division::Open, Kind::Rehearsal, &answers, &runs)
+        .unwrap();
+    assert_eq!(staged.submitter, "REHEARSAL-ACME");
+    let notes = staged.notes.join("\n");
+    assert!(
+        notes.contains("INVALID") && notes.contains("by the rules of v6.0"),
+        "{notes}"
+    );
+}

@@ -1,0 +1,191 @@
+//! What becomes of runs that may be submitted.
+
+use std::{fs, path::Path};
+
+use regatta_rules::{Division, Mode};
+use regatta_submission::{
+    DraftError,
+    check::{self, Verdict},
+    stage::{Kind, StageError},
+    tree::Tree,
+    truncate::{self, Destination},
+};
+
+use crate::{
+    bench::{Bench, MLPERF_CONF, id, names},
+    tree::files,
+};
+
+fn cut(bench: &Bench, submitter: &str) {
+    let report = truncate::truncate(&truncate::Request {
+        input: &bench.at("tree"),
+        submitter,
+        destination: Destination::Backup(bench.at("originals")),
+        skip_scenarios: &[],
+        rule: bench.round.truncation.as_ref().unwrap(),
+    });
+    let report = report.unwrap();
+    assert_eq!(report.problems().count(), 0, "{report:?}");
+}
+
+fn accepted(bench: &Bench) {
+    let tree = Tree::scan(&bench.at("tree")).unwrap();
+    let strict = check::strict(&tree, &bench.round);
+    assert!(strict.passes(), "{:#?}", strict.findings);
+    assert_eq!(strict.results.len(), 1);
+    let official = check::as_official(&tree, &bench.round, None).unwrap();
+    assert_eq!(official.verdict, Verdict::Accept);
+}
+
+#[test]
+fn a_staged_submission_is_accepted_in_either_layout() {
+    for round in ["v5.1", "v6.0", "v6.1"] {
+        let bench = Bench::new(round);
+        let answers = bench.answers(|text| text);
+        let runs = bench.all_runs();
+        let staged = bench
+            .stage(Division::Closed, Kind::Submission, &answers, &runs)
+            .unwrap();
+        assert_eq!(staged.submitter, "ACME");
+        let [result] = staged.results.as_slice() else {
+            panic!("{staged:?}")
+        };
+        assert_eq!(result.performance.to_string(), id(1));
+        assert_eq!(result.accuracy.to_string(), id(2));
+        assert_eq!(result.audits["TEST01"].to_string(), id(3));
+        assert_eq!(files(&bench.at("tree")).len(), staged.files);
+        assert!(
+            staged.notes.iter().any(|note| note.contains("1 hidden entries")),
+            "{:?}",
+            staged.notes
+        );
+        cut(&bench, "ACME");
+        accepted(&bench);
+        assert_eq!(bench.left_behind(), ["originals", "tree"], "{round}");
+    }
+}
+
+#[test]
+fn the_classic_layout_has_its_files() {
+    let bench = Bench::new("v5.1");
+    let (answers, runs) = (bench.answers(|text| text), bench.all_runs());
+    bench
+        .stage(Division::Closed, Kind::Submission, &answers, &runs)
+        .unwrap();
+    insta::assert_snapshot!(names(&bench.at("tree")));
+}
+
+#[test]
+fn the_results_only_layout_has_its_files() {
+    let bench = Bench::new("v6.1");
+    let (answers, runs) = (bench.answers(|text| text), bench.all_runs());
+    bench
+        .stage(Division::Closed, Kind::Submission, &answers, &runs)
+        .unwrap();
+    insta::assert_snapshot!(names(&bench.at("tree")));
+    let read = |path: &str| fs::read_to_string(bench.at("tree/closed/ACME").join(path)).unwrap();
+    insta::assert_snapshot!("system", read("systems/Orin.json"));
+    let result = "results/Orin/whisper/Offline";
+    insta::assert_snapshot!("readme", read(&format!("{result}/README.md")));
+    // LoadGen's own conf, found by its hash; the one rendered for the run is not it.
+    assert_eq!(read(&format!("{result}/mlperf.conf")), MLPERF_CONF);
+    assert_eq!(
+        read(&format!("{result}/user.conf")),
+        "whisper.Offline.target_qps = 90\n"
+    );
+    assert_eq!(
+        read(&format!("{result}/accuracy/accuracy.txt")),
+        "Word Error Rate: 2.0671%, accuracy=97.9329%\n"
+    );
+}
+
+#[test]
+fn the_same_runs_give_the_same_bytes() {
+    let bench = Bench::new("v6.1");
+    let (answers, mut runs) = (bench.answers(|text| text), bench.all_runs());
+    let stage = |output: &str, runs: &[std::path::PathBuf]| {
+        bench.stage_to(output, Division::Closed, Kind::Submission, &answers, runs)
+    };
+    stage("tree", &runs).unwrap();
+    runs.reverse();
+    stage("again", &runs).unwrap();
+    assert!(files(&bench.at("tree")) == files(&bench.at("again")));
+    // What is there is not touched.
+    let error = stage("tree", &runs).unwrap_err();
+    assert!(
+        matches!(error, StageError::Draft(DraftError::Exists { .. })),
+        "{error}"
+    );
+    // What a killed call left is cleared away, and never taken for a tree.
+    fs::remove_dir_all(bench.at("again")).unwrap();
+    bench.put(".again.regatta-part/closed/ACME/half", "half");
+    stage("again", &runs).unwrap();
+    assert!(files(&bench.at("tree")) == files(&bench.at("again")));
+    assert_eq!(bench.left_behind(), ["again", "tree"]);
+}
+
+#[test]
+fn the_newest_run_that_is_in_order_is_taken() {
+    let bench = Bench::new("v6.1");
+    let answers = bench.answers(|text| text);
+    let mut runs = bench.all_runs();
+    runs.push(bench.run(8, Mode::PerformanceOnly, |parts| {
+        parts.evidence["attempts"][0]["valid"] = false.into();
+    }));
+    runs.push(bench.accuracy_run(9));
+    let staged = bench
+        .stage(Division::Closed, Kind::Submission, &answers, &runs)
+        .unwrap();
+    assert_eq!(staged.results[0].performance.to_string(), id(1));
+    assert_eq!(staged.results[0].accuracy.to_string(), id(9));
+}
+
+#[test]
+fn the_open_division_maps_its_own_models() {
+    let bench = Bench::new("v6.1");
+    let answers = bench.answers(|text| {
+        let text = text.replace("benchmark.whisper", "benchmark.murmur");
+        format!("{text}[model_mapping]\nmurmur = \"whisper\"\n")
+    });
+    let own = |number, mode| {
+        bench.run(number, mode, |parts| {
+            parts.spec.benchmark.name = "murmur".to_owned()
+        })
+    };
+    let runs = [own(1, Mode::PerformanceOnly), own(2, Mode::AccuracyOnly)];
+    let log = runs[1].join("files/mlperf_log_accuracy.json");
+    bench.put("desk/reference.py", "print()\n");
+    regatta_submission::stage::official::keep(
+        &runs[1].join("accuracy"),
+        &bench.at("desk/reference.py"),
+        &log,
+        b"Word Error Rate: 50%, accuracy=50%\n",
+    )
+    .unwrap();
+    bench
+        .stage(Division::Open, Kind::Submission, &answers, &runs)
+        .unwrap();
+    let mapping = fs::read_to_string(bench.at("tree/open/ACME/model_mapping.json")).unwrap();
+    assert_eq!(mapping, "{\n  \"murmur\": \"whisper\"\n}\n");
+    cut(&bench, "ACME");
+    accepted(&bench);
+}
+
+#[test]
+fn an_older_layout_has_a_place_for_the_checkers_log() {
+    let bench = Bench::new("v4.0");
+    let answers = bench.answers(|text| {
+        let text = text.replace("[documents]", "[documents]\nchecker_log = \"log.txt\"");
+        format!("{text}[model_mapping]\nwhisper = \"resnet\"\n")
+    });
+    bench.put("desk/log.txt", "SUMMARY: submission looks OK\n");
+    let runs = bench.all_runs();
+    bench
+        .stage(Division::Open, Kind::Submission, &answers, &runs[..2])
+        .unwrap();
+    let log = "tree/open/ACME/results/compliance_checker_log.txt";
+    assert!(Path::new(&bench.at(log)).is_file());
+    // Asked for until v4.1, and there in every layout.
+    let conf = "tree/open/ACME/measurements/Orin/whisper/Offline/mlperf.conf";
+    assert_eq!(fs::read_to_string(bench.at(conf)).unwrap(), MLPERF_CONF);
+}
