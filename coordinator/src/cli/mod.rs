@@ -7,6 +7,7 @@ mod context;
 mod device;
 mod duration;
 mod init;
+mod power;
 mod prep;
 mod progress;
 mod quickstart;
@@ -70,6 +71,9 @@ enum Command {
     /// Runs and verifies audits (compliance tests)
     #[command(subcommand)]
     Audit(audit::Command),
+    /// Judges power measurements
+    #[command(subcommand)]
+    Power(power::Command),
     /// Stages, infers, checks, truncates and packs submission trees
     #[command(subcommand)]
     Submission(submission::Command),
@@ -100,6 +104,7 @@ pub(crate) fn run() -> Outcome {
         Command::Prep(args) => prep::run(&args, &context),
         Command::Accuracy(args) => accuracy::run(&args, &context),
         Command::Audit(command) => audit::run(&command, &context),
+        Command::Power(command) => power::run(&command, &context),
         Command::Submission(command) => submission::run(&command, &context),
     }
 }

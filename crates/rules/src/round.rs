@@ -5,6 +5,8 @@
 
 mod benchmark;
 mod checker;
+mod endpoints;
+mod power;
 mod submission;
 
 use std::{collections::BTreeMap, fmt::Write as _};
@@ -18,6 +20,8 @@ use crate::{
 
 pub use benchmark::{AccuracyBound, BenchmarkRules};
 pub use checker::{Checker, Engine, OfficialCheck, Trait};
+pub use endpoints::{Endpoints, EndpointsField};
+pub use power::{DurationRule, PowerRules};
 pub use submission::{AccuracyForms, Inference, Layout, LowerAccuracy, ModelGuess, Submission};
 
 /// One round.
@@ -38,6 +42,9 @@ pub struct Round {
     /// How audits are run and judged, by their name, such as `TEST01`.
     #[serde(default)]
     pub audits: BTreeMap<String, Audit>,
+    /// How a power measurement is judged.
+    #[serde(default)]
+    pub power: Option<PowerRules>,
 }
 
 impl Round {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{BenchmarkRules, Checker, Seeds};
+use super::{BenchmarkRules, Checker, Endpoints, Seeds};
 use crate::Scenario;
 
 /// Where the parts of a submission lie (`submission_rules.adoc`).
@@ -109,6 +109,9 @@ pub struct Submission {
     pub model_guesses: Vec<ModelGuess>,
     /// The edge benchmarks, by official name.
     pub benchmarks: BTreeMap<String, BenchmarkRules>,
+    /// Results of the endpoints harness, where the round takes them.
+    #[serde(default)]
+    pub endpoints: Option<Endpoints>,
     /// The official checkers of the round, the default first.
     pub checkers: Vec<Checker>,
 }

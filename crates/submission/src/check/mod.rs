@@ -3,12 +3,14 @@
 //! Both read the same [`Tree`](crate::tree::Tree), never change it, and turn whatever is in it into a verdict.
 
 mod accuracy_text;
+mod endpoints;
 mod finding;
 pub mod format;
 mod log_line;
 mod official;
 mod parallel;
-mod power_log;
+mod plain_line;
+pub mod power;
 mod rules;
 mod run_log;
 mod strict;
@@ -16,4 +18,4 @@ mod strict;
 pub(crate) use accuracy_text::metric as accuracy_metric;
 pub use finding::{Finding, Rule, Severity};
 pub use official::{Note, Official, Row, UnknownRevision, Verdict, as_official, csv};
-pub use strict::{Latency, Report, ResultRow, strict};
+pub use strict::{Facts, Latency, Metric, Report, ResultRow, strict};

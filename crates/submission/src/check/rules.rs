@@ -97,4 +97,9 @@ pub(crate) const TEST_PERFORMANCE: Rule = rule("test-performance", "TESTnn, veri
 pub(crate) const TEST_ACCURACY: Rule = rule("test-accuracy", "TEST01, verify_accuracy");
 pub(crate) const TEST_SETTING: Rule = rule("test-setting", "TESTnn, audit.config");
 pub(crate) const POWER: Rule = rule("power", "MLPerf power measurement rules");
+pub(crate) const POWER_SESSION: Rule = rule("power-session", "power_checker.py of the Power working group");
+pub(crate) const ENDPOINTS: Rule = rule(
+    "endpoints",
+    "checker, documents of the endpoints harness since v6.1",
+);
 pub(crate) const OTHER_CHECKER: Rule = rule("not-judged", "outside of what this program checks");

@@ -10,7 +10,10 @@ use std::{
 
 use regatta_mllog::read::{DetailReader, Quirk, Value};
 
-use super::log_line::{Record, Scalar};
+use super::{
+    log_line::{Record, Scalar},
+    plain_line,
+};
 use crate::tree::Tree;
 
 /// What a record begins with.
@@ -32,7 +35,8 @@ pub(crate) struct LogLine {
 /// The facts of a detail log.
 #[derive(Debug, Default)]
 pub(crate) struct RunLog {
-    first: HashMap<String, (u64, Value)>,
+    /// The line and value of each key's first record.
+    first: HashMap<String, (Option<u64>, Value)>,
     /// Records that LoadGen marked as errors, the first hundred.
     pub(crate) errors: Vec<LogLine>,
     /// How many there are.
@@ -52,6 +56,17 @@ pub(crate) struct RunLog {
 pub(crate) struct Unreadable(pub(crate) String);
 
 impl RunLog {
+    /// A log of these values, in no file: errors in it are those that a value counts.
+    pub(crate) fn of(values: impl IntoIterator<Item = (String, Value)>) -> Self {
+        let first = values.into_iter().map(|(key, value)| (key, (None, value)));
+        let mut log = Self {
+            first: first.collect(),
+            ..Self::default()
+        };
+        log.error_count = log.number("num_errors").map_or(0, |count| count as u64);
+        log
+    }
+
     /// Reads the log at `path`.
     pub(crate) fn read(tree: &Tree, path: &str) -> Result<Self, Unreadable> {
         let file = tree.open(path).map_err(|error| Unreadable(error.to_string()))?;
@@ -82,6 +97,14 @@ impl RunLog {
             return;
         };
         self.begins_with_record |= line == 1;
+        if let Some(plain) = plain_line::take(json) {
+            // Most lines repeat a key whose first value is known: theirs is not even parsed.
+            if plain.is_error || !self.first.contains_key(plain.key) {
+                let value = serde_json::from_str(plain.value).unwrap_or(Scalar::Bulk);
+                self.take(line, plain.key.into(), plain.is_error, value);
+            }
+            return;
+        }
         match serde_json::from_str::<Record<'_>>(json) {
             Ok(record) => self.take(line, record.key, record.metadata.is_error, record.value),
             Err(_) => self.unusual(line, bytes),
@@ -128,7 +151,7 @@ impl RunLog {
             push(&mut self.errors, LogLine { line, text });
         }
         if !known && self.first.len() < MOST_KEYS {
-            self.first.insert(key.into_owned(), (line, value));
+            self.first.insert(key.into_owned(), (Some(line), value));
         }
     }
 
@@ -160,7 +183,7 @@ impl RunLog {
 
     /// The line of a key's first record.
     pub(crate) fn line(&self, key: &str) -> Option<u64> {
-        self.first.get(key).map(|&(line, _)| line)
+        self.first.get(key).and_then(|&(line, _)| line)
     }
 
     /// A key's value where it is text.

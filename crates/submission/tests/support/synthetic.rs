@@ -1,143 +1,284 @@
-//! A small submission that is in order: one scenario of the speech benchmark, made up, in either layout.
+//! A submission that is in order, made up: one benchmark with its scenarios and tests, in the layout of its round.
 
 use std::{fs, path::Path};
 
-use regatta_rules::round::{Layout, Round};
-use serde_json::json;
+use regatta_rules::{
+    Scenario,
+    procedures::ScoreSource,
+    round::{BenchmarkRules, Layout, Round, Seeds},
+};
+use serde_json::{Value, json};
 
 const SYSTEM: &str = "board";
 
-/// Writes the submission below `root`.
+/// Writes a submission of the round's speech benchmark below `root`; of image classification where it has none.
 pub(crate) fn write(root: &Path, round: &Round) {
-    let home = root.join("closed/Team");
-    let classic = round.submission.layout == Layout::Classic;
-    let below = |part: &str| home.join(part).join(SYSTEM).join("whisper/Offline");
-    let results = below("results");
-    let measurements = if classic {
-        below("measurements")
-    } else {
-        results.clone()
-    };
-    let test = if classic {
-        below("compliance")
-    } else {
-        results.clone()
-    }
-    .join("TEST01");
+    let speech = round.submission.benchmarks.contains_key("whisper");
+    benchmark(root, round, if speech { "whisper" } else { "resnet" });
+}
 
-    let mut system = serde_json::Map::new();
-    for field in &round.submission.system_fields {
-        system.insert(field.clone(), "1".into());
+/// Writes a submission of a benchmark below `root`.
+pub(crate) fn benchmark(root: &Path, round: &Round, name: &str) {
+    let home = root.join("closed/Team");
+    let rules = &round.submission.benchmarks[name];
+    describe(&home, round);
+    let sources = match round.submission.layout {
+        Layout::Classic => format!("code/{name}/README.md"),
+        Layout::ResultsOnly => "src/README.md".to_owned(),
+    };
+    put(&home.join(sources), "Elsewhere.\n");
+    for &scenario in &rules.edge {
+        let made = Made {
+            round,
+            rules,
+            name,
+            scenario,
+        };
+        made.write(&home);
     }
-    system.insert("division".into(), "closed".into());
-    system.insert("submitter".into(), "Team".into());
-    system.insert("status".into(), "available".into());
-    system.insert("system_type".into(), "edge".into());
+}
+
+fn describe(home: &Path, round: &Round) {
+    let fields = round.submission.system_fields.iter();
+    let mut system: serde_json::Map<_, _> = fields.map(|field| (field.clone(), json!("1"))).collect();
+    for (field, value) in [
+        ("division", "closed"),
+        ("submitter", "Team"),
+        ("status", "available"),
+        ("system_type", "edge"),
+    ] {
+        system.insert(field.to_owned(), json!(value));
+    }
     put(
-        &home.join("systems").join(format!("{SYSTEM}.json")),
+        &home.join(format!("systems/{SYSTEM}.json")),
         &json!(system).to_string(),
     );
     put(&home.join("calibration.md"), "None.\n");
-    put(
-        &home.join(if classic {
-            "code/whisper/README.md"
+}
+
+struct Made<'a> {
+    round: &'a Round,
+    rules: &'a BenchmarkRules,
+    name: &'a str,
+    scenario: Scenario,
+}
+
+impl Made<'_> {
+    fn write(&self, home: &Path) {
+        let classic = self.round.submission.layout == Layout::Classic;
+        let below = |part: &str| {
+            let part = if classic { part } else { "results" };
+            home.join(part)
+                .join(SYSTEM)
+                .join(self.name)
+                .join(self.scenario.as_str())
+        };
+        let (results, measurements) = (below("results"), below("measurements"));
+        let fields = self.round.submission.measurement_fields.iter();
+        let fields: serde_json::Map<_, _> = fields.map(|field| (field.clone(), json!("int8"))).collect();
+        let name = if classic {
+            format!("{SYSTEM}_{}.json", self.scenario)
         } else {
-            "src/README.md"
-        }),
-        "Elsewhere.\n",
-    );
-
-    let mut fields = serde_json::Map::new();
-    for field in &round.submission.measurement_fields {
-        fields.insert(field.clone(), "int8".into());
-    }
-    let name = if classic {
-        format!("{SYSTEM}.json")
-    } else {
-        "measurements.json".to_owned()
-    };
-    put(&measurements.join(name), &json!(fields).to_string());
-    for name in ["user.conf", "README.md"] {
-        put(&measurements.join(name), "# nothing\n");
+            "measurements.json".to_owned()
+        };
+        put(&measurements.join(name), &json!(fields).to_string());
+        for name in &self.round.submission.measurement_files {
+            put(&measurements.join(name), "# nothing\n");
+        }
+        let accuracy = results.join("accuracy");
+        self.run(&accuracy, "AccuracyOnly", "");
+        put(&accuracy.join("mlperf_log_accuracy.json"), "[\n]\n");
+        let hash = format!("hash={}\n", "0a".repeat(32));
+        put(&accuracy.join("accuracy.txt"), &(self.accuracy() + &hash));
+        self.run(&results.join("performance/run_1"), "PerformanceOnly", "");
+        for test in &self.rules.tests {
+            self.test(&below("compliance").join(test), test);
+        }
     }
 
-    let accuracy = results.join("accuracy");
-    put(
-        &accuracy.join("mlperf_log_detail.txt"),
-        &detail(round, "AccuracyOnly", 100.0),
-    );
-    put(&accuracy.join("mlperf_log_summary.txt"), &summary(100.0));
-    put(&accuracy.join("mlperf_log_accuracy.json"), "[\n]\n");
-    put(
-        &accuracy.join("accuracy.txt"),
-        &format!(
-            "Word Error Rate: 2.0671%, accuracy=97.9329%\nhash={}\n",
-            "0a".repeat(32)
-        ),
-    );
-    let run = |directory: &Path, rate: f64| {
-        put(
-            &directory.join("mlperf_log_detail.txt"),
-            &detail(round, "PerformanceOnly", rate),
+    fn run(&self, directory: &Path, mode: &str, test: &str) {
+        put(&directory.join("mlperf_log_detail.txt"), &self.detail(mode, test));
+        let bar = "=".repeat(48);
+        let summary = format!(
+            "{bar}\nMLPerf Results Summary\n{bar}\nSUT name : board\nScenario : {}\nMode     : PerformanceOnly\n\
+             Result is : VALID\n",
+            self.scenario
         );
-        put(&directory.join("mlperf_log_summary.txt"), &summary(rate));
-    };
-    run(&results.join("performance/run_1"), 100.0);
-    run(&test.join("performance/run_1"), 101.0);
-    put(
-        &test.join("verify_performance.txt"),
-        "Verifying performance.\nReference score = 100.0\nTest score = 101.0\nTEST PASS\n",
+        put(&directory.join("mlperf_log_summary.txt"), &summary);
+    }
+
+    fn test(&self, directory: &Path, test: &str) {
+        self.run(&directory.join("performance/run_1"), "PerformanceOnly", test);
+        let audit = &self.round.audits[test];
+        let rate = audit.latency_as_rate && audit.scores == ScoreSource::Summary;
+        let score = match self.scenario {
+            Scenario::SingleStream | Scenario::MultiStream if rate => 1e9 / 10_561_798.0,
+            Scenario::SingleStream | Scenario::MultiStream => 10_561_798.0,
+            _ => 100.5,
+        };
+        let text =
+            format!("Verifying performance.\nreference score = {score}\ntest score = {score}\nTEST PASS\n");
+        put(&directory.join("verify_performance.txt"), &text);
+        if test == "TEST01" {
+            let text = "num_perf_log_entries = 1633\nnum_perf_log_data_mismatch = 0\nTEST PASS\n";
+            put(&directory.join("verify_accuracy.txt"), text);
+            put(&directory.join("accuracy/mlperf_log_accuracy.json"), "[\n]\n");
+            put(&directory.join("accuracy/accuracy.txt"), &self.accuracy());
+        }
+    }
+
+    /// What the reference accuracy script prints at the reference's accuracy.
+    fn accuracy(&self) -> String {
+        let value = |metric: &str| {
+            let mut bounds = self.rules.accuracy.iter();
+            bounds
+                .find(|bound| bound.metric == metric)
+                .map(|bound| bound.reference)
+        };
+        match self.rules.accuracy[0].metric.as_str() {
+            "acc" => format!("accuracy={}%, good=38230, total=50000\n", value("acc").unwrap()),
+            "mAP" => format!("mAP={}%\n", value("mAP").unwrap()),
+            "F1" => format!("{{\"exact_match\": 83.7, \"f1\": {}}}\n", value("F1").unwrap()),
+            "WER" | "ACCURACY" => {
+                let value = value("WER").or_else(|| value("ACCURACY")).unwrap();
+                format!("Word Error Rate: 2.1%, accuracy={value}%\n")
+            }
+            "DICE" => format!("Accuracy: mean = {}, kidney = 0.9\n", value("DICE").unwrap()),
+            _ => {
+                let metrics = self.rules.accuracy.iter().map(|bound| {
+                    let name = match bound.metric.as_str() {
+                        "ROUGEL" => "rougeL".to_owned(),
+                        "ROUGELSUM" => "rougeLsum".to_owned(),
+                        name @ ("CLIP_SCORE" | "FID_SCORE") => name.to_owned(),
+                        name => name.to_ascii_lowercase(),
+                    };
+                    format!("'{name}': {}", bound.reference)
+                });
+                format!("{{{}}}\n", metrics.collect::<Vec<_>>().join(", "))
+            }
+        }
+    }
+
+    fn detail(&self, mode: &str, test: &str) -> String {
+        let rules = self.rules;
+        let seeds = match test {
+            "TEST05" => self.round.test05_seeds(),
+            _ => self.round.seeds(),
+        };
+        let Seeds {
+            qsl,
+            sample_index,
+            schedule,
+        } = seeds.unwrap();
+        let samples = match self.scenario {
+            Scenario::MultiStream => 8,
+            Scenario::Offline => 66_000.max(rules.offline_samples_per_query.unwrap_or(0)),
+            _ => 1,
+        };
+        let facts: [(&str, Value); 33] = [
+            ("loadgen_version", json!("6.0.17 @ 0123456789")),
+            ("sut_name", json!("board")),
+            ("qsl_name", json!("samples")),
+            (
+                "qsl_reported_total_count",
+                json!(rules.dataset_samples.unwrap_or(50_000)),
+            ),
+            ("effective_scenario", json!(self.scenario.as_str())),
+            ("effective_test_mode", json!(mode)),
+            ("effective_samples_per_query", json!(samples)),
+            ("effective_min_duration_ms", json!(600_000)),
+            ("effective_min_query_count", json!(1)),
+            (
+                "effective_performance_sample_count",
+                json!(rules.performance_samples),
+            ),
+            ("effective_qsl_rng_seed", json!(qsl)),
+            ("effective_sample_index_rng_seed", json!(sample_index)),
+            ("effective_schedule_rng_seed", json!(schedule)),
+            ("effective_sample_concatenate_permutation", json!(true)),
+            ("effective_performance_issue_unique", json!(false)),
+            ("effective_performance_issue_same", json!(test == "TEST04")),
+            ("effective_target_latency_ns", json!(0)),
+            ("requested_use_token_latencies", json!(true)),
+            ("result_validity", json!("VALID")),
+            ("early_stopping_met", json!(true)),
+            ("result_query_count", json!(56_719)),
+            ("result_qps_without_loadgen_overhead", json!(94.9392)),
+            ("early_stopping_latency_ss", json!(10_561_798)),
+            ("early_stopping_latency_ms", json!(10_561_798)),
+            ("result_samples_per_second", json!(100.5)),
+            ("result_tokens_per_second", json!(4020.25)),
+            ("result_inferred_tokens_per_second", json!(4021.0)),
+            ("result_mean_latency_ns", json!(10_533_058)),
+            ("result_mean_query_latency_ns", json!(10_533_058)),
+            ("result_90.00_percentile_latency_ns", json!(10_561_389)),
+            ("result_99.00_percentile_latency_ns", json!(10_586_415)),
+            ("result_99.00_percentile_per_query_latency_ns", json!(10_586_415)),
+            ("num_errors", json!(0)),
+        ];
+        facts.map(|(key, value)| line(key, &value)).concat()
+    }
+}
+
+fn line(key: &str, value: &Value) -> String {
+    let metadata = "{\"is_error\": false, \"is_warning\": false, \"file\": \"x.cc\", \"line_no\": 1, \"pid\": 1, \"tid\": 1}";
+    format!(
+        ":::MLLOG {{\"key\": \"{key}\", \"value\": {value}, \"time_ms\": 0.1, \"namespace\": \"mlperf::logging\", \
+         \"event_type\": \"POINT_IN_TIME\", \"metadata\": {metadata}}}\n"
+    )
+}
+
+/// Writes a submission of the agentic benchmark, as the endpoints harness leaves it, below `root`.
+pub(crate) fn endpoints(root: &Path, round: &Round) {
+    const BENCHMARK: &str = "qwen3.6-27b";
+    let home = root.join("closed/Team");
+    describe(&home, round);
+    put(&home.join("src/README.md"), "Elsewhere.\n");
+    let scenario = home
+        .join("results")
+        .join(SYSTEM)
+        .join(BENCHMARK)
+        .join("SingleStream");
+    let fields = round.submission.measurement_fields.iter();
+    let fields: serde_json::Map<_, _> = fields.map(|field| (field.clone(), json!("int4"))).collect();
+    put(&scenario.join("measurements.json"), &json!(fields).to_string());
+    put(&scenario.join("README.md"), "How it was run.\n");
+    let seeds = round.seeds().unwrap();
+    let config = format!(
+        "name: \"edge-agentic\"\nversion: \"1.0\"\ntype: \"online\" # one conversation at a time\nmodel_params:\n  \
+         streaming: 'on'\nsettings:\n  runtime:\n    min_duration_ms: 600000\n    dataloader_random_seed: {}\n    \
+         scheduler_random_seed: {}\n  load_pattern:\n    type: agentic_inference\n    target_concurrency: 1\n",
+        seeds.sample_index, seeds.schedule
     );
+    put(&scenario.join("config.yaml"), &config);
+    let percentiles = json!({ "50.0": 4.1e9, "90.0": 9.5e9, "95.0": 1.2e10, "99.0": 2.5e10, "99.9": null });
+    let latency = json!({
+        "total": 3_000_000_000_000_u64, "min": 400_000_000, "max": 31_000_000_000_u64, "avg": 5_123_456_789.5,
+        "percentiles": { "99.0": 2.4e10 }, "early_stopping_percentiles": percentiles,
+    });
+    let summary = json!({
+        "version": "0.1.0", "git_sha": "ea332753", "n_samples_issued": 600, "n_samples_completed": 600,
+        "n_samples_failed": 0, "duration_ns": 3_100_000_000_000_u64, "state": "complete", "complete": true,
+        "qps": 0.1935, "tps": 30.5, "latency": latency, "output_sequence_lengths": { "avg": 157.5 },
+    });
     put(
-        &test.join("verify_accuracy.txt"),
-        "num_perf_log_entries = 1633\nnum_perf_log_data_mismatch = 0\nTEST PASS\n",
+        &scenario.join("performance/result_summary.json"),
+        &summary.to_string(),
     );
-    put(&test.join("accuracy/mlperf_log_accuracy.json"), "[\n]\n");
+    let accuracy = json!({
+        "average_accuracy": 0.8571,
+        "accuracy_scores": [{
+            "dataset_name": "bfcl_v4::function_calling", "score": 0.8571, "unit_samples": 995, "num_repeats": 1,
+            "total_samples": 995, "complete": true, "dataset_type": "accuracy",
+        }],
+    });
     put(
-        &test.join("accuracy/accuracy.txt"),
-        "Word Error Rate: 2.0671%, accuracy=97.9329%\n",
+        &scenario.join("accuracy/accuracy_results.json"),
+        &accuracy.to_string(),
     );
 }
 
 fn put(path: &Path, text: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, text).unwrap();
-}
-
-fn summary(rate: f64) -> String {
-    let bar = "=".repeat(48);
-    format!(
-        "{bar}\nMLPerf Results Summary\n{bar}\nSUT name : board\nScenario : Offline\nMode     : PerformanceOnly\n\
-         Samples per second: {rate}\nResult is : VALID\n"
-    )
-}
-
-fn detail(round: &Round, mode: &str, rate: f64) -> String {
-    let seeds = round.seeds().unwrap();
-    let facts = [
-        ("loadgen_version", json!("6.0.17")),
-        ("sut_name", json!("board")),
-        ("qsl_name", json!("speech")),
-        ("qsl_reported_total_count", json!(1633)),
-        ("effective_scenario", json!("Offline")),
-        ("effective_test_mode", json!(mode)),
-        ("effective_samples_per_query", json!(66000)),
-        ("effective_min_duration_ms", json!(600_000)),
-        ("effective_min_query_count", json!(1)),
-        ("effective_performance_sample_count", json!(1633)),
-        ("effective_qsl_rng_seed", json!(seeds.qsl)),
-        ("effective_sample_index_rng_seed", json!(seeds.sample_index)),
-        ("effective_schedule_rng_seed", json!(seeds.schedule)),
-        ("effective_sample_concatenate_permutation", json!(true)),
-        ("requested_use_token_latencies", json!(true)),
-        ("result_validity", json!("VALID")),
-        ("result_samples_per_second", json!(rate)),
-        ("result_tokens_per_second", json!(rate * 40.0)),
-        ("num_errors", json!(0)),
-    ];
-    let lines = facts.map(|(key, value)| {
-        let metadata = "{\"is_error\": false, \"is_warning\": false, \"file\": \"x.cc\", \"line_no\": 1, \"pid\": 1, \"tid\": 1}";
-        format!(":::MLLOG {{\"key\": \"{key}\", \"value\": {value}, \"time_ms\": 0.1, \"namespace\": \"mlperf::logging\", \"event_type\": \"POINT_IN_TIME\", \"metadata\": {metadata}}}\n")
-    });
-    lines.concat()
 }

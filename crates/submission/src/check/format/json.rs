@@ -94,14 +94,5 @@ pub(super) fn findings(official: &Official) -> Vec<Finding> {
             "mend this first: nothing after it is judged",
         ));
     }
-    if official.power_unchecked {
-        let text = "the verdict does not include the Power working group's checker".to_owned();
-        findings.push(finding(
-            Severity::Note,
-            ".",
-            text,
-            "check power with its own checker",
-        ));
-    }
     findings
 }

@@ -1,6 +1,7 @@
 //! Reports for programs, spreadsheets and people.
 
 mod csv;
+mod group;
 mod html;
 mod json;
 mod text;

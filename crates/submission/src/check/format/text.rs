@@ -1,12 +1,12 @@
 //! Reports for a terminal: results, then findings grouped by rule, few words each.
 
-use std::{collections::BTreeMap, fmt::Write as _};
+use std::fmt::Write as _;
 
-use super::json;
+use super::{group, json};
 use crate::check::{
     finding::{Finding, Severity},
     official::{Official, Verdict},
-    strict::Report,
+    strict::{Report, ResultRow},
 };
 
 /// Places of one kind of finding that are shown.
@@ -17,16 +17,20 @@ const SHOWN: usize = 5;
 pub fn strict_text(report: &Report) -> String {
     let mut text = String::new();
     // Writing to a String cannot fail, here and below.
+    let width = report.results.iter().map(|row| name(row).len()).max();
+    let mut system = String::new();
     for row in &report.results {
+        let of = format!("{}/{}/{}", row.division, row.submitter, row.system);
+        if of != system {
+            let _ = writeln!(text, "{of}");
+            system = of;
+        }
         let mark = if row.accepted { "ok  " } else { "FAIL" };
         let result = row
             .result
             .map_or_else(|| "-".to_owned(), |result| result.to_string());
-        let _ = writeln!(
-            text,
-            "{mark} {}/{}/{}/{}/{} {result} {}",
-            row.division, row.submitter, row.system, row.model, row.scenario, row.units
-        );
+        let width = width.unwrap_or_default();
+        let _ = writeln!(text, "  {mark} {:width$}  {result} {}", name(row), row.units);
     }
     grouped(&mut text, &report.findings);
     let count = |severity| {
@@ -38,7 +42,7 @@ pub fn strict_text(report: &Report) -> String {
     };
     let _ = writeln!(
         text,
-        "{}: {} results, {} errors, {} warnings, {} notes",
+        "\n{}: {} results, {} errors, {} warnings, {} notes",
         if report.passes() { "PASS" } else { "FAIL" },
         report.results.len(),
         count(Severity::Error),
@@ -46,6 +50,12 @@ pub fn strict_text(report: &Report) -> String {
         count(Severity::Note)
     );
     text
+}
+
+/// Benchmark and scenario of a result.
+fn name(row: &ResultRow) -> String {
+    let power = if row.power { ", power" } else { "" };
+    format!("{} {}{power}", row.model, row.scenario)
 }
 
 /// An official verdict: its messages, and the last lines of its log.
@@ -63,25 +73,19 @@ pub fn official_text(official: &Official) -> String {
 }
 
 fn grouped(text: &mut String, findings: &[Finding]) {
-    let mut groups: BTreeMap<(Severity, &str, &str), Vec<&Finding>> = BTreeMap::new();
-    for finding in findings {
-        let key = (finding.severity, finding.rule.as_str(), finding.mend.as_str());
-        groups.entry(key).or_default().push(finding);
-    }
-    for ((severity, rule, mend), group) in groups {
-        let word = match severity {
-            Severity::Error => "error",
-            Severity::Warning => "warning",
-            Severity::Note => "note",
-        };
-        let _ = writeln!(text, "{word}: {rule}");
-        for finding in group.iter().take(SHOWN) {
-            let line = finding.line.map_or_else(String::new, |line| format!(":{line}"));
-            let _ = writeln!(text, "  {}{line}: {}", finding.path, finding.message);
+    for group in group::by_rule(findings) {
+        let (name, source) = group::name_and_source(group.rule);
+        let _ = writeln!(text, "\n{}: {name} ({source})", group::word(group.severity));
+        for (message, places) in &group.messages {
+            let _ = writeln!(text, "  {message}");
+            for finding in places.iter().take(SHOWN) {
+                let line = finding.line.map_or_else(String::new, |line| format!(":{line}"));
+                let _ = writeln!(text, "    {}{line}", finding.path);
+            }
+            if places.len() > SHOWN {
+                let _ = writeln!(text, "    and {} more", places.len() - SHOWN);
+            }
         }
-        if group.len() > SHOWN {
-            let _ = writeln!(text, "  and {} more", group.len() - SHOWN);
-        }
-        let _ = writeln!(text, "  mend: {mend}");
+        let _ = writeln!(text, "  To mend it: {}", group.mend);
     }
 }

@@ -61,8 +61,6 @@ pub struct Official {
     pub notes: Vec<Note>,
     /// The last lines of its log: items, counts, summary.
     pub summary: Vec<String>,
-    /// Whether results with power were accepted without the Power working group's own checker, which is another program.
-    pub power_unchecked: bool,
 }
 
 /// A revision that the round has no checker of.

@@ -1,13 +1,19 @@
 //! The power metric as the official checkers compute it: watts for Offline and Server, energy per query otherwise.
 
-use regatta_rules::{Scenario, round::Trait};
+use regatta_rules::{
+    Scenario,
+    round::{OfficialCheck, Trait},
+};
 
 use super::{
     Context,
     python::{Number, Raised},
 };
 use crate::check::{
-    power_log::{self, Reading},
+    power::{
+        self, Outcome,
+        samples::{self, Reading},
+    },
     run_log::RunLog,
 };
 
@@ -30,9 +36,10 @@ pub(super) fn metric(
     let reading = Reading {
         every_line: checker.has(Trait::PowerLogEveryLine),
         zeros: checker.has(Trait::PowerLogZeros),
+        factor: false,
     };
     let path = format!("{directory}/spl.txt");
-    let Some(mean) = power_log::mean(context.tree, &path, window, reading).map_err(Raised::new)? else {
+    let Some(mean) = samples::mean(context.tree, &path, window, reading).map_err(Raised::new)? else {
         return Ok(None);
     };
     if matches!(scenario, Scenario::Offline | Scenario::Server) {
@@ -58,4 +65,18 @@ pub(super) fn metric(
         energy *= scale;
     }
     Ok(Some(energy / queries))
+}
+
+/// What the Power working group's checker holds against the session in `directory`, where this checker asks it.
+pub(super) fn faults(context: &Context<'_>, directory: &str) -> Vec<(String, String)> {
+    let rules = context.round.power.as_ref();
+    let Some(rules) = rules.filter(|_| context.checker.looks_at(OfficialCheck::PowerChecker)) else {
+        return Vec::new();
+    };
+    let report = power::check(context.tree, directory, rules);
+    let failed = report.checks.into_iter().filter_map(|check| match check.outcome {
+        Outcome::Failed(reason) => Some((directory.to_owned(), format!("{}: {reason}", check.name))),
+        _ => None,
+    });
+    failed.collect()
 }

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::check::run_log::RunLog;
 
-const NANOSECONDS_PER_MILLISECOND: f64 = 1e6;
+pub(super) const NANOSECONDS_PER_MILLISECOND: f64 = 1e6;
 /// Samples of a MultiStream query.
 const MULTISTREAM_SAMPLES: f64 = 8.0;
 

@@ -24,6 +24,12 @@ pub(super) fn check(case: &Case<'_>, log: Option<&RunLog>, findings: &mut Findin
         performance::check_accuracy_run(case, &directory, log, findings);
         dataset(case, &format!("{directory}/mlperf_log_detail.txt"), log, findings);
     }
+    extra_files(case, findings);
+}
+
+/// The files that the round asks for beside the accuracy log.
+pub(super) fn extra_files(case: &Case<'_>, findings: &mut Findings) {
+    let directory = format!("{}/accuracy", case.results);
     for (folder, names) in &case.rules.extra_accuracy_files {
         let path = format!("{directory}/{folder}");
         let found = case.context.tree.files(&path).unwrap_or_default();

@@ -4,6 +4,8 @@
 
 mod accuracy;
 mod agreement;
+mod endpoints;
+mod facts;
 mod hygiene;
 mod measurements;
 mod performance;
@@ -17,6 +19,8 @@ mod walk;
 
 use regatta_rules::round::{Checker, Engine, OfficialCheck, Round};
 use serde::Serialize;
+
+pub use facts::{Facts, Latency, Metric};
 
 use super::{
     finding::{Finding, Findings, Severity},
@@ -47,17 +51,6 @@ pub struct ResultRow {
     pub accepted: bool,
 }
 
-/// A latency that a log gives, for the page.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Latency {
-    /// The scenario's path.
-    pub path: String,
-    /// The percentile, such as `99.00`; `mean` for the mean.
-    pub percentile: String,
-    /// In nanoseconds.
-    pub nanoseconds: f64,
-}
-
 /// The outcome of a strict check.
 #[derive(Debug, Clone, Default)]
 pub struct Report {
@@ -65,8 +58,8 @@ pub struct Report {
     pub results: Vec<ResultRow>,
     /// Findings, errors first.
     pub findings: Vec<Finding>,
-    /// Latencies of the performance runs.
-    pub latencies: Vec<Latency>,
+    /// What the logs of each scenario say beside its result.
+    pub facts: Vec<Facts>,
 }
 
 impl Report {
@@ -92,7 +85,7 @@ pub fn strict(tree: &Tree, round: &Round) -> Report {
     for outcome in parallel::map(&jobs, |job| scenario::check(&context, job)) {
         findings.extend(outcome.findings);
         report.results.extend(outcome.results);
-        report.latencies.extend(outcome.latencies);
+        report.facts.extend(outcome.facts);
     }
     if report.results.is_empty() {
         let rule = super::rules::LAYOUT;

@@ -1,6 +1,4 @@
-//! Power beside a result: its files, and the metric from the samples in the run's own window.
-//!
-//! Whether the analyzer and PTDaemon were used by the rules is the power checker's business.
+//! Power beside a result: its files, its session, and the metric from the samples in the run's own window.
 
 use regatta_rules::{Scenario, round::Trait};
 
@@ -9,8 +7,11 @@ use super::{
     scenario::{Case, read_log},
 };
 use crate::check::{
-    finding::Findings,
-    power_log::{self, Reading},
+    finding::{Findings, Severity},
+    power::{
+        self, Outcome,
+        samples::{self, Reading},
+    },
     rules,
     run_log::RunLog,
 };
@@ -66,6 +67,7 @@ pub(super) fn check(
             );
         }
     }
+    session(case, &base, findings);
     let ranging = read_log(case, &format!("{base}/ranging"), findings);
     if let Some((ranging, run)) = ranging.as_ref().zip(performance)
         && ranging.text("effective_scenario") != run.text("effective_scenario")
@@ -86,6 +88,32 @@ pub(super) fn check(
         _ => "millijoules",
     };
     Some((metric, units))
+}
+
+/// The Power working group's own checks, and what they overlook.
+fn session(case: &Case<'_>, base: &str, findings: &mut Findings) {
+    let Some(rules_of) = &case.context.round.power else {
+        return;
+    };
+    for check in power::check(case.context.tree, base, rules_of).checks {
+        let (severity, reason) = match check.outcome {
+            Outcome::Passed => continue,
+            Outcome::Warned(reason) => (Severity::Warning, reason),
+            Outcome::Failed(reason) => (Severity::Error, reason),
+        };
+        let path = format!("{base}/power");
+        let text = format!("{}: {reason}", check.name);
+        let mend = match severity {
+            Severity::Error => "repeat the measurement with the client and server of this round",
+            _ => "be ready to explain it in the review",
+        };
+        findings.add(severity, rules::POWER_SESSION, &path, text, mend);
+    }
+    for (line, text) in power::overlooked(case.context.tree, base, rules_of) {
+        let path = format!("{base}/power/ptd_logs.txt");
+        let mend = "repeat the measurement; the official checker looks no further than its first warning";
+        findings.error(rules::POWER_SESSION, (path.as_str(), Some(line)), text, mend);
+    }
 }
 
 /// Whether the round gives energy in joules.
@@ -110,8 +138,9 @@ fn metric(case: &Case<'_>, directory: &str, log: &RunLog, findings: &mut Finding
     let reading = Reading {
         every_line: false,
         zeros: false,
+        factor: false,
     };
-    let mean = match power_log::mean(case.context.tree, &path, window, reading) {
+    let mean = match samples::mean(case.context.tree, &path, window, reading) {
         Ok(Some(mean)) => mean,
         Ok(None) => {
             findings.error(rules::POWER, &path, "has no samples in the run's window", mend);

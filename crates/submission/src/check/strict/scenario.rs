@@ -6,8 +6,9 @@ use regatta_rules::{
 };
 
 use super::{
-    Context, Latency, ResultRow, accuracy, agreement, measurements, performance, power, result, summary,
-    tests,
+    Context, ResultRow, accuracy, agreement, endpoints,
+    facts::{self, Facts},
+    measurements, performance, power, result, summary, tests,
     walk::{Job, scenario_of},
 };
 use crate::check::{
@@ -21,7 +22,7 @@ use crate::check::{
 pub(super) struct Outcome {
     pub(super) findings: Findings,
     pub(super) results: Vec<ResultRow>,
-    pub(super) latencies: Vec<Latency>,
+    pub(super) facts: Option<Facts>,
 }
 
 /// A scenario while it is judged.
@@ -34,6 +35,8 @@ pub(super) struct Case<'a> {
     pub(super) scenario: Scenario,
     /// `results/<system>/<benchmark>/<scenario>` of the submitter.
     pub(super) results: &'a str,
+    /// Whether the endpoints harness ran it, and not LoadGen.
+    pub(super) endpoints: bool,
 }
 
 impl Case<'_> {
@@ -84,13 +87,15 @@ pub(super) fn check(context: &Context<'_>, job: &Job) -> Outcome {
         outcome.results.push(row(job, None, String::new(), false));
         return outcome;
     };
-    let case = Case {
+    let mut case = Case {
         context,
         job,
         rules,
         scenario,
         results: &results,
+        endpoints: false,
     };
+    case.endpoints = endpoints::is_one(&case);
     judge(&case, &mut outcome);
     outcome
 }
@@ -98,11 +103,12 @@ pub(super) fn check(context: &Context<'_>, job: &Job) -> Outcome {
 fn judge(case: &Case<'_>, outcome: &mut Outcome) {
     let findings = &mut outcome.findings;
     let units = result::units(case);
-    if endpoints(case) {
-        let text = "the endpoints layout is not judged";
-        let mend = "check this scenario with the official checker";
-        findings.error(rules::OTHER_CHECKER, case.results, text, mend);
-        outcome.results.push(row(case.job, None, units, false));
+    if case.endpoints {
+        let judged = endpoints::check(case, findings);
+        outcome.facts = Some(facts::of(case, judged.as_ref().map(|judged| &judged.log)));
+        let result = judged.and_then(|judged| judged.result);
+        let accepted = result.is_some() && !case.job.tainted && findings.errors() == 0;
+        outcome.results.push(row(case.job, result, units, accepted));
         return;
     }
     let run = format!("{}/performance/run_1", case.results);
@@ -115,8 +121,8 @@ fn judge(case: &Case<'_>, outcome: &mut Outcome) {
         performance::check(case, &run, log, performance::Purpose::Submission, findings);
         summary::check(case, &run, log, findings);
         measured = result::measured(case, &run, log, findings);
-        latencies(case, log, &mut outcome.latencies);
     }
+    outcome.facts = Some(facts::of(case, performance.as_ref()));
     performance::files(case, &run, findings);
     agreement::check(case, performance.as_ref(), accuracy_log.as_ref(), findings);
     tests::check(case, performance.as_ref(), findings);
@@ -144,14 +150,6 @@ fn row(job: &Job, result: Option<f64>, units: String, accepted: bool) -> ResultR
         power: false,
         accepted,
     }
-}
-
-/// Whether the scenario was run by the endpoints harness: it has its files and no LoadGen logs.
-fn endpoints(case: &Case<'_>) -> bool {
-    let there = |path: &str| case.context.tree.exists(&format!("{}/{path}", case.results));
-    !there("performance/run_1/mlperf_log_detail.txt")
-        && !there("accuracy/mlperf_log_detail.txt")
-        && (there("config.yaml") || there("config.yml") || there("performance/result_summary.json"))
 }
 
 /// Reads the detail log in `directory`; lines that do not read are findings, and the rest is judged.
@@ -190,20 +188,4 @@ pub(super) fn read_log(case: &Case<'_>, directory: &str, findings: &mut Findings
         );
     }
     Some(log)
-}
-
-fn latencies(case: &Case<'_>, log: &RunLog, list: &mut Vec<Latency>) {
-    const PERCENTILES: [&str; 7] = ["50.00", "90.00", "95.00", "97.00", "99.00", "99.90", "mean"];
-    for percentile in PERCENTILES {
-        let key = if percentile == "mean" {
-            "result_mean_latency_ns".to_owned()
-        } else {
-            format!("result_{percentile}_percentile_latency_ns")
-        };
-        list.extend(log.number(&key).map(|nanoseconds| Latency {
-            path: case.results.to_owned(),
-            percentile: percentile.to_owned(),
-            nanoseconds,
-        }));
-    }
 }

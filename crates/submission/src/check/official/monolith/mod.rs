@@ -36,7 +36,6 @@ pub(super) fn check(context: &Context<'_>) -> Official {
         items: BTreeMap::new(),
         notes: Vec::new(),
         summary: Vec::new(),
-        power_unchecked: false,
     };
     let mut crash = None;
     for step in &walk.steps {
@@ -85,7 +84,6 @@ fn take_model(
             .items
             .extend(outcome.failed_items.into_iter().map(|path| (path, None)));
         official.items.insert(outcome.path, outcome.value);
-        official.power_unchecked |= outcome.power_unchecked;
         official.rows.extend(outcome.rows.into_iter().map(|mut row| {
             row.errors = errors;
             row

@@ -30,7 +30,6 @@ pub(super) struct Outcome {
     pub(super) errors: u64,
     pub(super) rows: Vec<Row>,
     pub(super) notes: Vec<Note>,
-    pub(super) power_unchecked: bool,
     /// Why the official program ends here.
     pub(super) crash: Option<String>,
 }

@@ -5,7 +5,7 @@ use regatta_rules::round::{BenchmarkRules, OfficialCheck};
 
 use super::{
     super::{Context, accuracy},
-    Faults, raised,
+    Faults, endpoints, raised,
     scenario::Loaded,
 };
 
@@ -17,6 +17,36 @@ pub(super) fn check(
     faults: &mut Faults,
 ) -> String {
     let directory = format!("{}/accuracy", loaded.results);
+    let shown = match &loaded.endpoints {
+        Some(run) => endpoints::accuracy(&run.scores, &directory, faults),
+        None => reported(context, rules, loaded, (&directory, faults)),
+    };
+    let log = &loaded.accuracy;
+    let detail = format!("{directory}/mlperf_log_detail.txt");
+    let errors = log.error_count;
+    if errors > 0 && context.checker.looks_at(OfficialCheck::LoadgenErrorsAccuracy) {
+        faults.push((detail.clone(), format!("LoadGen reports {errors} errors")));
+    }
+    let found = log
+        .value("effective_accuracy_sample_count")
+        .or_else(|| log.value("qsl_reported_total_count"));
+    if let Some(expected) = rules.dataset_samples
+        && found.and_then(Value::as_u64) != Some(expected)
+    {
+        let text = format!("the accuracy run does not have {expected} samples");
+        faults.push((detail, text));
+    }
+    extra_files(context, rules, &directory, faults);
+    shown
+}
+
+/// What `accuracy.txt` says, and the log that it was made from.
+fn reported(
+    context: &Context<'_>,
+    rules: &BenchmarkRules,
+    loaded: &Loaded<'_>,
+    (directory, faults): (&str, &mut Faults),
+) -> String {
     let text = format!("{directory}/accuracy.txt");
     let forms = context.round.submission.accuracy_forms;
     let judged = accuracy::lines(context, &text).and_then(|lines| accuracy::judge(rules, forms, &lines));
@@ -44,22 +74,6 @@ pub(super) fn check(
         }
         Some(_) => {}
     }
-    let detail = format!("{directory}/mlperf_log_detail.txt");
-    if loaded.accuracy.error_count > 0 && context.checker.looks_at(OfficialCheck::LoadgenErrorsAccuracy) {
-        let count = loaded.accuracy.error_count;
-        faults.push((detail.clone(), format!("LoadGen reports {count} errors")));
-    }
-    let found = loaded
-        .accuracy
-        .value("effective_accuracy_sample_count")
-        .or_else(|| loaded.accuracy.value("qsl_reported_total_count"));
-    if let Some(expected) = rules.dataset_samples
-        && found.and_then(Value::as_u64) != Some(expected)
-    {
-        let text = format!("the accuracy run does not have {expected} samples");
-        faults.push((detail, text));
-    }
-    extra_files(context, rules, &directory, faults);
     shown
 }
 

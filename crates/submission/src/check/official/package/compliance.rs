@@ -8,14 +8,17 @@ use super::{
         file_set::{self, FileSet},
         python::Raised,
     },
-    Faults,
+    Faults, endpoints,
     performance::{self, Run},
     raised,
-    scenario::{self, Loaded},
+    scenario::Loaded,
 };
 
 /// Checks; the open division has no tests.
 pub(super) fn check(context: &Context<'_>, rules: &BenchmarkRules, loaded: &Loaded<'_>, faults: &mut Faults) {
+    if loaded.endpoints.is_some() {
+        return endpoints::tests(context, rules, loaded, faults);
+    }
     if loaded.job.division == "open" {
         return;
     }
@@ -50,15 +53,15 @@ fn performance_run(
     faults: &mut Faults,
 ) {
     let path = format!("{directory}/performance/run_1/mlperf_log_detail.txt");
-    match scenario::log(context, &path) {
-        Err(reason) => faults.push((path, reason)),
-        Ok(log) => {
+    match loaded.test_logs.get(&path) {
+        None => faults.push((path, "is missing".to_owned())),
+        Some(log) => {
             let run = Run {
                 context,
                 rules,
                 job: loaded.job,
                 scenario: loaded.scenario,
-                log: &log,
+                log,
                 path: &path,
             };
             performance::check(run, faults);

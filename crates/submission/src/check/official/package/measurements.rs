@@ -39,6 +39,9 @@ pub(super) fn check(context: &Context<'_>, loaded: &Loaded<'_>, faults: &mut Fau
         faults.push((sources, "is missing".to_owned()));
     }
     for name in &rules.measurement_files {
+        if name == "user.conf" && loaded.endpoints.is_some() {
+            continue;
+        }
         let file = format!("{directory}/{name}");
         match context.tree.size(&file) {
             None => faults.push((file, "is missing".to_owned())),

@@ -3,6 +3,7 @@
 
 mod accuracy;
 mod compliance;
+mod endpoints;
 mod measurements;
 mod performance;
 mod scenario;
@@ -32,12 +33,10 @@ pub(super) fn check(context: &Context<'_>) -> Official {
         items: BTreeMap::new(),
         notes: walk.notes,
         summary: Vec::new(),
-        power_unchecked: false,
     };
     let mut crash = None;
     for outcome in outcomes {
         official.notes.extend(outcome.notes);
-        official.power_unchecked |= outcome.power_unchecked;
         if outcome.crash.is_some() {
             crash = outcome.crash;
             break;

@@ -72,6 +72,7 @@ pub(super) fn check(run: Run<'_>, faults: &mut Faults) -> Option<Number> {
     }
 }
 
+/// A fault, where there is one.
 type Check = Result<Option<String>, Raised>;
 
 fn samples(run: Run<'_>) -> Check {
@@ -81,7 +82,7 @@ fn samples(run: Run<'_>) -> Check {
         .then(|| format!("performance samples {found}, at least {needed} are needed")))
 }
 
-fn seeds(run: Run<'_>) -> impl Iterator<Item = String> {
+pub(super) fn seeds(run: Run<'_>) -> impl Iterator<Item = String> {
     let expected = run.context.round.seeds();
     let expected = expected.map(|seeds| {
         [
@@ -144,14 +145,14 @@ fn counts(run: Run<'_>, scenario: Scenario) -> Check {
     Ok(short.then(|| format!("samples_per_query {found}, at least {needed} are needed")))
 }
 
-fn duration(run: Run<'_>) -> Check {
+pub(super) fn duration(run: Run<'_>) -> Check {
     let found = Number::of(run.log.value("effective_min_duration_ms"))?;
     let needed = run.context.round.submission.min_duration_ms;
     Ok((found.value() < needed as f64)
         .then(|| format!("min_duration {found} ms, at least {needed} ms is needed")))
 }
 
-fn network(run: Run<'_>) -> Check {
+pub(super) fn network(run: Run<'_>) -> Check {
     let network =
         system::network(&run.job.description).ok_or_else(|| Raised::new("is_network is no text"))?;
     if let Some(wrong) = system::wrong_network(network, &run.job.division) {
@@ -164,7 +165,7 @@ fn network(run: Run<'_>) -> Check {
     Ok((network && !named).then(|| "the SUT's name does not say `Network SUT`".to_owned()))
 }
 
-fn inference(run: Run<'_>, from: Scenario) -> Check {
+pub(super) fn inference(run: Run<'_>, from: Scenario) -> Check {
     let Some(to) = run.scenario else {
         return Ok(Some(format!("{} is no scenario to infer for", run.job.scenario)));
     };

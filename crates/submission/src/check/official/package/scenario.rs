@@ -1,10 +1,12 @@
 //! The package's check of one scenario: six groups of checks, all of which are made whatever the others say.
 
+use std::collections::BTreeMap;
+
 use regatta_rules::{
     Scenario,
-    round::{Layout, OfficialCheck, Trait},
+    round::{Layout, Trait},
 };
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{
     super::{
@@ -15,12 +17,12 @@ use super::{
         result,
         row::integer,
     },
-    Faults, accuracy, compliance, measurements,
+    Faults, accuracy, compliance, endpoints, measurements,
     performance::{self, Run},
     raised, system,
     walk::Job,
 };
-use crate::check::run_log::RunLog;
+use crate::check::{endpoints::Documents, run_log::RunLog};
 
 /// What became of a scenario.
 #[derive(Debug, Default)]
@@ -30,7 +32,6 @@ pub(super) struct Outcome {
     pub(super) value: Option<String>,
     pub(super) rows: Vec<Row>,
     pub(super) notes: Vec<Note>,
-    pub(super) power_unchecked: bool,
     /// Why the official program ends here.
     pub(super) crash: Option<String>,
 }
@@ -45,7 +46,19 @@ pub(super) struct Loaded<'a> {
     pub(super) measurements_path: String,
     pub(super) performance: RunLog,
     pub(super) accuracy: RunLog,
+    /// What the logs are from, where LoadGen did not write them.
+    pub(super) endpoints: Option<EndpointsRun>,
+    /// TEST01's and TEST04's detail logs by path.
+    pub(super) test_logs: BTreeMap<String, RunLog>,
     pub(super) scenario: Option<Scenario>,
+}
+
+/// A run by the endpoints harness.
+pub(super) struct EndpointsRun {
+    /// The scenario, as the official code spells it.
+    effective: String,
+    /// The accuracy run's scores.
+    pub(super) scores: Vec<Map<String, Value>>,
 }
 
 /// Judges a scenario.
@@ -109,28 +122,46 @@ fn load<'a>(
     if context.tree.exists(&measurements_path) {
         object::read(context, &measurements_path).map_err(|error| error.0)?;
     }
+    let (performance, accuracy, endpoints) = match (performance_log, accuracy_log) {
+        (Some(performance), Some(accuracy)) => (performance, accuracy, None),
+        (None, None) => {
+            let documents = Documents::read(context.tree, &results);
+            let logs = documents.logs(context.round.submission.endpoints.as_ref())?;
+            let run = EndpointsRun {
+                effective: endpoints::effective(&logs.performance, &job.scenario)?,
+                scores: logs.scores,
+            };
+            (logs.performance, logs.accuracy, Some(run))
+        }
+        (None, _) => return Err(format!("{performance} is missing")),
+        (_, None) => return Err(format!("{accuracy} is missing")),
+    };
+    let mut test_logs = BTreeMap::new();
     for test in ["TEST01", "TEST04"] {
-        optional(&format!("{tests}/{test}/performance/run_1/mlperf_log_detail.txt"))?;
+        let path = format!("{tests}/{test}/performance/run_1/mlperf_log_detail.txt");
+        if let Some(log) = optional(&path)? {
+            test_logs.insert(path, log);
+        }
     }
-    match (performance_log, accuracy_log) {
-        (Some(performance), Some(accuracy)) => Ok(Loaded {
-            place,
-            job,
-            results,
-            tests,
-            measurements_path,
-            performance,
-            accuracy,
-            scenario: Scenario::ALL
-                .into_iter()
-                .find(|scenario| scenario.as_str().eq_ignore_ascii_case(&job.scenario)),
-        }),
-        (None, None) => Err(format!(
-            "{results} has neither detail log (the endpoints layout is not read)"
-        )),
-        (None, _) => Err(format!("{performance} is missing")),
-        (_, None) => Err(format!("{accuracy} is missing")),
-    }
+    let directory = if endpoints.is_some() && job.scenario.eq_ignore_ascii_case("online") {
+        "Server"
+    } else {
+        &job.scenario
+    };
+    Ok(Loaded {
+        place,
+        job,
+        results,
+        tests,
+        measurements_path,
+        performance,
+        accuracy,
+        endpoints,
+        test_logs,
+        scenario: Scenario::ALL
+            .into_iter()
+            .find(|scenario| scenario.as_str().eq_ignore_ascii_case(directory)),
+    })
 }
 
 fn judge(context: &Context<'_>, loaded: &Loaded<'_>, outcome: &mut Outcome) {
@@ -156,7 +187,10 @@ fn judge(context: &Context<'_>, loaded: &Loaded<'_>, outcome: &mut Outcome) {
         log: &loaded.performance,
         path: &outcome.path,
     };
-    let measured = performance::check(run, &mut faults);
+    let measured = match &loaded.endpoints {
+        Some(made) => endpoints::performance(run, &made.effective, &mut faults),
+        None => performance::check(run, &mut faults),
+    };
     let shown = accuracy::check(context, rules, loaded, &mut faults);
     system::check(context, loaded, &mut faults);
     let weights = measurements::check(context, loaded, &mut faults);
@@ -170,7 +204,6 @@ fn judge(context: &Context<'_>, loaded: &Loaded<'_>, outcome: &mut Outcome) {
     let (Some(result), true) = (measured, faults.is_empty()) else {
         return;
     };
-    outcome.power_unchecked = power.is_some() && context.checker.looks_at(OfficialCheck::PowerChecker);
     outcome.value = Some(result.to_string());
     match row(context, loaded, result, (shown, weights)) {
         Err(reason) => outcome.crash = Some(reason),
@@ -200,6 +233,7 @@ fn power_metric(context: &Context<'_>, loaded: &Loaded<'_>, faults: &mut Faults)
     ] {
         faults.extend(file_set::fault(context, &path(part), set).map(|fault| (path(part), fault)));
     }
+    faults.extend(power::faults(context, &format!("{}/performance", loaded.results)));
     let metric = loaded
         .scenario
         .map(|scenario| power::metric(context, &path("run_1"), &loaded.performance, scenario));
@@ -235,6 +269,8 @@ fn row(
     let scenario = loaded
         .scenario
         .ok_or_else(|| format!("{} has no unit", job.scenario))?;
+    let online = loaded.endpoints.is_some() && job.scenario.eq_ignore_ascii_case("online");
+    let directory = if online { "server" } else { &job.scenario };
     let rules = context.round.submission.benchmarks.get(&job.benchmark);
     let has_power = context
         .tree
@@ -247,7 +283,7 @@ fn row(
         system: job.system.clone(),
         model: job.model.clone(),
         benchmark: job.benchmark.clone(),
-        scenario: job.scenario.clone(),
+        scenario: directory.to_owned(),
         result: result.to_string(),
         value: result.value(),
         units: rules.map_or_else(String::new, |rules| result::unit(rules, scenario)),
@@ -255,7 +291,7 @@ fn row(
         accuracy,
         location: format!("{}/performance/run_1", loaded.results),
         errors: 0,
-        inferred: loaded.performance.text("effective_scenario") != Some(job.scenario.as_str()),
+        inferred: loaded.performance.text("effective_scenario") != Some(directory),
         has_power,
         compliant: true,
         weights,

@@ -57,8 +57,6 @@ impl Judge<'_> {
             self.outcome.errors += 1;
             return Ok(None);
         };
-        self.outcome.power_unchecked =
-            has_power && self.context.checker.looks_at(OfficialCheck::PowerChecker);
         self.outcome.passed = self.scenario;
         self.outcome.value = Some(match performance.power {
             None => performance.result.to_string(),
@@ -102,6 +100,11 @@ impl Judge<'_> {
             metric = power::metric(context, directory, &log, scenario)?;
             if metric.is_none() {
                 return Err(Raised::new("spl.txt has no samples in the measured window"));
+            }
+            for (path, text) in power::faults(context, &format!("{results}/performance")) {
+                valid = false;
+                let fatal = true;
+                notes.push(Note { path, text, fatal });
             }
         }
         Ok(valid.then_some(Performance {

@@ -1,6 +1,6 @@
 //! The power run's samples (`spl.txt`) within the measured window, as PTDaemon writes them and the checkers read them.
 //!
-//! Whether a power measurement followed the rules of the Power working group is not this module's business.
+//! Whether the measurement followed the rules is not this file's business.
 
 use std::io::{BufRead, BufReader, Read};
 
@@ -16,7 +16,12 @@ pub(crate) struct Reading {
     pub(crate) every_line: bool,
     /// Samples of 0 W and less count.
     pub(crate) zeros: bool,
+    /// Each sample must have a power factor.
+    pub(crate) factor: bool,
 }
+
+/// Where PTDaemon writes the power factor, counted from the watts.
+const FACTOR_AFTER_WATTS: usize = 5;
 
 /// The mean power and the window's length.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -63,6 +68,11 @@ pub(crate) fn mean(
             .nth(1)
             .and_then(|field| field.trim().parse().ok())
             .ok_or_else(fault)?;
+        if reading.factor {
+            let factor = fields.nth(FACTOR_AFTER_WATTS);
+            let factor = factor.and_then(|field| field.trim().parse::<f64>().ok());
+            factor.ok_or_else(fault)?;
+        }
         if watts > 0.0 || reading.zeros {
             sum += watts;
             samples += 1;
@@ -76,7 +86,7 @@ pub(crate) fn mean(
 }
 
 /// `month-day-year hour:minute:second.fraction` in microseconds since the year 0.
-fn microseconds(text: &str) -> Option<i64> {
+pub(super) fn microseconds(text: &str) -> Option<i64> {
     let (date, time) = text.split_once(' ')?;
     let mut date = date.split('-').map(|part| part.parse::<i64>().ok());
     let (month, day, year) = (date.next()??, date.next()??, date.next()??);
@@ -102,6 +112,12 @@ fn microseconds(text: &str) -> Option<i64> {
     Some(seconds * 1_000_000 + fraction)
 }
 
+/// The same in seconds since 1970, as the client and server stamp their phases; the stamp is taken for UTC.
+pub(super) fn unix_seconds(text: &str) -> Option<f64> {
+    let since = microseconds(text)? - days(1970, 1, 1) * 86_400_000_000;
+    Some(since as f64 / 1e6)
+}
+
 /// Days since the first of March of the year 0 in the Gregorian calendar.
 fn days(year: i64, month: i64, day: i64) -> i64 {
     let (year, month) = if month > 2 {
@@ -114,7 +130,7 @@ fn days(year: i64, month: i64, day: i64) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use super::microseconds;
+    use super::{microseconds, unix_seconds};
 
     #[test]
     fn stamps_count_on_over_midnight_and_leap_days() {
@@ -128,5 +144,6 @@ mod tests {
             2 * 86_400_000_000
         );
         assert_eq!(microseconds("2024-01-01 00:00:00.0"), None);
+        assert_eq!(unix_seconds("08-03-2022 08:11:56.642"), Some(1_659_514_316.642));
     }
 }

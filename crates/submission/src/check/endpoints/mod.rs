@@ -1,0 +1,276 @@
+//! What the endpoints harness (mlcommons/endpoints) wrote for a scenario, read into the keys of LoadGen's detail log, as
+//! `parsers/endpoints_parser.py` of the official checker does. What it means is the checks' business.
+
+mod yaml;
+
+use regatta_mllog::read::Value as LogValue;
+use regatta_rules::round::{Endpoints as Rules, EndpointsField};
+use serde_json::{Map, Value};
+
+use super::run_log::RunLog;
+use crate::tree::Tree;
+
+/// Longer documents are none of the harness's: a summary has a few kilobytes.
+const LONGEST: u64 = 64 << 20;
+const CONFIGS: [&str; 2] = ["config.yaml", "config.yml"];
+
+/// One of the harness's documents.
+#[derive(Debug)]
+pub(crate) struct Document {
+    /// Where it lies, or should.
+    pub(crate) path: String,
+    /// An empty object where it does not read, as the official parser goes on.
+    pub(crate) value: Value,
+    /// Why it does not read.
+    pub(crate) fault: Option<String>,
+}
+
+/// The documents of a scenario.
+#[derive(Debug)]
+pub(crate) struct Documents {
+    /// `performance/result_summary.json`
+    pub(crate) summary: Document,
+    /// `accuracy/accuracy_results.json`
+    pub(crate) accuracy: Document,
+    /// `config.yaml`
+    pub(crate) config: Document,
+}
+
+/// The scenario as checks look at it.
+#[derive(Debug, Default)]
+pub(crate) struct Logs {
+    pub(crate) performance: RunLog,
+    pub(crate) accuracy: RunLog,
+    /// The entries of `accuracy_scores`.
+    pub(crate) scores: Vec<Map<String, Value>>,
+}
+
+impl Documents {
+    /// Reads those of the scenario in `directory`.
+    pub(crate) fn read(tree: &Tree, directory: &str) -> Self {
+        let config = CONFIGS.map(|name| format!("{directory}/{name}"));
+        let config = config.iter().find(|path| tree.exists(path)).unwrap_or(&config[0]);
+        Self {
+            summary: document(
+                tree,
+                &format!("{directory}/performance/result_summary.json"),
+                json,
+            ),
+            accuracy: document(tree, &format!("{directory}/accuracy/accuracy_results.json"), json),
+            config: document(tree, config, |bytes| {
+                let text = std::str::from_utf8(bytes).map_err(|_| "is no UTF-8 text".to_owned())?;
+                match yaml::read(text)? {
+                    Value::Null => Ok(Value::Object(Map::new())),
+                    value => Ok(value),
+                }
+            }),
+        }
+    }
+
+    /// The values that `rules` say where to find. The error is where the official parser ends.
+    pub(crate) fn logs(&self, rules: Option<&Rules>) -> Result<Logs, String> {
+        let performance = self.values(rules, &self.summary);
+        let mut accuracy = self.values(rules, &self.accuracy);
+        let scores = scores(&self.accuracy)?;
+        if let Some(count) = accuracy_samples(&scores)? {
+            let count = LogValue::Unsigned(count);
+            accuracy.insert("effective_accuracy_sample_count".to_owned(), count.clone());
+            accuracy
+                .entry("qsl_reported_total_count".to_owned())
+                .or_insert(count);
+        }
+        let mut logs = [performance, accuracy];
+        for log in &mut logs {
+            rate(log)?;
+        }
+        let [performance, accuracy] = logs;
+        Ok(Logs {
+            performance: RunLog::of(performance),
+            accuracy: RunLog::of(accuracy),
+            scores,
+        })
+    }
+
+    fn values(&self, rules: Option<&Rules>, results: &Document) -> Values {
+        let fields = rules.into_iter().flat_map(|rules| &rules.fields);
+        let found = fields.filter_map(|(key, field)| {
+            let value = find(field, &results.value, &self.config.value)?;
+            Some((key.clone(), kept(value)))
+        });
+        let mut values: Values = found.collect();
+        if let (None, Some(count)) = (
+            values.get("generated_query_count"),
+            values.get("qsl_reported_total_count"),
+        ) {
+            let count = count.clone();
+            values.insert("generated_query_count".to_owned(), count);
+        }
+        values
+    }
+}
+
+type Values = std::collections::BTreeMap<String, LogValue>;
+
+fn document(tree: &Tree, path: &str, parse: impl Fn(&[u8]) -> Result<Value, String>) -> Document {
+    let read = tree
+        .read(path, LONGEST)
+        .map_err(|error| format!("cannot be read: {error}"));
+    let (value, fault) = match read.and_then(|bytes| parse(&bytes)) {
+        Ok(value) => (value, None),
+        Err(fault) => (Value::Object(Map::new()), Some(fault)),
+    };
+    Document {
+        path: path.to_owned(),
+        value,
+        fault,
+    }
+}
+
+fn json(bytes: &[u8]) -> Result<Value, String> {
+    serde_json::from_slice(bytes).map_err(|error| format!("is no JSON: {error}"))
+}
+
+fn find<'a>(field: &EndpointsField, results: &'a Value, config: &'a Value) -> Option<&'a Value> {
+    let results = field.results.iter().filter_map(|path| nested(results, path));
+    let config = field.config.iter().filter_map(|path| nested(config, path));
+    results.chain(config).next()
+}
+
+/// What lies at a path of names with dots between them. Names may have dots themselves (`99.9`): at each level the
+/// longest that is there wins, and a last `.0` may be missing from it. Null and empty collections count as nothing.
+fn nested<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
+    let parts: Vec<_> = path.split('.').collect();
+    let mut current = value;
+    let mut taken = 0;
+    while taken < parts.len() {
+        let Value::Object(map) = current else {
+            let rest = parts.get(taken..).unwrap_or_default();
+            let counts = rest == ["0"] && !current.is_array() && !current.is_null() && taken > 0;
+            return counts.then_some(current);
+        };
+        let found = (taken + 1..=parts.len()).rev().find_map(|end| {
+            let name = parts.get(taken..end)?.join(".");
+            Some((end, map.get(&name)?))
+        });
+        (taken, current) = found?;
+    }
+    let empty = match current {
+        Value::Null => true,
+        Value::Array(list) => list.is_empty(),
+        Value::Object(map) => map.is_empty(),
+        _ => false,
+    };
+    (!empty).then_some(current)
+}
+
+fn kept(value: &Value) -> LogValue {
+    match value {
+        Value::Null => LogValue::Null,
+        Value::Bool(value) => LogValue::Bool(*value),
+        Value::Number(number) => match (number.as_u64(), number.as_i64()) {
+            (Some(value), _) => LogValue::Unsigned(value),
+            (None, Some(value)) => LogValue::Signed(value),
+            (None, None) => LogValue::Float(number.as_f64().unwrap_or(f64::NAN)),
+        },
+        Value::String(text) => LogValue::Text(text.clone()),
+        Value::Array(list) => LogValue::List(list.iter().map(kept).collect()),
+        Value::Object(map) => LogValue::Map(
+            map.iter()
+                .map(|(name, value)| (name.clone(), kept(value)))
+                .collect(),
+        ),
+    }
+}
+
+fn scores(accuracy: &Document) -> Result<Vec<Map<String, Value>>, String> {
+    let path = &accuracy.path;
+    let Value::Object(results) = &accuracy.value else {
+        return Err(format!("{path} is no JSON object"));
+    };
+    let list = match results.get("accuracy_scores") {
+        None => return Ok(Vec::new()),
+        Some(Value::Array(list)) => list,
+        Some(_) => return Err(format!("{path}: accuracy_scores is no list")),
+    };
+    let entries = list.iter().map(|entry| match entry {
+        Value::Object(entry) => Ok(entry.clone()),
+        _ => Err(format!("{path}: accuracy_scores holds what is no object")),
+    });
+    entries.collect()
+}
+
+/// Samples of the accuracy data sets, those that scored a performance data set left out.
+fn accuracy_samples(scores: &[Map<String, Value>]) -> Result<Option<u64>, String> {
+    let mut sum = None;
+    for score in scores {
+        let kind = score.get("dataset_type").filter(|kind| !kind.is_null());
+        if kind.is_some_and(|kind| kind != "accuracy") {
+            continue;
+        }
+        let total = score.get("total_samples").filter(|total| !total.is_null());
+        let issued = score
+            .get("response_counts")
+            .and_then(|counts| counts.get("issued"));
+        let Some(count) = total.or(issued.filter(|issued| !issued.is_null())) else {
+            continue;
+        };
+        let count = count
+            .as_u64()
+            .ok_or_else(|| format!("a count of accuracy samples is {count}"))?;
+        sum = Some(sum.unwrap_or(0) + count);
+    }
+    Ok(sum)
+}
+
+/// The rate, where it is not given: queries by duration.
+fn rate(values: &mut Values) -> Result<(), String> {
+    let number = |key: &str| values.get(key).filter(|value| value.as_f64() != Some(0.0));
+    let (Some(duration), Some(count), Some(scenario)) = (
+        number("generated_query_duration"),
+        number("generated_query_count"),
+        values.get("effective_scenario"),
+    ) else {
+        return Ok(());
+    };
+    let scenario = scenario.as_str().ok_or("the type in config.yaml is no text")?;
+    let key = if scenario.eq_ignore_ascii_case("offline") {
+        "result_samples_per_second"
+    } else {
+        "result_completed_samples_per_sec"
+    };
+    let rate = count
+        .as_f64()
+        .zip(duration.as_f64())
+        .map(|(count, duration)| count / (duration / 1e9));
+    let rate = rate.ok_or("a count or duration in result_summary.json is no number")?;
+    values.entry(key.to_owned()).or_insert(LogValue::Float(rate));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::nested;
+
+    #[test]
+    fn the_longest_name_wins_at_each_level() {
+        let value = json!({
+            "latency": { "p": { "99.9": 1, "99.0": null, "50": 3, "97": [] } },
+            "latency.avg": 5, "n": 7,
+        });
+        for (path, expected) in [
+            ("latency.p.99.9", Some(1)),
+            ("latency.p.99.0", None),
+            ("latency.p.50.0", Some(3)),
+            ("latency.p.97.0", None),
+            ("latency.avg", Some(5)),
+            ("n", Some(7)),
+            ("n.0", Some(7)),
+            ("n.x", None),
+            ("", None),
+        ] {
+            assert_eq!(nested(&value, path).and_then(Value::as_u64), expected, "{path}");
+        }
+    }
+}

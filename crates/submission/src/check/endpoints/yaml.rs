@@ -1,0 +1,249 @@
+//! A YAML document as PyYAML's `safe_load` reads it, as a JSON value: the official checker reads `config.yaml` with it.
+//!
+//! The grammar is the library's; here are YAML 1.1's plain scalars, and bounds on depth and size, since a file of a few
+//! lines can stand for a document of any size. Merge keys (`<<`) and times are taken as text.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Number, Value};
+use yaml_rust2::{
+    parser::{Event, Parser, Tag},
+    scanner::TScalarStyle,
+};
+
+/// Deeper documents are none of the harness's.
+const DEEPEST: usize = 64;
+/// Nodes beyond this are not read, those that aliases stand for included.
+const MOST_NODES: usize = 1 << 18;
+/// The prefix of YAML's own tags.
+const CORE_TAG: &str = "tag:yaml.org,2002:";
+
+/// Reads the one document of `text`; the error says what is wrong, and in which line.
+pub(super) fn read(text: &str) -> Result<Value, String> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut parser = Parser::new_from_str(text);
+    let mut document = Builder::default();
+    loop {
+        let (event, mark) = parser.next_token().map_err(|error| error.to_string())?;
+        if event == Event::StreamEnd {
+            return Ok(document.root.unwrap_or(Value::Null));
+        }
+        document
+            .take(event)
+            .map_err(|error| format!("{error} at line {}", mark.line()))?;
+    }
+}
+
+/// A collection whose end has not come yet, with its anchor.
+enum Open {
+    List(usize, Vec<Value>),
+    Map(usize, Map<String, Value>, Option<Key>),
+}
+
+/// A key: only a text can be asked for later, so others are dropped with what they name.
+enum Key {
+    Text(String),
+    Other,
+}
+
+#[derive(Default)]
+struct Builder {
+    open: Vec<Open>,
+    anchors: HashMap<usize, Value>,
+    root: Option<Value>,
+    nodes: usize,
+}
+
+impl Builder {
+    fn take(&mut self, event: Event) -> Result<(), &'static str> {
+        match event {
+            Event::Scalar(text, style, anchor, tag) => {
+                let value = scalar(text, style, tag.as_ref())?;
+                self.finished(anchor, value)
+            }
+            Event::SequenceStart(anchor, tag) => {
+                known(tag.as_ref())?;
+                self.begin(Open::List(anchor, Vec::new()))
+            }
+            Event::MappingStart(anchor, tag) => {
+                known(tag.as_ref())?;
+                self.begin(Open::Map(anchor, Map::new(), None))
+            }
+            Event::SequenceEnd | Event::MappingEnd => match self.open.pop() {
+                Some(Open::List(anchor, list)) => self.finished(anchor, Value::Array(list)),
+                Some(Open::Map(anchor, map, _)) => self.finished(anchor, Value::Object(map)),
+                None => Err("an end without a beginning"),
+            },
+            Event::Alias(anchor) => {
+                let value = self.anchors.get(&anchor).cloned();
+                let value = value.ok_or("an alias of what is not complete")?;
+                self.nodes += size(&value);
+                self.finished(0, value)
+            }
+            Event::DocumentStart if self.root.is_some() => Err("a second document"),
+            _ => Ok(()),
+        }
+    }
+
+    fn begin(&mut self, open: Open) -> Result<(), &'static str> {
+        if self.open.len() >= DEEPEST {
+            return Err("nested too deeply");
+        }
+        self.open.push(open);
+        Ok(())
+    }
+
+    fn finished(&mut self, anchor: usize, value: Value) -> Result<(), &'static str> {
+        self.nodes += 1;
+        if self.nodes > MOST_NODES {
+            return Err("more nodes than any configuration needs");
+        }
+        if anchor > 0 {
+            self.nodes += size(&value);
+            self.anchors.insert(anchor, value.clone());
+        }
+        match self.open.last_mut() {
+            None => self.root = Some(value),
+            Some(Open::List(_, list)) => list.push(value),
+            Some(Open::Map(_, map, key)) => match (key.take(), value) {
+                (None, Value::String(text)) => *key = Some(Key::Text(text)),
+                (None, _) => *key = Some(Key::Other),
+                (Some(Key::Text(text)), value) => {
+                    map.insert(text, value);
+                }
+                (Some(Key::Other), _) => {}
+            },
+        }
+        Ok(())
+    }
+}
+
+/// How many nodes a value has.
+fn size(value: &Value) -> usize {
+    match value {
+        Value::Array(list) => 1 + list.iter().map(size).sum::<usize>(),
+        Value::Object(map) => 1 + map.values().map(size).sum::<usize>(),
+        _ => 1,
+    }
+}
+
+/// Tags other than YAML's own make `safe_load` fail.
+fn known(tag: Option<&Tag>) -> Result<(), &'static str> {
+    match tag {
+        Some(tag) if !format!("{}{}", tag.handle, tag.suffix).starts_with(CORE_TAG) => Err("an unknown tag"),
+        _ => Ok(()),
+    }
+}
+
+fn scalar(text: String, style: TScalarStyle, tag: Option<&Tag>) -> Result<Value, &'static str> {
+    known(tag)?;
+    let is_text = style != TScalarStyle::Plain || tag.is_some_and(|tag| tag.suffix == "str");
+    Ok(if is_text { Value::String(text) } else { plain(text) })
+}
+
+/// What a scalar without quotes stands for.
+fn plain(text: String) -> Value {
+    let lower = text.to_ascii_lowercase();
+    let cased = [lower.clone(), text.to_ascii_uppercase(), capitalised(&lower)].contains(&text);
+    match lower.as_str() {
+        "" | "~" => return Value::Null,
+        "null" if cased => return Value::Null,
+        "true" | "yes" | "on" if cased => return Value::Bool(true),
+        "false" | "no" | "off" if cased => return Value::Bool(false),
+        _ => {}
+    }
+    whole(&lower)
+        .or_else(|| fraction(&lower))
+        .unwrap_or(Value::String(text))
+}
+
+fn capitalised(lower: &str) -> String {
+    let mut letters = lower.chars();
+    letters
+        .next()
+        .map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// An integer in one of YAML 1.1's notations; beyond 64 bits as the nearest float.
+fn whole(text: &str) -> Option<Value> {
+    let (negative, digits) = match text.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let (radix, digits) = match digits.strip_prefix('0') {
+        Some(rest) if rest.starts_with('x') => (16, &rest[1..]),
+        Some(rest) if rest.starts_with('b') => (2, &rest[1..]),
+        Some(rest) if !rest.is_empty() => (8, rest),
+        _ => (10, digits),
+    };
+    if !digits.starts_with(|c: char| c.is_digit(radix)) {
+        return None;
+    }
+    let digits = digits.replace('_', "");
+    let size = match u128::from_str_radix(&digits, radix) {
+        Ok(size) => size,
+        Err(_) if radix == 10 && digits.bytes().all(|byte| byte.is_ascii_digit()) => u128::MAX,
+        Err(_) => return None,
+    };
+    let number = match (negative, u64::try_from(size)) {
+        (false, Ok(size)) => Number::from(size),
+        (true, Ok(size)) if size <= i64::MAX as u64 => Number::from(-size.cast_signed()),
+        _ => Number::from_f64(if negative { -(size as f64) } else { size as f64 })?,
+    };
+    Some(Value::Number(number))
+}
+
+/// A float: with a point, and a sign in its exponent. Infinities and `.nan`, which JSON has not, stay texts.
+fn fraction(text: &str) -> Option<Value> {
+    let body = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let (mantissa, exponent) = body.split_once('e').unwrap_or((body, "+0"));
+    let (before, after) = mantissa.split_once('.')?;
+    let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit() || byte == b'_');
+    let signed = exponent.strip_prefix(['-', '+'])?;
+    let good = digits(before)
+        && digits(after)
+        && !(before.is_empty() && after.is_empty())
+        && !before.starts_with('_')
+        && !signed.is_empty()
+        && signed.bytes().all(|byte| byte.is_ascii_digit());
+    let value = text.replace('_', "").parse::<f64>().ok().filter(|_| good)?;
+    Number::from_f64(value).map(Value::Number)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::read;
+
+    #[test]
+    fn plain_scalars_are_those_of_yaml_1_1() {
+        let text = "a: 16159082839903944936\nb: 0x1F\nc: 017\nd: yes\ne: 1e5\nf: 1.5e+3\ng: ~\nh: '12'\ni: -3\nj: nO\nk: .5\n\
+                    l: 1_000\nm: 2026-08-20\nn: 0\n50: x\n\"50.0\": y\n";
+        let expected = json!({
+            "a": 16_159_082_839_903_944_936_u64, "b": 31, "c": 15, "d": true, "e": "1e5", "f": 1500.0, "g": null, "h": "12",
+            "i": -3, "j": "nO", "k": 0.5, "l": 1000, "m": "2026-08-20", "n": 0, "50.0": "y",
+        });
+        assert_eq!(read(text).unwrap(), expected);
+    }
+
+    #[test]
+    fn hostile_documents_end_with_a_reason() {
+        let deep = "[".repeat(100_000);
+        assert!(read(&deep).is_err());
+        let lines: Vec<_> = (1..40)
+            .map(|level| {
+                format!(
+                    "a{level}: &a{level} [*a{}, *a{0}, *a{0}, *a{0}, *a{0}, *a{0}]",
+                    level - 1
+                )
+            })
+            .collect();
+        let bomb = format!("a0: &a0 [x, x, x]\n{}\n", lines.join("\n"));
+        assert!(read(&bomb).unwrap_err().contains("more nodes"));
+        assert!(read("a: !python/object:os.system x\n").is_err());
+        assert!(read("a: 1\n---\nb: 2\n").unwrap_err().contains("second document"));
+        assert!(read("a: &x [*x]\n").is_err());
+        assert!(read("a: [1\nb: }").is_err());
+    }
+}

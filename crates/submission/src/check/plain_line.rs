@@ -1,0 +1,191 @@
+//! A record in the very form in which LoadGen writes it, in one pass over its bytes: nearly every line of every log.
+//!
+//! It takes no other form and judges none: what it does not take goes to [`super::log_line`].
+
+/// A record; its value is as it stands in the line, and is JSON.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct PlainLine<'a> {
+    pub(super) key: &'a str,
+    pub(super) value: &'a str,
+    pub(super) is_error: bool,
+}
+
+/// Takes the record of a line without its marker.
+pub(super) fn take(json: &str) -> Option<PlainLine<'_>> {
+    let mut rest = Rest(json.trim_end_matches(['\n', '\r']));
+    rest.literal("{\"key\": \"")?;
+    let key = rest.text()?;
+    rest.literal(", \"value\": ")?;
+    let value = rest.value()?;
+    rest.literal(", \"time_ms\": ")?;
+    rest.number()?;
+    rest.literal(", \"namespace\": \"")?;
+    rest.text()?;
+    rest.literal(", \"event_type\": \"")?;
+    rest.text()?;
+    rest.literal(", \"metadata\": {\"is_error\": ")?;
+    let is_error = rest.flag()?;
+    rest.literal(", \"is_warning\": ")?;
+    rest.flag()?;
+    rest.literal(", \"file\": \"")?;
+    rest.text()?;
+    rest.literal(", \"line_no\": ")?;
+    rest.number()?;
+    rest.literal(", \"pid\": ")?;
+    rest.number()?;
+    rest.literal(", \"tid\": ")?;
+    rest.number()?;
+    (rest.0 == "}}").then_some(PlainLine { key, value, is_error })
+}
+
+/// What is left of the line.
+struct Rest<'a>(&'a str);
+
+impl<'a> Rest<'a> {
+    fn literal(&mut self, expected: &str) -> Option<()> {
+        self.0 = self.0.strip_prefix(expected)?;
+        Some(())
+    }
+
+    /// The text up to its closing quote, where nothing in it is escaped or needs to be.
+    fn text(&mut self) -> Option<&'a str> {
+        let (text, rest) = self.0.split_once('"')?;
+        // No early end, so that whole words are compared at once.
+        let odd = |odd, byte| odd | (byte < b' ') | (byte == b'\\');
+        if text.bytes().fold(false, odd) {
+            return None;
+        }
+        self.0 = rest;
+        Some(text)
+    }
+
+    fn flag(&mut self) -> Option<bool> {
+        match self.literal("false") {
+            Some(()) => Some(false),
+            None => self.literal("true").map(|()| true),
+        }
+    }
+
+    fn number(&mut self) -> Option<()> {
+        let part_of_number = |byte: u8| matches!(byte, b'0'..=b'9' | b'.' | b'-' | b'+' | b'e' | b'E');
+        let end = self.0.bytes().position(|byte| !part_of_number(byte))?;
+        let (number, rest) = self.0.split_at(end);
+        self.0 = rest;
+        is_number(number).then_some(())
+    }
+
+    /// `[1,2,3]`, as sample indices are written.
+    fn list(&mut self) -> Option<()> {
+        if self.literal("]").is_some() {
+            return Some(());
+        }
+        loop {
+            self.number()?;
+            if self.literal("]").is_some() {
+                return Some(());
+            }
+            self.literal(",")?;
+        }
+    }
+
+    fn value(&mut self) -> Option<&'a str> {
+        let whole = self.0;
+        match whole.bytes().next()? {
+            b'"' => {
+                self.literal("\"")?;
+                self.text()?;
+            }
+            b'[' => {
+                self.literal("[")?;
+                self.list()?;
+            }
+            b't' | b'f' => {
+                self.flag()?;
+            }
+            _ => self.number()?,
+        }
+        whole.get(..whole.len() - self.0.len())
+    }
+}
+
+/// Whether the text is a number by JSON's grammar.
+fn is_number(text: &str) -> bool {
+    let text = text.strip_prefix('-').unwrap_or(text);
+    let (mantissa, exponent) = match text.find(['e', 'E']) {
+        None => (text, None),
+        Some(at) => (&text[..at], Some(&text[at + 1..])),
+    };
+    let (whole, fraction) = match mantissa.split_once('.') {
+        None => (mantissa, None),
+        Some((whole, fraction)) => (whole, Some(fraction)),
+    };
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    digits(whole)
+        && (whole.len() == 1 || !whole.starts_with('0'))
+        && fraction.is_none_or(digits)
+        && exponent.is_none_or(|exponent| digits(exponent.strip_prefix(['-', '+']).unwrap_or(exponent)))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::take;
+    use crate::check::log_line::Record;
+
+    fn line(value: &str) -> String {
+        format!(
+            "{{\"key\": \"k\", \"value\": {value}, \"time_ms\": 0.005632, \"namespace\": \"mlperf::logging\", \
+             \"event_type\": \"POINT_IN_TIME\", \"metadata\": {{\"is_error\": false, \"is_warning\": true, \
+             \"file\": \"a/b.cc\", \"line_no\": 53, \"pid\": 1, \"tid\": 2}}}}\n"
+        )
+    }
+
+    #[test]
+    fn what_loadgen_writes_is_taken() {
+        for value in [
+            "\"VALID\"",
+            "12",
+            "-1.5e-07",
+            "true",
+            "[]",
+            "[1,22,3]",
+            "0",
+            "0.5",
+        ] {
+            let line = line(value);
+            let taken = take(&line).unwrap();
+            assert_eq!((taken.key, taken.value, taken.is_error), ("k", value, false));
+        }
+    }
+
+    #[test]
+    fn what_is_no_json_is_not() {
+        for value in [
+            "", "01", "1.", ".5", "+1", "[1,]", "[,]", "\"a\\\"", "\"a\tb\"", "nan", "tru", "1e", "[1 ,2]",
+            "--1",
+        ] {
+            assert_eq!(take(&line(value)), None, "{value}");
+        }
+        let line = line("1");
+        for cut in 0..line.len() - 1 {
+            assert_eq!(take(&line[..cut]), None, "{cut}");
+        }
+    }
+
+    proptest! {
+        /// Whatever is taken, the strict parser takes too, with the same key and error mark.
+        #[test]
+        fn it_takes_nothing_but_records(at in any::<prop::sample::Index>(), byte in 0_u8..128, value in "[0-9a-z\",.\\[\\]e+-]{0,8}") {
+            let mut bytes = line(&value).into_bytes();
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+            let text = String::from_utf8(bytes).unwrap();
+            if let Some(taken) = take(&text) {
+                let record: Record<'_> = serde_json::from_str(&text).unwrap();
+                prop_assert_eq!(taken.key, record.key.as_ref());
+                prop_assert_eq!(taken.is_error, record.metadata.is_error);
+            }
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! The Power working group's checks of a measured session (`power_checker.py`): eleven, each with a verdict of its own.
+//!
+//! A session is the directory that holds `power/`, `ranging/` and `run_1/`. What the checks know of a round is data
+//! ([`PowerRules`]). Nothing here proves that a meter was there: no check of the official program does.
+
+mod commands;
+mod phases;
+mod ptd_log;
+mod results;
+pub(crate) mod samples;
+mod session;
+
+use regatta_rules::round::PowerRules;
+use serde::Serialize;
+
+use crate::tree::Tree;
+use session::{Complaint, Session, Verdict};
+
+/// What became of a check.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "outcome", content = "reason", rename_all = "lowercase")]
+pub enum Outcome {
+    /// Nothing was found.
+    Passed,
+    /// It passes, and auditors are told this.
+    Warned(String),
+    /// It does not pass.
+    Failed(String),
+}
+
+/// A check of a session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PowerCheck {
+    /// The official program's name for it.
+    pub name: &'static str,
+    /// What became of it.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+}
+
+/// The checks of a session, in the official order.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PowerReport {
+    /// All of them; one alone where the session's descriptions do not read, which ends the official program.
+    pub checks: Vec<PowerCheck>,
+}
+
+impl PowerReport {
+    /// Whether every check passes, with or without a warning.
+    #[must_use]
+    pub fn passes(&self) -> bool {
+        let failed = |check: &PowerCheck| matches!(check.outcome, Outcome::Failed(_));
+        !self.checks.iter().any(failed)
+    }
+}
+
+/// Judges the session in `directory` of `tree` (`""` for the root), as the round's power checker does.
+#[must_use]
+pub fn check(tree: &Tree, directory: &str, rules: &PowerRules) -> PowerReport {
+    let session = match Session::read(tree, directory, rules) {
+        Ok(session) => session,
+        Err(reason) => {
+            let name = "Read client.json and server.json";
+            let outcome = Outcome::Failed(reason);
+            return PowerReport {
+                checks: vec![PowerCheck { name, outcome }],
+            };
+        }
+    };
+    type Check = fn(&Session<'_>) -> Verdict;
+    let checks: [(&'static str, Check); 11] = [
+        ("Check client sources checksum", |session| {
+            results::sources(session, &session.client)
+        }),
+        ("Check server sources checksum", |session| {
+            results::sources(session, &session.server)
+        }),
+        ("Check PTD commands and replies", commands::ptd),
+        ("Check UUID", commands::uuids),
+        ("Check session name", commands::names),
+        ("Check time difference", phases::check),
+        ("Check client server messages", commands::messages),
+        ("Check results checksum", results::check),
+        ("Check errors and warnings from PTD logs", ptd_log::check),
+        ("Check PTD configuration", commands::configuration),
+        ("Check debug is disabled on server-side", commands::debug),
+    ];
+    let checks = checks.map(|(name, check)| PowerCheck {
+        name,
+        outcome: match check(&session) {
+            Ok(()) => Outcome::Passed,
+            Err(Complaint::Warning(reason)) => Outcome::Warned(reason),
+            Err(Complaint::Fault(reason)) => Outcome::Failed(reason),
+        },
+    });
+    PowerReport {
+        checks: checks.into(),
+    }
+}
+
+/// What a stricter reading of PTDaemon's log finds, where the official one ends at its first warning and leaves out the
+/// run's first and last minutes.
+pub(crate) fn overlooked(tree: &Tree, directory: &str, rules: &PowerRules) -> Vec<(u64, String)> {
+    Session::read(tree, directory, rules).map_or_else(|_| Vec::new(), |session| ptd_log::overlooked(&session))
+}

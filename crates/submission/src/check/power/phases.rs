@@ -1,0 +1,144 @@
+//! When things happened: the clocks of client and server, LoadGen's window within the phases, and both runs compared.
+
+use regatta_rules::round::DurationRule;
+use serde_json::{Map, Value};
+
+use super::{
+    samples::{self, Reading},
+    session::{Complaint, Session, Verdict},
+};
+
+/// A clock that was not set back from summer time is forgiven by the official checker.
+const SUMMER_TIME: f64 = 3600.0;
+
+/// Checks.
+pub(super) fn check(session: &Session<'_>) -> Verdict {
+    let mut windows = Vec::new();
+    for (phase, run) in [("ranging", "ranging"), ("testing", "run_1")] {
+        let (client, server) = (times(&session.client, phase)?, times(&session.server, phase)?);
+        clocks(session, phase, &client, &server)?;
+        let (begin, end) = session.window(run)?;
+        windows.push((phase, run, client, begin, end));
+    }
+    let mut seconds = Vec::new();
+    for (phase, _, times, begin, end) in &windows {
+        let stamp =
+            |text: &str| samples::unix_seconds(text).ok_or_else(|| format!("`{text}` is no time stamp"));
+        let (begin, end) = (stamp(begin)?, stamp(end)?);
+        for (word, stamp) in [("begins", begin), ("ends", end)] {
+            within(times, phase, word, stamp)?;
+        }
+        seconds.push(end - begin);
+    }
+    if let [ranging, testing] = *seconds {
+        durations(session.rules.duration, ranging, testing)?;
+    }
+    let Some(most) = session.rules.power_drop_percent else {
+        return Ok(());
+    };
+    let mut watts = Vec::new();
+    for (_, run, _, begin, end) in &windows {
+        watts.push(mean_power(session, run, (begin, end))?);
+    }
+    match *watts {
+        [0.0, _] => Err("the ranging run drew no power".into()),
+        [ranging, testing] => {
+            let change = rounded((testing / ranging - 1.0) * 100.0, 2);
+            if change > -most {
+                Ok(())
+            } else {
+                let text = format!(
+                    "the testing run drew {testing} W, {change} % of the ranging run's {ranging} W: more than {most} % less"
+                );
+                Err(text.into())
+            }
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The wall-clock times of a phase's checkpoints.
+fn times(description: &Map<String, Value>, phase: &str) -> Result<Vec<f64>, String> {
+    let list = description
+        .get("phases")
+        .and_then(|phases| phases.get(phase))
+        .and_then(Value::as_array);
+    let list = list.ok_or_else(|| format!("phases has no list {phase}"))?;
+    list.iter()
+        .map(|point| {
+            let time = point.get(0).and_then(Value::as_f64);
+            time.ok_or_else(|| format!("a time in phases.{phase} is no number"))
+        })
+        .collect()
+}
+
+fn clocks(session: &Session<'_>, phase: &str, client: &[f64], server: &[f64]) -> Verdict {
+    if client.len() != server.len() {
+        return Err(format!("client and server differ in the number of {phase} phases").into());
+    }
+    let most = f64::from(session.rules.clock_tolerance_ms) / 1000.0;
+    for (number, (client, server)) in (1..).zip(client.iter().zip(server)) {
+        let apart = (client - server).abs();
+        // Written so that what is no number fails.
+        let close = apart <= most;
+        if !close {
+            let text = format!(
+                "the clocks are {:.0} ms apart in phase {number} of {phase}, {:.0} ms are allowed",
+                apart * 1e3,
+                most * 1e3
+            );
+            return Err(text.into());
+        }
+    }
+    Ok(())
+}
+
+fn within(times: &[f64], phase: &str, word: &str, stamp: f64) -> Verdict {
+    let (Some(&from), Some(&to)) = (times.get(1), times.get(2)) else {
+        return Err(format!("{phase} has too few phases").into());
+    };
+    let inside = |stamp: f64| from < stamp && stamp < to;
+    if inside(stamp) || inside(stamp - SUMMER_TIME) {
+        Ok(())
+    } else {
+        Err(format!("LoadGen's run {word} outside of the {phase} phase").into())
+    }
+}
+
+fn durations(rule: DurationRule, ranging: f64, testing: f64) -> Verdict {
+    match rule {
+        DurationRule::DiffersBelow(limit) => {
+            let share = (ranging - testing).abs() / ranging.max(testing);
+            if share < limit {
+                Ok(())
+            } else {
+                Err(format!("the runs took {ranging:.2} s and {testing:.2} s, {limit} or more apart").into())
+            }
+        }
+        DurationRule::ShorterAtMost(limit) => {
+            if (ranging - testing) / ranging > limit {
+                let text = format!("the testing run took {testing:.2} s, the ranging run {ranging:.2} s");
+                Err(Complaint::Warning(text))
+            } else {
+                Ok(())
+            }
+        }
+    }
+}
+
+/// The mean of a run's samples, -1 without any.
+fn mean_power(session: &Session<'_>, run: &str, window: (&str, &str)) -> Result<f64, String> {
+    let reading = Reading {
+        every_line: session.rules.every_sample_line,
+        zeros: false,
+        factor: true,
+    };
+    let path = session.at(&format!("{run}/spl.txt"));
+    let mean = samples::mean(session.tree, &path, window, reading)?;
+    Ok(rounded(mean.map_or(-1.0, |mean| mean.watts), 5))
+}
+
+/// Rounded to so many decimal places, as Python rounds.
+fn rounded(value: f64, places: usize) -> f64 {
+    format!("{value:.places$}").parse().unwrap_or(value)
+}

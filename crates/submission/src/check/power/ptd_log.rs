@@ -1,0 +1,225 @@
+//! PTDaemon's own log (`ptd_logs.txt`): its errors and warnings, by when they came up.
+
+use super::{
+    samples::unix_seconds,
+    session::{Complaint, Session, Verdict},
+};
+use serde_json::Value;
+
+/// A longer log is none of PTDaemon's: a session prints some hundred kilobytes.
+const LONGEST: u64 = 256 << 20;
+/// `08-03-2022 08:11:56.642`
+const STAMP: usize = 23;
+/// What PTDaemon may report during the testing run.
+const KNOWN_TESTING_ERROR: &str = "USB.";
+
+struct Log<'a> {
+    session: &'a Session<'a>,
+    text: String,
+    /// Added to its stamps, in seconds.
+    shift: f64,
+    ranging: (f64, f64),
+    run: (f64, f64),
+}
+
+/// A line that reports something.
+struct Report<'a> {
+    line: &'a str,
+    text: &'a str,
+    time: f64,
+}
+
+/// Checks, as the official program does: the first warning ends it.
+pub(super) fn check(session: &Session<'_>) -> Verdict {
+    let log = Log::read(session)?;
+    log.uncertainty_checked()?;
+    for line in log.text.split_inclusive('\n') {
+        if let Some(report) = log.report(line, "WARNING:")? {
+            log.warning(&report)?;
+        }
+        if let Some(report) = log.report(line, "ERROR:")? {
+            log.error(&report)?;
+        }
+    }
+    Ok(())
+}
+
+/// What the official program overlooks: errors outside of the ranging run behind its first warning, and uncertainties in
+/// the part of the run that it leaves out. Line numbers and texts.
+pub(super) fn overlooked(session: &Session<'_>) -> Vec<(u64, String)> {
+    let Ok(log) = Log::read(session) else {
+        return Vec::new();
+    };
+    let margin = f64::from(session.rules.clock_tolerance_ms) / 1e3;
+    let mut found = Vec::new();
+    for (number, line) in (1..).zip(log.text.split_inclusive('\n')) {
+        if let Ok(Some(report)) = log.report(line, "ERROR:") {
+            let known = report.text == KNOWN_TESTING_ERROR;
+            if !known && !log.in_ranging(report.time) {
+                found.push((number, report.text.to_owned()));
+            }
+        }
+        if let Ok(Some(report)) = log.report(line, "WARNING:") {
+            let within = log.run.0 + margin < report.time && report.time < log.run.1 - margin;
+            if within && is_uncertainty(report.text) {
+                found.push((number, report.text.to_owned()));
+            }
+        }
+    }
+    found
+}
+
+impl<'a> Log<'a> {
+    fn read(session: &'a Session<'a>) -> Result<Self, String> {
+        let name = "power/ptd_logs.txt";
+        let bytes = session
+            .tree
+            .read(&session.at(name), LONGEST)
+            .map_err(|error| format!("{name} cannot be read: {error}"))?;
+        let text = String::from_utf8(bytes).map_err(|_| format!("{name} is no UTF-8 text"))?;
+        let text = text.replace("\r\n", "\n").replace('\r', "\n");
+        let (begin, end) = session.window("run_1")?;
+        let stamp = |text: &str| unix_seconds(text).ok_or_else(|| format!("`{text}` is no time stamp"));
+        let zone = match session.server.get("timezone") {
+            Some(Value::String(text)) => text.trim().parse().ok(),
+            Some(value) => value.as_f64().map(f64::trunc),
+            None => None,
+        };
+        let zone = zone.ok_or("timezone is no number")?;
+        let mut log = Self {
+            session,
+            text,
+            shift: if session.rules.log_in_local_time {
+                zone
+            } else {
+                0.0
+            },
+            ranging: (0.0, 0.0),
+            run: (stamp(&begin)?, stamp(&end)?),
+        };
+        log.ranging = log.find_ranging()?;
+        Ok(log)
+    }
+
+    /// When a line was written; `None` where it bears no stamp.
+    fn time(&self, line: &str) -> Result<Option<f64>, String> {
+        let Some(stamp) = line.get(..STAMP).filter(|stamp| looks_like_stamp(stamp)) else {
+            return Ok(None);
+        };
+        match unix_seconds(stamp) {
+            Some(time) => Ok(Some(time + self.shift)),
+            None => Err(format!("`{stamp}` is no time stamp")),
+        }
+    }
+
+    /// From the mark of the ranging run to the next completed test.
+    fn find_ranging(&self) -> Result<(f64, f64), String> {
+        let name = self.session.server.get("session_name");
+        let name = name.and_then(Value::as_str).unwrap_or_default();
+        let quote = if name.contains('\'') { '"' } else { '\'' };
+        let start = format!(": Go with mark {quote}{name}_ranging{quote}");
+        let mut begin = None;
+        for line in self.text.split_inclusive('\n') {
+            let Some(time) = self.time(line)? else { continue };
+            match (line.get(STAMP..).unwrap_or_default().trim(), begin) {
+                (text, None) if text == start => begin = Some(time),
+                (": Completed test", Some(begin)) => return Ok((begin, time)),
+                _ => {}
+            }
+        }
+        Err("the ranging run is not in ptd_logs.txt".to_owned())
+    }
+
+    /// PTDaemon watched over the uncertainty before the ranging run began.
+    fn uncertainty_checked(&self) -> Verdict {
+        let activated = |line: &str| {
+            let (_, rest) = line.split_once("Uncertainty checking for Yokogawa")?;
+            let (meter, _) = rest.split_once(" is activated")?;
+            (!meter.is_empty() && !meter.contains(char::is_whitespace)).then_some(())
+        };
+        let line = self.text.lines().find(|line| activated(line).is_some());
+        let line = line.ok_or("the uncertainty was not watched: `is activated` is not in ptd_logs.txt")?;
+        match self.time(line)? {
+            Some(time) if time < self.ranging.0 => Ok(()),
+            Some(_) => Err("the uncertainty was watched only after the ranging run had begun".into()),
+            None => Err("the line that says that the uncertainty is watched has no time stamp".into()),
+        }
+    }
+
+    /// What a line says behind `word`.
+    fn report<'b>(&self, line: &'b str, word: &str) -> Result<Option<Report<'b>>, String> {
+        let Some((_, text)) = line.split_once(word) else {
+            return Ok(None);
+        };
+        let text = text.strip_suffix('\n').unwrap_or(text);
+        if text.is_empty() {
+            return Ok(None);
+        }
+        let line = line.trim();
+        match self.time(line)? {
+            Some(time) => Ok(Some(Report {
+                line,
+                text: text.trim(),
+                time,
+            })),
+            None => Err(format!("`{line}` has no time stamp")),
+        }
+    }
+
+    fn in_ranging(&self, time: f64) -> bool {
+        self.ranging.0 < time && time < self.ranging.1
+    }
+
+    fn warning(&self, report: &Report<'_>) -> Verdict {
+        let rules = self.session.rules;
+        let margin = rules.warning_margin_s;
+        if !(self.run.0 + margin < report.time && report.time < self.run.1 - margin) {
+            return Ok(());
+        }
+        let text = format!("`{}` during the testing run", report.line);
+        if rules.uncertainty_is_error && is_uncertainty(report.text) {
+            return Err(text.into());
+        }
+        Err(Complaint::Warning(text))
+    }
+
+    fn error(&self, report: &Report<'_>) -> Verdict {
+        if report.text == KNOWN_TESTING_ERROR {
+            let text = format!("`{}` is accepted in the testing run", report.line);
+            return Err(Complaint::Warning(text));
+        }
+        if !self.in_ranging(report.time) {
+            return Err(format!("`{}` outside of the ranging run", report.line).into());
+        }
+        let mut known = self.session.rules.ranging_errors.iter();
+        if known.any(|known| report.text.starts_with(known.as_str())) {
+            return Ok(());
+        }
+        Err(Complaint::Warning(format!(
+            "`{}` during the ranging run",
+            report.line
+        )))
+    }
+}
+
+/// Digits, dashes and colons where a stamp has them.
+fn looks_like_stamp(text: &str) -> bool {
+    let form = b"dd-dd-dddd dd:dd:dd?ddd";
+    text.len() == STAMP
+        && text.bytes().zip(form).all(|(byte, form)| match form {
+            b'd' => byte.is_ascii_digit(),
+            b'?' => true,
+            form => byte == *form,
+        })
+}
+
+/// `Uncertainty 1.20%, which is above 1.00% limit for the last sample!` within the text.
+fn is_uncertainty(text: &str) -> bool {
+    text.match_indices("Uncertainty ").any(|(at, word)| {
+        let rest = text.get(at + word.len()..).unwrap_or_default();
+        let number = rest.split_once("%, which is above 1.00% limit for the last sample!");
+        let parts = number.and_then(|(number, _)| number.split_once('.'));
+        let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+        parts.is_some_and(|(whole, fraction)| digits(whole) && digits(fraction))
+    })
+}

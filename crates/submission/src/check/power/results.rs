@@ -1,0 +1,106 @@
+//! Checksums: of the client's and server's source code, and of the session's files.
+
+use std::{collections::BTreeMap, io::Read};
+
+use ring::digest::{Context, SHA1_FOR_LEGACY_USE_ONLY};
+use serde_json::{Map, Value};
+
+use super::session::{Session, Verdict};
+use crate::files::hexadecimal;
+
+/// The files of a session that one of the descriptions must have hashed.
+const FILES: [&str; 9] = [
+    "power/client.log",
+    "power/ptd_logs.txt",
+    "power/server.log",
+    "ranging/mlperf_log_detail.txt",
+    "ranging/mlperf_log_summary.txt",
+    "ranging/spl.txt",
+    "run_1/mlperf_log_detail.txt",
+    "run_1/mlperf_log_summary.txt",
+    "run_1/spl.txt",
+];
+
+/// The source code is that of an accepted release.
+pub(super) fn sources(session: &Session<'_>, description: &Map<String, Value>) -> Verdict {
+    let Some(Value::Object(sources)) = description.get("sources") else {
+        return Err("sources is no object".into());
+    };
+    let is = |release: &BTreeMap<String, String>| {
+        release.len() == sources.len()
+            && release
+                .iter()
+                .all(|(file, hash)| sources.get(file).and_then(Value::as_str) == Some(hash))
+    };
+    if session.rules.sources.iter().any(is) {
+        return Ok(());
+    }
+    // The release that is nearest says which files differ.
+    let differing = |release: &BTreeMap<String, String>| {
+        let same = |file: &String| {
+            sources.get(file).and_then(Value::as_str) == release.get(file).map(String::as_str)
+        };
+        let mut files: Vec<_> = release
+            .keys()
+            .chain(sources.keys())
+            .filter(|file| !same(file))
+            .cloned()
+            .collect();
+        files.sort();
+        files.dedup();
+        files
+    };
+    let nearest = session.rules.sources.iter().map(differing).min_by_key(Vec::len);
+    let files = nearest.unwrap_or_default().join(", ");
+    Err(format!("the source code is that of no accepted release: {files} differ").into())
+}
+
+/// The files are those whose checksums both sides took.
+pub(super) fn check(session: &Session<'_>) -> Verdict {
+    let (client, server) = (hashes(&session.client)?, hashes(&session.server)?);
+    for (file, hash) in &server {
+        if client.get(file).is_some_and(|other| other != hash) {
+            return Err(format!("client and server took different checksums of {file}").into());
+        }
+    }
+    let mut recorded = client;
+    recorded.extend(server);
+    for name in FILES {
+        match (recorded.get(name), sha1(session, name)?) {
+            (Some(recorded), Some(found)) if *recorded == found => {}
+            (Some(_), Some(_)) => return Err(format!("{name} is not the file that was hashed").into()),
+            (Some(_), None) => return Err(format!("{name} is missing").into()),
+            (None, _) => return Err(format!("neither side took a checksum of {name}").into()),
+        }
+    }
+    Ok(())
+}
+
+/// A description's checksums of the files that count.
+fn hashes(description: &Map<String, Value>) -> Result<BTreeMap<String, String>, String> {
+    let Some(Value::Object(results)) = description.get("results") else {
+        return Err("results is no object".to_owned());
+    };
+    let known = results.iter().filter(|(file, _)| FILES.contains(&file.as_str()));
+    Ok(known
+        .map(|(file, hash)| (file.clone(), hash.as_str().unwrap_or_default().to_owned()))
+        .collect())
+}
+
+/// The SHA-1 of a file of the session; `None` where there is none.
+fn sha1(session: &Session<'_>, name: &str) -> Result<Option<String>, String> {
+    let path = session.at(name);
+    if !session.tree.exists(&path) {
+        return Ok(None);
+    }
+    let failed = |error| format!("{name} cannot be read: {error}");
+    let mut file = session.tree.open(&path).map_err(failed)?;
+    let mut context = Context::new(&SHA1_FOR_LEGACY_USE_ONLY);
+    let mut block = vec![0; 1 << 16];
+    loop {
+        match file.read(&mut block).map_err(failed)? {
+            0 => return Ok(Some(hexadecimal(context.finish().as_ref()))),
+            count => context.update(block.get(..count).unwrap_or_default()),
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! A session's descriptions, `client.json` and `server.json`, and how checks speak.
+
+use regatta_rules::round::PowerRules;
+use serde_json::{Map, Value};
+
+use crate::{check::run_log::RunLog, tree::Tree};
+
+/// Longer descriptions are none of the client's and server's.
+const LONGEST: u64 = 64 << 20;
+/// Fields that both descriptions must have.
+const FIELDS: [&str; 9] = [
+    "version",
+    "timezone",
+    "modules",
+    "sources",
+    "messages",
+    "uuid",
+    "session_name",
+    "results",
+    "phases",
+];
+
+/// What stands against a check.
+#[derive(Debug)]
+pub(super) enum Complaint {
+    /// It passes, with this.
+    Warning(String),
+    /// It fails.
+    Fault(String),
+}
+
+impl From<String> for Complaint {
+    fn from(reason: String) -> Self {
+        Self::Fault(reason)
+    }
+}
+
+impl From<&str> for Complaint {
+    fn from(reason: &str) -> Self {
+        Self::Fault(reason.to_owned())
+    }
+}
+
+/// What a check says.
+pub(super) type Verdict = Result<(), Complaint>;
+
+/// A measured session.
+pub(super) struct Session<'a> {
+    pub(super) tree: &'a Tree,
+    directory: &'a str,
+    pub(super) rules: &'a PowerRules,
+    pub(super) client: Map<String, Value>,
+    pub(super) server: Map<String, Value>,
+}
+
+impl<'a> Session<'a> {
+    /// Reads both descriptions.
+    pub(super) fn read(tree: &'a Tree, directory: &'a str, rules: &'a PowerRules) -> Result<Self, String> {
+        let mut session = Self {
+            tree,
+            directory,
+            rules,
+            client: Map::new(),
+            server: Map::new(),
+        };
+        session.client = session.description("power/client.json")?;
+        session.server = session.description("power/server.json")?;
+        Ok(session)
+    }
+
+    fn description(&self, name: &str) -> Result<Map<String, Value>, String> {
+        let bytes = self
+            .tree
+            .read(&self.at(name), LONGEST)
+            .map_err(|error| format!("{name} cannot be read: {error}"))?;
+        let description: Map<String, Value> =
+            serde_json::from_slice(&bytes).map_err(|error| format!("{name} is no JSON object: {error}"))?;
+        let missing: Vec<_> = FIELDS
+            .into_iter()
+            .filter(|field| !description.contains_key(*field))
+            .collect();
+        if missing.is_empty() {
+            Ok(description)
+        } else {
+            Err(format!("{name} lacks {}", missing.join(", ")))
+        }
+    }
+
+    /// The path in the tree of a file of the session.
+    pub(super) fn at(&self, name: &str) -> String {
+        if self.directory.is_empty() {
+            name.to_owned()
+        } else {
+            format!("{}/{name}", self.directory)
+        }
+    }
+
+    /// LoadGen's stamps of the beginning and end of a run, as texts.
+    pub(super) fn window(&self, run: &str) -> Result<(String, String), String> {
+        let name = format!("{run}/mlperf_log_detail.txt");
+        let log = RunLog::read(self.tree, &self.at(&name)).map_err(|error| format!("{name}: {}", error.0))?;
+        let stamp = |key: &str| {
+            let text = log.text(key).map(str::to_owned);
+            text.ok_or_else(|| format!("{name} has no {key}"))
+        };
+        Ok((stamp("power_begin")?, stamp("power_end")?))
+    }
+}
+
+/// The values of a list in a description.
+pub(super) fn list<'a>(description: &'a Map<String, Value>, field: &str) -> Result<&'a [Value], String> {
+    match description.get(field) {
+        Some(Value::Array(list)) => Ok(list),
+        _ => Err(format!("{field} is no list")),
+    }
+}
+
+/// A text in an object.
+pub(super) fn text<'a>(object: &'a Value, field: &str) -> Result<&'a str, String> {
+    let text = object.get(field).and_then(Value::as_str);
+    text.ok_or_else(|| format!("{field} is missing, or no text"))
+}

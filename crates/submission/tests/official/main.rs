@@ -1,0 +1,137 @@
+//! Against the official checkers themselves, where they are at hand: `REGATTA_OFFICIAL_TOOLS` names a directory with a
+//! checkout of mlcommons/inference per revision (`cross/oracle-inference/checkouts.sh` makes it). Submissions in order and
+//! with faults are judged by both: verdict and every row of the CSV must agree.
+//!
+//! `REGATTA_CHECKER_CASES` faulty submissions per checker (default 12), the same ones at each call.
+
+#![expect(clippy::unwrap_used, reason = "a test may say what it expects")]
+
+mod faults;
+mod oracle;
+#[path = "../support/synthetic.rs"]
+mod synthetic;
+
+use std::{env, path::Path};
+
+use proptest::{
+    strategy::{Strategy as _, ValueTree as _},
+    test_runner::{Config, RngAlgorithm, TestRng, TestRunner},
+};
+use regatta_rules::{
+    known,
+    round::{Checker, Round},
+};
+use regatta_submission::{
+    check::{Verdict, as_official, csv},
+    tree::Tree,
+};
+
+use faults::Fault;
+use oracle::{Judged, Oracle};
+
+/// What ours says, in the same terms as the oracle.
+fn ours(root: &Path, round: &Round, checker: &Checker) -> (Judged, String) {
+    let tree = Tree::scan(root).unwrap();
+    let official = as_official(&tree, round, Some(&checker.revision)).unwrap();
+    let text = csv(checker, &round.name, &official.rows);
+    let rows = match official.verdict {
+        // A traceback leaves what had been written, which nobody reads.
+        Verdict::Crash(_) => oracle::rows(""),
+        _ => oracle::rows(&text),
+    };
+    let verdict = match &official.verdict {
+        Verdict::Accept => "accept",
+        Verdict::Reject => "reject",
+        Verdict::Crash(_) => "crash",
+    };
+    (
+        Judged { verdict, rows },
+        format!("{:?} {:#?}", official.verdict, official.notes),
+    )
+}
+
+fn compare(
+    oracle: &Oracle,
+    root: &Path,
+    what: &str,
+    (round, checker): (&Round, &Checker),
+) -> Result<(), String> {
+    let (theirs, log) = oracle.judge(root, &round.name);
+    let (ours, notes) = ours(root, round, checker);
+    if ours == theirs {
+        return Ok(());
+    }
+    let log: Vec<_> = log.lines().filter(|line| !line.contains(" INFO]")).collect();
+    Err(format!(
+        "{} by {}: {what}\nours {ours:#?}\ntheirs {theirs:#?}\nour notes {notes}\ntheir log\n{}",
+        round.name,
+        checker.revision,
+        log.join("\n")
+    ))
+}
+
+/// The submissions to begin with.
+fn originals(round: &Round) -> Vec<(String, fn(&Path, &Round))> {
+    let mut list: Vec<(String, fn(&Path, &Round))> =
+        vec![("its first benchmark".to_owned(), synthetic::write)];
+    if round.submission.benchmarks.contains_key("bert-99") {
+        list.push(("bert-99".to_owned(), |root, round| {
+            synthetic::benchmark(root, round, "bert-99")
+        }));
+    }
+    if round.submission.benchmarks.contains_key("resnet") {
+        list.push(("resnet".to_owned(), |root, round| {
+            synthetic::benchmark(root, round, "resnet")
+        }));
+    }
+    if round.submission.endpoints.is_some() {
+        list.push(("the endpoints harness".to_owned(), synthetic::endpoints));
+    }
+    list
+}
+
+#[test]
+fn both_say_the_same() {
+    let cases = env::var("REGATTA_CHECKER_CASES").map_or(12, |text| text.parse().unwrap());
+    let mut wrong = Vec::new();
+    let mut judged = 0;
+    for round in known::rounds().unwrap() {
+        for checker in &round.submission.checkers {
+            let Some(oracle) = Oracle::find(&checker.revision) else {
+                continue;
+            };
+            let both = (&round, checker);
+            // The same faults whenever it is called.
+            let random = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);
+            let mut runner = TestRunner::new_with_rng(Config::default(), random);
+            let originals = originals(&round);
+            for (name, write) in &originals {
+                let root = tempfile::tempdir().unwrap();
+                write(root.path(), &round);
+                wrong.extend(compare(&oracle, root.path(), &format!("{name}, in order"), both).err());
+                judged += 1;
+            }
+            for case in 0..cases {
+                let (name, write) = &originals[case % originals.len()];
+                let faults: Vec<Fault> = faults::some().new_tree(&mut runner).unwrap().current();
+                let root = tempfile::tempdir().unwrap();
+                write(root.path(), &round);
+                let done: Vec<_> = faults
+                    .iter()
+                    .filter_map(|fault| fault.apply(root.path()))
+                    .collect();
+                let what = format!("{name}, case {case}: {done:#?}");
+                wrong.extend(compare(&oracle, root.path(), &what, both).err());
+                judged += 1;
+            }
+            println!(
+                "{} by {}: {judged} judged, {} differ",
+                round.name,
+                checker.revision,
+                wrong.len()
+            );
+        }
+    }
+    println!("{judged} submissions judged by both");
+    assert!(wrong.is_empty(), "{} differ\n{}", wrong.len(), wrong.join("\n\n"));
+}

@@ -1,0 +1,80 @@
+//! An official checker as a program.
+
+use std::{
+    collections::BTreeSet,
+    env, fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// A verdict and the lines of the CSV.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Judged {
+    pub(crate) verdict: &'static str,
+    pub(crate) rows: BTreeSet<String>,
+}
+
+/// The lines of a CSV without its header.
+pub(crate) fn rows(csv: &str) -> BTreeSet<String> {
+    csv.lines().skip(1).map(str::to_owned).collect()
+}
+
+/// A checker of one revision.
+pub(crate) struct Oracle {
+    tools: PathBuf,
+}
+
+impl Oracle {
+    /// The checkout of a revision, where there is one.
+    pub(crate) fn find(revision: &str) -> Option<Self> {
+        let Some(all) = env::var_os("REGATTA_OFFICIAL_TOOLS") else {
+            eprintln!("skipped: REGATTA_OFFICIAL_TOOLS names no checkouts of the official tools");
+            return None;
+        };
+        let tools = Path::new(&all).join(revision).join("tools/submission");
+        if tools.is_dir() {
+            return Some(Self { tools });
+        }
+        eprintln!("skipped: {} is not there", tools.display());
+        None
+    }
+
+    /// What it says of the submission, and its log.
+    pub(crate) fn judge(&self, root: &Path, round: &str) -> (Judged, String) {
+        let python = env::var_os("REGATTA_PYTHON").unwrap_or_else(|| "python3".into());
+        let output = tempfile::tempdir().unwrap();
+        let csv = output.path().join("summary.csv");
+        let mut command = Command::new(python);
+        let old = self.tools.join("submission-checker.py");
+        let monolith = self.tools.join("submission_checker.py");
+        if old.is_file() {
+            command.arg(old);
+        } else if monolith.is_file() {
+            command.arg(monolith);
+        } else {
+            command.args(["-m", "submission_checker.main"]);
+        }
+        command
+            .current_dir(&self.tools)
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .arg("--input")
+            .arg(root)
+            .args(["--version", round])
+            .arg("--csv")
+            .arg(&csv);
+        let done = command.output().unwrap();
+        let log = String::from_utf8_lossy(&done.stderr).into_owned();
+        let verdict = if log.contains("SUMMARY: submission looks OK") {
+            "accept"
+        } else if log.contains("SUMMARY: submission has errors") {
+            "reject"
+        } else {
+            "crash"
+        };
+        // Locations are absolute in the package's, and from the root in the monolith's.
+        let text = fs::read_to_string(&csv).unwrap_or_default();
+        let text = text.replace(&format!("{}/", root.display()), "");
+        let rows = if verdict == "crash" { rows("") } else { rows(&text) };
+        (Judged { verdict, rows }, log)
+    }
+}

@@ -1,0 +1,30 @@
+#!/bin/sh
+# Puts the official tools of every revision that the round files name side by side, out of a clone of mlcommons/inference:
+# the oracles of `crates/submission/tests/official`, of the benchmark of the checkers, and of the tests of audits and
+# truncation. Nothing of it is part of this repository.
+#
+#     cross/oracle-inference/checkouts.sh CLONE DIR
+#     REGATTA_OFFICIAL_TOOLS=DIR cargo test -p regatta-submission --test official -- --nocapture
+#
+# They want python3; revisions since v6.0 want PyYAML, the audits NumPy.
+set -eu
+[ $# -eq 2 ] || { sed -n '2,9s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+clone=$1 directory=$2
+rounds=$(dirname "$0")/../../configs/rounds
+mkdir -p "$directory"
+
+checkout() { # name, revision
+    [ ! -d "$directory/$1/tools" ] || return 0
+    rm -rf "${directory:?}/$1"
+    mkdir "$directory/$1"
+    # Only what is run: the clone may lack large files of other directories.
+    git -C "$clone" archive "$2" -- $(git -C "$clone" ls-tree --name-only "$2" tools/submission/ compliance/ |
+        grep -v directory_structure_samples) | tar -x -C "$directory/$1"
+    echo "$1"
+}
+
+for revision in $(sed -n 's/^revision = "\(.*\)"$/\1/p' "$rounds"/*.toml | sort -u); do
+    checkout "$revision" "${revision#head-}"
+done
+# The tests of audits and truncation call the newest HEAD.
+ln -sfn "$(basename "$(ls -d "$directory"/head-* | tail -n 1)")" "$directory/HEAD"
