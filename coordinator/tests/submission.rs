@@ -90,6 +90,43 @@ fn a_sound_tree_passes_in_every_format_and_spelling() {
 }
 
 #[test]
+fn a_tree_of_the_endpoints_harness_is_judged_in_its_round_alone() {
+    let desk = Desk::new();
+    let rounds = known::rounds().unwrap();
+    let round = rounds.iter().find(|round| round.name == "v6.1").unwrap();
+    synthetic::endpoints(&desk.at("endpoints"), round);
+    for official in ["", "--as-official"] {
+        let (code, said) = desk.answer(&format!("submission check endpoints --round v6.1 {official}"));
+        assert_eq!(code, 0, "{said}");
+    }
+    let (code, said) = desk.answer("submission check endpoints --round v6.0 --format csv");
+    assert_eq!(code, 1, "{said}");
+}
+
+#[test]
+fn a_published_power_session_passes_its_rounds_checks_and_no_later_ones() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/corpus/v2.1");
+    if !corpus.is_dir() {
+        eprintln!("skipped: {} is not there", corpus.display());
+        return;
+    }
+    let session = corpus.join("closed/NVIDIA/results/Orin_TRT_MaxQ/resnet50/Offline/performance");
+    let desk = Desk::new();
+    let (code, said) = desk.answer(&format!("power check {} --round v2.1", session.display()));
+    assert_eq!(code, 0, "{said}");
+    insta::assert_snapshot!(said);
+    let (code, said) = desk.answer(&format!(
+        "power check {} --version v6.1 --format json",
+        session.display()
+    ));
+    let document: serde_json::Value = serde_json::from_str(&said).unwrap();
+    assert_eq!((code, document["verdict"].as_str()), (1, Some("fail")));
+    let (code, said) = desk.refusal("power check tree --round v6.1");
+    assert_eq!(code, 3, "{said}");
+    assert!(said.contains("power/"), "{said}");
+}
+
+#[test]
 fn a_faulty_tree_fails_and_the_json_says_where() {
     let desk = Desk::new();
     let detail = desk
