@@ -29,6 +29,111 @@ pub(crate) enum Command {
     Bench(Box<BenchArgs>),
     /// Runs one run as a process of its own (what `serve` and a power client start)
     Exec(ExecArgs),
+    /// Builds TensorRT engines from ONNX models, and looks at them
+    #[command(subcommand)]
+    Engine(EngineCommand),
+}
+
+/// What can be done with engines.
+#[derive(Debug, Subcommand)]
+pub(crate) enum EngineCommand {
+    /// Builds an engine, or finds it in the cache
+    Build(EngineBuildArgs),
+    /// Says what an engine is and whether it runs here; exit code 1 when it does not
+    Inspect(EngineInspectArgs),
+    /// Lists the engines of a cache
+    List(EngineListArgs),
+}
+
+/// Where engines are kept, and how results are printed.
+#[derive(Debug, Args)]
+pub(crate) struct EnginePlace {
+    /// Where engines are kept
+    #[arg(long, value_name = "DIR", default_value = "engines", env = "REGATTA_ENGINES")]
+    pub(crate) cache: PathBuf,
+    /// How the result is printed
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
+}
+
+/// Flags of `engine build`.
+#[derive(Debug, Args)]
+pub(crate) struct EngineBuildArgs {
+    /// The model
+    #[arg(long, value_name = "FILE")]
+    pub(crate) onnx: PathBuf,
+    /// Types that the engine may compute in
+    #[arg(long, value_enum, default_value_t = EnginePrecision::AsInNetwork)]
+    pub(crate) precision: EnginePrecision,
+    /// Largest batch, which the engine is tuned for
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_048_576))]
+    pub(crate) batch: u32,
+    /// Smallest batch; by default 1, on DLA the same as --batch
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_048_576))]
+    pub(crate) min_batch: Option<u32>,
+    /// Optimisation profiles: one for each context that is to run at once
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub(crate) profiles: u32,
+    /// Workspace in MiB; by default TensorRT's own limit
+    #[arg(long, value_name = "MIB")]
+    pub(crate) workspace: Option<u32>,
+    /// Builder optimisation level
+    #[arg(long, value_name = "0-5", value_parser = clap::value_parser!(u32).range(0..=5))]
+    pub(crate) level: Option<u32>,
+    /// Builds for this DLA core in place of the GPU
+    #[arg(long, value_name = "CORE", value_parser = clap::value_parser!(u32).range(0..=15))]
+    pub(crate) dla_core: Option<u32>,
+    /// A layer that DLA cannot run is an error and does not go to the GPU
+    #[arg(long, requires = "dla_core")]
+    pub(crate) no_fallback: bool,
+    /// Managed SRAM per DLA core in KiB; NVIDIA's harness uses 1024 on Orin
+    #[arg(long, value_name = "KIB", requires = "dla_core")]
+    pub(crate) dla_sram: Option<u32>,
+    /// A calibration cache in TensorRT's text format, for --precision int8
+    #[arg(long, value_name = "FILE")]
+    pub(crate) calibration_cache: Option<PathBuf>,
+    /// Builds although memory looks too small
+    #[arg(long)]
+    pub(crate) ignore_memory: bool,
+    /// Where TensorRT lies; by default the system's newest
+    #[arg(long, value_name = "DIR")]
+    pub(crate) tensorrt: Option<PathBuf>,
+    /// Cache and format
+    #[command(flatten)]
+    pub(crate) place: EnginePlace,
+}
+
+/// Flags of `engine inspect`.
+#[derive(Debug, Args)]
+pub(crate) struct EngineInspectArgs {
+    /// The engine: its key in the cache, or its directory
+    #[arg(value_name = "ENGINE")]
+    pub(crate) engine: PathBuf,
+    /// Where TensorRT lies; by default the system's newest
+    #[arg(long, value_name = "DIR")]
+    pub(crate) tensorrt: Option<PathBuf>,
+    /// Cache and format
+    #[command(flatten)]
+    pub(crate) place: EnginePlace,
+}
+
+/// Flags of `engine list`.
+#[derive(Debug, Args)]
+pub(crate) struct EngineListArgs {
+    /// Cache and format
+    #[command(flatten)]
+    pub(crate) place: EnginePlace,
+}
+
+/// `regatta_tensorrt::Precision`, as words of the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EnginePrecision {
+    /// As the network says, Q/DQ layers included
+    AsInNetwork,
+    /// 16-bit floats allowed
+    Fp16,
+    /// 8-bit integers and 16-bit floats allowed
+    Int8,
 }
 
 /// Flags of `serve`.

@@ -7,6 +7,7 @@ mod config;
 mod daemon;
 mod digest;
 mod duration;
+mod engine_command;
 mod engines;
 mod exit;
 mod facts;
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
         Command::Serve(args) => daemon::serve(&args),
         Command::Bench(args) => bench::bench(&args),
         Command::Exec(args) => run_process::exec(&args),
+        Command::Engine(command) => engine_command::engine(&command),
     };
     let code = outcome.unwrap_or_else(|failure| report(&failure));
     ExitCode::from(code)

@@ -1,0 +1,61 @@
+//! `engine inspect`: what an engine is, whether it runs here, and TensorRT's own description of its layers.
+
+use std::path::PathBuf;
+
+use regatta_tensorrt::{BuildError, Entry};
+use serde::Serialize;
+
+use super::{chip, open, print};
+use crate::{
+    cli::EngineInspectArgs,
+    exit::{self, Failure},
+};
+
+#[derive(Serialize)]
+struct Inspected<'a> {
+    #[serde(flatten)]
+    entry: &'a Entry,
+    /// Why it does not run here.
+    refusal: Option<String>,
+    /// TensorRT's description.
+    layers: Option<serde_json::Value>,
+}
+
+pub(super) fn inspect(args: &EngineInspectArgs) -> Result<u8, Failure> {
+    let place = place(args);
+    let (entry, plan) = Entry::read(&place)?;
+    let tensorrt = open(args.tensorrt.as_deref())?;
+    let core = entry.manifest.dla.map(|dla| dla.core);
+    let described = match entry.manifest.fits(tensorrt.version(), &chip()) {
+        Err(refusal) => Err(refusal.to_string()),
+        Ok(()) => tensorrt
+            .load(&plan, core)
+            .and_then(|engine| engine.inspect())
+            .map_err(|error: BuildError| error.to_string()),
+    };
+    let inspected = Inspected {
+        entry: &entry,
+        refusal: described.as_ref().err().cloned(),
+        layers: described
+            .as_ref()
+            .ok()
+            .and_then(|json| serde_json::from_str(json).ok()),
+    };
+    print::result(args.place.format, &inspected, |out| {
+        print::entry(out, &place, &entry)?;
+        match &described {
+            Ok(json) => writeln!(out, "  runs here     yes\n{json}"),
+            Err(reason) => writeln!(out, "  runs here     no: {reason}"),
+        }
+    })?;
+    Ok(if described.is_ok() { exit::OK } else { exit::NO })
+}
+
+/// A directory is taken as it is, anything else as a key of the cache.
+fn place(args: &EngineInspectArgs) -> PathBuf {
+    if args.engine.is_dir() {
+        args.engine.clone()
+    } else {
+        args.place.cache.join(&args.engine)
+    }
+}

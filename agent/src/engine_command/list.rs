@@ -1,0 +1,68 @@
+//! `engine list`: what a cache holds. Needs no TensorRT.
+
+use regatta_tensorrt::{Cache, Entry};
+use serde::Serialize;
+
+use super::print;
+use crate::{
+    cli::EngineListArgs,
+    exit::{self, Failure},
+};
+
+#[derive(Serialize)]
+struct Line {
+    engine: String,
+    #[serde(flatten)]
+    entry: Option<Entry>,
+    error: Option<String>,
+}
+
+pub(super) fn list(args: &EngineListArgs) -> Result<u8, Failure> {
+    let listed = Cache::new(args.place.cache.clone()).list()?;
+    let lines: Vec<Line> = listed
+        .into_iter()
+        .map(|(place, entry)| Line {
+            engine: place
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned(),
+            error: entry.as_ref().err().map(ToString::to_string),
+            entry: entry.ok(),
+        })
+        .collect();
+    print::result(args.place.format, &lines, |out| {
+        if lines.is_empty() {
+            return writeln!(out, "no engines in {}", args.place.cache.display());
+        }
+        writeln!(
+            out,
+            "{:<16}  {:>5}  {:<13}  {:<10}  {:>9}  chip",
+            "engine", "batch", "types", "TensorRT", "KiB"
+        )?;
+        for line in &lines {
+            match &line.entry {
+                None => writeln!(
+                    out,
+                    "{:<16}  {}",
+                    line.engine,
+                    line.error.as_deref().unwrap_or_default()
+                )?,
+                Some(Entry {
+                    manifest, plan_bytes, ..
+                }) => writeln!(
+                    out,
+                    "{:<16}  {:>5}  {:<13}  {:<10}  {:>9}  {}",
+                    line.engine,
+                    manifest.batch,
+                    format!("{:?}", manifest.precision).to_lowercase(),
+                    manifest.tensorrt.to_string(),
+                    plan_bytes / 1024,
+                    manifest.chip
+                )?,
+            }
+        }
+        Ok(())
+    })?;
+    Ok(exit::OK)
+}

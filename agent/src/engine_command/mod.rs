@@ -1,0 +1,70 @@
+//! `engine build|inspect|list`: TensorRT engines from the command line. TensorRT itself is behind `regatta-tensorrt`; what is
+//! here is files, memory, words and exit codes.
+
+mod build;
+mod inspect;
+mod list;
+mod memory;
+mod print;
+
+use std::{fs, path::Path};
+
+use regatta_tensorrt::{BuildError, CacheError, Installed, OpenError, Shims, TensorRt};
+
+use crate::{cli::EngineCommand, exit::Failure, facts::FactsReader};
+
+/// Does what was asked. Returns the exit code.
+///
+/// # Errors
+/// [`Failure`] with the documented exit code.
+pub(crate) fn engine(command: &EngineCommand) -> Result<u8, Failure> {
+    match command {
+        EngineCommand::Build(args) => build::build(args),
+        EngineCommand::Inspect(args) => inspect::inspect(args),
+        EngineCommand::List(args) => list::list(args),
+    }
+}
+
+/// The machine's TensorRT, opened.
+fn open(directory: Option<&Path>) -> Result<TensorRt, Failure> {
+    let installed = Installed::find(directory)?;
+    Ok(TensorRt::open(&installed, &Shims::from_environment())?)
+}
+
+/// What an engine is bound to beside TensorRT's version: the GPU, or the board's model, or that there is neither.
+fn chip() -> String {
+    let gpu = || {
+        let gpu = fs::read_dir("/proc/driver/nvidia/gpus").ok()?.next()?.ok()?;
+        let text = fs::read_to_string(gpu.path().join("information")).ok()?;
+        Some(text.lines().next()?.split_once(':')?.1.trim().to_owned())
+    };
+    let facts = FactsReader::of_this_machine().read();
+    // A workstation's GPU says more than its mainboard; a Jetson has no such entry.
+    gpu()
+        .or_else(|| (!facts.model.is_empty()).then_some(facts.model))
+        .unwrap_or_else(|| format!("{} without a GPU", std::env::consts::ARCH))
+}
+
+impl From<OpenError> for Failure {
+    fn from(error: OpenError) -> Self {
+        Self::could_not(error)
+    }
+}
+
+impl From<CacheError> for Failure {
+    fn from(error: CacheError) -> Self {
+        Self::could_not(error)
+    }
+}
+
+/// A model or a setting that cannot be is the user's affair, the rest is the machine's.
+impl From<BuildError> for Failure {
+    fn from(error: BuildError) -> Self {
+        match error {
+            BuildError::Model(_) | BuildError::Unsupported(_) | BuildError::Fallback { .. } => {
+                Self::usage(error)
+            }
+            BuildError::Build(_) | BuildError::Plan(_) | BuildError::Cancelled => Self::could_not(error),
+        }
+    }
+}

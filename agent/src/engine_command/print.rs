@@ -1,0 +1,127 @@
+//! How engines are told of: a few lines for people, the manifest for programs.
+
+use std::{
+    io::{self, IsTerminal as _, Write},
+    path::Path,
+};
+
+use regatta_tensorrt::{Entry, Phase, Precision};
+use serde::Serialize;
+
+use crate::{cli::Format, exit::Failure};
+
+/// The result as one JSON document, or as the lines that `text` writes.
+pub(super) fn result(
+    format: Format,
+    document: &impl Serialize,
+    text: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    let written = match format {
+        Format::Json => serde_json::to_writer_pretty(&mut out, document)
+            .map_err(io::Error::from)
+            .and_then(|()| writeln!(out)),
+        Format::Text => text(&mut out),
+    };
+    written.map_err(|error| Failure::could_not(anyhow::Error::new(error).context("cannot print the result")))
+}
+
+/// An engine in a few lines.
+pub(super) fn entry(out: &mut dyn Write, place: &Path, entry: &Entry) -> io::Result<()> {
+    let manifest = &entry.manifest;
+    writeln!(out, "engine {}", manifest.key())?;
+    writeln!(
+        out,
+        "  plan          {}, {} KiB",
+        place.join("engine.plan").display(),
+        entry.plan_bytes / 1024
+    )?;
+    writeln!(
+        out,
+        "  model         SHA-256 {}",
+        &manifest.onnx_sha256.get(..16).unwrap_or(&manifest.onnx_sha256)
+    )?;
+    writeln!(
+        out,
+        "  built         by TensorRT {} on {}, in {:.1} s",
+        manifest.tensorrt, manifest.chip, entry.build_seconds
+    )?;
+    writeln!(
+        out,
+        "  batch         {} to {}, {} profile(s), types {}",
+        manifest.min_batch,
+        manifest.batch,
+        manifest.profiles,
+        match manifest.precision {
+            Precision::AsInNetwork => "as in the network",
+            Precision::Fp16 => "fp16",
+            Precision::Int8 => "int8",
+        }
+    )?;
+    for tensor in &entry.tensors {
+        let way = if tensor.input { "input" } else { "output" };
+        writeln!(
+            out,
+            "  {way:<13} {} {} {:?}",
+            tensor.name, tensor.kind, tensor.dims
+        )?;
+    }
+    placement(out, entry)
+}
+
+fn placement(out: &mut dyn Write, entry: &Entry) -> io::Result<()> {
+    let Some(dla) = entry.manifest.dla else {
+        return writeln!(out, "  placement     all on the GPU");
+    };
+    let layers = &entry.placement.layers;
+    let on_gpu: Vec<_> = entry.placement.on_gpu().collect();
+    writeln!(
+        out,
+        "  placement     DLA core {}: {} of {} layers on DLA",
+        dla.core,
+        layers.len() - on_gpu.len(),
+        layers.len()
+    )?;
+    for layer in on_gpu {
+        let reason = layer.reason.as_deref().unwrap_or("TensorRT gave no reason");
+        writeln!(out, "    on the GPU  {} ({}): {reason}", layer.name, layer.kind)?;
+    }
+    Ok(())
+}
+
+/// Progress of a build: one line that is written over on a terminal, the outer phases' names otherwise.
+pub(super) struct Progress {
+    lively: bool,
+    last: String,
+}
+
+impl Progress {
+    pub(super) fn new() -> Self {
+        Self {
+            lively: io::stderr().is_terminal(),
+            last: String::new(),
+        }
+    }
+
+    /// Tells of a step. Always goes on: Ctrl-C ends the process, and the cache knows only whole engines.
+    pub(super) fn tell(&mut self, phase: &Phase) -> bool {
+        let mut out = io::stderr().lock();
+        // Nobody is left to tell when standard error is closed.
+        let _ = if self.lively {
+            write!(out, "\r\x1b[K{} {}/{}", phase.name, phase.step, phase.steps).and_then(|()| out.flush())
+        } else if phase.step == 0 && phase.name != self.last {
+            writeln!(out, "{}", phase.name)
+        } else {
+            Ok(())
+        };
+        self.last.clone_from(&phase.name);
+        true
+    }
+
+    /// Takes the line away.
+    pub(super) fn end(&self) {
+        if self.lively {
+            let _ = write!(io::stderr(), "\r\x1b[K");
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! `engine build|inspect|list` through the binary: with the real TensorRT-RTX, which builds without a GPU, and with a twin of a
+//! shim for what only a Jetson's TensorRT has.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects")]
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+use tempfile::TempDir;
+
+/// A place with a model, a TensorRT and shims.
+struct Place {
+    scratch: TempDir,
+    tensorrt: PathBuf,
+    shims: PathBuf,
+}
+
+impl Place {
+    /// The real TensorRT-RTX, or `None` with the reason said; under CI its absence is a failure.
+    fn real() -> Option<Self> {
+        let root = env::var_os("REGATTA_TENSORRT_TESTS").map(PathBuf::from);
+        let Some(root) = root.filter(|root| root.join("libs/libtensorrt_rtx.so.1").exists()) else {
+            assert!(
+                env::var_os("CI").is_none_or(|value| value != "true"),
+                "CI leaves nothing out: REGATTA_TENSORRT_TESTS has no TensorRT-RTX; see cross/tensorrt/for-tests.sh"
+            );
+            println!(
+                "left out: no TensorRT-RTX in REGATTA_TENSORRT_TESTS; cross/tensorrt/for-tests.sh brings it"
+            );
+            return None;
+        };
+        Some(Self::with(root.join("libs"), root.join("shims")))
+    }
+
+    /// A twin of JetPack 5's TensorRT 8.5.2, with a shim that has the ABI `abi`.
+    fn twin(abi: &str) -> Self {
+        let place = Self::with(PathBuf::new(), PathBuf::new());
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let (libs, shims) = (
+            place.scratch.path().join("libs"),
+            place.scratch.path().join("shims"),
+        );
+        for directory in [&libs, &shims] {
+            fs::create_dir(directory).unwrap();
+        }
+        let version = place.scratch.path().join("version.c");
+        fs::write(&version, "int getInferLibVersion(void) { return 8502; }\n").unwrap();
+        compile(&version, &libs.join("libnvinfer.so.8"), &[]);
+        let face = here.join("../cross/tensorrt");
+        compile(
+            &here.join("tests/twins/trt_shim.c"),
+            &shims.join("libregatta_trt-8.5.2.so"),
+            &["-I", face.to_str().unwrap(), &format!("-DTWIN_ABI={abi}")],
+        );
+        Self {
+            tensorrt: libs,
+            shims,
+            ..place
+        }
+    }
+
+    fn with(tensorrt: PathBuf, shims: PathBuf) -> Self {
+        let scratch = tempfile::tempdir().unwrap();
+        let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("../benchmarks/digits/digits.onnx");
+        fs::copy(model, scratch.path().join("digits.onnx")).unwrap();
+        Self {
+            scratch,
+            tensorrt,
+            shims,
+        }
+    }
+
+    fn engine(&self, arguments: &[&str]) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_regatta-agent"))
+            .arg("engine")
+            .args(arguments)
+            .current_dir(self.scratch.path())
+            .env("REGATTA_TENSORRT", &self.tensorrt)
+            .env("REGATTA_PLUGINS", &self.shims)
+            .env_remove("REGATTA_ENGINES")
+            .output()
+            .unwrap()
+    }
+
+    /// Standard output of a command that ends with `code`, as JSON.
+    fn json(&self, arguments: &[&str], code: i32) -> serde_json::Value {
+        let output = self.engine(&[arguments, &["--format", "json"]].concat());
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
+    /// Standard error of a command that ends with `code`.
+    fn refused(&self, arguments: &[&str], code: i32) -> String {
+        let output = self.engine(arguments);
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    }
+
+    /// The directory of the only engine in the cache.
+    fn only_engine(&self) -> PathBuf {
+        let entries = fs::read_dir(self.scratch.path().join("engines")).unwrap();
+        let mut engines = entries
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.is_dir());
+        let engine = engines.next().unwrap();
+        assert_eq!(engines.next(), None);
+        engine
+    }
+}
+
+fn compile(source: &Path, library: &Path, flags: &[&str]) {
+    let output = Command::new("cc")
+        .args(["-shared", "-fPIC", "-o"])
+        .arg(library)
+        .args(flags)
+        .arg(source)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+fn the_real_tensorrt_builds_an_engine_once() {
+    let Some(place) = Place::real() else { return };
+    let build = [
+        "build",
+        "--onnx",
+        "digits.onnx",
+        "--batch",
+        "8",
+        "--profiles",
+        "2",
+    ];
+    let built = place.json(&build, 0);
+    assert_eq!(built["manifest"]["tensorrt"], "rtx-1.7.1");
+    assert_eq!(built["manifest"]["batch"], 8);
+    assert!(built["plan_bytes"].as_u64().unwrap() > 10_000, "{built:#}");
+
+    let again = place.engine(&build);
+    assert!(
+        String::from_utf8_lossy(&again.stderr).contains("found in engines"),
+        "{again:?}"
+    );
+    let listed = place.json(&["list"], 0);
+    assert_eq!(listed.as_array().unwrap().len(), 1);
+    assert_eq!(listed[0]["plan_sha256"], built["plan_sha256"]);
+
+    // Where there is no GPU the plan does not load, and TensorRT says why; where there is one, it does.
+    let engine = place.only_engine();
+    let inspected = place.engine(&["inspect", engine.to_str().unwrap()]);
+    let said = String::from_utf8_lossy(&inspected.stdout).into_owned();
+    match inspected.status.code() {
+        Some(0) => assert!(said.contains("runs here     yes"), "{said}"),
+        Some(1) => assert!(said.contains("cudaError 35") || said.contains("Cuda"), "{said}"),
+        _ => panic!("{inspected:?}"),
+    }
+}
+
+#[test]
+fn the_real_tensorrt_refuses_with_its_own_words() {
+    let Some(place) = Place::real() else { return };
+    let model = fs::read(place.scratch.path().join("digits.onnx")).unwrap();
+    fs::write(place.scratch.path().join("cut.onnx"), &model[..model.len() / 2]).unwrap();
+    let cut = place.refused(&["build", "--onnx", "cut.onnx"], 2);
+    assert!(cut.contains("TensorRT does not take the model"), "{cut}");
+    let precision = place.refused(&["build", "--onnx", "digits.onnx", "--precision", "int8"], 2);
+    assert!(
+        precision.contains("takes types from the network alone"),
+        "{precision}"
+    );
+    let dla = place.refused(&["build", "--onnx", "digits.onnx", "--dla-core", "0"], 2);
+    assert!(
+        dla.contains("DLA core 0 was asked for") && dla.contains("finds 0 here"),
+        "{dla}"
+    );
+    assert!(!place.scratch.path().join("engines").exists());
+}
+
+#[test]
+fn placement_on_dla_is_reported_and_fallback_can_be_refused() {
+    let place = Place::twin("1");
+    let build = ["build", "--onnx", "digits.onnx", "--dla-core", "1"];
+    let built = place.json(&build, 0);
+    let layers = built["placement"]["layers"].as_array().unwrap();
+    assert_eq!(layers.len(), 3);
+    assert_eq!(layers[1]["on_dla"], false);
+    assert_eq!(layers[1]["reason"], "top_k: DLA has no TopK");
+    assert_eq!(built["tensors"][0]["type"], "int8");
+
+    let refused = place.refused(&[&build[..], &["--no-fallback"]].concat(), 2);
+    assert!(refused.contains("1 of 3 layers cannot (top_k)"), "{refused}");
+    let shown = place.engine(&build);
+    insta::assert_snapshot!(mask(&String::from_utf8_lossy(&shown.stdout)));
+}
+
+/// Without what differs between machines and builds.
+fn mask(shown: &str) -> String {
+    let lines = shown.lines().map(|line| match line.trim_start().split_once(' ') {
+        Some(("engine", _)) => "engine KEY".to_owned(),
+        Some(("plan", _)) => "  plan          PATH, SIZE".to_owned(),
+        Some(("built", _)) => "  built         by TensorRT, on, in".to_owned(),
+        _ => line.to_owned(),
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn an_engine_from_elsewhere_or_tampered_with_is_refused() {
+    let place = Place::twin("1");
+    place.json(&["build", "--onnx", "digits.onnx"], 0);
+    let engine = place.only_engine();
+    let key = engine.file_name().unwrap().to_str().unwrap().to_owned();
+    assert_eq!(place.json(&["inspect", &key], 0)["layers"]["Layers"][0], "conv1");
+
+    let manifest = engine.join("engine.json");
+    let text = fs::read_to_string(&manifest).unwrap();
+    fs::write(&manifest, text.replace("\"8.5.2\"", "\"8.6.2\"")).unwrap();
+    let refusal = place.json(&["inspect", &key], 1)["refusal"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert_eq!(
+        refusal,
+        "the engine was built for another TensorRT version: 8.6.2, but here it is 8.5.2; build it again"
+    );
+    let mut parsed: serde_json::Value = serde_json::from_str(&text).unwrap();
+    parsed["manifest"]["chip"] = "another board".into();
+    fs::write(&manifest, parsed.to_string()).unwrap();
+    let refusal = place.json(&["inspect", &key], 1)["refusal"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert!(
+        refusal.starts_with("the engine was built for another chip: another board"),
+        "{refusal}"
+    );
+
+    fs::write(&manifest, &text).unwrap();
+    fs::write(engine.join("engine.plan"), "something else").unwrap();
+    assert!(
+        place
+            .refused(&["inspect", &key], 3)
+            .contains("was changed after it was built")
+    );
+    fs::write(&manifest, &text[..text.len() / 2]).unwrap();
+    assert!(
+        place
+            .refused(&["inspect", &key], 3)
+            .contains("is no manifest of an engine")
+    );
+}
+
+#[test]
+fn what_is_missing_is_said_with_the_way_to_get_it() {
+    let mut place = Place::twin("1");
+    assert!(
+        place
+            .refused(&["build", "--onnx", "missing.onnx"], 2)
+            .contains("missing.onnx cannot be read")
+    );
+    assert!(
+        place
+            .refused(&["build", "--onnx", "digits.onnx", "--min-batch", "2"], 2)
+            .contains("is above --batch 1")
+    );
+    assert!(
+        place
+            .refused(&["inspect", "0123456789abcdef"], 3)
+            .contains("cannot use")
+    );
+
+    let shims = std::mem::replace(&mut place.shims, place.scratch.path().join("nowhere"));
+    let no_shim = place.refused(&["build", "--onnx", "digits.onnx"], 3);
+    assert!(
+        no_shim.contains("TensorRT 8.5.2 is installed, but there is no shim for it"),
+        "{no_shim}"
+    );
+    place.shims = shims;
+    let libs = place.tensorrt.clone();
+    fs::write(libs.join("libnvinfer.so.8"), "no library").unwrap();
+    assert!(
+        place
+            .refused(&["build", "--onnx", "digits.onnx"], 3)
+            .contains("is no TensorRT that can be opened")
+    );
+    fs::remove_file(libs.join("libnvinfer.so.8")).unwrap();
+    assert!(
+        place
+            .refused(&["build", "--onnx", "digits.onnx"], 3)
+            .contains("no TensorRT was found")
+    );
+
+    let other = Place::twin("99");
+    assert!(
+        other
+            .refused(&["build", "--onnx", "digits.onnx"], 3)
+            .contains("has ABI 99, but this agent speaks 1")
+    );
+}

@@ -1,0 +1,215 @@
+//! Building an engine from ONNX: what is asked, how far it is, what came out. Writes no file: see `cache`.
+
+use std::{
+    ffi::{c_char, c_void},
+    path::PathBuf,
+    ptr,
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    error::BuildError,
+    face::{self, Settings},
+    library::{TensorRt, c_path, text},
+    placement::{Layer, Placement},
+};
+
+/// Which types the engine may compute in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Precision {
+    /// As the network says; strongly typed where the version knows that.
+    #[default]
+    AsInNetwork,
+    /// 16-bit floats allowed.
+    Fp16,
+    /// 8-bit integers and 16-bit floats allowed: scales come from a calibration cache or from Q/DQ layers.
+    Int8,
+}
+
+/// The DLA half of a build.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Dla {
+    /// Which core is built for; the plan runs on either.
+    pub core: u32,
+    /// Whether layers that it cannot run may go to the GPU.
+    pub gpu_fallback: bool,
+    /// Managed SRAM per core in bytes; 0 leaves it to TensorRT.
+    pub sram_bytes: u64,
+}
+
+/// What is to be built.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BuildSettings {
+    /// The model.
+    pub onnx: PathBuf,
+    /// Types.
+    pub precision: Precision,
+    /// Largest batch, which is also the one that it is tuned for.
+    pub batch: u32,
+    /// Smallest batch; the same as `batch` for a static engine.
+    pub min_batch: u32,
+    /// Optimisation profiles, one per context that is to run at once.
+    pub profiles: u32,
+    /// Workspace in bytes; 0 leaves it to TensorRT.
+    pub workspace_bytes: u64,
+    /// Builder optimisation level; `None` leaves it to TensorRT.
+    pub optimization_level: Option<u32>,
+    /// For a DLA core instead of the GPU.
+    pub dla: Option<Dla>,
+    /// A timing cache of an earlier build.
+    pub timing_cache: Vec<u8>,
+    /// A calibration cache, in TensorRT's text format.
+    pub calibration_cache: Vec<u8>,
+}
+
+/// How far a build is: TensorRT's own phases, which nest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Phase {
+    /// Its name.
+    pub name: String,
+    /// Steps done.
+    pub step: u32,
+    /// Steps in all.
+    pub steps: u32,
+}
+
+/// What a build gave.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Built {
+    /// The engine, serialised.
+    pub plan: Vec<u8>,
+    /// The timing cache, with what was measured now.
+    pub timing_cache: Vec<u8>,
+    /// Where layers can run, when a DLA core was asked for.
+    pub placement: Placement,
+}
+
+/// What the callbacks of one build write to.
+struct Sink<'a> {
+    built: Built,
+    progress: &'a mut dyn FnMut(&Phase) -> bool,
+    /// To ask for TensorRT's words about a layer.
+    tensorrt: &'a TensorRt,
+}
+
+impl TensorRt {
+    /// Builds an engine. `progress` is told of every step and stops the build by returning false; versions before 10
+    /// tell nothing.
+    ///
+    /// # Errors
+    /// [`BuildError`]; with [`Dla::gpu_fallback`] false, [`BuildError::Fallback`] names the layers that DLA cannot run.
+    pub fn build(
+        &self,
+        settings: &BuildSettings,
+        progress: &mut dyn FnMut(&Phase) -> bool,
+    ) -> Result<Built, BuildError> {
+        // What is left over from before belongs to no layer of this network.
+        let _ = self.take_words();
+        let onnx = c_path(&settings.onnx);
+        let bytes = |bytes: &[u8]| {
+            (
+                if bytes.is_empty() {
+                    ptr::null()
+                } else {
+                    bytes.as_ptr().cast::<c_void>()
+                },
+                bytes.len(),
+            )
+        };
+        let (timing_cache, timing_cache_size) = bytes(&settings.timing_cache);
+        let (calibration_cache, calibration_cache_size) = bytes(&settings.calibration_cache);
+        let count = |count: u32| i32::try_from(count).unwrap_or(i32::MAX);
+        let mut sink = Sink {
+            built: Built::default(),
+            progress,
+            tensorrt: self,
+        };
+        let given = Settings {
+            size: size_of::<Settings>(),
+            onnx: onnx.as_ptr(),
+            precision: settings.precision as i32,
+            profiles: count(settings.profiles),
+            min_batch: count(settings.min_batch),
+            opt_batch: count(settings.batch),
+            max_batch: count(settings.batch),
+            workspace_bytes: settings.workspace_bytes,
+            optimization_level: settings.optimization_level.map_or(-1, count),
+            dla_core: settings.dla.map_or(-1, |dla| count(dla.core)),
+            gpu_fallback: settings.dla.is_some_and(|dla| dla.gpu_fallback).into(),
+            dla_sram_bytes: settings.dla.map_or(0, |dla| dla.sram_bytes),
+            timing_cache,
+            timing_cache_size,
+            calibration_cache,
+            calibration_cache_size,
+            calibration_batch: 1,
+            calibrate: None,
+            progress: Some(report),
+            layer: Some(note_layer),
+            take_plan,
+            take_timing_cache: Some(take_timing_cache),
+            take_calibration_cache: None,
+            user: ptr::from_mut(&mut sink).cast(),
+        };
+        // SAFETY: all that `given` points to outlives the call; the callbacks know `user` as the sink, and TensorRT calls
+        // them one at a time (the progress under the shim's lock, the rest from this thread).
+        let result = unsafe { (self.face.build)(self.handle, &raw const given) };
+        let placement = sink.built.placement.clone();
+        let outcome = self.check(result);
+        if settings.dla.is_some_and(|dla| !dla.gpu_fallback) && placement.on_gpu().next().is_some() {
+            return Err(BuildError::Fallback {
+                on_gpu: placement.on_gpu().map(|layer| layer.name.clone()).collect(),
+                layers: placement.layers.len(),
+            });
+        }
+        outcome?;
+        Ok(sink.built)
+    }
+}
+
+/// The sink of a callback.
+///
+/// # Safety
+/// `user` is the sink of a build that is under way, and nobody else uses it during the call.
+unsafe fn sink<'a>(user: *mut c_void) -> &'a mut Sink<'a> {
+    // SAFETY: the caller's promise.
+    unsafe { &mut *user.cast::<Sink<'a>>() }
+}
+
+extern "C" fn report(user: *mut c_void, phase: *const c_char, step: i32, steps: i32) -> i32 {
+    // SAFETY: see `build`.
+    let sink = unsafe { sink(user) };
+    let phase = Phase {
+        name: text(phase),
+        step: u32::try_from(step).unwrap_or(0),
+        steps: u32::try_from(steps).unwrap_or(0),
+    };
+    i32::from(!(sink.progress)(&phase))
+}
+
+extern "C" fn note_layer(user: *mut c_void, name: *const c_char, kind: *const c_char, supported: i32) {
+    // SAFETY: see `build`.
+    let sink = unsafe { sink(user) };
+    let words = sink.tensorrt.take_words();
+    sink.built.placement.layers.push(Layer {
+        name: text(name),
+        kind: text(kind),
+        on_dla: supported != 0,
+        reason: (supported == 0 && !words.is_empty()).then(|| words.join("; ")),
+    });
+}
+
+extern "C" fn take_plan(user: *mut c_void, data: *const c_void, size: usize) {
+    // SAFETY: see `build`; the bytes are `size` long.
+    let (sink, data) = unsafe { (sink(user), std::slice::from_raw_parts(data.cast::<u8>(), size)) };
+    sink.built.plan = data.to_vec();
+}
+
+extern "C" fn take_timing_cache(user: *mut c_void, data: *const c_void, size: usize) {
+    // SAFETY: see `build`; the bytes are `size` long.
+    let (sink, data) = unsafe { (sink(user), std::slice::from_raw_parts(data.cast::<u8>(), size)) };
+    sink.built.timing_cache = data.to_vec();
+}
+
+const _: () = assert!(face::ABI == 1, "the settings above are those of ABI 1");

@@ -1,0 +1,135 @@
+//! The C face of a shim (`cross/tensorrt/regatta_trt.h`), as Rust declares it. No safety and no words here: see `library`.
+
+use std::ffi::{c_char, c_void};
+
+use libloading::Library;
+
+/// The ABI that is declared below.
+pub(crate) const ABI: u32 = 1;
+
+/// `regatta_trt_status`, the values that are told apart.
+pub(crate) mod status {
+    pub(crate) const OK: i32 = 0;
+    pub(crate) const MODEL: i32 = 2;
+    pub(crate) const PLAN: i32 = 4;
+    pub(crate) const UNSUPPORTED: i32 = 5;
+    pub(crate) const CANCELLED: i32 = 6;
+}
+
+pub(crate) type Log = extern "C" fn(*mut c_void, i32, *const c_char);
+pub(crate) type Take = extern "C" fn(*mut c_void, *const c_void, usize);
+pub(crate) type Progress = extern "C" fn(*mut c_void, *const c_char, i32, i32) -> i32;
+pub(crate) type LayerSink = extern "C" fn(*mut c_void, *const c_char, *const c_char, i32);
+pub(crate) type Calibrate = extern "C" fn(*mut c_void, *const *const c_char, *mut *mut c_void, i32) -> i32;
+
+/// `regatta_trt_settings`.
+#[repr(C)]
+pub(crate) struct Settings {
+    pub(crate) size: usize,
+    pub(crate) onnx: *const c_char,
+    pub(crate) precision: i32,
+    pub(crate) profiles: i32,
+    pub(crate) min_batch: i32,
+    pub(crate) opt_batch: i32,
+    pub(crate) max_batch: i32,
+    pub(crate) workspace_bytes: u64,
+    pub(crate) optimization_level: i32,
+    pub(crate) dla_core: i32,
+    pub(crate) gpu_fallback: i32,
+    pub(crate) dla_sram_bytes: u64,
+    pub(crate) timing_cache: *const c_void,
+    pub(crate) timing_cache_size: usize,
+    pub(crate) calibration_cache: *const c_void,
+    pub(crate) calibration_cache_size: usize,
+    pub(crate) calibration_batch: i32,
+    pub(crate) calibrate: Option<Calibrate>,
+    pub(crate) progress: Option<Progress>,
+    pub(crate) layer: Option<LayerSink>,
+    pub(crate) take_plan: Take,
+    pub(crate) take_timing_cache: Option<Take>,
+    pub(crate) take_calibration_cache: Option<Take>,
+    pub(crate) user: *mut c_void,
+}
+
+/// `regatta_trt_tensor`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct Tensor {
+    pub(crate) name: *const c_char,
+    pub(crate) is_input: i32,
+    pub(crate) kind: i32,
+    pub(crate) rank: i32,
+    pub(crate) dims: [i64; 8],
+}
+
+/// `regatta_trt_library`.
+#[repr(C)]
+pub(crate) struct LibraryHandle {
+    _private: [u8; 0],
+}
+
+/// `regatta_trt_engine`.
+#[repr(C)]
+pub(crate) struct EngineHandle {
+    _private: [u8; 0],
+}
+
+/// The shim's functions. The library stays loaded for as long as they live.
+pub(crate) struct Face {
+    pub(crate) headers: extern "C" fn() -> *const c_char,
+    pub(crate) error: extern "C" fn() -> *const c_char,
+    pub(crate) open: unsafe extern "C" fn(
+        *const c_char,
+        *const c_char,
+        Option<Log>,
+        *mut c_void,
+        *mut *mut LibraryHandle,
+    ) -> i32,
+    pub(crate) close: unsafe extern "C" fn(*mut LibraryHandle),
+    pub(crate) dla_cores: unsafe extern "C" fn(*mut LibraryHandle) -> i32,
+    pub(crate) build: unsafe extern "C" fn(*mut LibraryHandle, *const Settings) -> i32,
+    pub(crate) engine_open:
+        unsafe extern "C" fn(*mut LibraryHandle, *const c_void, usize, i32, *mut *mut EngineHandle) -> i32,
+    pub(crate) engine_close: unsafe extern "C" fn(*mut EngineHandle),
+    pub(crate) engine_tensors: unsafe extern "C" fn(*const EngineHandle) -> i32,
+    pub(crate) engine_tensor: unsafe extern "C" fn(*const EngineHandle, i32, *mut Tensor) -> i32,
+    pub(crate) engine_inspect: unsafe extern "C" fn(*mut EngineHandle, Take, *mut c_void) -> i32,
+    _library: Library,
+}
+
+impl Face {
+    /// The ABI of a shim's library.
+    ///
+    /// # Safety
+    /// `library` is a shim.
+    pub(crate) unsafe fn abi(library: &Library) -> Result<u32, libloading::Error> {
+        // SAFETY: every ABI of a shim has this function with this type.
+        let abi = unsafe { library.get::<extern "C" fn() -> u32>(b"regatta_trt_abi") }?;
+        Ok(abi())
+    }
+
+    /// The functions of a shim.
+    ///
+    /// # Safety
+    /// `library` is a shim of [`ABI`].
+    pub(crate) unsafe fn of(library: Library) -> Result<Self, libloading::Error> {
+        // SAFETY: the caller's promise; each name's type is that of regatta_trt.h, and the functions are kept no longer
+        // than the library.
+        unsafe {
+            Ok(Self {
+                headers: *library.get(b"regatta_trt_headers")?,
+                error: *library.get(b"regatta_trt_error")?,
+                open: *library.get(b"regatta_trt_open")?,
+                close: *library.get(b"regatta_trt_close")?,
+                dla_cores: *library.get(b"regatta_trt_dla_cores")?,
+                build: *library.get(b"regatta_trt_build")?,
+                engine_open: *library.get(b"regatta_trt_engine_open")?,
+                engine_close: *library.get(b"regatta_trt_engine_close")?,
+                engine_tensors: *library.get(b"regatta_trt_engine_tensors")?,
+                engine_tensor: *library.get(b"regatta_trt_engine_tensor")?,
+                engine_inspect: *library.get(b"regatta_trt_engine_inspect")?,
+                _library: library,
+            })
+        }
+    }
+}

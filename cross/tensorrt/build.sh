@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# Builds the TensorRT shim for one version of TensorRT. Its headers are NVIDIA's and are not part of this repository:
+#
+#   build.sh --headers DIR [--headers DIR ...] --out DIR       NvInfer.h and NvOnnxParser.h by path, such as JetPack's
+#   build.sh --crate rtx|enterprise --out DIR                  those in the source package of the crate `trtx-sys`, for tests
+#
+# Options: --target aarch64 (Debian's cross compiler), --sysroot DIR (link against an older system's libc), --cxx COMPILER.
+# Writes libregatta_trt-<version>.so, which needs no libstdc++ and opens TensorRT itself.
+# Exit codes: 0 built, 2 wrong use, 3 could not.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+
+wrong_use() { echo "build.sh: $1; see its first lines" >&2; exit 2; }
+could_not() { echo "build.sh: $1" >&2; exit 3; }
+
+headers=() crate='' out='' target=native sysroot='' cxx=${CXX:-}
+while [ $# -gt 0 ]; do
+    [ $# -ge 2 ] || wrong_use "$1 needs a value"
+    case $1 in
+        --headers) headers+=("$2") ;;
+        --crate) crate=$2 ;;
+        --out) out=$2 ;;
+        --target) target=$2 ;;
+        --sysroot) sysroot=$2 ;;
+        --cxx) cxx=$2 ;;
+        *) wrong_use "unknown option $1" ;;
+    esac
+    shift 2
+done
+[ -n "$out" ] || wrong_use "--out is missing"
+case $target in
+    native) cxx=${cxx:-g++} ;;
+    aarch64) cxx=${cxx:-aarch64-linux-gnu-g++} ;;
+    *) wrong_use "unknown target $target; known is aarch64" ;;
+esac
+command -v "$cxx" >/dev/null || could_not "$cxx is missing; on Debian or Ubuntu: apt-get install g++ (g++-aarch64-linux-gnu for --target aarch64)"
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+if [ -n "$crate" ]; then
+    case $crate in
+        rtx) folder=TRT-RTX-1.7 ;;
+        enterprise) folder=TRT-Enterprise-11.4 ;;
+        *) wrong_use "--crate is rtx or enterprise" ;;
+    esac
+    printf '[package]\nname = "headers"\nversion = "0.0.0"\n[lib]\npath = "lib.rs"\n[dependencies]\ntrtx-sys = "=0.9.1"\n' >"$work/Cargo.toml"
+    : >"$work/lib.rs"
+    manifest=$(cd "$work" && cargo metadata --format-version 1 2>/dev/null | grep -o '"manifest_path":"[^"]*trtx-sys-[^"]*"' | head -n 1 | cut -d'"' -f4) || true
+    [ -n "$manifest" ] || could_not "cargo could not fetch trtx-sys 0.9.1; it needs a network"
+    headers+=("$(dirname "$manifest")/TensorRT-Headers" "$(dirname "$manifest")/TensorRT-Headers/$folder")
+fi
+[ ${#headers[@]} -gt 0 ] || wrong_use "give --headers or --crate"
+
+includes=()
+for directory in "${headers[@]}"; do includes+=(-isystem "$directory"); done
+flags=(-std=c++17 -O2 -fPIC -shared -Wall -Wextra -Wno-deprecated-declarations -static-libstdc++ -static-libgcc -Wl,--version-script="$here/exports.map" -Wl,-z,defs)
+[ -z "$sysroot" ] || flags+=(--sysroot="$sysroot")
+"$cxx" "${flags[@]}" "${includes[@]}" -o "$work/shim.so" "$here/shim.cc" -ldl >&2 || could_not "$cxx could not build the shim; do the directories hold NvInfer.h, NvOnnxParser.h and cuda_runtime_api.h?"
+
+version=$(printf '#include "NvInferVersion.h"\n#ifdef TRT_MAJOR_RTX\nrtx-\n#endif\nNV_TENSORRT_MAJOR.NV_TENSORRT_MINOR.NV_TENSORRT_PATCH\n' | "$cxx" -E -P "${includes[@]}" -x c++ - | tr -d ' \n')
+mkdir -p "$out"
+mv "$work/shim.so" "$out/libregatta_trt-$version.so"
+echo "$out/libregatta_trt-$version.so"

@@ -1,0 +1,425 @@
+// The C face of regatta_trt.h over one version of TensorRT: 8.5 to 11, and TensorRT-RTX. What a version does not have
+// is told apart by its own version macros, in one place each. Runs nothing: running needs CUDA, which is not linked here.
+
+#include "regatta_trt.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "NvInfer.h"
+#include "NvOnnxParser.h"
+
+#if defined(TRT_MAJOR_RTX)
+#define REGATTA_RTX 1
+#else
+#define REGATTA_RTX 0
+#endif
+// Types come from the network alone: no precision flags, no calibrators.
+#define REGATTA_STRONG_ONLY (REGATTA_RTX || NV_TENSORRT_MAJOR >= 11)
+#define REGATTA_HAS_PROGRESS (REGATTA_RTX || NV_TENSORRT_MAJOR >= 10)
+#define REGATTA_HAS_LEVEL (REGATTA_RTX || NV_TENSORRT_MAJOR >= 9 || (NV_TENSORRT_MAJOR == 8 && NV_TENSORRT_MINOR >= 6))
+
+namespace {
+
+thread_local std::string last_error;
+
+int32_t fail(regatta_trt_status status, std::string words) {
+    last_error = std::move(words);
+    return status;
+}
+
+// Passes TensorRT's words on and remembers its errors, which say more than the null pointer that follows them.
+class Log final : public nvinfer1::ILogger {
+public:
+    Log(regatta_trt_log log, void* user) : log_(log), user_(user) {}
+
+    void log(Severity severity, char const* message) noexcept override {
+        if (severity <= Severity::kERROR) {
+            std::lock_guard<std::mutex> lock(mutex_);
+            if (errors_.size() < 4096) errors_ += (errors_.empty() ? "" : "; ") + std::string(message);
+        }
+        if (log_) log_(user_, static_cast<int32_t>(severity), message);
+    }
+
+    // The errors since the last call.
+    std::string errors(char const* otherwise) {
+        std::lock_guard<std::mutex> lock(mutex_);
+        std::string words = errors_.empty() ? otherwise : errors_;
+        errors_.clear();
+        return words;
+    }
+
+private:
+    regatta_trt_log log_;
+    void* user_;
+    std::mutex mutex_;
+    std::string errors_;
+};
+
+struct Handle {
+    void* library = nullptr;
+    ~Handle() {
+        if (library) dlclose(library);
+    }
+    template <class Function>
+    Function symbol(char const* name) const {
+        return reinterpret_cast<Function>(dlsym(library, name));
+    }
+};
+
+using CreateWithLogger = void* (*)(void*, int32_t);
+using CreateParser = void* (*)(void*, void*, int);
+using LibraryVersion = int32_t (*)();
+
+} // namespace
+
+struct regatta_trt_library {
+    regatta_trt_library(regatta_trt_log log, void* user) : log(log, user) {}
+    Log log;
+    Handle infer, parser;
+    CreateWithLogger create_builder = nullptr, create_runtime = nullptr;
+    CreateParser create_parser = nullptr;
+    int32_t version = 0;
+};
+
+struct regatta_trt_engine {
+    regatta_trt_library* library;
+    std::unique_ptr<nvinfer1::IRuntime> runtime;
+    std::unique_ptr<nvinfer1::ICudaEngine> engine;
+};
+
+namespace {
+
+#if REGATTA_HAS_PROGRESS
+// Counts the steps of nested phases; a caller that wants to stop is obeyed at the next step.
+class Progress final : public nvinfer1::IProgressMonitor {
+public:
+    Progress(regatta_trt_progress report, void* user) : report_(report), user_(user) {}
+
+    void phaseStart(char const* phase, char const*, int32_t steps) noexcept override { tell(phase, 0, steps); }
+
+    bool stepComplete(char const* phase, int32_t step) noexcept override {
+        return tell(phase, step + 1, -1);
+    }
+
+    void phaseFinish(char const* phase) noexcept override {
+        std::lock_guard<std::mutex> lock(mutex_);
+        steps_.erase(phase);
+    }
+
+    bool cancelled() {
+        std::lock_guard<std::mutex> lock(mutex_);
+        return cancelled_;
+    }
+
+private:
+    bool tell(char const* phase, int32_t step, int32_t steps) {
+        std::lock_guard<std::mutex> lock(mutex_);
+        if (steps >= 0) steps_[phase] = steps;
+        cancelled_ = cancelled_ || report_(user_, phase, step, steps_[phase]) != 0;
+        return !cancelled_;
+    }
+
+    regatta_trt_progress report_;
+    void* user_;
+    std::mutex mutex_;
+    std::map<std::string, int32_t> steps_;
+    bool cancelled_ = false;
+};
+#endif
+
+#if !REGATTA_STRONG_ONLY
+// Entropy calibration over the caller's samples, or by a cache alone.
+class Calibrator final : public nvinfer1::IInt8EntropyCalibrator2 {
+public:
+    explicit Calibrator(regatta_trt_settings const& settings) : settings_(settings) {}
+
+    int32_t getBatchSize() const noexcept override { return std::max(settings_.calibration_batch, 1); }
+
+    bool getBatch(void* bindings[], char const* names[], int32_t count) noexcept override {
+        return settings_.calibrate && settings_.calibrate(settings_.user, names, bindings, count) != 0;
+    }
+
+    void const* readCalibrationCache(size_t& size) noexcept override {
+        size = settings_.calibration_cache_size;
+        return settings_.calibration_cache;
+    }
+
+    void writeCalibrationCache(void const* cache, size_t size) noexcept override {
+        if (settings_.take_calibration_cache) settings_.take_calibration_cache(settings_.user, cache, size);
+    }
+
+private:
+    regatta_trt_settings const& settings_;
+};
+#endif
+
+char const* layer_type(nvinfer1::LayerType type) {
+    using nvinfer1::LayerType;
+    switch (type) {
+    case LayerType::kCONVOLUTION: return "Convolution";
+    case LayerType::kACTIVATION: return "Activation";
+    case LayerType::kPOOLING: return "Pooling";
+    case LayerType::kSCALE: return "Scale";
+    case LayerType::kSOFTMAX: return "SoftMax";
+    case LayerType::kDECONVOLUTION: return "Deconvolution";
+    case LayerType::kCONCATENATION: return "Concatenation";
+    case LayerType::kELEMENTWISE: return "ElementWise";
+    case LayerType::kUNARY: return "Unary";
+    case LayerType::kSHUFFLE: return "Shuffle";
+    case LayerType::kREDUCE: return "Reduce";
+    case LayerType::kTOPK: return "TopK";
+    case LayerType::kMATRIX_MULTIPLY: return "MatrixMultiply";
+    case LayerType::kCONSTANT: return "Constant";
+    case LayerType::kSLICE: return "Slice";
+    case LayerType::kSHAPE: return "Shape";
+    case LayerType::kRESIZE: return "Resize";
+    case LayerType::kQUANTIZE: return "Quantize";
+    case LayerType::kDEQUANTIZE: return "Dequantize";
+    default: return "other";
+    }
+}
+
+std::string parser_errors(nvonnxparser::IParser const& parser) {
+    std::string words;
+    for (int32_t number = 0; number < parser.getNbErrors(); ++number)
+        words += (words.empty() ? "" : "; ") + std::string(parser.getError(number)->desc());
+    return words.empty() ? "the parser gave no reason" : words;
+}
+
+// A profile for every context: the free first dimension of each input from min to max.
+int32_t add_profiles(nvinfer1::IBuilder& builder, nvinfer1::INetworkDefinition& network, nvinfer1::IBuilderConfig& config, regatta_trt_settings const& settings) {
+    bool has_free = false;
+    for (int32_t number = 0; number < network.getNbInputs(); ++number) {
+        nvinfer1::ITensor const& input = *network.getInput(number);
+        nvinfer1::Dims const dims = input.getDimensions();
+        for (int32_t axis = 1; axis < dims.nbDims; ++axis)
+            if (dims.d[axis] < 0) return fail(REGATTA_TRT_MODEL, "the input " + std::string(input.getName()) + " leaves dimension " + std::to_string(axis) + " free; only the first one, the batch, may be");
+        if (dims.nbDims > 0 && dims.d[0] < 0)
+            has_free = true;
+        else if (dims.nbDims > 0 && dims.d[0] != settings.max_batch)
+            return fail(REGATTA_TRT_MODEL, "the input " + std::string(input.getName()) + " has a fixed batch of " + std::to_string(dims.d[0]) + ", not " + std::to_string(settings.max_batch));
+    }
+    for (int32_t profile = 0; has_free && profile < std::max(settings.profiles, 1); ++profile) {
+        nvinfer1::IOptimizationProfile* shapes = builder.createOptimizationProfile();
+        for (int32_t number = 0; number < network.getNbInputs(); ++number) {
+            nvinfer1::ITensor const& input = *network.getInput(number);
+            nvinfer1::Dims dims = input.getDimensions();
+            if (dims.nbDims == 0 || dims.d[0] >= 0) continue;
+            std::pair<nvinfer1::OptProfileSelector, int32_t> const sizes[] = {
+                {nvinfer1::OptProfileSelector::kMIN, settings.min_batch},
+                {nvinfer1::OptProfileSelector::kOPT, settings.opt_batch},
+                {nvinfer1::OptProfileSelector::kMAX, settings.max_batch},
+            };
+            for (auto const& size : sizes) {
+                dims.d[0] = size.second;
+                if (!shapes->setDimensions(input.getName(), size.first, dims)) return fail(REGATTA_TRT_BUILD, "TensorRT does not take a batch of " + std::to_string(size.second) + " for " + input.getName());
+            }
+        }
+        if (config.addOptimizationProfile(shapes) < 0) return fail(REGATTA_TRT_BUILD, "TensorRT does not take the optimisation profile");
+    }
+    return REGATTA_TRT_OK;
+}
+
+// Where layers go: everything to the DLA core, or a word about what cannot.
+int32_t place_on_dla(regatta_trt_library& library, nvinfer1::IBuilder& builder, nvinfer1::INetworkDefinition& network, nvinfer1::IBuilderConfig& config, regatta_trt_settings const& settings) {
+    int32_t const cores = builder.getNbDLACores();
+    if (settings.dla_core >= cores)
+        return fail(REGATTA_TRT_UNSUPPORTED, "DLA core " + std::to_string(settings.dla_core) + " was asked for, but TensorRT " + regatta_trt_headers() + " finds " + std::to_string(cores) + " here; it drives DLA up to 10.7 and, on AGX Orin, again from 11.4.1");
+    config.setDefaultDeviceType(nvinfer1::DeviceType::kDLA);
+    config.setDLACore(settings.dla_core);
+    if (settings.gpu_fallback) config.setFlag(nvinfer1::BuilderFlag::kGPU_FALLBACK);
+    if (settings.dla_sram_bytes) config.setMemoryPoolLimit(nvinfer1::MemoryPoolType::kDLA_MANAGED_SRAM, settings.dla_sram_bytes);
+    for (int32_t number = 0; settings.layer && number < network.getNbLayers(); ++number) {
+        nvinfer1::ILayer const* layer = network.getLayer(number);
+        settings.layer(settings.user, layer->getName(), layer_type(layer->getType()), config.canRunOnDLA(layer) ? 1 : 0);
+    }
+    // What canRunOnDLA says of single layers is no failure of the build.
+    library.log.errors("");
+    return REGATTA_TRT_OK;
+}
+
+int32_t configure(regatta_trt_library& library, nvinfer1::IBuilder& builder, nvinfer1::INetworkDefinition& network, nvinfer1::IBuilderConfig& config, regatta_trt_settings const& settings) {
+    config.setProfilingVerbosity(nvinfer1::ProfilingVerbosity::kDETAILED);
+    if (settings.workspace_bytes) config.setMemoryPoolLimit(nvinfer1::MemoryPoolType::kWORKSPACE, settings.workspace_bytes);
+    if (settings.optimization_level >= 0) {
+#if REGATTA_HAS_LEVEL
+        config.setBuilderOptimizationLevel(settings.optimization_level);
+#else
+        return fail(REGATTA_TRT_UNSUPPORTED, "an optimisation level was asked for, which TensorRT " + std::string(regatta_trt_headers()) + " does not know");
+#endif
+    }
+#if REGATTA_STRONG_ONLY
+    if (settings.precision != REGATTA_TRT_AS_IN_NETWORK)
+        return fail(REGATTA_TRT_UNSUPPORTED, "TensorRT " + std::string(regatta_trt_headers()) + " takes types from the network alone: give an ONNX file in that precision (Q/DQ for int8)");
+#else
+    config.clearFlag(nvinfer1::BuilderFlag::kTF32);
+    if (settings.precision >= REGATTA_TRT_FP16) config.setFlag(nvinfer1::BuilderFlag::kFP16);
+    if (settings.precision >= REGATTA_TRT_INT8) config.setFlag(nvinfer1::BuilderFlag::kINT8);
+#endif
+    if (int32_t const status = add_profiles(builder, network, config, settings)) return status;
+    return settings.dla_core >= 0 ? place_on_dla(library, builder, network, config, settings) : REGATTA_TRT_OK;
+}
+
+std::unique_ptr<nvinfer1::INetworkDefinition> new_network(nvinfer1::IBuilder& builder, int32_t precision) {
+    uint32_t flags = 0;
+#if !REGATTA_STRONG_ONLY && NV_TENSORRT_MAJOR < 10
+    flags |= 1u << static_cast<uint32_t>(nvinfer1::NetworkDefinitionCreationFlag::kEXPLICIT_BATCH);
+#elif !REGATTA_STRONG_ONLY
+    if (precision == REGATTA_TRT_AS_IN_NETWORK) flags |= 1u << static_cast<uint32_t>(nvinfer1::NetworkDefinitionCreationFlag::kSTRONGLY_TYPED);
+#endif
+    (void)precision;
+    return std::unique_ptr<nvinfer1::INetworkDefinition>(builder.createNetworkV2(flags));
+}
+
+int32_t build(regatta_trt_library& library, regatta_trt_settings const& settings) {
+    std::unique_ptr<nvinfer1::IBuilder> builder(static_cast<nvinfer1::IBuilder*>(library.create_builder(&library.log, NV_TENSORRT_VERSION)));
+    if (!builder) return fail(REGATTA_TRT_LIBRARY, library.log.errors("TensorRT makes no builder"));
+    auto network = new_network(*builder, settings.precision);
+    if (!network) return fail(REGATTA_TRT_BUILD, library.log.errors("TensorRT makes no network"));
+    std::unique_ptr<nvonnxparser::IParser> parser(static_cast<nvonnxparser::IParser*>(library.create_parser(network.get(), &library.log, NV_ONNX_PARSER_VERSION)));
+    if (!parser) return fail(REGATTA_TRT_LIBRARY, library.log.errors("TensorRT makes no ONNX parser"));
+    library.log.errors("");
+    if (!parser->parseFromFile(settings.onnx, static_cast<int32_t>(nvinfer1::ILogger::Severity::kWARNING))) {
+        library.log.errors("");
+        return fail(REGATTA_TRT_MODEL, parser_errors(*parser));
+    }
+    std::unique_ptr<nvinfer1::IBuilderConfig> config(builder->createBuilderConfig());
+    if (!config) return fail(REGATTA_TRT_BUILD, library.log.errors("TensorRT makes no build configuration"));
+    if (int32_t const status = configure(library, *builder, *network, *config, settings)) return status;
+
+    std::unique_ptr<nvinfer1::ITimingCache> timings(config->createTimingCache(settings.timing_cache, settings.timing_cache ? settings.timing_cache_size : 0));
+    if (timings) config->setTimingCache(*timings, false);
+#if !REGATTA_STRONG_ONLY
+    Calibrator calibrator(settings);
+    if (settings.precision >= REGATTA_TRT_INT8 && (settings.calibration_cache || settings.calibrate)) config->setInt8Calibrator(&calibrator);
+#endif
+#if REGATTA_HAS_PROGRESS
+    Progress progress(settings.progress, settings.user);
+    if (settings.progress) config->setProgressMonitor(&progress);
+#endif
+    std::unique_ptr<nvinfer1::IHostMemory> plan(builder->buildSerializedNetwork(*network, *config));
+#if REGATTA_HAS_PROGRESS
+    if (settings.progress && progress.cancelled()) return fail(REGATTA_TRT_CANCELLED, "the build was cancelled");
+#endif
+    if (!plan) return fail(REGATTA_TRT_BUILD, library.log.errors("TensorRT gave no reason"));
+    settings.take_plan(settings.user, plan->data(), plan->size());
+    if (timings && settings.take_timing_cache) {
+        std::unique_ptr<nvinfer1::IHostMemory> const cache(timings->serialize());
+        if (cache) settings.take_timing_cache(settings.user, cache->data(), cache->size());
+    }
+    return REGATTA_TRT_OK;
+}
+
+// Nothing that is thrown in here may cross into the caller, which is not C++.
+template <class Call>
+int32_t guarded(Call call) {
+    try {
+        return call();
+    } catch (std::exception const& error) {
+        return fail(REGATTA_TRT_BUILD, std::string("inside TensorRT or its shim: ") + error.what());
+    } catch (...) {
+        return fail(REGATTA_TRT_BUILD, "inside TensorRT or its shim: an unknown exception");
+    }
+}
+
+int32_t open_library(Handle& handle, char const* name) {
+    handle.library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    return handle.library ? REGATTA_TRT_OK : fail(REGATTA_TRT_LIBRARY, dlerror());
+}
+
+} // namespace
+
+uint32_t regatta_trt_abi(void) { return REGATTA_TRT_ABI; }
+
+char const* regatta_trt_headers(void) {
+    static std::string const version = std::string(REGATTA_RTX ? "rtx-" : "") + std::to_string(NV_TENSORRT_MAJOR) + "." + std::to_string(NV_TENSORRT_MINOR) + "." + std::to_string(NV_TENSORRT_PATCH);
+    return version.c_str();
+}
+
+char const* regatta_trt_error(void) { return last_error.c_str(); }
+
+int32_t regatta_trt_open(char const* infer, char const* parser, regatta_trt_log log, void* user, regatta_trt_library** library) {
+    return guarded([&]() -> int32_t {
+        auto opened = std::unique_ptr<regatta_trt_library>(new regatta_trt_library(log, user));
+        if (int32_t const status = open_library(opened->infer, infer)) return status;
+        auto const version = opened->infer.symbol<LibraryVersion>("getInferLibVersion");
+        opened->create_builder = opened->infer.symbol<CreateWithLogger>("createInferBuilder_INTERNAL");
+        opened->create_runtime = opened->infer.symbol<CreateWithLogger>("createInferRuntime_INTERNAL");
+        if (!version || !opened->create_runtime) return fail(REGATTA_TRT_LIBRARY, std::string(infer) + " is no TensorRT");
+        opened->version = version();
+        if (parser) {
+            if (int32_t const status = open_library(opened->parser, parser)) return status;
+            opened->create_parser = opened->parser.symbol<CreateParser>("createNvOnnxParser_INTERNAL");
+            if (!opened->create_parser) return fail(REGATTA_TRT_LIBRARY, std::string(parser) + " is no ONNX parser of TensorRT");
+        }
+        *library = opened.release();
+        return REGATTA_TRT_OK;
+    });
+}
+
+void regatta_trt_close(regatta_trt_library* library) { delete library; }
+
+int32_t regatta_trt_version(regatta_trt_library const* library) { return library->version; }
+
+int32_t regatta_trt_dla_cores(regatta_trt_library* library) {
+    if (!library->create_builder) return -1;
+    std::unique_ptr<nvinfer1::IBuilder> const builder(static_cast<nvinfer1::IBuilder*>(library->create_builder(&library->log, NV_TENSORRT_VERSION)));
+    library->log.errors("");
+    return builder ? builder->getNbDLACores() : -1;
+}
+
+int32_t regatta_trt_build(regatta_trt_library* library, regatta_trt_settings const* settings) {
+    return guarded([&]() -> int32_t {
+        if (settings->size != sizeof(regatta_trt_settings)) return fail(REGATTA_TRT_UNSUPPORTED, "the settings are not those of this shim");
+        if (!library->create_builder || !library->create_parser) return fail(REGATTA_TRT_LIBRARY, "this TensorRT has no builder or no ONNX parser");
+        return build(*library, *settings);
+    });
+}
+
+int32_t regatta_trt_engine_open(regatta_trt_library* library, void const* plan, size_t size, int32_t dla_core, regatta_trt_engine** engine) {
+    return guarded([&]() -> int32_t {
+        auto opened = std::unique_ptr<regatta_trt_engine>(new regatta_trt_engine{library, nullptr, nullptr});
+        opened->runtime.reset(static_cast<nvinfer1::IRuntime*>(library->create_runtime(&library->log, NV_TENSORRT_VERSION)));
+        if (!opened->runtime) return fail(REGATTA_TRT_LIBRARY, library->log.errors("TensorRT makes no runtime"));
+        if (dla_core >= 0) opened->runtime->setDLACore(dla_core);
+        opened->engine.reset(opened->runtime->deserializeCudaEngine(plan, size));
+        if (!opened->engine) return fail(REGATTA_TRT_PLAN, library->log.errors("TensorRT does not load the plan and gave no reason"));
+        *engine = opened.release();
+        return REGATTA_TRT_OK;
+    });
+}
+
+void regatta_trt_engine_close(regatta_trt_engine* engine) { delete engine; }
+
+int32_t regatta_trt_engine_tensors(regatta_trt_engine const* engine) { return engine->engine->getNbIOTensors(); }
+
+int32_t regatta_trt_engine_tensor(regatta_trt_engine const* engine, int32_t number, regatta_trt_tensor* tensor) {
+    char const* name = engine->engine->getIOTensorName(number);
+    if (!name) return fail(REGATTA_TRT_PLAN, "the engine has no tensor " + std::to_string(number));
+    nvinfer1::Dims const dims = engine->engine->getTensorShape(name);
+    *tensor = {};
+    tensor->name = name;
+    tensor->is_input = engine->engine->getTensorIOMode(name) == nvinfer1::TensorIOMode::kINPUT;
+    tensor->type = static_cast<int32_t>(engine->engine->getTensorDataType(name));
+    tensor->rank = dims.nbDims;
+    for (int32_t axis = 0; axis < std::min(dims.nbDims, 8); ++axis) tensor->dims[axis] = dims.d[axis];
+    return REGATTA_TRT_OK;
+}
+
+int32_t regatta_trt_engine_inspect(regatta_trt_engine* engine, regatta_trt_take take, void* user) {
+    return guarded([&]() -> int32_t {
+        std::unique_ptr<nvinfer1::IEngineInspector> const inspector(engine->engine->createEngineInspector());
+        char const* json = inspector ? inspector->getEngineInformation(nvinfer1::LayerInformationFormat::kJSON) : nullptr;
+        if (!json) return fail(REGATTA_TRT_PLAN, engine->library->log.errors("TensorRT does not describe the engine"));
+        take(user, json, std::strlen(json));
+        return REGATTA_TRT_OK;
+    });
+}
