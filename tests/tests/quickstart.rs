@@ -1,10 +1,16 @@
-//! The quickstart as a user starts it: eight runs, one table, and the same bytes on both sides.
-//! Whether a loaded machine is fast enough to be VALID is not asked here: that is the machine's affair.
+//! The quickstart as a user starts it: eight runs and their audits, the same bytes on both sides, and a rehearsed
+//! submission. Whether a loaded machine is fast and steady enough to be VALID is not asked here: that is its affair.
 
-#![expect(clippy::expect_used, clippy::unwrap_used, reason = "test code")]
+#![expect(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "test code")]
 
-use std::{collections::BTreeMap, fs, path::Path, process::Command};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
+use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 /// Run and file name to hash, of every run below `runs`.
@@ -21,46 +27,67 @@ fn hashes(runs: &Path) -> BTreeMap<String, Vec<u8>> {
     found
 }
 
-#[test]
-fn the_quickstart_takes_every_scenario_from_the_device_to_the_record() {
-    let place = tempfile::tempdir().unwrap();
+/// Runs the quickstart in `place/lab`, and returns its report.
+fn quickstart(place: &Path) -> Value {
     let output = Command::new(regatta_tests::regatta())
-        .args(["quickstart", "--duration", "1s", "--dir", "lab"])
-        .current_dir(place.path())
+        .args([
+            "quickstart",
+            "--duration",
+            "1s",
+            "--dir",
+            "lab",
+            "--format",
+            "json",
+        ])
+        .current_dir(place)
         // The agent beside the binary is the one under test, not one that cargo would build.
         .env_remove("CARGO")
         .output()
         .expect("regatta starts");
-    let said = format!(
-        "{}\n{}",
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr)
-    );
-    assert!(
-        matches!(output.status.code(), Some(0 | 1)),
-        "{:?}\n{said}",
-        output.status
-    );
+    let said = String::from_utf8_lossy(&output.stderr);
+    let report: Value =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {said}"));
+    let verdict = match output.status.code() {
+        Some(0) => "pass",
+        Some(1) => "fail",
+        _ => panic!("{}: {said}", output.status),
+    };
+    assert_eq!(report["verdict"], verdict, "{report:#}");
+    report
+}
 
-    let table: Vec<&str> = said
-        .lines()
-        .filter(|line| line.trim_end().ends_with("yes"))
-        .collect();
+fn of<'a>(runs: &'a [Value], scenario: &str, key: &str, word: &str) -> Option<&'a Value> {
+    runs.iter().find(|run| {
+        run["scenario"] == scenario && run[key] == word && (key == "test" || run["test"].is_null())
+    })
+}
+
+#[test]
+fn the_quickstart_takes_every_scenario_from_the_device_to_a_package() {
+    let place = tempfile::tempdir().unwrap();
+    let report = quickstart(place.path());
+    let runs = report["runs"].as_array().expect("runs");
+    assert!(runs.iter().all(|run| run["hash_equal"] == true), "{report:#}");
     for scenario in ["SingleStream", "MultiStream", "Server", "Offline"] {
-        for mode in ["AccuracyOnly", "PerformanceOnly"] {
-            assert!(
-                table
-                    .iter()
-                    .any(|line| line.contains(scenario) && line.contains(mode)),
-                "no equal row for {scenario} {mode}:\n{said}"
-            );
+        let ran = |mode: &str| of(runs, scenario, "mode", mode).expect("a run of each mode");
+        assert!(
+            ran("AccuracyOnly")["accuracy"]["value"].as_f64() > Some(97.0),
+            "{report:#}"
+        );
+        let audited = scenario != "Server" && ran("PerformanceOnly")["valid"] == true;
+        for test in ["TEST01", "TEST04"] {
+            let audit = of(runs, scenario, "test", test);
+            assert_eq!(audit.is_some(), audited, "{scenario} {test}: {report:#}");
+            if let Some(audit) = audit {
+                assert_eq!(audit["audit"]["performance"], ran("PerformanceOnly")["run"]);
+                assert_eq!(audit["audit"]["fault"], Value::Null, "{audit:#}");
+            }
         }
     }
 
     let lab = place.path().join("lab");
     let coordinator = hashes(&lab.join("coordinator/runs"));
-    let device = hashes(&lab.join("device/state/runs"));
-    assert_eq!(coordinator, device, "{said}");
+    assert_eq!(coordinator, hashes(&lab.join("device/state/runs")), "{report:#}");
     assert!(
         coordinator.len() >= 8 * 6,
         "eight runs of at least six files: {}",
@@ -72,4 +99,69 @@ fn the_quickstart_takes_every_scenario_from_the_device_to_the_record() {
             "every run has its record"
         );
     }
+    let valid = runs.iter().all(|run| run["valid"] != false);
+    rehearsed(place.path(), &report["rehearsal"], valid);
+}
+
+/// The rehearsal's tree says what it is, breaks no rule that it should not, and comes out of its package as it went in.
+fn rehearsed(place: &Path, rehearsal: &Value, valid: bool) {
+    assert_eq!(rehearsal["results"], 3, "{rehearsal:#}");
+    assert!(
+        rehearsal["cut"].as_u64() >= Some(3) && rehearsal["cut"] == rehearsal["proven"],
+        "{rehearsal:#}"
+    );
+    let rules = rehearsal["rules"].as_array().expect("rules");
+    assert!(rules.iter().any(|rule| rule["rule"] == "min-duration"));
+    let unexpected: Vec<_> = rules.iter().filter(|rule| rule["expected"].is_null()).collect();
+    // An INVALID run breaks further rules, and is the machine's affair.
+    assert!(unexpected.is_empty() || !valid, "{unexpected:#?}");
+    assert_eq!(rehearsal["official"]["verdict"], "reject", "{rehearsal:#}");
+
+    let path = |key: &str| rehearsal[key].as_str().map(|path| place.join(path));
+    let tree = path("tree").expect("a tree");
+    assert!(tree.join("REHEARSAL.md").exists() && tree.join("open/REHEARSAL-nobody").is_dir());
+    let Some(package) = path("package") else {
+        let why = rehearsal["no_package"].as_str().expect("why there is no package");
+        assert!(
+            why.contains("openssl") && std::env::var_os("CI").is_none(),
+            "{why}"
+        );
+        return;
+    };
+    fs::write(place.join("password"), rehearsal["password"].as_str().unwrap()).unwrap();
+    let output = Command::new(regatta_tests::regatta())
+        .args([
+            "submission",
+            "unpack",
+            "--submitter",
+            "REHEARSAL-nobody",
+            "--output",
+            "back",
+        ])
+        .args(["--password-file", "password", "--input"])
+        .arg(package.parent().unwrap())
+        .current_dir(place)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let open = |root: PathBuf| below(&root.join("open"));
+    assert_eq!(open(place.join("back")), open(tree));
+}
+
+/// Every file below a directory with its content.
+fn below(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut open = vec![directory.to_owned()];
+    while let Some(next) = open.pop() {
+        for entry in fs::read_dir(&next).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                open.push(path);
+            } else {
+                let name = path.strip_prefix(directory).unwrap().to_owned();
+                found.insert(name, fs::read(&path).unwrap());
+            }
+        }
+    }
+    found
 }

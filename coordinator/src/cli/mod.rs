@@ -24,6 +24,7 @@ pub(crate) use context::say;
 use context::{Context, Format};
 pub(crate) use progress::{View, rows};
 pub(crate) use resolve::resolve;
+pub(crate) use runs::document as run_document;
 pub(crate) use serve::{runtime, with_way_out};
 
 use crate::exit::{self, Outcome};

@@ -2,7 +2,11 @@
 
 use std::path::PathBuf;
 
-use super::{Context, context::tell, duration::Length};
+use super::{
+    Context,
+    context::{Format, tell},
+    duration::Length,
+};
 use crate::{
     exit::{Failure, Outcome},
     quickstart,
@@ -29,6 +33,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         duration: args.duration.clone(),
         keep: args.keep,
         lively: context.is_lively(),
+        json: context.format == Format::Json,
     };
     quickstart::run(&options, tell)
 }

@@ -71,6 +71,14 @@ fn pair(text: &str) -> Result<(String, String), String> {
 }
 
 impl Args {
+    /// A length on the command line is meant for every run of a plan.
+    fn shorten(&self, words: &mut Words) {
+        if self.test_run || self.duration.is_some() {
+            words.test_run = self.test_run;
+            words.duration.clone_from(&self.duration);
+        }
+    }
+
     fn words(&self) -> Words {
         Words {
             device: self.device.clone(),
@@ -98,7 +106,9 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
             let text =
                 std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
             let plan = Plan::from_toml(&text).with_context(|| path.display().to_string());
-            plan.map_err(Failure::usage)?.run
+            let mut requests = plan.map_err(Failure::usage)?.run;
+            requests.iter_mut().for_each(|words| args.shorten(words));
+            requests
         }
     };
     let mut drafts = Vec::new();

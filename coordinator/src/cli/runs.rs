@@ -42,7 +42,7 @@ pub(super) enum Command {
 
 /// A run as programs get it.
 #[derive(Serialize)]
-pub(super) struct RunDocument<'a> {
+pub(crate) struct RunDocument<'a> {
     run: RunId,
     device: &'a str,
     benchmark: &'a str,
@@ -58,7 +58,7 @@ pub(super) struct RunDocument<'a> {
     outcome: Option<serde_json::Value>,
 }
 
-pub(super) fn document(row: &RunRow) -> RunDocument<'_> {
+pub(crate) fn document(row: &RunRow) -> RunDocument<'_> {
     RunDocument {
         run: row.id,
         device: row.device.as_str(),

@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use regatta_rules::{Mode, RunId, Scenario};
+use regatta_rules::{Mode, RunId, Scenario, documents::RunPhase};
 use tokio::{
     runtime::Runtime,
     signal::unix::{SignalKind, signal},
@@ -18,8 +18,10 @@ use tokio::{
 
 use super::{
     agent::{self, Agent},
+    audits::EDGE,
     place::{DEVICE, Place},
-    report::report,
+    rehearsal::{Rehearsal, Script},
+    report::Report,
 };
 use crate::{
     cli::{self, View},
@@ -49,6 +51,8 @@ pub(crate) struct Options {
     pub(crate) keep: bool,
     /// Whether progress may be drawn.
     pub(crate) lively: bool,
+    /// Whether the report is one JSON document.
+    pub(crate) json: bool,
 }
 
 /// Does everything.
@@ -97,12 +101,12 @@ fn watch_for_interrupts(runtime: &Runtime) -> std::io::Result<Arc<AtomicBool>> {
     Ok(flag)
 }
 
-struct Session<'a> {
+pub(super) struct Session<'a> {
     options: &'a Options,
     place: &'a Place,
-    workspace: &'a Workspace,
+    pub(super) workspace: &'a Workspace,
     interrupted: Arc<AtomicBool>,
-    tell: &'a dyn Fn(&str),
+    pub(super) tell: &'a dyn Fn(&str),
 }
 
 impl Session<'_> {
@@ -122,7 +126,15 @@ impl Session<'_> {
         for _ in 0..TRIES {
             self.try_again(&store, &mut agent, &mut rows)?;
         }
-        let good = report(&rows, self.workspace, self.place)?;
+        let benchmark = catalogue.benchmark(BENCHMARK).map_err(Failure::usage)?;
+        let audits = match rows.first() {
+            Some(row) => self.audit(&store, &mut agent, (catalogue, benchmark), &row.device)?,
+            None => Vec::new(),
+        };
+        let rehearsal = self.rehearse(catalogue, rows.iter().chain(&audits));
+        rows.extend(audits);
+        let report = Report::new(&rows, rehearsal, self.workspace, self.place)?;
+        report.print(self.options.json)?;
         if self.options.keep {
             (self.tell)("coordinator and agent go on until Ctrl-C");
             while !self.interrupted.load(Ordering::Relaxed) {
@@ -130,7 +142,25 @@ impl Session<'_> {
                 thread::sleep(PAUSE);
             }
         }
-        Ok(if good { exit::OK } else { exit::NO })
+        Ok(if report.is_good() { exit::OK } else { exit::NO })
+    }
+
+    /// Rehearses the submission with the runs that an edge system submits.
+    fn rehearse<'r>(
+        &self,
+        catalogue: &Catalogue,
+        rows: impl Iterator<Item = &'r RunRow>,
+    ) -> Result<Rehearsal, Failure> {
+        let staged = rows.filter(|row| EDGE.contains(&row.scenario) && row.state.phase == RunPhase::Done);
+        (self.tell)("rehearsing the submission: stage, truncate, check, pack");
+        Script {
+            workspace: self.workspace,
+            round: catalogue.round(None).map_err(Failure::usage)?,
+            runs: staged.map(|row| row.id).collect(),
+            directory: self.place.rehearsal(),
+            duration: &self.options.duration,
+        }
+        .play()
     }
 
     fn words(&self) -> Words {
@@ -170,7 +200,12 @@ impl Session<'_> {
         Ok(())
     }
 
-    fn run_all(&self, store: &Store, agent: &mut Agent, drafts: &[Draft]) -> Result<Vec<RunRow>, Failure> {
+    pub(super) fn run_all(
+        &self,
+        store: &Store,
+        agent: &mut Agent,
+        drafts: &[Draft],
+    ) -> Result<Vec<RunRow>, Failure> {
         store.all_or_nothing(|store| drafts.iter().try_for_each(|draft| store.add_run(draft)))?;
         let ids: Vec<RunId> = drafts.iter().map(|draft| draft.spec.run).collect();
         let mut view = View::new(self.options.lively);

@@ -63,6 +63,11 @@ impl Place {
         self.root.join("coordinator")
     }
 
+    /// What the runs become: tree, originals, package.
+    pub(super) fn rehearsal(&self) -> PathBuf {
+        self.root.join("rehearsal")
+    }
+
     /// Opens the workspace.
     pub(super) fn open(&self) -> Result<Workspace, Failure> {
         Ok(Workspace::open(&self.workspace())?)

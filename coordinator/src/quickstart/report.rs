@@ -1,8 +1,10 @@
-//! What the quickstart ends with: the table, what is not as it should be, and where to go from here.
+//! What the quickstart ends with: the table of runs, the rehearsal, what is not as it should be, and where to go from here.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, fmt::Write as _};
 
-use super::{compare::compare, flow::BENCHMARK, place::Place};
+use serde_json::json;
+
+use super::{compare::compare, flow::BENCHMARK, place::Place, rehearsal::Rehearsal};
 use crate::{
     cli,
     exit::Failure,
@@ -11,44 +13,144 @@ use crate::{
     workspace::Workspace,
 };
 
-/// Compares both sides' files and prints everything; `true` when all is as it should be.
-pub(super) fn report(rows: &[RunRow], workspace: &Workspace, place: &Place) -> Result<bool, Failure> {
-    let mut compared = Vec::with_capacity(rows.len());
-    for row in rows {
-        let files = workspace.run(row.id).files();
-        compared.push((row.clone(), compare(&files, &place.device_files(row.id))?));
-    }
-    cli::say(&format!("\n{}\n", tables::quickstart(&compared)))?;
-    let good = |(row, comparison): &(RunRow, Comparison)| row.is_good() && comparison.equal;
-    for (row, _) in compared.iter().filter(|compared| !good(compared)) {
-        cli::say(&format!("not as it should be: {}", tables::why_not(row)))?;
-    }
-    cli::say(&closing_words(rows, workspace, place))?;
-    Ok(compared.iter().all(good))
+/// All that came of a quickstart.
+pub(super) struct Report<'a> {
+    runs: Vec<(RunRow, Comparison)>,
+    rehearsal: Result<Rehearsal, Failure>,
+    workspace: &'a Workspace,
+    place: &'a Place,
 }
 
-fn closing_words(rows: &[RunRow], workspace: &Workspace, place: &Place) -> String {
-    let workspace = workspace.root().display();
-    let outcomes = rows.iter().filter_map(|row| row.outcome.as_ref());
-    let reasons: BTreeSet<&str> = outcomes
-        .flat_map(|outcome| outcome.not_a_measurement.iter().map(String::as_str))
-        .collect();
-    let reasons: String = reasons.iter().map(|reason| format!("\n  - {reason}")).collect();
-    format!(
-        "logs and records   {workspace}/runs\n\
-         device's side      {}\n\
-         \n\
-         These are no measurements to submit:{reasons}\n\
-         \n\
-         next, in two terminals, and a third for what you ask for:\n\
-         \x20 {regatta} serve --workspace {workspace}\n\
-         \x20 {regatta}-agent serve --config {}\n\
-         \x20 {regatta} run --workspace {workspace} --benchmark {BENCHMARK} --scenario Offline --test-run\n\
-         \x20 {regatta} runs list --workspace {workspace}",
-        place.device().display(),
-        place.agent_config().display(),
-        regatta = own_name(),
-    )
+impl<'a> Report<'a> {
+    /// Compares both sides' files of every run.
+    pub(super) fn new(
+        rows: &[RunRow],
+        rehearsal: Result<Rehearsal, Failure>,
+        workspace: &'a Workspace,
+        place: &'a Place,
+    ) -> Result<Self, Failure> {
+        let mut runs = Vec::with_capacity(rows.len());
+        for row in rows {
+            let files = workspace.run(row.id).files();
+            runs.push((row.clone(), compare(&files, &place.device_files(row.id))?));
+        }
+        Ok(Self {
+            runs,
+            rehearsal,
+            workspace,
+            place,
+        })
+    }
+
+    /// Whether all is as it should be.
+    pub(super) fn is_good(&self) -> bool {
+        self.runs.iter().all(good) && self.rehearsal.as_ref().is_ok_and(Rehearsal::is_good)
+    }
+
+    /// Prints everything, for people or for programs.
+    pub(super) fn print(&self, json: bool) -> Result<(), Failure> {
+        let text = if json {
+            serde_json::to_string_pretty(&self.document()?)?
+        } else {
+            self.text()
+        };
+        Ok(cli::say(&text)?)
+    }
+
+    fn document(&self) -> Result<serde_json::Value, Failure> {
+        let mut runs = Vec::with_capacity(self.runs.len());
+        for (row, comparison) in &self.runs {
+            let mut document = serde_json::to_value(cli::run_document(row))?;
+            if let Some(fields) = document.as_object_mut() {
+                fields.insert("hash_equal".to_owned(), comparison.equal.into());
+            }
+            runs.push(document);
+        }
+        let rehearsal = match &self.rehearsal {
+            Ok(rehearsal) => serde_json::to_value(rehearsal)?,
+            Err(failure) => json!({ "fault": failure.to_string() }),
+        };
+        Ok(json!({
+            "verdict": if self.is_good() { "pass" } else { "fail" },
+            "workspace": self.workspace.root(),
+            "device": self.place.device(),
+            "runs": runs,
+            "rehearsal": rehearsal,
+        }))
+    }
+
+    fn text(&self) -> String {
+        let mut text = format!("\n{}\n\n", tables::quickstart(&self.runs));
+        // Writing to a String cannot fail, here and below.
+        for (row, _) in self.runs.iter().filter(|run| !good(run)) {
+            let _ = writeln!(text, "not as it should be: {}", tables::why_not(row));
+        }
+        match &self.rehearsal {
+            Ok(rehearsal) => tell_rehearsal(&mut text, rehearsal),
+            Err(failure) => {
+                let _ = writeln!(text, "nothing could be rehearsed: {failure}");
+            }
+        }
+        text.push_str(&self.closing_words());
+        text
+    }
+
+    fn closing_words(&self) -> String {
+        let workspace = self.workspace.root().display();
+        let outcomes = self.runs.iter().filter_map(|(row, _)| row.outcome.as_ref());
+        let reasons: BTreeSet<&str> = outcomes
+            .flat_map(|outcome| outcome.not_a_measurement.iter().map(String::as_str))
+            .collect();
+        let reasons: String = reasons.iter().map(|reason| format!("\n  - {reason}")).collect();
+        format!(
+            "\n\
+             logs and records   {workspace}/runs\n\
+             device's side      {}\n\
+             \n\
+             These are no measurements to submit:{reasons}\n\
+             \n\
+             next, in two terminals, and a third for what you ask for:\n\
+             \x20 {regatta} serve --workspace {workspace}\n\
+             \x20 {regatta}-agent serve --config {}\n\
+             \x20 {regatta} run --workspace {workspace} --benchmark {BENCHMARK} --scenario Offline --test-run\n\
+             \x20 {regatta} runs list --workspace {workspace}",
+            self.place.device().display(),
+            self.place.agent_config().display(),
+            regatta = own_name(),
+        )
+    }
+}
+
+/// Whether a run came to what it should, and its files are the same everywhere.
+fn good((row, comparison): &(RunRow, Comparison)) -> bool {
+    row.is_good() && comparison.equal
+}
+
+fn tell_rehearsal(text: &mut String, rehearsal: &Rehearsal) {
+    let _ = write!(
+        text,
+        "The same runs as a submission, rehearsed: {} results staged, {} of {} cut logs proven from their originals.\n\
+         What the rules say of them:\n\n{}\n\n\
+         official checker   {} would {} it\n\
+         tree               {}\n\
+         originals          {}\n",
+        rehearsal.results,
+        rehearsal.proven,
+        rehearsal.cut,
+        tables::rules(&rehearsal.rules),
+        rehearsal.official.revision,
+        rehearsal.official.verdict,
+        rehearsal.tree.display(),
+        rehearsal.originals.display(),
+    );
+    let package = rehearsal
+        .package
+        .iter()
+        .map(|package| format!("{}, password `{}`", package.display(), rehearsal.password));
+    let none = rehearsal.no_package.iter().map(|why| format!("none: {why}"));
+    for told in package.chain(none) {
+        let _ = writeln!(text, "package            {told}");
+    }
 }
 
 /// How the user called this program, so that the next commands can be typed as they stand.

@@ -108,6 +108,8 @@ impl Plan {
 
 #[cfg(test)]
 mod tests {
+    use regatta_rules::{Mode, Scenario};
+
     use super::*;
 
     #[test]
@@ -119,6 +121,23 @@ mod tests {
         assert_eq!(plan.run[0].scenario, ["Offline"]);
         assert!(plan.run[0].test_run);
         assert_eq!(plan.run[0].set["batch_size"], "16");
+    }
+
+    #[test]
+    fn the_plan_that_comes_along_is_of_full_length_and_resolves() {
+        let plan = Plan::from_toml(include_str!("../../../configs/plans/digits-full.toml")).unwrap();
+        let catalogue = crate::runs::Catalogue::read(None).unwrap();
+        for words in &plan.run {
+            assert!(catalogue.benchmark(&words.benchmark).is_ok());
+            assert!(!words.test_run && words.duration.is_none(), "full length");
+            let scenarios: Vec<Scenario> = words.scenario.iter().map(|word| word.parse().unwrap()).collect();
+            assert_eq!(
+                scenarios,
+                [Scenario::SingleStream, Scenario::MultiStream, Scenario::Offline]
+            );
+            let modes: Vec<Mode> = words.mode.iter().map(|word| word.parse().unwrap()).collect();
+            assert_eq!(modes, [Mode::AccuracyOnly, Mode::PerformanceOnly]);
+        }
     }
 
     #[test]

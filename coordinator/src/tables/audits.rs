@@ -18,6 +18,7 @@ pub(crate) fn audit(row: &RunRow) -> Option<String> {
     }
     parts.extend(accuracies(audit));
     parts.extend(scores(audit));
+    parts.extend(refusal(audit));
     parts.extend(audit.fault.clone());
     let verdict = if audit.passed { "PASS" } else { "FAIL" };
     let mut text = format!(
@@ -53,13 +54,7 @@ pub(super) fn why_not(audit: &AuditResult) -> Option<String> {
             compared => format!("{} of {compared} responses differ", responses.differing),
         }));
         reasons.extend(accuracies(audit));
-        reasons.extend(
-            audit
-                .speeds
-                .iter()
-                .find(|line| line.contains("TEST FAIL"))
-                .cloned(),
-        );
+        reasons.extend(refusal(audit));
         reasons.extend(scores(audit));
     }
     Some(reasons.join("; "))
@@ -77,6 +72,15 @@ fn accuracies(audit: &AuditResult) -> impl Iterator<Item = String> {
             delta.limit_percent
         )
     })
+}
+
+/// What the official script says when it does not let the speeds pass.
+fn refusal(audit: &AuditResult) -> Option<String> {
+    audit
+        .speeds
+        .iter()
+        .find(|line| line.contains("TEST FAIL"))
+        .cloned()
 }
 
 /// The two scores that the official script prints.

@@ -11,7 +11,7 @@ mod words;
 pub(crate) use audits::audit;
 use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
 pub(crate) use devices::{device, devices};
-pub(crate) use quickstart::{Comparison, quickstart};
+pub(crate) use quickstart::{Comparison, quickstart, rules};
 pub(crate) use runs::{result, run, runs, why_not};
 pub(crate) use words::bytes;
 

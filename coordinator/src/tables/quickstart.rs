@@ -1,9 +1,9 @@
-//! The quickstart's table: what each run measured, and whether it arrived.
+//! The quickstart's tables: what each run measured and whether it arrived, and which rules its rehearsal does not meet.
 
 use comfy_table::Cell;
 
 use super::{right, table, words};
-use crate::store::RunRow;
+use crate::{quickstart::UnmetRule, runs::Outcome, store::RunRow};
 
 /// What was found of a run's files on both disks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub(crate) fn quickstart(rows: &[(RunRow, Comparison)]) -> String {
         let outcome = row.outcome.clone().unwrap_or_default();
         table.add_row([
             Cell::new(row.scenario),
-            Cell::new(row.mode),
+            Cell::new(row.audit().unwrap_or(row.mode.as_str())),
             Cell::new(outcome.metric.as_ref().map_or("-", |metric| metric.name.as_str())),
             right(
                 outcome
@@ -42,12 +42,7 @@ pub(crate) fn quickstart(rows: &[(RunRow, Comparison)]) -> String {
             } else {
                 words::verdict(&outcome).to_owned()
             }),
-            right(
-                outcome
-                    .accuracy
-                    .as_ref()
-                    .map_or_else(|| "-".to_owned(), words::accuracy),
-            ),
+            right(answers(&outcome)),
             right(
                 outcome
                     .samples
@@ -57,5 +52,30 @@ pub(crate) fn quickstart(rows: &[(RunRow, Comparison)]) -> String {
             Cell::new(if comparison.equal { "yes" } else { "NO" }),
         ]);
     }
+    table.trim_fmt()
+}
+
+/// What is known of the answers: their accuracy, or that they are those of the accuracy run.
+fn answers(outcome: &Outcome) -> String {
+    let responses = outcome.audit.as_ref().and_then(|audit| audit.responses.as_ref());
+    match (&outcome.accuracy, responses) {
+        (Some(accuracy), _) => words::accuracy(accuracy),
+        (None, Some(responses)) if responses.differing == 0 => "same".to_owned(),
+        (None, Some(responses)) => format!("{} differ", responses.differing),
+        (None, None) => "-".to_owned(),
+    }
+}
+
+/// One line per rule that a rehearsal does not meet.
+pub(crate) fn rules(unmet: &[UnmetRule]) -> String {
+    let mut table = table(["rule", "findings", "why"]);
+    for rule in unmet {
+        let why = rule
+            .expected
+            .clone()
+            .unwrap_or_else(|| format!("NOT EXPECTED: {}", rule.first));
+        table.add_row([Cell::new(&rule.rule), right(rule.findings), Cell::new(why)]);
+    }
+    table.add_row([Cell::new("all others"), right(0), Cell::new("hold")]);
     table.trim_fmt()
 }

@@ -1,0 +1,62 @@
+//! The quickstart's audits: all that the round has, of every scenario that an edge system submits.
+
+use regatta_rules::{DeviceId, RunId, Scenario, benchmark::Benchmark};
+
+use super::flow::Session;
+use crate::{
+    exit::Failure,
+    quickstart::agent::Agent,
+    runs::{
+        Catalogue,
+        audit::{drafts, find},
+    },
+    store::{RunRow, Store},
+    tables,
+};
+
+/// Server is for datacenters.
+pub(super) const EDGE: [Scenario; 3] = [Scenario::SingleStream, Scenario::MultiStream, Scenario::Offline];
+/// Further tries of an audit that failed: on a machine that does other work besides, speeds waver.
+const TRIES: usize = 2;
+
+impl Session<'_> {
+    /// Runs the audits of the device's newest good runs. A scenario without such runs has been told of already.
+    pub(super) fn audit(
+        &self,
+        store: &Store,
+        agent: &mut Agent,
+        (catalogue, benchmark): (&Catalogue, &Benchmark),
+        device: &DeviceId,
+    ) -> Result<Vec<RunRow>, Failure> {
+        let mut asked = Vec::new();
+        for scenario in EDGE {
+            match find(self.workspace, store, device, benchmark, scenario) {
+                Ok(audited) => {
+                    let round = catalogue
+                        .round(Some(&audited.performance.draft.spec.round))
+                        .map_err(Failure::usage)?;
+                    asked.extend(drafts(self.workspace, round, &audited, &[])?);
+                }
+                Err(error) => (self.tell)(&format!("{scenario} is not audited: {error}")),
+            }
+        }
+        let mut rows = self.run_all(store, agent, &asked)?;
+        for _ in 0..TRIES {
+            let failed: Vec<usize> = (0..rows.len()).filter(|&at| !rows[at].is_good()).collect();
+            let mut again = Vec::new();
+            for &at in &failed {
+                (self.tell)(&format!("again: {}", tables::why_not(&rows[at])));
+                let mut draft = rows[at].draft.clone();
+                draft.spec.run = RunId::now();
+                again.push(draft);
+            }
+            if again.is_empty() {
+                break;
+            }
+            for (at, row) in failed.into_iter().zip(self.run_all(store, agent, &again)?) {
+                rows[at] = row;
+            }
+        }
+        Ok(rows)
+    }
+}

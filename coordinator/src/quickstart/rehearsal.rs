@@ -1,0 +1,205 @@
+//! The quickstart's way from finished runs to a package: stage, truncate, check, pack, all of it a rehearsal, in a
+//! directory of its own. The work is `regatta_submission`'s; here is what of the check's findings was to be expected.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use regatta_rules::{Division, RunId, round::Round};
+use regatta_submission::{
+    check,
+    pack::{self, PackError, Password},
+    stage::{self, Answers, Kind},
+    tree::Tree,
+    truncate::{self, Destination, Proof},
+};
+use serde::Serialize;
+
+use crate::{exit::Failure, workspace::Workspace};
+
+/// The package's password: it hides nothing that is worth hiding.
+const PASSWORD: &str = "rehearsal";
+
+/// What the rehearsal came to.
+#[derive(Debug, Serialize)]
+pub(crate) struct Rehearsal {
+    /// The staged tree, its logs cut.
+    pub(crate) tree: PathBuf,
+    /// Results in it.
+    pub(crate) results: usize,
+    /// What staging had to say.
+    pub(crate) notes: Vec<String>,
+    /// Where the whole logs are kept.
+    pub(crate) originals: PathBuf,
+    /// Logs that were cut.
+    pub(crate) cut: usize,
+    /// Those that were proven from their originals.
+    pub(crate) proven: usize,
+    /// Rules that the tree does not meet, by name.
+    pub(crate) rules: Vec<UnmetRule>,
+    /// The round's official checker, and its verdict on the tree.
+    pub(crate) official: OfficialVerdict,
+    /// The encrypted package.
+    pub(crate) package: Option<PathBuf>,
+    /// Why there is none.
+    pub(crate) no_package: Option<String>,
+    /// The package's password.
+    pub(crate) password: &'static str,
+}
+
+/// A rule that the tree does not meet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct UnmetRule {
+    /// Its short name.
+    pub(crate) rule: String,
+    /// Findings against it.
+    pub(crate) findings: usize,
+    /// Why no rehearsal meets it; `None` where one should.
+    pub(crate) expected: Option<String>,
+    /// The first finding's path and words.
+    pub(crate) first: String,
+}
+
+/// What the official checker says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct OfficialVerdict {
+    /// Which checker.
+    pub(crate) revision: String,
+    /// `accept`, `reject`, or how it crashes.
+    pub(crate) verdict: String,
+}
+
+impl Rehearsal {
+    /// Whether everything went as a rehearsal can go.
+    pub(crate) fn is_good(&self) -> bool {
+        let crashed = self.official.verdict.starts_with("crash");
+        self.rules.iter().all(|unmet| unmet.expected.is_some())
+            && self.cut == self.proven
+            && self.results > 0
+            && !crashed
+    }
+}
+
+/// What is rehearsed.
+pub(super) struct Script<'a> {
+    pub(super) workspace: &'a Workspace,
+    pub(super) round: &'a Round,
+    /// The runs that are staged, audits among them.
+    pub(super) runs: Vec<RunId>,
+    /// Gets tree, originals and package; what an earlier rehearsal left there is removed.
+    pub(super) directory: PathBuf,
+    /// Length of the runs, as the user gave it.
+    pub(super) duration: &'a str,
+}
+
+impl Script<'_> {
+    /// Stages, truncates, checks and packs.
+    pub(super) fn play(&self) -> Result<Rehearsal, Failure> {
+        if self.directory.exists() {
+            fs::remove_dir_all(&self.directory)?;
+        }
+        fs::create_dir_all(&self.directory)?;
+        let tree = self.directory.join("tree");
+        let originals = self.directory.join("originals");
+        let runs: Vec<PathBuf> = self
+            .runs
+            .iter()
+            .map(|&run| self.workspace.run(run).path().to_owned())
+            .collect();
+        let staged = stage::stage(&stage::Request {
+            round: self.round,
+            division: Division::Open,
+            kind: Kind::Rehearsal,
+            answers: &Answers::default(),
+            runs: &runs,
+            output: &tree,
+        })?;
+        let (cut, proven) = self.truncate(&tree, &staged.submitter, &originals)?;
+        let scanned = Tree::scan(&tree)?;
+        let (package, no_package) = self.pack(&tree, &staged.submitter)?;
+        Ok(Rehearsal {
+            results: staged.results.len(),
+            notes: staged.notes,
+            cut,
+            proven,
+            rules: self.unmet(&scanned),
+            official: self.official(&scanned)?,
+            package,
+            no_package,
+            password: PASSWORD,
+            tree,
+            originals,
+        })
+    }
+
+    /// How many logs were cut, and how many of those are proven.
+    fn truncate(&self, tree: &Path, submitter: &str, originals: &Path) -> Result<(usize, usize), Failure> {
+        let Some(rule) = &self.round.truncation else {
+            return Ok((0, 0));
+        };
+        let request = truncate::Request {
+            input: tree,
+            submitter,
+            destination: Destination::Backup(originals.to_owned()),
+            skip_scenarios: &[],
+            rule,
+        };
+        let report = truncate::truncate(&request)?;
+        let proofs = truncate::verify(&request, originals)?;
+        Ok((
+            report.cut(),
+            proofs.iter().filter(|proof| Proof::holds(proof)).count(),
+        ))
+    }
+
+    /// The rules that findings stand against, in order of name.
+    fn unmet(&self, tree: &Tree) -> Vec<UnmetRule> {
+        let mut unmet = BTreeMap::new();
+        for finding in check::strict(tree, self.round).findings {
+            let name = finding.rule.split(':').next().unwrap_or_default();
+            let entry = unmet.entry(name.to_owned()).or_insert_with(|| UnmetRule {
+                rule: name.to_owned(),
+                findings: 0,
+                expected: self.why(name),
+                first: format!("{}: {}", finding.path, finding.message),
+            });
+            entry.findings += 1;
+        }
+        unmet.into_values().collect()
+    }
+
+    /// Why no rehearsal of digits meets a rule.
+    fn why(&self, rule: &str) -> Option<String> {
+        match rule {
+            "min-duration" => Some(format!("runs of {} are not of full length", self.duration)),
+            "dataset" | "performance-samples" | "offline-samples" => {
+                Some("digits has fewer samples than the benchmark in whose place it stands".to_owned())
+            }
+            _ => None,
+        }
+    }
+
+    fn official(&self, tree: &Tree) -> Result<OfficialVerdict, Failure> {
+        let official = check::as_official(tree, self.round, None)?;
+        Ok(OfficialVerdict {
+            verdict: match official.verdict {
+                check::Verdict::Accept => "accept".to_owned(),
+                check::Verdict::Reject => "reject".to_owned(),
+                check::Verdict::Crash(why) => format!("crash: {why}"),
+            },
+            revision: official.checker.revision,
+        })
+    }
+
+    fn pack(&self, tree: &Path, submitter: &str) -> Result<(Option<PathBuf>, Option<String>), Failure> {
+        let password = Password::Given(PASSWORD.to_owned());
+        match pack::pack(tree, submitter, &self.directory.join("package"), &password) {
+            Ok(package) => Ok((Some(package.tarball), None)),
+            // The one tool that is not ours to bring.
+            Err(error @ PackError::NoOpenssl { .. }) => Ok((None, Some(error.to_string()))),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
