@@ -31,6 +31,11 @@ need_debian() {
     }
 }
 
+# need_debian_file FILE PACKAGE: as need_debian, for what is no command.
+need_debian_file() {
+    [ -e "$1" ] || need_debian "$1" "$2"
+}
+
 # need_cargo_tool COMMAND CRATE VERSION: installs a cargo tool at a pinned version unless the command is there.
 need_cargo_tool() {
     command -v "$1" >/dev/null 2>&1 && return 0

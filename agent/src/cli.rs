@@ -32,6 +32,8 @@ pub(crate) enum Command {
     /// Builds TensorRT engines from ONNX models, and looks at them
     #[command(subcommand)]
     Engine(EngineCommand),
+    /// Says what this board is and whether it is fit to measure; exit code 1 when it is not
+    Doctor(DoctorArgs),
 }
 
 /// What can be done with engines.
@@ -209,6 +211,20 @@ pub(crate) struct BenchArgs {
     /// How the result is printed
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: Format,
+}
+
+/// Flags of `doctor`.
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// Short for --format json
+    #[arg(long, conflicts_with = "format")]
+    pub(crate) json: bool,
+    /// How the findings are printed
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) format: Format,
+    /// Reads another system's files, such as those of a mounted card
+    #[arg(long, value_name = "DIR", default_value = "/")]
+    pub(crate) root: PathBuf,
 }
 
 /// How results are printed.

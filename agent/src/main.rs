@@ -6,6 +6,7 @@ mod cli;
 mod config;
 mod daemon;
 mod digest;
+mod doctor;
 mod duration;
 mod engine_command;
 mod engines;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
         Command::Bench(args) => bench::bench(&args),
         Command::Exec(args) => run_process::exec(&args),
         Command::Engine(command) => engine_command::engine(&command),
+        Command::Doctor(args) => doctor::doctor(&args),
     };
     let code = outcome.unwrap_or_else(|failure| report(&failure));
     ExitCode::from(code)

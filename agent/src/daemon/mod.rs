@@ -25,6 +25,7 @@ mod run_dir;
 mod sealing;
 mod service;
 mod spec_check;
+mod supervisor;
 mod window;
 
 use std::{fs, io, path::PathBuf, sync::Arc};
@@ -36,6 +37,7 @@ use tracing::level_filters::LevelFilter;
 use self::{
     link::{LinkSettings, MqttLink},
     service::Service,
+    supervisor::Supervisor,
 };
 use crate::{
     cli::ServeArgs,
@@ -121,7 +123,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<u8, Failure> {
         });
         let service = Service::recover(config.clone(), identity, facts, runs, link).map_err(state_dir)?;
         service
-            .run()
+            .run(&Supervisor::of_this_process())
             .await
             .map_err(|e| Failure::could_not(StartError::Runtime(e)))
     })?;

@@ -18,7 +18,10 @@ use tokio::{
     time::timeout,
 };
 
-use super::run_dir::{ProcessIdentity, RunDir};
+use super::{
+    run_dir::{ProcessIdentity, RunDir},
+    supervisor,
+};
 use crate::{facts::FactsReader, run_process::event::Event};
 
 /// The run process's standard error among the run's files.
@@ -60,6 +63,9 @@ impl RunProcess {
         // The program that is running, also when an upgrade has replaced it on disk meanwhile.
         let mut command = Command::new("/proc/self/exe");
         command.arg0("regatta-agent").arg("exec").arg(dir.spec_path());
+        for variable in supervisor::VARIABLES {
+            command.env_remove(variable);
+        }
         if let Some(scratch) = scratch {
             command.env("MLPERF_SCRATCH_PATH", scratch);
         }

@@ -18,7 +18,7 @@ use regatta_wire::{
 use tokio::{
     signal::unix::{SignalKind, signal},
     task::{JoinError, JoinHandle},
-    time::{MissedTickBehavior, interval, sleep_until, timeout},
+    time::{Interval, MissedTickBehavior, interval, sleep_until, timeout},
 };
 
 use super::{
@@ -29,6 +29,7 @@ use super::{
     process::ProcessNews,
     run::Run,
     sealing::Sealed,
+    supervisor::Supervisor,
 };
 use crate::{config::AgentConfig, facts::FactsReader, identity::DeviceIdentity};
 
@@ -75,11 +76,13 @@ pub(super) struct Due {
 
 impl<L: Link> Service<L> {
     /// Runs until SIGTERM or SIGINT.
-    pub(crate) async fn run(mut self) -> io::Result<()> {
+    pub(crate) async fn run(mut self, supervisor: &Supervisor) -> io::Result<()> {
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut heartbeat = interval(self.config.heartbeat);
         heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut watchdog = supervisor.watchdog_interval().map(interval);
+        supervisor.ready();
         loop {
             let now = Instant::now();
             self.go_on(now);
@@ -93,11 +96,13 @@ impl<L: Link> Service<L> {
                 event = self.link.next(wants_room) => if self.take_link_event(event).is_break() { break },
                 (run, sealed) = next_sealed(&mut self.sealing) => self.take_sealed(run, sealed),
                 _ = heartbeat.tick() => self.due.heartbeat = self.connected,
+                () = tick(&mut watchdog) => supervisor.alive(),
                 () = wait_until(deadline) => self.take_time(Instant::now()),
                 _ = terminate.recv() => self.begin_to_stop(),
                 _ = interrupt.recv() => self.begin_to_stop(),
             }
         }
+        supervisor.stopping();
         self.take_leave().await;
         Ok(())
     }
@@ -268,6 +273,15 @@ async fn next_sealed(
 ) -> (RunId, Result<Sealed, JoinError>) {
     match sealing {
         Some((run, thread)) => (*run, thread.await),
+        None => pending().await,
+    }
+}
+
+async fn tick(interval: &mut Option<Interval>) {
+    match interval {
+        Some(interval) => {
+            interval.tick().await;
+        }
         None => pending().await,
     }
 }

@@ -1,39 +1,48 @@
 //! What the machine is and in what state, from the kernel's own files. Needs no rights and no library; what a machine
-//! does not tell stays empty. Jetson's power modes, rails and engine clocks are not read here.
+//! does not tell stays empty. Here are the few facts that go into every hello and every run's evidence; the modules read
+//! all the rest, for `doctor`.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+pub(crate) mod board;
+pub(crate) mod power;
+pub(crate) mod root;
+pub(crate) mod sensors;
+pub(crate) mod software;
+pub(crate) mod system;
+
+use std::{fs, path::Path};
 
 use regatta_rules::documents::DeviceFacts;
+
+use self::root::Root;
 
 /// Reads facts below a root directory: `/` on a device, a made-up tree in tests.
 #[derive(Debug, Clone)]
 pub(crate) struct FactsReader {
-    root: PathBuf,
+    root: Root,
 }
 
 impl FactsReader {
     /// Of this machine.
     pub(crate) fn of_this_machine() -> Self {
-        Self {
-            root: PathBuf::from("/"),
-        }
+        Self { root: Root::new("/") }
     }
 
     /// The facts as they are now.
     pub(crate) fn read(&self) -> DeviceFacts {
         DeviceFacts {
-            hostname: self.text("proc/sys/kernel/hostname").unwrap_or_default(),
+            hostname: self.root.text("proc/sys/kernel/hostname").unwrap_or_default(),
             model: self.model(),
             arch: std::env::consts::ARCH.to_owned(),
-            kernel: self.text("proc/sys/kernel/osrelease").unwrap_or_default(),
+            kernel: self.root.text("proc/sys/kernel/osrelease").unwrap_or_default(),
             os: self.operating_system(),
             cpus: self.cpus(),
             memory_bytes: self.memory_bytes(),
-            cpu_governor: self.text("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
-            cpu_khz: self.number("sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq"),
+            cpu_governor: self
+                .root
+                .text("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+            cpu_khz: self
+                .root
+                .number("sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq"),
             hottest_millicelsius: self.hottest_millicelsius(),
             load_average: self.load_average(),
         }
@@ -41,23 +50,7 @@ impl FactsReader {
 
     /// The kernel's boot id, which changes with every boot.
     pub(crate) fn boot_id(&self) -> Option<String> {
-        self.text("proc/sys/kernel/random/boot_id")
-    }
-
-    fn path(&self, relative: &str) -> PathBuf {
-        self.root.join(relative)
-    }
-
-    /// A file's text without white space and the device tree's closing NUL; `None` when it is missing or empty.
-    fn text(&self, relative: &str) -> Option<String> {
-        let bytes = fs::read(self.path(relative)).ok()?;
-        let text = String::from_utf8_lossy(&bytes);
-        let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\0');
-        (!text.is_empty()).then(|| text.to_owned())
-    }
-
-    fn number<T: std::str::FromStr>(&self, relative: &str) -> Option<T> {
-        self.text(relative)?.parse().ok()
+        self.root.text("proc/sys/kernel/random/boot_id")
     }
 
     /// The device tree's model on boards, the DMI product on PCs.
@@ -68,42 +61,28 @@ impl FactsReader {
             "sys/class/dmi/id/product_name",
         ]
         .into_iter()
-        .find_map(|file| self.text(file))
+        .find_map(|file| self.root.text(file))
         .unwrap_or_default()
     }
 
     fn operating_system(&self) -> String {
-        let text = self
-            .text("etc/os-release")
-            .or_else(|| self.text("usr/lib/os-release"))
-            .unwrap_or_default();
-        text.lines()
-            .find_map(|line| line.strip_prefix("PRETTY_NAME="))
-            .map(|value| value.trim_matches(['"', '\'']).to_owned())
-            .unwrap_or_default()
+        software::os_release(&self.root, "PRETTY_NAME").unwrap_or_default()
     }
 
     /// CPUs that are online now: a power mode may have switched some off.
     fn cpus(&self) -> u32 {
-        self.text("sys/devices/system/cpu/online")
+        self.root
+            .text("sys/devices/system/cpu/online")
             .map_or(0, |list| count_cpu_list(&list))
     }
 
     fn memory_bytes(&self) -> u64 {
-        let text = self.text("proc/meminfo").unwrap_or_default();
-        let kilobytes = text.lines().find_map(|line| {
-            line.strip_prefix("MemTotal:")?
-                .trim()
-                .strip_suffix("kB")?
-                .trim()
-                .parse::<u64>()
-                .ok()
-        });
-        kilobytes.unwrap_or(0).saturating_mul(1024)
+        let text = self.root.text("proc/meminfo").unwrap_or_default();
+        system::kilobytes(&text, "MemTotal:").unwrap_or(0)
     }
 
     fn hottest_millicelsius(&self) -> Option<i64> {
-        let zones = fs::read_dir(self.path("sys/class/thermal")).ok()?;
+        let zones = fs::read_dir(self.root.path("sys/class/thermal")).ok()?;
         zones
             .flatten()
             .filter(|zone| zone.file_name().to_string_lossy().starts_with("thermal_zone"))
@@ -112,7 +91,7 @@ impl FactsReader {
     }
 
     fn load_average(&self) -> Option<f64> {
-        self.text("proc/loadavg")?.split(' ').next()?.parse().ok()
+        self.root.text("proc/loadavg")?.split(' ').next()?.parse().ok()
     }
 }
 

@@ -46,7 +46,7 @@ fn a_board_is_read_from_its_device_tree_and_sysfs() {
     put(root, "sys/class/thermal/cooling_device0/temp", "99999\n");
     put(root, "proc/loadavg", "0.25 0.5 0.75 1/100 4242\n");
     let mut facts = FactsReader {
-        root: root.to_owned(),
+        root: Root::new(root),
     }
     .read();
     facts.arch = "aarch64".to_owned();
@@ -57,7 +57,7 @@ fn a_board_is_read_from_its_device_tree_and_sysfs() {
 fn a_machine_that_tells_nothing_gives_empty_facts() {
     let dir = tempfile::tempdir().unwrap();
     let facts = FactsReader {
-        root: dir.path().to_owned(),
+        root: Root::new(dir.path()),
     }
     .read();
     let nothing = DeviceFacts {

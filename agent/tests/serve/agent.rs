@@ -122,6 +122,13 @@ impl Agent {
         line.split_ascii_whitespace().nth(1).unwrap().parse().unwrap()
     }
 
+    /// Memory of the daemon that is its own and no file's, in KiB.
+    pub(crate) fn heap_kib(&self) -> u64 {
+        let rollup = fs::read_to_string(format!("/proc/{}/smaps_rollup", self.pid())).unwrap();
+        let line = rollup.lines().find(|line| line.starts_with("Pss_Anon:")).unwrap();
+        line.split_ascii_whitespace().nth(1).unwrap().parse().unwrap()
+    }
+
     /// A run of the modelled accelerator (0.6 ms a query) for `millis`, SingleStream, PerformanceOnly.
     pub(crate) fn spec(&self, millis: u64) -> RunSpec {
         let round = known::rounds()

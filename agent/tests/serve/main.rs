@@ -16,9 +16,11 @@ mod delivery;
 mod evidence;
 mod faults;
 mod full_disk;
+mod lean;
 mod mosquitto;
 mod runs;
 mod start;
+mod supervisor;
 
 use std::time::{Duration, Instant};
 

@@ -1,0 +1,157 @@
+//! What the daemon tells the service manager that started it, in systemd's `sd_notify` words: that it is ready, that its
+//! loop still turns, that it goes. Without a service manager nothing is said. It takes no orders.
+
+use std::{
+    ffi::{OsStr, OsString},
+    io,
+    os::{
+        linux::net::SocketAddrExt as _,
+        unix::{
+            ffi::OsStrExt as _,
+            net::{SocketAddr, UnixDatagram},
+        },
+    },
+    time::Duration,
+};
+
+/// Where a service manager listens; run processes must not inherit these, or they would speak for the daemon.
+pub(crate) const VARIABLES: [&str; 3] = ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"];
+
+/// The service manager, where there is one.
+#[derive(Debug)]
+pub(crate) struct Supervisor {
+    socket: Option<(UnixDatagram, SocketAddr)>,
+    watchdog: Option<Duration>,
+}
+
+impl Supervisor {
+    /// The one that the environment names.
+    pub(crate) fn of_this_process() -> Self {
+        Self::from_variables(|name| std::env::var_os(name))
+    }
+
+    /// As `sd_notify(3)` and `sd_watchdog_enabled(3)` read the environment.
+    fn from_variables(variable: impl Fn(&str) -> Option<OsString>) -> Self {
+        let number = |name| variable(name)?.to_str()?.parse::<u64>().ok();
+        let socket = variable("NOTIFY_SOCKET").and_then(|address| match open(&address) {
+            Ok(socket) => Some(socket),
+            Err(e) => {
+                tracing::warn!(
+                    "the service manager at {} is not told anything: {e}",
+                    address.display()
+                );
+                None
+            }
+        });
+        let for_us = number("WATCHDOG_PID").is_none_or(|pid| pid == u64::from(std::process::id()));
+        let watchdog = number("WATCHDOG_USEC").filter(|&micros| for_us && micros > 0);
+        Self {
+            watchdog: watchdog.filter(|_| socket.is_some()).map(Duration::from_micros),
+            socket,
+        }
+    }
+
+    /// How often [`Self::alive`] is to be called: half the time after which the service manager takes the daemon for hung.
+    pub(crate) fn watchdog_interval(&self) -> Option<Duration> {
+        self.watchdog.map(|limit| limit / 2)
+    }
+
+    /// The daemon has recovered what lay on its disk and takes runs. The broker may still be away.
+    pub(crate) fn ready(&self) {
+        self.say(b"READY=1");
+    }
+
+    /// The loop turns.
+    pub(crate) fn alive(&self) {
+        self.say(b"WATCHDOG=1");
+    }
+
+    /// The daemon ends, which may take a run process's grace.
+    pub(crate) fn stopping(&self) {
+        self.say(b"STOPPING=1");
+    }
+
+    fn say(&self, words: &[u8]) {
+        if let Some((socket, address)) = &self.socket {
+            // A service manager that is restarting drops it; the next watchdog word is due soon enough.
+            if let Err(e) = socket.send_to_addr(words, address) {
+                tracing::warn!("the service manager was not told {}: {e}", words.escape_ascii());
+            }
+        }
+    }
+}
+
+/// An abstract address is written with a leading `@`.
+fn open(address: &OsStr) -> io::Result<(UnixDatagram, SocketAddr)> {
+    let address = match address.as_bytes().strip_prefix(b"@") {
+        Some(name) => SocketAddr::from_abstract_name(name)?,
+        None => SocketAddr::from_pathname(address)?,
+    };
+    let socket = UnixDatagram::unbound()?;
+    // A full queue must never stop the loop.
+    socket.set_nonblocking(true)?;
+    Ok((socket, address))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn supervisor(variables: &[(&str, String)]) -> Supervisor {
+        Supervisor::from_variables(|name| {
+            let found = variables.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| OsString::from(value))
+        })
+    }
+
+    fn heard(socket: &UnixDatagram) -> String {
+        let mut buffer = [0; 64];
+        let length = socket.recv(&mut buffer).unwrap();
+        String::from_utf8_lossy(&buffer[..length]).into_owned()
+    }
+
+    #[test]
+    fn the_words_arrive_at_a_socket_file_and_at_an_abstract_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("notify");
+        let name = format!("regatta-supervisor-{}", std::process::id());
+        let file = UnixDatagram::bind(&path).unwrap();
+        let abstract_name = UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
+        for (listener, address) in [
+            (file, path.display().to_string()),
+            (abstract_name, format!("@{name}")),
+        ] {
+            let supervisor = supervisor(&[("NOTIFY_SOCKET", address)]);
+            supervisor.ready();
+            supervisor.alive();
+            supervisor.stopping();
+            assert_eq!(
+                [(); 3].map(|()| heard(&listener)),
+                ["READY=1", "WATCHDOG=1", "STOPPING=1"]
+            );
+        }
+    }
+
+    #[test]
+    fn the_watchdog_is_for_the_process_that_it_names_and_needs_a_socket() {
+        let dir = tempfile::tempdir().unwrap();
+        let socket = ("NOTIFY_SOCKET", dir.path().join("s").display().to_string());
+        let limit = ("WATCHDOG_USEC", "30000000".to_owned());
+        let interval = |variables: &[_]| supervisor(variables).watchdog_interval();
+        let half = Some(Duration::from_secs(15));
+        assert_eq!(interval(&[socket.clone(), limit.clone()]), half);
+        let own = ("WATCHDOG_PID", std::process::id().to_string());
+        assert_eq!(interval(&[socket.clone(), limit.clone(), own]), half);
+        let other = ("WATCHDOG_PID", "1".to_owned());
+        assert_eq!(interval(&[socket.clone(), limit.clone(), other]), None);
+        assert_eq!(interval(&[limit]), None);
+        assert_eq!(interval(&[socket, ("WATCHDOG_USEC", "0".to_owned())]), None);
+    }
+
+    #[test]
+    fn without_a_service_manager_nothing_is_said_and_a_lost_one_stops_nobody() {
+        supervisor(&[]).ready();
+        supervisor(&[("NOTIFY_SOCKET", "/nonexistent/socket".to_owned())]).ready();
+        supervisor(&[("NOTIFY_SOCKET", "x".repeat(500))]).ready();
+    }
+}

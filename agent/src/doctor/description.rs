@@ -1,0 +1,140 @@
+//! The draft of the official system description: what the board tells of itself under the submission checker's own keys.
+//! Empty fields want a person: supplier, cooling, power supply, status.
+
+use serde::Serialize;
+
+use crate::facts::{
+    board::{Board, Kind},
+    software::Software,
+    system::System,
+};
+
+/// Fields of a submission's `systems/<system>.json` that can be read, and the empty ones that the checker asks for.
+#[derive(Debug, Serialize)]
+pub(super) struct SystemDescription {
+    accelerator_frequency: String,
+    accelerator_host_interconnect: String,
+    accelerator_interconnect: String,
+    accelerator_memory_capacity: String,
+    accelerator_memory_configuration: String,
+    accelerator_model_name: String,
+    accelerators_per_node: u32,
+    cooling: String,
+    division: String,
+    framework: String,
+    host_memory_capacity: String,
+    host_memory_configuration: String,
+    host_networking: String,
+    host_processor_core_count: u32,
+    host_processor_model_name: String,
+    host_processors_per_node: u32,
+    host_storage_capacity: String,
+    host_storage_type: String,
+    hw_notes: String,
+    number_of_nodes: u32,
+    operating_system: String,
+    other_software_stack: String,
+    status: String,
+    submitter: String,
+    sw_notes: String,
+    system_name: String,
+    system_type: String,
+}
+
+impl SystemDescription {
+    /// Fills in what is known.
+    pub(super) fn draft(board: &Board, software: &Software, system: &System) -> Self {
+        let is_jetson = board.kind == Kind::Jetson;
+        let module = board.module.as_ref().and_then(|module| module.name.clone());
+        let name = module.map(|name| {
+            format!(
+                "NVIDIA {}",
+                if name.starts_with("IGX") {
+                    name
+                } else {
+                    format!("Jetson {name}")
+                }
+            )
+        });
+        let storage: Vec<String> = system
+            .storage
+            .iter()
+            .map(|disk| format!("{} GB {}", disk.bytes / 1_000_000_000, disk.kind))
+            .collect();
+        Self {
+            accelerator_frequency: String::new(),
+            accelerator_host_interconnect: if is_jetson {
+                "N/A".to_owned()
+            } else {
+                String::new()
+            },
+            accelerator_interconnect: if is_jetson {
+                "N/A".to_owned()
+            } else {
+                String::new()
+            },
+            accelerator_memory_capacity: if is_jetson {
+                "Shared with host".to_owned()
+            } else {
+                String::new()
+            },
+            accelerator_memory_configuration: String::new(),
+            accelerator_model_name: name.clone().unwrap_or_default(),
+            // The DLA cores are part of the one accelerator, as in the published descriptions.
+            accelerators_per_node: u32::from(is_jetson),
+            cooling: String::new(),
+            division: String::new(),
+            framework: stack(software).join(", "),
+            host_memory_capacity: memory_capacity(system.memory_bytes),
+            host_memory_configuration: String::new(),
+            host_networking: String::new(),
+            host_processor_core_count: system.cpus_present,
+            host_processor_model_name: system.processor.clone().unwrap_or_default(),
+            host_processors_per_node: 1,
+            host_storage_capacity: storage.join(", "),
+            host_storage_type: system
+                .storage
+                .iter()
+                .map(|disk| disk.kind)
+                .collect::<Vec<_>>()
+                .join(", "),
+            hw_notes: match board.dla_cores {
+                0 => String::new(),
+                cores => format!("{cores} DLA cores"),
+            },
+            number_of_nodes: 1,
+            operating_system: match &software.l4t {
+                Some(l4t) => format!("Jetson r{l4t} L4T"),
+                None => software.os.clone().unwrap_or_default(),
+            },
+            other_software_stack: stack(software).join(", "),
+            status: String::new(),
+            submitter: String::new(),
+            sw_notes: String::new(),
+            system_name: name.or_else(|| board.model.clone()).unwrap_or_default(),
+            system_type: "edge".to_owned(),
+        }
+    }
+}
+
+fn stack(software: &Software) -> Vec<String> {
+    [
+        ("JetPack", &software.jetpack),
+        ("TensorRT", &software.tensorrt),
+        ("CUDA", &software.cuda),
+        ("cuDNN", &software.cudnn),
+    ]
+    .into_iter()
+    .filter_map(|(name, version)| Some(format!("{name} {}", version.as_ref()?)))
+    .collect()
+}
+
+/// What is soldered on, from what the kernel has left of it: the next even number of GiB; from 16 on, the next multiple of 8.
+fn memory_capacity(bytes: u64) -> String {
+    let gib = bytes.div_ceil(1 << 30);
+    if gib == 0 {
+        return String::new();
+    }
+    let step = if gib > 16 { 8 } else { 2 };
+    format!("{} GB", gib.next_multiple_of(step))
+}

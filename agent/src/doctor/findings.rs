@@ -1,0 +1,413 @@
+//! What stands in the way of a measurement that somebody else could repeat. Each finding says what was read, why it
+//! matters and which command mends it.
+
+use serde::Serialize;
+
+use super::Examination;
+use crate::facts::board::Kind;
+
+/// Below a zone's trip point by less than this, a run of ten minutes will reach it.
+const THERMAL_MARGIN: i64 = 10_000;
+/// Load from others, in processors, above which they take part in the measurement.
+const IDLE_LOAD: f64 = 1.0;
+/// Free memory below which an engine build is likely to fail (TensorRT's own needs were seen at 2.6 GB).
+const MEMORY_FOR_BUILDS: u64 = 3 << 30;
+/// An engine's own pages would be compressed or written out.
+const SWAP_IN_USE: u64 = 64 << 20;
+
+/// How much a finding matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Severity {
+    /// A figure taken now would not be this board's.
+    Unfit,
+    /// It may cost speed, or a certain kind of run.
+    Warning,
+    /// Good to know.
+    Note,
+}
+
+/// One finding.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Finding {
+    /// Its stable name.
+    pub(crate) id: &'static str,
+    /// How much it matters.
+    pub(crate) severity: Severity,
+    /// What was read.
+    pub(crate) what: String,
+    /// Why it matters.
+    pub(crate) why: &'static str,
+    /// The command that mends it, where a command can.
+    pub(crate) mend: Option<String>,
+}
+
+/// All findings, the gravest first.
+pub(super) fn of(seen: &Examination) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = [
+        blind(seen),
+        virtual_machine(seen),
+        desktop(seen),
+        cpu_clocks(seen),
+        gpu_clock(seen),
+        heat(seen),
+        over_current(seen),
+        load(seen),
+        swap_in_use(seen),
+        power_mode(seen),
+        no_fast_mode(seen),
+        zram(seen),
+        clock_sync(seen),
+        low_memory(seen),
+        missing_software(seen),
+        unknown_module(seen),
+        cores_off(seen),
+        small_pages(seen),
+        memory_clock(seen),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    findings.sort_by_key(|finding| finding.severity);
+    findings
+}
+
+/// Builds a finding where `is_so`.
+fn finding(
+    is_so: bool,
+    id: &'static str,
+    severity: Severity,
+    what: impl FnOnce() -> String,
+    why: &'static str,
+    mend: Option<&str>,
+) -> Option<Finding> {
+    is_so.then(|| Finding {
+        id,
+        severity,
+        what: what(),
+        why,
+        mend: mend.map(str::to_owned),
+    })
+}
+
+fn is_jetson(seen: &Examination) -> bool {
+    seen.board.kind == Kind::Jetson
+}
+
+fn blind(seen: &Examination) -> Option<Finding> {
+    finding(
+        seen.system.cpus_online == 0 || seen.system.memory_bytes == 0,
+        "blind",
+        Severity::Unfit,
+        || "neither processors nor memory can be read here".to_owned(),
+        "what cannot be read cannot be vouched for: /proc and /sys must be mounted and readable",
+        None,
+    )
+}
+
+fn virtual_machine(seen: &Examination) -> Option<Finding> {
+    finding(
+        seen.system.is_virtual,
+        "virtual-machine",
+        Severity::Unfit,
+        || "this is a virtual machine".to_owned(),
+        "its host gives it time as it likes",
+        None,
+    )
+}
+
+fn desktop(seen: &Examination) -> Option<Finding> {
+    let process = seen.system.desktop.as_deref()?;
+    finding(
+        true,
+        "desktop",
+        Severity::Unfit,
+        || format!("a desktop is running ({process})"),
+        "it uses the GPU, memory and a core while the benchmark does",
+        Some(
+            "sudo systemctl isolate multi-user.target    # for good: sudo systemctl set-default multi-user.target",
+        ),
+    )
+}
+
+fn cpu_clocks(seen: &Examination) -> Option<Finding> {
+    let loose: Vec<_> = seen.power.cpu.iter().filter(|clock| !clock.is_fixed()).collect();
+    let first = loose.first()?;
+    let mend = if is_jetson(seen) {
+        "sudo jetson_clocks"
+    } else {
+        "echo performance | sudo tee /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor"
+    };
+    finding(
+        true,
+        "cpu-clocks",
+        Severity::Unfit,
+        || {
+            let governor = first.governor.as_deref().unwrap_or("unknown");
+            let cpus: Vec<&str> = loose.iter().map(|clock| clock.cpus.as_str()).collect();
+            format!("the clock of CPUs {} moves (governor {governor})", cpus.join(","))
+        },
+        "latencies depend on how fast the clock follows, and differ from run to run",
+        Some(mend),
+    )
+}
+
+fn gpu_clock(seen: &Examination) -> Option<Finding> {
+    let gpu = seen.power.gpu.as_ref()?;
+    finding(
+        !gpu.is_fixed(),
+        "gpu-clock",
+        Severity::Unfit,
+        || {
+            let governor = gpu.governor.as_deref().unwrap_or("unknown");
+            format!(
+                "the clock of the GPU ({}) moves (governor {governor})",
+                gpu.device
+            )
+        },
+        "latencies depend on how fast the clock follows, and differ from run to run",
+        Some("sudo jetson_clocks"),
+    )
+}
+
+fn heat(seen: &Examination) -> Option<Finding> {
+    let room = |zone: &&crate::facts::sensors::ThermalZone| {
+        Some(zone.slows_at_millicelsius?.saturating_sub(zone.millicelsius))
+    };
+    let hottest = seen
+        .sensors
+        .thermal
+        .iter()
+        .filter(|zone| room(zone).is_some_and(|room| room < THERMAL_MARGIN))
+        .min_by_key(room)?;
+    finding(
+        true,
+        "heat",
+        Severity::Unfit,
+        || {
+            let degrees = |millicelsius: i64| millicelsius / 1_000;
+            let limit = hottest.slows_at_millicelsius.map_or(0, degrees);
+            format!(
+                "{} is at {} C, and the board slows down at {limit} C",
+                hottest.zone,
+                degrees(hottest.millicelsius)
+            )
+        },
+        "a board that slows down in mid-run measures its cooling",
+        is_jetson(seen).then_some("sudo jetson_clocks --fan    # then let it cool down"),
+    )
+}
+
+fn over_current(seen: &Examination) -> Option<Finding> {
+    let events = seen.sensors.over_current_events?;
+    finding(
+        events > 0,
+        "over-current",
+        Severity::Unfit,
+        || format!("the power supply was too weak {events} times since boot"),
+        "the board halves its clocks at each such event; a stronger supply, or a power mode that needs less",
+        None,
+    )
+}
+
+fn load(seen: &Examination) -> Option<Finding> {
+    let load = seen.system.load_average?;
+    finding(
+        load > IDLE_LOAD,
+        "load",
+        Severity::Unfit,
+        || format!("others keep {load} processors busy (load average of one minute)"),
+        "what they take is missing in the measurement",
+        Some("top -b -n 1 | head -n 15    # shows who"),
+    )
+}
+
+fn swap_in_use(seen: &Examination) -> Option<Finding> {
+    let used: u64 = seen.system.swap.iter().map(|area| area.used_bytes).sum();
+    finding(
+        used > SWAP_IN_USE,
+        "swap-in-use",
+        Severity::Unfit,
+        || format!("{} MiB of memory are swapped out", used >> 20),
+        "samples or weights that must come back first make single queries slow",
+        Some("sudo swapoff -a && sudo swapon -a    # a reboot where memory does not suffice"),
+    )
+}
+
+fn power_mode(seen: &Examination) -> Option<Finding> {
+    let (mode, fastest) = (seen.power.mode.as_ref()?, seen.power.fastest_mode()?);
+    let name =
+        |mode: &crate::facts::power::PowerMode| mode.name.clone().unwrap_or_else(|| "unnamed".to_owned());
+    let command = format!("sudo nvpmodel -m {}", fastest.id);
+    finding(
+        mode.id != fastest.id,
+        "power-mode",
+        Severity::Warning,
+        || {
+            format!(
+                "the power mode is {} ({}), the fastest is {} ({})",
+                name(mode),
+                mode.id,
+                name(fastest),
+                fastest.id
+            )
+        },
+        "it limits clocks and cores; published MaxP results are of the fastest mode",
+        Some(&command),
+    )
+}
+
+fn no_fast_mode(seen: &Examination) -> Option<Finding> {
+    finding(
+        is_jetson(seen) && !seen.power.modes.is_empty() && seen.power.fastest_mode().is_none(),
+        "no-maxn",
+        Severity::Note,
+        || "nvpmodel.conf offers no MAXN mode".to_owned(),
+        "Xavier NX has none; an AGX or Orin board without it was flashed with a configuration that limits it",
+        None,
+    )
+}
+
+fn zram(seen: &Examination) -> Option<Finding> {
+    let areas = seen
+        .system
+        .swap
+        .iter()
+        .filter(|area| area.device.starts_with("zram"));
+    let bytes: u64 = areas.map(|area| area.bytes).sum();
+    finding(
+        bytes > 0,
+        "zram",
+        Severity::Warning,
+        || format!("{} MiB of memory may be compressed (zram)", bytes >> 20),
+        "compressing takes processor time when memory is short; swap on NVMe does not",
+        is_jetson(seen).then_some("sudo systemctl disable --now nvzramconfig"),
+    )
+}
+
+fn clock_sync(seen: &Examination) -> Option<Finding> {
+    let why = "a power run compares the board's time with the meter's, and is refused beyond 800 ms";
+    match (seen.system.clock.synchronised, seen.system.clock.by) {
+        (Some(true), _) => None,
+        (Some(false), Some(service)) => finding(
+            true,
+            "clock",
+            Severity::Warning,
+            || format!("{service} has not set the clock since boot"),
+            why,
+            Some("timedatectl timesync-status    # needs a reachable time server"),
+        ),
+        (Some(false), None) => finding(
+            true,
+            "clock",
+            Severity::Warning,
+            || "nothing keeps the clock right".to_owned(),
+            why,
+            Some("sudo timedatectl set-ntp true"),
+        ),
+        (None, service) => finding(
+            true,
+            "clock",
+            Severity::Note,
+            || {
+                format!(
+                    "{} keeps the clock; how well is not told in files",
+                    service.unwrap_or("a service")
+                )
+            },
+            why,
+            Some("timedatectl show -p NTPSynchronized"),
+        ),
+    }
+}
+
+fn low_memory(seen: &Examination) -> Option<Finding> {
+    let available = seen.system.memory_available_bytes;
+    finding(
+        available > 0 && available < MEMORY_FOR_BUILDS,
+        "memory",
+        Severity::Warning,
+        || format!("{} MiB of memory are free", available >> 20),
+        "building an engine may be killed for want of memory; a stopped desktop and swap on NVMe help",
+        None,
+    )
+}
+
+fn missing_software(seen: &Examination) -> Option<Finding> {
+    let mut missing = Vec::new();
+    if seen.software.cuda.is_none() {
+        missing.push("CUDA");
+    }
+    if seen.software.tensorrt.is_none() {
+        missing.push("TensorRT");
+    }
+    finding(
+        is_jetson(seen) && !missing.is_empty(),
+        "no-tensorrt",
+        Severity::Warning,
+        || {
+            format!(
+                "{} not installed",
+                if missing.len() == 2 {
+                    "CUDA and TensorRT are".to_owned()
+                } else {
+                    format!("{} is", missing.join(""))
+                }
+            )
+        },
+        "the tensorrt engine needs CUDA and TensorRT; tract and null do not",
+        Some("sudo apt-get install nvidia-jetpack"),
+    )
+}
+
+fn unknown_module(seen: &Examination) -> Option<Finding> {
+    let name = seen.board.module.as_ref().and_then(|module| module.name.as_ref());
+    finding(
+        is_jetson(seen) && name.is_none(),
+        "unknown-module",
+        Severity::Note,
+        || "the module's part number is not one that is known by name".to_owned(),
+        "nothing depends on it; the system description wants the name from you",
+        None,
+    )
+}
+
+fn cores_off(seen: &Examination) -> Option<Finding> {
+    let (online, present) = (seen.system.cpus_online, seen.system.cpus_present);
+    finding(
+        online > 0 && online < present,
+        "cores-off",
+        Severity::Note,
+        || format!("{online} of {present} cores are switched on"),
+        "the power mode does that",
+        None,
+    )
+}
+
+/// NVIDIA's AGX Orin results of rounds v2.0 to v4.0 were made with kernels of 64 KiB pages.
+fn small_pages(seen: &Examination) -> Option<Finding> {
+    let is_orin = seen
+        .board
+        .chip
+        .as_ref()
+        .is_some_and(|chip| chip.name == "tegra234");
+    finding(
+        is_orin && seen.system.page_bytes == Some(4096),
+        "page-size",
+        Severity::Note,
+        || "memory pages are 4 KiB".to_owned(),
+        "NVIDIA's AGX Orin results of rounds v2.0 to v4.0 used a kernel with 64 KiB pages",
+        None,
+    )
+}
+
+fn memory_clock(seen: &Examination) -> Option<Finding> {
+    finding(
+        is_jetson(seen) && seen.power.memory_hz.is_none(),
+        "memory-clock",
+        Severity::Note,
+        || "the memory clock is shown to root only".to_owned(),
+        "a locked memory clock belongs to the board's state",
+        Some("sudo cat /sys/kernel/debug/bpmp/debug/clk/emc/rate"),
+    )
+}

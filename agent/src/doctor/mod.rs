@@ -1,0 +1,88 @@
+//! `doctor`: says what this board is and whether it is fit to measure, with the command that mends each finding. It reads
+//! and judges; it changes nothing and needs no rights.
+
+mod description;
+mod findings;
+mod text;
+
+use std::io::{self, Write as _};
+
+use anyhow::Context as _;
+use serde::Serialize;
+
+use self::{
+    description::SystemDescription,
+    findings::{Finding, Severity},
+};
+use crate::{
+    cli::{DoctorArgs, Format},
+    exit::{self, Failure},
+    facts::{board::Board, power::Power, root::Root, sensors::Sensors, software::Software, system::System},
+};
+
+/// Everything that `doctor` tells. Its JSON is a promise: fields are added, never renamed or removed, under one schema.
+#[derive(Debug, Serialize)]
+pub(crate) struct Examination {
+    schema: u32,
+    /// Whether a measurement made now would be one of this board.
+    fit: bool,
+    findings: Vec<Finding>,
+    board: Board,
+    software: Software,
+    power: Power,
+    sensors: Sensors,
+    system: System,
+    /// What goes into the official system description; what only people know is left empty.
+    system_description: SystemDescription,
+}
+
+impl Examination {
+    const SCHEMA: u32 = 1;
+
+    /// Reads the board below `root`, and judges.
+    fn of(root: &Root) -> Self {
+        let (board, software, system) = (Board::read(root), Software::read(root), System::read(root));
+        let mut examination = Self {
+            schema: Self::SCHEMA,
+            fit: false,
+            findings: Vec::new(),
+            system_description: SystemDescription::draft(&board, &software, &system),
+            power: Power::read(root),
+            sensors: Sensors::read(root),
+            board,
+            software,
+            system,
+        };
+        examination.findings = findings::of(&examination);
+        examination.fit = examination
+            .findings
+            .iter()
+            .all(|finding| finding.severity != Severity::Unfit);
+        examination
+    }
+}
+
+/// Examines the board and prints what was found.
+///
+/// # Errors
+/// When `root` is no directory (2), or standard output cannot be written (3).
+pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8, Failure> {
+    if !args.root.is_dir() {
+        let why = anyhow::anyhow!(
+            "{} is no directory: --root names a system's root",
+            args.root.display()
+        );
+        return Err(Failure::usage(why));
+    }
+    let examination = Examination::of(&Root::new(&args.root));
+    let mut out = io::stdout().lock();
+    let printed = if args.json || args.format == Format::Json {
+        serde_json::to_writer_pretty(&mut out, &examination)
+            .map_err(io::Error::from)
+            .and_then(|()| writeln!(out))
+    } else {
+        text::print(&examination, &mut out)
+    };
+    printed.context("the findings cannot be printed")?;
+    Ok(if examination.fit { exit::OK } else { exit::NO })
+}

@@ -1,0 +1,217 @@
+//! What `doctor` prints for people: the verdict first, then what the board is, a line each.
+
+use std::io::{self, Write};
+
+use super::{Examination, findings::Severity};
+
+/// Prints an examination.
+///
+/// # Errors
+/// When it cannot be written.
+pub(super) fn print(seen: &Examination, to: &mut impl Write) -> io::Result<()> {
+    print_findings(seen, to)?;
+    print_board(seen, to)?;
+    print_power(seen, to)?;
+    print_sensors(seen, to)?;
+    print_system(seen, to)
+}
+
+fn print_findings(seen: &Examination, to: &mut impl Write) -> io::Result<()> {
+    let verdict = if seen.fit {
+        "fit to measure"
+    } else {
+        "NOT FIT to measure"
+    };
+    writeln!(to, "{verdict}")?;
+    for finding in &seen.findings {
+        let sign = match finding.severity {
+            Severity::Unfit => "UNFIT  ",
+            Severity::Warning => "warning",
+            Severity::Note => "note   ",
+        };
+        writeln!(to, "  {sign} {}: {}", finding.what, finding.why)?;
+        if let Some(mend) = &finding.mend {
+            writeln!(to, "          {mend}")?;
+        }
+    }
+    writeln!(to)
+}
+
+/// A line of what is known.
+fn line(to: &mut impl Write, label: &str, value: Option<impl std::fmt::Display>) -> io::Result<()> {
+    match value {
+        Some(value) => writeln!(to, "{label:<12} {value}"),
+        None => writeln!(to, "{label:<12} -"),
+    }
+}
+
+fn print_board(seen: &Examination, to: &mut impl Write) -> io::Result<()> {
+    let part = |part: &crate::facts::board::Part| match &part.name {
+        Some(name) => format!("{name} ({})", part.part),
+        None => part.part.clone(),
+    };
+    line(to, "model", seen.board.model.as_ref())?;
+    line(to, "module", seen.board.module.as_ref().map(part))?;
+    line(to, "carrier", seen.board.carrier.as_ref().map(part))?;
+    let chip = seen
+        .board
+        .chip
+        .as_ref()
+        .map(|chip| match (chip.family, chip.compute_capability) {
+            (Some(family), Some(capability)) => {
+                format!("{} ({family}, compute capability {capability})", chip.name)
+            }
+            _ => chip.name.clone(),
+        });
+    line(to, "chip", chip)?;
+    line(to, "DLA cores", Some(seen.board.dla_cores))?;
+    let software = &seen.software;
+    line(to, "system", software.os.as_ref())?;
+    line(to, "kernel", software.kernel.as_ref())?;
+    line(to, "L4T", software.l4t.as_ref())?;
+    line(to, "JetPack", software.jetpack.as_ref())?;
+    line(to, "CUDA", software.cuda.as_ref())?;
+    line(to, "TensorRT", software.tensorrt.as_ref())?;
+    line(to, "cuDNN", software.cudnn.as_ref())?;
+    if software.driver.is_some() {
+        line(to, "driver", software.driver.as_ref())?;
+    }
+    Ok(())
+}
+
+fn print_power(seen: &Examination, to: &mut impl Write) -> io::Result<()> {
+    let mode = seen.power.mode.as_ref().map(|mode| match &mode.name {
+        Some(name) => format!("{name} ({})", mode.id),
+        None => mode.id.to_string(),
+    });
+    line(to, "power mode", mode)?;
+    for clock in &seen.power.cpu {
+        let mhz = |khz: Option<u64>| khz.map_or_else(|| "?".to_owned(), |khz| (khz / 1_000).to_string());
+        let text = format!(
+            "{} MHz, set to {}..{}, highest {}; {}",
+            mhz(clock.current_khz),
+            mhz(clock.min_khz),
+            mhz(clock.max_khz),
+            mhz(clock.highest_khz),
+            clock.governor.as_deref().unwrap_or("no governor")
+        );
+        line(to, &format!("CPU {}", clock.cpus), Some(text))?;
+    }
+    if let Some(clock) = &seen.power.gpu {
+        let mhz = |hz: Option<u64>| hz.map_or_else(|| "?".to_owned(), |hz| (hz / 1_000_000).to_string());
+        let text = format!(
+            "{} MHz, set to {}..{}, highest {}; {}, {}",
+            mhz(clock.current_hz),
+            mhz(clock.min_hz),
+            mhz(clock.max_hz),
+            mhz(clock.highest_hz),
+            clock.governor.as_deref().unwrap_or("no governor"),
+            clock.device
+        );
+        line(to, "GPU", Some(text))?;
+    }
+    match seen.power.memory_hz {
+        Some(hz) => line(to, "memory clock", Some(format!("{} MHz", hz / 1_000_000))),
+        None => Ok(()),
+    }
+}
+
+fn print_sensors(seen: &Examination, to: &mut impl Write) -> io::Result<()> {
+    for zone in &seen.sensors.thermal {
+        let limit = zone
+            .slows_at_millicelsius
+            .map(|limit| format!(", slows down at {}", limit / 1_000));
+        let degrees = zone.millicelsius as f64 / 1_000.0;
+        line(
+            to,
+            "heat",
+            Some(format!(
+                "{degrees:.1} C {}{}",
+                zone.zone,
+                limit.unwrap_or_default()
+            )),
+        )?;
+    }
+    for rail in &seen.sensors.rails {
+        let watts = rail.milliwatts.map_or_else(
+            || "?".to_owned(),
+            |power| format!("{:.3}", power as f64 / 1_000.0),
+        );
+        line(to, "rail", Some(format!("{watts} W {}", rail.label)))?;
+    }
+    for fan in &seen.sensors.fans {
+        let pwm = fan.pwm.map(|pwm| format!(" asked for {pwm} of 255"));
+        let rpm = fan.rpm.map(|rpm| format!(" turns {rpm} times a minute"));
+        line(
+            to,
+            "fan",
+            Some(format!(
+                "{}{}{}",
+                fan.name,
+                pwm.unwrap_or_default(),
+                rpm.unwrap_or_default()
+            )),
+        )?;
+    }
+    Ok(())
+}
+
+fn print_system(seen: &Examination, to: &mut impl Write) -> io::Result<()> {
+    let system = &seen.system;
+    let name = system.processor.as_deref().unwrap_or("unknown");
+    line(
+        to,
+        "processor",
+        Some(format!(
+            "{} of {} cores on, {name}",
+            system.cpus_online, system.cpus_present
+        )),
+    )?;
+    line(
+        to,
+        "memory",
+        Some(format!(
+            "{} MiB, {} MiB free",
+            system.memory_bytes >> 20,
+            system.memory_available_bytes >> 20
+        )),
+    )?;
+    line(
+        to,
+        "page",
+        system.page_bytes.map(|bytes| format!("{} KiB", bytes >> 10)),
+    )?;
+    for area in &system.swap {
+        line(
+            to,
+            "swap",
+            Some(format!(
+                "{} MiB on {}, {} MiB in use",
+                area.bytes >> 20,
+                area.device,
+                area.used_bytes >> 20
+            )),
+        )?;
+    }
+    for disk in &system.storage {
+        let place = if disk.holds_root { ", holds the system" } else { "" };
+        let model = disk.model.as_deref().unwrap_or("no name");
+        line(
+            to,
+            "storage",
+            Some(format!(
+                "{} GB {} {} ({model}){place}",
+                disk.bytes / 1_000_000_000,
+                disk.kind,
+                disk.device
+            )),
+        )?;
+    }
+    line(to, "desktop", Some(system.desktop.as_deref().unwrap_or("none")))?;
+    let clock = match (system.clock.synchronised, system.clock.by) {
+        (Some(true), by) => format!("set by {}", by.unwrap_or("a service")),
+        (Some(false), _) => "not set".to_owned(),
+        (None, by) => format!("kept by {}", by.unwrap_or("a service")),
+    };
+    line(to, "clock", Some(clock))
+}

@@ -1,0 +1,200 @@
+//! The power mode and the clocks: what they are, and what they could be. Sets nothing.
+
+use serde::Serialize;
+
+use super::root::Root;
+
+/// Power mode and clocks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Power {
+    /// The mode that nvpmodel has set.
+    pub(crate) mode: Option<PowerMode>,
+    /// The modes that this board's nvpmodel.conf offers, in its order.
+    pub(crate) modes: Vec<PowerMode>,
+    /// CPU clock policies: cores that share a clock.
+    pub(crate) cpu: Vec<CpuClock>,
+    /// The GPU's clock, where it is a device of its own (`devfreq`).
+    pub(crate) gpu: Option<GpuClock>,
+    /// The memory clock; only root is shown it.
+    pub(crate) memory_hz: Option<u64>,
+}
+
+/// A power mode of nvpmodel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct PowerMode {
+    /// Its number, as `nvpmodel -m` takes it.
+    pub(crate) id: u32,
+    /// Its name, where nvpmodel.conf has it.
+    pub(crate) name: Option<String>,
+}
+
+/// The clock of the cores of one policy, in kHz.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct CpuClock {
+    /// The cores, as the kernel lists them.
+    pub(crate) cpus: String,
+    /// What chooses the clock.
+    pub(crate) governor: Option<String>,
+    /// Lower bound that is set.
+    pub(crate) min_khz: Option<u64>,
+    /// Upper bound that is set.
+    pub(crate) max_khz: Option<u64>,
+    /// Now.
+    pub(crate) current_khz: Option<u64>,
+    /// What the hardware can.
+    pub(crate) highest_khz: Option<u64>,
+}
+
+/// The GPU's clock in Hz.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct GpuClock {
+    /// The kernel's name of it; it changes between JetPacks.
+    pub(crate) device: String,
+    /// What chooses the clock.
+    pub(crate) governor: Option<String>,
+    /// Lower bound that is set.
+    pub(crate) min_hz: Option<u64>,
+    /// Upper bound that is set.
+    pub(crate) max_hz: Option<u64>,
+    /// Now.
+    pub(crate) current_hz: Option<u64>,
+    /// What the hardware can.
+    pub(crate) highest_hz: Option<u64>,
+}
+
+impl Power {
+    /// Reads power mode and clocks.
+    pub(crate) fn read(root: &Root) -> Self {
+        let modes = offered_modes(root);
+        Self {
+            mode: current_mode(root, &modes),
+            modes,
+            cpu: root
+                .below("sys/devices/system/cpu/cpufreq", "policy")
+                .iter()
+                .map(|policy| CpuClock::read(root, policy))
+                .collect(),
+            gpu: GpuClock::read(root),
+            memory_hz: root.number("sys/kernel/debug/bpmp/debug/clk/emc/rate"),
+        }
+    }
+
+    /// The mode without limits: the one that is called MAXN, the super variant before the plain one.
+    pub(crate) fn fastest_mode(&self) -> Option<&PowerMode> {
+        let named = |wanted: &str| {
+            self.modes
+                .iter()
+                .find(|mode| mode.name.as_deref().is_some_and(|name| name.starts_with(wanted)))
+        };
+        named("MAXN_SUPER").or_else(|| named("MAXN"))
+    }
+}
+
+/// `< POWER_MODEL ID=0 NAME=MAXN >` for each mode.
+fn offered_modes(root: &Root) -> Vec<PowerMode> {
+    let text = root.text("etc/nvpmodel.conf").unwrap_or_default();
+    let mode = |line: &str| {
+        let words = line
+            .trim()
+            .strip_prefix('<')?
+            .trim()
+            .strip_prefix("POWER_MODEL")?;
+        let value = |key: &str| {
+            words
+                .split_ascii_whitespace()
+                .find_map(|word| word.strip_prefix(key))
+        };
+        Some(PowerMode {
+            id: value("ID=")?.parse().ok()?,
+            name: value("NAME=").map(|name| name.trim_end_matches('>').to_owned()),
+        })
+    };
+    text.lines().filter_map(mode).collect()
+}
+
+/// nvpmodel keeps `pmode:0002 fmode:quiet`.
+fn current_mode(root: &Root, modes: &[PowerMode]) -> Option<PowerMode> {
+    let text = root.text("var/lib/nvpmodel/status")?;
+    let id = text
+        .split_ascii_whitespace()
+        .find_map(|word| word.strip_prefix("pmode:"))?
+        .parse()
+        .ok()?;
+    let known = modes.iter().find(|mode| mode.id == id).cloned();
+    Some(known.unwrap_or(PowerMode { id, name: None }))
+}
+
+impl CpuClock {
+    fn read(root: &Root, policy: &str) -> Self {
+        let number = |file: &str| root.number(&format!("{policy}/{file}"));
+        let cores = root.text(&format!("{policy}/affected_cpus")).unwrap_or_default();
+        Self {
+            cpus: as_ranges(&cores),
+            governor: root.text(&format!("{policy}/scaling_governor")),
+            min_khz: number("scaling_min_freq"),
+            max_khz: number("scaling_max_freq"),
+            current_khz: number("scaling_cur_freq"),
+            highest_khz: number("cpuinfo_max_freq"),
+        }
+    }
+
+    /// Whether it stays where it is: the bounds are one, or the governor asks for the upper one.
+    pub(crate) fn is_fixed(&self) -> bool {
+        self.governor.as_deref() == Some("performance")
+            || (self.min_khz.is_some() && self.min_khz == self.max_khz)
+    }
+}
+
+/// `0 1 2 3` as `0-3`. Numbers that do not follow each other stay apart.
+fn as_ranges(cores: &str) -> String {
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    for core in cores
+        .split_ascii_whitespace()
+        .filter_map(|core| core.parse().ok())
+    {
+        match ranges.last_mut() {
+            Some((_, last)) if last.checked_add(1) == Some(core) => *last = core,
+            _ => ranges.push((core, core)),
+        }
+    }
+    let texts = ranges.iter().map(|(first, last)| {
+        if first == last {
+            first.to_string()
+        } else {
+            format!("{first}-{last}")
+        }
+    });
+    texts.collect::<Vec<_>>().join(",")
+}
+
+impl GpuClock {
+    /// The device is called after its address and chip (`17000000.ga10b`, `17000000.gpu`), or its clock (`gpu-gpc-0`).
+    fn read(root: &Root) -> Option<Self> {
+        let is_gpu = |name: &String| {
+            name.starts_with("gpu")
+                || [".gpu", ".ga10b", ".gv11b", ".gp10b", ".gm20b"]
+                    .iter()
+                    .any(|end| name.ends_with(end))
+        };
+        let device = root.names("sys/class/devfreq").into_iter().find(is_gpu)?;
+        let text = |file: &str| root.text(&format!("sys/class/devfreq/{device}/{file}"));
+        let number = |file: &str| text(file)?.parse().ok();
+        let available = text("available_frequencies").unwrap_or_default();
+        Some(Self {
+            governor: text("governor"),
+            min_hz: number("min_freq"),
+            max_hz: number("max_freq"),
+            current_hz: number("cur_freq"),
+            highest_hz: available
+                .split_ascii_whitespace()
+                .filter_map(|hz| hz.parse().ok())
+                .max(),
+            device,
+        })
+    }
+
+    /// Whether it stays where it is.
+    pub(crate) fn is_fixed(&self) -> bool {
+        self.min_hz.is_some() && self.min_hz == self.max_hz
+    }
+}

@@ -1,0 +1,249 @@
+//! The rest of the machine: processor, memory, swap, page size, storage, who else uses it, and whether its clock is right.
+
+use std::{fs, io::Read as _};
+
+use serde::Serialize;
+
+use super::{count_cpu_list, root::Root};
+
+/// Processes that mean that a desktop is running, by the names that the kernel keeps of them.
+const DESKTOPS: [&str; 10] = [
+    "Xorg",
+    "Xwayland",
+    "gdm3",
+    "gnome-shell",
+    "lightdm",
+    "sddm",
+    "kwin_wayland",
+    "weston",
+    "labwc",
+    "wayfire",
+];
+
+/// Processor, memory and storage.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct System {
+    /// Host name.
+    pub(crate) hostname: Option<String>,
+    /// The processor's name, where the kernel knows it.
+    pub(crate) processor: Option<String>,
+    /// Logical CPUs that are online.
+    pub(crate) cpus_online: u32,
+    /// Logical CPUs that are there.
+    pub(crate) cpus_present: u32,
+    /// One-minute load average.
+    pub(crate) load_average: Option<f64>,
+    /// Whether it runs under a hypervisor.
+    pub(crate) is_virtual: bool,
+    /// Physical memory that the kernel has, in bytes.
+    pub(crate) memory_bytes: u64,
+    /// Memory that can be had now, in bytes.
+    pub(crate) memory_available_bytes: u64,
+    /// Size of a memory page in bytes.
+    pub(crate) page_bytes: Option<u64>,
+    /// Swap areas.
+    pub(crate) swap: Vec<Swap>,
+    /// Disks and flash.
+    pub(crate) storage: Vec<Disk>,
+    /// A process of a desktop, if one runs.
+    pub(crate) desktop: Option<String>,
+    /// Whether the clock is kept right, and by what.
+    pub(crate) clock: ClockSync,
+}
+
+/// A swap area.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Swap {
+    /// Its device or file; compressed memory is called `zram`.
+    pub(crate) device: String,
+    /// Size in bytes.
+    pub(crate) bytes: u64,
+    /// In use, in bytes.
+    pub(crate) used_bytes: u64,
+}
+
+/// A disk, card or flash chip.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Disk {
+    /// Its device, such as `nvme0n1`.
+    pub(crate) device: String,
+    /// What it is: NVMe, eMMC, SD card, SSD or disk.
+    pub(crate) kind: &'static str,
+    /// The maker's name for it.
+    pub(crate) model: Option<String>,
+    /// Size in bytes.
+    pub(crate) bytes: u64,
+    /// Whether the root file system lies on it.
+    pub(crate) holds_root: bool,
+}
+
+/// Whether the clock is kept right.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct ClockSync {
+    /// `None` where it cannot be told.
+    pub(crate) synchronised: Option<bool>,
+    /// The service.
+    pub(crate) by: Option<&'static str>,
+}
+
+impl System {
+    /// Reads the machine.
+    pub(crate) fn read(root: &Root) -> Self {
+        let cpuinfo = root.text("proc/cpuinfo").unwrap_or_default();
+        let meminfo = root.text("proc/meminfo").unwrap_or_default();
+        let cpus = |list: &str| root.text(&format!("sys/devices/system/cpu/{list}"));
+        Self {
+            hostname: root.text("proc/sys/kernel/hostname"),
+            processor: processor(&cpuinfo),
+            cpus_online: cpus("online").map_or(0, |list| count_cpu_list(&list)),
+            cpus_present: cpus("present").map_or(0, |list| count_cpu_list(&list)),
+            load_average: root
+                .text("proc/loadavg")
+                .and_then(|text| text.split(' ').next()?.parse().ok()),
+            is_virtual: cpuinfo
+                .lines()
+                .any(|line| line.starts_with("flags") && line.split(' ').any(|flag| flag == "hypervisor")),
+            memory_bytes: kilobytes(&meminfo, "MemTotal:").unwrap_or(0),
+            memory_available_bytes: kilobytes(&meminfo, "MemAvailable:").unwrap_or(0),
+            page_bytes: page_bytes(root),
+            swap: swap(root),
+            storage: storage(root),
+            desktop: desktop(root),
+            clock: clock(root),
+        }
+    }
+}
+
+/// A line such as `MemTotal:  65794592 kB`, in bytes.
+pub(super) fn kilobytes(text: &str, key: &str) -> Option<u64> {
+    let value = text.lines().find_map(|line| line.strip_prefix(key))?;
+    let kilobytes: u64 = value.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kilobytes.checked_mul(1024)
+}
+
+/// x86 kernels tell the name; Arm ones tell numbers, of which the common cores are named.
+fn processor(cpuinfo: &str) -> Option<String> {
+    let value = |key: &str| {
+        let line = cpuinfo.lines().find(|line| line.starts_with(key))?;
+        Some(line.split_once(':')?.1.trim().to_owned())
+    };
+    let part = || {
+        Some(
+            match (value("CPU implementer")?.as_str(), value("CPU part")?.as_str()) {
+                ("0x41", "0xd03") => "Arm Cortex-A53".to_owned(),
+                ("0x41", "0xd07") => "Arm Cortex-A57".to_owned(),
+                ("0x41", "0xd08") => "Arm Cortex-A72".to_owned(),
+                ("0x41", "0xd0b") => "Arm Cortex-A76".to_owned(),
+                ("0x41", "0xd42") => "Arm Cortex-A78AE".to_owned(),
+                ("0x41", "0xd83") => "Arm Neoverse-V3AE".to_owned(),
+                ("0x4e", "0x003") => "NVIDIA Denver 2".to_owned(),
+                ("0x4e", "0x004") => "NVIDIA Carmel".to_owned(),
+                (implementer, part) => format!("implementer {implementer}, part {part}"),
+            },
+        )
+    };
+    // Old Arm kernels call every core `ARMv8 Processor rev 0 (v8l)`.
+    let name = value("model name").filter(|name| !name.starts_with("ARMv8 Processor"));
+    name.or_else(part)
+}
+
+/// The kernel tells it of every mapping; the first one's will do.
+fn page_bytes(root: &Root) -> Option<u64> {
+    let mut begin = Vec::with_capacity(4096);
+    let file = fs::File::open(root.path("proc/self/smaps")).ok()?;
+    file.take(4096).read_to_end(&mut begin).ok()?;
+    kilobytes(&String::from_utf8_lossy(&begin), "KernelPageSize:")
+}
+
+fn swap(root: &Root) -> Vec<Swap> {
+    let text = root.text("proc/swaps").unwrap_or_default();
+    let area = |line: &str| {
+        let mut words = line.split_ascii_whitespace();
+        let (device, _kind) = (words.next()?, words.next()?);
+        let mut bytes = || words.next()?.parse::<u64>().ok()?.checked_mul(1024);
+        Some(Swap {
+            device: device.strip_prefix("/dev/").unwrap_or(device).to_owned(),
+            bytes: bytes()?,
+            used_bytes: bytes()?,
+        })
+    };
+    text.lines().skip(1).filter_map(area).collect()
+}
+
+fn storage(root: &Root) -> Vec<Disk> {
+    let mounts = root.text("proc/mounts").unwrap_or_default();
+    let root_device = mounts.lines().find_map(|line| {
+        let mut words = line.split(' ');
+        let (device, place) = (words.next()?, words.next()?);
+        (place == "/").then(|| device.trim_start_matches("/dev/").to_owned())
+    });
+    let disk = |device: String| {
+        let text = |file: &str| root.text(&format!("sys/block/{device}/{file}"));
+        // The kernel counts in sectors of 512 bytes, whatever the disk's own are.
+        let bytes = text("size")?.parse::<u64>().ok()?.checked_mul(512)?;
+        let kind = disk_kind(
+            &device,
+            text("device/type").as_deref(),
+            text("queue/rotational").as_deref(),
+        )?;
+        let is_partition = |name: &str| {
+            let rest = name.strip_prefix(&device);
+            rest.is_some_and(|rest| {
+                rest.is_empty() || rest.trim_start_matches('p').bytes().all(|b| b.is_ascii_digit())
+            })
+        };
+        (bytes > 0).then(|| Disk {
+            kind,
+            model: text("device/model").or_else(|| text("device/name")),
+            bytes,
+            holds_root: root_device.as_deref().is_some_and(is_partition),
+            device: device.clone(),
+        })
+    };
+    root.names("sys/block").into_iter().filter_map(disk).collect()
+}
+
+/// Nothing for what is no storage of its own: loop devices, RAM disks, boot areas.
+fn disk_kind(device: &str, mmc_type: Option<&str>, rotational: Option<&str>) -> Option<&'static str> {
+    Some(match device {
+        _ if device.starts_with("nvme") => "NVMe",
+        _ if device.starts_with("mmcblk") && device.contains("boot") => return None,
+        _ if device.starts_with("mmcblk") && mmc_type == Some("SD") => "SD card",
+        _ if device.starts_with("mmcblk") => "eMMC",
+        _ if device.starts_with("sd") && rotational == Some("0") => "SSD",
+        _ if device.starts_with("sd") => "disk",
+        _ if device.starts_with("vd") => "virtual disk",
+        _ => return None,
+    })
+}
+
+fn desktop(root: &Root) -> Option<String> {
+    let processes = root
+        .names("proc")
+        .into_iter()
+        .filter(|name| name.bytes().all(|b| b.is_ascii_digit()));
+    let mut commands = processes.filter_map(|process| root.text(&format!("proc/{process}/comm")));
+    commands.find(|command| DESKTOPS.contains(&command.as_str()))
+}
+
+/// timesyncd leaves a file when it has set the clock. Others are seen running, and asked by `timedatectl`.
+fn clock(root: &Root) -> ClockSync {
+    if root.exists("run/systemd/timesync") {
+        let synchronised = root.exists("run/systemd/timesync/synchronized");
+        return ClockSync {
+            synchronised: Some(synchronised),
+            by: Some("systemd-timesyncd"),
+        };
+    }
+    let others = [
+        ("run/chrony/chronyd.pid", "chrony"),
+        ("run/chronyd.pid", "chrony"),
+        ("run/ntpd.pid", "ntpd"),
+    ];
+    let other = others.into_iter().find(|(file, _)| root.exists(file));
+    ClockSync {
+        // Nobody keeps it.
+        synchronised: other.is_none().then_some(false),
+        by: other.map(|(_, name)| name),
+    }
+}

@@ -1,0 +1,44 @@
+//! How little memory the daemon holds, as SPECIFICATION.md promises it: the heap stays small and stops growing, however many
+//! runs were done. The whole process in its shipped build is measured by `tools/lean`; an unoptimised program is a larger one.
+
+use regatta_rules::documents::RunPhase;
+use regatta_wire::message::Command;
+
+use crate::{agent::Agent, coordinator::Coordinator, mosquitto::Mosquitto};
+
+/// Runs before the first look: by then every buffer has been used.
+const FIRST: usize = 5;
+/// Runs between the looks.
+const MORE: usize = 20;
+/// Promised for the whole process are 12 MiB; code takes the rest.
+const MOST_HEAP_KIB: u64 = 6 * 1024;
+/// An allocator's unevenness. A leak of a run's logs, or of its 64 KiB chunks, is more than this over 20 runs.
+const MOST_GROWTH_KIB: u64 = 768;
+
+#[test]
+fn the_heap_is_small_and_does_not_grow_with_the_number_of_runs() {
+    let Some(broker) = Mosquitto::start() else { return };
+    let agent = Agent::start(broker.port);
+    let coordinator = Coordinator::start(broker.port, &agent.device);
+    let race = |runs: usize| {
+        for _ in 0..runs {
+            let spec = agent.spec(50);
+            coordinator.start_run(&spec);
+            coordinator.wait_for(spec.run, RunPhase::Done, 60);
+            coordinator.wait_for_streams(spec.run, 20);
+            coordinator.command(spec.run, &Command::Forget);
+        }
+        agent.heap_kib()
+    };
+    let first = race(FIRST);
+    let last = race(MORE);
+    assert!(
+        last <= MOST_HEAP_KIB,
+        "{last} KiB of heap after {} runs",
+        FIRST + MORE
+    );
+    assert!(
+        last <= first + MOST_GROWTH_KIB,
+        "{MORE} runs made {first} KiB into {last} KiB"
+    );
+}

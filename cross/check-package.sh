@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Checks a built Debian package without installing it: its scripts, its files and their owners, its unit's syntax and hardening.
+#
+#   check-package.sh FILE.deb
+#
+# Needs dpkg-deb and systemd-analyze. Exit codes: 0 it holds, 1 it does not, 2 wrong use.
+set -euo pipefail
+[ -f "${1:-}" ] || { echo "check-package.sh: name the package to check" >&2; exit 2; }
+# systemd's own measure, 0 (best) to 10; docs/headless.md says what is left open and why.
+threshold=2.5
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+bad=0
+complain() {
+    printf 'check-package.sh: %s\n' "$*" >&2
+    bad=1
+}
+
+dpkg-deb -R "$1" "$work"
+for script in preinst postinst prerm postrm; do
+    [ -x "$work/DEBIAN/$script" ] || complain "$script cannot be run"
+    sh -n "$work/DEBIAN/$script" || complain "$script does not parse"
+done
+(cd "$work" && md5sum --quiet -c DEBIAN/md5sums) || complain "md5sums does not fit the files"
+foreign=$(dpkg-deb -c "$1" | grep -v ' root/root ' || true)
+[ -z "$foreign" ] || complain "not root's: $foreign"
+
+unit=regatta-agent.service
+cp "$work/lib/systemd/system/$unit" "$work/$unit"
+# The program is for another machine, and the manual in a package that is not installed here.
+sed -i -e 's|^ExecStart=/usr/bin/regatta-agent|ExecStart=/bin/true|' -e '/^Documentation=/d' "$work/$unit"
+said=$(systemd-analyze verify --man=no "$work/$unit" 2>&1 | grep -F "$unit" || true)
+[ -z "$said" ] || complain "$said"
+exposure=$(systemd-analyze security --offline=true "$work/$unit" 2>/dev/null | sed -n 's/.*Overall exposure level[^:]*: \([0-9.]*\).*/\1/p')
+[ -n "$exposure" ] || complain "systemd-analyze says no exposure level"
+awk -v level="${exposure:-10}" -v most="$threshold" 'BEGIN { exit !(level <= most) }' || complain "exposure $exposure, promised is $threshold"
+printf '%s: exposure %s of 10\n' "$(basename "$1")" "$exposure"
+exit $bad

@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# Packs a built agent: a Debian package with a system service, and an archive for users without root.
+#
+#   package.sh --binary FILE --arch arm64|amd64 --out DIR [--version VERSION]
+#
+# Needs dpkg-deb alone. The same input gives the same bytes. Prints both files' paths. Exit codes: 0 done, 2 wrong use, 3 could not.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+wrong_use() { echo "package.sh: $1; see its first lines" >&2; exit 2; }
+binary='' architecture='' out='' version=''
+while [ $# -gt 0 ]; do
+    [ $# -ge 2 ] || wrong_use "$1 needs a value"
+    case $1 in
+        --binary) binary=$2 ;;
+        --arch) architecture=$2 ;;
+        --out) out=$2 ;;
+        --version) version=$2 ;;
+        *) wrong_use "unknown option $1" ;;
+    esac
+    shift 2
+done
+[ -f "$binary" ] || wrong_use "--binary names no file"
+[ -n "$out" ] || wrong_use "--out is missing"
+case $architecture in arm64 | amd64) ;; *) wrong_use "--arch is arm64 or amd64" ;; esac
+command -v dpkg-deb >/dev/null || { echo "package.sh: dpkg-deb is missing; it comes with Debian and Ubuntu" >&2; exit 3; }
+version=${version:-$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' "$here/../Cargo.toml")}
+export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git -C "$here" log -1 --format=%ct 2>/dev/null || echo 0)}
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+umask 022
+
+# ---- The Debian package.
+root=$work/deb
+documents=$root/usr/share/doc/regatta-agent
+install -D -m 0755 "$binary" "$root/usr/bin/regatta-agent"
+install -D -m 0644 "$here/package/regatta-agent.service" "$root/lib/systemd/system/regatta-agent.service"
+# Not among the documents: minimal systems leave those out.
+install -D -m 0644 "$here/../agent/agent.example.toml" "$root/usr/share/regatta-agent/agent.example.toml"
+install -D -m 0644 "$here/../docs/headless.md" "$documents/headless.md"
+install -m 0644 "$here/../LICENSE" "$documents/copyright"
+mkdir "$root/DEBIAN"
+for script in preinst postinst prerm postrm; do install -m 0755 "$here/package/debian/$script" "$root/DEBIAN/$script"; done
+cat >"$root/DEBIAN/control" <<CONTROL
+Package: regatta-agent
+Version: $version
+Architecture: $architecture
+Maintainer: The Regatta authors <regatta@localhost>
+Section: utils
+Priority: optional
+Depends: libc6 (>= 2.31), libgcc-s1 | libgcc1, adduser
+Installed-Size: $(du -sk "$root/usr" | cut -f1)
+Description: runs MLPerf Inference on this device, for a Regatta coordinator
+ A headless daemon: takes benchmark runs over MQTT, runs each as a process of its own and delivers every log byte for
+ byte. Needs no Python, no Docker and, for a run, no root.
+CONTROL
+(cd "$root" && find usr lib -type f -print0 | LC_ALL=C sort -z | xargs -0 md5sum >DEBIAN/md5sums)
+find "$root" -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} +
+
+mkdir -p "$out"
+deb=$out/regatta-agent_${version}_$architecture.deb
+dpkg-deb --root-owner-group -Zxz --build "$root" "$deb" >/dev/null
+
+# ---- The archive.
+name=regatta-agent-$version-$architecture
+install -D -m 0755 "$binary" "$work/$name/bin/regatta-agent"
+install -m 0644 "$here/package/regatta-agent.user.service" "$work/$name/regatta-agent.service"
+install -m 0755 "$here/package/install.sh" "$work/$name/install.sh"
+install -m 0644 "$here/../agent/agent.example.toml" "$here/../docs/headless.md" "$here/../LICENSE" "$work/$name/"
+tar -C "$work" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" -cf - "$name" | gzip -9n >"$out/$name.tar.gz"
+printf '%s\n' "$deb" "$out/$name.tar.gz"

@@ -1,0 +1,57 @@
+#!/bin/sh
+# Installs or upgrades the agent for this user alone, without root: run it where the archive was unpacked.
+#
+#   ./install.sh              into ~/.local/bin, ~/.config/regatta, ~/.local/state/regatta
+#   ./install.sh --remove     takes the program away; runs, logs, key and configuration stay
+#
+# An upgrade that does not come up gives way to the version before. Exit codes: 0 done, 1 gone back, 2 wrong use, 3 could not.
+set -eu
+cd "$(dirname "$0")"
+program=$HOME/.local/bin/regatta-agent
+config=$HOME/.config/regatta/agent.toml
+state=$HOME/.local/state/regatta
+units=$HOME/.config/systemd/user
+unit=regatta-agent.service
+say() { echo "regatta-agent: $*" >&2; }
+managed() { command -v systemctl >/dev/null && systemctl --user show-environment >/dev/null 2>&1; }
+
+if [ "${1:-}" = --remove ]; then
+    if managed; then systemctl --user --quiet disable --now "$unit" || true; fi
+    rm -f "$program" "$program.previous" "$units/$unit"
+    say "removed; $state and $config are left"
+    exit 0
+fi
+[ $# -eq 0 ] || { say "unknown option $1; see install.sh's first lines"; exit 2; }
+[ "$(id -u)" != 0 ] || { say "this is for a user without root; as root install the .deb"; exit 2; }
+
+comes_up() {
+    "$program" --version >/dev/null || return 1
+    managed || return 0
+    systemctl --user daemon-reload
+    systemctl --user restart "$unit" || return 1
+    started=$(systemctl --user show --property MainPID --value "$unit")
+    sleep 3
+    [ "$started" != 0 ] && [ "$(systemctl --user show --property MainPID --value "$unit")" = "$started" ]
+}
+
+mkdir -p "$(dirname "$program")" "$(dirname "$config")" "$state" "$units" || exit 3
+if [ -x "$program" ]; then cp -p "$program" "$program.previous"; fi
+# Beside it and renamed: a program that runs cannot be written to, and a full disk leaves the old one whole.
+cp -p bin/regatta-agent "$program.new" && mv "$program.new" "$program" || { rm -f "$program.new"; say "$program cannot be written"; exit 3; }
+cp regatta-agent.service "$units/$unit"
+if [ ! -e "$config" ]; then
+    sed -e "s/^name = .*/name = \"$(hostname)\"/" -e "s|^state_dir = .*|state_dir = \"$state\"|" agent.example.toml >"$config"
+    say "wrote $config: name the coordinator's broker there"
+fi
+if managed; then systemctl --user --quiet enable "$unit"; else say "no systemd for this user: start it by '$program serve --config $config'"; fi
+if comes_up; then
+    say "$("$program" --version) is installed; 'loginctl enable-linger' lets it run while nobody is logged in"
+    exit 0
+fi
+if [ ! -x "$program.previous" ]; then
+    say "the daemon does not come up; 'journalctl --user -u regatta-agent' says why"
+    exit 3
+fi
+mv "$program.previous" "$program"
+if comes_up; then say "the new version does not come up, the previous one runs again"; else say "neither version comes up"; fi
+exit 1
