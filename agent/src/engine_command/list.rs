@@ -55,7 +55,7 @@ pub(super) fn list(args: &EngineListArgs) -> Result<u8, Failure> {
                     "{:<16}  {:>5}  {:<13}  {:<10}  {:>9}  {}",
                     line.engine,
                     manifest.batch,
-                    format!("{:?}", manifest.precision).to_lowercase(),
+                    print::types(manifest.precision),
                     manifest.tensorrt.to_string(),
                     plan_bytes / 1024,
                     manifest.chip

@@ -52,11 +52,7 @@ pub(super) fn entry(out: &mut dyn Write, place: &Path, entry: &Entry) -> io::Res
         manifest.min_batch,
         manifest.batch,
         manifest.profiles,
-        match manifest.precision {
-            Precision::AsInNetwork => "as in the network",
-            Precision::Fp16 => "fp16",
-            Precision::Int8 => "int8",
-        }
+        types(manifest.precision),
     )?;
     for tensor in &entry.tensors {
         let way = if tensor.input { "input" } else { "output" };
@@ -67,6 +63,15 @@ pub(super) fn entry(out: &mut dyn Write, place: &Path, entry: &Entry) -> io::Res
         )?;
     }
     placement(out, entry)
+}
+
+/// Types, for people.
+pub(super) const fn types(precision: Precision) -> &'static str {
+    match precision {
+        Precision::AsInNetwork => "as in network",
+        Precision::Fp16 => "fp16",
+        Precision::Int8 => "int8",
+    }
 }
 
 fn placement(out: &mut dyn Write, entry: &Entry) -> io::Result<()> {
