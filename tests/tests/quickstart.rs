@@ -33,7 +33,7 @@ fn quickstart(place: &Path) -> Value {
         .args([
             "quickstart",
             "--duration",
-            "1s",
+            "500ms",
             "--dir",
             "lab",
             "--format",
