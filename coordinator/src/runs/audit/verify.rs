@@ -136,7 +136,10 @@ impl Verifier<'_> {
                 compared: accuracy.counts.matches,
                 differing: accuracy.counts.mismatches,
                 passed: accuracy.counts.passed,
-                explanation: lines(explanation),
+                explanation: lines(explanation)
+                    .into_iter()
+                    .chain(self.computed_by().filter(|_| !accuracy.counts.passed))
+                    .collect(),
             }),
             accuracies: report.accuracies.clone(),
             observations,
@@ -180,10 +183,25 @@ impl Verifier<'_> {
             .collect()
     }
 
+    /// What computed the responses of both runs, units and all, as the devices tell it.
+    fn computed_by(&self) -> Option<String> {
+        let engine = |run: RunId| Some(self.evidence(run)?.attempts.pop()?.engine);
+        let (audit, accuracy) = (engine(self.spec.run)?, engine(self.of.accuracy?)?);
+        Some(if audit == accuracy {
+            format!("both runs were computed by {audit}")
+        } else {
+            format!("the audit was computed by {audit}, the accuracy run by {accuracy}")
+        })
+    }
+
+    fn evidence(&self, run: RunId) -> Option<Evidence> {
+        let bytes = fs::read(self.workspace.run(run).files().join("evidence.json")).ok()?;
+        Evidence::from_json(&bytes).ok()
+    }
+
     /// LoadGen and engine of a run, by its evidence.
     fn ran(&self, run: RunId) -> Option<String> {
-        let bytes = fs::read(self.workspace.run(run).files().join("evidence.json")).ok()?;
-        let evidence = Evidence::from_json(&bytes).ok()?;
+        let evidence = self.evidence(run)?;
         let attempt = evidence.attempts.last()?;
         let loadgen = attempt.loadgen.as_ref()?;
         Some(format!(
