@@ -131,3 +131,50 @@ fn lines(directory: &Path, test: &str) -> Vec<Value> {
     let text = read(&directory.join("audit").join(test).join("verify_performance.txt"));
     text.lines().map(Value::from).collect()
 }
+
+#[test]
+fn test05_draws_from_the_rounds_other_seeds() {
+    let Some(mut lab) = Lab::new(Broker::Embedded) else {
+        return;
+    };
+    lab.start_coordinator();
+    lab.start_device();
+    lab.wait_for_device();
+    let measured = runs(
+        &lab,
+        &[
+            &RUN[..],
+            &["--round", "v4.1", "--mode", "AccuracyOnly,PerformanceOnly"],
+        ]
+        .concat(),
+    );
+    assert_eq!(measured.len(), 2);
+    let audit = runs(&lab, &["audit", "run", "TEST05", "--benchmark", "digits"]).remove(0);
+    assert_eq!(audit["audit"]["fault"], Value::Null, "{audit:#}");
+    // Seeds of the submission's run would be observed.
+    assert_eq!(
+        audit["audit"]["observations"],
+        Value::Array(Vec::new()),
+        "{audit:#}"
+    );
+    let log = lab
+        .workspace()
+        .join("runs")
+        .join(audit["run"].as_str().expect("an id"))
+        .join("files/mlperf_log_detail.txt");
+    let log = read(&log);
+    let seed = |name: &str| {
+        let key = format!("\"effective_{name}_rng_seed\", \"value\": ");
+        let (_, rest) = log.split_once(&key).expect("a seed");
+        rest.split(',').next().map(str::to_owned).expect("a value")
+    };
+    // mlcommons/inference v4.1, mlperf.conf: test05_*.
+    assert_eq!(
+        ["qsl", "sample_index", "schedule"].map(seed),
+        [
+            "16799458546791641818",
+            "5453809927556429288",
+            "5435552105434836064"
+        ]
+    );
+}
