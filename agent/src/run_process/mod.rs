@@ -55,6 +55,7 @@ fn run(args: &ExecArgs) -> Result<u8, Failure> {
     };
     let mut attempt = first_words(&spec);
     let ready = race.prepare()?;
+    run_dir.keep_mlperf_conf(ready.mlperf_conf())?;
     attempt.engine = ready.harness().engine().to_string();
     run_dir.write_attempt(&attempt)?;
     tell_phase(RunPhase::Ready);

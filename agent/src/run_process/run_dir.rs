@@ -51,6 +51,16 @@ impl RunDir {
         Ok(())
     }
 
+    /// Puts the `mlperf.conf` that counts in the place of the spec's: where LoadGen has its own built in, that one is what a
+    /// submission holds, unmodified.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub(crate) fn keep_mlperf_conf(&self, text: &str) -> anyhow::Result<()> {
+        let path = self.files().join("mlperf.conf");
+        write_durably(&path, text.as_bytes()).with_context(|| cannot_write(&path))
+    }
+
     /// Writes `attempt.json`, whole or not at all: the daemon reads it also when this process has died.
     ///
     /// # Errors

@@ -38,6 +38,8 @@ pub(super) fn run(
             ),
         );
     }
+    // A bare name would be looked for in PATH.
+    let script = &std::path::absolute(script)?;
     let mut command = interpreter(args, script);
     command.args(arguments(args, benchmark, scratch, log)?);
     let called = || format!("the reference script {}", script.display());

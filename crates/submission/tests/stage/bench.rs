@@ -22,7 +22,7 @@ use tempfile::TempDir;
 pub(crate) const MLPERF_CONF: &str = "# the official conf\n*.Offline.min_duration = 600000\n";
 
 /// What the operator says.
-const ANSWERS: &str = r#"
+pub(crate) const ANSWERS: &str = r#"
 schema = 1
 submitter = "ACME"
 
