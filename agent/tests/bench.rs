@@ -97,6 +97,30 @@ fn answers(fixture: &Fixture) -> Vec<i32> {
 }
 
 #[test]
+fn an_audit_config_that_lies_about_is_told_and_not_used() {
+    let fixture = Fixture::new();
+    fs::write(
+        fixture.path("audit.config"),
+        "*.*.mode = 2\n*.*.performance_issue_same = 1\n",
+    )
+    .unwrap();
+    let ended = bench(&fixture, &[("--mode", "AccuracyOnly"), ("--duration", LEFT_OUT)]);
+    assert_eq!(ended.code, 0, "{ended:?}");
+    assert!(
+        ended
+            .stdout
+            .contains("An audit.config lies in the working directory and is not used"),
+        "{}",
+        ended.stdout
+    );
+    let detail = fs::read_to_string(fixture.path("logs/mlperf_log_detail.txt")).unwrap();
+    assert!(
+        detail.contains("\"effective_performance_issue_same\", \"value\": false"),
+        "{detail}"
+    );
+}
+
+#[test]
 fn null_takes_any_model_with_counts_and_keeps_what_was_issued() {
     let fixture = Fixture::new();
     let ended = bench(

@@ -99,11 +99,42 @@ fn a_run_tells_its_phases_and_leaves_everything_that_proves_it() {
     let loadgen = attempt.loadgen.unwrap();
     assert_eq!(loadgen.implementation, "regatta-loadgen");
     assert_eq!(loadgen.mlperf_conf_sha256.len(), 64);
+    assert_eq!(attempt.timing.unwrap().wait, "block");
     let (started, ended) = (attempt.started.unwrap(), attempt.ended.unwrap());
     assert_eq!(started.boot_id, ended.boot_id);
     assert!(
         ended.monotonic_ns - started.monotonic_ns >= 200_000_000,
         "the run lasts as long as was asked"
+    );
+}
+
+/// What of it is allowed differs between machines; that it is told does not.
+#[test]
+fn how_the_timing_thread_ran_stands_in_the_attempt() {
+    let fixture = Fixture::new();
+    let mut spec = spec(&fixture, EngineKind::Null, Scenario::Offline, Mode::AccuracyOnly);
+    let settings = [
+        ("timing_cpu", "1023"),
+        ("timing_priority", "9"),
+        ("timing_wait", "spin"),
+        ("stall_timeout", "60"),
+    ];
+    for (name, value) in settings {
+        spec.engine.settings.insert(name.to_owned(), value.to_owned());
+    }
+    assert_eq!(exec(&fixture, &spec).code, 0);
+    let timing = attempt(&fixture).timing.unwrap();
+    assert_eq!(timing.wait, "spin");
+    assert!(timing.refused[0].starts_with("The timing thread could not be pinned to a processor"));
+    let refused = timing
+        .refused
+        .iter()
+        .any(|told| told.contains("no real-time priority"));
+    assert_eq!(timing.realtime_priority == Some(9), !refused, "{timing:?}");
+    let detail = fs::read_to_string(file(&fixture, "mlperf_log_detail.txt")).unwrap();
+    assert!(
+        detail.contains("The timing thread could not be pinned"),
+        "{detail}"
     );
 }
 

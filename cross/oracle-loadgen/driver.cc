@@ -4,16 +4,23 @@
 //   driver generate --issue-log F --schedule-log F ... the queries of a test, generated but not issued
 //   driver results  --log-dir D --latencies F ...      a result computed from given latencies
 //
-// Common: --model M --scenario S --mode 0..3 --mlperf-conf F --user-conf F --audit-conf F --total N --performance N
+//   run also: --capacity N --late-ms MS: only the first N queries of a series are answered at once, the others MS after
+//   LoadGen has flushed
+//
+// Common: --issue-threads N --find-peak-decimals D --model M --scenario S --mode 0..3 --mlperf-conf F --user-conf F --audit-conf F --total N --performance N
 // Issue log: u64 little-endian sample indices, u64 max after each query. Schedule log: i64 nanoseconds per query.
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <map>
+#include <mutex>
 #include <sstream>
+#include <thread>
 #include <type_traits>
 
 // The generator is a template within this file; there is no other way to call it without running a test.
@@ -66,24 +73,50 @@ class EchoSut : public SystemUnderTest {
   explicit EchoSut(bool first_tokens) : first_tokens_(first_tokens) {}
   const std::string& Name() override { return name_; }
   void IssueQuery(const std::vector<QuerySample>& samples) override {
-    data_.clear();
-    responses_.clear();
-    for (auto& sample : samples) data_.push_back(sample.index);
-    for (size_t i = 0; i < samples.size(); i++) {
-      issued.push_back(samples[i].index);
-      responses_.emplace_back(samples[i].id, reinterpret_cast<uintptr_t>(&data_[i]), sizeof(uint64_t),
-                              static_cast<int64_t>(2 + samples[i].index % 7));
-    }
+    std::lock_guard<std::mutex> lock(mutex_);
+    auto& issued = by_thread_[std::this_thread::get_id()];
+    for (auto& sample : samples) issued.push_back(sample.index);
     issued.push_back(kEndOfQuery);
-    if (first_tokens_) FirstTokenComplete(responses_.data(), responses_.size());
-    QuerySamplesComplete(responses_.data(), responses_.size());
+    if (capacity_ == 0 || queries_in_series_++ < capacity_)
+      answer(samples);
+    else
+      held_.insert(held_.end(), samples.begin(), samples.end());
   }
-  void FlushQueries() override {}
+  void FlushQueries() override {
+    std::lock_guard<std::mutex> lock(mutex_);
+    queries_in_series_ = 0;
+    std::vector<std::vector<uint64_t>> by_thread;
+    for (auto& thread : by_thread_) by_thread.push_back(std::move(thread.second));
+    by_thread_.clear();
+    std::sort(by_thread.begin(), by_thread.end());
+    for (auto& words : by_thread) issued.insert(issued.end(), words.begin(), words.end());
+    if (held_.empty()) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(number("late-ms")));
+    answer(held_);
+    held_.clear();
+  }
+  // Series by series what each thread issued, in an order that does not depend on which was first.
   std::vector<uint64_t> issued;
 
  private:
+  void answer(const std::vector<QuerySample>& samples) {
+    data_.clear();
+    responses_.clear();
+    for (auto& sample : samples) data_.push_back(sample.index);
+    for (size_t i = 0; i < samples.size(); i++)
+      responses_.emplace_back(samples[i].id, reinterpret_cast<uintptr_t>(&data_[i]), sizeof(uint64_t),
+                              static_cast<int64_t>(2 + samples[i].index % 7));
+    if (first_tokens_) FirstTokenComplete(responses_.data(), responses_.size());
+    QuerySamplesComplete(responses_.data(), responses_.size());
+  }
+
   const bool first_tokens_;
+  const uint64_t capacity_ = number("capacity");
   std::string name_ = "EchoSUT";
+  std::mutex mutex_;
+  uint64_t queries_in_series_ = 0;
+  std::vector<QuerySample> held_;
+  std::map<std::thread::id, std::vector<uint64_t>> by_thread_;
   std::vector<uint64_t> data_;
   std::vector<QuerySampleResponse> responses_;
 };
@@ -117,6 +150,9 @@ TestSettings requested_settings() {
   settings.scenario = scenario->second;
   settings.mode = static_cast<TestMode>(number("mode"));
   settings.FromConfig(option("user-conf"), option("model"), option("scenario"));
+  settings.server_num_issue_query_threads = number("issue-threads");
+  if (!option("find-peak-decimals").empty())
+    settings.server_find_peak_qps_decimals_of_precision = atoi(option("find-peak-decimals").c_str());
   return settings;
 }
 
@@ -127,7 +163,12 @@ int run() {
   LogSettings logs;
   logs.log_output.outdir = option("log-dir");
   logs.enable_trace = !option("trace").empty();
+  std::vector<std::thread> issuers;
+  for (uint64_t i = 0; i < settings.server_num_issue_query_threads; i++) issuers.emplace_back(RegisterIssueQueryThread);
+  // LoadGen looks once whether they are there, and waits for ten seconds if not.
+  if (!issuers.empty()) std::this_thread::sleep_for(std::chrono::milliseconds(200));
   StartTest(&sut, &qsl, settings, logs, option("audit-conf"));
+  for (auto& issuer : issuers) issuer.join();
   dump(option("issue-log"), sut.issued);
   return 0;
 }

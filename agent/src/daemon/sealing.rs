@@ -217,6 +217,7 @@ fn attempts(request: &SealRequest, spec: Option<&RunSpec>) -> Vec<Attempt> {
             started: None,
             ended: None,
             window: WindowCost::default(),
+            timing: None,
         })
     };
     let attempt = reported.or_else(unreported);

@@ -1,6 +1,6 @@
 //! Engine settings of a run, by LWIS's names where the meaning is the same. Every name is known or refused.
 
-use std::{collections::BTreeMap, fmt, time::Duration};
+use std::{collections::BTreeMap, fmt, ops::RangeInclusive, time::Duration};
 
 use regatta_rules::documents::{EngineKind, EngineSpec};
 
@@ -23,8 +23,12 @@ pub(crate) struct HarnessSettings {
     pub(crate) sharing: Option<Sharing>,
     /// The processor that LoadGen's issuing thread keeps to.
     pub(crate) timing_cpu: Option<usize>,
+    /// Its real-time priority.
+    pub(crate) timing_priority: Option<u8>,
     /// Whether LoadGen's issuing thread spins while it waits, instead of sleeping.
     pub(crate) timing_spin: bool,
+    /// After how long without an answer LoadGen gives up a run; `None` leaves it to LoadGen.
+    pub(crate) stall_timeout: Option<Duration>,
     /// The modelled accelerator.
     pub(crate) sim: SimModel,
 }
@@ -110,7 +114,7 @@ const SETTINGS: &[Setting] = &[
         name: "warmup_duration",
         expected: "a number of seconds from 0 to 3600",
         sim_only: false,
-        take: |s, v| put(&mut s.warmup_duration, seconds(v)),
+        take: |s, v| put(&mut s.warmup_duration, seconds(v, 0.0..=3600.0)),
     },
     Setting {
         name: "dispatch",
@@ -131,6 +135,17 @@ const SETTINGS: &[Setting] = &[
         take: |s, v| put(&mut s.timing_cpu, v.parse().ok()),
     },
     Setting {
+        name: "timing_priority",
+        expected: "a real-time priority from 1 to 99",
+        sim_only: false,
+        take: |s, v| {
+            put(
+                &mut s.timing_priority,
+                v.parse().ok().filter(|priority| (1..=99).contains(priority)),
+            )
+        },
+    },
+    Setting {
         name: "timing_wait",
         expected: "`block` or `spin`",
         sim_only: false,
@@ -142,6 +157,12 @@ const SETTINGS: &[Setting] = &[
             };
             Some(())
         },
+    },
+    Setting {
+        name: "stall_timeout",
+        expected: "a number of seconds from 1 to 86400",
+        sim_only: false,
+        take: |s, v| put(&mut s.stall_timeout, seconds(v, 1.0..=86_400.0)),
     },
     Setting {
         name: "sim_units",
@@ -193,11 +214,9 @@ fn count(given: &str) -> Option<usize> {
     given.parse().ok().filter(|count| (1..=1_048_576).contains(count))
 }
 
-fn seconds(given: &str) -> Option<Duration> {
+fn seconds(given: &str, range: RangeInclusive<f64>) -> Option<Duration> {
     let seconds: f64 = given.parse().ok()?;
-    (0.0..=3600.0)
-        .contains(&seconds)
-        .then(|| Duration::from_secs_f64(seconds))
+    range.contains(&seconds).then(|| Duration::from_secs_f64(seconds))
 }
 
 fn dispatch(given: &str) -> Option<Dispatch> {
@@ -234,7 +253,9 @@ impl Default for HarnessSettings {
             dispatch: None,
             sharing: None,
             timing_cpu: None,
+            timing_priority: None,
             timing_spin: false,
+            stall_timeout: None,
             sim: SimModel::default(),
         }
     }
@@ -291,7 +312,9 @@ mod tests {
                 ("dispatch", "worker"),
                 ("sharing", "first-free"),
                 ("timing_cpu", "3"),
+                ("timing_priority", "20"),
                 ("timing_wait", "spin"),
+                ("stall_timeout", "2.5"),
                 ("sim_units", "gpu=400+60, dla0=900+210"),
                 ("sim_jitter", "0.05"),
                 ("sim_seed", "9"),
@@ -311,6 +334,8 @@ mod tests {
             settings(EngineKind::Tract, &[("inference_streams", "257")]),
             settings(EngineKind::Tract, &[("warmup_duration", "-1")]),
             settings(EngineKind::Tract, &[("dispatch", "both")]),
+            settings(EngineKind::Tract, &[("timing_priority", "100")]),
+            settings(EngineKind::Tract, &[("stall_timeout", "0")]),
             settings(EngineKind::Sim, &[("sim_units", "gpu=1")]),
             settings(EngineKind::Sim, &[("sim_jitter", "NaN")]),
             settings(EngineKind::Sim, &[("sim_board", "no-such-board")]),

@@ -1,10 +1,11 @@
 //! One reading of the device's clocks, as evidence wants it.
-//!
-//! `ntp_offset_us` and `synchronised` stay unknown: the kernel tells them through `adjtimex` alone, for which the
-//! system-call library in use has no safe call. A reader that needs them compares readings with the coordinator's clock.
+
+mod discipline;
 
 use regatta_rules::documents::Clock;
 use rustix::time::{ClockId, clock_gettime};
+
+use self::discipline::Discipline;
 
 /// Where the kernel tells which boot this is.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
@@ -14,6 +15,7 @@ pub(crate) fn read() -> Clock {
     let monotonic = clock_gettime(ClockId::Monotonic);
     let utc = jiff::Timestamp::now();
     let nanoseconds = i128::from(monotonic.tv_sec) * 1_000_000_000 + i128::from(monotonic.tv_nsec);
+    let discipline = Discipline::of_kernel();
     Clock {
         utc: format!("{utc:.9}"),
         monotonic_ns: u64::try_from(nanoseconds).unwrap_or(0),
@@ -21,8 +23,8 @@ pub(crate) fn read() -> Clock {
             .unwrap_or_default()
             .trim()
             .to_owned(),
-        ntp_offset_us: None,
-        synchronised: None,
+        ntp_offset_us: discipline.and_then(Discipline::offset_us),
+        synchronised: discipline.map(Discipline::is_synchronised),
     }
 }
 

@@ -10,6 +10,8 @@ pub(crate) struct ChosenLoadgen {
     pub(crate) loadgen: Box<dyn LoadGen>,
     /// The `mlperf.conf` that it has built in and goes by; `None` where it goes by the run's own.
     pub(crate) own_mlperf_conf: Option<String>,
+    /// Whether it is ours.
+    pub(crate) is_native: bool,
 }
 
 /// Finds the LoadGen that is asked for; the official one's plug-in is loaded.
@@ -24,6 +26,7 @@ pub(crate) fn find(choice: &LoadgenChoice, benchmark: &Benchmark) -> Result<Chos
         return Ok(ChosenLoadgen {
             loadgen: Box::new(NativeLoadGen),
             own_mlperf_conf: None,
+            is_native: true,
         });
     };
     let plugin = Plugin::open(&SearchPath::from_environment().find(revision.as_deref())?)?;
@@ -31,10 +34,12 @@ pub(crate) fn find(choice: &LoadgenChoice, benchmark: &Benchmark) -> Result<Chos
         return Ok(ChosenLoadgen {
             loadgen: Box::new(plugin.loadgen_as_requested()),
             own_mlperf_conf: None,
+            is_native: false,
         });
     }
     Ok(ChosenLoadgen {
         own_mlperf_conf: plugin.mlperf_conf(),
+        is_native: false,
         loadgen: Box::new(plugin.loadgen()),
     })
 }

@@ -78,6 +78,7 @@ fn measure(ready: &ReadyRace, run_dir: &RunDir, attempt: &mut Attempt) -> Result
         attempt.loadgen = Some(identity(outcome, ready));
         attempt.valid = outcome.valid;
         attempt.invalid_reasons.clone_from(&outcome.reasons);
+        attempt.timing = outcome.timing.as_ref().map(|timing| ready.timing_thread(timing));
     }
     run_dir.write_attempt(attempt)?;
     outcome
@@ -115,6 +116,7 @@ fn first_words(spec: &RunSpec) -> Attempt {
         started: None,
         ended: None,
         window: WindowCost::default(),
+        timing: None,
     }
 }
 

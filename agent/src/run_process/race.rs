@@ -9,10 +9,11 @@ use regatta_loadgen::{
     outcome::Outcome,
     request::{IssueSettings, RunRequest, Wait},
     sut::SystemUnderTest,
+    timing::{Timing, TimingWish},
 };
 use regatta_rules::{
     benchmark::Benchmark,
-    documents::{EngineSpec, LoadgenChoice},
+    documents::{EngineSpec, LoadgenChoice, TimingThread},
 };
 
 use super::loadgens::{self, ChosenLoadgen};
@@ -70,8 +71,11 @@ impl Race {
             } else {
                 Wait::Block
             },
-            cpu: settings.timing_cpu,
-            ..self.request.issue
+            timing: TimingWish {
+                cpu: settings.timing_cpu,
+                realtime_priority: settings.timing_priority,
+            },
+            stall_timeout: settings.stall_timeout.or(self.request.issue.stall_timeout),
         };
         Ok(ReadyRace {
             request: RunRequest {
@@ -88,6 +92,17 @@ impl ReadyRace {
     /// The harness.
     pub(crate) const fn harness(&self) -> &Harness {
         &self.harness
+    }
+
+    /// How the timing thread ran, as records state it. The official LoadGen always sleeps while it waits.
+    pub(crate) fn timing_thread(&self, timing: &Timing) -> TimingThread {
+        let spins = self.request.issue.wait == Wait::Spin && self.chosen.is_native;
+        TimingThread {
+            wait: if spins { "spin" } else { "block" }.to_owned(),
+            cpu: timing.cpu.and_then(|cpu| u32::try_from(cpu).ok()),
+            realtime_priority: timing.realtime_priority,
+            refused: timing.refused.clone(),
+        }
     }
 
     /// The `mlperf.conf` that counts: the LoadGen's own where it has one, the run's otherwise.

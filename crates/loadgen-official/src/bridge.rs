@@ -2,6 +2,7 @@
 
 use std::{
     any::Any,
+    cell::RefCell,
     ffi::{CStr, c_char, c_int, c_void},
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
@@ -19,6 +20,7 @@ use regatta_loadgen::{
         Completer, Query, QuerySample, QuerySampleLibrary, QuerySequence, ResponseId, SutError,
         SystemUnderTest,
     },
+    timing::{Timing, TimingThread, TimingWish},
 };
 use regatta_rules::{Mode, Scenario};
 
@@ -53,6 +55,26 @@ pub(crate) struct Bridge {
     /// Issue threads wanted; they start once, when the first set is loaded.
     pub(crate) issue_threads: usize,
     pub(crate) issuing: Mutex<Vec<JoinHandle<()>>>,
+    /// How issuing threads are to run.
+    pub(crate) timing_wish: TimingWish,
+    /// How the first of them ran.
+    pub(crate) timing: Arc<Mutex<Option<Timing>>>,
+}
+
+thread_local! {
+    /// LoadGen's own thread as a timing thread, from the loading of a set to its unloading. Its logger's thread, which is
+    /// there before, is none.
+    static TIMING: RefCell<Option<TimingThread>> = const { RefCell::new(None) };
+}
+
+/// Makes the calling thread a timing thread until [`TIMING`] is emptied, and notes how it runs.
+fn enter_timing(wish: &TimingWish, noted: &Mutex<Option<Timing>>) {
+    let (thread, timing) = TimingThread::enter(wish);
+    TIMING.set(Some(thread));
+    noted
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .get_or_insert(timing);
 }
 
 /// A query as LoadGen holds it, with our numbers for its ids.
@@ -149,9 +171,13 @@ impl Bridge {
             self.park();
         }
         self.start_issue_threads();
+        if self.issue_threads == 0 {
+            enter_timing(&self.timing_wish, &self.timing);
+        }
     }
 
     fn unload(&self, indices: &[usize]) {
+        TIMING.take();
         let phase = self.phase();
         self.sets.fetch_add(1, Ordering::Relaxed);
         if matches!(phase, Phase::Accuracy { .. }) {
@@ -215,7 +241,9 @@ impl Bridge {
         }
         for _ in 0..self.issue_threads {
             let (face, sink) = (Arc::clone(&self.face), Arc::clone(&self.sink));
+            let (wish, timing) = (self.timing_wish.clone(), Arc::clone(&self.timing));
             let thread = thread::Builder::new().name("issue".to_owned()).spawn(move || {
+                enter_timing(&wish, &timing);
                 if let Err(refusal) = face.register_issue_thread() {
                     sink.give_up(format!("LoadGen failed on an issue thread: {}", refusal.words));
                 }

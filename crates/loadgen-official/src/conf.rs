@@ -70,12 +70,28 @@ pub(crate) fn prepare<'a>(
             .map_err(explain)?;
     }
     let requested = after_audit(&before_audit, request)?;
+    refuse_endless_search(&requested, request)?;
     let warnings = request.resolve().map_err(LoadgenError::Conf)?.warnings;
     Ok(Prepared {
         settings,
         requested,
         warnings: warnings.iter().map(ToString::to_string).collect(),
         _files: files,
+    })
+}
+
+/// LoadGen takes the number of decimals for one without a sign: below 0 its search never ends.
+fn refuse_endless_search(requested: &TestSettings, request: &RunRequest) -> Result<(), LoadgenError> {
+    let decimals = requested.server_find_peak_qps_decimals_of_precision;
+    if requested.mode != Mode::FindPeakPerformance || decimals >= 0 {
+        return Ok(());
+    }
+    let problem = format!(
+        "with {decimals} decimals the search of the official LoadGen never ends; it knows 0 and more"
+    );
+    Err(LoadgenError::Settings {
+        scenario: request.scenario,
+        problem,
     })
 }
 

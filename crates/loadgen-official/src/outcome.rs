@@ -11,6 +11,7 @@ use regatta_loadgen::{
     load_gen::{LoadgenError, LoadgenIdentity},
     outcome::{Issued, LatencyStats, Metric, Outcome, Performance},
     request::RunRequest,
+    timing::Timing,
 };
 use regatta_mllog::read::{DetailLog, Summary, Value, Verdict, detail_file, summary_file};
 use regatta_rules::{Scenario, TestSettings};
@@ -24,6 +25,7 @@ pub(crate) struct Facts<'a> {
     pub(crate) requested: TestSettings,
     pub(crate) effective: EffectiveSettings,
     pub(crate) warnings: Vec<String>,
+    pub(crate) timing: Option<Timing>,
     pub(crate) accuracy: Option<Issued>,
     pub(crate) performance: Issued,
     pub(crate) faults: Vec<String>,
@@ -60,6 +62,11 @@ pub(crate) fn read(facts: Facts<'_>) -> Result<Outcome, LoadgenError> {
         reasons.extend(summary.recommendations.iter().cloned());
     }
     reasons.extend(facts.faults.iter().cloned());
+    let refused = facts
+        .timing
+        .iter()
+        .flat_map(|timing| timing.refused.iter().cloned());
+    let warnings = facts.warnings.iter().cloned().chain(refused).collect();
     let kinds = ["summary", "detail", "accuracy", "trace"];
     let shown = if logs.trace { kinds.len() } else { kinds.len() - 1 };
     Ok(Outcome {
@@ -72,7 +79,8 @@ pub(crate) fn read(facts: Facts<'_>) -> Result<Outcome, LoadgenError> {
         valid,
         reasons,
         faults: facts.faults,
-        warnings: facts.warnings,
+        warnings,
+        timing: facts.timing,
         error_lines: detail.errors().count() as u64,
         log_files: kinds[..shown].iter().map(|kind| logs.path(kind)).collect(),
     })

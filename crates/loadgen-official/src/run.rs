@@ -60,6 +60,11 @@ impl Run<'_> {
             .map_err(|refusal| LoadgenError::Plugin(refusal.words))?;
         let ended = self.wait(&sink);
         let (accuracy, performance) = bridge.issued();
+        let timing = bridge
+            .timing
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
         if ended {
             let threads = std::mem::take(&mut *bridge.issuing.lock().unwrap_or_else(PoisonError::into_inner));
             for thread in threads {
@@ -77,6 +82,7 @@ impl Run<'_> {
             requested: prepared.requested,
             effective,
             warnings: prepared.warnings,
+            timing,
             accuracy,
             performance,
             faults,
@@ -133,6 +139,8 @@ impl Run<'_> {
             accuracy: Mutex::default(),
             issue_threads: issue_threads(requested),
             issuing: Mutex::default(),
+            timing_wish: self.request.issue.timing.clone(),
+            timing: Arc::default(),
         }
     }
 

@@ -8,6 +8,7 @@
 //! * [`request`] says what to run: conf texts as LoadGen reads them, overrides, where logs go.
 //! * [`generate`] makes the queries that seeds decide, lazily; [`rng`] has the C++ library's random numbers.
 //! * [`results`] judges latencies, from a run or from anywhere.
+//! * [`timing`] keeps the thread that measures to a processor and a priority, and tells how it ran.
 //! * [`outcome`] is what comes back.
 //!
 //! What is measured: two clock readings per query, of the monotonic clock. In the timed loop nothing is allocated for
@@ -23,5 +24,6 @@ pub mod request;
 pub mod results;
 pub mod rng;
 pub mod sut;
+pub mod timing;
 
 pub use native::NativeLoadGen;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use regatta_rules::TestSettings;
 
-use crate::{effective::EffectiveSettings, load_gen::LoadgenIdentity};
+use crate::{effective::EffectiveSettings, load_gen::LoadgenIdentity, timing::Timing};
 
 /// The outcome of a run.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,6 +27,8 @@ pub struct Outcome {
     pub faults: Vec<String>,
     /// What the user should know although the run is not worse for it, such as conf entries without effect.
     pub warnings: Vec<String>,
+    /// How the timing thread ran; `None` where no query was issued. Of several, the first.
+    pub timing: Option<Timing>,
     /// Lines with `is_error` in the detail log.
     pub error_lines: u64,
     /// The log files, in the order summary, detail, accuracy, and trace if asked for.

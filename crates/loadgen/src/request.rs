@@ -7,7 +7,7 @@ use regatta_rules::{
     conf::{Conf, ConfError, ConfKind, ConfWarning},
 };
 
-use crate::rng::RngAbi;
+use crate::{rng::RngAbi, timing::TimingWish};
 
 /// One run of LoadGen.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,7 +31,7 @@ pub struct RunRequest {
     pub logs: LogSettings,
     /// Whose random numbers the native LoadGen draws. The official one has those that it was built with, and ignores it.
     pub rng_abi: RngAbi,
-    /// How the native LoadGen issues. The official one has no such choices and ignores it.
+    /// How queries are issued. The official LoadGen always sleeps while it waits.
     pub issue: IssueSettings,
 }
 
@@ -224,7 +224,7 @@ pub enum LogTiming {
     AtOnce,
 }
 
-/// How the native LoadGen issues queries.
+/// How queries are issued.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IssueSettings {
     /// What the issuing thread does while it waits.
@@ -232,8 +232,8 @@ pub struct IssueSettings {
     /// Without any answer for this long while answers are due, the run is given up and invalid. `None` waits for ever,
     /// as the official LoadGen does.
     pub stall_timeout: Option<Duration>,
-    /// The processor that the issuing thread keeps to during the timed window.
-    pub cpu: Option<usize>,
+    /// How each issuing thread runs during the timed window.
+    pub timing: TimingWish,
 }
 
 impl Default for IssueSettings {
@@ -241,7 +241,7 @@ impl Default for IssueSettings {
         Self {
             wait: Wait::Block,
             stall_timeout: Some(Duration::from_secs(1800)),
-            cpu: None,
+            timing: TimingWish::default(),
         }
     }
 }

@@ -3,7 +3,11 @@
 //! Both LoadGens (ours and the MLCommons one) and every harness meet here. The seam allocates nothing per query and
 //! allows a query to be a borrowed array or a sequence that is computed as it is read.
 
+mod resident;
+
 use std::{error::Error, sync::Arc};
+
+pub use resident::ResidentLibrary;
 
 /// Identifies one expected response. Opaque: only LoadGen knows what stands behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -72,6 +76,11 @@ impl<'a> Query<'a> {
         }
     }
 
+    /// The samples, one after the other.
+    pub fn iter(self) -> impl Iterator<Item = QuerySample> + 'a {
+        (0..self.len()).map(move |position| self.sample(position))
+    }
+
     /// The samples as they lie in memory, where they do.
     #[must_use]
     pub const fn as_slice(&self) -> Option<&'a [QuerySample]> {
@@ -91,6 +100,18 @@ pub struct QuerySampleResponse<'a> {
     pub data: &'a [u8],
     /// Tokens in the answer, 0 where there are none to count.
     pub n_tokens: i64,
+}
+
+impl<'a> QuerySampleResponse<'a> {
+    /// An answer without tokens to count.
+    #[must_use]
+    pub const fn new(id: ResponseId, data: &'a [u8]) -> Self {
+        Self {
+            id,
+            data,
+            n_tokens: 0,
+        }
+    }
 }
 
 /// Where answers go. What stands behind it belongs to the LoadGen in use.
@@ -144,11 +165,14 @@ pub trait SystemUnderTest: Sync {
     /// When the SUT cannot take it; the run ends and is invalid.
     fn issue_query(&self, query: Query<'_>, completer: &Completer) -> Result<(), SutError>;
 
-    /// Called after the last query of a series: whatever was held back for a fuller batch must go now.
+    /// Called after the last query of a series: whatever was held back for a fuller batch must go now. A SUT that holds
+    /// nothing back has nothing to do here.
     ///
     /// # Errors
     /// When the SUT cannot do so; the run ends and is invalid.
-    fn flush_queries(&self) -> Result<(), SutError>;
+    fn flush_queries(&self) -> Result<(), SutError> {
+        Ok(())
+    }
 }
 
 /// The dataset. LoadGen calls it from one thread, never within the timed window.

@@ -1,6 +1,7 @@
 //! Our side: LoadGen with a SUT that does nothing, as `bench.cc` has it. The SUT gets no path of its own in LoadGen.
 
 use std::{
+    cell::RefCell,
     error::Error,
     fs,
     sync::{
@@ -15,30 +16,10 @@ use regatta_loadgen::{
     NativeLoadGen,
     load_gen::{LoadGen, NoObserver},
     request::{ConfText, RunRequest, Wait},
-    sut::{Completer, Query, QuerySampleLibrary, QuerySampleResponse, ResponseId, SutError, SystemUnderTest},
+    sut::{Completer, Query, QuerySampleResponse, ResidentLibrary, ResponseId, SutError, SystemUnderTest},
 };
 use regatta_rules::{Mode, Scenario};
 use rustix::time::{ClockId, clock_gettime};
-
-struct Qsl;
-
-impl QuerySampleLibrary for Qsl {
-    fn name(&self) -> &str {
-        "null"
-    }
-    fn total_sample_count(&self) -> usize {
-        1024
-    }
-    fn performance_sample_count(&self) -> usize {
-        1024
-    }
-    fn load_samples_to_ram(&self, _: &[usize]) -> Result<(), SutError> {
-        Ok(())
-    }
-    fn unload_samples_from_ram(&self, _: &[usize]) -> Result<(), SutError> {
-        Ok(())
-    }
-}
 
 /// What waits for the answering thread.
 #[derive(Default)]
@@ -125,12 +106,13 @@ impl NullSut {
     }
 }
 
+thread_local! {
+    /// Kept from query to query, as `bench.cc` keeps its own.
+    static ANSWERS: RefCell<Vec<QuerySampleResponse<'static>>> = const { RefCell::new(Vec::new()) };
+}
+
 fn empty(id: ResponseId) -> QuerySampleResponse<'static> {
-    QuerySampleResponse {
-        id,
-        data: &[],
-        n_tokens: 0,
-    }
+    QuerySampleResponse::new(id, &[])
 }
 
 impl SystemUnderTest for NullSut {
@@ -147,16 +129,17 @@ impl SystemUnderTest for NullSut {
             self.hand_over(query, completer);
             return Ok(());
         }
-        let mut position = 0;
-        while position < query.len() {
-            let mut answers = [empty(ResponseId(0)); 64];
-            let count = answers.len().min(query.len() - position);
-            for answer in &mut answers[..count] {
-                answer.id = query.sample(position).id;
-                position += 1;
+        ANSWERS.with_borrow_mut(|answers| {
+            let mut samples = query.iter().map(|sample| empty(sample.id));
+            loop {
+                answers.clear();
+                answers.extend(samples.by_ref().take(64));
+                if answers.is_empty() {
+                    return;
+                }
+                completer.complete(answers);
             }
-            completer.complete(&answers[..count]);
-        }
+        });
         Ok(())
     }
 
@@ -194,7 +177,7 @@ pub(crate) fn measure(arguments: &[String]) -> Result<(), Box<dyn Error>> {
         if sut.threaded {
             scope.spawn(|| sut.work());
         }
-        let outcome = NativeLoadGen.run(&sut, &Qsl, &request, &NoObserver);
+        let outcome = NativeLoadGen.run(&sut, &ResidentLibrary::new("null", 1024), &request, &NoObserver);
         lock(&sut.pending).done = true;
         sut.wake.notify_one();
         outcome

@@ -84,8 +84,9 @@ impl Run<'_> {
             "FindPeakPerformance: Found peak performance field: {}",
             lower.field()
         ));
+        let unloaded = self.unload(&sets[0]);
         self.report(&lower.settings, &lower.result);
-        self.unload(&sets[0])
+        unloaded
     }
 
     fn say(&mut self, text: &str) {

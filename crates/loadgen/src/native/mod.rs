@@ -9,7 +9,6 @@ mod guard;
 mod header;
 mod offline;
 mod open_sink;
-mod pin;
 mod run;
 mod run_log;
 mod run_series;

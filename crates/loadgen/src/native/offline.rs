@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::{
-    guard,
     open_sink::OpenSink,
     series::{EndedBy, Measured, SeriesInput},
+    tokens::TokenRecorder,
     wait::Waiter,
 };
 use crate::{
@@ -54,17 +54,12 @@ pub(super) fn issue(input: &mut SeriesInput<'_>) -> Measured {
     let wall_start = jiff::Timestamp::now();
     let start_ns = sink.start();
     let issued_ns = super::clock::now_ns();
-    let issue = || input.sut.issue_query(Query::Lazy(&query), &completer);
-    if let Err(fault) = guard::call("the SUT's issue_query", issue) {
-        sink.faults.give_up(|| fault);
-    }
+    input.hand_over(Query::Lazy(&query), &completer, &sink.faults);
     let ended_by = input
         .limits
         .after(1, issued_ns - start_ns)
         .unwrap_or(EndedBy::NoMoreQueries);
-    if let Err(fault) = guard::call("the SUT's flush_queries", || input.sut.flush_queries()) {
-        sink.faults.give_up(|| fault);
-    }
+    input.flush(&sink.faults);
     sink.await_all(samples.len() as u64);
     wait_for_answers(input, &sink);
 
@@ -77,11 +72,7 @@ pub(super) fn issue(input: &mut SeriesInput<'_>) -> Measured {
         final_query_scheduled_s: 0.0,
         final_query_issued_s: super::seconds(issued_ns - start_ns),
         final_query_done_s: super::seconds(done_ns - start_ns),
-        tokens: sink
-            .tokens
-            .as_ref()
-            .map(super::tokens::TokenRecorder::finish)
-            .unwrap_or_default(),
+        tokens: TokenRecorder::finish(sink.tokens.as_ref()),
         samples: latencies,
         ..SeriesResult::default()
     };

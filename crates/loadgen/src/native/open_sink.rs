@@ -294,6 +294,9 @@ impl CompletionSink for OpenSink {
             }
         }
         drop(words);
+        if claimed == 0 {
+            return;
+        }
         self.last_answer_ns.fetch_max(now, Ordering::SeqCst);
         let answered = self.answered.fetch_add(claimed, Ordering::SeqCst) + claimed;
         if answered >= self.awaited.load(Ordering::SeqCst) {

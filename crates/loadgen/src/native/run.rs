@@ -21,6 +21,7 @@ use crate::{
     request::{ResolvedSettings, RunRequest},
     results::{Results, SeriesResult},
     sut::{QuerySampleLibrary, SystemUnderTest},
+    timing::Timing,
 };
 
 /// A run in progress.
@@ -43,6 +44,7 @@ pub(super) struct Run<'a> {
     performance: Option<(Performance, bool, Vec<String>)>,
     pub(super) faults: Vec<String>,
     pub(super) warnings: Vec<String>,
+    pub(super) timing: Option<Timing>,
 }
 
 /// The part that cannot go on because the SUT or the library failed; the faults say why.
@@ -100,6 +102,7 @@ impl<'a> Run<'a> {
             performance: None,
             faults: Vec::new(),
             warnings: resolved.warnings.iter().map(ToString::to_string).collect(),
+            timing: None,
         };
         run.log_settings(&resolved, &setting_errors);
         Ok(run)
@@ -156,6 +159,7 @@ impl<'a> Run<'a> {
             reasons,
             faults: self.faults,
             warnings: self.warnings,
+            timing: self.timing,
             error_lines: self.log.errors(),
             log_files: self.log.files(),
         };
@@ -212,8 +216,10 @@ impl<'a> Run<'a> {
         let clocks = Clocks::now();
         let result = self.series(&settings, set, Pass::Performance, Phase::Performance)?;
         clocks.compare(&mut self.log);
+        // A library that fails to let go makes the run invalid, so the verdict comes after.
+        let unloaded = self.unload(set);
         self.report(&settings, &result);
-        self.unload(set)
+        unloaded
     }
 
     /// Writes a measurement's results.

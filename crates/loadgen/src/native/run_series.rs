@@ -8,7 +8,6 @@ use regatta_rules::Scenario;
 use super::{
     clocks::stamp,
     offline,
-    pin::Pinned,
     run::{GivenUp, Run},
     series::{EndedBy, Limits, Measured, SeriesInput},
     server, stream,
@@ -19,6 +18,7 @@ use crate::{
     load_gen::Phase,
     request::LogTiming,
     results::SeriesResult,
+    timing::{Timing, TimingThread},
 };
 
 impl Run<'_> {
@@ -58,7 +58,7 @@ impl Run<'_> {
         self.next_query += queries;
         self.next_sample += samples;
         self.log.flush();
-        let pinned = self.request.issue.cpu.map(Pinned::to).transpose();
+        let (thread, timing) = TimingThread::enter(&self.request.issue.timing);
         self.observer.window_begins(phase);
         let measured = match settings.scenario {
             Scenario::SingleStream | Scenario::MultiStream => stream::issue(&mut input),
@@ -66,11 +66,8 @@ impl Run<'_> {
             Scenario::Offline => offline::issue(&mut input),
         };
         self.observer.window_ends(phase);
-        if let Err(reason) = &pinned {
-            let told = format!("The issuing thread could not be pinned to a processor: {reason}");
-            self.log.warning(&told);
-            self.warnings.push(told);
-        }
+        drop(thread);
+        self.note_timing(timing);
         self.tap.write_kept();
         self.log_series(measured, pass)
     }
@@ -117,6 +114,18 @@ impl Run<'_> {
         } else {
             Err(GivenUp)
         }
+    }
+
+    /// What was refused is told once, however many series there are.
+    fn note_timing(&mut self, timing: Timing) {
+        if self.timing.is_some() {
+            return;
+        }
+        for told in &timing.refused {
+            self.log.warning(told);
+            self.warnings.push(told.clone());
+        }
+        self.timing = Some(timing);
     }
 
     fn log_end(&mut self, ended: EndedBy) {

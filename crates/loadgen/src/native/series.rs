@@ -6,6 +6,8 @@ use regatta_mllog::trace::SampleTrace;
 use regatta_rules::Scenario;
 
 use super::{
+    faults::Faults,
+    guard,
     open_sink::{Logged, OpenSinkParts},
     tap::AccuracyTap,
     tokens::TokenRecorder,
@@ -15,7 +17,7 @@ use crate::{
     generate::{AccuracyChoice, Pass, QueryPlan},
     request::IssueSettings,
     results::SeriesResult,
-    sut::SystemUnderTest,
+    sut::{Completer, Query, SystemUnderTest},
 };
 
 /// All that issuing a series needs.
@@ -61,6 +63,22 @@ impl SeriesInput<'_> {
             tokens: self.token_recorder(),
             tap: Arc::clone(&self.tap),
             traces,
+        }
+    }
+
+    /// Hands a query to the SUT. What it fails or panics with ends the run.
+    #[inline]
+    pub(super) fn hand_over(&self, query: Query<'_>, completer: &Completer, faults: &Faults) {
+        let issue = || self.sut.issue_query(query, completer);
+        if let Err(fault) = guard::call("the SUT's issue_query", issue) {
+            faults.give_up(|| fault);
+        }
+    }
+
+    /// Tells the SUT that no more queries come in this series.
+    pub(super) fn flush(&self, faults: &Faults) {
+        if let Err(fault) = guard::call("the SUT's flush_queries", || self.sut.flush_queries()) {
+            faults.give_up(|| fault);
         }
     }
 

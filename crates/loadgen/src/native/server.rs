@@ -14,10 +14,10 @@ use std::{
 use rustix::thread::{current_timer_slack, set_current_timer_slack};
 
 use super::{
-    guard,
     offline::wait_for_answers,
     open_sink::{OpenSink, Words},
     series::{EndedBy, Measured, SeriesInput},
+    tokens::TokenRecorder,
     wait::Waiter,
 };
 use crate::{
@@ -25,6 +25,7 @@ use crate::{
     request::Wait,
     results::SeriesResult,
     sut::{Completer, Query, QuerySample, ResponseId},
+    timing::TimingThread,
 };
 
 /// Issues a series, from the calling thread or from `threads` of their own, of which each takes every n-th query.
@@ -50,7 +51,13 @@ pub(super) fn issue(input: &mut SeriesInput<'_>, threads: u64) -> Measured {
         0 => vec![strand(0, 1, start_ns).run()],
         n => thread::scope(|scope| {
             let running: Vec<_> = (0..n)
-                .map(|thread| scope.spawn(move || strand(thread, n, start_ns).run()))
+                .map(|thread| {
+                    scope.spawn(move || {
+                        // A thread inherits no priority from the one that measures.
+                        let _timing = TimingThread::enter(&input.issue.timing);
+                        strand(thread, n, start_ns).run()
+                    })
+                })
                 .collect();
             running
                 .into_iter()
@@ -58,9 +65,7 @@ pub(super) fn issue(input: &mut SeriesInput<'_>, threads: u64) -> Measured {
                 .collect()
         }),
     };
-    if let Err(fault) = guard::call("the SUT's flush_queries", || input.sut.flush_queries()) {
-        sink.faults.give_up(|| fault);
-    }
+    input.flush(&sink.faults);
     let issued: u64 = ends.iter().map(|end| end.issued).sum();
     sink.await_all(issued);
     wait_for_answers(input, &sink);
@@ -88,11 +93,7 @@ fn measured(
         final_query_scheduled_s: super::seconds(last.last_due_ns),
         final_query_issued_s: super::seconds(last.last_issued_ns - start_ns),
         final_query_done_s: super::seconds(last.last_due_ns + last_latency),
-        tokens: sink
-            .tokens
-            .as_ref()
-            .map(super::tokens::TokenRecorder::finish)
-            .unwrap_or_default(),
+        tokens: TokenRecorder::finish(sink.tokens.as_ref()),
         samples: latencies,
         ..SeriesResult::default()
     };
@@ -184,9 +185,9 @@ impl Strand<'_, '_> {
                 }
             }
             drop(words);
-            let issue = || self.input.sut.issue_query(Query::Slice(&query), self.completer);
-            if let Err(fault) = guard::call("the SUT's issue_query", issue) {
-                self.sink.faults.give_up(|| fault);
+            self.input
+                .hand_over(Query::Slice(&query), self.completer, &self.sink.faults);
+            if self.sink.faults.is_fatal() {
                 break;
             }
             end.issued += query.len() as u64;

@@ -6,9 +6,9 @@ use regatta_mllog::trace::SampleTrace;
 
 use super::{
     clock::now_ns,
-    guard,
     series::{EndedBy, Measured, SeriesInput},
     stream_sink::StreamSink,
+    tokens::TokenRecorder,
     wait::Waiter,
 };
 use crate::{
@@ -103,17 +103,13 @@ impl<'a, 'b> Stream<'a, 'b> {
             self.last.issued_ns = self.sink.arm();
             self.last.due_ns = self.next.due_ns;
             let query = Query::Slice(&self.next.samples);
-            if let Err(fault) = guard::call("the SUT's issue_query", || {
-                self.input.sut.issue_query(query, completer)
-            }) {
-                self.sink.faults.give_up(|| fault);
-            }
+            self.input.hand_over(query, completer, &self.sink.faults);
             issued += 1;
             let end = self.input.limits.after(issued, self.last.issued_ns - start_ns);
             ready = end.is_none() && self.prepare(issued);
             ended_by = end.unwrap_or(ended_by);
             if !ready {
-                self.flush();
+                self.input.flush(&self.sink.faults);
             }
             if !self.collect(issued - 1) {
                 break;
@@ -149,12 +145,6 @@ impl<'a, 'b> Stream<'a, 'b> {
         for (position, sample) in self.next.samples.iter().enumerate() {
             self.sink
                 .expect(position, sample.id, sample.index, self.next.logged[position]);
-        }
-    }
-
-    fn flush(&self) {
-        if let Err(fault) = guard::call("the SUT's flush_queries", || self.input.sut.flush_queries()) {
-            self.sink.faults.give_up(|| fault);
         }
     }
 
@@ -214,12 +204,7 @@ impl<'a, 'b> Stream<'a, 'b> {
             final_query_scheduled_s: super::seconds(self.last.due_ns),
             final_query_issued_s: super::seconds(self.last.issued_ns - start_ns),
             final_query_done_s: super::seconds(self.last.done_ns - start_ns),
-            tokens: self
-                .sink
-                .tokens
-                .as_ref()
-                .map(super::tokens::TokenRecorder::finish)
-                .unwrap_or_default(),
+            tokens: TokenRecorder::finish(self.sink.tokens.as_ref()),
             queries: self.queries.map(LatencyRecorder::finish).unwrap_or_default(),
             samples,
         };

@@ -74,9 +74,12 @@ impl TokenRecorder {
             .unwrap_or_default()
     }
 
-    /// What was recorded.
-    pub(super) fn finish(&self) -> TokenLatencies {
-        let state = std::mem::take(&mut *lock(&self.state));
+    /// What was recorded; nothing where there is no recorder.
+    pub(super) fn finish(recorder: Option<&Self>) -> TokenLatencies {
+        let Some(recorder) = recorder else {
+            return TokenLatencies::default();
+        };
+        let state = std::mem::take(&mut *lock(&recorder.state));
         TokenLatencies {
             first: Latencies::from_values(state.first),
             per_token: Latencies::from_values(state.per_token),

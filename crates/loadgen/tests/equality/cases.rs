@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, fmt::Write as _, fs, path::Path};
 
 use regatta_loadgen::{
+    effective::{EffectiveSettings, LibraryCounts},
     request::{ConfText, RunRequest},
     rng::{Mt19937, RngAbi},
 };
@@ -23,9 +24,56 @@ pub(crate) struct Case {
     pub(crate) audit_config: Option<String>,
     pub(crate) total: u64,
     pub(crate) performance: u64,
+    /// Server: issuing threads besides LoadGen's own; 0 for none.
+    pub(crate) issue_threads: u64,
+    /// FindPeakPerformance: decimals at which the search ends.
+    pub(crate) find_peak_decimals: Option<i32>,
+    /// Queries of a series that the SUT answers at once; 0 for all.
+    pub(crate) capacity: u64,
+    /// How long after the flush it answers the others.
+    pub(crate) late_ms: u64,
+}
+
+/// What LoadGen makes of a case, before `audit.config`.
+pub(crate) fn effective(case: &Case) -> EffectiveSettings {
+    let mut request = case.request(Path::new("."));
+    request.audit_config = None;
+    EffectiveSettings::new(&request.resolve().unwrap().settings, case.library()).0
 }
 
 impl Case {
+    /// A case with nothing set.
+    pub(crate) fn plain(scenario: Scenario, mode: Mode, total: u64) -> Self {
+        Self {
+            model: "m".to_owned(),
+            scenario,
+            mode,
+            mlperf_conf: newest_round().render_mlperf_conf(&BTreeMap::new()),
+            user_conf: String::new(),
+            audit_config: None,
+            total,
+            performance: total,
+            issue_threads: 0,
+            find_peak_decimals: None,
+            capacity: 0,
+            late_ms: 0,
+        }
+    }
+
+    /// What the library says of itself.
+    pub(crate) fn library(&self) -> LibraryCounts {
+        LibraryCounts {
+            total: self.total,
+            performance: self.performance,
+        }
+    }
+
+    /// Takes lines with these keys out of `user.conf`.
+    pub(crate) fn drop_user_keys(&mut self, keys: &[&str]) {
+        let stays = |line: &&str| !keys.iter().any(|key| line.contains(&format!(".{key} = ")));
+        self.user_conf = self.user_conf.split_inclusive('\n').filter(stays).collect();
+    }
+
     /// LoadGen's number of the mode.
     pub(crate) fn mode_number(&self) -> usize {
         Mode::ALL.iter().position(|&mode| mode == self.mode).unwrap()
@@ -38,16 +86,12 @@ impl Case {
         let mut user_conf = String::new();
         render_conf_lines(&mut user_conf, &digits.user_conf);
         user_conf.push_str("*.*.min_duration = 300\n");
-        let newest = rounds().pop().unwrap();
         Self {
             model: digits.loadgen_model,
-            scenario,
-            mode,
-            mlperf_conf: newest.render_mlperf_conf(&digits.mlperf_conf),
+            mlperf_conf: newest_round().render_mlperf_conf(&digits.mlperf_conf),
             user_conf,
-            audit_config: None,
-            total: digits.dataset.total_samples as u64,
             performance: digits.dataset.performance_samples as u64,
+            ..Self::plain(scenario, mode, digits.dataset.total_samples as u64)
         }
     }
 
@@ -61,6 +105,8 @@ impl Case {
             .audit_config
             .as_ref()
             .and_then(|audit| text("audit.config", audit));
+        request.overrides.server_issue_threads = (self.issue_threads != 0).then_some(self.issue_threads);
+        request.overrides.find_peak_decimals = self.find_peak_decimals;
         request
     }
 }
@@ -136,9 +182,28 @@ impl Draw {
             mlperf_conf,
             user_conf,
             audit_config,
-            total,
             performance,
+            ..Case::plain(scenario, mode, total)
         }
+    }
+
+    /// Server with issuing threads. Nothing ends it early, so every thread issues its whole share. (The limit on outstanding
+    /// queries may: another thread's answers count before its queries do.)
+    pub(crate) fn threaded_case(&mut self) -> Case {
+        let mut case = loop {
+            let case = self.case(30);
+            if case.scenario == Scenario::Server {
+                break case;
+            }
+        };
+        case.drop_user_keys(&[
+            "max_query_count",
+            "max_duration",
+            "max_async_queries",
+            "coalesce_queries",
+        ]);
+        case.issue_threads = self.between(1, 5);
+        case
     }
 
     fn mlperf_conf(&mut self) -> String {
@@ -165,6 +230,22 @@ impl Draw {
         if self.one_in(4) {
             set("max_query_count", self.between(1, 600).to_string());
         }
+        if self.one_in(8) {
+            set("max_duration", self.between(0, 2 * longest_ms).to_string());
+        }
+        if self.one_in(4) {
+            set("accuracy_log_rng_seed", self.seed().to_string());
+        }
+        if self.one_in(6) {
+            set("accuracy_log_sampling_target", self.between(1, 4096).to_string());
+        }
+        if self.one_in(8) {
+            set("use_token_latencies", self.below(2).to_string());
+        }
+        if self.one_in(12) {
+            set("infer_token_latencies", "1".to_owned());
+            set("token_latency_scaling_factor", self.between(1, 9).to_string());
+        }
         match scenario {
             Scenario::SingleStream => set("target_latency", format!("0.{:02}", self.between(5, 99))),
             Scenario::MultiStream => {
@@ -180,6 +261,13 @@ impl Draw {
                     ),
                 );
                 set("coalesce_queries", self.below(2).to_string());
+                if self.one_in(3) {
+                    set("max_async_queries", self.below(9).to_string());
+                }
+                if self.one_in(3) {
+                    set("ttft_latency", self.between(1, 5000).to_string());
+                    set("tpot_latency", self.between(1, 500).to_string());
+                }
             }
             Scenario::Offline => set("target_qps", self.between(1, 20_000).to_string()),
         }
@@ -225,6 +313,10 @@ impl Draw {
             _ => "*.*.mode = 2\n*.*.test05 = 1\n".to_owned(),
         }
     }
+}
+
+fn newest_round() -> Round {
+    rounds().pop().unwrap()
 }
 
 /// Every round that Regatta knows, the newest last.

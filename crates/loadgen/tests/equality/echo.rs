@@ -1,38 +1,56 @@
 //! The driver's SUT and library, in Rust: answers within `issue_query` with the sample's index.
 
-use std::sync::Mutex;
-
-use regatta_loadgen::sut::{
-    Completer, Query, QuerySampleIndex, QuerySampleLibrary, QuerySampleResponse, SutError, SystemUnderTest,
+use std::{
+    collections::HashMap,
+    sync::{Mutex, MutexGuard},
+    thread::{self, ThreadId},
+    time::Duration,
 };
 
-/// Answers at once, and notes what it was asked.
+use regatta_loadgen::sut::{Completer, Query, QuerySample, QuerySampleResponse, SutError, SystemUnderTest};
+
+use crate::cases::Case;
+
+/// Answers at once, as far as it has capacity, and notes what it was asked.
 pub(crate) struct EchoSut {
     first_tokens: bool,
-    issued: Mutex<Vec<u64>>,
+    /// Queries of a series that are answered at once; 0 for all. The others are answered late, after the flush.
+    capacity: u64,
+    late: Duration,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    queries_in_series: u64,
+    held: Vec<QuerySample>,
+    completer: Option<Completer>,
+    /// In the present series, by thread.
+    by_thread: HashMap<ThreadId, Vec<u64>>,
+    issued: Vec<u64>,
 }
 
 impl EchoSut {
-    pub(crate) fn new(first_tokens: bool) -> Self {
+    pub(crate) fn new(first_tokens: bool, case: &Case) -> Self {
         Self {
             first_tokens,
-            issued: Mutex::default(),
+            capacity: case.capacity,
+            late: Duration::from_millis(case.late_ms),
+            state: Mutex::default(),
         }
     }
 
-    /// Sample indices, with a mark after each query.
+    /// Sample indices, with a mark after each query: series by series what each thread issued, in an order that does not
+    /// depend on which was first.
     pub(crate) fn issued(self) -> Vec<u64> {
-        self.issued.into_inner().unwrap()
-    }
-}
-
-impl SystemUnderTest for EchoSut {
-    fn name(&self) -> &str {
-        "EchoSUT"
+        self.state.into_inner().unwrap().issued
     }
 
-    fn issue_query(&self, query: Query<'_>, completer: &Completer) -> Result<(), SutError> {
-        let samples: Vec<_> = (0..query.len()).map(|position| query.sample(position)).collect();
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap()
+    }
+
+    fn answer(&self, samples: &[QuerySample], completer: &Completer) {
         let data: Vec<[u8; 8]> = samples
             .iter()
             .map(|sample| (sample.index as u64).to_le_bytes())
@@ -46,45 +64,45 @@ impl SystemUnderTest for EchoSut {
                 n_tokens: i64::try_from(2 + sample.index % 7).unwrap(),
             })
             .collect();
-        let mut issued = self.issued.lock().unwrap();
-        issued.extend(samples.iter().map(|sample| sample.index as u64));
-        issued.push(u64::MAX);
         if self.first_tokens {
             completer.first_token(&responses);
         }
         completer.complete(&responses);
+    }
+}
+
+impl SystemUnderTest for EchoSut {
+    fn name(&self) -> &str {
+        "EchoSUT"
+    }
+
+    fn issue_query(&self, query: Query<'_>, completer: &Completer) -> Result<(), SutError> {
+        let samples: Vec<_> = query.iter().collect();
+        let mut state = self.state();
+        let issued = state.by_thread.entry(thread::current().id()).or_default();
+        issued.extend(samples.iter().map(|sample| sample.index as u64));
+        issued.push(u64::MAX);
+        state.queries_in_series += 1;
+        if self.capacity == 0 || state.queries_in_series <= self.capacity {
+            self.answer(&samples, completer);
+        } else {
+            state.held.extend(samples);
+            state.completer.get_or_insert_with(|| completer.clone());
+        }
         Ok(())
     }
 
     fn flush_queries(&self) -> Result<(), SutError> {
-        Ok(())
-    }
-}
-
-/// Only counts.
-pub(crate) struct CountingQsl {
-    pub(crate) total: u64,
-    pub(crate) performance: u64,
-}
-
-impl QuerySampleLibrary for CountingQsl {
-    fn name(&self) -> &str {
-        "CountingQSL"
-    }
-
-    fn total_sample_count(&self) -> usize {
-        usize::try_from(self.total).unwrap()
-    }
-
-    fn performance_sample_count(&self) -> usize {
-        usize::try_from(self.performance).unwrap()
-    }
-
-    fn load_samples_to_ram(&self, _: &[QuerySampleIndex]) -> Result<(), SutError> {
-        Ok(())
-    }
-
-    fn unload_samples_from_ram(&self, _: &[QuerySampleIndex]) -> Result<(), SutError> {
+        let mut state = self.state();
+        state.queries_in_series = 0;
+        let mut by_thread: Vec<_> = state.by_thread.drain().map(|(_, words)| words).collect();
+        by_thread.sort_unstable();
+        state.issued.extend(by_thread.concat());
+        let held = std::mem::take(&mut state.held);
+        if let Some(completer) = state.completer.take() {
+            thread::sleep(self.late);
+            self.answer(&held, &completer);
+        }
         Ok(())
     }
 }

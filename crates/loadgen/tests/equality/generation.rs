@@ -1,17 +1,12 @@
 //! The sequence of queries, their samples and their times, as generated and before any clock is read.
 
-use std::path::Path;
-
-use regatta_loadgen::{
-    effective::{EffectiveSettings, LibraryCounts},
-    generate::{Pass, PlanError, QueryPlan, loadable_sets},
-    rng::RngAbi,
-};
+use regatta_loadgen::generate::{Pass, PlanError, QueryPlan, loadable_sets};
 use regatta_rules::{Mode, Scenario};
 
 use crate::{
-    cases::{Case, Draw},
-    draws, official, optional,
+    builds::Build,
+    cases::{Case, Draw, effective},
+    draws,
     oracle::{Oracle, words},
     tally::Tally,
 };
@@ -21,34 +16,6 @@ use crate::{
 struct Generated {
     issued: Vec<u64>,
     schedule: Vec<u64>,
-}
-
-/// What a build of the official LoadGen does otherwise than 6.0.17 with libstdc++ 11.
-#[derive(Debug, Clone, Copy, Default)]
-struct Build {
-    abi: RngAbi,
-    /// Loadable sets are cut out of the whole library, however many samples are wanted.
-    cuts_whole_library: bool,
-    /// `sample_concatenate_permutation` does not count in `user.conf`, and makes many queries of Offline's one.
-    concatenates_otherwise: bool,
-}
-
-impl Build {
-    /// The case as ours must read it to do the same; `None` where it cannot.
-    fn as_read(self, mut case: Case) -> Option<Case> {
-        if self.concatenates_otherwise {
-            let counts = |line: &&str| !line.contains("sample_concatenate_permutation");
-            case.user_conf = case
-                .user_conf
-                .lines()
-                .filter(counts)
-                .fold(String::new(), |text, line| text + line + "\n");
-            if case.scenario == Scenario::Offline && effective(&case).sample_concatenate_permutation {
-                return None;
-            }
-        }
-        Some(case)
-    }
 }
 
 /// Generates the settings before `audit.config`, which the driver applies to whole runs only.
@@ -75,16 +42,6 @@ fn ours(case: &Case, build: Build) -> Result<Generated, PlanError> {
         generate(&plan, effective.scenario, &mut generated);
     }
     Ok(generated)
-}
-
-fn effective(case: &Case) -> EffectiveSettings {
-    let mut request = case.request(Path::new("."));
-    request.audit_config = None;
-    let library = LibraryCounts {
-        total: case.total,
-        performance: case.performance,
-    };
-    EffectiveSettings::new(&request.resolve().unwrap().settings, library).0
 }
 
 fn generate(plan: &QueryPlan<'_>, scenario: Scenario, generated: &mut Generated) {
@@ -135,36 +92,24 @@ fn compare(oracle: &Oracle, build: Build) -> Tally {
 
 #[test]
 fn every_query_and_its_time_equal_the_official_ones() {
-    let Some(oracle) = official() else { return };
-    println!(
-        "Generated queries and times:\n{}",
-        compare(&oracle, Build::default())
-    );
-}
-
-#[test]
-fn the_older_random_numbers_equal_those_of_an_older_compiler() {
-    let Some(oracle) = optional("6.0.17-libstdc++-10", "build.sh --debian11") else {
-        return;
-    };
-    let build = Build {
-        abi: RngAbi::Libstdcxx10,
-        ..Build::default()
-    };
-    println!("By libstdc++ 10:\n{}", compare(&oracle, build));
+    for build in [Build::NEWEST, Build::BY_GCC_10] {
+        let Some(oracle) = build.find() else { continue };
+        println!(
+            "Generated queries and times, {}:\n{}",
+            build.name,
+            compare(&oracle, build)
+        );
+    }
 }
 
 #[test]
 fn older_versions_differ_as_documented_and_in_nothing_else() {
-    for (version, concatenates_otherwise) in [("5.1.2", false), ("4.1.30", true)] {
-        let Some(oracle) = optional(version, &format!("build.sh {version}")) else {
-            continue;
-        };
-        let build = Build {
-            cuts_whole_library: true,
-            concatenates_otherwise,
-            ..Build::default()
-        };
-        println!("LoadGen {version}:\n{}", compare(&oracle, build));
+    for build in Build::OLDER {
+        let Some(oracle) = build.find() else { continue };
+        println!(
+            "Generated queries and times, {}:\n{}",
+            build.name,
+            compare(&oracle, build)
+        );
     }
 }

@@ -7,16 +7,16 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may say what it expects")]
 
+mod builds;
 mod cases;
 mod echo;
 mod generation;
 mod logs;
 mod oracle;
+mod peak;
 mod results;
 mod runs;
 mod tally;
-
-use oracle::Oracle;
 
 /// How many settings to draw, and from which seed.
 fn draws() -> (u64, u64) {
@@ -30,23 +30,4 @@ fn draws() -> (u64, u64) {
         number("REGATTA_EQUALITY_SETTINGS", 100),
         number("REGATTA_EQUALITY_SEED", 20_261_121),
     )
-}
-
-/// The official LoadGen, or `None` with a word on why not.
-fn official() -> Option<Oracle> {
-    match Oracle::find("6.0.17") {
-        Ok(oracle) => Some(oracle),
-        Err(reason) => {
-            assert!(std::env::var_os("CI").is_none(), "{reason}");
-            println!("left out: {reason}");
-            None
-        }
-    }
-}
-
-/// Another official LoadGen, or `None` with a word on how to have it.
-fn optional(name: &str, how: &str) -> Option<Oracle> {
-    Oracle::find(name)
-        .map_err(|reason| println!("left out: {reason} ({how})"))
-        .ok()
 }

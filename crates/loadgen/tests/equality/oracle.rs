@@ -16,7 +16,8 @@ pub(crate) struct Oracle {
 impl Oracle {
     /// Looks for the driver of a version.
     pub(crate) fn find(version: &str) -> Result<Self, String> {
-        let how = "build it with REGATTA_ORACLES=DIR cross/oracle-loadgen/build.sh and set REGATTA_ORACLES";
+        let how = "build it with REGATTA_ORACLES=DIR cross/oracle-loadgen/build.sh and set REGATTA_ORACLES; older versions \
+                   are named to it, and --debian11 makes that of libstdc++ 10";
         let root = std::env::var_os("REGATTA_ORACLES").ok_or(format!("no official LoadGen: {how}"))?;
         let driver = Path::new(&root).join(format!("loadgen-{version}/driver"));
         if driver.is_file() {
@@ -48,6 +49,18 @@ impl Oracle {
         }
         option("total", case.total.to_string());
         option("performance", case.performance.to_string());
+        for (name, count) in [
+            ("issue-threads", case.issue_threads),
+            ("capacity", case.capacity),
+            ("late-ms", case.late_ms),
+        ] {
+            if count != 0 {
+                option(name, count.to_string());
+            }
+        }
+        if let Some(decimals) = case.find_peak_decimals {
+            option("find-peak-decimals", decimals.to_string());
+        }
         option("log-dir", dir.display().to_string());
         option("issue-log", dir.join("issue.bin").display().to_string());
         option("schedule-log", dir.join("schedule.bin").display().to_string());

@@ -3,17 +3,17 @@
 use std::{fs, path::Path};
 
 use regatta_loadgen::{
-    effective::{EffectiveSettings, LibraryCounts},
+    effective::EffectiveSettings,
     results::{Latencies, Results, SeriesResult, TokenLatencies},
 };
 use regatta_mllog::summary::SummaryWriter;
 use regatta_rules::{Mode, Scenario};
 
 use crate::{
+    builds::Build,
     cases::{Case, Draw},
     draws,
     logs::{detail_lines, without_log_facts},
-    official, optional,
     oracle::Oracle,
     tally::Tally,
 };
@@ -168,26 +168,18 @@ fn theirs(oracle: &Oracle, case: &Case, measured: &Measured) -> (String, Vec<(St
 
 #[test]
 fn every_verdict_equals_the_official_one() {
-    let Some(oracle) = official() else { return };
-    let tally = compare(&oracle, |summary| summary);
-    println!("Verdicts on given latencies:\n{tally}");
+    // Verdicts of 4.1.30 word percentiles otherwise.
+    for build in [Build::NEWEST, Build::OLDER[0]] {
+        let Some(oracle) = build.find() else { continue };
+        println!(
+            "Verdicts on given latencies, {}:\n{}",
+            build.name,
+            compare(&oracle, build)
+        );
+    }
 }
 
-/// Before 6.0, LoadGen did not know how many samples an accuracy run has.
-#[test]
-fn every_verdict_equals_that_of_5_1_but_for_a_line() {
-    let Some(oracle) = optional("5.1.2", "build.sh 5.1.2") else {
-        return;
-    };
-    let tally = compare(&oracle, |summary| {
-        let (before, after) = summary.split_once("accuracy_sample_count : ").unwrap();
-        before.to_owned() + after.split_once('\n').unwrap().1
-    });
-    println!("Verdicts of LoadGen 5.1.2:\n{tally}");
-}
-
-/// Compares verdicts; `as_theirs` makes our summary what theirs should be.
-fn compare(oracle: &Oracle, as_theirs: impl Fn(String) -> String) -> Tally {
+fn compare(oracle: &Oracle, build: Build) -> Tally {
     let (count, seed) = draws();
     let mut draw = Draw::new(seed ^ 0x5EED);
     let mut tally = Tally::default();
@@ -201,17 +193,18 @@ fn compare(oracle: &Oracle, as_theirs: impl Fn(String) -> String) -> Tally {
             .push_str(&format!("*.Server.target_latency = {}\n", 1 + draw.below(50)));
         let mut request = case.request(Path::new("."));
         request.audit_config = None;
-        let library = LibraryCounts {
-            total: case.total,
-            performance: case.performance,
-        };
-        let (settings, errors) = EffectiveSettings::new(&request.resolve().unwrap().settings, library);
+        let settings = request.resolve().unwrap().settings;
+        let (settings, errors) = EffectiveSettings::new(&settings, case.library());
         let measured = measure(&mut draw, &settings);
         let (ours, theirs) = (
             ours(&settings, &errors, &measured),
             theirs(oracle, &case, &measured),
         );
-        assert_eq!(as_theirs(ours.0), theirs.0, "summary of case {index}: {case:#?}");
+        assert_eq!(
+            build.as_its_summary(&ours.0),
+            theirs.0,
+            "summary of case {index}: {case:#?}"
+        );
         assert_eq!(ours.1, theirs.1, "detail of case {index}: {case:#?}");
         tally.equal(&case);
     }

@@ -13,7 +13,7 @@ use regatta_loadgen::{
     load_gen::{LoadGen, NoObserver},
     request::{ConfText, RunRequest},
     rng::RngAbi,
-    sut::{Completer, Query, QuerySampleLibrary, QuerySampleResponse, SutError, SystemUnderTest},
+    sut::{Completer, Query, QuerySampleResponse, ResidentLibrary, SutError, SystemUnderTest},
 };
 use regatta_rules::{
     Mode, Scenario,
@@ -116,43 +116,11 @@ impl SystemUnderTest for Noting {
 
     fn issue_query(&self, query: Query<'_>, completer: &Completer) -> Result<(), SutError> {
         let mut issued = self.0.lock().unwrap();
-        for sample in (0..query.len()).map(|position| query.sample(position)) {
+        for sample in query.iter() {
             issued.push(sample.index as u64);
-            completer.complete(&[QuerySampleResponse {
-                id: sample.id,
-                data: &[],
-                n_tokens: 0,
-            }]);
+            completer.complete(&[QuerySampleResponse::new(sample.id, &[])]);
         }
         issued.push(u64::MAX);
-        Ok(())
-    }
-
-    fn flush_queries(&self) -> Result<(), SutError> {
-        Ok(())
-    }
-}
-
-struct Library(LibraryCounts);
-
-impl QuerySampleLibrary for Library {
-    fn name(&self) -> &str {
-        "library"
-    }
-
-    fn total_sample_count(&self) -> usize {
-        usize::try_from(self.0.total).unwrap()
-    }
-
-    fn performance_sample_count(&self) -> usize {
-        usize::try_from(self.0.performance).unwrap()
-    }
-
-    fn load_samples_to_ram(&self, _: &[usize]) -> Result<(), SutError> {
-        Ok(())
-    }
-
-    fn unload_samples_from_ram(&self, _: &[usize]) -> Result<(), SutError> {
         Ok(())
     }
 }
@@ -168,9 +136,10 @@ fn a_run_draws_the_random_numbers_that_are_asked_for_and_says_which() {
             let (mut request, library) = request(recorded.scenario, recorded.mode, dir.path());
             request.rng_abi = abi;
             let sut = Noting::default();
-            let outcome = NativeLoadGen
-                .run(&sut, &Library(library), &request, &NoObserver)
-                .unwrap();
+            let count = |samples: u64| usize::try_from(samples).unwrap();
+            let library = ResidentLibrary::new("library", count(library.total))
+                .with_performance_samples(count(library.performance));
+            let outcome = NativeLoadGen.run(&sut, &library, &request, &NoObserver).unwrap();
             let issued = sut.0.into_inner().unwrap();
             assert_eq!(outcome.identity.rng_abi, name);
             assert_eq!(

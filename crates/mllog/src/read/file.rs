@@ -67,11 +67,8 @@ pub fn detail_file(path: &Path) -> Result<DetailLog, LogFileError<DetailError>> 
 ///
 /// # Errors
 /// When the file cannot be opened.
-pub fn accuracy_file(path: &Path) -> io::Result<AccuracyReader<BufReader<File>>> {
-    Ok(AccuracyReader::new(BufReader::with_capacity(
-        1 << 16,
-        File::open(path)?,
-    )))
+pub fn accuracy_file(path: &Path) -> io::Result<AccuracyReader<File>> {
+    Ok(AccuracyReader::new(File::open(path)?))
 }
 
 /// Opens a trace; its events are read as they are asked for.

@@ -4,8 +4,8 @@
 //! |---|---|---|
 //! | `mlperf_log_summary.txt` | [`Summary`] | the whole file (two pages of text) |
 //! | `mlperf_log_detail.txt` | [`DetailReader`], collected: [`DetailLog`] | a line; collected: all records |
-//! | `mlperf_log_accuracy.json` | [`AccuracyReader`] | one entry |
-//! | the same, at the speed of the disk | [`AccuracyScanner`] | one buffer |
+//! | `mlperf_log_accuracy.json` | [`AccuracyReader`] | one buffer and one entry |
+//! | the same, without its responses | [`AccuracyScanner`] | one buffer |
 //! | `mlperf_log_trace.json` | [`TraceReader`] | a line |
 //!
 //! Every reader takes any bytes without panicking, and says line or byte offset of what it cannot read. None of them
@@ -20,7 +20,6 @@ mod file;
 mod json_fault;
 mod lines;
 mod plain_entry;
-mod position;
 mod scan;
 mod summary;
 mod summary_error;

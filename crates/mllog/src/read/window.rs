@@ -1,11 +1,13 @@
 //! A byte source seen through one buffer of its own: the bytes at hand are a slice, and the place is known.
 //!
-//! It is what makes [`super::AccuracyScanner`] quick, which looks at runs of bytes where [`super::AccuracyReader`]
-//! takes them one at a time. It knows nothing of JSON.
+//! It is what makes [`super::AccuracyScanner`] quick, which can look at runs of bytes. It knows nothing of JSON.
 
 use std::io::{self, Read};
 
-use super::position::{CUT, LONGEST_CUT};
+/// What the official truncation puts where it cut (`truncate_accuracy_log.py`); on Windows with `\r` before each `\n`.
+const CUT: &[u8] = b"\n\n...\n\n";
+/// The mark's length with every `\r`.
+const LONGEST_CUT: usize = CUT.len() + 4;
 
 /// Large enough that a system call costs nothing beside what is done with the bytes, small enough for a core's cache.
 const BUFFER: usize = 256 << 10;

@@ -54,6 +54,22 @@ pub struct Attempt {
     pub ended: Option<Clock>,
     /// What the agent itself cost in the timed window.
     pub window: WindowCost,
+    /// How LoadGen's timing thread ran. `None` when it issued nothing, and in attempts of agents before this was noted.
+    #[serde(default)]
+    pub timing: Option<TimingThread>,
+}
+
+/// How the thread ran that issues queries and measures time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TimingThread {
+    /// What it did while it waited: `block` (slept) or `spin`.
+    pub wait: String,
+    /// The one processor that it was allowed on; `None` where there were several.
+    pub cpu: Option<u32>,
+    /// Its real-time priority, 1 to 99; `None` under ordinary scheduling.
+    pub realtime_priority: Option<u8>,
+    /// What was asked for and not to be had, with the system's reason.
+    pub refused: Vec<String>,
 }
 
 /// Which LoadGen ran.
@@ -80,7 +96,8 @@ pub struct Clock {
     pub monotonic_ns: u64,
     /// The kernel's boot id: monotonic times compare only within one boot.
     pub boot_id: String,
-    /// Estimated offset of the wall clock to NTP in microseconds, where a daemon tells it.
+    /// What a time daemon has told the kernel that the wall clock is off by, in microseconds, where it works through the
+    /// kernel's own loop (ntpd, systemd-timesyncd; not chrony, which steers by frequency).
     pub ntp_offset_us: Option<i64>,
     /// Whether the kernel regards the wall clock as synchronised.
     pub synchronised: Option<bool>,

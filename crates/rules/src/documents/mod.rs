@@ -12,7 +12,9 @@ mod run_spec;
 mod run_state;
 
 pub use audit::{AccuracyDelta, AuditResult, AuditedResponses};
-pub use evidence::{Attempt, Clock, DeviceFacts, Evidence, FileProof, LoadgenIdentity, WindowCost};
+pub use evidence::{
+    Attempt, Clock, DeviceFacts, Evidence, FileProof, LoadgenIdentity, TimingThread, WindowCost,
+};
 pub use record::{AccuracyResult, DeliveryProof, Record, StreamProof};
 pub use run_spec::{AuditOf, ConfTexts, Delivery, EngineKind, EngineSpec, LoadgenChoice, RunLength, RunSpec};
 pub use run_state::{RunPhase, RunState};

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use super::{AccuracyScanner, ScannedEntry};
+use super::{AccuracyScanner, Field, ScannedEntry};
 use crate::read::plain_entry::hex_run;
 
 /// Why an entry does not read, before its place is added.
@@ -19,18 +19,24 @@ impl From<io::Error> for Fault {
 }
 
 impl<R: Read> AccuracyScanner<R> {
-    pub(super) fn object(&mut self, mut data: impl FnMut(&[u8])) -> Result<ScannedEntry, Fault> {
+    pub(super) fn object(&mut self, mut digits: impl FnMut(Field, &[u8])) -> Result<ScannedEntry, Fault> {
         self.expect(b'{', "an object of seq_id, qsl_idx and data")?;
         let offset = self.input.offset() - 1;
         let (mut seq_id, mut qsl_idx, mut bytes) = (None, None, None);
-        let (mut token_data, mut token_count) = (None, None);
+        let (mut token_bytes, mut token_count) = (None, None);
         loop {
             let key = self.key()?;
             match key.as_bytes() {
                 b"seq_id" => once(&mut seq_id, self.unsigned()?, "seq_id")?,
                 b"qsl_idx" => once(&mut qsl_idx, self.unsigned()?, "qsl_idx")?,
-                b"data" => once(&mut bytes, self.hexadecimal(&mut data)?, "data")?,
-                b"token_data" => once(&mut token_data, self.hexadecimal(|_| ())?, "token_data")?,
+                b"data" => {
+                    let length = self.hexadecimal(|piece| digits(Field::Data, piece))?;
+                    once(&mut bytes, length, "data")?;
+                }
+                b"token_data" => {
+                    let length = self.hexadecimal(|piece| digits(Field::TokenData, piece))?;
+                    once(&mut token_bytes, length, "token_data")?;
+                }
                 b"token_count" => once(&mut token_count, self.signed()?, "token_count")?,
                 _ => self.skip_value()?,
             }
@@ -49,6 +55,8 @@ impl<R: Read> AccuracyScanner<R> {
             seq_id: seq_id.ok_or_else(|| missing("seq_id"))?,
             qsl_idx: qsl_idx.ok_or_else(|| missing("qsl_idx"))?,
             bytes: bytes.ok_or_else(|| missing("data"))?,
+            token_bytes,
+            token_count,
             offset,
             length: self.input.offset() - offset,
         })

@@ -1,8 +1,7 @@
 //! `mlperf_log_accuracy.json` at the speed of the disk, for those who need not hold the responses.
 //!
-//! The grammar is checked as strictly as [`super::AccuracyReader`] checks it (a test holds the two against each other),
-//! but a response's digits are handed on piece by piece, so an entry of any size costs one buffer. Keys with escapes
-//! are not unescaped: no LoadGen writes any.
+//! The grammar is JSON's, checked in full (a test holds it against a JSON library), but a response's digits are handed on
+//! piece by piece, so an entry of any size costs one buffer. Keys with escapes are not unescaped: no LoadGen writes any.
 
 mod entry;
 
@@ -22,10 +21,23 @@ pub struct ScannedEntry {
     pub qsl_idx: u64,
     /// The response's length in bytes: half the digits.
     pub bytes: u64,
+    /// The first token's length in bytes, where the benchmark reports first tokens.
+    pub token_bytes: Option<u64>,
+    /// Output tokens, where the benchmark counts them.
+    pub token_count: Option<i64>,
     /// Where the entry's `{` stands in the file.
     pub offset: u64,
     /// How many bytes of the file the entry takes, from `{` to `}`.
     pub length: u64,
+}
+
+/// Where digits stand that are handed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Field {
+    /// `data`.
+    Data,
+    /// `token_data`.
+    TokenData,
 }
 
 /// Scans an accuracy log. After an error, and after the end, it gives nothing more.
@@ -80,15 +92,33 @@ impl<R: Read> AccuracyScanner<R> {
     ///
     /// # Errors
     /// See [`AccuracyLogError`].
-    pub fn next_entry(&mut self, data: impl FnMut(&[u8])) -> Result<Option<ScannedEntry>, AccuracyLogError> {
-        let result = self.advance(data);
+    pub fn next_entry(
+        &mut self,
+        mut data: impl FnMut(&[u8]),
+    ) -> Result<Option<ScannedEntry>, AccuracyLogError> {
+        self.next_fields(|field, digits| {
+            if field == Field::Data {
+                data(digits);
+            }
+        })
+    }
+
+    /// As [`next_entry`](Self::next_entry), with the digits of the first token too.
+    pub(super) fn next_fields(
+        &mut self,
+        digits: impl FnMut(Field, &[u8]),
+    ) -> Result<Option<ScannedEntry>, AccuracyLogError> {
+        let result = self.advance(digits);
         if result.is_err() {
             self.place = Place::End;
         }
         result
     }
 
-    fn advance(&mut self, data: impl FnMut(&[u8])) -> Result<Option<ScannedEntry>, AccuracyLogError> {
+    fn advance(
+        &mut self,
+        digits: impl FnMut(Field, &[u8]),
+    ) -> Result<Option<ScannedEntry>, AccuracyLogError> {
         loop {
             if self.place == Place::End {
                 return Ok(None);
@@ -107,10 +137,10 @@ impl<R: Read> AccuracyScanner<R> {
                 }
                 (Place::First | Place::Between, Some(b']')) => return self.finish(),
                 (Place::First | Place::Between, None) => return Err(self.ends_early()),
-                (Place::First, Some(_)) => return self.take_entry(data),
+                (Place::First, Some(_)) => return self.take_entry(digits),
                 (Place::Between, Some(b',')) => {
                     self.input.pass(1);
-                    return self.take_entry(data);
+                    return self.take_entry(digits);
                 }
                 (Place::Between, Some(_)) => {
                     let (entry, offset, line) = (self.entry, self.input.offset(), self.input.line());
@@ -136,13 +166,16 @@ impl<R: Read> AccuracyScanner<R> {
         }
     }
 
-    fn take_entry(&mut self, mut data: impl FnMut(&[u8])) -> Result<Option<ScannedEntry>, AccuracyLogError> {
+    fn take_entry(
+        &mut self,
+        mut digits: impl FnMut(Field, &[u8]),
+    ) -> Result<Option<ScannedEntry>, AccuracyLogError> {
         self.entry += 1;
         self.place = Place::Between;
-        if let Some(entry) = self.plain(&mut data)? {
+        if let Some(entry) = self.plain(&mut digits)? {
             return Ok(Some(entry));
         }
-        self.object(data).map(Some).map_err(|fault| match fault {
+        self.object(digits).map(Some).map_err(|fault| match fault {
             Fault::Io(source) => self.io(source),
             Fault::Ends => self.ends_early(),
             Fault::Wrong(message) => {
@@ -159,20 +192,26 @@ impl<R: Read> AccuracyScanner<R> {
 
     /// An entry as LoadGen itself writes it, when it is at hand as a whole; nothing is passed otherwise.
     #[inline]
-    fn plain(&mut self, data: &mut impl FnMut(&[u8])) -> Result<Option<ScannedEntry>, AccuracyLogError> {
+    fn plain(
+        &mut self,
+        digits: &mut impl FnMut(Field, &[u8]),
+    ) -> Result<Option<ScannedEntry>, AccuracyLogError> {
         self.past_space().map_err(|source| self.io(source))?;
         if self.input.at_hand().len() < PlainEntry::LONGEST {
-            self.input.refill().map_err(|source| self.io(source))?;
+            // Should the source fail, the grammar meets it again, at the byte where it matters.
+            let _ = self.input.refill();
         }
         let offset = self.input.offset();
         let Some(plain) = PlainEntry::at_start(self.input.at_hand()) else {
             return Ok(None);
         };
-        data(plain.digits);
+        digits(Field::Data, plain.digits);
         let entry = ScannedEntry {
             seq_id: plain.seq_id,
             qsl_idx: plain.qsl_idx,
             bytes: plain.digits.len() as u64 / 2,
+            token_bytes: None,
+            token_count: None,
             offset,
             length: plain.length as u64,
         };

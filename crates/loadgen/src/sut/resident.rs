@@ -1,0 +1,51 @@
+//! The simplest sample library: samples that lie in memory from the beginning, or that need none.
+
+use super::{QuerySampleIndex, QuerySampleLibrary, SutError};
+
+/// A library that only counts: its samples are in memory already, or are computed from their index.
+#[derive(Debug, Clone)]
+pub struct ResidentLibrary {
+    name: String,
+    total: usize,
+    performance: usize,
+}
+
+impl ResidentLibrary {
+    /// A library of `total` samples, all of which may be used in a measurement.
+    #[must_use]
+    pub fn new(name: impl Into<String>, total: usize) -> Self {
+        Self {
+            name: name.into(),
+            total,
+            performance: total,
+        }
+    }
+
+    /// The same, of which only so many samples are said to fit into memory together.
+    #[must_use]
+    pub fn with_performance_samples(self, performance: usize) -> Self {
+        Self { performance, ..self }
+    }
+}
+
+impl QuerySampleLibrary for ResidentLibrary {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn total_sample_count(&self) -> usize {
+        self.total
+    }
+
+    fn performance_sample_count(&self) -> usize {
+        self.performance
+    }
+
+    fn load_samples_to_ram(&self, _: &[QuerySampleIndex]) -> Result<(), SutError> {
+        Ok(())
+    }
+
+    fn unload_samples_from_ram(&self, _: &[QuerySampleIndex]) -> Result<(), SutError> {
+        Ok(())
+    }
+}

@@ -1,0 +1,235 @@
+//! The thread that measures time: what may be asked for it, how that is done, and how it ran in fact.
+//!
+//! Nothing here is needed for a run. A thread that may be moved or pushed aside measures all the same, only less evenly;
+//! so what the system refuses is told and the run goes on.
+
+use std::{io, marker::PhantomData, mem};
+
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+/// How a timing thread is to run, besides how it waits.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TimingWish {
+    /// The processor to keep to.
+    pub cpu: Option<usize>,
+    /// The real-time priority, 1 to 99 (`SCHED_FIFO`).
+    pub realtime_priority: Option<u8>,
+}
+
+/// How a timing thread ran, whoever saw to it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Timing {
+    /// The one processor that it was allowed on; `None` where there were several.
+    pub cpu: Option<usize>,
+    /// Its real-time priority (`SCHED_FIFO` or `SCHED_RR`); `None` under ordinary scheduling.
+    pub realtime_priority: Option<u8>,
+    /// What was wished for and not to be had, in words, with the system's reason.
+    pub refused: Vec<String>,
+}
+
+/// The calling thread as a timing thread. Puts back what it changed when it is dropped, on the same thread.
+#[derive(Debug)]
+pub struct TimingThread {
+    cpus_before: Option<CpuSet>,
+    scheduling_before: Option<Scheduling>,
+    /// What is put back belongs to one thread.
+    not_send: PhantomData<*const ()>,
+}
+
+impl TimingThread {
+    /// Makes the calling thread one, as far as the system allows, and tells how it runs now.
+    ///
+    /// Threads that it starts inherit the processor, as Linux has it, and ordinary scheduling: an engine that starts its
+    /// workers late must not get real-time ones.
+    #[must_use = "the thread runs as before once this is dropped"]
+    pub fn enter(wish: &TimingWish) -> (Self, Timing) {
+        let mut refused = Vec::new();
+        let mut taken = |what: &str, result: io::Result<()>| {
+            if let Err(reason) = &result {
+                refused.push(format!("The timing thread {what}: {reason}"));
+            }
+            result.is_ok()
+        };
+        let cpus_before = wish.cpu.and_then(|cpu| {
+            let before = sched_getaffinity(None).ok();
+            before.filter(|_| taken("could not be pinned to a processor", pin(cpu)))
+        });
+        let scheduling_before = wish.realtime_priority.and_then(|priority| {
+            let before = Scheduling::now().ok();
+            let wanted = Scheduling {
+                policy: libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK,
+                priority: priority.into(),
+            };
+            before.filter(|_| taken("got no real-time priority", wanted.set()))
+        });
+        let thread = Self {
+            cpus_before,
+            scheduling_before,
+            not_send: PhantomData,
+        };
+        (
+            thread,
+            Timing {
+                refused,
+                ..Timing::of_this_thread()
+            },
+        )
+    }
+}
+
+impl Drop for TimingThread {
+    fn drop(&mut self) {
+        // Both were so a moment ago; there is nothing to do about a refusal.
+        if let Some(before) = self.scheduling_before {
+            let _ = before.put_back();
+        }
+        if let Some(before) = &self.cpus_before {
+            let _ = sched_setaffinity(None, before);
+        }
+    }
+}
+
+impl Timing {
+    /// How the calling thread runs. What the system does not tell counts as ordinary.
+    #[must_use]
+    pub fn of_this_thread() -> Self {
+        let cpus = sched_getaffinity(None).ok().filter(|cpus| cpus.count() == 1);
+        let realtime = |s: &Scheduling| matches!(s.policy(), libc::SCHED_FIFO | libc::SCHED_RR);
+        let scheduling = Scheduling::now().ok().filter(realtime);
+        Self {
+            cpu: cpus.and_then(|cpus| (0..CpuSet::MAX_CPU).find(|&cpu| cpus.is_set(cpu))),
+            realtime_priority: scheduling.and_then(|s| u8::try_from(s.priority).ok()),
+            refused: Vec::new(),
+        }
+    }
+}
+
+fn pin(cpu: usize) -> io::Result<()> {
+    if cpu >= CpuSet::MAX_CPU {
+        return Err(io::Error::other(format!("there is no processor {cpu}")));
+    }
+    let mut only = CpuSet::new();
+    only.set(cpu);
+    Ok(sched_setaffinity(None, &only)?)
+}
+
+/// A thread's scheduling policy with its flags, and its priority there.
+#[derive(Debug, Clone, Copy)]
+struct Scheduling {
+    policy: i32,
+    priority: i32,
+}
+
+impl Scheduling {
+    /// The calling thread's.
+    fn now() -> io::Result<Self> {
+        // SAFETY: plain integers, of which any are fine; the call below fills them in.
+        let mut param: libc::sched_param = unsafe { mem::zeroed() };
+        // SAFETY: 0 is the calling thread, and `param` outlives the call.
+        let (policy, got) = unsafe { (libc::sched_getscheduler(0), libc::sched_getparam(0, &mut param)) };
+        if policy < 0 || got < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Self {
+            policy,
+            priority: param.sched_priority,
+        })
+    }
+
+    /// Gives it to the calling thread.
+    fn set(self) -> io::Result<()> {
+        // SAFETY: as in `now`.
+        let mut param: libc::sched_param = unsafe { mem::zeroed() };
+        param.sched_priority = self.priority;
+        // SAFETY: 0 is the calling thread, and `param` outlives the call.
+        match unsafe { libc::sched_setscheduler(0, self.policy, &param) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    /// Gives it back. An ordinary user may not take back the flag that keeps it from children; there it stays.
+    fn put_back(self) -> io::Result<()> {
+        self.set().or_else(|_| {
+            Self {
+                policy: self.policy | libc::SCHED_RESET_ON_FORK,
+                ..self
+            }
+            .set()
+        })
+    }
+
+    /// The policy without its flags.
+    const fn policy(self) -> i32 {
+        self.policy & !libc::SCHED_RESET_ON_FORK
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    fn any_cpu() -> usize {
+        let cpus = sched_getaffinity(None).unwrap();
+        (0..CpuSet::MAX_CPU).rfind(|&cpu| cpus.is_set(cpu)).unwrap()
+    }
+
+    #[test]
+    fn a_thread_is_pinned_and_freed() {
+        let before = Timing::of_this_thread();
+        let wish = TimingWish {
+            cpu: Some(any_cpu()),
+            ..TimingWish::default()
+        };
+        let (thread, timing) = TimingThread::enter(&wish);
+        assert_eq!((timing.cpu, timing.refused.len()), (wish.cpu, 0));
+        drop(thread);
+        assert_eq!(Timing::of_this_thread(), before);
+    }
+
+    #[test]
+    fn what_cannot_be_is_told_and_changes_nothing() {
+        let before = Timing::of_this_thread();
+        for cpu in [CpuSet::MAX_CPU - 1, usize::MAX] {
+            let wish = TimingWish {
+                cpu: Some(cpu),
+                realtime_priority: Some(0),
+            };
+            let (thread, timing) = TimingThread::enter(&wish);
+            assert_eq!(timing.refused.len(), 2, "{timing:?}");
+            assert!(
+                timing.refused[0].starts_with("The timing thread could not be pinned"),
+                "{timing:?}"
+            );
+            assert!(
+                timing.refused[1].contains("no real-time priority: Invalid argument"),
+                "{timing:?}"
+            );
+            drop(thread);
+        }
+        assert_eq!(Timing::of_this_thread(), before);
+    }
+
+    /// Allowed or not is the machine's to say; either way it is told, and over when it is over.
+    #[test]
+    fn a_real_time_priority_is_had_or_refused_and_never_inherited() {
+        let before = Timing::of_this_thread();
+        let wish = TimingWish {
+            cpu: None,
+            realtime_priority: Some(3),
+        };
+        let (guard, timing) = TimingThread::enter(&wish);
+        if timing.refused.is_empty() {
+            assert_eq!(timing.realtime_priority, Some(3));
+        } else {
+            println!("left out: {:?}", timing.refused);
+            assert_eq!(timing.realtime_priority, before.realtime_priority);
+        }
+        let child = thread::spawn(Timing::of_this_thread).join().unwrap();
+        assert_eq!(child.realtime_priority, None);
+        drop(guard);
+        assert_eq!(Timing::of_this_thread(), before);
+    }
+}

@@ -1,0 +1,144 @@
+//! Builds of the official LoadGen, and what each does otherwise than 6.0.17 with libstdc++ 11 (`docs/loadgen.md`).
+
+use regatta_loadgen::rng::RngAbi;
+use regatta_rules::Scenario;
+
+use crate::{
+    cases::{Case, effective},
+    oracle::Oracle,
+};
+
+/// A build.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Build {
+    /// Its directory's name after `loadgen-`.
+    pub(crate) name: &'static str,
+    pub(crate) abi: RngAbi,
+    /// Before 6.0: loadable sets are cut out of the whole library, however many samples are wanted, and how many an
+    /// accuracy run has cannot be set.
+    pub(crate) cuts_whole_library: bool,
+    /// Before 5.0: some keys count in `mlperf.conf` only, and `audit.config` begins with that file once more.
+    reads_otherwise: bool,
+}
+
+impl Build {
+    /// The yardstick.
+    pub(crate) const NEWEST: Self = Self {
+        name: "6.0.17",
+        abi: RngAbi::Libstdcxx11,
+        cuts_whole_library: false,
+        reads_otherwise: false,
+    };
+    /// The same by Debian 11's compiler.
+    pub(crate) const BY_GCC_10: Self = Self {
+        name: "6.0.17-libstdc++-10",
+        abi: RngAbi::Libstdcxx10,
+        ..Self::NEWEST
+    };
+    /// Older versions.
+    pub(crate) const OLDER: [Self; 2] = [
+        Self {
+            name: "5.1.2",
+            cuts_whole_library: true,
+            ..Self::NEWEST
+        },
+        Self {
+            name: "4.1.30",
+            cuts_whole_library: true,
+            reads_otherwise: true,
+            ..Self::NEWEST
+        },
+    ];
+
+    /// The build where it has been made, or `None` with a word on how to make it. Without the yardstick CI fails.
+    pub(crate) fn find(self) -> Option<Oracle> {
+        let reason = match Oracle::find(self.name) {
+            Ok(oracle) => return Some(oracle),
+            Err(reason) => reason,
+        };
+        let wanted = self.name == Self::NEWEST.name && std::env::var_os("CI").is_some();
+        assert!(!wanted, "{reason}");
+        println!("left out: {reason}");
+        None
+    }
+
+    /// A case of which only queries are generated, as ours must read it to do the same; `None` where it cannot.
+    pub(crate) fn as_read(self, mut case: Case) -> Option<Case> {
+        if self.reads_otherwise {
+            case.drop_user_keys(&["sample_concatenate_permutation"]);
+            self.reads_queries(&case)?;
+        }
+        Some(case)
+    }
+
+    /// A case made such that a whole run of this build does what ours does; `None` where it cannot.
+    pub(crate) fn as_run(self, mut case: Case) -> Option<Case> {
+        if self.cuts_whole_library {
+            case.performance = case.total;
+            case.drop_user_keys(&[
+                "performance_sample_count_override",
+                "accuracy_sample_count_override",
+            ]);
+            // Rounds set it for some models; so that the set is the library, it must be told to be as large.
+            let (model, scenario) = (&case.model, case.scenario);
+            case.user_conf += &format!("{model}.{scenario}.performance_sample_count_override = 0\n");
+        }
+        if self.reads_otherwise {
+            case.audit_config = None;
+            case.drop_user_keys(&[
+                "sample_concatenate_permutation",
+                "accuracy_log_rng_seed",
+                "accuracy_log_sampling_target",
+            ]);
+            self.reads_queries(&case)?;
+        }
+        Some(case)
+    }
+
+    /// Offline with equal issue makes many queries of its one.
+    fn reads_queries(self, case: &Case) -> Option<()> {
+        let differs = case.scenario == Scenario::Offline && effective(case).sample_concatenate_permutation;
+        (!differs).then_some(())
+    }
+
+    /// Whether this build does not write a key of the detail log.
+    pub(crate) fn lacks_key(self, key: &str) -> bool {
+        let accuracy_count = [
+            "requested_accuracy_sample_count_override",
+            "effective_accuracy_sample_count",
+        ];
+        self.cuts_whole_library && accuracy_count.contains(&key)
+            || self.reads_otherwise && key == "num_errors"
+    }
+
+    /// Whether this build gives a key another value: in Offline, the number of samples that was asked for instead of the
+    /// one that was generated.
+    pub(crate) fn tells_otherwise(self, key: &str) -> bool {
+        self.reads_otherwise && key == "generated_samples_per_query"
+    }
+
+    /// Our summary as this build would have it.
+    pub(crate) fn as_its_summary(self, summary: &str) -> String {
+        let lacking = |line: &&str| self.cuts_whole_library && line.starts_with("accuracy_sample_count : ");
+        let lines = summary.split_inclusive('\n').filter(|line| !lacking(line));
+        if self.reads_otherwise {
+            in_4_1_words(lines)
+        } else {
+            lines.collect()
+        }
+    }
+}
+
+/// Percentiles have no decimals there, time per token another name, and nothing is said of equal issue.
+fn in_4_1_words<'a>(lines: impl Iterator<Item = &'a str>) -> String {
+    let warns = |line: &&str| !line.starts_with("WARNING: sample_concatenate_permutation");
+    lines
+        .take_while(warns)
+        .map(|line| match line.split_once("th ") {
+            Some((percent, rest)) if percent.parse::<f64>().is_ok() => {
+                format!("{:.0}th {rest}", percent.parse::<f64>().unwrap())
+            }
+            _ => line.replace("Time per Output Token", "Time to Output Token"),
+        })
+        .collect()
+}

@@ -1,0 +1,151 @@
+//! SUTs that do not answer, answer wrongly, fail or panic.
+
+use std::{fs, path::Path, sync::Mutex, thread, time::Duration};
+
+use regatta_loadgen::{
+    outcome::Outcome,
+    sut::{Completer, Query, QuerySample, ResponseId, SutError, SystemUnderTest},
+};
+use regatta_rules::{Mode, Scenario};
+
+use crate::{Sut, answer, answer_all, expect_fault, request, samples};
+
+/// Long enough for a thread to be woken, short enough to wait for.
+const STALL: Duration = Duration::from_millis(80);
+
+fn expect_misdeed<F>(told: &str, hostile: F)
+where
+    F: Fn(&[QuerySample], &Completer) -> Result<(), SutError> + Sync,
+{
+    expect_fault(told, &Sut(hostile), &samples(), STALL);
+}
+
+#[test]
+fn one_that_never_answers_is_given_up() {
+    expect_misdeed("stalled", |_, _| Ok(()));
+}
+
+#[test]
+fn one_that_leaves_samples_out_is_given_up() {
+    expect_misdeed("stalled", |samples, completer| {
+        let answered: Vec<_> = samples
+            .iter()
+            .copied()
+            .filter(|sample| sample.index >= 20)
+            .collect();
+        answer_all(&answered, completer)
+    });
+}
+
+#[test]
+fn one_that_answers_twice_is_found_out() {
+    expect_misdeed("twice", |samples, completer| {
+        answer_all(samples, completer)?;
+        answer_all(samples, completer)
+    });
+}
+
+#[test]
+fn answers_to_nothing_are_found_out() {
+    for unknown in [0, 1 << 40, u64::MAX, u64::MAX >> 1, 1 << 63 | 1] {
+        expect_misdeed("never issued", |samples, completer| {
+            answer(ResponseId(unknown), completer);
+            answer_all(samples, completer)
+        });
+    }
+}
+
+#[test]
+fn one_that_fails_is_told_with_its_cause() {
+    expect_misdeed("issue_query failed: the device is gone", |_, _| {
+        Err("the device is gone".into())
+    });
+}
+
+#[test]
+fn one_that_panics_is_told_with_its_words() {
+    expect_misdeed("issue_query panicked: out of cheese", |_, _| {
+        panic!("out of cheese")
+    });
+}
+
+#[test]
+fn one_that_gives_up_later_is_told() {
+    expect_misdeed("the SUT gave up: engine lost", |_, completer| {
+        completer.fail("engine lost".into());
+        Ok(())
+    });
+}
+
+/// The thread's panic is the SUT's own affair; that its answers do not come is LoadGen's.
+#[test]
+fn one_whose_thread_dies_is_given_up() {
+    expect_misdeed("stalled", |_, completer| {
+        let completer = completer.clone();
+        let died = thread::spawn(move || {
+            let _held = completer;
+            panic!("out of memory")
+        });
+        assert!(died.join().is_err());
+        Ok(())
+    });
+}
+
+/// Answers at once; what it does when LoadGen flushes is the test's.
+struct AtFlush(fn() -> Result<(), SutError>);
+
+impl SystemUnderTest for AtFlush {
+    fn name(&self) -> &str {
+        "hostile"
+    }
+
+    fn issue_query(&self, query: Query<'_>, completer: &Completer) -> Result<(), SutError> {
+        query.iter().for_each(|sample| answer(sample.id, completer));
+        Ok(())
+    }
+
+    fn flush_queries(&self) -> Result<(), SutError> {
+        self.0()
+    }
+}
+
+#[test]
+fn one_that_fails_or_panics_when_flushed_is_told() {
+    let long = Duration::from_secs(120);
+    let fails = AtFlush(|| Err("the queue is gone".into()));
+    expect_fault(
+        "flush_queries failed: the queue is gone",
+        &fails,
+        &samples(),
+        long,
+    );
+    let panics = AtFlush(|| panic!("no queue"));
+    expect_fault("flush_queries panicked: no queue", &panics, &samples(), long);
+}
+
+/// A completer that is kept beyond the run does no harm, neither to that run's logs nor to the next run.
+#[test]
+fn answers_after_the_end_are_dropped() {
+    let kept: Mutex<Vec<(ResponseId, Completer)>> = Mutex::default();
+    let run = |dir: &Path, scenario| -> Outcome {
+        let sut = Sut(|samples: &[QuerySample], completer: &Completer| {
+            kept.lock().unwrap().push((samples[0].id, completer.clone()));
+            answer_all(samples, completer)
+        });
+        crate::run(&sut, &samples(), &request(scenario, Mode::AccuracyOnly, dir)).unwrap()
+    };
+    for scenario in Scenario::ALL {
+        let dir = tempfile::tempdir().unwrap();
+        run(dir.path(), scenario);
+        let before = fs::read(dir.path().join("mlperf_log_accuracy.json")).unwrap();
+        for (id, completer) in kept.lock().unwrap().drain(..) {
+            answer(id, &completer);
+            completer.fail("too late".into());
+        }
+        assert_eq!(run(dir.path(), scenario).faults, Vec::<String>::new());
+        assert_eq!(
+            fs::read(dir.path().join("mlperf_log_accuracy.json")).unwrap(),
+            before
+        );
+    }
+}
