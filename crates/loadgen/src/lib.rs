@@ -1,10 +1,11 @@
 //! MLPerf LoadGen in Rust: sample for sample the official one, without MQTT, tokio or any other tie to Regatta's daemons.
 //!
-//! A load generator issues queries to a system under test ([`sut::SystemUnderTest`]) over samples of a library
-//! ([`sut::QuerySampleLibrary`]) in one of four scenarios, measures the answers, judges them by MLPerf's rules, and writes
-//! the official log files. [`NativeLoadGen`] does so; the MLCommons LoadGen can stand behind the same trait
-//! ([`load_gen::LoadGen`]). `examples/own_sut.rs` is a whole program.
+#![doc = include_str!("../README.md")]
 //!
+//! # The crate's rooms
+//!
+//! * [`sut`] is what a user implements, and [`load_gen`] what runs it: [`NativeLoadGen`], or the MLCommons LoadGen behind the
+//!   same trait.
 //! * [`request`] says what to run: conf texts as LoadGen reads them, overrides, where logs go.
 //! * [`generate`] makes the queries that seeds decide, lazily; [`rng`] has the C++ library's random numbers.
 //! * [`results`] judges latencies, from a run or from anywhere.

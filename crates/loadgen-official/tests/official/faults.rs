@@ -88,7 +88,7 @@ fn run_on(
         .loadgen_as_requested()
         .run(&sut, qsl, &request, &NoObserver);
     assert!(
-        began.elapsed() < Duration::from_secs(20),
+        began.elapsed() < Duration::from_secs(120),
         "took {:?}",
         began.elapsed()
     );
