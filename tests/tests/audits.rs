@@ -115,6 +115,24 @@ fn audits_repeat_a_run_on_its_device_and_are_held_against_it() {
         "{responses}"
     );
 
+    // Verified once more, it is the same, record and all.
+    let again = audits[0]["run"].as_str().expect("an id");
+    let record = lab.workspace().join("runs").join(again).join("record.json");
+    let before = read(&record);
+    let verified = regatta(&lab, &["audit", "verify", "TEST01", "--run", again]);
+    assert!(
+        matches!(verified.status.code(), Some(0 | 1)),
+        "{}",
+        said(&verified)
+    );
+    assert_eq!(read(&record), before);
+    refused(
+        &lab,
+        &["audit", "verify", "TEST04", "--run", again],
+        2,
+        "is no TEST04",
+    );
+
     // A log that was cut is no longer what the device delivered.
     let log = lab
         .workspace()

@@ -2,8 +2,9 @@
 
 use std::{error::Error, path::Path, process::Command};
 
+use regatta_rules::documents::AccuracyDelta;
 use regatta_submission::audit::{
-    Report, Request,
+    Request,
     part_three::{AccuracyScript, compare_accuracies, limits, limits_by_name},
 };
 
@@ -16,17 +17,14 @@ use crate::{
 /// The accuracy run's log cut down, beside the audit's directory while scripts read it: no part of a submission.
 const BASELINE: &str = "mlperf_log_accuracy_baseline.json";
 
-/// Compares accuracies where responses differ and a benchmark is named.
+/// Compares the accuracies of a benchmark's two runs.
 pub(super) fn compare(
     args: &super::verify::Args,
     request: &Request<'_>,
-    report: &mut Report,
+    name: &str,
     catalogue: &Catalogue,
     context: &Context,
-) -> Result<(), Failure> {
-    let Some(name) = args.benchmark.as_deref().filter(|_| report.needs_accuracies()) else {
-        return Ok(());
-    };
+) -> Result<Vec<AccuracyDelta>, Failure> {
     // The round knows more benchmarks than there are files for.
     let (limits, own) = match (limits_by_name(request.round, name), catalogue.benchmark(name)) {
         (Some(limits), own) => (limits, own.ok()),
@@ -35,7 +33,7 @@ pub(super) fn compare(
             (limits(request.round, own), Some(own))
         }
     };
-    let baseline = args.output.join(BASELINE);
+    let baseline = request.output.join(BASELINE);
     let baseline = baseline.as_path();
     let run = |script: &mut AccuracyScript<'_>| compare_accuracies(request, &limits, baseline, script);
     let compared = match (&args.accuracy_script, own) {
@@ -54,8 +52,7 @@ pub(super) fn compare(
     };
     // What is left of it stands in the way of nothing but a submission's hygiene.
     let _ = std::fs::remove_file(baseline);
-    report.accuracies = compared?;
-    Ok(())
+    Ok(compared?)
 }
 
 /// What a command prints about a log, whose path is put behind it.

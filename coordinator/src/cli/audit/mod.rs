@@ -1,6 +1,7 @@
 //! `regatta audit`: runs audits (compliance tests) on devices, and verifies anybody's as the round's official scripts do.
 
 mod accuracies;
+mod given;
 mod run;
 mod verify;
 

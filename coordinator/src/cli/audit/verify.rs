@@ -2,12 +2,13 @@
 
 use std::{fmt::Write as _, path::PathBuf};
 
-use regatta_submission::audit::{self, AuditError, Audited, Dtype, Report, Request, Test, explain};
+use regatta_submission::audit::{self, AuditError, Dtype, Report, Request, Test, explain};
 use serde_json::{Value, json};
 
 use super::{
     super::{Context, submission::catalogue},
     accuracies,
+    given::Given,
 };
 use crate::exit::{self, Failure, Outcome};
 
@@ -16,27 +17,30 @@ use crate::exit::{self, Failure, Outcome};
 pub(crate) struct Args {
     /// The audit
     #[arg(value_name = "TEST01|TEST04|TEST05")]
-    test: Test,
+    pub(super) test: Test,
     /// The submission's run: holds accuracy/ and performance/run_1/
-    #[arg(long, value_name = "DIR")]
-    results: PathBuf,
+    #[arg(long, value_name = "DIR", required_unless_present = "run")]
+    pub(super) results: Option<PathBuf>,
     /// The audit's run: holds its three logs
-    #[arg(long, value_name = "DIR")]
-    compliance: PathBuf,
+    #[arg(long, value_name = "DIR", required_unless_present = "run")]
+    pub(super) compliance: Option<PathBuf>,
     /// Gets the directory TESTxx
-    #[arg(long, value_name = "DIR")]
-    pub(super) output: PathBuf,
-    /// How TEST01 reads the first element of a response
-    #[arg(long, value_name = "byte|float32|int32|int64", default_value_t = Dtype::Byte)]
-    dtype: Dtype,
-    /// The round whose audits apply [default: the newest]
+    #[arg(long, value_name = "DIR", required_unless_present = "run")]
+    pub(super) output: Option<PathBuf>,
+    /// In the place of those three: an audit's run of the workspace; its record gets the verdict
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["results", "compliance", "output"])]
+    pub(super) run: Option<String>,
+    /// How TEST01 reads the first element of a response [default: byte; of a run, as its benchmark says]
+    #[arg(long, value_name = "byte|float32|int32|int64")]
+    pub(super) dtype: Option<Dtype>,
+    /// The round whose audits apply [default: the newest; of a run, its own]
     #[arg(long, value_name = "vX.Y")]
-    round: Option<String>,
+    pub(super) round: Option<String>,
     /// The benchmark: where TEST01's responses differ, its accuracies are compared in their place
     #[arg(long)]
     pub(super) benchmark: Option<String>,
     /// The reference accuracy script with its arguments; the log's path is put behind them
-    #[arg(long, value_name = "COMMAND", requires = "benchmark")]
+    #[arg(long, value_name = "COMMAND")]
     pub(super) accuracy_script: Option<String>,
     /// Where the labels of a bundled benchmark lie [default: the workspace's scratch directory]
     #[arg(long, value_name = "DIR")]
@@ -45,18 +49,24 @@ pub(crate) struct Args {
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let catalogue = catalogue(context)?;
-    let round = catalogue.round(args.round.as_deref()).map_err(Failure::usage)?;
+    let given = Given::of(args, context)?;
+    let round = catalogue.round(given.round.as_deref()).map_err(Failure::usage)?;
     let request = Request {
         test: args.test,
-        audited: &Audited::in_results(&args.results),
-        compliance: &args.compliance,
-        output: &args.output,
-        dtype: args.dtype,
+        audited: &given.audited,
+        compliance: &given.compliance,
+        output: &given.output,
+        dtype: given.dtype,
         round,
     };
     let mut report = audit::verify(&request).map_err(failure)?;
     let explanation = explanation(&request, &report)?;
-    accuracies::compare(args, &request, &mut report, &catalogue, context)?;
+    if report.needs_accuracies()
+        && let Some(benchmark) = &given.benchmark
+    {
+        report.accuracies = accuracies::compare(args, &request, benchmark, &catalogue, context)?;
+    }
+    given.keep(&report, explanation.as_deref())?;
     let document = document(args, &round.name, &report, explanation.as_deref());
     context.print(&document, || text(args, &report, explanation.as_deref()))?;
     Ok(if report.passed() { exit::OK } else { exit::NO })

@@ -6,4 +6,5 @@ mod plan;
 mod verify;
 
 pub(crate) use plan::{PlanError, drafts, find};
+pub(crate) use verify::keep;
 pub(super) use verify::verify;

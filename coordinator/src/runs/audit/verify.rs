@@ -6,7 +6,7 @@ use std::{fs, path::Path};
 use regatta_mllog::read::file_name;
 use regatta_rules::{
     RunId,
-    documents::{AuditOf, AuditResult, AuditedResponses, Document as _, Evidence, RunPhase, RunSpec},
+    documents::{AuditOf, AuditResult, AuditedResponses, Document as _, Evidence, Record, RunPhase, RunSpec},
 };
 use regatta_submission::audit::{
     self, Audited, Dtype, Observation, Report, Request, explain,
@@ -15,9 +15,9 @@ use regatta_submission::audit::{
 
 use crate::{
     hex::{hex, sha256_of_file},
-    runs::{self, Catalogue},
+    runs::{self, Catalogue, Outcome},
     store::{RunRow, Store},
-    workspace::Workspace,
+    workspace::{Workspace, write_durably},
 };
 
 /// Verifies the audit that `row` is, by its spec as it was sent.
@@ -49,6 +49,41 @@ pub(in crate::runs) fn verify(
     verifier
         .result()
         .unwrap_or_else(|error| failed(format!("{error:#}")))
+}
+
+/// Puts a verification of a recorded audit, such as one by the reference accuracy script, in the place of ours.
+///
+/// # Errors
+/// When the record cannot be read or written, or the store fails.
+pub(crate) fn keep(
+    workspace: &Workspace,
+    store: &Store,
+    row: &RunRow,
+    report: &Report,
+    explanation: &str,
+) -> anyhow::Result<()> {
+    let Some(of) = &row.draft.spec.audit else {
+        anyhow::bail!("run {} is no audit", row.id);
+    };
+    let verifier = Verifier {
+        workspace,
+        store,
+        spec: &row.draft.spec,
+        of,
+    };
+    let result = verifier.told(report, explanation, None);
+    let path = workspace.run(row.id).record();
+    let mut record = Record::from_json(&fs::read(&path)?)?;
+    record.audit = Some(result.clone());
+    let mut text = serde_json::to_vec_pretty(&record)?;
+    text.push(b'\n');
+    write_durably(&path, &text)?;
+    let outcome = Outcome {
+        audit: Some(result),
+        ..row.outcome.clone().unwrap_or_default()
+    };
+    store.run_is_recorded(row.id, &record.written, &outcome)?;
+    Ok(())
 }
 
 struct Verifier<'a> {
@@ -112,7 +147,7 @@ impl Verifier<'_> {
                 report.accuracies = accuracies;
                 (!decides).then(|| {
                     "responses differ, and the rules want accuracies by the reference script: `regatta audit verify \
-                     TEST01 --benchmark ... --official SCRIPT`"
+                     TEST01 --run ... --accuracy-script ...`"
                         .to_owned()
                 })
             }

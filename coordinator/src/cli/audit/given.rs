@@ -1,0 +1,91 @@
+//! What `audit verify` is given: directories, or an audit's run of this workspace, whose record the verdict then goes to.
+
+use std::path::PathBuf;
+
+use regatta_submission::audit::{Audited, Dtype, Report};
+
+use super::{
+    super::{Context, runs::find},
+    verify::Args,
+};
+use crate::{
+    exit::Failure,
+    runs,
+    store::{RunRow, Store},
+    workspace::Workspace,
+};
+
+/// What is verified, and where the verdict goes.
+pub(super) struct Given {
+    pub(super) audited: Audited,
+    pub(super) compliance: PathBuf,
+    pub(super) output: PathBuf,
+    pub(super) dtype: Dtype,
+    pub(super) round: Option<String>,
+    pub(super) benchmark: Option<String>,
+    run: Option<(Workspace, Store, RunRow)>,
+}
+
+impl Given {
+    /// Reads it off the command line.
+    pub(super) fn of(args: &Args, context: &Context) -> Result<Self, Failure> {
+        match (&args.run, &args.results, &args.compliance, &args.output) {
+            (Some(run), ..) => Self::of_run(args, run, context),
+            (None, Some(results), Some(compliance), Some(output)) => Ok(Self {
+                audited: Audited::in_results(results),
+                compliance: compliance.clone(),
+                output: output.clone(),
+                dtype: args.dtype.unwrap_or_default(),
+                round: args.round.clone(),
+                benchmark: args.benchmark.clone(),
+                run: None,
+            }),
+            _ => Err(Failure::misuse(
+                "name --results, --compliance and --output, or --run",
+            )),
+        }
+    }
+
+    fn of_run(args: &Args, given: &str, context: &Context) -> Result<Self, Failure> {
+        let (workspace, store) = context.open_store()?;
+        let row = find(&store, given)?;
+        let spec = &row.draft.spec;
+        let Some(of) = spec.audit.as_ref().filter(|of| of.test == args.test.name()) else {
+            return Err(Failure::misuse(format!(
+                "run {} is no {}",
+                row.id,
+                args.test.name()
+            )));
+        };
+        if row.recorded.is_none() {
+            return Err(Failure::misuse(format!("run {} has no record yet", row.id)));
+        }
+        let own = workspace.run(row.id);
+        Ok(Self {
+            audited: Audited {
+                performance: workspace.run(of.performance).files(),
+                accuracy: workspace.run(of.accuracy.unwrap_or(of.performance)).files(),
+            },
+            compliance: own.files(),
+            output: own.audit(),
+            dtype: args
+                .dtype
+                .unwrap_or_else(|| Dtype::of(spec.benchmark.model.response)),
+            round: Some(args.round.clone().unwrap_or_else(|| spec.round.clone())),
+            // Without a script there is nothing new to say about accuracies.
+            benchmark: args
+                .benchmark
+                .clone()
+                .or_else(|| args.accuracy_script.as_ref().map(|_| spec.benchmark.name.clone())),
+            run: Some((workspace, store, row)),
+        })
+    }
+
+    /// Puts the verdict into the run's record, where it is a run of the workspace.
+    pub(super) fn keep(&self, report: &Report, explanation: Option<&str>) -> Result<(), Failure> {
+        if let Some((workspace, store, row)) = &self.run {
+            runs::audit::keep(workspace, store, row, report, explanation.unwrap_or_default())?;
+        }
+        Ok(())
+    }
+}
