@@ -25,6 +25,9 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Runs the headless daemon: takes runs from the coordinator and delivers their logs
     Serve(ServeArgs),
+    /// Joins a lab: uses a token of `regatta device add`, once
+    #[command(alias = "enrol")]
+    Enroll(EnrollArgs),
     /// Runs one benchmark here and now, without a coordinator
     Bench(Box<BenchArgs>),
     /// Runs one run as a process of its own (what `serve` and a power client start)
@@ -144,6 +147,17 @@ pub(crate) struct ServeArgs {
     /// The agent's configuration file
     #[arg(long, value_name = "FILE")]
     pub(crate) config: PathBuf,
+}
+
+/// Flags of `enroll`.
+#[derive(Debug, Args)]
+pub(crate) struct EnrollArgs {
+    /// The agent's configuration file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: PathBuf,
+    /// The token
+    #[arg(value_name = "TOKEN")]
+    pub(crate) token: String,
 }
 
 /// Flags of `exec`.

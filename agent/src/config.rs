@@ -11,7 +11,8 @@ use std::{
 use serde::Deserialize;
 use toml::Spanned;
 
-const DEFAULT_PORT: u16 = 1883;
+/// MQTT's registered ports: plain, and over TLS.
+const DEFAULT_PORTS: (u16, u16) = (1883, 8883);
 
 /// The daemon's settings, checked, with every path made independent of the working directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,8 +23,8 @@ pub(crate) struct AgentConfig {
     pub(crate) state_dir: PathBuf,
     /// `MLPERF_SCRATCH_PATH` of the run processes: models and preprocessed data.
     pub(crate) scratch: Option<PathBuf>,
-    /// The broker.
-    pub(crate) broker: BrokerAddress,
+    /// The broker; `None` for the one that the enrolment names.
+    pub(crate) broker: Option<BrokerAddress>,
     /// Time between heartbeats.
     pub(crate) heartbeat: Duration,
     /// Log chunks of one run that may be on their way without the coordinator's acknowledgement.
@@ -43,6 +44,8 @@ pub(crate) struct BrokerAddress {
     pub(crate) host: String,
     /// TCP port.
     pub(crate) port: u16,
+    /// Whether it is spoken to over TLS, as an enrolled device.
+    pub(crate) tls: bool,
 }
 
 impl BrokerAddress {
@@ -80,14 +83,14 @@ pub(crate) enum ConfigError {
     },
 }
 
-/// The file as it is written; every key but `name`, `state_dir` and `broker` has a default.
+/// The file as it is written; every key but `name` and `state_dir` has a default.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ConfigFile {
     name: Spanned<String>,
     state_dir: Spanned<PathBuf>,
     scratch: Option<PathBuf>,
-    broker: Spanned<String>,
+    broker: Option<Spanned<String>>,
     #[serde(default)]
     allow_plain: bool,
     #[serde(default = "default_heartbeat_ms")]
@@ -147,15 +150,12 @@ impl AgentConfig {
                 "`name` is 1 to 64 printable characters".to_owned(),
             ));
         }
-        let broker = broker_address(file.broker.get_ref()).map_err(|why| (file.broker.span(), why))?;
-        if !broker.is_loopback() && !file.allow_plain {
-            let why = format!(
-                "`broker` is on another machine ({}), and plain MQTT lets anyone on the network read and forge \
-                 logs: use a broker on this machine, or say `allow_plain = true` where you trust the network",
-                broker.host
-            );
-            return Err((file.broker.span(), why));
-        }
+        let broker = match &file.broker {
+            Some(given) => {
+                Some(broker(given.get_ref(), file.allow_plain).map_err(|why| (given.span(), why))?)
+            }
+            None => None,
+        };
         let in_range = |what: &str, value: u64, span, range: Range<u64>| {
             if range.contains(&value) {
                 return Ok(());
@@ -198,10 +198,27 @@ fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// Reads `mqtt://HOST[:PORT]`; an IPv6 address stands in brackets.
-fn broker_address(given: &str) -> Result<BrokerAddress, String> {
-    let wrong = || format!("`broker` is written mqtt://HOST:PORT, not `{given}`");
-    let rest = given.strip_prefix("mqtt://").ok_or_else(wrong)?;
+/// Reads the broker's address; plain MQTT beyond this machine wants consent.
+fn broker(given: &str, allow_plain: bool) -> Result<BrokerAddress, String> {
+    let broker = broker_address(given)?;
+    if broker.tls || broker.is_loopback() || allow_plain {
+        return Ok(broker);
+    }
+    Err(format!(
+        "`broker` is on another machine ({}), and plain MQTT lets anyone on the network read and forge logs: enrol this \
+         device and use mqtts://, or say `allow_plain = true` where you trust the network",
+        broker.host
+    ))
+}
+
+/// Reads `mqtts://HOST[:PORT]` or `mqtt://HOST[:PORT]`; an IPv6 address stands in brackets.
+pub(crate) fn broker_address(given: &str) -> Result<BrokerAddress, String> {
+    let wrong = || format!("`broker` is written mqtts://HOST:PORT or mqtt://HOST:PORT, not `{given}`");
+    let (tls, rest) = match (given.strip_prefix("mqtts://"), given.strip_prefix("mqtt://")) {
+        (Some(rest), _) => (true, rest),
+        (None, Some(rest)) => (false, rest),
+        (None, None) => return Err(wrong()),
+    };
     let rest = rest.strip_suffix('/').unwrap_or(rest);
     let (host, port) = match rest.strip_prefix('[') {
         Some(rest) => {
@@ -212,13 +229,16 @@ fn broker_address(given: &str) -> Result<BrokerAddress, String> {
             .split_once(':')
             .map_or((rest, None), |(host, port)| (host, Some(port))),
     };
-    let port = port.map_or(Ok(DEFAULT_PORT), |port| port.parse().map_err(|_| wrong()))?;
+    let port = port.map_or(Ok(if tls { DEFAULT_PORTS.1 } else { DEFAULT_PORTS.0 }), |port| {
+        port.parse().map_err(|_| wrong())
+    })?;
     if host.is_empty() || port == 0 || host.contains(['/', '@', ' ']) {
         return Err(wrong());
     }
     Ok(BrokerAddress {
         host: host.to_owned(),
         port,
+        tls,
     })
 }
 
@@ -243,11 +263,8 @@ mod tests {
     fn the_example_is_a_configuration() {
         let config = AgentConfig::load(Path::new("agent.example.toml")).unwrap();
         assert_eq!(
-            config.broker,
-            BrokerAddress {
-                host: "127.0.0.1".to_owned(),
-                port: 1883
-            }
+            config.broker, None,
+            "an installed agent takes the broker of its enrolment"
         );
         assert!(config.state_dir.is_absolute());
     }
@@ -260,10 +277,11 @@ mod tests {
         assert_eq!(config.scratch.as_deref(), Some(Path::new("/data")));
         assert_eq!(
             config.broker,
-            BrokerAddress {
+            Some(BrokerAddress {
                 host: "::1".to_owned(),
-                port: 1884
-            }
+                port: 1884,
+                tls: false
+            })
         );
     }
 
@@ -272,7 +290,7 @@ mod tests {
         let good = "name = 'a'\nstate_dir = 's'\nbroker = 'mqtt://localhost'\n";
         let complaints = [
             complaint("name = 'a'\nstate_dir = \n"),
-            complaint("name = 'a'\nbroker = 'mqtt://localhost'\n"),
+            complaint("name = 'a'\nbroker = 'mqtts://localhost'\n"),
             complaint(&format!("{good}hartbeat_ms = 5\n")),
             complaint(&format!("{good}heartbeat_ms = 5\n")),
             complaint(&format!("{good}window_chunks = 0\n")),
@@ -287,7 +305,9 @@ mod tests {
     fn a_plain_broker_elsewhere_wants_consent() {
         let text = "name = 'a'\nstate_dir = 's'\nallow_plain = true\nbroker = 'mqtt://10.0.0.1'\n";
         let config = AgentConfig::from_toml(text, Path::new("")).unwrap();
-        assert!(!config.broker.is_loopback());
-        assert_eq!(config.broker.port, DEFAULT_PORT);
+        let broker = config.broker.unwrap();
+        assert!(!broker.is_loopback());
+        assert_eq!(broker.port, 1883);
+        assert_eq!(broker_address("mqtts://10.0.0.1").unwrap().port, 8883);
     }
 }

@@ -1,5 +1,5 @@
-//! The device's identity: an Ed25519 key on its own disk, and the id that is the key's fingerprint. Signs evidence; says
-//! nothing about who may connect.
+//! The device's identity: an Ed25519 key on its own disk, and the id that is the key's fingerprint. Signs evidence, requests
+//! and TLS handshakes; says nothing about who may connect.
 
 use std::{
     fs, io,
@@ -12,6 +12,7 @@ use ring::{
     rand::SystemRandom,
     signature::{Ed25519KeyPair, KeyPair as _},
 };
+use rustls::pki_types::PrivatePkcs8KeyDer;
 use sha2::{Digest as _, Sha256};
 
 use crate::daemon::durable;
@@ -19,8 +20,16 @@ use crate::daemon::durable;
 /// A device's key and id.
 pub(crate) struct DeviceIdentity {
     key: Ed25519KeyPair,
+    pkcs8: Vec<u8>,
     public_key: [u8; 32],
     id: DeviceId,
+}
+
+impl std::fmt::Debug for DeviceIdentity {
+    /// The id alone: the key is nobody's to read.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "DeviceIdentity({})", self.id)
+    }
 }
 
 /// A key that cannot be had.
@@ -97,7 +106,12 @@ impl DeviceIdentity {
         let key = Ed25519KeyPair::from_pkcs8(&pkcs8).map_err(|_| malformed())?;
         let public_key: [u8; 32] = key.public_key().as_ref().try_into().map_err(|_| malformed())?;
         let id = fingerprint(&public_key).parse().map_err(|_| malformed())?;
-        Ok(Self { key, public_key, id })
+        Ok(Self {
+            key,
+            pkcs8,
+            public_key,
+            id,
+        })
     }
 
     /// The device's id.
@@ -108,6 +122,11 @@ impl DeviceIdentity {
     /// The Ed25519 public key.
     pub(crate) const fn public_key(&self) -> [u8; 32] {
         self.public_key
+    }
+
+    /// The private key, for TLS on this device.
+    pub(crate) fn private_key(&self) -> PrivatePkcs8KeyDer<'static> {
+        PrivatePkcs8KeyDer::from(self.pkcs8.clone())
     }
 
     /// Signs exact bytes; 64 bytes.

@@ -10,6 +10,7 @@ mod doctor;
 mod duration;
 mod engine_command;
 mod engines;
+mod enrolment;
 mod exit;
 mod facts;
 #[cfg(test)]
@@ -35,6 +36,7 @@ use crate::{
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Serve(args) => daemon::serve(&args),
+        Command::Enroll(args) => enrolment::enroll(&args),
         Command::Bench(args) => bench::bench(&args),
         Command::Exec(args) => run_process::exec(&args),
         Command::Engine(command) => engine_command::engine(&command),

@@ -4,10 +4,12 @@
 mod broker;
 mod cli;
 mod daemon;
+mod enrolment;
 mod exit;
 mod fleet;
 mod hex;
 mod ingest;
+mod keys;
 mod link;
 mod quickstart;
 mod runs;

@@ -1,4 +1,5 @@
-//! A lab on loopback: a workspace with `regatta serve`, a device directory with `regatta-agent serve`, a broker between.
+//! A lab on loopback: a workspace with `regatta serve`, a device directory with `regatta-agent serve`, a broker between. In
+//! plain ([`Lab::new`]), or with keys, enrolment and TLS as a user's lab has them ([`Lab::secure`]).
 
 use std::{
     collections::BTreeMap,
@@ -26,6 +27,7 @@ pub const DEVICE: &str = "boat";
 /// A running lab. Everything ends and is removed with it.
 pub struct Lab {
     directory: tempfile::TempDir,
+    is_secure: bool,
     /// The broker, where it is a process of its own.
     pub mosquitto: Option<Mosquitto>,
     /// `regatta serve`, while it runs.
@@ -53,36 +55,70 @@ impl Lab {
         };
         let lab = Self {
             directory,
+            is_secure: false,
             mosquitto,
             coordinator: None,
             device: None,
         };
-        lab.lay_out(broker, port);
-        Some(lab)
-    }
-
-    fn lay_out(&self, broker: Broker, port: u16) {
         let address = match broker {
             Broker::Embedded => format!("listen = \"127.0.0.1:{port}\"\n"),
             Broker::Mosquitto => format!("broker = \"mqtt://127.0.0.1:{port}\"\n"),
         };
-        let workspace = self.workspace();
-        let device = self.device_directory();
-        for directory in [&workspace, &device, &self.scratch().join("models/digits")] {
-            fs::create_dir_all(directory).expect("a directory of the lab");
-        }
-        let settings = format!(
-            "schema = 1\nscratch = \"{}\"\n{address}",
-            self.scratch().display()
-        );
-        fs::write(workspace.join("regatta.toml"), settings).expect("regatta.toml");
-        let settings = format!(
-            "name = \"{DEVICE}\"\nstate_dir = \"state\"\nscratch = \"{}\"\nbroker = \"mqtt://127.0.0.1:{port}\"\n\
-             min_free_mib = 1\n",
-            self.scratch().display()
-        );
-        fs::write(device.join("agent.toml"), settings).expect("agent.toml");
+        fs::create_dir_all(lab.workspace()).expect("a directory of the lab");
+        let settings = format!("schema = 1\nscratch = \"{}\"\n{address}", lab.scratch().display());
+        fs::write(lab.workspace().join("regatta.toml"), settings).expect("regatta.toml");
+        lab.lay_out_device(&format!("broker = \"mqtt://127.0.0.1:{port}\"\n"));
+        lab.prepare_scratch();
+        Some(lab)
+    }
 
+    /// As [`Self::new`], as a user makes it: `regatta init`, TLS, and a device that enrols with a token when it is first
+    /// started. mosquitto runs with the configuration that `regatta init` wrote.
+    ///
+    /// # Panics
+    /// When the directories cannot be written.
+    #[must_use]
+    pub fn secure(broker: Broker) -> Option<Self> {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let mut lab = Self {
+            directory,
+            is_secure: true,
+            mosquitto: None,
+            coordinator: None,
+            device: None,
+        };
+        let port = free_port();
+        let mut init = lab.regatta();
+        init.args(["init", "--host", "127.0.0.1"])
+            .arg(format!("--listen=127.0.0.1:{port}"))
+            .arg(format!("--enrol-listen=127.0.0.1:{}", free_port()));
+        if broker == Broker::Mosquitto {
+            init.args(["--broker", "mosquitto"]);
+        }
+        succeed(&mut init);
+        let config = lab.workspace().join("regatta.toml");
+        let settings = fs::read_to_string(&config).expect("regatta.toml");
+        let settings = format!("{settings}scratch = \"{}\"\n", lab.scratch().display());
+        fs::write(&config, settings).expect("regatta.toml");
+        if broker == Broker::Mosquitto {
+            lab.mosquitto = Some(Mosquitto::start_with(&lab.workspace().join("mosquitto"), port)?);
+        }
+        lab.lay_out_device("");
+        lab.prepare_scratch();
+        Some(lab)
+    }
+
+    fn lay_out_device(&self, broker: &str) {
+        fs::create_dir_all(self.device_directory()).expect("a directory of the lab");
+        let settings = format!(
+            "name = \"{DEVICE}\"\nstate_dir = \"state\"\nscratch = \"{}\"\n{broker}min_free_mib = 1\n",
+            self.scratch().display()
+        );
+        fs::write(self.device_directory().join("agent.toml"), settings).expect("agent.toml");
+    }
+
+    fn prepare_scratch(&self) {
+        fs::create_dir_all(self.scratch().join("models/digits")).expect("a directory of the lab");
         let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../benchmarks/digits");
         fs::copy(
             data.join("digits.onnx"),
@@ -135,12 +171,49 @@ impl Lab {
         self.coordinator = Some(Process::start(self.regatta().arg("serve"), &log));
     }
 
-    /// Starts `regatta-agent serve`.
-    pub fn start_device(&mut self) {
-        let mut command = Command::new(agent());
-        command
-            .args(["serve", "--config", "agent.toml"])
+    /// A token for a device of this name.
+    ///
+    /// # Panics
+    /// When the coordinator gives none.
+    #[must_use]
+    pub fn token(&self, name: &str) -> String {
+        let added = succeed_output(self.regatta().args(["device", "add", name, "--format", "json"]));
+        let added: serde_json::Value = serde_json::from_slice(&added.stdout).expect("device add prints JSON");
+        added["token"].as_str().expect("a token").to_owned()
+    }
+
+    /// An agent's command in the device's directory.
+    #[must_use]
+    pub fn agent(&self, command: &str) -> Command {
+        let mut agent = Command::new(agent());
+        agent
+            .args([command, "--config", "agent.toml"])
             .current_dir(self.device_directory());
+        agent
+    }
+
+    /// Enrols the device of a secure lab. The coordinator has been started by then.
+    ///
+    /// # Panics
+    /// When it does not answer within 20 s.
+    pub fn enrol_device(&self) {
+        let token = self.token(DEVICE);
+        eventually("the device to enrol", 20, || {
+            let enrolled = self
+                .agent("enroll")
+                .arg(&token)
+                .output()
+                .expect("the agent starts");
+            enrolled.status.success()
+        });
+    }
+
+    /// Starts `regatta-agent serve`; in a secure lab, enrols the device first if it is not.
+    pub fn start_device(&mut self) {
+        if self.is_secure && !self.device_directory().join("state/enrolment.json").exists() {
+            self.enrol_device();
+        }
+        let mut command = self.agent("serve");
         self.device = Some(Process::start(
             &mut command,
             &self.directory.path().join("device.log"),

@@ -25,6 +25,15 @@ impl Mosquitto {
              max_queued_messages 10000\n"
         );
         std::fs::write(directory.join("mosquitto.conf"), config).expect("the configuration is written");
+        Self::start_with(directory, port)
+    }
+
+    /// Starts one with the `mosquitto.conf` that lies in `directory` and makes it listen on `port`.
+    ///
+    /// # Panics
+    /// As [`Self::start`].
+    #[must_use]
+    pub fn start_with(directory: &Path, port: u16) -> Option<Self> {
         let Some(process) = Self::spawn(directory) else {
             left_out("mosquitto is not installed (Debian: mosquitto)");
             return None;

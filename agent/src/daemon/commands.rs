@@ -20,6 +20,7 @@ use super::{
     run_dir::{Ending, Job, RunDir},
     service::Service,
     spec_check,
+    trust::TrustError,
 };
 
 /// Refused runs that are remembered, so that a hostile coordinator cannot fill the memory.
@@ -36,9 +37,14 @@ impl<L: Link> Service<L> {
         match topic.leaf {
             // A retained command that somebody has cleared.
             Leaf::Command(_) if payload.is_empty() => {}
-            Leaf::Command(run) => match Command::from_frame(payload) {
-                Ok(command) => self.take_command(run, command),
-                Err(e) => self.take_broken_command(run, e),
+            Leaf::Command(run) => match self.trust.open(self.identity.id(), run, payload) {
+                Ok(Ok(command)) => self.take_command(run, command),
+                Ok(Err(e)) => self.take_broken_command(run, e),
+                // The broker brings messages twice.
+                Err(e @ TrustError::Repeated { .. }) => {
+                    tracing::debug!("run {run}: a command was dropped: {e}")
+                }
+                Err(e) => tracing::warn!("run {run}: a command was dropped: {:#}", anyhow::Error::from(e)),
             },
             Leaf::Ack(run) => match Ack::from_frame(payload) {
                 Ok(ack) => self.take_ack(run, &ack),

@@ -3,6 +3,8 @@
 //!
 //! ```text
 //! STATE/device.key                     the device's identity
+//! STATE/enrolment.json                 its place in a lab: certificate, authority, the coordinator's key (enrolment)
+//! STATE/commands.number                the newest command of the coordinator (trust)
 //! STATE/lock                           held while a daemon runs
 //! STATE/reserve                        space for the evidence of a run that fills the disk (durable)
 //! STATE/runs/RUN/spec.json             what was asked for, byte for byte
@@ -26,22 +28,25 @@ mod sealing;
 mod service;
 mod spec_check;
 mod supervisor;
+mod trust;
 mod window;
 
 use std::{fs, io, path::PathBuf, sync::Arc};
 
 use regatta_rules::documents::EngineKind;
-use regatta_wire::topic::Topic;
+use regatta_wire::topic::{Topic, agent_client_id};
 use tracing::level_filters::LevelFilter;
 
 use self::{
-    link::{LinkSettings, MqttLink},
+    link::{LinkSettings, MqttLink, SecureLink},
     service::Service,
     supervisor::Supervisor,
+    trust::Trust,
 };
 use crate::{
     cli::ServeArgs,
-    config::AgentConfig,
+    config::{AgentConfig, BrokerAddress, broker_address},
+    enrolment::Enrolment,
     exit::{self, Failure},
     facts::FactsReader,
     identity::DeviceIdentity,
@@ -73,6 +78,13 @@ enum StartError {
     Locked { path: PathBuf },
     #[error("the daemon's runtime cannot be started")]
     Runtime(#[source] io::Error),
+    #[error(
+        "this device is not enrolled: `regatta device add NAME` on the workstation prints a token for `regatta-agent \
+             enroll`; or name a plain broker of this machine, `broker = \"mqtt://127.0.0.1:1883\"`"
+    )]
+    NotEnrolled,
+    #[error("the enrolment names a broker that cannot be: {0}")]
+    Broker(String),
 }
 
 /// Runs the daemon until SIGTERM or SIGINT.
@@ -100,12 +112,13 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<u8, Failure> {
         .map(Arc::new)
         .map_err(Failure::could_not)?;
     tracing::info!("{AGENT_VERSION}: device {} ({})", identity.id(), config.name);
-    if !config.broker.is_loopback() {
-        tracing::warn!(
-            "PLAIN MQTT to {}: anyone on the network can read and forge what is sent (allow_plain)",
-            config.broker.host
-        );
-    }
+    let enrolment = Enrolment::load(&config.state_dir).map_err(Failure::could_not)?;
+    let broker = choose_broker(&config, enrolment.as_ref())?;
+    let trust = Trust::load(
+        &config.state_dir,
+        enrolment.map(|enrolment| enrolment.coordinator_key),
+    )
+    .map_err(state_dir)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         // Sealing reads on a thread of its own, one run at a time.
@@ -116,18 +129,42 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<u8, Failure> {
         let facts = FactsReader::of_this_machine();
         let last_will = service::hello(&config, &identity, &facts, Vec::new(), false);
         let link = MqttLink::start(&LinkSettings {
-            broker: config.broker.clone(),
-            client_id: format!("regatta-agent-{}", identity.id()),
+            secure: broker.tls.then(|| SecureLink {
+                state_dir: config.state_dir.clone(),
+                identity: Arc::clone(&identity),
+            }),
+            broker,
+            client_id: agent_client_id(identity.id()),
             subscriptions: Topic::device_subscriptions(identity.id()).to_vec(),
             last_will,
         });
-        let service = Service::recover(config.clone(), identity, facts, runs, link).map_err(state_dir)?;
+        let service =
+            Service::recover(config.clone(), identity, trust, facts, runs, link).map_err(state_dir)?;
         service
             .run(&Supervisor::of_this_process())
             .await
             .map_err(|e| Failure::could_not(StartError::Runtime(e)))
     })?;
     Ok(exit::OK)
+}
+
+/// The broker of the configuration, else that of the enrolment.
+fn choose_broker(config: &AgentConfig, enrolment: Option<&Enrolment>) -> Result<BrokerAddress, Failure> {
+    let broker = match (&config.broker, enrolment) {
+        (Some(broker), None) if broker.tls => return Err(Failure::usage(StartError::NotEnrolled)),
+        (Some(broker), _) => broker.clone(),
+        (None, Some(enrolment)) => {
+            broker_address(&enrolment.broker).map_err(|why| Failure::could_not(StartError::Broker(why)))?
+        }
+        (None, None) => return Err(Failure::usage(StartError::NotEnrolled)),
+    };
+    if !broker.tls && !broker.is_loopback() {
+        tracing::warn!(
+            "PLAIN MQTT to {}: anyone on the network can read and forge what is sent (allow_plain)",
+            broker.host
+        );
+    }
+    Ok(broker)
 }
 
 fn start_logging() {

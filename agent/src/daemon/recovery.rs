@@ -21,6 +21,7 @@ use super::{
     run::Run,
     run_dir::{Ending, RunDir},
     service::{Due, Service},
+    trust::Trust,
 };
 use crate::{config::AgentConfig, facts::FactsReader, identity::DeviceIdentity};
 
@@ -32,6 +33,7 @@ impl<L: Link> Service<L> {
     pub(crate) fn recover(
         config: AgentConfig,
         identity: Arc<DeviceIdentity>,
+        trust: Trust,
         facts: FactsReader,
         runs_dir: PathBuf,
         link: L,
@@ -63,6 +65,7 @@ impl<L: Link> Service<L> {
             reserve: Reserve::new(config.state_dir.join("reserve")),
             config,
             identity,
+            trust,
             facts,
             runs_dir,
             link,

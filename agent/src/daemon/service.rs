@@ -30,18 +30,23 @@ use super::{
     run::Run,
     sealing::Sealed,
     supervisor::Supervisor,
+    trust::Trust,
 };
-use crate::{config::AgentConfig, facts::FactsReader, identity::DeviceIdentity};
+use crate::{config::AgentConfig, enrolment, facts::FactsReader, identity::DeviceIdentity};
 
 /// How long a stopping daemon waits for run process and sealing, beyond the run process's own grace.
 const STOP_PATIENCE: Duration = Duration::from_secs(10);
 /// How long a stopping daemon waits for room to say that it goes.
 const FAREWELL_PATIENCE: Duration = Duration::from_secs(1);
 
+/// How often it is looked whether the device's certificate is to be renewed.
+const CERTIFICATE_LOOK: Duration = Duration::from_secs(24 * 3600);
+
 /// The daemon's state.
 pub(crate) struct Service<L> {
     pub(super) config: AgentConfig,
     pub(super) identity: Arc<DeviceIdentity>,
+    pub(super) trust: Trust,
     pub(super) facts: FactsReader,
     pub(super) runs_dir: PathBuf,
     pub(super) reserve: Reserve,
@@ -83,6 +88,7 @@ impl<L: Link> Service<L> {
         heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut watchdog = supervisor.watchdog_interval().map(interval);
         supervisor.ready();
+        let mut certificate = interval(CERTIFICATE_LOOK);
         loop {
             let now = Instant::now();
             self.go_on(now);
@@ -91,6 +97,7 @@ impl<L: Link> Service<L> {
             }
             let wants_room = self.connected && self.has_publication(now);
             let deadline = self.deadline(now);
+            let is_idle = self.active.is_none();
             tokio::select! {
                 news = process_news(&mut self.active) => self.take_process_news(news),
                 event = self.link.next(wants_room) => if self.take_link_event(event).is_break() { break },
@@ -98,6 +105,7 @@ impl<L: Link> Service<L> {
                 _ = heartbeat.tick() => self.due.heartbeat = self.connected,
                 () = tick(&mut watchdog) => supervisor.alive(),
                 () = wait_until(deadline) => self.take_time(Instant::now()),
+                _ = certificate.tick(), if is_idle => self.look_at_certificate(),
                 _ = terminate.recv() => self.begin_to_stop(),
                 _ = interrupt.recv() => self.begin_to_stop(),
             }
@@ -158,6 +166,15 @@ impl<L: Link> Service<L> {
             active.on_time(now);
         }
         self.look_at_live_files(now);
+    }
+
+    /// Renews the device's certificate when it is time, on a thread of its own: that waits for the coordinator.
+    fn look_at_certificate(&self) {
+        let (state_dir, identity) = (self.config.state_dir.clone(), Arc::clone(&self.identity));
+        let look = move || enrolment::renew_when_due(&state_dir, &identity);
+        if let Err(e) = std::thread::Builder::new().name("renewal".to_owned()).spawn(look) {
+            tracing::warn!("the certificate could not be looked at: {e}");
+        }
     }
 
     fn begin_to_stop(&mut self) {

@@ -1,28 +1,35 @@
 //! The embedded broker over `mqtt5`: our own acceptor in front of its routing.
 //!
-//! The acceptor is ours so that a connection's rights follow from how it was accepted; TLS and its certificates go
-//! between accepting and handing over.
+//! The acceptor is ours so that a connection's rights follow from how it was accepted: TLS and its certificates stand
+//! between accepting and handing over ([`super::front`]).
 
 use std::{io, net::SocketAddr, sync::Arc};
 
 use mqtt5::broker::{
     BrokerConfig, DynamicStorage, MemoryBackend, ResourceMonitor, client_handler::ClientHandler,
-    router::MessageRouter, storage::QueueLimits, sys_topics::BrokerStats, transport::BrokerTransport,
+    router::MessageRouter, storage::QueueLimits, sys_topics::BrokerStats, tls_acceptor::TlsStreamWrapper,
+    transport::BrokerTransport,
 };
 use tokio::{
     net::{TcpListener, TcpStream},
-    sync::broadcast,
+    sync::{broadcast, mpsc},
     task::{JoinHandle, JoinSet},
 };
 
 use super::{
-    BrokerError, limits,
+    BrokerError,
+    front::{Front, WaitingRoom},
+    limits,
+    live::Live,
+    own_door::OwnDoor,
     rights::{Peer, Rights},
 };
+use crate::fleet::Admission;
 
 /// A running broker.
 pub(crate) struct Broker {
     address: SocketAddr,
+    door: OwnDoor,
     shutdown: broadcast::Sender<()>,
     acceptor: JoinHandle<()>,
 }
@@ -35,6 +42,10 @@ struct Shared {
     stats: Arc<BrokerStats>,
     resources: Arc<ResourceMonitor>,
     shutdown: broadcast::Sender<()>,
+    front: Front,
+    waiting_room: WaitingRoom,
+    admission: Arc<Admission>,
+    live: Live,
 }
 
 impl Broker {
@@ -42,7 +53,11 @@ impl Broker {
     ///
     /// # Errors
     /// [`BrokerError::PortInUse`] when another program listens there.
-    pub(crate) async fn start(listen: SocketAddr) -> Result<Self, BrokerError> {
+    pub(crate) async fn start(
+        listen: SocketAddr,
+        front: Front,
+        admission: Arc<Admission>,
+    ) -> Result<Self, BrokerError> {
         let listener = TcpListener::bind(listen)
             .await
             .map_err(|source| match source.kind() {
@@ -56,14 +71,16 @@ impl Broker {
             address: listen,
             source,
         })?;
-        if !address.ip().is_loopback() {
-            tracing::warn!(%address, "plain TCP beyond loopback: anybody who reaches this port can play any device");
+        if matches!(front, Front::Plain) && !address.ip().is_loopback() {
+            tracing::warn!(%address, "PLAIN TCP beyond loopback: anybody who reaches this port can play any device");
         }
         let (shutdown, _) = broadcast::channel(1);
-        let shared = Shared::new(address, shutdown.clone());
-        let acceptor = tokio::spawn(accept(listener, shared));
+        let shared = Arc::new(Shared::new(address, shutdown.clone(), front, admission));
+        let (door, arrivals) = OwnDoor::new();
+        let acceptor = tokio::spawn(accept(listener, arrivals, shared));
         Ok(Self {
             address,
+            door,
             shutdown,
             acceptor,
         })
@@ -72,6 +89,11 @@ impl Broker {
     /// Where it listens, with the port that port 0 became.
     pub(crate) const fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// The coordinator's own way in.
+    pub(crate) fn own_door(&self) -> OwnDoor {
+        self.door.clone()
     }
 
     /// Ends every connection and frees the port.
@@ -83,7 +105,12 @@ impl Broker {
 }
 
 impl Shared {
-    fn new(address: SocketAddr, shutdown: broadcast::Sender<()>) -> Self {
+    fn new(
+        address: SocketAddr,
+        shutdown: broadcast::Sender<()>,
+        front: Front,
+        admission: Arc<Admission>,
+    ) -> Self {
         let config = limits::broker(address);
         let queues = QueueLimits {
             max_messages: config.storage_config.max_queued_messages_per_client,
@@ -100,17 +127,51 @@ impl Shared {
             stats: Arc::new(BrokerStats::new()),
             resources: Arc::new(ResourceMonitor::new(limits::resources())),
             shutdown,
+            front,
+            waiting_room: WaitingRoom::default(),
+            admission,
+            live: Live::default(),
         }
     }
 
-    /// The library's handler for one accepted connection, with rights of its own.
-    fn handler(&self, stream: TcpStream, from: SocketAddr, peer: Peer) -> ClientHandler {
+    /// Serves a connection from outside until it ends.
+    async fn serve(&self, stream: TcpStream, from: SocketAddr) -> anyhow::Result<()> {
+        let Front::Tls {
+            config,
+            coordinator_key,
+        } = &self.front
+        else {
+            return self.run(BrokerTransport::tcp(stream), from, Peer::Unproven).await;
+        };
+        let (stream, peer) = self
+            .waiting_room
+            .handshake(stream, config, coordinator_key)
+            .await?;
+        let live = match &peer {
+            Peer::Device(id) => Some(self.live.add(id.clone(), stream.get_ref().0)?),
+            Peer::Unproven | Peer::Coordinator => None,
+        };
+        let transport = BrokerTransport::tls(TlsStreamWrapper::new(stream));
+        let ended = self.run(transport, from, peer).await;
+        if let Some(number) = live {
+            self.live.remove(number);
+        }
+        ended
+    }
+
+    /// Lets the library speak MQTT over a connection, with rights of its own.
+    async fn run(&self, transport: BrokerTransport, from: SocketAddr, peer: Peer) -> anyhow::Result<()> {
+        // Boxed: the library's future is large.
+        Ok(Box::pin(self.handler(transport, from, peer).run()).await?)
+    }
+
+    fn handler(&self, transport: BrokerTransport, from: SocketAddr, peer: Peer) -> ClientHandler {
         ClientHandler::new(
-            BrokerTransport::tcp(stream),
+            transport,
             from,
             Arc::clone(&self.config),
             Arc::clone(&self.router),
-            Arc::new(Rights::of(peer)),
+            Arc::new(Rights::of(peer, Arc::clone(&self.admission))),
             Some(Arc::clone(&self.storage)),
             Arc::clone(&self.stats),
             Arc::clone(&self.resources),
@@ -119,12 +180,21 @@ impl Shared {
     }
 }
 
-async fn accept(listener: TcpListener, shared: Shared) {
+async fn accept(listener: TcpListener, mut own: mpsc::Receiver<TcpStream>, shared: Arc<Shared>) {
     let mut shutdown = shared.shutdown.subscribe();
+    let mut changes = shared.admission.changes();
     let mut connections = JoinSet::new();
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
+            Some(stream) = own.recv() => {
+                connections.spawn(serve_coordinator(Arc::clone(&shared), stream));
+                continue;
+            }
+            Ok(()) = changes.changed() => {
+                shared.live.cut_off(&shared.admission);
+                continue;
+            }
             Some(_) = connections.join_next() => continue,
             _ = shutdown.recv() => break,
         };
@@ -143,10 +213,10 @@ async fn accept(listener: TcpListener, shared: Shared) {
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%from, "cannot send without delay: {error}");
         }
-        let handler = shared.handler(stream, from, Peer::Unproven);
+        let shared = Arc::clone(&shared);
         connections.spawn(async move {
-            if let Err(error) = handler.run().await {
-                tracing::debug!(%from, "a connection to the broker ended: {error}");
+            if let Err(error) = shared.serve(stream, from).await {
+                tracing::debug!(%from, "a connection to the broker ended: {error:#}");
             }
         });
     }
@@ -158,5 +228,21 @@ async fn accept(listener: TcpListener, shared: Shared) {
             ended = connections.join_next() => if ended.is_none() { return },
             () = &mut deadline => return,
         }
+    }
+}
+
+/// Serves a connection by the coordinator's own door.
+async fn serve_coordinator(shared: Arc<Shared>, stream: TcpStream) {
+    let nodelay = stream.set_nodelay(true);
+    let ended = match nodelay.and_then(|()| stream.peer_addr()) {
+        Ok(from) => {
+            shared
+                .run(BrokerTransport::tcp(stream), from, Peer::Coordinator)
+                .await
+        }
+        Err(error) => Err(error.into()),
+    };
+    if let Err(error) = ended {
+        tracing::debug!("the coordinator's connection to its broker ended: {error:#}");
     }
 }

@@ -4,12 +4,18 @@
 //! place by configuration. Its limits stand in [`limits`], who may do what in [`rights`].
 
 mod embedded;
+mod front;
 mod limits;
+mod live;
+pub(crate) mod mosquitto;
+mod own_door;
 mod rights;
 
 use std::{io, net::SocketAddr};
 
 pub(crate) use embedded::Broker;
+pub(crate) use front::Front;
+pub(crate) use own_door::OwnDoor;
 
 /// Why the broker did not start.
 #[derive(Debug, thiserror::Error)]

@@ -1,44 +1,77 @@
 //! What one connection may do in the embedded broker. Every connection has a provider of its own, so that its rights
-//! come from how it was accepted and not from what it says of itself.
+//! come from how it was accepted and not from what it says of itself. They are asked for at every message, so that a
+//! device that is removed has none from that moment on.
 
-use std::{future::Future, net::SocketAddr, pin::Pin};
+use std::{future::Future, net::SocketAddr, pin::Pin, sync::Arc};
 
 use mqtt5::{
     broker::{AuthProvider, AuthResult},
     error::Result,
     packet::connect::ConnectPacket,
+    types::ReasonCode,
 };
-use regatta_wire::topic::{ROOT, Topic};
+use regatta_rules::DeviceId;
+use regatta_wire::topic::{Leaf, ROOT, Topic, agent_client_id};
+
+use crate::fleet::Admission;
 
 /// Who is at the other end, as the acceptor knows it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Peer {
     /// Somebody on a plain connection: a user of this machine, since plain TCP stays on loopback. May play any part.
     Unproven,
+    /// A device that has proven to hold its key.
+    Device(DeviceId),
+    /// The coordinator: by its own door, or with its certificate.
+    Coordinator,
 }
 
 /// A connection's rights.
 #[derive(Debug)]
 pub(super) struct Rights {
     peer: Peer,
+    admission: Arc<Admission>,
 }
 
 impl Rights {
-    pub(super) const fn of(peer: Peer) -> Self {
-        Self { peer }
+    pub(super) const fn of(peer: Peer, admission: Arc<Admission>) -> Self {
+        Self { peer, admission }
+    }
+
+    /// Whether this peer may be here as this client. A device has one client id, so that it can take over no session but
+    /// its own.
+    fn may_connect(&self, client_id: &str, will_topic: Option<&str>) -> bool {
+        let known = match &self.peer {
+            Peer::Unproven | Peer::Coordinator => true,
+            Peer::Device(id) => self.admission.admits(id) && client_id == agent_client_id(id),
+        };
+        known && will_topic.is_none_or(|topic| self.may_publish(topic))
     }
 
     fn may_publish(&self, topic: &str) -> bool {
-        match self.peer {
-            Peer::Unproven => Topic::parse(topic).is_ok(),
+        let Ok(topic) = Topic::parse(topic) else {
+            return false;
+        };
+        match &self.peer {
+            Peer::Unproven | Peer::Coordinator => self.admission.admits(&topic.device),
+            Peer::Device(id) => {
+                let spoken_by_devices = matches!(
+                    topic.leaf,
+                    Leaf::Hello | Leaf::Telemetry | Leaf::State(_) | Leaf::Log(..)
+                );
+                topic.device == *id && spoken_by_devices && self.admission.admits(id)
+            }
         }
     }
 
     fn may_subscribe(&self, filter: &str) -> bool {
-        match self.peer {
-            Peer::Unproven => filter
+        match &self.peer {
+            Peer::Unproven | Peer::Coordinator => filter
                 .strip_prefix(ROOT)
                 .is_some_and(|rest| rest.starts_with('/')),
+            Peer::Device(id) => {
+                Topic::device_subscriptions(id).iter().any(|own| own == filter) && self.admission.admits(id)
+            }
         }
     }
 }
@@ -46,8 +79,20 @@ impl Rights {
 type Answer<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 impl AuthProvider for Rights {
-    fn authenticate<'a>(&'a self, _: &'a ConnectPacket, _: SocketAddr) -> Answer<'a, Result<AuthResult>> {
-        Box::pin(async { Ok(AuthResult::success()) })
+    fn authenticate<'a>(
+        &'a self,
+        connect: &'a ConnectPacket,
+        _: SocketAddr,
+    ) -> Answer<'a, Result<AuthResult>> {
+        let will_topic = connect.will.as_ref().map(|will| will.topic.as_str());
+        let may = self.may_connect(&connect.client_id, will_topic);
+        Box::pin(async move {
+            Ok(if may {
+                AuthResult::success()
+            } else {
+                AuthResult::fail(ReasonCode::NotAuthorized)
+            })
+        })
     }
 
     fn authorize_publish<'a>(&'a self, _: &str, _: Option<&'a str>, topic: &'a str) -> Answer<'a, bool> {
@@ -62,12 +107,16 @@ impl AuthProvider for Rights {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::Store;
+
+    const DEVICE: &str = "0123456789abcdef0123456789abcdef";
+    const OTHER: &str = "fedcba9876543210fedcba9876543210";
+    const RUN: &str = "01930e7a-6f00-7000-8000-000000000001";
 
     #[test]
     fn an_unproven_peer_stays_within_our_topics() {
-        let rights = Rights::of(Peer::Unproven);
-        let device = "0123456789abcdef0123456789abcdef";
-        assert!(rights.may_publish(&format!("regatta/v1/{device}/hello")));
+        let rights = Rights::of(Peer::Unproven, Arc::new(Admission::of_everybody()));
+        assert!(rights.may_publish(&format!("regatta/v1/{DEVICE}/hello")));
         for topic in [
             "regatta/v1/x/hello",
             "home/light",
@@ -80,5 +129,106 @@ mod tests {
         for filter in ["#", "+/v1/#", "regatta/v1", "$SYS/#", "regatta/v11/#"] {
             assert!(!rights.may_subscribe(filter), "{filter}");
         }
+    }
+
+    #[test]
+    fn a_device_speaks_and_hears_its_own_topics_only() {
+        let rights = Rights::of(
+            Peer::Device(DEVICE.parse().unwrap()),
+            Arc::new(Admission::of_everybody()),
+        );
+        for leaf in [
+            "hello",
+            "telemetry",
+            &format!("state/{RUN}"),
+            &format!("log/{RUN}/a.txt"),
+        ] {
+            assert!(
+                rights.may_publish(&format!("regatta/v1/{DEVICE}/{leaf}")),
+                "{leaf}"
+            );
+            assert!(
+                !rights.may_publish(&format!("regatta/v1/{OTHER}/{leaf}")),
+                "{leaf}"
+            );
+        }
+        for leaf in [
+            &format!("cmd/{RUN}"),
+            &format!("ack/{RUN}"),
+            "",
+            "#",
+            "+",
+            "hello/x",
+            "../x/hello",
+        ] {
+            assert!(
+                !rights.may_publish(&format!("regatta/v1/{DEVICE}/{leaf}")),
+                "{leaf}"
+            );
+        }
+        for own in ["cmd/+", "ack/+"] {
+            assert!(
+                rights.may_subscribe(&format!("regatta/v1/{DEVICE}/{own}")),
+                "{own}"
+            );
+            assert!(
+                !rights.may_subscribe(&format!("regatta/v1/{OTHER}/{own}")),
+                "{own}"
+            );
+        }
+        for filter in [
+            "#",
+            "+/#",
+            "regatta/#",
+            "regatta/v1/#",
+            "regatta/v1/+/cmd/+",
+            "regatta/v1/+/hello",
+            "$SYS/#",
+            "$share/group/regatta/v1/#",
+            &format!("$share/group/regatta/v1/{DEVICE}/cmd/+"),
+            &format!("regatta/v1/{DEVICE}/#"),
+            &format!("regatta/v1/{DEVICE}/log/+/+"),
+            &"+/".repeat(10_000),
+        ] {
+            assert!(!rights.may_subscribe(filter), "{filter}");
+        }
+    }
+
+    #[test]
+    fn a_device_takes_over_no_other_session_and_leaves_no_will_elsewhere() {
+        let rights = Rights::of(
+            Peer::Device(DEVICE.parse().unwrap()),
+            Arc::new(Admission::of_everybody()),
+        );
+        let own = format!("regatta-agent-{DEVICE}");
+        let will = |device: &str| format!("regatta/v1/{device}/hello");
+        assert!(rights.may_connect(&own, Some(&will(DEVICE))));
+        assert!(!rights.may_connect(&own, Some(&will(OTHER))));
+        assert!(!rights.may_connect(&format!("regatta-agent-{OTHER}"), None));
+        assert!(!rights.may_connect("", None));
+    }
+
+    #[test]
+    fn a_removed_device_has_no_right_left() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(&dir.path().join("db")).unwrap();
+        let id: DeviceId = DEVICE.parse().unwrap();
+        let admission = Arc::new(Admission::of(&store, false).unwrap());
+        let rights = Rights::of(Peer::Device(id.clone()), Arc::clone(&admission));
+        let (topic, filter) = (
+            format!("regatta/v1/{DEVICE}/hello"),
+            format!("regatta/v1/{DEVICE}/cmd/+"),
+        );
+        let may = || {
+            [
+                rights.may_connect(&format!("regatta-agent-{DEVICE}"), None),
+                rights.may_publish(&topic),
+                rights.may_subscribe(&filter),
+            ]
+        };
+        assert_eq!(may(), [true; 3]);
+        store.remove_member(&id, "boat", &[0; 32]).unwrap();
+        admission.refresh(&store).unwrap();
+        assert_eq!(may(), [false; 3]);
     }
 }

@@ -1,9 +1,9 @@
-//! `regatta device`: who is in the fleet.
+//! `regatta device`: who is in the fleet. Letting in and removing stand in [`super::membership`].
 
 use regatta_rules::documents::DeviceFacts;
 use serde::Serialize;
 
-use super::Context;
+use super::{Context, membership};
 use crate::{
     exit::{self, Failure, Outcome},
     store::{DeviceRow, Store},
@@ -13,6 +13,13 @@ use crate::{
 /// Commands about devices.
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
+    /// Lets a device in: prints a token with which it enrols, once
+    Add(membership::AddArgs),
+    /// Removes a device at once and for ever: its key, its certificates, its open runs
+    Remove {
+        /// Its name or id
+        device: String,
+    },
     /// Lists the devices that have ever said hello
     List,
     /// Shows one device
@@ -51,8 +58,10 @@ impl<'a> From<&'a DeviceRow> for DeviceDocument<'a> {
 }
 
 pub(super) fn run(command: &Command, context: &Context) -> Outcome {
-    let (_, store) = context.open_store()?;
+    let (workspace, store) = context.open_store()?;
     match command {
+        Command::Add(args) => membership::add(args, context, &workspace, &store)?,
+        Command::Remove { device } => membership::remove(device, context, &workspace, &store)?,
         Command::List => {
             let devices = store.devices()?;
             let documents: Vec<DeviceDocument<'_>> = devices.iter().map(Into::into).collect();

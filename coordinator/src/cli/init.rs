@@ -1,25 +1,108 @@
-//! `regatta init`: makes a workspace.
+//! `regatta init`: makes a workspace, with the keys of a new lab.
+
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+
+use clap::ValueEnum;
 
 use super::{Context, context::say};
 use crate::{
+    broker::mosquitto,
+    daemon::server_hosts,
     exit::{self, Failure, Outcome},
-    workspace::{Config, Workspace, WorkspaceError},
+    keys::Keys,
+    link::Address,
+    store::Store,
+    workspace::{CONFIG_FILE, Config, KEYS, NewConfig, Workspace, WorkspaceError, is_host},
 };
 
 /// Flags of `init`.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {}
+pub(super) struct Args {
+    /// The broker: the coordinator's own, or a mosquitto, for which a configuration is written
+    #[arg(long, value_name = "BROKER", default_value = "embedded")]
+    broker: BrokerKind,
+    /// Where the broker listens, TLS only
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "0.0.0.0:8883")]
+    listen: SocketAddr,
+    /// Where devices enrol
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "0.0.0.0:8884")]
+    enrol_listen: SocketAddr,
+    /// Name or address of this machine as devices reach it [default: its address on the network]
+    #[arg(long, value_name = "HOST")]
+    host: Option<String>,
+}
 
-pub(super) fn run(context: &Context) -> Outcome {
-    let listen = ([127, 0, 0, 1], 1883).into();
-    let workspace =
-        Workspace::create(&context.workspace, &Config::template(listen)).map_err(|error| match error {
-            WorkspaceError::Exists(_) => Failure::usage(error),
-            error => error.into(),
-        })?;
-    say(&format!(
-        "made a workspace in {}\nnext: start `regatta serve` there, and `regatta-agent serve` on a device",
-        workspace.root().display()
-    ))?;
+/// Which broker a lab begins with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum BrokerKind {
+    /// Inside the coordinator.
+    Embedded,
+    /// A process of its own.
+    Mosquitto,
+}
+
+pub(super) fn run(args: &Args, context: &Context) -> Outcome {
+    let root = &context.workspace;
+    if root.join(CONFIG_FILE).exists() {
+        return Err(Failure::usage(WorkspaceError::Exists(root.clone())));
+    }
+    let host = args.host.clone().unwrap_or_else(|| own_address(args.listen));
+    if !is_host(&host) {
+        return Err(Failure::misuse(format!(
+            "--host is the name or address of this machine, without scheme and port, not `{host}`"
+        )));
+    }
+    let keys = Keys::create(&root.join(KEYS))?;
+    let external = (args.broker == BrokerKind::Mosquitto).then(|| mosquitto_address(args.listen));
+    let config = NewConfig {
+        external,
+        listen: args.listen,
+        enrol_listen: args.enrol_listen,
+        host: host.clone(),
+    };
+    let workspace = Workspace::create(root, &Config::template(&config))?;
+    let place = workspace.root().display();
+    let mut text = format!(
+        "made a workspace in {place}, with keys of a new lab in {place}/{KEYS}: keep them, and to yourself\n"
+    );
+    if args.broker == BrokerKind::Mosquitto {
+        let directory = workspace.mosquitto();
+        let store = Store::open(&workspace.database())?;
+        mosquitto::write(&directory, &keys, &store, args.listen, &server_hosts(&host))?;
+        text.push_str(&format!(
+            "start the broker: mosquitto -c {}/mosquitto.conf\n",
+            directory.display()
+        ));
+    }
+    text.push_str(&format!(
+        "devices reach this machine as {host} (`host` in {CONFIG_FILE})\n\
+         next: `regatta serve`, and `regatta device add NAME` for every device"
+    ));
+    say(&text)?;
     Ok(exit::OK)
+}
+
+/// Where the coordinator finds a mosquitto that it configures: on this machine.
+fn mosquitto_address(listen: SocketAddr) -> Address {
+    let mut socket = listen;
+    if socket.ip().is_unspecified() {
+        socket.set_ip(Ipv4Addr::LOCALHOST.into());
+    }
+    Address::of(socket, true)
+}
+
+/// This machine's address on the network: the one that it would send from. Nothing is sent to find it out.
+fn own_address(listen: SocketAddr) -> String {
+    if !listen.ip().is_unspecified() {
+        return listen.ip().to_string();
+    }
+    // TEST-NET-1: an address that is nobody's.
+    let outbound = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).and_then(|socket| {
+        socket.connect((Ipv4Addr::new(192, 0, 2, 1), 9))?;
+        socket.local_addr()
+    });
+    outbound.map_or_else(
+        |_| Ipv4Addr::LOCALHOST.to_string(),
+        |address| address.ip().to_string(),
+    )
 }

@@ -7,6 +7,7 @@ mod context;
 mod device;
 mod duration;
 mod init;
+mod membership;
 mod power;
 mod prep;
 mod progress;
@@ -16,6 +17,7 @@ mod run;
 mod runs;
 mod serve;
 mod submission;
+mod verify;
 
 use std::path::PathBuf;
 
@@ -53,16 +55,16 @@ struct Cli {
 enum Command {
     /// Runs the whole flow on this machine, on the bundled model and data
     Quickstart(quickstart::Args),
-    /// Makes a workspace
+    /// Makes a workspace, with the keys of a new lab
     Init(init::Args),
     /// Runs the coordinator: broker, ingest, records
     Serve,
-    /// Shows devices
+    /// Lets devices in, shows and removes them
     #[command(subcommand)]
     Device(device::Command),
     /// Asks devices for runs
     Run(Box<run::Args>),
-    /// Shows, exports and ends runs
+    /// Shows, exports, verifies and ends runs
     #[command(subcommand)]
     Runs(runs::Command),
     /// Preprocesses a benchmark's data set
@@ -97,7 +99,7 @@ pub(crate) fn run() -> Outcome {
     };
     match cli.command {
         Command::Quickstart(args) => quickstart::run(&args, &context),
-        Command::Init(_) => init::run(&context),
+        Command::Init(args) => init::run(&args, &context),
         Command::Serve => serve::run(&context),
         Command::Device(command) => device::run(&command, &context),
         Command::Run(args) => run::run(&args, &context),

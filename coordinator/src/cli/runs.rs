@@ -1,4 +1,4 @@
-//! `regatta runs`: what was asked for, how it stands, what came of it.
+//! `regatta runs`: what was asked for, how it stands, what came of it. Verifying stands in [`super::verify`].
 
 use std::{fs, path::PathBuf};
 
@@ -6,10 +6,11 @@ use anyhow::Context as _;
 use regatta_rules::RunId;
 use serde::Serialize;
 
-use super::{Context, context::say};
+use super::{Context, context::say, verify};
 use crate::{
     exit::{self, Failure, Outcome},
     hex::{hex, sha256_of_file},
+    runs::DEVICE_KEY,
     store::{RunRow, Store, StreamRow},
     tables,
     workspace::Workspace,
@@ -32,6 +33,12 @@ pub(super) enum Command {
         /// The directory to make
         #[arg(long, value_name = "DIR")]
         out: PathBuf,
+    },
+    /// Verifies runs: the device's signature, and the hash of every file
+    Verify {
+        /// Ids, or directories that `runs export` made; every recorded run when none is named
+        #[arg(value_name = "RUN|DIR")]
+        runs: Vec<String>,
     },
     /// Ends a run
     Abort {
@@ -100,8 +107,13 @@ impl<'a> From<&'a StreamRow> for StreamDocument<'a> {
 }
 
 pub(super) fn run(command: &Command, context: &Context) -> Outcome {
+    // An exported run is verified anywhere.
+    if let Command::Verify { runs } = command {
+        return verify::run(runs, context);
+    }
     let (workspace, store) = context.open_store()?;
     match command {
+        Command::Verify { .. } => {}
         Command::List => list(context, &store)?,
         Command::Show { run } => show(context, &workspace, &store, &find(&store, run)?)?,
         Command::Export { run, out } => export(&workspace, &store, &find(&store, run)?, out)?,
@@ -144,8 +156,8 @@ fn show(context: &Context, workspace: &Workspace, store: &Store, row: &RunRow) -
     Ok(())
 }
 
-/// Exports a run that is recorded: `spec.json`, `record.json`, `files/` and `SHA256SUMS` over all of them, which
-/// `sha256sum -c` reads.
+/// Exports a run that is recorded: `spec.json`, `record.json`, `files/`, the device's public key, and `SHA256SUMS` over the
+/// run's own, which `sha256sum -c` reads.
 fn export(workspace: &Workspace, store: &Store, row: &RunRow, out: &std::path::Path) -> Result<(), Failure> {
     if row.recorded.is_none() {
         return Err(Failure::could_not(format!(
@@ -166,6 +178,12 @@ fn export(workspace: &Workspace, store: &Store, row: &RunRow, out: &std::path::P
         ("spec.json".to_owned(), dir.spec()),
         ("record.json".to_owned(), dir.record()),
     ];
+    if let Some(device) = store.device(&row.device)? {
+        // With it the copy can be verified by anybody: `regatta runs verify DIR`.
+        let text = format!("{}\n", hex(&device.public_key));
+        fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
+        fs::write(out.join(DEVICE_KEY), text).context("cannot write the device's public key")?;
+    }
     for stream in store.streams(row.id)?.iter().filter(|stream| stream.whole) {
         copies.push((format!("files/{}", stream.name), dir.file(&stream.name)));
     }

@@ -11,6 +11,7 @@ use super::{Context, context::say};
 use crate::{
     broker::BrokerError,
     daemon::Daemon,
+    enrolment::EnrolmentError,
     exit::{self, Failure, Outcome},
     workspace::{CONFIG_FILE, LockError, Workspace},
 };
@@ -31,6 +32,11 @@ async fn serve(workspace: &Workspace) -> Outcome {
         workspace.root().display(),
         daemon.address()
     ))?;
+    if let Some(enrolment) = daemon.enrolment() {
+        say(&format!(
+            "devices enrol at {enrolment}, with a token of `regatta device add`"
+        ))?;
+    }
     let fault = tokio::select! {
         interrupted = tokio::signal::ctrl_c() => { interrupted?; None }
         _ = terminate.recv() => None,
@@ -59,6 +65,10 @@ pub(crate) fn with_way_out(error: anyhow::Error, workspace: &Workspace) -> Failu
     let way_out = way_out.or_else(|| {
         matches!(error.downcast_ref(), Some(LockError::Held { .. }))
             .then(|| "end it first, or use it as it is".to_owned())
+    });
+    let way_out = way_out.or_else(|| {
+        matches!(error.downcast_ref(), Some(EnrolmentError::PortInUse(_)))
+            .then(|| format!("set another port with `enrol_listen` in {}", config.display()))
     });
     let way_out = way_out.or_else(|| {
         error

@@ -1,18 +1,21 @@
-//! The daemon: broker, link, ingest, dispatch and finish, started together and ended together.
+//! The daemon: broker, enrolment, link, ingest, dispatch and finish, started together and ended together.
 //!
 //! `regatta serve` and `regatta quickstart` run the same daemon. It holds the workspace's lock while it lives.
 
 mod bell;
+mod security;
 
-use std::{thread::JoinHandle, time::Duration};
+use std::{sync::Arc, thread::JoinHandle, time::Duration};
 
 use anyhow::Context as _;
 pub(crate) use bell::Bell;
+pub(crate) use security::server_hosts;
 
+use self::security::Security;
 use crate::{
     broker::Broker,
-    ingest,
-    link::{Address, Link},
+    enrolment, fleet, ingest,
+    link::{Address, Link, Way},
     runs,
     store::Store,
     workspace::{BrokerChoice, Lock, Workspace},
@@ -22,6 +25,7 @@ use crate::{
 pub(crate) struct Daemon {
     address: Address,
     broker: Option<Broker>,
+    enrolment: Option<enrolment::Listener>,
     link: Link,
     bell: Bell,
     threads: Vec<JoinHandle<()>>,
@@ -36,25 +40,41 @@ impl Daemon {
     pub(crate) async fn start(workspace: &Workspace) -> anyhow::Result<Self> {
         let lock = workspace.lock()?;
         // Makes the store, and brings an older one up to date, before several parts open it.
-        Store::open(&workspace.database())?.forget_who_is_online()?;
-        let (broker, address) = match &workspace.config().broker {
+        let store = Store::open(&workspace.database())?;
+        store.forget_who_is_online()?;
+        let security = Security::of(workspace, &store)?;
+        let (broker, address, way) = match &workspace.config().broker {
             BrokerChoice::Embedded { listen } => {
-                let broker = Broker::start(*listen).await?;
-                let address = Address::from(broker.address());
-                (Some(broker), address)
+                let admission = Arc::clone(&security.admission);
+                let broker = Broker::start(*listen, security.front()?, admission).await?;
+                let address = Address::of(broker.address(), workspace.config().tls);
+                let way = Way::OwnDoor(broker.own_door());
+                (Some(broker), address, way)
             }
-            BrokerChoice::External(address) => (None, address.clone()),
+            BrokerChoice::External(address) => (None, address.clone(), security.way_to(address)?),
         };
-        let (link, inbound) = Link::start(address.clone()).await?;
+        let enrolment = security
+            .take_enrolments(workspace, broker.as_ref().map(Broker::address))
+            .await?;
+        let (link, inbound) = Link::start(address.clone(), way).await?;
         let bell = Bell::new();
+        let admission = &security.admission;
         let threads = vec![
-            ingest::start(workspace, inbound, link.outbox(), bell.clone())?,
-            runs::start_dispatch(workspace, link.outbox(), bell.clone())?,
+            ingest::start(
+                workspace,
+                inbound,
+                Arc::clone(admission),
+                link.outbox(),
+                bell.clone(),
+            )?,
+            runs::start_dispatch(workspace, security.keys, link.outbox(), bell.clone())?,
             runs::start_finish(workspace, bell.clone())?,
+            fleet::follow(store, Arc::clone(admission), bell.clone())?,
         ];
         Ok(Self {
             address,
             broker,
+            enrolment,
             link,
             bell,
             threads,
@@ -65,6 +85,11 @@ impl Daemon {
     /// The broker's address, for agents of this machine.
     pub(crate) const fn address(&self) -> &Address {
         &self.address
+    }
+
+    /// Where devices enrol, in a lab with keys.
+    pub(crate) fn enrolment(&self) -> Option<std::net::SocketAddr> {
+        self.enrolment.as_ref().map(enrolment::Listener::address)
     }
 
     /// Waits for ever while every part does its work; returns the name of one that has ended by itself.
@@ -82,6 +107,9 @@ impl Daemon {
     /// # Errors
     /// When a part had panicked.
     pub(crate) async fn stop(self) -> anyhow::Result<()> {
+        if let Some(enrolment) = self.enrolment {
+            enrolment.stop();
+        }
         // Ends the ingest too: its inbox closes.
         self.link.stop().await;
         self.bell.take_down();

@@ -1,7 +1,10 @@
-//! The fleet: what devices say of themselves, and what follows for their runs.
+//! The fleet: what devices say of themselves, and what follows for their runs. Who is let in at all stands in [`admission`].
+
+mod admission;
 
 use std::collections::BTreeSet;
 
+pub(crate) use admission::{Admission, follow};
 use regatta_rules::{DeviceId, RunId};
 use regatta_wire::message::Hello;
 
@@ -51,8 +54,10 @@ pub(crate) fn printable(text: &str, most: usize) -> String {
 /// # Errors
 /// When the store fails.
 pub(crate) fn take_hello(store: &Store, hello: &Hello, retained: bool) -> store::Result<()> {
+    // A device that was enrolled has the name that it was given: what it calls itself could be another's.
+    let given = store.member(&hello.device)?.map(|member| member.name);
     let hello = &Hello {
-        name: printable(&hello.name, LABEL),
+        name: given.unwrap_or_else(|| printable(&hello.name, LABEL)),
         agent: printable(&hello.agent, LABEL),
         ..hello.clone()
     };

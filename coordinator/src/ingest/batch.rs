@@ -1,6 +1,9 @@
 //! A batch of messages: sorted by what they are, put on disk, recorded together, acknowledged.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::Arc,
+};
 
 use regatta_rules::{DeviceId, RunId, StreamName};
 use regatta_wire::{
@@ -14,7 +17,7 @@ use super::{
     complaints::{Complaints, Kind},
 };
 use crate::{
-    fleet,
+    fleet::{self, Admission},
     link::{Inbound, Post},
     store::{RunChange, Store, StoreError, StreamRow},
     workspace::Workspace,
@@ -33,6 +36,7 @@ type StreamKey = (DeviceId, RunId, StreamName);
 pub(super) struct Ingest {
     workspace: Workspace,
     store: Store,
+    admission: Arc<Admission>,
     post: Box<dyn Post>,
     open: HashMap<StreamKey, Assembly>,
     complaints: Complaints,
@@ -79,10 +83,16 @@ impl From<regatta_wire::frame::FrameError> for Refusal {
 }
 
 impl Ingest {
-    pub(super) fn new(workspace: Workspace, store: Store, post: Box<dyn Post>) -> Self {
+    pub(super) fn new(
+        workspace: Workspace,
+        store: Store,
+        admission: Arc<Admission>,
+        post: Box<dyn Post>,
+    ) -> Self {
         Self {
             workspace,
             store,
+            admission,
             post,
             open: HashMap::new(),
             complaints: Complaints::default(),
@@ -112,6 +122,10 @@ impl Ingest {
             return Ok(());
         }
         let device = topic.device;
+        // Whatever a broker lets through: here nobody speaks who is not let in.
+        if !self.admission.admits(&device) {
+            return Err(Refusal::new(Kind::NotAdmitted, device));
+        }
         match topic.leaf {
             Leaf::Hello => {
                 let hello = Hello::from_frame(&message.payload)?;

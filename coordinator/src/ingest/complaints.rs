@@ -14,6 +14,8 @@ pub(super) enum Kind {
     Frame,
     /// A hello whose id is not its key's fingerprint, or of another device than its topic.
     Identity,
+    /// A device that is not enrolled, or was removed.
+    NotAdmitted,
     /// A run that this coordinator has not sent to that device.
     UnknownRun,
     /// A stream that contradicts itself.
@@ -30,6 +32,7 @@ impl Kind {
             Self::Topic => "message on a topic that is not ours",
             Self::Frame => "unreadable message",
             Self::Identity => "a device with another's identity",
+            Self::NotAdmitted => "message of a device that is not let in",
             Self::UnknownRun => "message about a run that was not sent to that device",
             Self::Stream => "stream that contradicts itself",
             Self::TooManyStreams => "run with too many streams",

@@ -11,12 +11,16 @@ mod complaints;
 #[cfg(test)]
 mod tests;
 
-use std::thread::{self, JoinHandle};
+use std::{
+    sync::Arc,
+    thread::{self, JoinHandle},
+};
 
 use tokio::sync::mpsc;
 
 use crate::{
     daemon::Bell,
+    fleet::Admission,
     link::{Inbound, Post},
     store::{Store, StoreError},
     workspace::Workspace,
@@ -34,11 +38,12 @@ const BATCH_MESSAGES: usize = 128;
 pub(crate) fn start(
     workspace: &Workspace,
     inbound: mpsc::Receiver<Inbound>,
+    admission: Arc<Admission>,
     post: impl Post + 'static,
     bell: Bell,
 ) -> Result<JoinHandle<()>, IngestError> {
     let store = Store::open(&workspace.database())?;
-    let ingest = batch::Ingest::new(workspace.clone(), store, Box::new(post));
+    let ingest = batch::Ingest::new(workspace.clone(), store, admission, Box::new(post));
     thread::Builder::new()
         .name("ingest".to_owned())
         .spawn(move || run(ingest, inbound, &bell))

@@ -19,11 +19,12 @@ use regatta_wire::{
 
 use super::{batch::Ingest, complaints::Kind};
 use crate::{
+    fleet::Admission,
     hex::sha256,
     link::{Inbound, Post},
     runs::{Catalogue, Request},
     store::Store,
-    workspace::{Config, Workspace},
+    workspace::Workspace,
 };
 
 /// Keeps what is posted.
@@ -34,6 +35,10 @@ impl Post for Postbox {
     fn post(&self, _: &Topic, frame: Vec<u8>) {
         self.0.lock().unwrap().push(Ack::from_frame(&frame).unwrap());
     }
+}
+
+fn everybody() -> Arc<Admission> {
+    Arc::new(Admission::of_everybody())
 }
 
 struct Bench {
@@ -48,7 +53,7 @@ struct Bench {
 impl Bench {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let workspace = Workspace::create(dir.path(), &Config::template(([127, 0, 0, 1], 0).into())).unwrap();
+        let workspace = Workspace::create(dir.path(), "schema = 1\n").unwrap();
         let device: DeviceId = "0123456789abcdef0123456789abcdef".parse().unwrap();
         let store = Store::open(&workspace.database()).unwrap();
         let catalogue = Catalogue::read(None).unwrap();
@@ -72,7 +77,7 @@ impl Bench {
         store.fix_spec(draft.spec.run, "00").unwrap();
         fs::create_dir_all(workspace.run(draft.spec.run).path()).unwrap();
         let acks = Postbox::default();
-        let ingest = Ingest::new(workspace.clone(), store, Box::new(acks.clone()));
+        let ingest = Ingest::new(workspace.clone(), store, everybody(), Box::new(acks.clone()));
         Self {
             _dir: dir,
             workspace,
@@ -86,7 +91,12 @@ impl Bench {
     /// The coordinator dies and comes back: only disk and store remain.
     fn restart(&mut self) {
         let store = Store::open(&self.workspace.database()).unwrap();
-        self.ingest = Ingest::new(self.workspace.clone(), store, Box::new(self.acks.clone()));
+        self.ingest = Ingest::new(
+            self.workspace.clone(),
+            store,
+            everybody(),
+            Box::new(self.acks.clone()),
+        );
     }
 
     fn log_topic(&self, stream: &str) -> String {

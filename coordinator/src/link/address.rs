@@ -1,13 +1,17 @@
-//! A broker's address: `mqtt://host:port`.
+//! A broker's address: `mqtts://host:port` over TLS, `mqtt://host:port` in plain TCP.
 
-use std::{fmt, net::SocketAddr, str::FromStr};
+use std::{
+    fmt,
+    net::{IpAddr, SocketAddr},
+    str::FromStr,
+};
 
-/// MQTT's registered port.
-const DEFAULT_PORT: u16 = 1883;
+/// MQTT's registered ports: plain, and over TLS.
+const DEFAULT_PORTS: (u16, u16) = (1883, 8883);
 
 /// An address that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{given}` is not of the form mqtt://host:port")]
+#[error("`{given}` is not of the form mqtts://host:port or mqtt://host:port")]
 pub(crate) struct AddressError {
     given: String,
 }
@@ -19,23 +23,33 @@ pub(crate) struct Address {
     pub(crate) host: String,
     /// TCP port.
     pub(crate) port: u16,
+    /// Whether it is spoken to over TLS.
+    pub(crate) tls: bool,
 }
 
-impl From<SocketAddr> for Address {
-    fn from(socket: SocketAddr) -> Self {
+impl Address {
+    /// The address of a socket.
+    pub(crate) fn of(socket: SocketAddr, tls: bool) -> Self {
         Self {
             host: socket.ip().to_string(),
             port: socket.port(),
+            tls,
         }
+    }
+
+    /// Whether it is on this machine, where nobody on the network can listen in.
+    pub(crate) fn is_loopback(&self) -> bool {
+        self.host == "localhost" || self.host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
     }
 }
 
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = if self.tls { "mqtts" } else { "mqtt" };
         if self.host.contains(':') {
-            write!(f, "mqtt://[{}]:{}", self.host, self.port)
+            write!(f, "{scheme}://[{}]:{}", self.host, self.port)
         } else {
-            write!(f, "mqtt://{}:{}", self.host, self.port)
+            write!(f, "{scheme}://{}:{}", self.host, self.port)
         }
     }
 }
@@ -47,7 +61,11 @@ impl FromStr for Address {
         let wrong = || AddressError {
             given: given.to_owned(),
         };
-        let rest = given.strip_prefix("mqtt://").ok_or_else(wrong)?;
+        let (tls, rest) = match (given.strip_prefix("mqtts://"), given.strip_prefix("mqtt://")) {
+            (Some(rest), _) => (true, rest),
+            (None, Some(rest)) => (false, rest),
+            (None, None) => return Err(wrong()),
+        };
         let rest = rest.strip_suffix('/').unwrap_or(rest);
         let (host, port) = match rest.strip_prefix('[') {
             Some(bracketed) => {
@@ -59,7 +77,8 @@ impl FromStr for Address {
                 None => (rest, None),
             },
         };
-        let port = port.map_or(Ok(DEFAULT_PORT), |port| port.parse().map_err(|_| wrong()))?;
+        let default = if tls { DEFAULT_PORTS.1 } else { DEFAULT_PORTS.0 };
+        let port = port.map_or(Ok(default), |port| port.parse().map_err(|_| wrong()))?;
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._:".contains(c);
         if host.is_empty() || port == 0 || !host.chars().all(is_plain) {
             return Err(wrong());
@@ -67,6 +86,7 @@ impl FromStr for Address {
         Ok(Self {
             host: host.to_owned(),
             port,
+            tls,
         })
     }
 }
@@ -77,10 +97,16 @@ mod tests {
 
     #[test]
     fn reads_what_it_writes() {
-        for text in ["mqtt://lab:1884", "mqtt://127.0.0.1:1", "mqtt://[::1]:1883"] {
+        for text in [
+            "mqtt://lab:1884",
+            "mqtts://lab:1884",
+            "mqtt://127.0.0.1:1",
+            "mqtts://[::1]:1883",
+        ] {
             assert_eq!(text.parse::<Address>().unwrap().to_string(), text);
         }
         assert_eq!("mqtt://lab".parse::<Address>().unwrap().port, 1883);
+        assert_eq!("mqtts://lab".parse::<Address>().unwrap().port, 8883);
     }
 
     #[test]
@@ -88,7 +114,7 @@ mod tests {
         for text in [
             "",
             "lab:1883",
-            "mqtts://lab:8883",
+            "https://lab:8883",
             "mqtt://",
             "mqtt://lab:x",
             "mqtt://lab:0",

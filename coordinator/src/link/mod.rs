@@ -7,12 +7,14 @@
 
 mod address;
 mod mqtt;
+mod way;
 
 use bytes::Bytes;
 use regatta_wire::topic::Topic;
 
 pub(crate) use address::{Address, AddressError};
 pub(crate) use mqtt::{Link, LinkError};
+pub(crate) use way::Way;
 
 /// Messages that wait for the ingest at most. With chunks of 64 KiB this is 16 MiB; the broker holds back the rest,
 /// because its own acknowledgements are sent only when a message has been dealt with.

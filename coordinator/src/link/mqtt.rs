@@ -22,7 +22,7 @@ use tokio::{
     task::JoinHandle,
 };
 
-use super::{Address, Inbound, Post, Receipt as AnyReceipt, WINDOW};
+use super::{Address, Inbound, Post, Receipt as AnyReceipt, WINDOW, Way};
 
 /// Answers that wait for the broker at most; more are dropped, and asked for again.
 const OUTBOX: usize = 1024;
@@ -96,13 +96,17 @@ impl Link {
     ///
     /// # Errors
     /// [`LinkError`] when the first attempt fails. Later ones are repeated for ever and logged.
-    pub(crate) async fn start(address: Address) -> Result<(Self, mpsc::Receiver<Inbound>), LinkError> {
+    pub(crate) async fn start(
+        address: Address,
+        way: Way,
+    ) -> Result<(Self, mpsc::Receiver<Inbound>), LinkError> {
         let (letters, waiting) = mpsc::channel(OUTBOX);
         // Twice the window: after a reconnection the last connection's messages may still wait here.
         let (inbox, inbound) = mpsc::channel(2 * usize::from(WINDOW));
         let (stop, stopped) = watch::channel(false);
         let mut connector = Connector {
             address,
+            way,
             waiting: Arc::new(Mutex::new(waiting)),
             inbox,
             stopped,
@@ -136,6 +140,7 @@ impl Link {
 
 struct Connector {
     address: Address,
+    way: Way,
     waiting: Arc<Mutex<mpsc::Receiver<Letter>>>,
     inbox: mpsc::Sender<Inbound>,
     stopped: watch::Receiver<bool>,
@@ -162,9 +167,7 @@ impl Connector {
             .set_max_packet_size(Some(largest))
             .set_incoming_packet_size_limit(IncomingPacketSizeLimit::Bytes(largest))
             .set_ack_mode(AckMode::Manual);
-        let mut network = options.network_options();
-        network.set_tcp_nodelay(true);
-        options.set_network_options(network);
+        self.way.set_up(&mut options, &self.address);
         // Room for every acknowledgement of the window beside the answers on their way.
         let (client, mut events) = AsyncClient::builder(options)
             .capacity(2 * usize::from(WINDOW) + OUTBOX)

@@ -1,4 +1,4 @@
-//! The agent of a quickstart: found or built, started as a process of its own, and ended with it.
+//! The agent of a quickstart: found or built, enrolled, started as a process of its own, and ended with it.
 
 use std::{
     fs::File,
@@ -10,14 +10,17 @@ use std::{
 };
 
 use anyhow::Context as _;
+use jiff::SignedDuration;
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::place::Place;
-use crate::exit::Failure;
+use super::place::{DEVICE, Place};
+use crate::{enrolment, exit::Failure, keys::Keys, store::Store, workspace::Workspace};
 
 const BINARY: &str = "regatta-agent";
 /// Time that the agent has to end by itself.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// The token is used at once; one that was not, because somebody interrupted, does not stand in the way for long.
+const TOKEN_LIFETIME: SignedDuration = SignedDuration::from_secs(20);
 
 /// The agent's binary: beside our own. In a source tree it is built there; under `cargo run` that is done even if it is
 /// there, since cargo then built only us.
@@ -88,6 +91,45 @@ fn source_tree(own: &Path) -> Option<PathBuf> {
         .chain(here.ancestors())
         .find(|dir| dir.join("Cargo.toml").exists() && dir.join("agent/Cargo.toml").exists())
         .map(Path::to_owned)
+}
+
+/// Enrols the quickstart's device, unless an earlier quickstart has.
+pub(super) fn enrol(
+    binary: &Path,
+    place: &Place,
+    workspace: &Workspace,
+    store: &Store,
+) -> Result<(), Failure> {
+    let member = store
+        .members()?
+        .into_iter()
+        .find(|member| member.name == DEVICE && member.removed.is_none());
+    if let Some(member) = member {
+        if place.enrolment().exists() {
+            return Ok(());
+        }
+        // The device's side was deleted: that device does not come back.
+        store.remove_member(&member.device, &member.name, &member.public_key)?;
+    }
+    let config = workspace.config();
+    let authority = Keys::load(&workspace.keys())?.authority().fingerprint();
+    let desk = (config.host.clone(), config.enrol_listen.port());
+    let made = enrolment::issue(store, DEVICE, desk, authority, TOKEN_LIFETIME)?;
+    let enrolled = Command::new(binary)
+        .arg("enroll")
+        .arg("--config")
+        .arg(std::path::absolute(place.agent_config())?)
+        .arg(made.token.to_string())
+        .stdin(Stdio::null())
+        .output()
+        .with_context(|| format!("cannot start {}", binary.display()))?;
+    if !enrolled.status.success() {
+        let said = String::from_utf8_lossy(&enrolled.stderr).trim().to_owned();
+        return Err(Failure::could_not(format!(
+            "the device could not be enrolled: {said}"
+        )));
+    }
+    Ok(())
 }
 
 /// A running agent. It is ended when this is dropped.

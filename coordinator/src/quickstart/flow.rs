@@ -115,6 +115,7 @@ impl Session<'_> {
         for left_over in store.open_runs()? {
             store.ask_to_abort(left_over.id, "an earlier quickstart was interrupted")?;
         }
+        agent::enrol(binary, self.place, self.workspace, &store)?;
         let mut agent = Agent::start(binary, self.place)?;
         self.wait_for_hello(&store, &mut agent)?;
         (self.tell)(&format!(

@@ -11,7 +11,8 @@ use anyhow::Context as _;
 
 use crate::{
     exit::Failure,
-    workspace::{CONFIG_FILE, Config, Workspace, write_durably},
+    keys::Keys,
+    workspace::{CONFIG_FILE, Config, KEYS, NewConfig, Workspace, write_durably},
 };
 
 /// The device's label.
@@ -20,8 +21,8 @@ pub(super) const DEVICE: &str = "quickstart";
 /// The quickstart's directory.
 pub(super) struct Place {
     root: PathBuf,
-    /// Where the coordinator listens, and the agent connects.
-    pub(super) listen: SocketAddr,
+    /// Where the broker listens, and where the device enrols.
+    listen: [SocketAddr; 2],
 }
 
 impl Place {
@@ -31,7 +32,7 @@ impl Place {
     /// Wrong use when the directory holds something else.
     pub(super) fn lay_out(root: &Path) -> Result<Self, Failure> {
         let place = Self {
-            listen: free_address()?,
+            listen: free_addresses()?,
             root: root.to_owned(),
         };
         let entries = match fs::read_dir(&place.root) {
@@ -47,7 +48,9 @@ impl Place {
                     .way_out("name an empty or a new directory with --dir"),
             );
         }
-        fs::create_dir_all(place.workspace())?;
+        if !place.keys().exists() {
+            Keys::create(&place.keys())?;
+        }
         fs::create_dir_all(place.device())?;
         // Ports of an earlier quickstart may be taken by now.
         write_durably(
@@ -66,6 +69,15 @@ impl Place {
     /// What the runs become: tree, originals, package.
     pub(super) fn rehearsal(&self) -> PathBuf {
         self.root.join("rehearsal")
+    }
+
+    fn keys(&self) -> PathBuf {
+        self.workspace().join(KEYS)
+    }
+
+    /// What the device has once it is enrolled.
+    pub(super) fn enrolment(&self) -> PathBuf {
+        self.device().join("state").join("enrolment.json")
     }
 
     /// Opens the workspace.
@@ -106,7 +118,12 @@ impl Place {
         // The user's own scratch directory is left alone.
         format!(
             "{}\n# Labels for accuracy.\nscratch = \"scratch\"\n",
-            Config::template(self.listen)
+            Config::template(&NewConfig {
+                external: None,
+                listen: self.listen[0],
+                enrol_listen: self.listen[1],
+                host: "127.0.0.1".to_owned(),
+            })
         )
     }
 
@@ -116,18 +133,22 @@ impl Place {
              name = \"{DEVICE}\"\n\
              state_dir = \"state\"\n\
              scratch = \"scratch\"\n\
-             broker = \"mqtt://{}\"\n\
+             broker = \"mqtts://{}\"\n\
              min_free_mib = 64\n",
-            self.listen
+            self.listen[0]
         )
     }
 }
 
-/// A loopback port that is free now.
-fn free_address() -> anyhow::Result<SocketAddr> {
-    TcpListener::bind(("127.0.0.1", 0))
-        .and_then(|listener| listener.local_addr())
-        .context("cannot find a free port on 127.0.0.1")
+/// Two loopback ports that are free now.
+fn free_addresses() -> anyhow::Result<[SocketAddr; 2]> {
+    // Both at once, or the second could be the first again.
+    let bound = || TcpListener::bind(("127.0.0.1", 0));
+    let addresses = bound().and_then(|first| {
+        let second = bound()?;
+        Ok([first.local_addr()?, second.local_addr()?])
+    });
+    addresses.context("cannot find free ports on 127.0.0.1")
 }
 
 #[cfg(test)]

@@ -169,11 +169,7 @@ mod tests {
     #[test]
     fn a_workspaces_file_wins_and_a_broken_one_is_named() {
         let dir = tempfile::tempdir().unwrap();
-        let workspace = Workspace::create(
-            dir.path(),
-            &crate::workspace::Config::template(([127, 0, 0, 1], 0).into()),
-        )
-        .unwrap();
+        let workspace = Workspace::create(dir.path(), "schema = 1\n").unwrap();
         let own = workspace.configs("benchmarks");
         fs::create_dir_all(&own).unwrap();
         let built_in = toml_of_digits();

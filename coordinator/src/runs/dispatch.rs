@@ -6,6 +6,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
+    sync::Arc,
     thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
@@ -22,6 +23,7 @@ use super::estimate::estimate;
 use crate::{
     daemon::Bell,
     hex::{hex, sha256},
+    keys::Keys,
     link::Post,
     store::{DeviceRow, RunRow, Store},
     workspace::{Workspace, write_durably},
@@ -33,6 +35,10 @@ const PAUSE: Duration = Duration::from_millis(200);
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
 /// Time between two askings of the same thing.
 const ASK_AGAIN: Duration = Duration::from_secs(5);
+/// Bytes that a command and its signature take beside the spec, at most.
+const AROUND_A_SPEC: usize = 256;
+/// The series of numbers that commands carry.
+const COMMANDS: &str = "commands";
 
 /// Starts the dispatcher. It ends when the bell is taken down.
 ///
@@ -40,12 +46,14 @@ const ASK_AGAIN: Duration = Duration::from_secs(5);
 /// When the store cannot be opened or the thread not started.
 pub(crate) fn start(
     workspace: &Workspace,
+    keys: Option<Arc<Keys>>,
     post: impl Post + 'static,
     bell: Bell,
 ) -> anyhow::Result<JoinHandle<()>> {
     let dispatcher = Dispatcher {
         workspace: workspace.clone(),
         store: Store::open(&workspace.database())?,
+        keys,
         post: Box::new(post),
         asked: BTreeMap::new(),
         complained: BTreeSet::new(),
@@ -59,6 +67,8 @@ pub(crate) fn start(
 struct Dispatcher {
     workspace: Workspace,
     store: Store,
+    /// What commands are signed with, in a lab with keys.
+    keys: Option<Arc<Keys>>,
     post: Box<dyn Post>,
     /// When a run's device was last asked something, and how often it had said hello by then.
     asked: BTreeMap<RunId, (Instant, u64)>,
@@ -159,7 +169,7 @@ impl Dispatcher {
         }
         let mut text = serde_json::to_vec_pretty(&spec)?;
         text.push(b'\n');
-        if text.len() + 64 > frame::MAX_BODY {
+        if text.len() + AROUND_A_SPEC > frame::MAX_BODY {
             let reason = format!("its spec has {} bytes, more than a message can carry", text.len());
             self.store.run_cannot_be_sent(run.id, &reason)?;
             return Ok(None);
@@ -180,7 +190,12 @@ impl Dispatcher {
             device: device.clone(),
             leaf: Leaf::Command(run),
         };
-        self.post.post(&topic, command.to_frame()?);
+        let mut frame = command.to_frame()?;
+        if let Some(keys) = &self.keys {
+            let number = self.store.next_number(COMMANDS)?;
+            frame = keys.sign_command(device, run, number, frame).to_frame()?;
+        }
+        self.post.post(&topic, frame);
         Ok(())
     }
 }

@@ -10,15 +10,15 @@ use regatta_rules::{
 use ring::signature::{ED25519, UnparsedPublicKey};
 
 use crate::{
-    hex::{hex, sha256, sha256_of_file},
+    hex::{hex, sha256, sha256_of_file, unhex},
     store::{DeviceRow, RunRow, StreamRow},
     workspace::RunDir,
 };
 
 /// The evidence among the run's files.
-const EVIDENCE: &str = "evidence.json";
+pub(super) const EVIDENCE: &str = "evidence.json";
 /// Its Ed25519 signature over the exact bytes, in hexadecimal.
-const SIGNATURE: &str = "evidence.sig";
+pub(super) const SIGNATURE: &str = "evidence.sig";
 
 /// What was found.
 #[derive(Debug)]
@@ -129,21 +129,13 @@ fn own(bytes: &[u8], run: &RunRow) -> Result<Evidence, String> {
     Ok(evidence)
 }
 
-fn fits(public_key: &[u8; 32], bytes: &[u8], signature: &[u8]) -> bool {
-    let digits = signature.trim_ascii();
-    let mut raw = Vec::with_capacity(digits.len() / 2);
-    for pair in digits.chunks(2) {
-        let Some(byte) = std::str::from_utf8(pair)
-            .ok()
-            .and_then(|pair| u8::from_str_radix(pair, 16).ok())
-        else {
-            return false;
-        };
-        raw.push(byte);
-    }
-    UnparsedPublicKey::new(&ED25519, public_key)
-        .verify(bytes, &raw)
-        .is_ok()
+/// Whether a signature in hexadecimal is the key's over these exact bytes.
+pub(super) fn fits(public_key: &[u8; 32], bytes: &[u8], signature: &[u8]) -> bool {
+    unhex(signature).is_some_and(|raw| {
+        UnparsedPublicKey::new(&ED25519, public_key)
+            .verify(bytes, &raw)
+            .is_ok()
+    })
 }
 
 fn all_there(

@@ -2,7 +2,7 @@
 //!
 //! [`catalogue`] knows benchmarks and rounds, [`request`] and [`plan`] turn words into drafts, [`estimate`] fills in
 //! the rates that a device has shown, [`dispatch`] sends, [`finish`] judges and records. [`audit`] runs them once more under
-//! audits.
+//! audits, and [`verify`] looks at them again later.
 
 mod accuracy;
 pub(crate) mod audit;
@@ -15,6 +15,7 @@ mod figures;
 mod finish;
 mod plan;
 mod request;
+mod verify;
 
 pub(crate) use accuracy::{judge as judge_accuracy, line as accuracy_line};
 pub(crate) use catalogue::Catalogue;
@@ -23,3 +24,4 @@ pub(crate) use draft::{Draft, Metric, Outcome, Rates};
 pub(crate) use finish::start as start_finish;
 pub(crate) use plan::{Plan, Words};
 pub(crate) use request::Request;
+pub(crate) use verify::{DEVICE_KEY, Subject, Verification, exported_key, verify};

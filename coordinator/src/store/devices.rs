@@ -104,14 +104,15 @@ impl Store {
         Ok(())
     }
 
-    /// Every device, by name.
+    /// Every device that has not been removed, by name.
     ///
     /// # Errors
     /// When the store fails.
     pub(crate) fn devices(&self) -> Result<Vec<DeviceRow>> {
-        let mut statement = self
-            .connection
-            .prepare_cached("SELECT * FROM devices ORDER BY name, id")?;
+        let mut statement = self.connection.prepare_cached(
+            "SELECT * FROM devices WHERE id NOT IN (SELECT device FROM members WHERE removed IS NOT NULL)
+             ORDER BY name, id",
+        )?;
         let rows = statement.query_map([], device)?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }

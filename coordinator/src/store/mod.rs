@@ -5,6 +5,7 @@
 //! every commit is flushed to disk before it returns. Files of runs lie beside it, not in it.
 
 mod devices;
+mod members;
 mod run_changes;
 mod runs;
 mod schema;
@@ -17,6 +18,7 @@ use std::{
 };
 
 pub(crate) use devices::DeviceRow;
+pub(crate) use members::{Entry, NewCertificate};
 pub(crate) use run_changes::RunChange;
 pub(crate) use runs::RunRow;
 use rusqlite::Connection;

@@ -5,7 +5,8 @@ use rusqlite::Connection;
 
 use super::{Result, StoreError};
 
-const MIGRATIONS: &[&str] = &["
+const MIGRATIONS: &[&str] = &[
+    "
 CREATE TABLE devices (
     id          TEXT PRIMARY KEY,     -- fingerprint of the public key
     name        TEXT NOT NULL,        -- a label
@@ -51,7 +52,36 @@ CREATE TABLE streams (
     whole          INTEGER NOT NULL DEFAULT 0,  -- complete, with the stated SHA-256
     PRIMARY KEY (run, name)
 ) STRICT, WITHOUT ROWID;
-"];
+",
+    "
+CREATE TABLE tokens (
+    secret_sha256  TEXT PRIMARY KEY,     -- the secret itself is nowhere on this disk
+    name           TEXT NOT NULL,        -- of the device that it is for
+    created        TEXT NOT NULL,
+    expires        TEXT NOT NULL,
+    device         TEXT                  -- who has used it
+) STRICT;
+
+CREATE TABLE members (
+    device      TEXT PRIMARY KEY,        -- fingerprint of the public key
+    name        TEXT NOT NULL,
+    public_key  BLOB NOT NULL,           -- Ed25519, 32 bytes
+    enrolled    TEXT NOT NULL,
+    not_after   TEXT NOT NULL,           -- end of its newest certificate
+    removed     TEXT                     -- a removed key never comes back
+) STRICT;
+
+CREATE TABLE certificates (
+    serial  BLOB PRIMARY KEY,
+    device  TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE numbers (
+    name   TEXT PRIMARY KEY,
+    value  INTEGER NOT NULL              -- only grows
+) STRICT;
+",
+];
 
 /// Brings the database to the present version.
 pub(super) fn migrate(connection: &mut Connection) -> Result<()> {

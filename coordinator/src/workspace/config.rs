@@ -1,4 +1,4 @@
-//! `regatta.toml`: which broker, where it listens, where data lies.
+//! `regatta.toml`: which broker, where it listens and under which protection, where data lies.
 
 use std::{net::SocketAddr, path::PathBuf};
 
@@ -28,6 +28,18 @@ pub(crate) enum ConfigError {
          listen on 127.0.0.1, or allow it with `plain_tcp_beyond_loopback = true`"
     )]
     Exposed(SocketAddr),
+    /// The coordinator would talk in the open.
+    #[error(
+        "`broker` is {0}, on another machine and in plain TCP, where anybody on the network reads and forges: \
+         use mqtts://, or allow it with `plain_tcp_beyond_loopback = true`"
+    )]
+    InTheOpen(Address),
+    /// TLS without keys.
+    #[error("`broker` is {0}: TLS wants `tls = true` and the keys that `regatta init` makes")]
+    WithoutKeys(Address),
+    /// Not something that can stand in an address.
+    #[error("`host` is `{0}`: write the name or address of this machine, without scheme and port")]
+    Host(String),
 }
 
 /// Which broker carries the messages.
@@ -47,6 +59,12 @@ pub(crate) enum BrokerChoice {
 pub(crate) struct Config {
     /// The broker.
     pub(crate) broker: BrokerChoice,
+    /// Whether the lab has keys: devices enrol, connections are TLS, commands are signed.
+    pub(crate) tls: bool,
+    /// Where enrolments are taken.
+    pub(crate) enrol_listen: SocketAddr,
+    /// The name or address of this machine as devices reach it.
+    pub(crate) host: String,
     /// Data and models for accuracy, relative to the workspace.
     pub(crate) scratch: Option<PathBuf>,
     /// How long a device keeps a run after it has been recorded.
@@ -61,6 +79,12 @@ struct File {
     broker: String,
     #[serde(default = "default_listen")]
     listen: SocketAddr,
+    #[serde(default)]
+    tls: bool,
+    #[serde(default = "default_enrol_listen")]
+    enrol_listen: SocketAddr,
+    #[serde(default = "default_host")]
+    host: String,
     #[serde(default)]
     plain_tcp_beyond_loopback: bool,
     #[serde(default)]
@@ -83,6 +107,28 @@ fn default_listen() -> SocketAddr {
     SocketAddr::from(([127, 0, 0, 1], 1883))
 }
 
+/// Beside MQTT over TLS, on this machine only.
+fn default_enrol_listen() -> SocketAddr {
+    SocketAddr::from(([127, 0, 0, 1], 8884))
+}
+
+fn default_host() -> String {
+    "127.0.0.1".to_owned()
+}
+
+/// What a new workspace with keys is told.
+#[derive(Debug)]
+pub(crate) struct NewConfig {
+    /// A broker of its own elsewhere; `None` for the embedded one.
+    pub(crate) external: Option<Address>,
+    /// Where the embedded broker listens.
+    pub(crate) listen: SocketAddr,
+    /// Where enrolments are taken.
+    pub(crate) enrol_listen: SocketAddr,
+    /// The name or address of this machine as devices reach it.
+    pub(crate) host: String,
+}
+
 impl Config {
     /// Reads and checks the file's text.
     ///
@@ -94,33 +140,84 @@ impl Config {
             return Err(ConfigError::TooNew(file.schema));
         }
         let broker = if file.broker == "embedded" {
-            if !file.listen.ip().is_loopback() && !file.plain_tcp_beyond_loopback {
+            if !file.tls && !file.listen.ip().is_loopback() && !file.plain_tcp_beyond_loopback {
                 return Err(ConfigError::Exposed(file.listen));
             }
             BrokerChoice::Embedded { listen: file.listen }
         } else {
-            BrokerChoice::External(file.broker.parse().map_err(ConfigError::Broker)?)
+            let address: Address = file.broker.parse().map_err(ConfigError::Broker)?;
+            if address.tls && !file.tls {
+                return Err(ConfigError::WithoutKeys(address));
+            }
+            if !address.tls && !address.is_loopback() && !file.plain_tcp_beyond_loopback {
+                return Err(ConfigError::InTheOpen(address));
+            }
+            BrokerChoice::External(address)
         };
+        if !is_host(&file.host) {
+            return Err(ConfigError::Host(file.host));
+        }
         Ok(Self {
             broker,
+            tls: file.tls,
+            enrol_listen: file.enrol_listen,
+            host: file.host,
             scratch: file.scratch,
             keep_on_device: SignedDuration::from_hours(i64::from(file.keep_on_device_hours)),
         })
     }
 
     /// The text of a new workspace's file.
-    pub(crate) fn template(listen: SocketAddr) -> String {
+    pub(crate) fn template(new: &NewConfig) -> String {
+        let NewConfig {
+            external,
+            listen,
+            enrol_listen,
+            host,
+        } = new;
+        let broker = external
+            .as_ref()
+            .map_or_else(|| "embedded".to_owned(), Address::to_string);
         format!(
             "# A Regatta workspace. `regatta serve` reads this file when it starts.\n\
              schema = {SCHEMA}\n\
              \n\
-             # \"embedded\" starts a broker inside the coordinator; \"mqtt://host:port\" uses any MQTT 5 broker.\n\
-             broker = \"embedded\"\n\
+             # \"embedded\" starts a broker inside the coordinator; \"mqtts://host:port\" uses any MQTT 5 broker.\n\
+             broker = \"{broker}\"\n\
              \n\
              # Where the embedded broker listens.\n\
-             listen = \"{listen}\"\n"
+             listen = \"{listen}\"\n\
+             \n\
+             # TLS 1.3 with the keys in keys/: only devices that `regatta device add` has let in are served.\n\
+             tls = true\n\
+             \n\
+             # Where devices enrol, and the name or address of this machine as they reach it.\n\
+             enrol_listen = \"{enrol_listen}\"\n\
+             host = \"{host}\"\n"
         )
     }
+
+    /// The broker as devices reach it. `embedded` is where the embedded one listens, once it does.
+    pub(crate) fn broker_for_devices(&self, embedded: Option<SocketAddr>) -> Address {
+        match (&self.broker, embedded) {
+            (BrokerChoice::External(address), _) if !address.is_loopback() => address.clone(),
+            (BrokerChoice::External(address), _) => Address {
+                host: self.host.clone(),
+                ..address.clone()
+            },
+            (BrokerChoice::Embedded { listen }, actual) => Address {
+                host: self.host.clone(),
+                port: actual.unwrap_or(*listen).port(),
+                tls: self.tls,
+            },
+        }
+    }
+}
+
+/// Whether a text can stand in an address as its host.
+pub(crate) fn is_host(text: &str) -> bool {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "-._:".contains(c);
+    !text.is_empty() && text.len() <= 255 && text.chars().all(allowed)
 }
 
 #[cfg(test)]
@@ -129,18 +226,28 @@ mod tests {
 
     #[test]
     fn a_new_workspaces_file_reads() {
-        let listen = default_listen();
-        let config = Config::from_toml(&Config::template(listen)).unwrap();
-        assert_eq!(config.broker, BrokerChoice::Embedded { listen });
+        let mut new = NewConfig {
+            external: None,
+            listen: "0.0.0.0:8883".parse().unwrap(),
+            enrol_listen: "0.0.0.0:8884".parse().unwrap(),
+            host: "lab".to_owned(),
+        };
+        let config = Config::from_toml(&Config::template(&new)).unwrap();
+        assert_eq!(config.broker, BrokerChoice::Embedded { listen: new.listen });
+        assert!(config.tls);
+        assert_eq!(config.broker_for_devices(None).to_string(), "mqtts://lab:8883");
+        new.external = Some("mqtts://127.0.0.1:8885".parse().unwrap());
+        let config = Config::from_toml(&Config::template(&new)).unwrap();
+        assert_eq!(config.broker_for_devices(None).to_string(), "mqtts://lab:8885");
     }
 
     #[test]
     fn an_external_broker_is_configuration_alone() {
-        let config = Config::from_toml("schema = 1\nbroker = \"mqtt://lab:1884\"").unwrap();
+        let config = Config::from_toml("schema = 1\ntls = true\nbroker = \"mqtts://lab:1884\"").unwrap();
         let BrokerChoice::External(address) = config.broker else {
             panic!("not external")
         };
-        assert_eq!(address.to_string(), "mqtt://lab:1884");
+        assert_eq!(address.to_string(), "mqtts://lab:1884");
     }
 
     #[test]
@@ -148,6 +255,15 @@ mod tests {
         let text = "schema = 1\nlisten = \"0.0.0.0:1883\"";
         assert!(matches!(Config::from_toml(text), Err(ConfigError::Exposed(_))));
         assert!(Config::from_toml(&format!("{text}\nplain_tcp_beyond_loopback = true")).is_ok());
+        assert!(Config::from_toml(&format!("{text}\ntls = true")).is_ok());
+        let text = "schema = 1\nbroker = \"mqtt://lab:1884\"";
+        assert!(matches!(Config::from_toml(text), Err(ConfigError::InTheOpen(_))));
+        assert!(Config::from_toml(&format!("{text}\nplain_tcp_beyond_loopback = true")).is_ok());
+        let text = "schema = 1\nbroker = \"mqtts://lab:1884\"";
+        assert!(matches!(
+            Config::from_toml(text),
+            Err(ConfigError::WithoutKeys(_))
+        ));
     }
 
     #[test]
@@ -159,6 +275,10 @@ mod tests {
         assert!(matches!(
             Config::from_toml("schema = 2"),
             Err(ConfigError::TooNew(2))
+        ));
+        assert!(matches!(
+            Config::from_toml("schema = 1\nhost = \"a/b\""),
+            Err(ConfigError::Host(_))
         ));
         assert!(matches!(
             Config::from_toml("schema = 1\nbroker = \"lab\""),

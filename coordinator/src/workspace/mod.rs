@@ -4,6 +4,8 @@
 //! regatta.toml            configuration
 //! regatta.db              the store (SQLite)
 //! regatta.lock            held by the daemon that serves the workspace
+//! keys/                   the lab's keys (`crate::keys`), for their owner only
+//! mosquitto/              configuration for a mosquitto, where `regatta init --broker mosquitto` wrote one
 //! configs/benchmarks/     the user's own benchmark files; they win over the built-in ones
 //! configs/rounds/         likewise
 //! scratch/                data and models for accuracy, unless configured or MLPERF_SCRATCH_PATH says elsewhere
@@ -25,13 +27,16 @@ use std::{
     path::{Path, PathBuf},
 };
 
-pub(crate) use config::{BrokerChoice, Config};
+pub(crate) use config::{BrokerChoice, Config, NewConfig, is_host};
 pub(crate) use durable::{sync_directory, write_durably};
 pub(crate) use lock::{Lock, LockError};
 use regatta_rules::{RunId, StreamName};
 
 /// The configuration file's name; its presence makes a directory a workspace.
 pub(crate) const CONFIG_FILE: &str = "regatta.toml";
+
+/// The directory of the lab's keys.
+pub(crate) const KEYS: &str = "keys";
 
 /// Why a workspace cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -124,6 +129,16 @@ impl Workspace {
     /// The store's database.
     pub(crate) fn database(&self) -> PathBuf {
         self.root.join("regatta.db")
+    }
+
+    /// The lab's keys.
+    pub(crate) fn keys(&self) -> PathBuf {
+        self.root.join(KEYS)
+    }
+
+    /// Where the files of a mosquitto of this lab lie.
+    pub(crate) fn mosquitto(&self) -> PathBuf {
+        self.root.join("mosquitto")
     }
 
     /// The user's own files of one kind (`benchmarks`, `rounds`).

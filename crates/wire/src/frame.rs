@@ -72,6 +72,27 @@ pub fn encode(kind: u8, body: &[u8]) -> Vec<u8> {
     frame
 }
 
+/// The length of the body that a frame's header states: for readers of a byte stream, which must know how much to read.
+///
+/// # Errors
+/// [`FrameError`] when the header is not whole, not ours, or states more than any body can have.
+pub fn stated_length(header: &[u8]) -> Result<usize, FrameError> {
+    let Some((header, body)) = header.split_at_checked(HEADER_LEN) else {
+        return Err(FrameError::Truncated(header.len()));
+    };
+    if header[..4] != MAGIC {
+        return Err(FrameError::Magic);
+    }
+    let stated = u32::from_le_bytes([header[7], header[8], header[9], header[10]]) as usize;
+    if stated > MAX_BODY {
+        return Err(FrameError::Length {
+            stated,
+            carried: body.len(),
+        });
+    }
+    Ok(stated)
+}
+
 /// Checks a frame's header and returns its version and body.
 ///
 /// # Errors

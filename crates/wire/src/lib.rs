@@ -4,6 +4,8 @@
 //! links of agent and coordinator do.
 
 pub mod chunk;
+pub mod enrolment;
 pub mod frame;
 pub mod message;
+pub mod signed;
 pub mod topic;

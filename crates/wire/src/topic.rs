@@ -64,6 +64,13 @@ impl fmt::Display for Topic {
     }
 }
 
+/// The MQTT client id of a device: one for ever, because the broker's session hangs on it, and because a device may take
+/// over no session but its own.
+#[must_use]
+pub fn agent_client_id(device: &DeviceId) -> String {
+    format!("regatta-agent-{device}")
+}
+
 impl Topic {
     /// Reads a topic.
     ///

@@ -12,7 +12,9 @@ use regatta_rules::{
 };
 use regatta_wire::{
     chunk::{Chunk, LogMessage},
+    enrolment::{Credentials, EnrolAnswer, EnrolRequest, Purpose},
     message::{Ack, Command, Heartbeat, Hello, Message, StateReport, StreamEnd, WholeStream},
+    signed::SignedCommand,
     topic::{Leaf, Topic},
 };
 
@@ -183,4 +185,45 @@ fn topics() {
         .chain(Topic::coordinator_subscriptions())
         .collect();
     insta::assert_snapshot!(topics.join("\n"));
+}
+
+#[test]
+fn signed_command() {
+    let command = Command::Forget.to_frame().unwrap();
+    let statement = SignedCommand::statement(&device(), run(), 0x0102_0304, &command);
+    let signed = SignedCommand {
+        number: 0x0102_0304,
+        command,
+        signature: vec![0x5a; 64],
+    };
+    insta::assert_snapshot!(format!("{}statement\n{}", golden(&[signed]), dump(&statement)));
+}
+
+#[test]
+fn enrolment() {
+    let purposes = [Purpose::Enrol { secret: [0x11; 16] }, Purpose::Renew];
+    let mut text = String::new();
+    for purpose in purposes {
+        let statement = EnrolRequest::statement(&purpose, &[0x22; 32], &[0x33; 32]);
+        let request = EnrolRequest {
+            purpose,
+            public_key: [0x22; 32],
+            proof: vec![0x44; 64],
+        };
+        writeln!(text, "{}statement\n{}", golden(&[request]), dump(&statement)).unwrap();
+    }
+    let answers = [
+        EnrolAnswer::Accepted(Credentials {
+            name: "boat-3".to_owned(),
+            certificate: "certificate".to_owned(),
+            not_after: "2027-11-21T00:00:00Z".to_owned(),
+            authority: "authority".to_owned(),
+            coordinator_key: [0x55; 32],
+            broker: "mqtts://lab:8883".to_owned(),
+            enrolment: "lab:8884".to_owned(),
+        }),
+        EnrolAnswer::Refused("no".to_owned()),
+    ];
+    text.push_str(&golden(&answers));
+    insta::assert_snapshot!(text);
 }

@@ -1,5 +1,5 @@
 //! A byte stream that counts what is written to it, so that the evidence can say what the agent sent in the timed window.
-//! TLS, once there, lies above it: what counts is what reaches the network.
+//! TLS lies above it: what counts is what reaches the network.
 
 use std::{
     io::{self, IoSlice},

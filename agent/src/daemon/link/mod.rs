@@ -5,12 +5,14 @@ mod counted_stream;
 mod fresh_session;
 mod mqtt;
 mod pump;
+mod secure;
 
 use std::future::Future;
 
 use bytes::Bytes;
 
 pub(crate) use mqtt::{LinkSettings, MqttLink};
+pub(crate) use secure::SecureLink;
 
 /// A message for the broker.
 #[derive(Debug, Clone, PartialEq, Eq)]

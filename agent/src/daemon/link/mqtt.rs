@@ -3,8 +3,7 @@
 //! bounded while a broker is away.
 //!
 //! The session at the broker is persistent: commands that arrive while the device is cut off are kept there. Incoming
-//! messages are acknowledged only when [`Link::settle`] says that they are dealt with. Plain TCP; TLS belongs into
-//! [`connector`].
+//! messages are acknowledged only when [`Link::settle`] says that they are dealt with. TLS is [`super::secure`]'s.
 
 use std::{
     io,
@@ -23,6 +22,7 @@ use super::{
     counted_stream::CountedStream,
     fresh_session::NothingUnderWay,
     pump::{Incoming, MqttReceipt, Pump},
+    secure::{ByteStream, SecureLink, wrap},
 };
 use crate::config::BrokerAddress;
 
@@ -44,6 +44,8 @@ const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
 pub(crate) struct LinkSettings {
     /// The broker.
     pub(crate) broker: BrokerAddress,
+    /// TLS, where the broker is spoken to over it.
+    pub(crate) secure: Option<SecureLink>,
     /// The client id, the same at every start, since the broker's session hangs on it.
     pub(crate) client_id: String,
     /// What to subscribe to.
@@ -178,14 +180,20 @@ fn mqtt_options(settings: &LinkSettings, sent: &Arc<AtomicU64>) -> MqttOptions {
             will.retain,
             None,
         ));
-    let (address, sent) = (settings.broker.clone(), Arc::clone(sent));
-    options.set_socket_connector(move |_host, _options| connector(address.clone(), Arc::clone(&sent)));
+    let (address, secure, sent) = (settings.broker.clone(), settings.secure.clone(), Arc::clone(sent));
+    options.set_socket_connector(move |_host, _options| {
+        connector(address.clone(), secure.clone(), Arc::clone(&sent))
+    });
     options
 }
 
-/// Opens the byte stream to the broker.
-async fn connector(broker: BrokerAddress, sent: Arc<AtomicU64>) -> io::Result<CountedStream<TcpStream>> {
+/// Opens the byte stream to the broker. What is counted is what reaches the network.
+async fn connector(
+    broker: BrokerAddress,
+    secure: Option<SecureLink>,
+    sent: Arc<AtomicU64>,
+) -> io::Result<Box<dyn ByteStream>> {
     let stream = TcpStream::connect((broker.host.as_str(), broker.port)).await?;
     stream.set_nodelay(true)?;
-    Ok(CountedStream::new(stream, sent))
+    wrap(CountedStream::new(stream, sent), secure).await
 }

@@ -1,0 +1,152 @@
+//! One exchange with the coordinator: a request over TLS, an answer, nothing else. Blocks; it is called where that may be.
+
+use std::{
+    io::{self, Read as _, Write as _},
+    net::{TcpStream, ToSocketAddrs as _},
+    sync::Arc,
+    time::Duration,
+};
+
+use regatta_wire::{
+    enrolment::{
+        Credentials, EXPORTER_LABEL, EXPORTER_LEN, EnrolAnswer, EnrolRequest, LARGEST_ANSWER, Purpose,
+        SERVER_NAME,
+    },
+    frame::{self, FrameError},
+    message::Message as _,
+};
+use rustls::{
+    ClientConfig, ClientConnection, StreamOwned,
+    client::Resumption,
+    pki_types::{CertificateDer, ServerName, pem::PemObject as _},
+    version::TLS13,
+};
+use sha2::{Digest as _, Sha256};
+
+use super::{pinned::Pinned, provider};
+use crate::identity::DeviceIdentity;
+
+/// How long the coordinator may be silent.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// An exchange that came to nothing.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ExchangeError {
+    /// The coordinator is not there, or breaks off.
+    #[error("cannot reach the coordinator at {address}: is `regatta serve` running there?")]
+    Network {
+        /// Where it was looked for.
+        address: String,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// TLS cannot be set up.
+    #[error("TLS with the coordinator cannot be set up")]
+    Tls(#[from] rustls::Error),
+    /// The answer cannot be read.
+    #[error("the coordinator's answer cannot be read")]
+    Answer(#[from] FrameError),
+    /// The coordinator does not want this device.
+    #[error("the coordinator refuses: {0}")]
+    Refused(String),
+    /// The answer does not fit the question.
+    #[error("the coordinator's answer is not for this device: {0}")]
+    Unfit(&'static str),
+}
+
+/// Where the coordinator takes enrolments, and by what it is known.
+pub(super) struct Place {
+    /// `host`, without brackets.
+    pub(super) host: String,
+    /// TCP port.
+    pub(super) port: u16,
+    /// SHA-256 of its authority's certificate.
+    pub(super) authority: [u8; 32],
+}
+
+/// Asks for a certificate over this device's key.
+///
+/// # Errors
+/// [`ExchangeError`].
+pub(super) fn ask(
+    place: &Place,
+    purpose: Purpose,
+    identity: &DeviceIdentity,
+) -> Result<Credentials, ExchangeError> {
+    let network = |source| ExchangeError::Network {
+        address: format!("{}:{}", place.host, place.port),
+        source,
+    };
+    let mut stream = connect(place).map_err(network)?;
+    // The handshake first: only then there are bytes that belong to this one connection.
+    stream.conn.complete_io(&mut stream.sock).map_err(network)?;
+    let connection = stream
+        .conn
+        .export_keying_material([0; EXPORTER_LEN], EXPORTER_LABEL, None)?;
+    let public_key = identity.public_key();
+    let proof = identity.sign(&EnrolRequest::statement(&purpose, &public_key, &connection));
+    let request = EnrolRequest {
+        purpose,
+        public_key,
+        proof,
+    };
+    stream.write_all(&request.to_frame()?).map_err(network)?;
+    match read_answer(&mut stream).map_err(network)?? {
+        EnrolAnswer::Accepted(credentials) => fitting(credentials, place),
+        EnrolAnswer::Refused(why) => {
+            let printable = why.chars().filter(|c| !c.is_control()).take(300).collect();
+            Err(ExchangeError::Refused(printable))
+        }
+    }
+}
+
+type Stream = StreamOwned<ClientConnection, TcpStream>;
+
+fn connect(place: &Place) -> io::Result<Stream> {
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+    let mut config = ClientConfig::builder_with_provider(provider())
+        .with_protocol_versions(&[&TLS13])
+        .map_err(io::Error::other)?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(Pinned::new(place.authority, provider())))
+        .with_no_client_auth();
+    config.resumption = Resumption::disabled();
+    let config = Arc::new(config);
+    for address in (place.host.as_str(), place.port).to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, PATIENCE) {
+            Ok(socket) => {
+                socket.set_read_timeout(Some(PATIENCE))?;
+                socket.set_write_timeout(Some(PATIENCE))?;
+                let name = ServerName::try_from(SERVER_NAME).map_err(io::Error::other)?;
+                let connection = ClientConnection::new(config, name).map_err(io::Error::other)?;
+                return Ok(StreamOwned::new(connection, socket));
+            }
+            Err(e) => last = e,
+        }
+    }
+    Err(last)
+}
+
+fn read_answer(stream: &mut Stream) -> io::Result<Result<EnrolAnswer, FrameError>> {
+    let mut bytes = vec![0; frame::HEADER_LEN];
+    stream.read_exact(&mut bytes)?;
+    let length = match frame::stated_length(&bytes) {
+        Ok(length) if length + frame::HEADER_LEN <= LARGEST_ANSWER => length,
+        Ok(_) => return Err(io::Error::other("the answer is larger than any can be")),
+        Err(e) => return Ok(Err(e)),
+    };
+    bytes.resize(frame::HEADER_LEN + length, 0);
+    stream.read_exact(bytes.get_mut(frame::HEADER_LEN..).unwrap_or_default())?;
+    Ok(EnrolAnswer::from_frame(&bytes))
+}
+
+/// That the credentials are this lab's. That they are over this device's key is seen when TLS is set up with them.
+fn fitting(credentials: Credentials, place: &Place) -> Result<Credentials, ExchangeError> {
+    let authority = CertificateDer::from_pem_slice(credentials.authority.as_bytes())
+        .map_err(|_| ExchangeError::Unfit("its authority does not read"))?;
+    if Sha256::digest(&authority).as_slice() != place.authority {
+        return Err(ExchangeError::Unfit("it comes from another authority"));
+    }
+    Ok(credentials)
+}

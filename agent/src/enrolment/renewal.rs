@@ -1,0 +1,73 @@
+//! Renewing the certificate before it ends: asked for with the device's key alone, while the old one still counts. The next
+//! connection to the broker uses the new one.
+
+use std::path::Path;
+
+use jiff::{SignedDuration, Timestamp};
+use regatta_wire::enrolment::Purpose;
+use sha2::{Digest as _, Sha256};
+
+use super::{
+    Enrolment,
+    exchange::{self, Place},
+};
+use crate::identity::DeviceIdentity;
+
+/// A certificate lasts a year; with a third of it left it is time.
+const TIME_TO_RENEW: SignedDuration = SignedDuration::from_hours(120 * 24);
+
+/// Renews the certificate of a state directory when it is time. What stands in the way is logged: there are months left to
+/// try again.
+pub(crate) fn renew_when_due(state_dir: &Path, identity: &DeviceIdentity) {
+    match Enrolment::load(state_dir) {
+        Ok(Some(enrolment)) if is_due(&enrolment.not_after, Timestamp::now()) => {
+            match renew(&enrolment, state_dir, identity) {
+                Ok(renewed) => tracing::info!("the certificate is renewed, until {}", renewed.not_after),
+                Err(e) => tracing::warn!(
+                    "the certificate ends at {} and could not be renewed: {e:#}",
+                    enrolment.not_after
+                ),
+            }
+        }
+        // Not enrolled, not due, or said when the daemon started.
+        _ => {}
+    }
+}
+
+fn is_due(not_after: &str, now: Timestamp) -> bool {
+    not_after
+        .parse::<Timestamp>()
+        .is_ok_and(|end| end.duration_since(now) < TIME_TO_RENEW)
+}
+
+fn renew(enrolment: &Enrolment, state_dir: &Path, identity: &DeviceIdentity) -> anyhow::Result<Enrolment> {
+    let (host, port) = enrolment
+        .enrolment
+        .rsplit_once(':')
+        .ok_or_else(|| anyhow::anyhow!("the enrolment names no place to renew at"))?;
+    let place = Place {
+        host: host.trim_matches(['[', ']']).to_owned(),
+        port: port.parse()?,
+        authority: Sha256::digest(enrolment.authority()?).into(),
+    };
+    let credentials = exchange::ask(&place, Purpose::Renew, identity)?;
+    Ok(Enrolment::keep(credentials, state_dir, identity)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_certificate_is_renewed_with_a_third_left() {
+        let now: Timestamp = "2026-11-21T00:00:00Z".parse().unwrap();
+        assert!(!is_due("2027-11-21T00:00:00Z", now));
+        assert!(!is_due("2027-03-22T00:00:00Z", now));
+        assert!(is_due("2027-03-20T00:00:00Z", now));
+        assert!(
+            is_due("2026-11-20T00:00:00Z", now),
+            "also when it is too late: the answer says so"
+        );
+        assert!(!is_due("never", now));
+    }
+}

@@ -1,0 +1,46 @@
+//! The coordinator's own way into its embedded broker: a TCP connection on loopback whose two ends are both in this
+//! process, so that nobody else can have it and nothing needs to be encrypted twice.
+
+use std::{io, net::Ipv4Addr};
+
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::mpsc,
+};
+
+/// Opens connections into the embedded broker.
+#[derive(Debug, Clone)]
+pub(crate) struct OwnDoor {
+    inside: mpsc::Sender<TcpStream>,
+}
+
+impl OwnDoor {
+    /// The door, and where the broker finds the other ends.
+    pub(super) fn new() -> (Self, mpsc::Receiver<TcpStream>) {
+        let (inside, arrivals) = mpsc::channel(4);
+        (Self { inside }, arrivals)
+    }
+
+    /// Opens a connection.
+    ///
+    /// # Errors
+    /// When loopback refuses, or the broker is gone.
+    pub(crate) async fn open(&self) -> io::Result<TcpStream> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let outside = TcpStream::connect(listener.local_addr()?).await?;
+        let own = outside.local_addr()?;
+        // Somebody else of this machine may have been quicker: only the end with our own port is ours.
+        let inside = loop {
+            let (stream, from) = listener.accept().await?;
+            if from == own {
+                break stream;
+            }
+        };
+        outside.set_nodelay(true)?;
+        self.inside
+            .send(inside)
+            .await
+            .map_err(|_| io::Error::new(io::ErrorKind::BrokenPipe, "the embedded broker is gone"))?;
+        Ok(outside)
+    }
+}

@@ -1,0 +1,158 @@
+//! `regatta device add` and `remove`: who is let in, and who is not any more.
+
+use jiff::SignedDuration;
+use regatta_rules::DeviceId;
+use serde::Serialize;
+
+use super::{Context, duration::Length};
+use crate::{
+    broker::mosquitto,
+    enrolment::{self, TokenError},
+    exit::Failure,
+    keys::Keys,
+    store::Store,
+    workspace::{CONFIG_FILE, Workspace},
+};
+
+/// Flags of `device add`.
+#[derive(Debug, clap::Args)]
+pub(super) struct AddArgs {
+    /// The device's name
+    name: String,
+    /// How long the token can be used, such as 10m or 24h
+    #[arg(long, value_name = "TIME", default_value = "24h")]
+    lifetime: Length,
+}
+
+/// A token as programs get it.
+#[derive(Serialize)]
+struct TokenDocument<'a> {
+    name: &'a str,
+    token: String,
+    expires: &'a str,
+}
+
+/// Prints a token for a new device.
+pub(super) fn add(
+    args: &AddArgs,
+    context: &Context,
+    workspace: &Workspace,
+    store: &Store,
+) -> Result<(), Failure> {
+    let config = workspace.config();
+    if !config.tls {
+        return Err(
+            Failure::misuse("this workspace has no keys: devices need not enrol").way_out(format!(
+                "`regatta init` makes a workspace with keys; `tls` in {CONFIG_FILE} says whether one has them"
+            )),
+        );
+    }
+    let keys = Keys::load(&workspace.keys())?;
+    let made = enrolment::issue(
+        store,
+        &args.name,
+        (config.host.clone(), config.enrol_listen.port()),
+        keys.authority().fingerprint(),
+        SignedDuration::from_millis(i64::try_from(args.lifetime.0).unwrap_or(i64::MAX)),
+    )
+    .map_err(|error| match error {
+        TokenError::Name(_) | TokenError::Taken(_) => Failure::usage(error),
+        error => Failure::from(error),
+    })?;
+    let document = TokenDocument {
+        name: &args.name,
+        token: made.token.to_string(),
+        expires: &made.expires,
+    };
+    context.print(&document, || {
+        let note = if workspace.is_served() {
+            ""
+        } else {
+            "\nstart `regatta serve` first: it answers the device"
+        };
+        format!(
+            "on the device, once, until {}:\n  regatta-agent enroll --config agent.toml {}{note}",
+            made.expires, document.token
+        )
+    })?;
+    Ok(())
+}
+
+/// What a removal did, as programs get it.
+#[derive(Serialize)]
+struct RemovalDocument<'a> {
+    device: &'a str,
+    name: &'a str,
+    removed: bool,
+    broker_told: Option<bool>,
+}
+
+/// Removes a device.
+pub(super) fn remove(
+    given: &str,
+    context: &Context,
+    workspace: &Workspace,
+    store: &Store,
+) -> Result<(), Failure> {
+    let (device, name, public_key) = find(given, store)?;
+    store.remove_member(&device, &name, &public_key)?;
+    let directory = workspace.mosquitto();
+    let broker_told = if directory.exists() && workspace.config().tls {
+        mosquitto::write_access(&directory, &Keys::load(&workspace.keys())?, store)?;
+        Some(mosquitto::reload(&directory))
+    } else {
+        None
+    };
+    let document = RemovalDocument {
+        device: device.as_str(),
+        name: &name,
+        removed: true,
+        broker_told,
+    };
+    context.print(&document, || {
+        let mut text = format!("removed {name} ({device}): its key, its certificates and its open runs count no more");
+        match broker_told {
+            Some(true) => text.push_str(
+                "\nmosquitto has been told; restart it when convenient, so that it refuses the certificate at the door too",
+            ),
+            Some(false) => text.push_str(&format!(
+                "\nmosquitto could not be told: send it SIGHUP, or restart it with {}/mosquitto.conf",
+                directory.display()
+            )),
+            None => {}
+        }
+        text
+    })?;
+    Ok(())
+}
+
+/// The device that a user means by name or id: a member, or one that has only said hello.
+fn find(given: &str, store: &Store) -> Result<(DeviceId, String, [u8; 32]), Failure> {
+    let members = store
+        .members()?
+        .into_iter()
+        .filter(|member| member.removed.is_none())
+        .map(|member| (member.device, member.name, member.public_key));
+    let mut known: Vec<_> = members.collect();
+    for device in store.devices()? {
+        if known.iter().all(|(id, _, _)| *id != device.id) {
+            known.push((device.id, device.name, device.public_key));
+        }
+    }
+    let mut meant = known
+        .iter()
+        .filter(|(id, name, _)| id.as_str() == given || name == given);
+    match (meant.next(), meant.next()) {
+        (Some(device), None) => Ok(device.clone()),
+        (Some(_), Some(_)) => Err(Failure::misuse(format!(
+            "more than one device is called `{given}`: name it by its id"
+        ))),
+        (None, _) => {
+            let names: Vec<&str> = known.iter().map(|(_, name, _)| name.as_str()).collect();
+            Err(Failure::misuse(format!(
+                "unknown device `{given}`; known are {}",
+                names.join(", ")
+            )))
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! `regatta runs verify`: whether runs are still what their devices left.
+
+use std::path::Path;
+
+use anyhow::Context as _;
+use serde::Serialize;
+
+use super::{Context, runs::find};
+use crate::{
+    exit::{self, Outcome},
+    runs::{Subject, Verification, exported_key, verify},
+    store::{RunRow, Store},
+    workspace::Workspace,
+};
+
+/// A verified run as programs get it.
+#[derive(Serialize)]
+struct Document {
+    /// What was named.
+    subject: String,
+    /// Whether it is as the device left it.
+    intact: bool,
+    #[serde(flatten)]
+    verification: Verification,
+}
+
+/// Verifies what is named, or everything.
+pub(super) fn run(given: &[String], context: &Context) -> Outcome {
+    let mut documents = Vec::new();
+    if given.is_empty() {
+        let (workspace, store) = context.open_store()?;
+        for row in store.runs()?.iter().filter(|row| row.recorded.is_some()) {
+            let verification = in_workspace(&workspace, &store, row)?;
+            // A run that never delivered evidence has nothing that could have been changed; its record says so.
+            if verification.has_evidence || !verification.findings.is_empty() {
+                documents.push(document(row.id.to_string(), verification));
+            }
+        }
+    }
+    for given in given {
+        let directory = Path::new(given);
+        let verification = if directory.is_dir() {
+            exported(directory)?
+        } else {
+            let (workspace, store) = context.open_store()?;
+            in_workspace(&workspace, &store, &find(&store, given)?)?
+        };
+        documents.push(document(given.clone(), verification));
+    }
+    let all = documents.iter().all(|document| document.intact);
+    context.print(&serde_json::json!({ "runs": documents }), || text(&documents))?;
+    Ok(if all { exit::OK } else { exit::NO })
+}
+
+fn in_workspace(workspace: &Workspace, store: &Store, row: &RunRow) -> anyhow::Result<Verification> {
+    // The key of an enrolment was proven; that of a hello at least has the device's fingerprint.
+    let member = store.member(&row.device)?.map(|member| member.public_key);
+    let public_key = match member {
+        Some(key) => Some(key),
+        None => store.device(&row.device)?.map(|device| device.public_key),
+    };
+    let dir = workspace.run(row.id);
+    let subject = Subject {
+        directory: dir.path(),
+        public_key,
+        row: Some(row),
+    };
+    verify(&subject).with_context(|| format!("cannot read run {}", row.id))
+}
+
+fn exported(directory: &Path) -> anyhow::Result<Verification> {
+    let subject = Subject {
+        directory,
+        public_key: exported_key(directory)?,
+        row: None,
+    };
+    verify(&subject).with_context(|| format!("cannot read {}", directory.display()))
+}
+
+fn document(subject: String, verification: Verification) -> Document {
+    Document {
+        subject,
+        intact: verification.is_intact(),
+        verification,
+    }
+}
+
+fn text(documents: &[Document]) -> String {
+    if documents.is_empty() {
+        return "no recorded run has evidence yet".to_owned();
+    }
+    let mut lines = Vec::new();
+    for Document {
+        subject,
+        intact,
+        verification,
+    } in documents
+    {
+        if *intact {
+            lines.push(format!(
+                "{subject}: intact: {} files, {} bytes, signed by device {}",
+                verification.files, verification.bytes, verification.device
+            ));
+            continue;
+        }
+        lines.push(if verification.has_evidence {
+            format!("{subject}: NOT as the device left it")
+        } else {
+            format!("{subject}: there is no evidence to verify it by")
+        });
+        for finding in &verification.findings {
+            lines.push(format!("  {}: {}", finding.file, finding.problem));
+        }
+    }
+    lines.join("\n")
+}

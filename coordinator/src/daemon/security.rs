@@ -1,0 +1,101 @@
+//! What the daemon needs to know of keys: loaded once, and turned into what each part asks for. In a workspace without keys
+//! every part works in plain, on this machine only.
+
+use std::{net::SocketAddr, sync::Arc};
+
+use anyhow::Context as _;
+
+use crate::{
+    broker::Front,
+    enrolment::{Desk, Listener},
+    fleet::Admission,
+    keys::{self, Keys},
+    link::{Address, Way},
+    store::Store,
+    workspace::Workspace,
+};
+
+/// The lab's keys, where it has some, and who may take part.
+pub(super) struct Security {
+    pub(super) keys: Option<Arc<Keys>>,
+    pub(super) admission: Arc<Admission>,
+    hosts: Vec<String>,
+}
+
+impl Security {
+    /// Loads what the workspace has.
+    pub(super) fn of(workspace: &Workspace, store: &Store) -> anyhow::Result<Self> {
+        let config = workspace.config();
+        let keys = if config.tls {
+            let keys = Keys::load(&workspace.keys()).context("the lab has no keys to speak TLS with")?;
+            Some(Arc::new(keys))
+        } else {
+            None
+        };
+        Ok(Self {
+            keys,
+            admission: Arc::new(Admission::of(store, config.tls)?),
+            hosts: server_hosts(&config.host),
+        })
+    }
+
+    /// How the embedded broker accepts connections.
+    pub(super) fn front(&self) -> anyhow::Result<Front> {
+        Ok(match &self.keys {
+            Some(keys) => Front::Tls {
+                config: keys::broker_server(keys, &self.hosts)?,
+                coordinator_key: keys.coordinator_public_key(),
+            },
+            None => Front::Plain,
+        })
+    }
+
+    /// How an external broker is reached.
+    pub(super) fn way_to(&self, address: &Address) -> anyhow::Result<Way> {
+        if !address.tls && !address.is_loopback() {
+            tracing::warn!(%address, "PLAIN MQTT: anyone on the network can read and forge what is sent");
+        }
+        Ok(match &self.keys {
+            Some(keys) if address.tls => Way::Tls(keys::client(keys)?),
+            _ => Way::Plain,
+        })
+    }
+
+    /// Begins to take enrolments, in a lab with keys.
+    pub(super) async fn take_enrolments(
+        &self,
+        workspace: &Workspace,
+        broker: Option<SocketAddr>,
+    ) -> anyhow::Result<Option<Listener>> {
+        let Some(keys) = &self.keys else {
+            return Ok(None);
+        };
+        let config = workspace.config();
+        let listener = Listener::bind(config.enrol_listen).await?;
+        let desk = Desk {
+            keys: Arc::clone(keys),
+            admission: Arc::clone(&self.admission),
+            broker: config.broker_for_devices(broker).to_string(),
+            enrolment: host_and_port(&config.host, listener.local_addr()?.port()),
+        };
+        let tls = keys::enrolment_server(keys, &self.hosts)?;
+        Ok(Some(Listener::start(listener, tls, desk, workspace.database())?))
+    }
+}
+
+/// The names that a server's certificate of this lab is good for, beside the one that devices ask for.
+pub(crate) fn server_hosts(host: &str) -> Vec<String> {
+    let mut hosts = vec!["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned()];
+    if !hosts.iter().any(|known| known == host) {
+        hosts.push(host.to_owned());
+    }
+    hosts
+}
+
+fn host_and_port(host: &str, port: u16) -> String {
+    if host.contains(':') {
+        format!("[{host}]:{port}")
+    } else {
+        format!("{host}:{port}")
+    }
+}

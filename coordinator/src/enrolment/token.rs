@@ -1,0 +1,91 @@
+//! Making a token: the secret goes to the person who asked, its hash into the store.
+
+use jiff::{SignedDuration, Timestamp};
+use regatta_wire::enrolment::Token;
+use ring::rand::{SecureRandom as _, SystemRandom};
+
+use crate::{
+    hex::{hex, sha256},
+    store::{Store, StoreError},
+};
+
+/// Longest name of a device.
+const LONGEST_NAME: usize = 64;
+
+/// A token that could not be made.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TokenError {
+    /// The name cannot be used.
+    #[error(
+        "`{0}` cannot be a device's name: it is 1 to {LONGEST_NAME} letters, digits, `.`, `_` and `-`, and begins with a letter or digit"
+    )]
+    Name(String),
+    /// Somebody has it.
+    #[error("there is a device called `{0}`, or a token for one that has not been used yet")]
+    Taken(String),
+    /// The system has no randomness.
+    #[error("the system gave no randomness for a token")]
+    Randomness,
+    /// The store failed.
+    #[error("the token cannot be kept")]
+    Store(#[from] StoreError),
+}
+
+/// A token, to be brought to the device.
+#[derive(Debug)]
+pub(crate) struct NewToken {
+    /// The token.
+    pub(crate) token: Token,
+    /// When it expires, RFC 3339 UTC.
+    pub(crate) expires: String,
+}
+
+/// Makes a token for a new device. `place` is where the device is to enrol.
+///
+/// # Errors
+/// [`TokenError`].
+pub(crate) fn issue(
+    store: &Store,
+    name: &str,
+    place: (String, u16),
+    authority: [u8; 32],
+    lifetime: SignedDuration,
+) -> Result<NewToken, TokenError> {
+    check_name(name)?;
+    let mut secret = [0; 16];
+    SystemRandom::new()
+        .fill(&mut secret)
+        .map_err(|_| TokenError::Randomness)?;
+    let expires = Timestamp::now()
+        .saturating_add(lifetime)
+        .unwrap_or(Timestamp::MAX)
+        .to_string();
+    store.all_or_nothing(|store| {
+        if store.is_name_taken(name)? {
+            return Ok(Err(TokenError::Taken(name.to_owned())));
+        }
+        store.add_token(&hex(&sha256(&secret)), name, &expires)?;
+        Ok(Ok(()))
+    })??;
+    let token = Token {
+        host: place.0,
+        port: place.1,
+        authority,
+        secret,
+    };
+    Ok(NewToken { token, expires })
+}
+
+fn check_name(name: &str) -> Result<(), TokenError> {
+    let allowed = |b: u8| b.is_ascii_alphanumeric() || b"._-".contains(&b);
+    let begins_well = name.starts_with(|c: char| c.is_ascii_alphanumeric());
+    if name.len() > LONGEST_NAME || !begins_well || !name.bytes().all(allowed) {
+        return Err(TokenError::Name(
+            name.chars()
+                .filter(|c| !c.is_control())
+                .take(LONGEST_NAME)
+                .collect(),
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,153 @@
+//! Admission: which devices may take part, as every part that meets a device asks. The store is the truth; this is its
+//! copy in memory, brought up to date when the store changes, so that a removal counts at once and asking costs nothing.
+
+use std::{
+    collections::BTreeSet,
+    sync::{PoisonError, RwLock},
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+use anyhow::Context as _;
+use regatta_rules::DeviceId;
+use tokio::sync::watch;
+
+use crate::{
+    daemon::Bell,
+    store::{self, Store},
+};
+
+/// How often the store is asked whether another process has changed it.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// Who may take part.
+#[derive(Debug)]
+pub(crate) struct Admission {
+    /// Whether a device has to be enrolled. On plain connections of this machine it need not.
+    members_only: bool,
+    roll: RwLock<Roll>,
+    changes: watch::Sender<()>,
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Roll {
+    members: BTreeSet<DeviceId>,
+    removed: BTreeSet<DeviceId>,
+}
+
+impl Admission {
+    /// Reads the store.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) fn of(store: &Store, members_only: bool) -> store::Result<Self> {
+        Ok(Self {
+            members_only,
+            roll: RwLock::new(Roll::read(store)?),
+            changes: watch::Sender::new(()),
+        })
+    }
+
+    /// Lets everybody in.
+    #[cfg(test)]
+    pub(crate) fn of_everybody() -> Self {
+        Self {
+            members_only: false,
+            roll: RwLock::default(),
+            changes: watch::Sender::new(()),
+        }
+    }
+
+    /// Whether a device may take part now.
+    pub(crate) fn admits(&self, device: &DeviceId) -> bool {
+        let roll = self.roll.read().unwrap_or_else(PoisonError::into_inner);
+        !roll.removed.contains(device) && (!self.members_only || roll.members.contains(device))
+    }
+
+    /// Tells when somebody came or went.
+    pub(crate) fn changes(&self) -> watch::Receiver<()> {
+        self.changes.subscribe()
+    }
+
+    /// Reads the store again.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) fn refresh(&self, store: &Store) -> store::Result<()> {
+        let present = Roll::read(store)?;
+        let mut roll = self.roll.write().unwrap_or_else(PoisonError::into_inner);
+        if *roll != present {
+            *roll = present;
+            drop(roll);
+            self.changes.send_replace(());
+        }
+        Ok(())
+    }
+}
+
+impl Roll {
+    fn read(store: &Store) -> store::Result<Self> {
+        let mut roll = Self::default();
+        for member in store.members()? {
+            if member.removed.is_some() {
+                roll.removed.insert(member.device);
+            } else {
+                roll.members.insert(member.device);
+            }
+        }
+        Ok(roll)
+    }
+}
+
+/// Keeps an admission up to date with what other processes write into the store, until the bell is taken down.
+///
+/// # Errors
+/// When the thread cannot be started.
+pub(crate) fn follow(
+    store: Store,
+    admission: std::sync::Arc<Admission>,
+    bell: Bell,
+) -> anyhow::Result<JoinHandle<()>> {
+    let mut version = None;
+    let follow = move || {
+        let mut heard = bell.count();
+        while let Some(count) = bell.wait(heard, PAUSE) {
+            heard = count;
+            let present = store.data_version().ok();
+            if present == version && version.is_some() {
+                continue;
+            }
+            version = present;
+            if let Err(error) = admission.refresh(&store) {
+                tracing::error!("admission: {:#}", anyhow::Error::from(error));
+            }
+        }
+    };
+    thread::Builder::new()
+        .name("admission".to_owned())
+        .spawn(follow)
+        .context("cannot start the admission's thread")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_removal_counts_at_once_and_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(&dir.path().join("db")).unwrap();
+        let device: DeviceId = "ab".repeat(16).parse().unwrap();
+        let strict = Admission::of(&store, true).unwrap();
+        let open = Admission::of(&store, false).unwrap();
+        assert!(!strict.admits(&device) && open.admits(&device));
+        let mut changes = open.changes();
+        store.remove_member(&device, "boat", &[0; 32]).unwrap();
+        open.refresh(&store).unwrap();
+        assert!(!open.admits(&device));
+        assert!(changes.has_changed().unwrap());
+        changes.mark_unchanged();
+        open.refresh(&store).unwrap();
+        assert!(!changes.has_changed().unwrap(), "only changes are told");
+    }
+}

@@ -1,0 +1,263 @@
+//! The lab's certificate authority: what it puts into each certificate. It decides nothing about who gets one.
+//!
+//! A device's certificate names the device's id and lets it be a client; a server's lets it be a server. Neither can pass
+//! for the other. Certificates of servers and of the authority begin in the year 2000, because a board without a clock
+//! battery starts in the past and must still reach its coordinator.
+
+use std::net::IpAddr;
+
+use jiff::{Timestamp, ToSpan as _, tz::TimeZone};
+use rcgen::{
+    BasicConstraints, CertificateParams, CertificateRevocationListParams, DistinguishedName, DnType,
+    ExtendedKeyUsagePurpose, IsCa, Issuer, KeyIdMethod, KeyPair, KeyUsagePurpose, PKCS_ED25519,
+    PublicKeyData, RevocationReason, RevokedCertParams, SanType, SerialNumber, SignatureAlgorithm,
+    date_time_ymd,
+};
+use regatta_rules::DeviceId;
+use regatta_wire::enrolment::SERVER_NAME;
+use ring::rand::{SecureRandom as _, SystemRandom};
+use rustls::pki_types::CertificateDer;
+
+use crate::hex::{hex, sha256};
+
+/// How long a device's certificate lasts. The device renews it by itself when a third is left.
+const DEVICE_DAYS: i64 = 365;
+/// How long the certificate of a mosquitto lasts, which nobody renews by itself.
+const SERVER_YEARS: i16 = 10;
+/// How long the authority's own lasts.
+const AUTHORITY_YEARS: i16 = 30;
+/// The name by which brokers know the coordinator.
+pub(crate) const COORDINATOR: &str = "coordinator";
+
+/// A day's first moment as the certificate library counts time; a macro, because its type has no name here.
+macro_rules! midnight {
+    ($date:expr) => {{
+        let date: jiff::civil::Date = $date;
+        date_time_ymd(
+            i32::from(date.year()),
+            date.month().unsigned_abs(),
+            date.day().unsigned_abs(),
+        )
+    }};
+}
+
+/// A certificate that could not be made.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum IssueError {
+    /// The library refused.
+    #[error("the certificate library refused")]
+    Library(#[from] rcgen::Error),
+    /// The system has no randomness.
+    #[error("the system gave no randomness")]
+    Randomness,
+}
+
+/// A certificate and its private key, PEM.
+pub(crate) struct Identity {
+    /// The certificate.
+    pub(crate) certificate: String,
+    /// The private key.
+    pub(crate) key: String,
+}
+
+/// A device's new certificate.
+pub(crate) struct Issued {
+    /// PEM.
+    pub(crate) certificate: String,
+    /// Its serial number.
+    pub(crate) serial: Vec<u8>,
+    /// When it ends.
+    pub(crate) not_after: Timestamp,
+}
+
+/// The authority.
+pub(crate) struct Authority {
+    issuer: Issuer<'static, KeyPair>,
+    pem: String,
+    der: CertificateDer<'static>,
+}
+
+/// A device's public key, as the library wants it.
+struct Ed25519PublicKey([u8; 32]);
+
+impl PublicKeyData for Ed25519PublicKey {
+    fn der_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    fn algorithm(&self) -> &'static SignatureAlgorithm {
+        &PKCS_ED25519
+    }
+}
+
+/// A new private key, PEM.
+pub(super) fn new_key() -> Result<String, IssueError> {
+    Ok(KeyPair::generate_for(&PKCS_ED25519)?.serialize_pem())
+}
+
+impl Authority {
+    /// A new authority, and its private key as PEM.
+    pub(super) fn create() -> Result<(Self, String), IssueError> {
+        let key = KeyPair::generate_for(&PKCS_ED25519)?;
+        let pem = key.serialize_pem();
+        let mut params = params(&key);
+        params.serial_number = Some(SerialNumber::from(serial()?));
+        let certificate = params.self_signed(&key)?;
+        Ok((Self::load(&certificate.pem(), &pem)?, pem))
+    }
+
+    /// The authority of a certificate and its private key, both PEM.
+    pub(super) fn load(certificate: &str, key: &str) -> Result<Self, IssueError> {
+        use rustls::pki_types::pem::PemObject as _;
+        let key = KeyPair::from_pem(key)?;
+        let der = CertificateDer::from_pem_slice(certificate.as_bytes())
+            .map_err(|_| rcgen::Error::CouldNotParseCertificate)?;
+        Ok(Self {
+            issuer: Issuer::new(params(&key), key),
+            pem: certificate.to_owned(),
+            der,
+        })
+    }
+
+    /// The authority's certificate, PEM.
+    pub(crate) fn pem(&self) -> &str {
+        &self.pem
+    }
+
+    /// The authority's certificate.
+    pub(crate) const fn der(&self) -> &CertificateDer<'static> {
+        &self.der
+    }
+
+    /// SHA-256 of the authority's certificate: what tokens carry.
+    pub(crate) fn fingerprint(&self) -> [u8; 32] {
+        sha256(&self.der)
+    }
+
+    /// A server's identity with a new key: good for the name that devices ask for, and for `hosts`.
+    ///
+    /// # Errors
+    /// [`IssueError`].
+    pub(crate) fn server(&self, hosts: &[String]) -> Result<Identity, IssueError> {
+        let key = KeyPair::generate_for(&PKCS_ED25519)?;
+        let mut params = leaf(SERVER_NAME, ExtendedKeyUsagePurpose::ServerAuth)?;
+        for host in std::iter::once(SERVER_NAME).chain(hosts.iter().map(String::as_str)) {
+            params.subject_alt_names.push(match host.parse::<IpAddr>() {
+                Ok(address) => SanType::IpAddress(address),
+                Err(_) => SanType::DnsName(host.try_into()?),
+            });
+        }
+        params.not_before = date_time_ymd(2000, 1, 1);
+        params.not_after = date_time_ymd(i32::from(this_year() + SERVER_YEARS), 1, 1);
+        Ok(Identity {
+            certificate: params.signed_by(&key, &self.issuer)?.pem(),
+            key: key.serialize_pem(),
+        })
+    }
+
+    /// The coordinator's identity towards brokers.
+    pub(super) fn coordinator(&self, public_key: [u8; 32], key: &str) -> Result<Identity, IssueError> {
+        let mut params = leaf(COORDINATOR, ExtendedKeyUsagePurpose::ClientAuth)?;
+        params.not_before = date_time_ymd(2000, 1, 1);
+        params.not_after = date_time_ymd(i32::from(this_year() + SERVER_YEARS), 1, 1);
+        let certificate = params.signed_by(&Ed25519PublicKey(public_key), &self.issuer)?;
+        Ok(Identity {
+            certificate: certificate.pem(),
+            key: key.to_owned(),
+        })
+    }
+
+    /// A certificate over a device's own key.
+    ///
+    /// # Errors
+    /// [`IssueError`].
+    pub(crate) fn device(&self, id: &DeviceId, public_key: [u8; 32]) -> Result<Issued, IssueError> {
+        let mut params = leaf(id.as_str(), ExtendedKeyUsagePurpose::ClientAuth)?;
+        let serial = serial()?;
+        params.serial_number = Some(SerialNumber::from(serial.clone()));
+        let now = Timestamp::now();
+        let day = |at: Timestamp| at.to_zoned(TimeZone::UTC).date();
+        // A broker elsewhere may be a little behind.
+        let begin = day(now.saturating_sub(24.hours()).unwrap_or(now));
+        let end = day(now.saturating_add((DEVICE_DAYS * 24).hours()).unwrap_or(now));
+        params.not_before = midnight!(begin);
+        params.not_after = midnight!(end);
+        let certificate = params.signed_by(&Ed25519PublicKey(public_key), &self.issuer)?;
+        Ok(Issued {
+            certificate: certificate.pem(),
+            serial,
+            not_after: end
+                .to_zoned(TimeZone::UTC)
+                .map_or(now, |midnight| midnight.timestamp()),
+        })
+    }
+
+    /// The list of certificates that no longer count, PEM, for brokers that read one. `number` grows with every list.
+    ///
+    /// # Errors
+    /// [`IssueError`].
+    pub(crate) fn revocations(&self, serials: &[Vec<u8>], number: u64) -> Result<String, IssueError> {
+        let today = Timestamp::now().to_zoned(TimeZone::UTC).date();
+        let list = CertificateRevocationListParams {
+            this_update: date_time_ymd(2000, 1, 1),
+            next_update: date_time_ymd(i32::from(today.year() + SERVER_YEARS), 1, 1),
+            crl_number: SerialNumber::from(number),
+            issuing_distribution_point: None,
+            revoked_certs: serials
+                .iter()
+                .map(|serial| RevokedCertParams {
+                    serial_number: SerialNumber::from(serial.clone()),
+                    revocation_time: midnight!(today),
+                    reason_code: Some(RevocationReason::PrivilegeWithdrawn),
+                    invalidity_date: None,
+                })
+                .collect(),
+            key_identifier_method: KeyIdMethod::Sha256,
+        };
+        Ok(list.signed_by(&self.issuer)?.pem()?)
+    }
+}
+
+/// What the authority's own certificate says. The name follows from the key, so that two labs' authorities differ by name
+/// and a loaded key gives the same name again.
+fn params(key: &KeyPair) -> CertificateParams {
+    let digits = hex(&sha256(key.public_key_raw()));
+    let mut params = CertificateParams::default();
+    params.distinguished_name = DistinguishedName::new();
+    let name = format!("Regatta lab {}", digits.get(..16).unwrap_or_default());
+    params.distinguished_name.push(DnType::CommonName, name);
+    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    params.not_before = date_time_ymd(2000, 1, 1);
+    params.not_after = date_time_ymd(i32::from(this_year() + AUTHORITY_YEARS), 1, 1);
+    params
+}
+
+/// What every certificate of one that is no authority says.
+fn leaf(name: &str, usage: ExtendedKeyUsagePurpose) -> Result<CertificateParams, IssueError> {
+    let mut params = CertificateParams::default();
+    params.distinguished_name = DistinguishedName::new();
+    params.distinguished_name.push(DnType::CommonName, name);
+    params.is_ca = IsCa::ExplicitNoCa;
+    params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    params.extended_key_usages = vec![usage];
+    params.use_authority_key_identifier_extension = true;
+    params.serial_number = Some(SerialNumber::from(serial()?));
+    Ok(params)
+}
+
+fn this_year() -> i16 {
+    Timestamp::now().to_zoned(TimeZone::UTC).year()
+}
+
+/// A serial number that nobody guesses: 16 bytes, positive, of full length.
+fn serial() -> Result<Vec<u8>, IssueError> {
+    let mut serial = vec![0; 16];
+    SystemRandom::new()
+        .fill(&mut serial)
+        .map_err(|_| IssueError::Randomness)?;
+    if let Some(first) = serial.first_mut() {
+        *first = (*first & 0x7f) | 0x40;
+    }
+    Ok(serial)
+}

@@ -1,0 +1,207 @@
+//! The lab's keys: its authority, and the coordinator's own key. Made once by `regatta init`, readable by their owner
+//! only, and read by everything that issues certificates, signs commands or opens TLS connections.
+//!
+//! ```text
+//! keys/ca.key            the authority's private key: who has it can make devices
+//! keys/ca.pem            the authority's certificate: what devices and brokers trust
+//! keys/coordinator.key   the coordinator's private key: who has it can command devices
+//! ```
+//!
+//! Certificates of the coordinator and of the embedded broker are issued anew at every start, so that none of them can run
+//! out unnoticed and none lies on the disk. All keys are Ed25519.
+
+mod authority;
+mod tls;
+
+use std::{
+    fs::{self, DirBuilder, OpenOptions},
+    io::{self, Write as _},
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _},
+    path::{Path, PathBuf},
+};
+
+pub(crate) use authority::{Authority, COORDINATOR, Identity, IssueError, Issued};
+use regatta_rules::{DeviceId, RunId};
+use regatta_wire::signed::SignedCommand;
+use ring::signature::{Ed25519KeyPair, KeyPair as _};
+pub(crate) use tls::{broker_server, client, enrolment_server, public_key_of};
+
+use crate::{
+    hex::{hex, sha256},
+    workspace::sync_directory,
+};
+
+const CA_KEY: &str = "ca.key";
+const CA_CERTIFICATE: &str = "ca.pem";
+const COORDINATOR_KEY: &str = "coordinator.key";
+
+/// Keys that cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum KeysError {
+    /// A file cannot be read or written.
+    #[error("cannot use {}", .path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// Others may read it.
+    #[error("{} can be read by others (mode {mode:o}): run `chmod 600` on it, and think about who may have read it", .path.display())]
+    Exposed {
+        /// The file.
+        path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// It holds no key, or not the one that belongs there.
+    #[error("{} holds no Ed25519 key in PEM: restore it from a copy", .path.display())]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+    },
+    /// No certificate could be made.
+    #[error("no certificate could be made")]
+    Issue(#[from] IssueError),
+}
+
+/// The lab's keys, loaded.
+pub(crate) struct Keys {
+    authority: Authority,
+    coordinator_pem: String,
+    coordinator: Ed25519KeyPair,
+}
+
+impl std::fmt::Debug for Keys {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Keys(..)")
+    }
+}
+
+impl Keys {
+    /// Makes a new lab's keys in `directory`, which must not hold any.
+    ///
+    /// # Errors
+    /// [`KeysError`]. Keys that are there are never replaced.
+    pub(crate) fn create(directory: &Path) -> Result<Self, KeysError> {
+        let io = |path: &Path| {
+            let path = path.to_owned();
+            move |source| KeysError::Io { path, source }
+        };
+        DirBuilder::new()
+            .mode(0o700)
+            .recursive(true)
+            .create(directory)
+            .map_err(io(directory))?;
+        let (authority, key) = Authority::create()?;
+        let coordinator = authority::new_key()?;
+        for (name, text, mode) in [
+            (CA_KEY, key.as_str(), 0o600),
+            (CA_CERTIFICATE, authority.pem(), 0o644),
+            (COORDINATOR_KEY, coordinator.as_str(), 0o600),
+        ] {
+            let path = directory.join(name);
+            write_new(&path, text, mode).map_err(io(&path))?;
+        }
+        sync_directory(directory).map_err(io(directory))?;
+        Self::load(directory)
+    }
+
+    /// Reads a lab's keys.
+    ///
+    /// # Errors
+    /// [`KeysError`], also when others may read a private key.
+    pub(crate) fn load(directory: &Path) -> Result<Self, KeysError> {
+        let malformed = |name: &str| KeysError::Malformed {
+            path: directory.join(name),
+        };
+        let key = read_private(&directory.join(CA_KEY))?;
+        let path = directory.join(CA_CERTIFICATE);
+        let certificate = fs::read_to_string(&path).map_err(|source| KeysError::Io { path, source })?;
+        let authority = Authority::load(&certificate, &key).map_err(|_| malformed(CA_KEY))?;
+        let coordinator_pem = read_private(&directory.join(COORDINATOR_KEY))?;
+        let coordinator = tls::private_key(&coordinator_pem)
+            .ok()
+            .and_then(|der| Ed25519KeyPair::from_pkcs8_maybe_unchecked(der.secret_pkcs8_der()).ok())
+            .ok_or_else(|| malformed(COORDINATOR_KEY))?;
+        Ok(Self {
+            authority,
+            coordinator_pem,
+            coordinator,
+        })
+    }
+
+    /// The lab's authority.
+    pub(crate) const fn authority(&self) -> &Authority {
+        &self.authority
+    }
+
+    /// The coordinator's public key: what devices know it by.
+    pub(crate) fn coordinator_public_key(&self) -> [u8; 32] {
+        let mut key = [0; 32];
+        key.copy_from_slice(self.coordinator.public_key().as_ref());
+        key
+    }
+
+    /// The coordinator's identity towards a broker: a certificate of today over its key.
+    ///
+    /// # Errors
+    /// When no certificate could be made.
+    pub(crate) fn coordinator_identity(&self) -> Result<Identity, IssueError> {
+        self.authority
+            .coordinator(self.coordinator_public_key(), &self.coordinator_pem)
+    }
+
+    /// Signs a command's frame for one device and run.
+    pub(crate) fn sign_command(
+        &self,
+        device: &DeviceId,
+        run: RunId,
+        number: u64,
+        command: Vec<u8>,
+    ) -> SignedCommand {
+        let statement = SignedCommand::statement(device, run, number, &command);
+        let signature = self.coordinator.sign(&statement).as_ref().to_vec();
+        SignedCommand {
+            number,
+            command,
+            signature,
+        }
+    }
+}
+
+/// The device that a public key belongs to: its fingerprint.
+pub(crate) fn device_id(public_key: &[u8; 32]) -> Option<DeviceId> {
+    let digits = hex(&sha256(public_key));
+    digits.get(..DeviceId::DIGITS)?.parse().ok()
+}
+
+/// Writes a file that must not be there yet, with its final mode from the first byte on.
+pub(crate) fn write_new(path: &Path, text: &str, mode: u32) -> io::Result<()> {
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(mode)
+        .open(path)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
+}
+
+fn read_private(path: &Path) -> Result<String, KeysError> {
+    let io = |source| KeysError::Io {
+        path: path.to_owned(),
+        source,
+    };
+    let mode = fs::metadata(path).map_err(io)?.permissions().mode() & 0o777;
+    if mode & 0o077 != 0 {
+        return Err(KeysError::Exposed {
+            path: path.to_owned(),
+            mode,
+        });
+    }
+    fs::read_to_string(path).map_err(io)
+}
+
+#[cfg(test)]
+mod tests;

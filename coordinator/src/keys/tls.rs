@@ -1,0 +1,120 @@
+//! TLS as the coordinator speaks it: version 1.3 only, the lab's authority as the only root, nothing resumed (a session that
+//! is resumed would not be checked again).
+
+use std::sync::Arc;
+
+use rustls::{
+    ClientConfig, RootCertStore, ServerConfig,
+    client::Resumption,
+    crypto::{CryptoProvider, ring},
+    pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, pem::PemObject as _},
+    server::{NoServerSessionStorage, ParsedCertificate, WebPkiClientVerifier},
+    version::TLS13,
+};
+
+use super::{Identity, IssueError, Keys};
+
+/// An Ed25519 SubjectPublicKeyInfo up to the key itself (RFC 8410, section 4).
+const ED25519_SPKI: [u8; 12] = [
+    0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00,
+];
+
+/// TLS that cannot be set up.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TlsError {
+    /// No certificate.
+    #[error("no certificate for the connection")]
+    Issue(#[from] IssueError),
+    /// A PEM text that is none.
+    #[error("a certificate or key does not read")]
+    Pem(#[source] rustls::pki_types::pem::Error),
+    /// The library refused.
+    #[error("the TLS library refused")]
+    Library(#[from] rustls::Error),
+    /// It refused to check clients.
+    #[error("the TLS library refused to check clients")]
+    Verifier(#[from] rustls::server::VerifierBuilderError),
+}
+
+/// What the embedded broker answers with: it wants a certificate of the lab from everybody.
+///
+/// # Errors
+/// [`TlsError`].
+pub(crate) fn broker_server(keys: &Keys, hosts: &[String]) -> Result<Arc<ServerConfig>, TlsError> {
+    let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots(keys)?), provider()).build()?;
+    let builder = ServerConfig::builder_with_provider(provider())
+        .with_protocol_versions(&[&TLS13])?
+        .with_client_cert_verifier(verifier);
+    server(builder, keys, hosts)
+}
+
+/// What the enrolment answers with: who comes has no certificate yet.
+///
+/// # Errors
+/// [`TlsError`].
+pub(crate) fn enrolment_server(keys: &Keys, hosts: &[String]) -> Result<Arc<ServerConfig>, TlsError> {
+    let builder = ServerConfig::builder_with_provider(provider())
+        .with_protocol_versions(&[&TLS13])?
+        .with_no_client_auth();
+    server(builder, keys, hosts)
+}
+
+fn server(
+    builder: rustls::ConfigBuilder<ServerConfig, rustls::server::WantsServerCert>,
+    keys: &Keys,
+    hosts: &[String],
+) -> Result<Arc<ServerConfig>, TlsError> {
+    let identity = keys.authority().server(hosts)?;
+    // The authority's own certificate goes along: a device that enrols knows its fingerprint only.
+    let (certificate, key) = parsed(&identity)?;
+    let mut config = builder.with_single_cert(vec![certificate, keys.authority().der().clone()], key)?;
+    config.session_storage = Arc::new(NoServerSessionStorage {});
+    config.send_tls13_tickets = 0;
+    Ok(Arc::new(config))
+}
+
+/// The coordinator as a client of an external broker.
+///
+/// # Errors
+/// [`TlsError`].
+pub(crate) fn client(keys: &Keys) -> Result<Arc<ClientConfig>, TlsError> {
+    let (certificate, key) = parsed(&keys.coordinator_identity()?)?;
+    let mut config = ClientConfig::builder_with_provider(provider())
+        .with_protocol_versions(&[&TLS13])?
+        .with_root_certificates(roots(keys)?)
+        .with_client_auth_cert(vec![certificate], key)?;
+    config.resumption = Resumption::disabled();
+    Ok(Arc::new(config))
+}
+
+/// The Ed25519 public key of a certificate; `None` when it holds another kind of key.
+pub(crate) fn public_key_of(certificate: &CertificateDer<'_>) -> Option<[u8; 32]> {
+    let parsed = ParsedCertificate::try_from(certificate).ok()?;
+    parsed
+        .subject_public_key_info()
+        .as_ref()
+        .strip_prefix(&ED25519_SPKI)?
+        .try_into()
+        .ok()
+}
+
+/// A private key's PEM text.
+pub(super) fn private_key(pem: &str) -> Result<PrivatePkcs8KeyDer<'static>, TlsError> {
+    PrivatePkcs8KeyDer::from_pem_slice(pem.as_bytes()).map_err(TlsError::Pem)
+}
+
+fn parsed(identity: &Identity) -> Result<(CertificateDer<'static>, PrivateKeyDer<'static>), TlsError> {
+    let certificate =
+        CertificateDer::from_pem_slice(identity.certificate.as_bytes()).map_err(TlsError::Pem)?;
+    Ok((certificate, PrivateKeyDer::Pkcs8(private_key(&identity.key)?)))
+}
+
+fn roots(keys: &Keys) -> Result<RootCertStore, TlsError> {
+    let mut roots = RootCertStore::empty();
+    roots.add(keys.authority().der().clone())?;
+    Ok(roots)
+}
+
+fn provider() -> Arc<CryptoProvider> {
+    Arc::new(ring::default_provider())
+}

@@ -1,0 +1,51 @@
+//! How the link reaches its broker: by the embedded broker's own door, over TLS, or in plain TCP.
+
+use std::{io, sync::Arc};
+
+use regatta_wire::enrolment::SERVER_NAME;
+use rumqttc::MqttOptions;
+use rustls::{ClientConfig, pki_types::ServerName};
+use tokio::net::TcpStream;
+use tokio_rustls::{TlsConnector, client::TlsStream};
+
+use super::Address;
+use crate::broker::OwnDoor;
+
+/// A way to a broker.
+#[derive(Debug, Clone)]
+pub(crate) enum Way {
+    /// Into the broker of this process.
+    OwnDoor(OwnDoor),
+    /// TLS 1.3, as the coordinator.
+    Tls(Arc<ClientConfig>),
+    /// Plain TCP: to a broker of this machine, or where the configuration allows it.
+    Plain,
+}
+
+impl Way {
+    /// Makes a client go this way.
+    pub(super) fn set_up(&self, options: &mut MqttOptions, address: &Address) {
+        let address = address.clone();
+        match self.clone() {
+            Self::OwnDoor(door) => options.set_socket_connector(move |_, _| {
+                let door = door.clone();
+                async move { door.open().await }
+            }),
+            Self::Tls(config) => options.set_socket_connector(move |_, _| {
+                secure(address.clone(), TlsConnector::from(Arc::clone(&config)))
+            }),
+            Self::Plain => options.set_socket_connector(move |_, _| plain(address.clone())),
+        };
+    }
+}
+
+async fn plain(address: Address) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect((address.host.as_str(), address.port)).await?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}
+
+async fn secure(address: Address, connector: TlsConnector) -> io::Result<TlsStream<TcpStream>> {
+    let name = ServerName::try_from(SERVER_NAME).map_err(io::Error::other)?;
+    connector.connect(name, plain(address).await?).await
+}

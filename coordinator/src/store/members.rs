@@ -1,0 +1,230 @@
+//! Members of the fleet: who may take part, by which tokens they came in, which certificates they hold. A hello tells what a
+//! device is (`devices`); these rows tell whether it is let in.
+
+use regatta_rules::DeviceId;
+use rusqlite::{OptionalExtension as _, Row, params};
+
+use super::{Result, Store, now, values};
+
+/// A device that was taken in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct MemberRow {
+    /// Its id.
+    pub(crate) device: DeviceId,
+    /// The name it was given.
+    pub(crate) name: String,
+    /// Its Ed25519 public key.
+    pub(crate) public_key: [u8; 32],
+    /// When it came in.
+    pub(crate) enrolled: String,
+    /// When its newest certificate ends.
+    pub(crate) not_after: String,
+    /// When it was removed.
+    pub(crate) removed: Option<String>,
+}
+
+/// What a device's request for a place came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Entry {
+    /// It is taken in, under this name.
+    Granted(String),
+    /// There is no such token.
+    UnknownToken,
+    /// The token's time is over.
+    Expired,
+    /// Another device has used the token.
+    Used,
+    /// The device was removed once; its key does not come back.
+    Removed,
+}
+
+/// A certificate that was issued.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NewCertificate<'a> {
+    /// Its serial number.
+    pub(crate) serial: &'a [u8],
+    /// When it ends.
+    pub(crate) not_after: &'a str,
+}
+
+fn member(row: &Row<'_>) -> rusqlite::Result<MemberRow> {
+    Ok(MemberRow {
+        device: values::parsed(row, "device")?,
+        name: row.get("name")?,
+        public_key: row.get("public_key")?,
+        enrolled: row.get("enrolled")?,
+        not_after: row.get("not_after")?,
+        removed: row.get("removed")?,
+    })
+}
+
+impl Store {
+    /// Keeps a new token.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) fn add_token(&self, secret_sha256: &str, name: &str, expires: &str) -> Result<()> {
+        self.connection.execute(
+            "INSERT INTO tokens (secret_sha256, name, created, expires) VALUES (?1, ?2, ?3, ?4)",
+            params![secret_sha256, name, now(), expires],
+        )?;
+        Ok(())
+    }
+
+    /// Whether a name is taken: by a member, or by a token that can still be used.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) fn is_name_taken(&self, name: &str) -> Result<bool> {
+        Ok(self.connection.query_row(
+            "SELECT EXISTS (SELECT 1 FROM members WHERE name = ?1 AND removed IS NULL)
+                 OR EXISTS (SELECT 1 FROM tokens WHERE name = ?1 AND device IS NULL AND expires > ?2)",
+            params![name, now()],
+            |row| row.get(0),
+        )?)
+    }
+
+    /// Uses a token for a device. The same device may use it again until it expires, since an answer can get lost.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) fn enter(
+        &self,
+        secret_sha256: &str,
+        device: &DeviceId,
+        public_key: &[u8; 32],
+        certificate: NewCertificate<'_>,
+    ) -> Result<Entry> {
+        self.all_or_nothing(|store| {
+            let token: Option<(String, String, Option<String>)> = store
+                .connection
+                .query_row(
+                    "SELECT name, expires, device FROM tokens WHERE secret_sha256 = ?1",
+                    [secret_sha256],
+                    |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+                )
+                .optional()?;
+            let Some((name, expires, used_by)) = token else {
+                return Ok(Entry::UnknownToken);
+            };
+            if expires <= now() {
+                return Ok(Entry::Expired);
+            }
+            if used_by.is_some_and(|other| other != device.as_str()) {
+                return Ok(Entry::Used);
+            }
+            if store
+                .member(device)?
+                .is_some_and(|member| member.removed.is_some())
+            {
+                return Ok(Entry::Removed);
+            }
+            store.connection.execute(
+                "UPDATE tokens SET device = ?2 WHERE secret_sha256 = ?1",
+                params![secret_sha256, device.as_str()],
+            )?;
+            store.connection.execute(
+                "INSERT INTO members (device, name, public_key, enrolled, not_after) VALUES (?1, ?2, ?3, ?4, ?5)
+                 ON CONFLICT (device) DO UPDATE SET name = ?2",
+                params![
+                    device.as_str(),
+                    name,
+                    public_key,
+                    now(),
+                    certificate.not_after
+                ],
+            )?;
+            store.keep_certificate(device, certificate)?;
+            Ok(Entry::Granted(name))
+        })
+    }
+
+    /// Keeps a member's new certificate.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) fn keep_certificate(&self, device: &DeviceId, certificate: NewCertificate<'_>) -> Result<()> {
+        self.connection.execute(
+            "INSERT INTO certificates (serial, device) VALUES (?1, ?2)",
+            params![certificate.serial, device.as_str()],
+        )?;
+        self.connection.execute(
+            "UPDATE members SET not_after = ?2 WHERE device = ?1",
+            params![device.as_str(), certificate.not_after],
+        )?;
+        Ok(())
+    }
+
+    /// One member, removed or not.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) fn member(&self, device: &DeviceId) -> Result<Option<MemberRow>> {
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT * FROM members WHERE device = ?1")?;
+        Ok(statement.query_row([device.as_str()], member).optional()?)
+    }
+
+    /// Every member, removed or not, by name.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) fn members(&self) -> Result<Vec<MemberRow>> {
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT * FROM members ORDER BY name, device")?;
+        let rows = statement.query_map([], member)?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Removes a device for ever: its key, its certificates, and its runs that have not ended.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) fn remove_member(&self, device: &DeviceId, name: &str, public_key: &[u8; 32]) -> Result<()> {
+        self.all_or_nothing(|store| {
+            store.connection.execute(
+                "INSERT INTO members (device, name, public_key, enrolled, not_after, removed)
+                     VALUES (?1, ?2, ?3, ?4, ?4, ?4)
+                 ON CONFLICT (device) DO UPDATE SET removed = ?4 WHERE removed IS NULL",
+                params![device.as_str(), name, public_key, now()],
+            )?;
+            store.device_left(device)?;
+            for run in store.open_runs()?.iter().filter(|run| run.device == *device) {
+                store.ask_to_abort(run.id, "the device was removed")?;
+                store.run_was_lost(run.id, "the device was removed")?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Serial numbers of the certificates of removed devices.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) fn revoked_serials(&self) -> Result<Vec<Vec<u8>>> {
+        let mut statement = self.connection.prepare_cached(
+            "SELECT serial FROM certificates JOIN members USING (device) WHERE removed IS NOT NULL ORDER BY serial",
+        )?;
+        let rows = statement.query_map([], |row| row.get(0))?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// The next of a series of numbers. It only grows, also over restarts, and also when the clock is set back; after a
+    /// restored copy of the store it goes on above the old ones, because it is never below the time in microseconds.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) fn next_number(&self, series: &str) -> Result<u64> {
+        let at_least = jiff::Timestamp::now().as_microsecond();
+        let value: i64 = self
+            .connection
+            .prepare_cached(
+                "INSERT INTO numbers (name, value) VALUES (?1, ?2)
+                 ON CONFLICT (name) DO UPDATE SET value = max(value + 1, ?2) RETURNING value",
+            )?
+            .query_row(params![series, at_least], |row| row.get(0))?;
+        Ok(u64::try_from(value).unwrap_or(0))
+    }
+}
