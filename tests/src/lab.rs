@@ -28,6 +28,8 @@ pub const DEVICE: &str = "boat";
 pub struct Lab {
     directory: tempfile::TempDir,
     is_secure: bool,
+    /// The broker's port on loopback.
+    pub port: u16,
     /// The broker, where it is a process of its own.
     pub mosquitto: Option<Mosquitto>,
     /// `regatta serve`, while it runs.
@@ -56,6 +58,7 @@ impl Lab {
         let lab = Self {
             directory,
             is_secure: false,
+            port,
             mosquitto,
             coordinator: None,
             device: None,
@@ -80,14 +83,15 @@ impl Lab {
     #[must_use]
     pub fn secure(broker: Broker) -> Option<Self> {
         let directory = tempfile::tempdir().expect("a temporary directory");
+        let port = free_port();
         let mut lab = Self {
             directory,
             is_secure: true,
+            port,
             mosquitto: None,
             coordinator: None,
             device: None,
         };
-        let port = free_port();
         let mut init = lab.regatta();
         init.args(["init", "--host", "127.0.0.1"])
             .arg(format!("--listen=127.0.0.1:{port}"))
@@ -163,6 +167,12 @@ impl Lab {
             .arg(self.workspace())
             .current_dir(self.directory.path());
         command
+    }
+
+    /// Where the device keeps its key, its enrolment and its runs.
+    #[must_use]
+    pub fn state(&self) -> PathBuf {
+        self.device_directory().join("state")
     }
 
     /// Starts `regatta serve`.

@@ -11,7 +11,9 @@
 mod binaries;
 mod lab;
 mod mosquitto;
+pub mod papers;
 mod process;
+pub mod stranger;
 
 pub use binaries::{agent, regatta};
 pub use lab::{Broker, DEVICE, Lab, succeed_output};

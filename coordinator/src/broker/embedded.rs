@@ -22,6 +22,7 @@ use super::{
     limits,
     live::Live,
     own_door::OwnDoor,
+    retained::Retained,
     rights::{Peer, Rights},
 };
 use crate::fleet::Admission;
@@ -111,7 +112,7 @@ impl Shared {
         front: Front,
         admission: Arc<Admission>,
     ) -> Self {
-        let config = limits::broker(address);
+        let config = limits::broker(address).with_event_handler(Arc::new(Retained::default()));
         let queues = QueueLimits {
             max_messages: config.storage_config.max_queued_messages_per_client,
             max_bytes: config.storage_config.max_queued_bytes_per_client,

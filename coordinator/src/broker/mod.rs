@@ -9,6 +9,7 @@ mod limits;
 mod live;
 pub(crate) mod mosquitto;
 mod own_door;
+mod retained;
 mod rights;
 
 use std::{io, net::SocketAddr};

@@ -96,8 +96,8 @@ fn configuration(directory: &Path, listen: SocketAddr) -> String {
     let packet = frame::HEADER_LEN + frame::MAX_BODY + 1024;
     format!(
         "# mosquitto for a Regatta lab: mosquitto -c {place}/mosquitto.conf\n\
-         # Run it as the user who owns these files, or give the user `mosquitto` the right to read them.\n\
-         per_listener_settings false\n\
+         # Started as root it goes on as the user who owns these files.\n\
+         {user}per_listener_settings false\n\
          pid_file {place}/{PID}\n\
          listener {port} {address}\n\
          \n\
@@ -120,9 +120,22 @@ fn configuration(directory: &Path, listen: SocketAddr) -> String {
          max_packet_size {packet}\n\
          max_inflight_messages 64\n\
          max_queued_messages 10000\n",
+        user = own_name().map_or_else(String::new, |name| format!("user {name}\n")),
         port = listen.port(),
         address = listen.ip(),
     )
+}
+
+/// The name of the user that this process runs as, where the machine has one for it.
+fn own_name() -> Option<String> {
+    let id = rustix::process::geteuid().as_raw().to_string();
+    let users = fs::read_to_string("/etc/passwd").ok()?;
+    let of_id = |line: &str| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        (fields.nth(1)? == id).then(|| name.to_owned())
+    };
+    users.lines().find_map(of_id)
 }
 
 fn access(removed: &[String]) -> String {

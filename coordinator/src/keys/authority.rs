@@ -16,7 +16,7 @@ use rcgen::{
 use regatta_rules::DeviceId;
 use regatta_wire::enrolment::SERVER_NAME;
 use ring::rand::{SecureRandom as _, SystemRandom};
-use rustls::pki_types::CertificateDer;
+use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 
 use crate::hex::{hex, sha256};
 
@@ -90,15 +90,28 @@ impl PublicKeyData for Ed25519PublicKey {
     }
 }
 
+/// An Ed25519 private key in PKCS #8 version 1 up to the key itself (RFC 8410, section 7).
+const PKCS8_V1: [u8; 16] = [
+    0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20,
+];
+
 /// A new private key, PEM.
 pub(super) fn new_key() -> Result<String, IssueError> {
-    Ok(KeyPair::generate_for(&PKCS_ED25519)?.serialize_pem())
+    Ok(new_key_pair()?.serialize_pem())
+}
+
+/// A new key in version 1 of its format: OpenSSL, and mosquitto with it, does not read the version 2 that ring writes.
+fn new_key_pair() -> Result<KeyPair, IssueError> {
+    let mut pkcs8 = PKCS8_V1.to_vec();
+    pkcs8.extend(random::<32>()?);
+    let pkcs8 = PrivatePkcs8KeyDer::from(pkcs8);
+    Ok(KeyPair::from_pkcs8_der_and_sign_algo(&pkcs8, &PKCS_ED25519)?)
 }
 
 impl Authority {
     /// A new authority, and its private key as PEM.
     pub(super) fn create() -> Result<(Self, String), IssueError> {
-        let key = KeyPair::generate_for(&PKCS_ED25519)?;
+        let key = new_key_pair()?;
         let pem = key.serialize_pem();
         let mut params = params(&key);
         params.serial_number = Some(SerialNumber::from(serial()?));
@@ -139,7 +152,7 @@ impl Authority {
     /// # Errors
     /// [`IssueError`].
     pub(crate) fn server(&self, hosts: &[String]) -> Result<Identity, IssueError> {
-        let key = KeyPair::generate_for(&PKCS_ED25519)?;
+        let key = new_key_pair()?;
         let mut params = leaf(SERVER_NAME, ExtendedKeyUsagePurpose::ServerAuth)?;
         for host in std::iter::once(SERVER_NAME).chain(hosts.iter().map(String::as_str)) {
             params.subject_alt_names.push(match host.parse::<IpAddr>() {
@@ -252,12 +265,17 @@ fn this_year() -> i16 {
 
 /// A serial number that nobody guesses: 16 bytes, positive, of full length.
 fn serial() -> Result<Vec<u8>, IssueError> {
-    let mut serial = vec![0; 16];
-    SystemRandom::new()
-        .fill(&mut serial)
-        .map_err(|_| IssueError::Randomness)?;
+    let mut serial = random::<16>()?.to_vec();
     if let Some(first) = serial.first_mut() {
         *first = (*first & 0x7f) | 0x40;
     }
     Ok(serial)
+}
+
+fn random<const N: usize>() -> Result<[u8; N], IssueError> {
+    let mut bytes = [0; N];
+    SystemRandom::new()
+        .fill(&mut bytes)
+        .map_err(|_| IssueError::Randomness)?;
+    Ok(bytes)
 }

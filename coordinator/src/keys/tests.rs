@@ -77,6 +77,7 @@ fn openssl_reads_what_the_authority_issues() {
     let revoked = keys.authority().revocations(&[issued.serial.clone()], 3).unwrap();
     for (name, text) in [
         ("device.pem", &issued.certificate),
+        ("server.key", &server.key),
         ("server.pem", &server.certificate),
         ("crl.pem", &revoked),
     ] {
@@ -160,6 +161,7 @@ fn openssl_reads_what_the_authority_issues() {
             true,
             "OK",
         ),
+        (&["pkey", "-noout", "-in"], "server.key", true, ""),
         (
             &["x509", "-noout", "-subject", "-in"],
             "device.pem",

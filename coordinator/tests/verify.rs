@@ -1,0 +1,204 @@
+//! Tampering after the fact: whatever is changed about a recorded run, `runs verify` says no and names the file.
+
+#![expect(clippy::unwrap_used, reason = "test code")]
+
+mod support;
+
+use std::{fs, path::Path};
+
+use support::{
+    Dice,
+    coordinator::Coordinator,
+    device::{Faults, SimulatedDevice},
+    eventually,
+};
+
+/// A coordinator with one recorded run.
+fn with_a_run() -> (Coordinator, String) {
+    let mut coordinator = Coordinator::embedded();
+    coordinator.serve();
+    let mut device = SimulatedDevice::connect(coordinator.port, 1);
+    device.say_hello(Vec::new());
+    eventually("the device", || {
+        coordinator.json(&["device", "list"])["devices"][0]["online"].as_bool()
+    });
+    let run = coordinator.ask("PerformanceOnly");
+    device.play(Faults::default(), &mut Dice::new(3));
+    coordinator.record(&run);
+    coordinator.kill();
+    (coordinator, run)
+}
+
+/// Exit code, and what was found: file and problem.
+fn verify(coordinator: &Coordinator, what: &str) -> (Option<i32>, Vec<(String, String)>) {
+    let output = coordinator.output(&["runs", "verify", what, "--format", "json"]);
+    let printed: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
+    let findings = printed["runs"][0]["findings"].as_array().unwrap();
+    let found = findings
+        .iter()
+        .map(|finding| (text(&finding["file"]), text(&finding["problem"])));
+    (output.status.code(), found.collect())
+}
+
+/// Flips one bit in the middle of a file.
+fn flip(path: &Path) {
+    let mut bytes = fs::read(path).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(path, bytes).unwrap();
+}
+
+#[test]
+fn what_is_changed_after_the_fact_is_found_and_named() {
+    let (coordinator, run) = with_a_run();
+    let place = coordinator.path(&format!("runs/{run}"));
+    let (code, found) = verify(&coordinator, &run);
+    assert_eq!((code, found.len()), (Some(0), 0), "{found:?}");
+    let log = fs::read_dir(place.join("files"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .find(|name| !name.starts_with("evidence"))
+        .unwrap();
+    type Change = fn(&Path);
+    let flip_it: Change = flip;
+    let cut: Change = |path| {
+        let bytes = fs::read(path).unwrap();
+        fs::write(path, &bytes[..bytes.len() - 1]).unwrap();
+    };
+    let remove: Change = |path| fs::remove_file(path).unwrap();
+    let add: Change = |path| fs::write(path, "more").unwrap();
+    // A changed record that still reads: the figure that somebody would like better.
+    let improve: Change = |path| {
+        let text = fs::read_to_string(path).unwrap();
+        let better = text.replacen("\"complete\": true", "\"complete\": false", 1);
+        assert_ne!(text, better);
+        fs::write(path, better).unwrap();
+    };
+    for (what, file, change, named, problem) in [
+        (
+            "a bit of a log",
+            format!("files/{log}"),
+            flip_it,
+            log.as_str(),
+            "of the same length",
+        ),
+        (
+            "a log's end",
+            format!("files/{log}"),
+            cut,
+            &log,
+            "the device logged",
+        ),
+        ("a log", format!("files/{log}"), remove, &log, "missing"),
+        (
+            "one file more",
+            "files/extra.txt".to_owned(),
+            add,
+            "extra.txt",
+            "added",
+        ),
+        (
+            "the evidence",
+            "files/evidence.json".to_owned(),
+            flip_it,
+            "evidence.json",
+            "",
+        ),
+        (
+            "no evidence",
+            "files/evidence.json".to_owned(),
+            remove,
+            "evidence.json",
+            "missing",
+        ),
+        (
+            "the signature",
+            "files/evidence.sig".to_owned(),
+            flip_it,
+            "evidence.json",
+            "does not fit",
+        ),
+        (
+            "no signature",
+            "files/evidence.sig".to_owned(),
+            remove,
+            "evidence.sig",
+            "missing",
+        ),
+        (
+            "the spec",
+            "spec.json".to_owned(),
+            flip_it,
+            "spec.json",
+            "changed",
+        ),
+        (
+            "no record",
+            "record.json".to_owned(),
+            remove,
+            "record.json",
+            "missing",
+        ),
+        (
+            "the record",
+            "record.json".to_owned(),
+            improve,
+            "record.json",
+            "remembers another",
+        ),
+    ] {
+        let path = place.join(&file);
+        let before = fs::read(&path).ok();
+        change(&path);
+        let (code, found) = verify(&coordinator, &run);
+        assert_eq!(code, Some(1), "{what}: {found:?}");
+        assert!(
+            found
+                .iter()
+                .any(|(file, said)| file == named && said.contains(problem)),
+            "{what}: {found:?}"
+        );
+        match before {
+            Some(bytes) => fs::write(&path, bytes).unwrap(),
+            None => fs::remove_file(&path).unwrap(),
+        }
+    }
+    assert_eq!(verify(&coordinator, &run).0, Some(0), "all is as it was");
+    assert_eq!(
+        coordinator.output(&["runs", "verify"]).status.code(),
+        Some(0),
+        "every run"
+    );
+    exported_it_is_verified_without_its_workspace(&coordinator, &run);
+}
+
+fn exported_it_is_verified_without_its_workspace(coordinator: &Coordinator, run: &str) {
+    let out = coordinator.path("exported");
+    let place = out.to_str().unwrap();
+    assert!(
+        coordinator
+            .output(&["runs", "export", run, "--out", place])
+            .status
+            .success()
+    );
+    let elsewhere = tempfile::tempdir().unwrap();
+    let verify = || {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_regatta"));
+        command
+            .current_dir(elsewhere.path())
+            .args(["runs", "verify", place]);
+        let output = command.output().unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap())
+    };
+    let (code, said) = verify();
+    assert!(code == Some(0) && said.contains("intact"), "{said}");
+    // Another key beside it does not help: the device's id is its key's fingerprint.
+    let key = fs::read(out.join("device.pub")).unwrap();
+    fs::write(out.join("device.pub"), format!("{}\n", "ab".repeat(32))).unwrap();
+    let (code, said) = verify();
+    assert!(code == Some(1) && said.contains("fingerprint"), "{said}");
+    fs::write(out.join("device.pub"), key).unwrap();
+    flip(&out.join("files/evidence.json"));
+    assert_eq!(verify().0, Some(1));
+}

@@ -1,0 +1,242 @@
+//! An MQTT 5 client that says whatever a test wants, over TLS with whatever certificate: what an honest client library would
+//! not do. Blocking, small, and good for tests only.
+
+use std::{
+    io::{self, Read as _, Write as _},
+    net::TcpStream,
+    sync::Arc,
+    time::Duration,
+};
+
+use rustls::{
+    ClientConfig, ClientConnection, RootCertStore, StreamOwned,
+    crypto::ring,
+    pki_types::{CertificateDer, PrivateKeyDer, ServerName},
+    version::TLS13,
+};
+
+/// The reason code for what an access rule forbids.
+pub const NOT_AUTHORIZED: u8 = 0x87;
+/// The reason code for what is well.
+pub const SUCCESS: u8 = 0;
+
+const CONNACK: u8 = 2;
+const PUBLISH: u8 = 3;
+const PUBACK: u8 = 4;
+const SUBACK: u8 = 9;
+
+/// A certificate with its private key, DER.
+pub struct Papers {
+    /// The certificate.
+    pub certificate: Vec<u8>,
+    /// The private key, PKCS #8.
+    pub key: Vec<u8>,
+}
+
+/// A connection.
+pub struct Stranger {
+    stream: StreamOwned<ClientConnection, TcpStream>,
+    /// Messages that came while something else was waited for: topic and payload.
+    heard: Vec<(String, Vec<u8>)>,
+    next_id: u16,
+}
+
+impl Stranger {
+    /// Shakes hands with the broker at `port`, trusting `authority`.
+    ///
+    /// # Errors
+    /// When the broker refuses. In TLS 1.3 a certificate may be refused after this, at the first answer.
+    ///
+    /// # Panics
+    /// When what is given is no certificate.
+    pub fn reach(port: u16, authority: &[u8], papers: Option<&Papers>) -> io::Result<Self> {
+        let mut roots = RootCertStore::empty();
+        roots
+            .add(CertificateDer::from(authority.to_vec()))
+            .expect("an authority");
+        let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_protocol_versions(&[&TLS13])
+            .expect("TLS 1.3")
+            .with_root_certificates(roots);
+        let config = match papers {
+            None => builder.with_no_client_auth(),
+            Some(papers) => builder
+                .with_client_auth_cert(
+                    vec![CertificateDer::from(papers.certificate.clone())],
+                    PrivateKeyDer::Pkcs8(papers.key.clone().into()),
+                )
+                .expect("a certificate and its key"),
+        };
+        let name = ServerName::try_from("regatta-broker").expect("a name");
+        let connection = ClientConnection::new(Arc::new(config), name).map_err(io::Error::other)?;
+        let socket = TcpStream::connect(("127.0.0.1", port))?;
+        socket.set_read_timeout(Some(Duration::from_secs(10)))?;
+        socket.set_write_timeout(Some(Duration::from_secs(10)))?;
+        let mut stream = StreamOwned::new(connection, socket);
+        stream.conn.complete_io(&mut stream.sock)?;
+        Ok(Self {
+            stream,
+            heard: Vec::new(),
+            next_id: 1,
+        })
+    }
+
+    /// CONNECT, with a last will on `will` where one is given; the broker's reason code.
+    ///
+    /// # Errors
+    /// When the connection ends instead.
+    pub fn connect(&mut self, client_id: &str, will: Option<&str>) -> io::Result<u8> {
+        let mut body = text("MQTT");
+        let flags = if will.is_some() { 0b0000_0110 } else { 0b0000_0010 };
+        // Version 5, clean start, keep alive 60 s, no properties.
+        body.extend([5, flags, 0, 60, 0]);
+        body.extend(text(client_id));
+        if let Some(topic) = will {
+            body.push(0);
+            body.extend(text(topic));
+            body.extend(text("gone"));
+        }
+        self.send(0x10, &body)?;
+        Ok(self.answer(CONNACK)?.get(1).copied().unwrap_or(u8::MAX))
+    }
+
+    /// PUBLISH with QoS 1; the broker's reason code.
+    ///
+    /// # Errors
+    /// When the connection ends instead.
+    pub fn publish(&mut self, topic: &str, payload: &[u8]) -> io::Result<u8> {
+        self.say(topic, payload, false)?;
+        let answer = self.answer(PUBACK)?;
+        // A short acknowledgement means success.
+        Ok(answer.get(2).copied().unwrap_or(SUCCESS))
+    }
+
+    /// PUBLISH with QoS 1, without waiting for the answer.
+    ///
+    /// # Errors
+    /// When the connection has ended.
+    pub fn say(&mut self, topic: &str, payload: &[u8], retain: bool) -> io::Result<()> {
+        let mut body = text(topic);
+        body.extend(self.number());
+        body.push(0);
+        body.extend(payload);
+        self.send(0x32 | u8::from(retain), &body)
+    }
+
+    /// SUBSCRIBE with QoS 1; the broker's reason code for the filter.
+    ///
+    /// # Errors
+    /// When the connection ends instead.
+    pub fn subscribe(&mut self, filter: &str) -> io::Result<u8> {
+        let mut body = self.number().to_vec();
+        body.push(0);
+        body.extend(text(filter));
+        body.push(1);
+        self.send(0x82, &body)?;
+        Ok(self.answer(SUBACK)?.last().copied().unwrap_or(u8::MAX))
+    }
+
+    /// The messages that came within `patience`, and before: topic and payload.
+    pub fn hear(&mut self, patience: Duration) -> Vec<(String, Vec<u8>)> {
+        let _ = self.stream.sock.set_read_timeout(Some(patience));
+        let begun = std::time::Instant::now();
+        while begun.elapsed() < patience {
+            match self.packet() {
+                Ok((PUBLISH, body)) => self.keep(&body),
+                Ok(_) => {}
+                Err(_) => break,
+            }
+        }
+        let _ = self.stream.sock.set_read_timeout(Some(Duration::from_secs(10)));
+        std::mem::take(&mut self.heard)
+    }
+
+    /// Any bytes at all.
+    ///
+    /// # Errors
+    /// When the connection has ended.
+    pub fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.stream.write_all(bytes)?;
+        self.stream.flush()
+    }
+
+    /// Whether the broker has ended the connection within 10 s.
+    pub fn is_cut_off(&mut self) -> bool {
+        loop {
+            match self.packet() {
+                Ok(_) => {}
+                Err(e) => {
+                    return !matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut);
+                }
+            }
+        }
+    }
+
+    fn number(&mut self) -> [u8; 2] {
+        let number = self.next_id;
+        self.next_id = self.next_id.checked_add(1).unwrap_or(1);
+        number.to_be_bytes()
+    }
+
+    fn send(&mut self, first: u8, body: &[u8]) -> io::Result<()> {
+        let mut packet = vec![first];
+        let mut length = body.len();
+        loop {
+            let digit = (length % 128) as u8;
+            length /= 128;
+            packet.push(if length > 0 { digit | 0x80 } else { digit });
+            if length == 0 {
+                break;
+            }
+        }
+        packet.extend(body);
+        self.bytes(&packet)
+    }
+
+    /// Waits for a packet of one kind; keeps messages that come before it.
+    fn answer(&mut self, kind: u8) -> io::Result<Vec<u8>> {
+        loop {
+            match self.packet()? {
+                (found, body) if found == kind => return Ok(body),
+                (PUBLISH, body) => self.keep(&body),
+                _ => {}
+            }
+        }
+    }
+
+    fn packet(&mut self) -> io::Result<(u8, Vec<u8>)> {
+        let mut byte = [0];
+        self.stream.read_exact(&mut byte)?;
+        let kind = byte[0] >> 4;
+        let (mut length, mut shift) = (0_usize, 0);
+        loop {
+            self.stream.read_exact(&mut byte)?;
+            length |= usize::from(byte[0] & 0x7f) << shift;
+            shift += 7;
+            if byte[0] & 0x80 == 0 || shift > 21 {
+                break;
+            }
+        }
+        let mut body = vec![0; length];
+        self.stream.read_exact(&mut body)?;
+        Ok((kind, body))
+    }
+
+    /// Keeps a message; QoS 1 ones stay unacknowledged, which a test can live with.
+    fn keep(&mut self, body: &[u8]) {
+        let length = usize::from(u16::from_be_bytes([body[0], body[1]]));
+        let topic = String::from_utf8_lossy(&body[2..2 + length]).into_owned();
+        // Number (QoS 1) and an empty list of properties, as both brokers send them.
+        let payload = body.get(2 + length + 3..).unwrap_or_default().to_vec();
+        self.heard.push((topic, payload));
+    }
+}
+
+fn text(text: &str) -> Vec<u8> {
+    let mut bytes = u16::try_from(text.len())
+        .expect("a short text")
+        .to_be_bytes()
+        .to_vec();
+    bytes.extend(text.as_bytes());
+    bytes
+}
