@@ -14,14 +14,14 @@ mod values;
 
 use std::{
     path::{Path, PathBuf},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 pub(crate) use devices::DeviceRow;
 pub(crate) use members::{Entry, NewCertificate};
 pub(crate) use run_changes::RunChange;
 pub(crate) use runs::RunRow;
-use rusqlite::Connection;
+use rusqlite::{Connection, ErrorCode};
 pub(crate) use streams::StreamRow;
 
 /// Longest wait for another connection's write.
@@ -73,9 +73,7 @@ impl Store {
         };
         let connection = Connection::open(path).map_err(open)?;
         connection.busy_timeout(BUSY).map_err(open)?;
-        connection
-            .pragma_update(None, "journal_mode", "WAL")
-            .map_err(open)?;
+        write_ahead(&connection).map_err(open)?;
         connection
             .pragma_update(None, "synchronous", "FULL")
             .map_err(open)?;
@@ -115,6 +113,22 @@ impl Store {
         Ok(self
             .connection
             .pragma_query_value(None, "data_version", |row| row.get(0))?)
+    }
+}
+
+/// Turns write-ahead logging on. Where another process does so at the same moment, SQLite does not wait as it does
+/// otherwise: it is asked again.
+fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
+    let begun = Instant::now();
+    loop {
+        match connection.pragma_update(None, "journal_mode", "WAL") {
+            Err(error)
+                if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && begun.elapsed() < BUSY =>
+            {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            done => return done,
+        }
     }
 }
 

@@ -145,3 +145,22 @@ fn an_abort_ends_at_once_what_was_never_sent() {
     assert_eq!((asked.state.phase, asked.is_over()), (RunPhase::Queued, false));
     assert!(!store.ask_to_abort(waiting.spec.run, "again").unwrap());
 }
+
+#[test]
+fn a_new_store_may_be_opened_by_several_at_once() {
+    for _ in 0..10 {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("db");
+        std::thread::scope(|scope| {
+            for number in 0..4 {
+                let path = &path;
+                scope.spawn(move || {
+                    let store = Store::open(path).unwrap();
+                    store
+                        .add_token(&number.to_string(), &number.to_string(), "2100")
+                        .unwrap();
+                });
+            }
+        });
+    }
+}
