@@ -14,9 +14,22 @@ pub(crate) struct Judged {
     pub(crate) rows: BTreeSet<String>,
 }
 
-/// The lines of a CSV without its header.
-pub(crate) fn rows(csv: &str) -> BTreeSet<String> {
-    csv.lines().skip(1).map(str::to_owned).collect()
+/// The lines of a CSV without its header. The monoliths count errors on in the order in which the file system happens to
+/// list scenarios, so that count is left out.
+pub(crate) fn rows(csv: &str, round: &str) -> BTreeSet<String> {
+    let uncounted = |line: &str| {
+        let version = format!(",{round},");
+        match line.rsplit_once(&version) {
+            Some((before, after)) => match before.rsplit_once(',') {
+                Some((before, count)) if count.bytes().all(|byte| byte.is_ascii_digit()) => {
+                    format!("{before},#{version}{after}")
+                }
+                _ => line.to_owned(),
+            },
+            None => line.to_owned(),
+        }
+    };
+    csv.lines().skip(1).map(uncounted).collect()
 }
 
 /// A checker of one revision.
@@ -74,7 +87,8 @@ impl Oracle {
         // Locations are absolute in the package's, and from the root in the monolith's.
         let text = fs::read_to_string(&csv).unwrap_or_default();
         let text = text.replace(&format!("{}/", root.display()), "");
-        let rows = if verdict == "crash" { rows("") } else { rows(&text) };
+        let text = if verdict == "crash" { "" } else { &text };
+        let rows = rows(text, round);
         (Judged { verdict, rows }, log)
     }
 }

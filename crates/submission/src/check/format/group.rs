@@ -55,6 +55,14 @@ pub(super) fn word(severity: Severity) -> &'static str {
     }
 }
 
+/// What stands before the words on how to mend it; a note needs no mending.
+pub(super) fn advice(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Error | Severity::Warning => "To mend it: ",
+        Severity::Note => "",
+    }
+}
+
 /// A rule's two parts.
 pub(super) fn name_and_source(rule: &str) -> (&str, &str) {
     rule.split_once(": ").unwrap_or((rule, ""))

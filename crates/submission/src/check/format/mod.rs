@@ -4,6 +4,7 @@ mod csv;
 mod group;
 mod html;
 mod json;
+mod number;
 mod text;
 
 pub use csv::strict_csv;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{group, json};
+use super::{group, json, number};
 use crate::check::{
     finding::{Finding, Severity},
     official::{Official, Verdict},
@@ -28,7 +28,7 @@ pub fn strict_text(report: &Report) -> String {
         let mark = if row.accepted { "ok  " } else { "FAIL" };
         let result = row
             .result
-            .map_or_else(|| "-".to_owned(), |result| result.to_string());
+            .map_or_else(|| "-".to_owned(), |result| number::shown(result, row.power));
         let width = width.unwrap_or_default();
         let _ = writeln!(text, "  {mark} {:width$}  {result} {}", name(row), row.units);
     }
@@ -44,7 +44,7 @@ pub fn strict_text(report: &Report) -> String {
         text,
         "\n{}: {} results, {} errors, {} warnings, {} notes",
         if report.passes() { "PASS" } else { "FAIL" },
-        report.results.len(),
+        report.results.iter().filter(|row| !row.power).count(),
         count(Severity::Error),
         count(Severity::Warning),
         count(Severity::Note)
@@ -86,6 +86,7 @@ fn grouped(text: &mut String, findings: &[Finding]) {
                 let _ = writeln!(text, "    and {} more", places.len() - SHOWN);
             }
         }
-        let _ = writeln!(text, "  To mend it: {}", group.mend);
+        let what = group::advice(group.severity);
+        let _ = writeln!(text, "  {what}{}", group.mend);
     }
 }

@@ -29,6 +29,14 @@ struct Report<'a> {
     time: f64,
 }
 
+impl Report<'_> {
+    /// The line without its stamp: the same words in every session are one matter.
+    fn said(&self) -> &str {
+        let said = self.line.get(STAMP..).unwrap_or(self.line);
+        said.trim_start_matches([':', ' '])
+    }
+}
+
 /// Checks, as the official program does: the first warning ends it.
 pub(super) fn check(session: &Session<'_>) -> Verdict {
     let log = Log::read(session)?;
@@ -176,7 +184,7 @@ impl<'a> Log<'a> {
         if !(self.run.0 + margin < report.time && report.time < self.run.1 - margin) {
             return Ok(());
         }
-        let text = format!("`{}` during the testing run", report.line);
+        let text = format!("in the testing run: {}", report.said());
         if rules.uncertainty_is_error && is_uncertainty(report.text) {
             return Err(text.into());
         }
@@ -185,19 +193,19 @@ impl<'a> Log<'a> {
 
     fn error(&self, report: &Report<'_>) -> Verdict {
         if report.text == KNOWN_TESTING_ERROR {
-            let text = format!("`{}` is accepted in the testing run", report.line);
+            let text = format!("accepted in the testing run: {}", report.said());
             return Err(Complaint::Warning(text));
         }
         if !self.in_ranging(report.time) {
-            return Err(format!("`{}` outside of the ranging run", report.line).into());
+            return Err(format!("outside of the ranging run: {}", report.said()).into());
         }
         let mut known = self.session.rules.ranging_errors.iter();
         if known.any(|known| report.text.starts_with(known.as_str())) {
             return Ok(());
         }
         Err(Complaint::Warning(format!(
-            "`{}` during the ranging run",
-            report.line
+            "in the ranging run: {}",
+            report.said()
         )))
     }
 }

@@ -101,18 +101,30 @@ fn session(case: &Case<'_>, base: &str, findings: &mut Findings) {
             Outcome::Warned(reason) => (Severity::Warning, reason),
             Outcome::Failed(reason) => (Severity::Error, reason),
         };
-        let path = format!("{base}/power");
-        let text = format!("{}: {reason}", check.name);
+        let path = format!("{base}/power{}", document(check.name));
         let mend = match severity {
             Severity::Error => "repeat the measurement with the client and server of this round",
             _ => "be ready to explain it in the review",
         };
-        findings.add(severity, rules::POWER_SESSION, &path, text, mend);
+        findings.add(severity, rules::POWER_SESSION, &path, reason, mend);
     }
     for (line, text) in power::overlooked(case.context.tree, base, rules_of) {
         let path = format!("{base}/power/ptd_logs.txt");
         let mend = "repeat the measurement; the official checker looks no further than its first warning";
         findings.error(rules::POWER_SESSION, (path.as_str(), Some(line)), text, mend);
+    }
+}
+
+/// The document that a check is about, where it is about one.
+fn document(check: &str) -> &'static str {
+    match check {
+        "Check client sources checksum" => "/client.json",
+        "Check server sources checksum"
+        | "Check PTD commands and replies"
+        | "Check PTD configuration"
+        | "Check debug is disabled on server-side" => "/server.json",
+        "Check errors and warnings from PTD logs" => "/ptd_logs.txt",
+        _ => "",
     }
 }
 

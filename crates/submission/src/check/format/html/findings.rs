@@ -41,9 +41,10 @@ pub(super) fn groups(page: &mut String, findings: &[Finding]) {
                 );
             }
         }
+        let advice = group::advice(group.severity);
         let _ = writeln!(
             page,
-            "</ul><p class=mend><small>To mend it:</small> {}</p></details>",
+            "</ul><p class=mend><small>{advice}</small>{}</p></details>",
             escaped(group.mend)
         );
     }

@@ -8,8 +8,8 @@ use crate::check::strict::{Facts, Latency};
 /// The columns: what the log calls them, and their heading.
 const COLUMNS: [(&str, &str); 9] = [
     ("min", "min"),
-    ("50.00", "50 %"),
     ("mean", "mean"),
+    ("50.00", "50 %"),
     ("90.00", "90 %"),
     ("95.00", "95 %"),
     ("97.00", "97 %"),

@@ -7,7 +7,7 @@ mod latencies;
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
-use super::json;
+use super::{group, json, number};
 use crate::check::{
     finding::{Finding, Severity},
     official::{Official, Verdict},
@@ -64,16 +64,19 @@ fn begun(title: &str, passes: bool, rows: &[ResultRow], found: &[Finding], how: 
     let measured = rows.iter().filter(|row| !row.power);
     let accepted = measured.clone().filter(|row| row.accepted).count();
     let count = |severity| {
-        found
-            .iter()
-            .filter(|finding| finding.severity == severity)
-            .count()
+        let word = group::word(severity);
+        let of_it = found.iter().filter(|finding| finding.severity == severity);
+        match of_it.count() {
+            0 => format!("no {word}s"),
+            1 => format!("<span class={word}>1 {word}</span>"),
+            count => format!("<span class={word}>{count} {word}s</span>"),
+        }
     };
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width\">\n<title>{title}</title>\n<style>\n{STYLE}</style>\n\
          <header class=\"{class}\"><h1>{title}</h1>\n<p>{accepted} of {} results in order · \
-         <span class=error>{} errors</span> · <span class=warning>{} warnings</span> · {} notes</p>\n\
+         {} · {} · {}</p>\n\
          <p><small>{how}</small></p></header>\n",
         measured.count(),
         count(Severity::Error),
@@ -95,30 +98,41 @@ fn results(page: &mut String, rows: &[ResultRow], facts: &[Facts], found: &[Find
     }
     for ((division, submitter, system), list) in systems {
         // Writing to a String cannot fail, here and below.
+        let powers: Vec<_> = list.iter().map(|row| power(row, rows)).collect();
+        let measured = powers.iter().any(Option::is_some);
         let _ = writeln!(
             page,
             "<h3>{} <small>{} · {}</small></h3>\n<div class=scroll><table>\n<tr><th>Benchmark<th>Scenario\
-             <th class=n>Result<th>Unit<th class=n>Power<th>Accuracy<th class=n>Queries<th>LoadGen<th>In order",
+             <th class=n>Result<th>Unit{}<th>Accuracy<th class=n>Queries<th>LoadGen<th>In order",
             escaped(system),
             escaped(submitter),
-            escaped(division)
+            escaped(division),
+            if measured { "<th class=n>Power<th>" } else { "" }
         );
-        for row in list {
-            result(page, row, (rows, facts, found));
+        for (row, power) in list.into_iter().zip(powers) {
+            let power = measured.then(|| power.unwrap_or_else(|| "<td><td>".to_owned()));
+            result(page, row, &power.unwrap_or_default(), (facts, found));
         }
         page.push_str("</table></div>\n");
     }
 }
 
-fn result(page: &mut String, row: &ResultRow, (rows, facts, found): (&[ResultRow], &[Facts], &[Finding])) {
-    let power = rows.iter().find(|other| other.power && same_scenario(other, row));
-    let power = power.map_or_else(String::new, |power| {
-        format!("{} {}", number(power.result), escaped(&power.units))
-    });
+/// The cells of the power that was measured with a result.
+fn power(row: &ResultRow, rows: &[ResultRow]) -> Option<String> {
+    let power = rows
+        .iter()
+        .find(|other| other.power && same_scenario(other, row))?;
+    let value = power
+        .result
+        .map_or_else(|| "none".to_owned(), number::significant);
+    Some(format!("<td class=n>{value}<td>{}", escaped(&power.units)))
+}
+
+fn result(page: &mut String, row: &ResultRow, power: &str, (facts, found): (&[Facts], &[Finding])) {
     let facts = facts.iter().find(|facts| is_of(&facts.path, row));
     let accuracy = facts.into_iter().flat_map(|facts| &facts.accuracy);
     let accuracy: Vec<_> = accuracy
-        .map(|metric| format!("{} {}", escaped(&metric.name), escaped(&metric.value)))
+        .map(|metric| format!("{} {}", escaped(&metric.name), escaped(&short(&metric.value))))
         .collect();
     let queries = facts.and_then(|facts| facts.queries);
     let loadgen = facts
@@ -144,10 +158,11 @@ fn result(page: &mut String, row: &ResultRow, (rows, facts, found): (&[ResultRow
     };
     let _ = writeln!(
         page,
-        "<tr><td>{}<td>{}<td class=n>{}<td>{}<td class=n>{power}<td>{}<td class=n>{}<td><span title=\"{}\">{}</span><td>{state}",
+        "<tr><td>{}<td>{}<td class=n>{}<td>{}{power}<td>{}<td class=n>{}<td><span title=\"{}\">{}</span><td>{state}",
         escaped(&row.model),
         escaped(&row.scenario),
-        number(row.result),
+        row.result
+            .map_or_else(|| "none".to_owned(), |result| number::shown(result, false)),
         escaped(&row.units),
         accuracy.join("<br>"),
         queries.map_or_else(String::new, grouped),
@@ -181,8 +196,12 @@ fn is_of(path: &str, row: &ResultRow) -> bool {
         && next().eq_ignore_ascii_case(&row.scenario)
 }
 
-fn number(value: Option<f64>) -> String {
-    value.map_or_else(|| "none".to_owned(), |value| value.to_string())
+/// A metric's text, to six significant digits where it has more.
+fn short(text: &str) -> String {
+    match text.parse() {
+        Ok(value) if text.len() > 8 => number::significant(value),
+        _ => text.to_owned(),
+    }
 }
 
 /// A count with thin spaces between thousands.
