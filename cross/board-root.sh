@@ -141,7 +141,7 @@ shown dpkg -i /root/regatta-agent_0.1.0_arm64.deb
 is_active || failed "the daemon does not run after its installation"
 shown systemctl status --no-pager --lines=4 regatta-agent
 start_coordinator
-on_board sed -i "s|^broker = .*|broker = \"mqtt://127.0.0.1:$port\"|" /etc/regatta/agent.toml
+on_board sed -i "s|^#* *broker = .*|broker = \"mqtt://127.0.0.1:$port\"|" /etc/regatta/agent.toml
 shown systemctl restart regatta-agent
 wait_for_device
 first=$device

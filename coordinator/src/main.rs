@@ -15,6 +15,7 @@ mod quickstart;
 mod runs;
 mod store;
 mod tables;
+mod waiting_room;
 mod workspace;
 
 use std::{io::Write as _, process::ExitCode};

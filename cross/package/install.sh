@@ -41,7 +41,7 @@ cp -p bin/regatta-agent "$program.new" && mv "$program.new" "$program" || { rm -
 cp regatta-agent.service "$units/$unit"
 if [ ! -e "$config" ]; then
     sed -e "s/^name = .*/name = \"$(hostname)\"/" -e "s|^state_dir = .*|state_dir = \"$state\"|" agent.example.toml >"$config"
-    say "wrote $config: name the coordinator's broker there"
+    say "wrote $config: enrol the board with '$program enroll --config $config TOKEN'"
 fi
 if managed; then systemctl --user --quiet enable "$unit"; else say "no systemd for this user: start it by '$program serve --config $config'"; fi
 if comes_up; then

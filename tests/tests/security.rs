@@ -472,6 +472,68 @@ fn a_token_lets_in_one_device_once_for_a_while_and_its_key_stays_where_it_is() {
 }
 
 #[test]
+fn a_device_that_was_started_first_goes_on_by_itself_once_it_is_enrolled() {
+    let Some(mut lab) = Lab::secure(Broker::Embedded) else {
+        return;
+    };
+    lab.start_coordinator();
+    lab.device = Some(regatta_tests::Process::start(
+        &mut lab.agent("serve"),
+        &lab.device_directory().join("device.log"),
+    ));
+    eventually("the device to wait", 20, || {
+        lab.device
+            .as_ref()
+            .expect("it runs")
+            .output()
+            .contains("waiting for `regatta-agent enroll`")
+    });
+    lab.enrol_device();
+    lab.wait_for_device();
+}
+
+#[test]
+fn a_certificate_is_renewed_by_itself_before_it_ends_unless_the_device_was_removed() {
+    let Some(mut lab) = lab(Broker::Embedded) else {
+        return;
+    };
+    // What the device believes of its certificate's end; the coordinator knows better.
+    let path = lab.state().join("enrolment.json");
+    let soon = "2026-12-01T00:00:00Z";
+    let enrolment =
+        || -> Value { serde_json::from_slice(&fs::read(&path).expect("it is there")).expect("JSON") };
+    let end_soon = || {
+        let mut changed = enrolment();
+        changed["not_after"] = soon.into();
+        fs::write(&path, changed.to_string()).expect("written");
+    };
+    let first = enrolment()["certificate"].clone();
+    end_soon();
+    lab.start_device();
+    eventually("the certificate to be renewed", 20, || {
+        enrolment()["not_after"] != soon
+    });
+    assert_ne!(enrolment()["certificate"], first);
+    lab.wait_for_device();
+    drop(lab.device.take());
+    let (papers, id) = papers::of_device(&lab.state());
+    assert!(
+        is_let_in(&lab, Some(&papers), &client_id(&id)),
+        "the new one is good"
+    );
+    let _ = succeed_output(lab.regatta().args(["device", "remove", DEVICE]));
+    end_soon();
+    lab.start_device();
+    eventually("the renewal to be refused", 20, || {
+        lab.device
+            .as_ref()
+            .expect("it runs")
+            .output()
+            .contains("not enrolled here")
+    });
+}
+
+#[test]
 fn nobody_but_the_coordinator_commands_a_device() {
     let Some(mut lab) = lab(Broker::Mosquitto) else {
         return;
@@ -580,6 +642,7 @@ fn a_flood_and_slow_handshakes_leave_the_others_served_and_the_memory_bounded() 
     let Some(mut lab) = lab(Broker::Embedded) else {
         return;
     };
+    let mut slow = stall(enrolment_port(&lab));
     let added = lab.token("mole");
     let mole = lab.device_directory().join("mole");
     let config = lab.device_directory().join("mole.toml");
@@ -588,13 +651,7 @@ fn a_flood_and_slow_handshakes_leave_the_others_served_and_the_memory_bounded() 
     let _ = succeed_output(agent.arg("enroll").arg("--config").arg(&config).arg(&added));
     lab.start_device();
     lab.wait_for_device();
-    // More half-open handshakes than the waiting room has places, each with the beginning of a ClientHello.
-    let mut slow = Vec::new();
-    for _ in 0..400 {
-        let mut socket = TcpStream::connect(("127.0.0.1", lab.port)).expect("a socket");
-        let _ = socket.write_all(&[0x16, 3, 1, 2]);
-        slow.push(socket);
-    }
+    slow.extend(stall(lab.port));
     let (papers, id) = papers::of_device(&mole);
     let authority = authority(&lab).certificate;
     let port = lab.port;
@@ -613,6 +670,26 @@ fn a_flood_and_slow_handshakes_leave_the_others_served_and_the_memory_bounded() 
     let peak: u64 = peak.trim().trim_end_matches(" kB").parse().expect("a number");
     println!("the coordinator's peak: {} MiB", peak >> 10);
     assert!(peak < 768 << 10, "the coordinator took {} MiB", peak >> 10);
+}
+
+/// More half-open handshakes than a waiting room has places, each with the beginning of a ClientHello.
+fn stall(port: u16) -> Vec<TcpStream> {
+    let begin = |_| {
+        let mut socket = TcpStream::connect(("127.0.0.1", port)).expect("a socket");
+        let _ = socket.write_all(&[0x16, 3, 1, 2]);
+        socket
+    };
+    (0..300).map(begin).collect()
+}
+
+fn enrolment_port(lab: &Lab) -> u16 {
+    let config = fs::read_to_string(lab.workspace().join("regatta.toml")).expect("regatta.toml");
+    let line = config
+        .lines()
+        .find(|line| line.starts_with("enrol_listen"))
+        .expect("its line");
+    let digits = line.rsplit(':').next().expect("a port").trim_end_matches('"');
+    digits.parse().expect("a port")
 }
 
 /// Sends as much as it can for some seconds: chunks of runs that do not exist, and retained states of ever new runs.

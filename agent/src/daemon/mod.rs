@@ -17,6 +17,7 @@ mod commands;
 mod delivery;
 pub(crate) mod durable;
 mod journal;
+mod lab;
 mod lifecycle;
 mod link;
 mod outbox;
@@ -45,8 +46,7 @@ use self::{
 };
 use crate::{
     cli::ServeArgs,
-    config::{AgentConfig, BrokerAddress, broker_address},
-    enrolment::Enrolment,
+    config::AgentConfig,
     exit::{self, Failure},
     facts::FactsReader,
     identity::DeviceIdentity,
@@ -78,13 +78,6 @@ enum StartError {
     Locked { path: PathBuf },
     #[error("the daemon's runtime cannot be started")]
     Runtime(#[source] io::Error),
-    #[error(
-        "this device is not enrolled: `regatta device add NAME` on the workstation prints a token for `regatta-agent \
-             enroll`; or name a plain broker of this machine, `broker = \"mqtt://127.0.0.1:1883\"`"
-    )]
-    NotEnrolled,
-    #[error("the enrolment names a broker that cannot be: {0}")]
-    Broker(String),
 }
 
 /// Runs the daemon until SIGTERM or SIGINT.
@@ -112,13 +105,6 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<u8, Failure> {
         .map(Arc::new)
         .map_err(Failure::could_not)?;
     tracing::info!("{AGENT_VERSION}: device {} ({})", identity.id(), config.name);
-    let enrolment = Enrolment::load(&config.state_dir).map_err(Failure::could_not)?;
-    let broker = choose_broker(&config, enrolment.as_ref())?;
-    let trust = Trust::load(
-        &config.state_dir,
-        enrolment.map(|enrolment| enrolment.coordinator_key),
-    )
-    .map_err(state_dir)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         // Sealing reads on a thread of its own, one run at a time.
@@ -126,14 +112,19 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<u8, Failure> {
         .build()
         .map_err(|e| Failure::could_not(StartError::Runtime(e)))?;
     runtime.block_on(async {
+        let supervisor = Supervisor::of_this_process();
+        let Some(lab) = lab::find(&config, &supervisor).await? else {
+            return Ok(());
+        };
+        let trust = Trust::load(&config.state_dir, lab.coordinator_key).map_err(state_dir)?;
         let facts = FactsReader::of_this_machine();
         let last_will = service::hello(&config, &identity, &facts, Vec::new(), false);
         let link = MqttLink::start(&LinkSettings {
-            secure: broker.tls.then(|| SecureLink {
+            secure: lab.broker.tls.then(|| SecureLink {
                 state_dir: config.state_dir.clone(),
                 identity: Arc::clone(&identity),
             }),
-            broker,
+            broker: lab.broker,
             client_id: agent_client_id(identity.id()),
             subscriptions: Topic::device_subscriptions(identity.id()).to_vec(),
             last_will,
@@ -141,30 +132,11 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<u8, Failure> {
         let service =
             Service::recover(config.clone(), identity, trust, facts, runs, link).map_err(state_dir)?;
         service
-            .run(&Supervisor::of_this_process())
+            .run(&supervisor)
             .await
             .map_err(|e| Failure::could_not(StartError::Runtime(e)))
     })?;
     Ok(exit::OK)
-}
-
-/// The broker of the configuration, else that of the enrolment.
-fn choose_broker(config: &AgentConfig, enrolment: Option<&Enrolment>) -> Result<BrokerAddress, Failure> {
-    let broker = match (&config.broker, enrolment) {
-        (Some(broker), None) if broker.tls => return Err(Failure::usage(StartError::NotEnrolled)),
-        (Some(broker), _) => broker.clone(),
-        (None, Some(enrolment)) => {
-            broker_address(&enrolment.broker).map_err(|why| Failure::could_not(StartError::Broker(why)))?
-        }
-        (None, None) => return Err(Failure::usage(StartError::NotEnrolled)),
-    };
-    if !broker.tls && !broker.is_loopback() {
-        tracing::warn!(
-            "PLAIN MQTT to {}: anyone on the network can read and forge what is sent (allow_plain)",
-            broker.host
-        );
-    }
-    Ok(broker)
 }
 
 fn start_logging() {

@@ -1,6 +1,6 @@
 //! `regatta-agent enroll`: uses a token, once, and keeps what the coordinator answers.
 
-use std::{fs, io::Write as _};
+use std::{fs, io::Write as _, os::unix::fs::MetadataExt as _};
 
 use regatta_wire::enrolment::{Purpose, Token};
 
@@ -26,6 +26,14 @@ pub(crate) fn enroll(args: &EnrollArgs) -> Result<u8, Failure> {
         let state_dir = config.state_dir.display();
         anyhow::Error::from(e).context(format!("the state directory {state_dir} cannot be used"))
     })?;
+    let owner = fs::metadata(&config.state_dir).map(|of| of.uid());
+    if owner.is_ok_and(|owner| owner != rustix::process::geteuid().as_raw()) {
+        let state_dir = config.state_dir.display();
+        return Err(Failure::usage(anyhow::anyhow!(
+            "{state_dir} belongs to another user, who could not read what is enrolled here: run this as that user, with \
+             `sudo -u`"
+        )));
+    }
     let identity =
         DeviceIdentity::load_or_create(&config.state_dir.join("device.key")).map_err(Failure::could_not)?;
     let place = Place {

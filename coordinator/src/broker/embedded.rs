@@ -18,14 +18,14 @@ use tokio::{
 
 use super::{
     BrokerError,
-    front::{Front, WaitingRoom},
+    front::{Front, handshake},
     limits,
     live::Live,
     own_door::OwnDoor,
     retained::Retained,
     rights::{Peer, Rights},
 };
-use crate::fleet::Admission;
+use crate::{fleet::Admission, waiting_room::WaitingRoom};
 
 /// A running broker.
 pub(crate) struct Broker {
@@ -144,10 +144,7 @@ impl Shared {
         else {
             return self.run(BrokerTransport::tcp(stream), from, Peer::Unproven).await;
         };
-        let (stream, peer) = self
-            .waiting_room
-            .handshake(stream, config, coordinator_key)
-            .await?;
+        let (stream, peer) = handshake(&self.waiting_room, stream, config, coordinator_key).await?;
         let live = match &peer {
             Peer::Device(id) => Some(self.live.add(id.clone(), stream.get_ref().0)?),
             Peer::Unproven | Peer::Coordinator => None,

@@ -11,19 +11,12 @@ use rustls::ServerConfig;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
-    sync::Semaphore,
     task::JoinHandle,
-    time::timeout,
 };
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 
 use super::{Desk, EnrolmentError};
-use crate::store::Store;
-
-/// Connections at once. More wait in the kernel; a fleet enrols one board at a time.
-const AT_ONCE: usize = 64;
-/// All that a connection may take, whatever it does.
-const PATIENCE: Duration = Duration::from_secs(10);
+use crate::{store::Store, waiting_room::WaitingRoom};
 
 /// Takes enrolments until it is stopped.
 pub(crate) struct Listener {
@@ -73,12 +66,8 @@ impl Listener {
 }
 
 async fn accept(listener: TcpListener, acceptor: TlsAcceptor, desk: Arc<Desk>, database: Arc<PathBuf>) {
-    let places = Arc::new(Semaphore::new(AT_ONCE));
+    let room = Arc::new(WaitingRoom::default());
     loop {
-        // Never closed.
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else {
-            return;
-        };
         let (stream, from) = match listener.accept().await {
             Ok(accepted) => accepted,
             Err(error) => {
@@ -88,13 +77,11 @@ async fn accept(listener: TcpListener, acceptor: TlsAcceptor, desk: Arc<Desk>, d
             }
         };
         let (acceptor, desk, database) = (acceptor.clone(), Arc::clone(&desk), Arc::clone(&database));
+        let room = Arc::clone(&room);
         tokio::spawn(async move {
-            match timeout(PATIENCE, serve(stream, acceptor, desk, database)).await {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) => tracing::debug!(%from, "an enrolment came to nothing: {error}"),
-                Err(_) => tracing::debug!(%from, "an enrolment took too long"),
+            if let Err(error) = room.admit(serve(stream, acceptor, desk, database)).await {
+                tracing::debug!(%from, "an enrolment came to nothing: {error}");
             }
-            drop(place);
         });
     }
 }

@@ -74,7 +74,10 @@ fn openssl_reads_what_the_authority_issues() {
         .authority()
         .server(&["lab.local".to_owned(), "10.0.0.5".to_owned()])
         .unwrap();
-    let revoked = keys.authority().revocations(&[issued.serial.clone()], 3).unwrap();
+    let revoked = keys
+        .authority()
+        .revocations(std::slice::from_ref(&issued.serial), 3)
+        .unwrap();
     for (name, text) in [
         ("device.pem", &issued.certificate),
         ("server.key", &server.key),

@@ -1,0 +1,92 @@
+//! Which broker and which coordinator the daemon works for: those of its configuration, else of its enrolment. A device that
+//! has neither waits until somebody enrols it, so that a board can be installed first and brought in later, without a
+//! restart.
+
+use std::{future::pending, io, time::Duration};
+
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    time::{interval, sleep},
+};
+
+use super::supervisor::Supervisor;
+use crate::{
+    config::{AgentConfig, BrokerAddress, broker_address},
+    enrolment::Enrolment,
+    exit::Failure,
+};
+
+/// How often a device that waits looks whether it has been enrolled.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Where the daemon belongs.
+#[derive(Debug)]
+pub(super) struct Lab {
+    /// The broker.
+    pub(super) broker: BrokerAddress,
+    /// The key of the coordinator whose commands count; `None` on a device that is not enrolled.
+    pub(super) coordinator_key: Option<[u8; 32]>,
+}
+
+/// Why the daemon belongs nowhere.
+#[derive(Debug, thiserror::Error)]
+enum LabError {
+    #[error("the enrolment names a broker that cannot be: {0}")]
+    Broker(String),
+    #[error("the daemon's signals cannot be waited for")]
+    Signals(#[source] io::Error),
+}
+
+/// Finds the lab, waiting for an enrolment where one is needed. `None` when the daemon was told to end meanwhile.
+///
+/// # Errors
+/// When an enrolment is there and does not read.
+pub(super) async fn find(config: &AgentConfig, supervisor: &Supervisor) -> Result<Option<Lab>, Failure> {
+    if let Some(lab) = look(config)? {
+        return Ok(Some(lab));
+    }
+    tracing::warn!(
+        "not enrolled: waiting for `regatta-agent enroll`, with a token of `regatta device add NAME` on the workstation"
+    );
+    let signals = |e| Failure::could_not(LabError::Signals(e));
+    let mut terminate = signal(SignalKind::terminate()).map_err(signals)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(signals)?;
+    let mut watchdog = supervisor.watchdog_interval().map(interval);
+    supervisor.ready();
+    loop {
+        let alive = async {
+            match &mut watchdog {
+                Some(watchdog) => watchdog.tick().await,
+                None => pending().await,
+            }
+        };
+        tokio::select! {
+            () = sleep(LOOK) => if let Some(lab) = look(config)? { return Ok(Some(lab)) },
+            _ = alive => supervisor.alive(),
+            _ = terminate.recv() => return Ok(None),
+            _ = interrupt.recv() => return Ok(None),
+        }
+    }
+}
+
+fn look(config: &AgentConfig) -> Result<Option<Lab>, Failure> {
+    let enrolment = Enrolment::load(&config.state_dir).map_err(Failure::could_not)?;
+    let broker = match (&config.broker, &enrolment) {
+        (Some(broker), None) if broker.tls => return Ok(None),
+        (None, None) => return Ok(None),
+        (Some(broker), _) => broker.clone(),
+        (None, Some(enrolment)) => {
+            broker_address(&enrolment.broker).map_err(|why| Failure::could_not(LabError::Broker(why)))?
+        }
+    };
+    if !broker.tls && !broker.is_loopback() {
+        tracing::warn!(
+            "PLAIN MQTT to {}: anyone on the network can read and forge what is sent (allow_plain)",
+            broker.host
+        );
+    }
+    Ok(Some(Lab {
+        broker,
+        coordinator_key: enrolment.map(|enrolment| enrolment.coordinator_key),
+    }))
+}
