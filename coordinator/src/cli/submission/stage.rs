@@ -2,6 +2,7 @@
 //! the questions on a terminal and the report; the work is `crates/submission`'s.
 
 use std::{
+    collections::BTreeMap,
     fmt::Write as _,
     fs,
     io::{self, BufRead as _, IsTerminal as _},
@@ -138,50 +139,66 @@ fn read_answers(path: Option<&Path>) -> Result<Answers, Failure> {
     })
 }
 
-/// Asks for what only the operator knows, where somebody sits at a terminal; whether anything was answered. An empty line
-/// leaves a question open.
+/// Asks for what only the operator knows, where somebody sits at a terminal and answers are all that is missing; whether
+/// anything was answered. An empty line leaves a question open.
 fn ask(lacks: &[Lack], answers: &mut Answers) -> Result<bool, Failure> {
-    let questions: Vec<&Question> = lacks.iter().filter_map(|lack| lack.question.as_ref()).collect();
-    if questions.is_empty() || !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+    let questions: Option<Vec<&Question>> = lacks.iter().map(|lack| lack.question.as_ref()).collect();
+    let Some(questions) = questions.filter(|_| io::stdin().is_terminal() && io::stderr().is_terminal())
+    else {
         return Ok(false);
-    }
+    };
     tell("The runs do not tell these; an empty line leaves one open.");
     let mut lines = io::stdin().lock().lines();
-    let mut kept = String::new();
+    let mut given = Vec::new();
     for question in questions {
-        let (asked, key) = words(question);
-        tell(&format!("{asked}:"));
+        tell(&format!("{}:", words(question)));
         let Some(line) = lines.next().transpose()? else {
             break;
         };
         let line = line.trim();
         if !line.is_empty() {
             answers.answer(question, line);
-            // A TOML text has JSON's escapes; writing to a String cannot fail.
-            let _ = writeln!(kept, "{key} = {}", json!(line));
+            given.push((question, line.to_owned()));
         }
     }
-    if !kept.is_empty() {
+    if !given.is_empty() {
+        let kept = as_file(&given);
         tell(&format!(
-            "Keep these in the answers file for the next time:\n{kept}"
+            "Keep these in the answers file for the next time:\n\n{kept}"
         ));
     }
-    Ok(!kept.is_empty())
+    Ok(!given.is_empty())
 }
 
-/// A question as it is asked, and the key of its answer in the file.
-fn words(question: &Question) -> (String, String) {
+/// A question as it is asked.
+fn words(question: &Question) -> String {
     match question {
-        Question::Submitter => ("submitter".to_owned(), "submitter".to_owned()),
-        Question::System { system, field } => (
-            format!("system {system}, {field}"),
-            format!("description.{field}"),
-        ),
-        Question::Measurement { benchmark, field } => (
-            format!("benchmark {benchmark}, {field}"),
-            format!("benchmark.{}.{field}", json!(benchmark)),
-        ),
+        Question::Submitter => "submitter".to_owned(),
+        Question::System { system, field } => format!("system {system}, {field}"),
+        Question::Measurement { benchmark, field } => format!("benchmark {benchmark}, {field}"),
     }
+}
+
+/// Answers as they stand in the file. A TOML text has JSON's escapes.
+fn as_file(given: &[(&Question, String)]) -> String {
+    let (mut top, mut systems) = (String::new(), BTreeMap::<&str, String>::new());
+    // Writing to a String cannot fail.
+    for (question, answer) in given {
+        let _ = match question {
+            Question::Submitter => writeln!(top, "submitter = {}", json!(answer)),
+            Question::Measurement { benchmark, field } => {
+                writeln!(top, "benchmark.{}.{field} = {}", json!(benchmark), json!(answer))
+            }
+            Question::System { system, field } => {
+                let text = systems.entry(system).or_default();
+                writeln!(text, "description.{field} = {}", json!(answer))
+            }
+        };
+    }
+    for (system, text) in systems {
+        let _ = write!(top, "\n[[system]]\nname = {}\n{text}", json!(system));
+    }
+    top
 }
 
 /// The answer is no: here is all that is missing.
@@ -256,4 +273,32 @@ fn text(staged: &Staged, args: &Args, round: &Round) -> String {
         staged.files
     );
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_answered_reads_again_as_a_file() {
+        let system = Question::System {
+            system: "board".to_owned(),
+            field: "cooling".to_owned(),
+        };
+        let benchmark = Question::Measurement {
+            benchmark: "my net".to_owned(),
+            field: "retraining".to_owned(),
+        };
+        let given = [
+            (&system, "a \"fan\"".to_owned()),
+            (&Question::Submitter, "ACME".to_owned()),
+            (&benchmark, "No".to_owned()),
+        ];
+        let mut answers = Answers::default();
+        for (question, answer) in &given {
+            answers.answer(question, answer);
+        }
+        let read = Answers::from_toml(&as_file(&given), Path::new("")).unwrap();
+        assert_eq!(read, answers);
+    }
 }

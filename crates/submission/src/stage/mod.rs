@@ -197,6 +197,7 @@ fn plan(staging: &mut Staging<'_>, submitter: &str) -> Result<(), StageError> {
         }
         let said = answers.system.iter().find(|said| said.name == system.name);
         let fields = system::describe(owner, &system.name, said, &runs, &mut staging.lacks);
+        unknown_fields(staging, said);
         staging.required_scenarios(&system, &fields);
         staging.json(staging.places.system(&name), &fields);
         for ((_, scenario), chosen) in &system.results {
@@ -218,6 +219,25 @@ fn plan(staging: &mut Staging<'_>, submitter: &str) -> Result<(), StageError> {
     }
     documents(staging);
     Ok(())
+}
+
+/// Fields that the round does not know are likely misspelt.
+fn unknown_fields(staging: &mut Staging<'_>, said: Option<&SystemAnswers>) {
+    let submission = &staging.request.round.submission;
+    let known = [
+        &submission.system_fields,
+        &submission.power_fields,
+        &submission.network_fields,
+    ];
+    if let Some(system) = said {
+        let fields = system.description.keys();
+        for field in fields.filter(|field| !known.iter().any(|list| list.contains(field))) {
+            staging.notes.push(format!(
+                "answers: system {}: {} knows no field {field}; it is written as it stands",
+                system.name, staging.request.round.name
+            ));
+        }
+    }
 }
 
 /// What the submitter's directory holds once.
@@ -262,11 +282,16 @@ fn documents(staging: &mut Staging<'_>) {
     }
 }
 
+/// Ends here when something is missing; what several results lack alike is told once.
 fn refuse(staging: &mut Staging<'_>) -> Result<(), StageError> {
-    if staging.lacks.is_empty() {
+    let mut lacks: Vec<Lack> = Vec::new();
+    for lack in std::mem::take(&mut staging.lacks) {
+        if !lacks.contains(&lack) {
+            lacks.push(lack);
+        }
+    }
+    if lacks.is_empty() {
         return Ok(());
     }
-    Err(StageError::Refused {
-        lacks: std::mem::take(&mut staging.lacks),
-    })
+    Err(StageError::Refused { lacks })
 }

@@ -10,12 +10,23 @@ use std::{
 use regatta_rules::Division;
 use regatta_submission::{
     check,
-    stage::Kind,
+    stage::{Answers, Kind},
     tree::Tree,
     truncate::{self, Destination},
 };
 
-use crate::bench::Bench;
+use crate::{bench::Bench, rehearsal};
+
+fn cut(bench: &Bench, submitter: &str) {
+    truncate::truncate(&truncate::Request {
+        input: &bench.at("tree"),
+        submitter,
+        destination: Destination::Backup(bench.at("originals")),
+        skip_scenarios: &[],
+        rule: bench.round.truncation.as_ref().unwrap(),
+    })
+    .unwrap();
+}
 
 /// Exit code and words of the round's checker.
 fn official(round: &str, tree: &Path, csv: &Path) -> Option<(bool, String)> {
@@ -44,6 +55,43 @@ fn official(round: &str, tree: &Path, csv: &Path) -> Option<(bool, String)> {
     Some((output.status.success(), said))
 }
 
+/// A rehearsal is rejected for what was measured, and for nothing about the tree.
+#[test]
+fn the_rounds_own_checker_finds_nothing_wrong_with_a_rehearsals_tree() {
+    for round in ["v5.1", "v6.1"] {
+        let bench = Bench::new(round);
+        let runs = rehearsal::runs(&bench);
+        let staged = bench
+            .stage(Division::Open, Kind::Rehearsal, &Answers::default(), &runs)
+            .unwrap();
+        cut(&bench, &staged.submitter);
+        let Some((accepted, said)) = official(round, &bench.at("tree"), &bench.at("summary.csv")) else {
+            return;
+        };
+        // The made-up logs are a speech benchmark's of full length: only the number of samples is not resnet's.
+        assert!(!accepted, "{round}: {said}");
+        let errors = said.lines().filter(|line| line.contains(" ERROR]"));
+        for error in errors {
+            let about_runs = [
+                "dataset size",
+                "has issues",
+                "Checks failed for",
+                "NoResults",
+                "SUMMARY",
+            ];
+            assert!(
+                about_runs.iter().any(|part| error.contains(part)),
+                "{round}: {error}"
+            );
+        }
+        if round == "v6.1" {
+            for part in ["system checks", "measurement checks"] {
+                assert!(said.contains(&format!("All {part} checks passed")), "{said}");
+            }
+        }
+    }
+}
+
 #[test]
 fn the_rounds_own_checker_accepts_what_was_staged() {
     for round in ["v5.1", "v6.1"] {
@@ -52,14 +100,7 @@ fn the_rounds_own_checker_accepts_what_was_staged() {
         bench
             .stage(Division::Closed, Kind::Submission, &answers, &runs)
             .unwrap();
-        truncate::truncate(&truncate::Request {
-            input: &bench.at("tree"),
-            submitter: "ACME",
-            destination: Destination::Backup(bench.at("originals")),
-            skip_scenarios: &[],
-            rule: bench.round.truncation.as_ref().unwrap(),
-        })
-        .unwrap();
+        cut(&bench, "ACME");
         let csv = bench.at("summary.csv");
         let Some((accepted, said)) = official(round, &bench.at("tree"), &csv) else {
             return;

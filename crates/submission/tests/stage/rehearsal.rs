@@ -1,6 +1,6 @@
 //! Rehearsals: runs that are no measurements, in a tree that says so.
 
-use std::fs;
+use std::{fs, path::PathBuf};
 
 use regatta_rules::{
     Division, Mode,
@@ -33,14 +33,19 @@ fn of_the_quickstart(parts: &mut Parts) {
     }
 }
 
+/// The runs of a rehearsal.
+pub(crate) fn runs(bench: &Bench) -> [PathBuf; 2] {
+    [
+        bench.run(1, Mode::PerformanceOnly, of_the_quickstart),
+        bench.run(2, Mode::AccuracyOnly, of_the_quickstart),
+    ]
+}
+
 #[test]
 fn a_rehearsal_needs_no_answers_and_says_what_it_is_in_every_place() {
     for round in ["v5.1", "v6.1"] {
         let bench = Bench::new(round);
-        let runs = [
-            bench.run(1, Mode::PerformanceOnly, of_the_quickstart),
-            bench.run(2, Mode::AccuracyOnly, of_the_quickstart),
-        ];
+        let runs = runs(&bench);
         let answers = Answers::default();
         let staged = bench
             .stage(Division::Open, Kind::Rehearsal, &answers, &runs)

@@ -172,6 +172,17 @@ fn the_open_division_maps_its_own_models() {
 }
 
 #[test]
+fn a_field_that_the_round_does_not_know_is_told() {
+    let bench = Bench::new("v6.1");
+    let answers = bench.answers(|text| text.replace("cooling =", "coolness = \"much\"\ncooling ="));
+    let staged = bench
+        .stage(Division::Closed, Kind::Submission, &answers, &bench.all_runs())
+        .unwrap();
+    let told = |note: &&String| note.contains("system Orin: v6.1 knows no field coolness");
+    assert!(staged.notes.iter().any(|note| told(&note)), "{:?}", staged.notes);
+}
+
+#[test]
 fn an_older_layout_has_a_place_for_the_checkers_log() {
     let bench = Bench::new("v4.0");
     let answers = bench.answers(|text| {
