@@ -4,7 +4,11 @@
 //!
 //! `REGATTA_CHECKER_CASES` faulty submissions per checker (default 12), the same ones at each call.
 
-#![expect(clippy::unwrap_used, reason = "a test may say what it expects")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test may say what it expects, and why it is skipped"
+)]
 
 mod faults;
 mod oracle;
@@ -70,10 +74,12 @@ fn compare(
     ))
 }
 
+/// Writes a submission.
+type Writer = fn(&Path, &Round);
+
 /// The submissions to begin with.
-fn originals(round: &Round) -> Vec<(String, fn(&Path, &Round))> {
-    let mut list: Vec<(String, fn(&Path, &Round))> =
-        vec![("its first benchmark".to_owned(), synthetic::write)];
+fn originals(round: &Round) -> Vec<(String, Writer)> {
+    let mut list: Vec<(String, Writer)> = vec![("its first benchmark".to_owned(), synthetic::write)];
     if round.submission.benchmarks.contains_key("bert-99") {
         list.push(("bert-99".to_owned(), |root, round| {
             synthetic::benchmark(root, round, "bert-99")
