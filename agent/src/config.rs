@@ -29,6 +29,10 @@ pub(crate) struct AgentConfig {
     pub(crate) heartbeat: Duration,
     /// Log chunks of one run that may be on their way without the coordinator's acknowledgement.
     pub(crate) window_chunks: u32,
+    /// Bytes of logs that a live run may send each second while LoadGen runs.
+    pub(crate) live_bytes_per_second: u64,
+    /// Bytes that the runs on this device may take up before no other is started.
+    pub(crate) spool_max_bytes: u64,
     /// How long the next run waits, at most, for the delivery of those before it.
     pub(crate) deliver_first: Duration,
     /// Free space without which no run is started.
@@ -97,6 +101,10 @@ struct ConfigFile {
     heartbeat_ms: Spanned<u64>,
     #[serde(default = "default_window_chunks")]
     window_chunks: Spanned<u32>,
+    #[serde(default = "default_live_kib_per_s")]
+    live_kib_per_s: Spanned<u64>,
+    #[serde(default = "default_spool_max_mib")]
+    spool_max_mib: u64,
     #[serde(default = "default_deliver_first_ms")]
     deliver_first_ms: u64,
     #[serde(default = "default_min_free_mib")]
@@ -109,7 +117,13 @@ fn default_heartbeat_ms() -> Spanned<u64> {
     Spanned::new(0..0, 1_000)
 }
 fn default_window_chunks() -> Spanned<u32> {
-    Spanned::new(0..0, 32)
+    Spanned::new(0..0, 128)
+}
+fn default_live_kib_per_s() -> Spanned<u64> {
+    Spanned::new(0..0, 256)
+}
+const fn default_spool_max_mib() -> u64 {
+    8 * 1024
 }
 const fn default_deliver_first_ms() -> u64 {
     30_000
@@ -167,7 +181,7 @@ impl AgentConfig {
             "heartbeat_ms",
             heartbeat_ms,
             file.heartbeat_ms.span(),
-            100..60_001,
+            250..60_001,
         )?;
         let window_chunks = *file.window_chunks.get_ref();
         in_range(
@@ -175,6 +189,13 @@ impl AgentConfig {
             u64::from(window_chunks),
             file.window_chunks.span(),
             1..1_025,
+        )?;
+        let live_kib_per_s = *file.live_kib_per_s.get_ref();
+        in_range(
+            "live_kib_per_s",
+            live_kib_per_s,
+            file.live_kib_per_s.span(),
+            1..1_048_577,
         )?;
         if file.state_dir.get_ref().as_os_str().is_empty() {
             return Err((file.state_dir.span(), "`state_dir` is empty".to_owned()));
@@ -186,6 +207,8 @@ impl AgentConfig {
             broker,
             heartbeat: Duration::from_millis(heartbeat_ms),
             window_chunks,
+            live_bytes_per_second: live_kib_per_s.saturating_mul(1 << 10),
+            spool_max_bytes: file.spool_max_mib.saturating_mul(1 << 20),
             deliver_first: Duration::from_millis(file.deliver_first_ms),
             min_free_bytes: file.min_free_mib.saturating_mul(1 << 20),
             abort_grace: Duration::from_millis(file.abort_grace_ms),

@@ -4,6 +4,8 @@
 mod bench;
 mod cli;
 mod config;
+#[cfg(test)]
+mod counting_allocator;
 mod daemon;
 mod digest;
 mod doctor;
@@ -20,6 +22,8 @@ mod harness;
 mod identity;
 mod panics;
 mod run_process;
+mod thread_counters;
+mod timing_cpu;
 
 use std::{
     io::{self, Write},

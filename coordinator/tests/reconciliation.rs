@@ -7,7 +7,10 @@ mod support;
 use std::collections::BTreeMap;
 
 use regatta_rules::{RunId, documents::RunPhase};
-use regatta_wire::message::{Command, Message as _};
+use regatta_wire::{
+    message::{Command, Message as _},
+    topic::Leaf,
+};
 use support::{
     Dice,
     coordinator::Coordinator,
@@ -75,6 +78,85 @@ fn a_run_that_its_device_has_lost_fails_with_the_reason() {
         "{record:#}"
     );
     assert_eq!(record["delivery"]["complete"], false);
+}
+
+#[test]
+fn an_agent_of_another_wire_version_is_refused_with_both_named() {
+    let (coordinator, device) = with_device(1);
+    let newer = SimulatedDevice::connect(coordinator.port, 2);
+    let mut frame = newer.hello(Vec::new()).to_frame().unwrap();
+    frame[4] = 2;
+    newer.say(Leaf::Hello, frame, true);
+    let refused = eventually("the refusal", || {
+        let list = coordinator.json(&["device", "list"]);
+        list["refused"].as_array()?.first().cloned()
+    });
+    assert_eq!(refused["device"], newer.id.as_str());
+    assert_eq!(
+        (&refused["wire"], &refused["coordinator_wire"]),
+        (&2.into(), &vec![1, 1].into())
+    );
+    let said = coordinator.output(&["device", "list"]);
+    let said = String::from_utf8(said.stdout).unwrap();
+    assert!(
+        said.contains("its agent speaks wire version 2, this coordinator 1 to 1"),
+        "{said}"
+    );
+    assert!(
+        coordinator
+            .printed()
+            .contains("frame has wire version 2; this program speaks 1 to 1"),
+        "{}",
+        coordinator.printed()
+    );
+    // With an agent that is understood it is a device like any other.
+    newer.say_hello(Vec::new());
+    eventually("the device", || {
+        let list = coordinator.json(&["device", "list"]);
+        let understood = list["refused"].as_array()?.is_empty() && list["devices"].as_array()?.len() == 2;
+        understood.then_some(())
+    });
+    drop(device);
+}
+
+#[test]
+fn a_run_whose_stream_never_ends_stays_draining() {
+    let (mut coordinator, mut device) = with_device(1);
+    let asked = coordinator.ask("PerformanceOnly");
+    let (run, spec_json) = device.next_start();
+    let mut files = BTreeMap::from([("mlperf_log_detail.txt".to_owned(), vec![7; 200_000])]);
+    device.seal(run, &spec_json, &mut files);
+    let names: Vec<&str> = files.keys().map(String::as_str).collect();
+    device.tell(run, RunPhase::Draining, &names);
+    // All of its bytes, and no end.
+    let content = &files["mlperf_log_detail.txt"];
+    for (number, piece) in content.chunks(65_536).enumerate() {
+        device.send_chunk(run, "mlperf_log_detail.txt", number as u64 * 65_536, piece);
+    }
+    let detail = |coordinator: &Coordinator| {
+        let streams = coordinator.show(&asked)["streams"].clone();
+        let is_detail = |stream: &&serde_json::Value| stream["name"] == "mlperf_log_detail.txt";
+        streams.as_array().unwrap().iter().find(is_detail).cloned()
+    };
+    eventually("its bytes", || {
+        (detail(&coordinator)?["committed"] == 200_000).then_some(())
+    });
+    // Not even the device's own word, or a restart, makes it more than it is.
+    device.tell(run, RunPhase::Done, &names);
+    coordinator.kill();
+    coordinator.serve();
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    let shown = coordinator.show(&asked);
+    assert_eq!(
+        (&shown["phase"], &shown["recorded"]),
+        (&"draining".into(), &serde_json::Value::Null)
+    );
+    assert_eq!(detail(&coordinator).unwrap()["whole"], false);
+    assert!(coordinator.file(&asked, "mlperf_log_detail.txt").is_none());
+    device.deliver(run, &files, Faults::default(), &mut Dice::new(1), |_| {});
+    device.say_hello(vec![run]);
+    device.tell(run, RunPhase::Done, &names);
+    assert_eq!(coordinator.record(&asked)["delivery"]["complete"], true);
 }
 
 #[test]

@@ -14,6 +14,18 @@ pub fn agent() -> PathBuf {
     binary("regatta-agent")
 }
 
+/// Builds both binaries as a user gets them: benches run beside them.
+///
+/// # Panics
+/// When they cannot be built.
+pub fn build_release_binaries() {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut build = std::process::Command::new(cargo);
+    build.args(["build", "--release", "--locked", "--quiet", "--bin", "regatta", "--bin", "regatta-agent"]);
+    let built = build.status().expect("cargo runs");
+    assert!(built.success(), "the binaries cannot be built");
+}
+
 fn binary(name: &str) -> PathBuf {
     let own = std::env::current_exe().expect("a process knows its executable");
     // target/<profile>/campaign, or target/<profile>/deps/<test>-<hash>

@@ -36,6 +36,10 @@ pub struct Lab {
     pub coordinator: Option<Process>,
     /// `regatta-agent serve`, while it runs.
     pub device: Option<Process>,
+    /// Words before the coordinator's command, such as those that put it on a processor or into a network namespace.
+    pub coordinator_prefix: Vec<String>,
+    /// Words before the device's command.
+    pub device_prefix: Vec<String>,
 }
 
 impl Lab {
@@ -62,6 +66,8 @@ impl Lab {
             mosquitto,
             coordinator: None,
             device: None,
+            coordinator_prefix: Vec::new(),
+            device_prefix: Vec::new(),
         };
         let address = match broker {
             Broker::Embedded => format!("listen = \"127.0.0.1:{port}\"\n"),
@@ -82,7 +88,16 @@ impl Lab {
     /// When the directories cannot be written.
     #[must_use]
     pub fn secure(broker: Broker) -> Option<Self> {
-        let directory = tempfile::tempdir().expect("a temporary directory");
+        Self::secure_in(&std::env::temp_dir(), broker, "127.0.0.1")
+    }
+
+    /// As [`Self::secure`], below a directory of the caller's choice, with the coordinator at an address of its choice.
+    ///
+    /// # Panics
+    /// When the directories cannot be written.
+    #[must_use]
+    pub fn secure_in(parent: &Path, broker: Broker, host: &str) -> Option<Self> {
+        let directory = tempfile::tempdir_in(parent).expect("a temporary directory");
         let port = free_port();
         let mut lab = Self {
             directory,
@@ -91,11 +106,13 @@ impl Lab {
             mosquitto: None,
             coordinator: None,
             device: None,
+            coordinator_prefix: Vec::new(),
+            device_prefix: Vec::new(),
         };
         let mut init = lab.regatta();
-        init.args(["init", "--host", "127.0.0.1"])
-            .arg(format!("--listen=127.0.0.1:{port}"))
-            .arg(format!("--enrol-listen=127.0.0.1:{}", free_port()));
+        init.args(["init", "--host", host])
+            .arg(format!("--listen={host}:{port}"))
+            .arg(format!("--enrol-listen={host}:{}", free_port()));
         if broker == Broker::Mosquitto {
             init.args(["--broker", "mosquitto"]);
         }
@@ -161,7 +178,11 @@ impl Lab {
     /// A `regatta` command in the lab's workspace.
     #[must_use]
     pub fn regatta(&self) -> Command {
-        let mut command = Command::new(regatta());
+        self.regatta_behind(&[])
+    }
+
+    fn regatta_behind(&self, prefix: &[String]) -> Command {
+        let mut command = prefixed(prefix, &regatta());
         command
             .arg("--workspace")
             .arg(self.workspace())
@@ -178,7 +199,9 @@ impl Lab {
     /// Starts `regatta serve`.
     pub fn start_coordinator(&mut self) {
         let log = self.directory.path().join("coordinator.log");
-        self.coordinator = Some(Process::start(self.regatta().arg("serve"), &log));
+        let mut command = self.regatta_behind(&self.coordinator_prefix);
+        command.arg("serve").env("REGATTA_LOG", "debug");
+        self.coordinator = Some(Process::start(&mut command, &log));
     }
 
     /// A token for a device of this name.
@@ -195,7 +218,7 @@ impl Lab {
     /// An agent's command in the device's directory.
     #[must_use]
     pub fn agent(&self, command: &str) -> Command {
-        let mut agent = Command::new(agent());
+        let mut agent = prefixed(&self.device_prefix, &agent());
         agent
             .args([command, "--config", "agent.toml"])
             .current_dir(self.device_directory());
@@ -251,6 +274,17 @@ impl Lab {
         [self.workspace(), self.device_directory().join("state")]
             .map(|side| hashes_below(&side.join("runs").join(run).join("files")))
     }
+}
+
+/// A program behind other words, such as `ip netns exec NAME`.
+#[must_use]
+pub fn prefixed(prefix: &[String], program: &Path) -> Command {
+    let Some((first, rest)) = prefix.split_first() else {
+        return Command::new(program);
+    };
+    let mut command = Command::new(first);
+    command.args(rest).arg(program);
+    command
 }
 
 /// Runs a command that must succeed, and returns what it printed.

@@ -9,14 +9,17 @@
 )]
 
 mod binaries;
+mod finished_run;
 mod lab;
 mod mosquitto;
 pub mod papers;
 mod process;
+pub mod statistics;
 pub mod stranger;
 
-pub use binaries::{agent, regatta};
-pub use lab::{Broker, DEVICE, Lab, succeed_output};
+pub use binaries::{agent, build_release_binaries, regatta};
+pub use finished_run::{LARGE_LOG, write_accuracy_log};
+pub use lab::{Broker, DEVICE, Lab, prefixed, succeed_output};
 pub use mosquitto::Mosquitto;
 pub use process::Process;
 

@@ -45,6 +45,32 @@ impl Process {
         self.child.id()
     }
 
+    /// The most memory that it has had resident, in KiB.
+    ///
+    /// # Panics
+    /// When it has ended.
+    #[must_use]
+    pub fn peak_kib(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.id())).expect("it runs");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse().ok());
+        kib.expect("the kernel tells")
+    }
+
+    /// Processor time that it has used, in seconds.
+    ///
+    /// # Panics
+    /// When it has ended.
+    #[must_use]
+    pub fn cpu_seconds(&self) -> f64 {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.id())).expect("it runs");
+        let (_, behind_name) = stat.rsplit_once(')').expect("a name in parentheses");
+        let fields: Vec<&str> = behind_name.split_ascii_whitespace().collect();
+        // User and system time in clock ticks, which are hundredths of a second on Linux.
+        let ticks = |field: usize| fields[field].parse::<f64>().expect("a number");
+        (ticks(11) + ticks(12)) / 100.0
+    }
+
     /// Whether it still runs.
     pub fn is_running(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))

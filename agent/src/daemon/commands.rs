@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use regatta_rules::{
     RunId,
-    documents::{Delivery, RunPhase, RunState},
+    documents::{RunPhase, RunState},
 };
 use regatta_wire::{
     frame::FrameError,
@@ -14,13 +14,14 @@ use regatta_wire::{
 };
 
 use super::{
-    ENGINES, lifecycle,
+    ENGINES,
     link::Link,
     run::Run,
     run_dir::{Ending, Job, RunDir},
     service::Service,
     spec_check,
     trust::TrustError,
+    window::Manners,
 };
 
 /// Refused runs that are remembered, so that a hostile coordinator cannot fill the memory.
@@ -85,7 +86,7 @@ impl<L: Link> Service<L> {
     fn take_run(&mut self, id: RunId, spec_json: &[u8]) -> Result<(), String> {
         let spec = spec_check::check(spec_json, id, self.identity.id(), ENGINES)
             .map_err(|e| format!("{:#}", anyhow::Error::from(e)))?;
-        lifecycle::enough_room(&self.runs_dir, self.config.min_free_bytes)?;
+        self.make_room()?;
         let job = Job::queued(self.next_arrival);
         let dir = RunDir::create(&self.runs_dir, id, spec_json, &job)
             .map_err(|e| format!("the device cannot keep the run: {:#}", anyhow::Error::from(e)))?;
@@ -97,9 +98,9 @@ impl<L: Link> Service<L> {
             spec.mode,
             spec.engine.kind
         );
-        let live = spec.delivery == Delivery::Live;
+        let manners = Manners::from(&spec);
         self.runs
-            .insert(id, Run::open(id, dir, job, live, self.config.window_chunks));
+            .insert(id, Run::open(id, dir, job, manners, self.config.window_chunks));
         self.due.states.insert(id);
         Ok(())
     }
@@ -142,14 +143,29 @@ impl<L: Link> Service<L> {
                 self.due.states.insert(id);
                 return;
             }
-            if let Err(e) = run.dir.remove() {
-                tracing::error!("run {id}: not forgotten: {:#}", anyhow::Error::from(e));
+            if !self.remove_run(id) {
                 return;
             }
-            self.runs.remove(&id);
             tracing::info!("run {id}: forgotten");
         }
         self.refused.retain(|(refused, _)| *refused != id);
+        self.clear_state(id);
+    }
+
+    /// Removes a run from disk and memory. `false` when the disk refuses.
+    pub(super) fn remove_run(&mut self, id: RunId) -> bool {
+        if let Some(run) = self.runs.get(&id)
+            && let Err(e) = run.dir.remove()
+        {
+            tracing::error!("run {id}: not forgotten: {:#}", anyhow::Error::from(e));
+            return false;
+        }
+        self.runs.remove(&id);
+        self.clear_state(id);
+        true
+    }
+
+    fn clear_state(&mut self, id: RunId) {
         self.due.states.remove(&id);
         self.due.cleared.insert(id);
     }

@@ -1,5 +1,5 @@
 //! What is published and in which order: hello, states, heartbeats, then log chunks. While a run is on, no chunk leaves the
-//! device, but those of that run when its spec says `live`.
+//! device, but those of that run when its spec says `live`, and those no faster than the device's configuration allows.
 
 use std::time::{Duration, Instant};
 
@@ -24,11 +24,15 @@ const GROWING: [&str; 2] = ["mlperf_log_", "run.log"];
 
 impl<L: Link> Service<L> {
     /// Whether chunks of this run may be sent now.
-    fn may_deliver(&self, run: &Run) -> bool {
+    fn may_deliver(&self, run: &Run, now: Instant) -> bool {
         match &self.active {
-            None => run.job.sealed,
-            Some(active) => active.run == run.id() && run.live,
+            None => run.job.sealed || self.is_sealing(run),
+            Some(active) => active.run == run.id() && run.manners.live && self.live_pace.is_free(now),
         }
+    }
+
+    fn is_sealing(&self, run: &Run) -> bool {
+        self.sealing.as_ref().is_some_and(|(id, _)| *id == run.id())
     }
 
     /// Whether there is something to publish.
@@ -41,7 +45,7 @@ impl<L: Link> Service<L> {
                 && self
                     .runs
                     .values()
-                    .any(|run| self.may_deliver(run) && run.outbox.has_next(now)))
+                    .any(|run| self.may_deliver(run, now) && run.outbox.has_next(now)))
     }
 
     /// Publishes the most urgent thing.
@@ -134,7 +138,7 @@ impl<L: Link> Service<L> {
         let ids: Vec<RunId> = self
             .runs
             .values()
-            .filter(|run| self.may_deliver(run))
+            .filter(|run| self.may_deliver(run, now))
             .map(Run::id)
             .collect();
         ids.into_iter().find_map(|id| self.next_piece_of(id, now))
@@ -158,6 +162,9 @@ impl<L: Link> Service<L> {
                 }
             },
         };
+        if self.active.is_some() {
+            self.live_pace.spend(payload.len() as u64, now);
+        }
         let topic = self.topic(Leaf::Log(id, stream));
         Some(Publication {
             topic,
@@ -168,11 +175,11 @@ impl<L: Link> Service<L> {
     }
 
     /// When the first overdue acknowledgement is due.
-    pub(super) fn delivery_deadline(&self) -> Option<Instant> {
+    pub(super) fn delivery_deadline(&self, now: Instant) -> Option<Instant> {
         let runs = self
             .runs
             .values()
-            .filter(|run| self.connected && self.may_deliver(run));
+            .filter(|run| self.connected && self.may_deliver(run, now));
         runs.filter_map(|run| run.outbox.deadline()).min()
     }
 
@@ -181,7 +188,7 @@ impl<L: Link> Service<L> {
         let due: Vec<RunId> = self
             .runs
             .values()
-            .filter(|run| self.may_deliver(run))
+            .filter(|run| self.may_deliver(run, now))
             .map(Run::id)
             .collect();
         for id in due {

@@ -10,12 +10,12 @@ use regatta_rules::{
 use tokio::task::{JoinError, spawn_blocking};
 
 use super::{
-    durable,
     link::Link,
     process::{ProcessNews, RunProcess, describe_end},
     run_dir::Ending,
     sealing::{self, SealRequest, Sealed},
     service::Service,
+    spool::Extras,
     window::WindowMeter,
 };
 use crate::{exit, run_process::event::Event};
@@ -37,6 +37,8 @@ pub(crate) struct Active {
     /// Set when the run is ended from outside.
     ending: Option<Ending>,
     kill_at: Option<Instant>,
+    /// Set when the disk is filling up.
+    pub(super) extras: Option<Extras>,
 }
 
 impl Active {
@@ -119,10 +121,10 @@ impl<L: Link> Service<L> {
     }
 
     fn begin(&mut self, id: RunId) -> Result<(), String> {
+        self.make_room()?;
         let Some(run) = self.runs.get_mut(&id) else {
             return Ok(());
         };
-        enough_room(&self.runs_dir, self.config.min_free_bytes)?;
         self.reserve
             .set_aside()
             .map_err(|e| format!("the device cannot keep the run: no space for its evidence: {e}"))?;
@@ -139,8 +141,9 @@ impl<L: Link> Service<L> {
             failure: None,
             ending: None,
             kill_at: None,
+            extras: None,
         });
-        self.next_live_look = run.live.then(Instant::now);
+        self.next_live_look = run.manners.live.then(Instant::now);
         Ok(())
     }
 
@@ -157,6 +160,9 @@ impl<L: Link> Service<L> {
                 let Some(active) = self.active.take() else { return };
                 // Nothing that it started writes into files that are about to be sealed.
                 active.process.kill();
+                if let Some(extras) = &active.extras {
+                    extras.cut();
+                }
                 self.next_live_look = None;
                 let ending = self.judge_end(&active, &ended);
                 self.end_run(active.run, ending);
@@ -171,7 +177,9 @@ impl<L: Link> Service<L> {
         let Some(active) = &mut self.active else { return };
         // The window opens before anything is written: what the daemon does about the phase counts.
         if phase == RunPhase::Running {
-            active.window = Some(WindowMeter::open(self.link.bytes_sent()));
+            let manners = self.runs.get(&active.run).map(|run| run.manners);
+            let bytes_sent = self.link.bytes_sent();
+            active.window = Some(WindowMeter::open(bytes_sent, manners.unwrap_or_default()));
         }
         if matches!(phase, RunPhase::Preparing) {
             return;
@@ -188,7 +196,7 @@ impl<L: Link> Service<L> {
         let bytes_sent = self.link.bytes_sent();
         let Some(active) = &mut self.active else { return };
         if let (Some(window), Some(run)) = (active.window.take(), self.runs.get_mut(&active.run)) {
-            run.job.window = window.cost(bytes_sent);
+            run.job.window = window.close(bytes_sent);
         }
     }
 
@@ -230,7 +238,8 @@ impl<L: Link> Service<L> {
         self.to_seal.push_back(id);
     }
 
-    /// Seals the next run that has ended, one at a time and never beside a running one.
+    /// Seals the next run that has ended, one at a time and never beside a running one. Its files grow no more: they go
+    /// on their way while they are hashed.
     pub(super) fn seal_next(&mut self) {
         if self.sealing.is_some() || self.active.is_some() {
             return;
@@ -238,7 +247,8 @@ impl<L: Link> Service<L> {
         let Some(id) = self.to_seal.pop_front() else {
             return;
         };
-        let Some(run) = self.runs.get(&id) else { return };
+        let Some(run) = self.runs.get_mut(&id) else { return };
+        run.open_for_delivery();
         let ending = run.job.ending.clone().unwrap_or(Ending {
             phase: run.phase(),
             reason: None,
@@ -275,18 +285,4 @@ impl<L: Link> Service<L> {
             self.due.states.insert(id);
         }
     }
-}
-
-/// Whether a run's logs will find room.
-pub(super) fn enough_room(runs_dir: &std::path::Path, wanted: u64) -> Result<(), String> {
-    let free =
-        durable::free_bytes(runs_dir).map_err(|e| format!("the free space for logs cannot be told: {e}"))?;
-    if free >= wanted {
-        return Ok(());
-    }
-    Err(format!(
-        "the device cannot keep the run: {} MiB are free where its logs would lie, {} MiB are wanted (min_free_mib)",
-        free >> 20,
-        wanted >> 20
-    ))
 }

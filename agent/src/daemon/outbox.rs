@@ -1,10 +1,13 @@
 //! A run's delivery: which piece of which stream goes next, and what an acknowledgement changes. Pure decisions over
 //! offsets and times: it reads no file, opens no connection, and is told the time.
 //!
-//! Go back N: chunks are sent from the committed offset on, at most a window of them without acknowledgement. When an
+//! Go back N: chunks are sent from the committed offset on, at most a window of them without acknowledgement, which
+//! follows what the coordinator can take (`send_window`). When an
 //! acknowledgement stays away, or says that the coordinator has less, sending starts again at the committed offset; the
 //! coordinator takes duplicates for what they are. A stream's end follows its last chunk, and again with every start until
 //! the coordinator says that the whole is equal.
+
+mod send_window;
 
 use std::{
     collections::BTreeMap,
@@ -17,6 +20,7 @@ use regatta_wire::{
     message::{Ack, StreamEnd, WholeStream},
 };
 
+use self::send_window::SendWindow;
 use super::journal::Record;
 
 /// Silence after which sending starts again; doubled up to [`LONGEST_SILENCE`] while nothing is heard.
@@ -26,8 +30,6 @@ const LONGEST_SILENCE: Duration = Duration::from_secs(20);
 const GAP_SIGNS: u8 = 3;
 /// Committed bytes after which the journal is told.
 const JOURNAL_STEP: u64 = 4 << 20;
-/// A window begins with this many chunks and grows with every acknowledgement.
-const FIRST_WINDOW: u32 = 4;
 
 /// What is to be sent next.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,8 +56,7 @@ pub(crate) enum Piece {
 #[derive(Debug)]
 pub(crate) struct Outbox {
     streams: BTreeMap<StreamName, Stream>,
-    window: u32,
-    largest_window: u32,
+    window: SendWindow,
 }
 
 #[derive(Debug, Default)]
@@ -138,8 +139,7 @@ impl Outbox {
     pub(crate) fn new(largest_window: u32) -> Self {
         Self {
             streams: BTreeMap::new(),
-            window: FIRST_WINDOW.min(largest_window),
-            largest_window: largest_window.max(1),
+            window: SendWindow::new(largest_window),
         }
     }
 
@@ -217,7 +217,7 @@ impl Outbox {
     /// The next piece, which the caller then has to send: it is taken for sent.
     pub(crate) fn take_next(&mut self, now: Instant) -> Option<Piece> {
         let in_flight: u64 = self.streams.values().map(Stream::chunks_in_flight).sum();
-        let window_open = in_flight < u64::from(self.window);
+        let window_open = in_flight < self.window.size();
         let (stream, piece) = self.streams.iter_mut().find_map(|(name, stream)| {
             stream
                 .next_piece(name, window_open, now)
@@ -235,7 +235,7 @@ impl Outbox {
     /// Whether [`Self::take_next`] would give something.
     pub(crate) fn has_next(&self, now: Instant) -> bool {
         let in_flight: u64 = self.streams.values().map(Stream::chunks_in_flight).sum();
-        let window_open = in_flight < u64::from(self.window);
+        let window_open = in_flight < self.window.size();
         self.streams
             .iter()
             .any(|(name, stream)| stream.next_piece(name, window_open, now).is_some())
@@ -284,16 +284,19 @@ impl Outbox {
             None => {}
         }
         let committed = ack.committed.min(stream.length);
-        if committed > stream.committed {
-            self.window = self.window.saturating_add(1).min(self.largest_window);
+        let ours = committed.min(stream.next).saturating_sub(stream.committed);
+        if ours > 0 {
+            self.window.acknowledged(ours.div_ceil(MAX_DATA as u64));
         }
-        stream.commit(committed, now);
+        if stream.commit(committed, now) == Answer::Gap {
+            self.window.lost();
+        }
         stream.journal_step(&ack.stream)
     }
 
     /// The connection is new: everything that is not committed may be lost.
     pub(crate) fn start_again(&mut self) {
-        self.window = FIRST_WINDOW.min(self.largest_window);
+        self.window.begin_again();
         for stream in self.streams.values_mut().filter(|stream| !stream.whole) {
             stream.start_again_at(stream.committed);
             stream.silence = None;
@@ -313,15 +316,24 @@ impl Outbox {
             if stream.awaits_answer() && stream.waiting_since.is_some_and(|since| now >= since + silence) {
                 stream.start_again_at(stream.committed);
                 stream.silence = Some(silence.saturating_mul(2).min(LONGEST_SILENCE));
-                self.window = 1;
+                self.window.silent();
             }
             stream.resume_at = stream.resume_at.filter(|at| *at > now);
         }
     }
 }
 
+/// What an acknowledgement says about what is on its way.
+#[derive(Debug, PartialEq, Eq)]
+enum Answer {
+    /// Nothing bad.
+    Fine,
+    /// Chunks got lost, and are sent again.
+    Gap,
+}
+
 impl Stream {
-    fn commit(&mut self, committed: u64, now: Instant) {
+    fn commit(&mut self, committed: u64, now: Instant) -> Answer {
         if committed < self.committed {
             // The coordinator has less than it once said; or an old acknowledgement came late, which costs duplicates.
             self.start_again_at(committed);
@@ -338,8 +350,10 @@ impl Stream {
             self.gap_signs = self.gap_signs.saturating_add(1);
             if self.gap_signs >= GAP_SIGNS {
                 self.start_again_at(committed);
+                return Answer::Gap;
             }
         }
+        Answer::Fine
     }
 
     fn journal_step(&mut self, name: &StreamName) -> Option<Record> {

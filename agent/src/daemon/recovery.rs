@@ -11,17 +11,19 @@ use std::{
 
 use regatta_rules::{
     RunId,
-    documents::{Delivery, Document as _, RunPhase, RunSpec},
+    documents::{Document as _, RunPhase, RunSpec},
 };
 
 use super::{
     durable::Reserve,
     link::Link,
+    pace::Pace,
     process,
     run::Run,
     run_dir::{Ending, RunDir},
     service::{Due, Service},
     trust::Trust,
+    window::Manners,
 };
 use crate::{config::AgentConfig, facts::FactsReader, identity::DeviceIdentity};
 
@@ -61,6 +63,7 @@ impl<L: Link> Service<L> {
                 to_seal.len()
             );
         }
+        let live_pace = Pace::new(config.live_bytes_per_second);
         Ok(Self {
             reserve: Reserve::new(config.state_dir.join("reserve")),
             config,
@@ -82,6 +85,7 @@ impl<L: Link> Service<L> {
             last_ended: None,
             last_heard: None,
             next_live_look: None,
+            live_pace,
             stop_by: None,
         })
     }
@@ -99,8 +103,8 @@ fn recover_run(id: RunId, dir: RunDir, window_chunks: u32) -> Option<Run> {
         .read_spec()
         .ok()
         .and_then(|spec| RunSpec::from_json(&spec).ok());
-    let live = spec.is_some_and(|spec| spec.delivery == Delivery::Live);
-    let mut run = Run::open(id, dir, job, live, window_chunks);
+    let manners = spec.as_ref().map(Manners::from).unwrap_or_default();
+    let mut run = Run::open(id, dir, job, manners, window_chunks);
     if let Some(leftover) = run.job.process.take()
         && process::kill_leftover(&leftover)
     {

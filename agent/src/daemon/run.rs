@@ -13,7 +13,8 @@ use super::{
     journal::{Journal, Record},
     outbox::Outbox,
     run_dir::{Ending, Job, RunDir},
-    sealing::Sealed,
+    sealing::{self, Sealed},
+    window::Manners,
 };
 
 /// A run that is on the device's disk.
@@ -28,13 +29,13 @@ pub(crate) struct Run {
     pub(crate) outbox: Outbox,
     /// Open while there is something to deliver.
     journal: Option<Journal>,
-    /// Whether its logs leave the device while LoadGen runs.
-    pub(crate) live: bool,
+    /// How the daemon is to behave while LoadGen runs.
+    pub(crate) manners: Manners,
 }
 
 impl Run {
     /// A run with its delivery as the journal tells it. Without a readable journal everything is sent again.
-    pub(crate) fn open(id: RunId, dir: RunDir, job: Job, live: bool, window_chunks: u32) -> Self {
+    pub(crate) fn open(id: RunId, dir: RunDir, job: Job, manners: Manners, window_chunks: u32) -> Self {
         let mut outbox = Outbox::new(window_chunks);
         let journal = match Journal::open(&dir.journal_path()) {
             Ok((journal, records)) => {
@@ -52,7 +53,7 @@ impl Run {
             job,
             outbox,
             journal,
-            live,
+            manners,
         }
     }
 
@@ -115,6 +116,17 @@ impl Run {
     pub(crate) fn write_down(&self) {
         if let Err(e) = self.dir.write_job(&self.job) {
             tracing::error!("run {}: {:#}", self.id, anyhow::Error::from(e));
+        }
+    }
+
+    /// The files have their last length, though not yet their hashes: their bytes may be sent.
+    pub(crate) fn open_for_delivery(&mut self) {
+        let Ok((streams, _)) = self.dir.streams() else { return };
+        let ours = [sealing::EVIDENCE, sealing::SIGNATURE];
+        for stream in streams.iter().filter(|stream| !ours.contains(&stream.as_str())) {
+            if let Ok(length) = self.dir.stream_length(stream) {
+                self.outbox.grow(stream, length);
+            }
         }
     }
 

@@ -6,6 +6,7 @@ use std::{
     io,
     os::unix::fs::FileExt as _,
     path::{Path, PathBuf},
+    time::{Duration, SystemTime},
 };
 
 use regatta_rules::{
@@ -236,6 +237,12 @@ impl RunDir {
     /// A stream's present length.
     pub(crate) fn stream_length(&self, stream: &StreamName) -> io::Result<u64> {
         Ok(fs::metadata(self.files().join(stream.as_str()))?.len())
+    }
+
+    /// Whether the run's state has not changed for a while. Not, when the clock says otherwise.
+    pub(crate) fn unchanged_for(&self, a_while: Duration, now: SystemTime) -> bool {
+        let changed = fs::metadata(self.path.join("job.json")).and_then(|job| job.modified());
+        changed.is_ok_and(|changed| now.duration_since(changed).is_ok_and(|since| since >= a_while))
     }
 
     /// Reads a piece of a stream.

@@ -25,9 +25,9 @@ use super::{
 use crate::identity::{DeviceIdentity, hex};
 
 /// The evidence's name among the run's files.
-const EVIDENCE: &str = "evidence.json";
+pub(crate) const EVIDENCE: &str = "evidence.json";
 /// The signature's name among the run's files: hexadecimal, Ed25519 over the evidence's exact bytes.
-const SIGNATURE: &str = "evidence.sig";
+pub(crate) const SIGNATURE: &str = "evidence.sig";
 /// What the run process reports of itself.
 const ATTEMPT: &str = "attempt.json";
 
@@ -221,13 +221,16 @@ fn attempts(request: &SealRequest, spec: Option<&RunSpec>) -> Vec<Attempt> {
         })
     };
     let attempt = reported.or_else(unreported);
-    attempt
-        .into_iter()
-        .map(|attempt| Attempt {
-            window: request.window.clone(),
-            ..attempt
-        })
-        .collect()
+    let with_window = |attempt: Attempt| Attempt {
+        window: WindowCost {
+            timing_sleeps: attempt.window.timing_sleeps,
+            timing_preemptions: attempt.window.timing_preemptions,
+            timing_migrations: attempt.window.timing_migrations,
+            ..request.window.clone()
+        },
+        ..attempt
+    };
+    attempt.into_iter().map(with_window).collect()
 }
 
 /// What about a run can never be a measurement (design, section 1.6).

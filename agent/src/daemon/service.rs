@@ -26,6 +26,7 @@ use super::{
     durable::Reserve,
     lifecycle::Active,
     link::{Link, LinkEvent, Publication},
+    pace::Pace,
     process::ProcessNews,
     run::Run,
     sealing::Sealed,
@@ -66,6 +67,8 @@ pub(crate) struct Service<L> {
     pub(super) last_ended: Option<Instant>,
     pub(super) last_heard: Option<Instant>,
     pub(super) next_live_look: Option<Instant>,
+    /// How fast a live run's logs may leave the device.
+    pub(super) live_pace: Pace,
     pub(super) stop_by: Option<Instant>,
 }
 
@@ -102,7 +105,10 @@ impl<L: Link> Service<L> {
                 news = process_news(&mut self.active) => self.take_process_news(news),
                 event = self.link.next(wants_room) => if self.take_link_event(event).is_break() { break },
                 (run, sealed) = next_sealed(&mut self.sealing) => self.take_sealed(run, sealed),
-                _ = heartbeat.tick() => self.due.heartbeat = self.connected,
+                _ = heartbeat.tick() => {
+                    self.due.heartbeat = self.connected;
+                    self.watch_room();
+                }
                 () = tick(&mut watchdog) => supervisor.alive(),
                 () = wait_until(deadline) => self.take_time(Instant::now()),
                 _ = certificate.tick(), if is_idle => self.look_at_certificate(),
@@ -150,11 +156,12 @@ impl<L: Link> Service<L> {
 
     /// The next time at which something is to be done without an event.
     fn deadline(&self, now: Instant) -> Option<Instant> {
-        let delivery = self.delivery_deadline();
+        let delivery = self.delivery_deadline(now);
         let process = self.active.as_ref().and_then(Active::deadline);
         let start = self.next_start(now);
         let live = self.next_live_look.filter(|_| self.connected);
-        [delivery, process, start, live, self.stop_by]
+        let pace = self.live_pace.free_at().filter(|at| live.is_some() && *at > now);
+        [delivery, process, start, live, pace, self.stop_by]
             .into_iter()
             .flatten()
             .min()

@@ -1,31 +1,95 @@
-//! What the daemon costs while LoadGen runs: bytes handed to the network and processor time of its own. Reads counters
-//! at both ends of the window; limits nothing.
+//! How the daemon behaves in a run's timed window, and what it costs there: bytes handed to the network, processor time,
+//! wake-ups. Reads counters at both ends of the window and steps aside from LoadGen's processor; limits nothing.
 
-use regatta_rules::documents::WindowCost;
-use rustix::time::{ClockId, clock_gettime};
+use regatta_rules::documents::{Delivery, RunSpec, WindowCost};
+use rustix::{
+    thread::{CpuSet, sched_getaffinity, sched_setaffinity},
+    time::{ClockId, clock_gettime},
+};
+
+use crate::{thread_counters::ThreadCounters, timing_cpu};
+
+/// What a run's spec asks of the daemon for the window.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Manners {
+    /// Whether logs leave the device while LoadGen runs.
+    pub(crate) live: bool,
+    /// The processor that LoadGen's issuing thread keeps to, where it keeps to one.
+    pub(crate) timing_cpu: Option<usize>,
+}
+
+impl From<&RunSpec> for Manners {
+    fn from(spec: &RunSpec) -> Self {
+        Self {
+            live: spec.delivery == Delivery::Live,
+            timing_cpu: timing_cpu::of_run(spec),
+        }
+    }
+}
 
 /// The counters at the window's beginning.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(crate) struct WindowMeter {
     bytes_sent: u64,
     cpu_ns: u64,
+    thread: ThreadCounters,
+    aside: Option<SteppedAside>,
 }
 
 impl WindowMeter {
-    /// Opens the window.
-    pub(crate) fn open(bytes_sent: u64) -> Self {
+    /// Opens the window. From here on the daemon keeps off the timing processor.
+    pub(crate) fn open(bytes_sent: u64, manners: Manners) -> Self {
         Self {
             bytes_sent,
             cpu_ns: process_cpu_ns(),
+            aside: manners.timing_cpu.and_then(SteppedAside::from),
+            thread: ThreadCounters::read(),
         }
     }
 
-    /// What was used since.
-    pub(crate) fn cost(self, bytes_sent: u64) -> WindowCost {
+    /// Closes the window; what was used in it.
+    pub(crate) fn close(self, bytes_sent: u64) -> WindowCost {
+        let thread = ThreadCounters::read().since(self.thread);
         WindowCost {
             bytes_sent: bytes_sent.saturating_sub(self.bytes_sent),
             daemon_cpu_ns: process_cpu_ns().saturating_sub(self.cpu_ns),
+            daemon_wakeups: thread.sleeps,
+            daemon_migrations: thread.migrations,
+            daemon_kept_off_cpu: self.aside.as_ref().map(|aside| aside.cpu),
+            ..WindowCost::default()
         }
+    }
+}
+
+/// Keeps the daemon's one busy thread off a processor until dropped.
+#[derive(Debug)]
+struct SteppedAside {
+    cpu: u32,
+    before: CpuSet,
+}
+
+impl SteppedAside {
+    /// Steps aside; `None` where there is no other processor, or the kernel refuses.
+    fn from(cpu: usize) -> Option<Self> {
+        let before = sched_getaffinity(None).ok()?;
+        if cpu >= CpuSet::MAX_CPU {
+            return None;
+        }
+        let mut others = before;
+        others.unset(cpu);
+        if others.count() == 0 {
+            return None;
+        }
+        sched_setaffinity(None, &others).ok()?;
+        let cpu = u32::try_from(cpu).ok()?;
+        Some(Self { cpu, before })
+    }
+}
+
+impl Drop for SteppedAside {
+    fn drop(&mut self) {
+        // They were allowed a moment ago; there is nothing to do about a refusal.
+        let _ = sched_setaffinity(None, &self.before);
     }
 }
 
@@ -36,4 +100,29 @@ fn process_cpu_ns() -> u64 {
     seconds
         .saturating_mul(1_000_000_000)
         .saturating_add(u64::try_from(time.tv_nsec).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::thread_counters::allowed_cpus;
+
+    #[test]
+    fn the_daemon_steps_aside_for_the_window_and_comes_back() {
+        let before = allowed_cpus();
+        let Some(&timing) = before.first().filter(|_| before.len() > 1) else {
+            println!("left out: one processor");
+            return;
+        };
+        let manners = Manners {
+            live: true,
+            timing_cpu: Some(timing),
+        };
+        let meter = WindowMeter::open(1_000, manners);
+        assert!(!allowed_cpus().contains(&timing));
+        let cost = meter.close(1_300);
+        assert_eq!(cost.bytes_sent, 300);
+        assert_eq!(cost.daemon_kept_off_cpu, u32::try_from(timing).ok());
+        assert_eq!(allowed_cpus(), before);
+    }
 }

@@ -10,6 +10,8 @@ mod issue_log;
 mod lane;
 mod library;
 mod map_file;
+#[cfg(test)]
+mod measuring_path;
 mod npy;
 mod plan;
 mod queue;

@@ -16,7 +16,9 @@ use regatta_loadgen::{
     outcome::Outcome,
     request::{ConfText, RunRequest},
 };
-use regatta_rules::documents::{Attempt, Document, LoadgenIdentity, RunPhase, RunSpec, WindowCost};
+use regatta_rules::documents::{
+    Attempt, Document, EngineSpec, LoadgenIdentity, RunPhase, RunSpec, WindowCost,
+};
 
 use self::{
     event::Event,
@@ -27,6 +29,8 @@ use crate::{
     cli::ExecArgs,
     digest,
     exit::{self, Failure},
+    thread_counters::ThreadCounters,
+    timing_cpu,
 };
 
 /// Runs one run and tells how it ended by exit code: valid, not valid, or a [`Failure`].
@@ -48,7 +52,7 @@ fn run(args: &ExecArgs) -> Result<u8, Failure> {
     run_dir.lay_out(&spec.conf)?;
     let race = Race {
         benchmark: spec.benchmark.clone(),
-        engine: spec.engine.clone(),
+        engine: engine(&spec),
         loadgen: spec.loadgen.clone(),
         request: request(&spec, &run_dir),
         scratch: args.scratch.clone(),
@@ -71,9 +75,14 @@ fn run(args: &ExecArgs) -> Result<u8, Failure> {
 fn measure(ready: &ReadyRace, run_dir: &RunDir, attempt: &mut Attempt) -> Result<Outcome, Failure> {
     attempt.started = Some(clock::read());
     tell_phase(RunPhase::Running);
+    let before = ThreadCounters::read();
     let outcome = ready.run(ready.harness().sut());
+    let timing = ThreadCounters::read().since(before);
     attempt.ended = Some(clock::read());
     tell_phase(RunPhase::Draining);
+    attempt.window.timing_sleeps = timing.sleeps;
+    attempt.window.timing_preemptions = timing.preemptions;
+    attempt.window.timing_migrations = timing.migrations;
     if let Ok(outcome) = &outcome {
         attempt.loadgen = Some(identity(outcome, ready));
         attempt.valid = outcome.valid;
@@ -89,6 +98,18 @@ fn read_spec(path: &Path) -> Result<RunSpec, Failure> {
     let spec = RunSpec::from_json(&bytes);
     spec.with_context(|| format!("the spec {} cannot be used", path.display()))
         .map_err(Failure::usage)
+}
+
+/// The engine's settings, with a processor for the issuing thread of a live run.
+fn engine(spec: &RunSpec) -> EngineSpec {
+    let mut engine = spec.engine.clone();
+    if let Some(cpu) = timing_cpu::of_run(spec) {
+        engine
+            .settings
+            .entry(timing_cpu::SETTING.to_owned())
+            .or_insert_with(|| cpu.to_string());
+    }
+    engine
 }
 
 fn request(spec: &RunSpec, run_dir: &RunDir) -> RunRequest {

@@ -19,13 +19,14 @@ use tokio::{
 use super::{
     BrokerError,
     front::{Front, handshake},
+    hook::Hook,
+    intake::Intake,
     limits,
     live::Live,
     own_door::OwnDoor,
-    retained::Retained,
     rights::{Peer, Rights},
 };
-use crate::{fleet::Admission, waiting_room::WaitingRoom};
+use crate::{fleet::Admission, link::Inbound, waiting_room::WaitingRoom};
 
 /// A running broker.
 pub(crate) struct Broker {
@@ -50,7 +51,7 @@ struct Shared {
 }
 
 impl Broker {
-    /// Listens and serves until [`Self::stop`].
+    /// Listens and serves until [`Self::stop`]. What devices log goes into `inbox`.
     ///
     /// # Errors
     /// [`BrokerError::PortInUse`] when another program listens there.
@@ -58,6 +59,7 @@ impl Broker {
         listen: SocketAddr,
         front: Front,
         admission: Arc<Admission>,
+        inbox: mpsc::Sender<Inbound>,
     ) -> Result<Self, BrokerError> {
         let listener = TcpListener::bind(listen)
             .await
@@ -76,7 +78,8 @@ impl Broker {
             tracing::warn!(%address, "PLAIN TCP beyond loopback: anybody who reaches this port can play any device");
         }
         let (shutdown, _) = broadcast::channel(1);
-        let shared = Arc::new(Shared::new(address, shutdown.clone(), front, admission));
+        let intake = Intake::new(inbox);
+        let shared = Arc::new(Shared::new(address, shutdown.clone(), front, admission, intake));
         let (door, arrivals) = OwnDoor::new();
         let acceptor = tokio::spawn(accept(listener, arrivals, shared));
         Ok(Self {
@@ -111,8 +114,9 @@ impl Shared {
         shutdown: broadcast::Sender<()>,
         front: Front,
         admission: Arc<Admission>,
+        intake: Intake,
     ) -> Self {
-        let config = limits::broker(address).with_event_handler(Arc::new(Retained::default()));
+        let config = limits::broker(address).with_event_handler(Arc::new(Hook::new(intake)));
         let queues = QueueLimits {
             max_messages: config.storage_config.max_queued_messages_per_client,
             max_bytes: config.storage_config.max_queued_bytes_per_client,

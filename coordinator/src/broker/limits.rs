@@ -16,8 +16,9 @@ const CONNECTION_RATE: u32 = 4096;
 const PACKET: usize = frame::HEADER_LEN + frame::MAX_BODY + 1024;
 /// Messages on their way to one subscriber beside those in its window.
 const CHANNEL: usize = 128;
-/// Bytes that may wait for one subscriber. The oldest are dropped beyond that, and the devices repeat them.
-const QUEUED_BYTES: usize = 64 * 1024 * 1024;
+/// Bytes that may wait for one subscriber: states and hellos, as logs take a way of their own. The oldest are dropped
+/// beyond that, and repeated by whoever sent them.
+const QUEUED_BYTES: usize = 16 * 1024 * 1024;
 /// Retained messages: a hello per device and a state per run that is not yet forgotten.
 const RETAINED: usize = 65_536;
 

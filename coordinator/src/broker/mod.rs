@@ -1,10 +1,13 @@
 //! The embedded broker, behind an interface of our own: start, address, stop.
 //!
 //! Correctness needs nothing of a broker (design, section 5): this one is for convenience, and any other may take its
-//! place by configuration. Its limits stand in [`limits`], who may do what in [`rights`].
+//! place by configuration. Its limits stand in [`limits`], who may do what in [`rights`], how logs reach the ingest in
+//! [`intake`].
 
 mod embedded;
 mod front;
+mod hook;
+mod intake;
 mod limits;
 mod live;
 pub(crate) mod mosquitto;
@@ -16,6 +19,7 @@ use std::{io, net::SocketAddr};
 
 pub(crate) use embedded::Broker;
 pub(crate) use front::Front;
+pub(crate) use intake::ROOM;
 pub(crate) use own_door::OwnDoor;
 
 /// Why the broker did not start.

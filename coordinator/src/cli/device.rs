@@ -1,12 +1,13 @@
 //! `regatta device`: who is in the fleet. Letting in and removing stand in [`super::membership`].
 
 use regatta_rules::documents::DeviceFacts;
+use regatta_wire::frame;
 use serde::Serialize;
 
 use super::{Context, membership};
 use crate::{
     exit::{self, Failure, Outcome},
-    store::{DeviceRow, Store},
+    store::{DeviceRow, OtherVersion, Store},
     tables,
 };
 
@@ -57,6 +58,26 @@ impl<'a> From<&'a DeviceRow> for DeviceDocument<'a> {
     }
 }
 
+/// A device of another wire version as programs get it.
+#[derive(Serialize)]
+struct RefusedDocument<'a> {
+    device: &'a str,
+    wire: u16,
+    coordinator_wire: [u16; 2],
+    last_seen: &'a str,
+}
+
+impl<'a> From<&'a OtherVersion> for RefusedDocument<'a> {
+    fn from(row: &'a OtherVersion) -> Self {
+        Self {
+            device: row.device.as_str(),
+            wire: row.wire,
+            coordinator_wire: [frame::OLDEST_VERSION, frame::VERSION],
+            last_seen: &row.last_seen,
+        }
+    }
+}
+
 pub(super) fn run(command: &Command, context: &Context) -> Outcome {
     let (workspace, store) = context.open_store()?;
     match command {
@@ -65,13 +86,10 @@ pub(super) fn run(command: &Command, context: &Context) -> Outcome {
         Command::List => {
             let devices = store.devices()?;
             let documents: Vec<DeviceDocument<'_>> = devices.iter().map(Into::into).collect();
-            context.print(&serde_json::json!({ "devices": documents }), || {
-                if devices.is_empty() {
-                    "no device has said hello yet: start `regatta-agent serve` on one".to_owned()
-                } else {
-                    tables::devices(&devices)
-                }
-            })?;
+            let refused = store.other_versions()?;
+            let refused_documents: Vec<RefusedDocument<'_>> = refused.iter().map(Into::into).collect();
+            let document = serde_json::json!({ "devices": documents, "refused": refused_documents });
+            context.print(&document, || tables::devices(&devices, &refused))?;
         }
         Command::Show { device } => {
             let row = find(&store, Some(device))?;

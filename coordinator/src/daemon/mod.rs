@@ -15,7 +15,7 @@ use self::security::Security;
 use crate::{
     broker::Broker,
     enrolment, fleet, ingest,
-    link::{Address, Link, Way},
+    link::{self, Address, Link, Way},
     runs,
     store::Store,
     workspace::{BrokerChoice, Lock, Workspace},
@@ -43,10 +43,11 @@ impl Daemon {
         let store = Store::open(&workspace.database())?;
         store.forget_who_is_online()?;
         let security = Security::of(workspace, &store)?;
+        let (inbox, inbound) = link::inbox();
         let (broker, address, way) = match &workspace.config().broker {
             BrokerChoice::Embedded { listen } => {
                 let admission = Arc::clone(&security.admission);
-                let broker = Broker::start(*listen, security.front()?, admission).await?;
+                let broker = Broker::start(*listen, security.front()?, admission, inbox.clone()).await?;
                 let address = Address::of(broker.address(), workspace.config().tls);
                 let way = Way::OwnDoor(broker.own_door());
                 (Some(broker), address, way)
@@ -56,7 +57,7 @@ impl Daemon {
         let enrolment = security
             .take_enrolments(workspace, broker.as_ref().map(Broker::address))
             .await?;
-        let (link, inbound) = Link::start(address.clone(), way).await?;
+        let link = Link::start(address.clone(), way, inbox).await?;
         let bell = Bell::new();
         let admission = &security.admission;
         let threads = vec![
@@ -110,8 +111,11 @@ impl Daemon {
         if let Some(enrolment) = self.enrolment {
             enrolment.stop();
         }
-        // Ends the ingest too: its inbox closes.
         self.link.stop().await;
+        // Ends the ingest too: with link and broker gone, its inbox closes.
+        if let Some(broker) = self.broker {
+            broker.stop().await;
+        }
         self.bell.take_down();
         let threads = self.threads;
         tokio::task::spawn_blocking(move || {
@@ -123,10 +127,6 @@ impl Daemon {
             })
         })
         .await
-        .context("cannot wait for the coordinator's threads")??;
-        if let Some(broker) = self.broker {
-            broker.stop().await;
-        }
-        Ok(())
+        .context("cannot wait for the coordinator's threads")?
     }
 }

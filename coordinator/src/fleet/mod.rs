@@ -70,6 +70,7 @@ pub(crate) fn take_hello(store: &Store, hello: &Hello, retained: bool) -> store:
             };
         }
         store.device_said_hello(hello)?;
+        store.device_is_understood(&hello.device)?;
         if retained {
             return Ok(());
         }

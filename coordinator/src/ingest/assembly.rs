@@ -2,11 +2,13 @@
 //!
 //! A chunk is taken where the stream's end is: what lies before it is a repetition and is left out, what lies beyond
 //! it would leave a gap and is refused. SHA-256 is kept up while writing and computed anew from the file after a
-//! restart. The file is longer than what is committed only within a batch, or after a crash; then it is cut.
+//! restart. The file is longer than what is committed while its newest bytes are being flushed, or after a crash; then it
+//! is cut.
 
 use std::{
     fs::{self, File, OpenOptions},
     io::{self, Read as _, Seek as _, SeekFrom, Write as _},
+    sync::Arc,
 };
 
 use regatta_rules::StreamName;
@@ -38,7 +40,7 @@ pub(super) enum Taken {
 pub(super) struct Assembly {
     name: StreamName,
     dir: RunDir,
-    file: File,
+    file: Arc<File>,
     hasher: Sha256,
     /// Bytes in the file, of which the first `committed` are flushed and recorded.
     written: u64,
@@ -78,7 +80,7 @@ impl Assembly {
         Ok(Self {
             name: row.name.clone(),
             dir: dir.clone(),
-            file,
+            file: Arc::new(file),
             hasher,
             written: committed,
             committed,
@@ -98,10 +100,11 @@ impl Assembly {
         let Some(new) = chunk.data.get(known..).filter(|new| !new.is_empty()) else {
             return Ok(Taken::Repeated);
         };
-        if let Err(error) = self.file.write_all(new) {
+        let mut file = &*self.file;
+        if let Err(error) = file.write_all(new) {
             // A part may have been written: back to where the stream was.
-            self.file.set_len(self.written)?;
-            self.file.seek(SeekFrom::Start(self.written))?;
+            file.set_len(self.written)?;
+            file.seek(SeekFrom::Start(self.written))?;
             return Err(error);
         }
         self.hasher.update(new);
@@ -114,24 +117,32 @@ impl Assembly {
         self.end = Some(end);
     }
 
-    /// Flushes what is new, and judges the stream if all of it is here: an equal one becomes a file of the run, a
-    /// different one is dropped. The row is to be recorded before anything is acknowledged.
+    /// Bytes in the file.
+    pub(super) const fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// The file, when it holds bytes that are not committed and have to be flushed.
+    pub(super) fn unflushed(&self) -> Option<Arc<File>> {
+        (self.written > self.committed).then(|| Arc::clone(&self.file))
+    }
+
+    /// Takes note that everything before `flushed` is on disk, and judges the stream if that is all of it: an equal one
+    /// becomes a file of the run, a different one is dropped. The row is to be recorded before anything is acknowledged.
     ///
     /// # Errors
     /// When the disk refuses.
-    pub(super) fn settle(&mut self) -> io::Result<(StreamRow, Option<WholeStream>)> {
-        if self.written > self.committed {
-            self.file.sync_data()?;
-        }
+    pub(super) fn settle(&mut self, flushed: u64) -> io::Result<(StreamRow, Option<WholeStream>)> {
+        // Bytes that came since the flush began are judged with the next one.
         let judged = self
             .end
             .as_ref()
-            .filter(|end| self.written >= end.length)
+            .filter(|end| self.written == flushed && flushed >= end.length)
             .map(|end| self.is_equal(end));
         match judged {
             Some(true) => {
                 self.become_whole()?;
-                self.committed = self.written;
+                self.committed = flushed;
                 Ok((self.row(true), Some(WholeStream::Equal)))
             }
             Some(false) => {
@@ -139,7 +150,7 @@ impl Assembly {
                 Ok((self.row(false), Some(WholeStream::Different)))
             }
             None => {
-                self.committed = self.written;
+                self.committed = flushed;
                 Ok((self.row(false), None))
             }
         }
@@ -161,9 +172,10 @@ impl Assembly {
     }
 
     fn start_again(&mut self) -> io::Result<()> {
-        self.file.set_len(0)?;
-        self.file.seek(SeekFrom::Start(0))?;
-        self.file.sync_all()?;
+        let mut file = &*self.file;
+        file.set_len(0)?;
+        file.seek(SeekFrom::Start(0))?;
+        file.sync_all()?;
         self.hasher = Sha256::new();
         self.written = 0;
         self.committed = 0;

@@ -1,4 +1,5 @@
-//! A batch of messages: sorted by what they are, put on disk, recorded together, acknowledged.
+//! A batch of messages: each is sorted by what it is, and what devices logged is written to the streams' files. From there
+//! `settling` takes over: a written byte is nobody's promise yet.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -8,13 +9,16 @@ use std::{
 use regatta_rules::{DeviceId, RunId, StreamName};
 use regatta_wire::{
     chunk::LogMessage,
-    message::{Ack, Heartbeat, Hello, Message as _, StateReport, WholeStream},
+    frame::FrameError,
+    message::{Heartbeat, Hello, Message as _, StateReport},
     topic::{Leaf, Topic},
 };
 
 use super::{
     assembly::{Assembly, Taken},
     complaints::{Complaints, Kind},
+    flusher::Flusher,
+    settling::UnderWay,
 };
 use crate::{
     fleet::{self, Admission},
@@ -25,32 +29,32 @@ use crate::{
 
 /// Streams that one run may have: LoadGen's four logs, the configuration and the evidence are about a dozen.
 const STREAMS_PER_RUN: usize = 64;
-/// Equal acknowledgements at most for one batch of chunks beyond a gap.
-const GAP_SIGNS: u32 = 3;
 /// Streams held open at once. One more closes the others, which costs hashing them again.
 const OPEN_STREAMS: usize = 512;
 
-type StreamKey = (DeviceId, RunId, StreamName);
+pub(super) type StreamKey = (DeviceId, RunId, StreamName);
 
 /// The ingest's state between batches.
 pub(super) struct Ingest {
     workspace: Workspace,
-    store: Store,
+    pub(super) store: Store,
     admission: Arc<Admission>,
-    post: Box<dyn Post>,
-    open: HashMap<StreamKey, Assembly>,
-    complaints: Complaints,
+    pub(super) post: Box<dyn Post>,
+    pub(super) open: HashMap<StreamKey, Assembly>,
+    pub(super) flusher: Flusher,
+    pub(super) under_way: Option<UnderWay>,
+    pub(super) complaints: Complaints,
 }
 
 /// What a batch has touched.
 #[derive(Default)]
-struct Touched {
+pub(super) struct Touched {
     /// Streams to settle and to acknowledge, with the chunks that would have left a gap.
-    streams: BTreeMap<StreamKey, u32>,
+    pub(super) streams: BTreeMap<StreamKey, u32>,
     /// Acknowledgements of streams that are whole already.
-    repeated: BTreeMap<StreamKey, u64>,
+    pub(super) repeated: BTreeMap<StreamKey, u64>,
     /// Devices that gave a sign of life.
-    alive: BTreeSet<DeviceId>,
+    pub(super) alive: BTreeSet<DeviceId>,
     /// Whether there may be work for others: a hello, a state, a whole stream.
     news: bool,
 }
@@ -76,8 +80,8 @@ impl From<std::io::Error> for Refusal {
     }
 }
 
-impl From<regatta_wire::frame::FrameError> for Refusal {
-    fn from(error: regatta_wire::frame::FrameError) -> Self {
+impl From<FrameError> for Refusal {
+    fn from(error: FrameError) -> Self {
         Self::new(Kind::Frame, error)
     }
 }
@@ -88,6 +92,7 @@ impl Ingest {
         store: Store,
         admission: Arc<Admission>,
         post: Box<dyn Post>,
+        flusher: Flusher,
     ) -> Self {
         Self {
             workspace,
@@ -95,24 +100,30 @@ impl Ingest {
             admission,
             post,
             open: HashMap::new(),
+            flusher,
+            under_way: None,
             complaints: Complaints::default(),
         }
     }
 
-    /// Takes a batch; `true` when others may now have work.
-    pub(super) fn take(&mut self, messages: &[Inbound]) -> bool {
+    /// Writes a batch, finishes the one before it and begins to flush this one; `true` when others may now have work.
+    pub(super) fn take(&mut self, messages: impl IntoIterator<Item = Inbound>) -> bool {
         let mut touched = Touched::default();
         for message in messages {
-            if let Err(Refusal(kind, detail)) = self.take_one(message, &mut touched) {
+            if let Err(Refusal(kind, detail)) = self.take_one(&message, &mut touched) {
                 self.complaints.add(kind, &message.topic, &detail);
             }
+            message.dealt_with();
         }
-        self.settle(&mut touched);
-        // Between batches everything is settled, so that nothing is lost by closing files.
+        let news = touched.news | self.finish();
+        self.begin_flush(touched);
         if self.open.len() > OPEN_STREAMS {
+            // With everything settled nothing is lost by closing files.
+            let more_news = self.finish();
             self.open.clear();
+            return news | more_news;
         }
-        touched.news
+        news
     }
 
     fn take_one(&mut self, message: &Inbound, touched: &mut Touched) -> Result<(), Refusal> {
@@ -128,7 +139,13 @@ impl Ingest {
         }
         match topic.leaf {
             Leaf::Hello => {
-                let hello = Hello::from_frame(&message.payload)?;
+                let hello = match Hello::from_frame(&message.payload) {
+                    Err(FrameError::Version { found }) => {
+                        self.store.device_spoke_other_version(&device, found)?;
+                        return Err(Refusal::new(Kind::Version, FrameError::Version { found }));
+                    }
+                    hello => hello?,
+                };
                 fleet::check_identity(&device, &hello)
                     .map_err(|error| Refusal::new(Kind::Identity, error))?;
                 fleet::take_hello(&self.store, &hello, message.retained)?;
@@ -231,90 +248,8 @@ impl Ingest {
         })))
     }
 
-    /// Flushes, records, acknowledges.
-    fn settle(&mut self, touched: &mut Touched) {
-        let mut settled = Vec::with_capacity(touched.streams.len());
-        for key in touched.streams.keys() {
-            let Some(assembly) = self.open.get_mut(key) else {
-                continue;
-            };
-            let key = key.clone();
-            match assembly.settle() {
-                Ok((row, whole)) => settled.push((key, row, whole)),
-                Err(error) => {
-                    // Whatever the file holds now, the store's offset is what is promised: open it anew from there.
-                    self.open.remove(&key);
-                    self.complaints.add(Kind::Storage, key.2.as_str(), &error);
-                }
-            }
-        }
-        if settled.is_empty() && touched.alive.is_empty() && touched.repeated.is_empty() {
-            return;
-        }
-        let recorded = self.store.all_or_nothing(|store| {
-            touched
-                .alive
-                .iter()
-                .try_for_each(|device| store.device_lives(device))?;
-            settled
-                .iter()
-                .try_for_each(|((_, run, _), row, _)| store.keep_stream(*run, row))
-        });
-        if let Err(error) = recorded {
-            for (key, _, _) in settled {
-                self.open.remove(&key);
-            }
-            self.complaints
-                .add(Kind::Storage, "", &format!("{:#}", anyhow::Error::from(error)));
-            return;
-        }
-        for (key, row, whole) in settled {
-            if whole == Some(WholeStream::Equal) {
-                self.open.remove(&key);
-                touched.news = true;
-                tracing::debug!(run = %key.1, stream = %key.2, bytes = row.committed, "whole");
-            } else if whole == Some(WholeStream::Different) {
-                self.complaints.add(
-                    Kind::Stream,
-                    key.2.as_str(),
-                    &"SHA-256 or length differ; asked for again",
-                );
-            }
-            // A device takes a gap for certain when it hears the same offset a few times, as TCP does.
-            let gaps = touched.streams.get(&key).copied().unwrap_or(0);
-            for _ in 0..gaps.clamp(1, GAP_SIGNS) {
-                acknowledge(&*self.post, &key, row.committed, whole);
-            }
-        }
-        for (key, committed) in &touched.repeated {
-            acknowledge(&*self.post, key, *committed, Some(WholeStream::Equal));
-        }
-    }
-
     #[cfg(test)]
     pub(super) fn complaints(&self) -> &Complaints {
         &self.complaints
-    }
-}
-
-fn acknowledge(
-    post: &dyn Post,
-    (device, run, stream): &StreamKey,
-    committed: u64,
-    whole: Option<WholeStream>,
-) {
-    let topic = Topic {
-        device: device.clone(),
-        leaf: Leaf::Ack(*run),
-    };
-    match (Ack {
-        stream: stream.clone(),
-        committed,
-        whole,
-    })
-    .to_frame()
-    {
-        Ok(frame) => post.post(&topic, frame),
-        Err(error) => tracing::error!(%topic, "cannot write an acknowledgement: {error}"),
     }
 }

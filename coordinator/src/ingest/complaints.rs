@@ -12,6 +12,8 @@ pub(super) enum Kind {
     Topic,
     /// The frame cannot be read.
     Frame,
+    /// An agent of another wire version.
+    Version,
     /// A hello whose id is not its key's fingerprint, or of another device than its topic.
     Identity,
     /// A device that is not enrolled, or was removed.
@@ -31,6 +33,7 @@ impl Kind {
         match self {
             Self::Topic => "message on a topic that is not ours",
             Self::Frame => "unreadable message",
+            Self::Version => "an agent that is older or newer than this coordinator was refused",
             Self::Identity => "a device with another's identity",
             Self::NotAdmitted => "message of a device that is not let in",
             Self::UnknownRun => "message about a run that was not sent to that device",

@@ -1,13 +1,16 @@
 //! Ingest: everything that devices say becomes files and rows, and only then an acknowledgement.
 //!
-//! One plain thread does it, in batches: take what has arrived, write it to the streams' files, flush those, record
-//! the new offsets in one transaction, then acknowledge. A slow disk therefore makes larger batches, not more waiting,
-//! and a full inbox makes the broker hold back. Nothing is acknowledged before it is on disk and recorded; no byte
-//! that has been acknowledged is ever written again.
+//! One plain thread does it, in batches: take what has arrived, write it to the streams' files, have those flushed,
+//! record the new offsets in one transaction, then acknowledge. While a batch is being flushed the next is written, so
+//! that neither disk nor processor waits for the other. A slow disk therefore makes larger batches, and a full inbox
+//! makes the broker hold back. Nothing is acknowledged to a device before it is on disk and recorded; no byte that has
+//! been acknowledged is ever written again.
 
 mod assembly;
 mod batch;
 mod complaints;
+mod flusher;
+mod settling;
 #[cfg(test)]
 mod tests;
 
@@ -27,9 +30,9 @@ use crate::{
 };
 
 /// Bytes of messages in one batch at most: bounds the time to the first acknowledgement.
-const BATCH_BYTES: usize = 4 * 1024 * 1024;
-/// Messages in one batch at most; within the link's window, so that the broker never waits for a full one.
-const BATCH_MESSAGES: usize = 128;
+const BATCH_BYTES: usize = 8 * 1024 * 1024;
+/// Messages in one batch at most.
+const BATCH_MESSAGES: usize = 256;
 
 /// Starts the ingest. It ends when the link does.
 ///
@@ -43,7 +46,8 @@ pub(crate) fn start(
     bell: Bell,
 ) -> Result<JoinHandle<()>, IngestError> {
     let store = Store::open(&workspace.database())?;
-    let ingest = batch::Ingest::new(workspace.clone(), store, admission, Box::new(post));
+    let flusher = flusher::Flusher::start().map_err(IngestError::Thread)?;
+    let ingest = batch::Ingest::new(workspace.clone(), store, admission, Box::new(post), flusher);
     thread::Builder::new()
         .name("ingest".to_owned())
         .spawn(move || run(ingest, inbound, &bell))
@@ -62,20 +66,38 @@ pub(crate) enum IngestError {
 }
 
 fn run(mut ingest: batch::Ingest, mut inbound: mpsc::Receiver<Inbound>, bell: &Bell) {
-    let mut messages = Vec::with_capacity(BATCH_MESSAGES);
-    while let Some(first) = inbound.blocking_recv() {
-        let mut bytes = first.payload.len();
-        messages.push(first);
-        while bytes < BATCH_BYTES && messages.len() < BATCH_MESSAGES {
-            let Ok(message) = inbound.try_recv() else { break };
-            bytes += message.payload.len();
-            messages.push(message);
-        }
-        if ingest.take(&messages) {
+    loop {
+        // With a batch under way there is something to do even when nothing arrives.
+        let first = if ingest.is_flushing() {
+            inbound.try_recv().ok()
+        } else {
+            match inbound.blocking_recv() {
+                Some(first) => Some(first),
+                None => return,
+            }
+        };
+        let news = match first {
+            Some(first) => ingest.take(batch_from(first, &mut inbound)),
+            None => ingest.finish(),
+        };
+        if news {
             bell.ring();
         }
-        for message in messages.drain(..) {
-            message.dealt_with();
-        }
     }
+}
+
+/// What has arrived, up to a batch's limits.
+fn batch_from(first: Inbound, inbound: &mut mpsc::Receiver<Inbound>) -> impl Iterator<Item = Inbound> {
+    let mut bytes = 0;
+    let mut first = Some(first);
+    let next = move || {
+        let message = match first.take() {
+            Some(first) => first,
+            None if bytes < BATCH_BYTES => inbound.try_recv().ok()?,
+            None => return None,
+        };
+        bytes += message.payload.len();
+        Some(message)
+    };
+    std::iter::from_fn(next).take(BATCH_MESSAGES)
 }

@@ -17,7 +17,7 @@ use regatta_wire::{
     topic::{Leaf, Topic},
 };
 
-use super::{batch::Ingest, complaints::Kind};
+use super::{batch::Ingest, complaints::Kind, flusher::Flusher};
 use crate::{
     fleet::Admission,
     hex::sha256,
@@ -77,7 +77,7 @@ impl Bench {
         store.fix_spec(draft.spec.run, "00").unwrap();
         fs::create_dir_all(workspace.run(draft.spec.run).path()).unwrap();
         let acks = Postbox::default();
-        let ingest = Ingest::new(workspace.clone(), store, everybody(), Box::new(acks.clone()));
+        let ingest = open_ingest(&workspace, &acks);
         Self {
             _dir: dir,
             workspace,
@@ -90,13 +90,7 @@ impl Bench {
 
     /// The coordinator dies and comes back: only disk and store remain.
     fn restart(&mut self) {
-        let store = Store::open(&self.workspace.database()).unwrap();
-        self.ingest = Ingest::new(
-            self.workspace.clone(),
-            store,
-            everybody(),
-            Box::new(self.acks.clone()),
-        );
+        self.ingest = open_ingest(&self.workspace, &self.acks);
     }
 
     fn log_topic(&self, stream: &str) -> String {
@@ -124,15 +118,27 @@ impl Bench {
         Inbound::for_test(&self.log_topic(stream), end.to_frame().unwrap(), false)
     }
 
-    /// Takes a batch and returns the last acknowledgement.
-    fn take(&mut self, messages: &[Inbound]) -> Option<Ack> {
+    /// Takes a batch to its end and returns the last acknowledgement.
+    fn take<const N: usize>(&mut self, messages: [Inbound; N]) -> Option<Ack> {
         self.ingest.take(messages);
+        self.ingest.finish();
         self.acks.0.lock().unwrap().last().cloned()
     }
 
     fn whole(&self, stream: &str) -> Option<Vec<u8>> {
         fs::read(self.workspace.run(self.run).file(&name(stream))).ok()
     }
+}
+
+fn open_ingest(workspace: &Workspace, acks: &Postbox) -> Ingest {
+    let store = Store::open(&workspace.database()).unwrap();
+    Ingest::new(
+        workspace.clone(),
+        store,
+        everybody(),
+        Box::new(acks.clone()),
+        Flusher::start().unwrap(),
+    )
 }
 
 fn name(text: &str) -> StreamName {
@@ -154,16 +160,16 @@ fn a_stream_arrives_and_stays() {
     for offset in (0..content.len()).step_by(65_536) {
         let piece = &content[offset..content.len().min(offset + 65_536)];
         let message = bench.chunk("log", offset as u64, piece);
-        assert_eq!(bench.take(&[message]), ack((offset + piece.len()) as u64, None));
+        assert_eq!(bench.take([message]), ack((offset + piece.len()) as u64, None));
     }
     assert_eq!(bench.whole("log"), None, "not whole before its end is known");
     let end = bench.end("log", &content);
-    assert_eq!(bench.take(&[end]), ack(200_000, Some(WholeStream::Equal)));
+    assert_eq!(bench.take([end]), ack(200_000, Some(WholeStream::Equal)));
     assert_eq!(bench.whole("log"), Some(content.clone()));
     // The acknowledgement may be lost: whoever repeats himself is told again, and nothing changes.
     bench.restart();
     let late = bench.chunk("log", 0, b"something else");
-    assert_eq!(bench.take(&[late]), ack(200_000, Some(WholeStream::Equal)));
+    assert_eq!(bench.take([late]), ack(200_000, Some(WholeStream::Equal)));
     assert_eq!(bench.whole("log"), Some(content));
 }
 
@@ -171,18 +177,18 @@ fn a_stream_arrives_and_stays() {
 fn a_gap_is_answered_with_where_to_go_on() {
     let mut bench = Bench::new();
     let first = bench.chunk("log", 0, b"abc");
-    bench.take(&[first]);
+    bench.take([first]);
     let beyond = bench.chunk("log", 5, b"fgh");
-    assert_eq!(bench.take(&[beyond]), ack(3, None));
+    assert_eq!(bench.take([beyond]), ack(3, None));
     let overlapping = bench.chunk("log", 1, b"bcde");
     assert_eq!(
-        bench.take(&[overlapping]),
+        bench.take([overlapping]),
         ack(5, None),
         "the new part of an overlap is taken"
     );
     let rest = bench.chunk("log", 5, b"fgh");
     let end = bench.end("log", b"abcdefgh");
-    assert_eq!(bench.take(&[rest, end]), ack(8, Some(WholeStream::Equal)));
+    assert_eq!(bench.take([rest, end]), ack(8, Some(WholeStream::Equal)));
     assert_eq!(bench.whole("log").unwrap(), b"abcdefgh");
 }
 
@@ -190,9 +196,9 @@ fn a_gap_is_answered_with_where_to_go_on() {
 fn committed_bytes_are_never_overwritten() {
     let mut bench = Bench::new();
     let honest = bench.chunk("log", 0, b"abc");
-    bench.take(&[honest]);
+    bench.take([honest]);
     let forged = bench.chunk("log", 0, b"xyzd");
-    bench.take(&[forged]);
+    bench.take([forged]);
     let partial = bench.workspace.run(bench.run).partial_file(&name("log"));
     assert_eq!(
         fs::read(partial).unwrap(),
@@ -202,15 +208,33 @@ fn committed_bytes_are_never_overwritten() {
 }
 
 #[test]
+fn what_came_during_a_flush_is_acknowledged_after_the_next_one() {
+    let mut bench = Bench::new();
+    let answers = |bench: &Bench| bench.acks.0.lock().unwrap().clone();
+    let first = bench.chunk("log", 0, b"abc");
+    bench.ingest.take([first]);
+    assert_eq!(answers(&bench), [], "written is not yet promised");
+    let second = [bench.chunk("log", 3, b"def"), bench.end("log", b"abcdef")];
+    bench.ingest.take(second);
+    assert_eq!(answers(&bench).last().cloned(), ack(3, None));
+    bench.ingest.finish();
+    assert_eq!(answers(&bench).last().cloned(), ack(6, Some(WholeStream::Equal)));
+    assert_eq!(bench.whole("log").unwrap(), b"abcdef");
+    // What is repeated while the last flush is under way finds the stream closed, and is answered from the store.
+    let late = [bench.chunk("log", 0, b"abc"), bench.end("log", b"abcdef")];
+    assert_eq!(bench.take(late), ack(6, Some(WholeStream::Equal)));
+}
+
+#[test]
 fn a_stream_that_differs_is_dropped_and_asked_for_again() {
     let mut bench = Bench::new();
     let wrong = bench.chunk("log", 0, b"abX");
     let end = bench.end("log", b"abc");
-    assert_eq!(bench.take(&[wrong, end]), ack(0, Some(WholeStream::Different)));
+    assert_eq!(bench.take([wrong, end]), ack(0, Some(WholeStream::Different)));
     assert_eq!(bench.whole("log"), None);
     let again = bench.chunk("log", 0, b"abc");
     let end = bench.end("log", b"abc");
-    assert_eq!(bench.take(&[again, end]), ack(3, Some(WholeStream::Equal)));
+    assert_eq!(bench.take([again, end]), ack(3, Some(WholeStream::Equal)));
 }
 
 #[test]
@@ -218,14 +242,14 @@ fn a_stream_longer_than_its_stated_end_differs() {
     let mut bench = Bench::new();
     let long = bench.chunk("log", 0, b"abcdef");
     let end = bench.end("log", b"abc");
-    assert_eq!(bench.take(&[long, end]), ack(0, Some(WholeStream::Different)));
+    assert_eq!(bench.take([long, end]), ack(0, Some(WholeStream::Different)));
 }
 
 #[test]
 fn an_empty_stream_is_a_file_too() {
     let mut bench = Bench::new();
     let end = bench.end("log", b"");
-    assert_eq!(bench.take(&[end]), ack(0, Some(WholeStream::Equal)));
+    assert_eq!(bench.take([end]), ack(0, Some(WholeStream::Equal)));
     assert_eq!(bench.whole("log").unwrap(), b"");
 }
 
@@ -233,13 +257,13 @@ fn an_empty_stream_is_a_file_too() {
 fn what_was_written_and_not_recorded_is_cut_after_a_crash() {
     let mut bench = Bench::new();
     let first = bench.chunk("log", 0, b"abc");
-    bench.take(&[first]);
+    bench.take([first]);
     let partial = bench.workspace.run(bench.run).partial_file(&name("log"));
     fs::write(&partial, b"abcTORN").unwrap();
     bench.restart();
     let rest = bench.chunk("log", 3, b"def");
     let end = bench.end("log", b"abcdef");
-    assert_eq!(bench.take(&[rest, end]), ack(6, Some(WholeStream::Equal)));
+    assert_eq!(bench.take([rest, end]), ack(6, Some(WholeStream::Equal)));
     assert_eq!(bench.whole("log").unwrap(), b"abcdef");
 }
 
@@ -247,13 +271,13 @@ fn what_was_written_and_not_recorded_is_cut_after_a_crash() {
 fn a_file_renamed_and_not_recorded_is_judged_again() {
     let mut bench = Bench::new();
     let first = bench.chunk("log", 0, b"abc");
-    bench.take(&[first]);
+    bench.take([first]);
     let dir = bench.workspace.run(bench.run);
     fs::create_dir_all(dir.files()).unwrap();
     fs::rename(dir.partial_file(&name("log")), dir.file(&name("log"))).unwrap();
     bench.restart();
     let end = bench.end("log", b"abc");
-    assert_eq!(bench.take(&[end]), ack(3, Some(WholeStream::Equal)));
+    assert_eq!(bench.take([end]), ack(3, Some(WholeStream::Equal)));
     assert_eq!(bench.whole("log").unwrap(), b"abc");
 }
 
@@ -264,11 +288,11 @@ fn a_full_disk_acknowledges_nothing_and_goes_on_later() {
     let partial = bench.workspace.run(bench.run).partial();
     fs::write(&partial, b"").unwrap();
     let first = bench.chunk("log", 0, b"abc");
-    assert_eq!(bench.take(&[first]), None);
+    assert_eq!(bench.take([first]), None);
     assert_eq!(bench.ingest.complaints().count(Kind::Storage), 1);
     fs::remove_file(&partial).unwrap();
     let again = bench.chunk("log", 0, b"abc");
-    assert_eq!(bench.take(&[again]), ack(3, None));
+    assert_eq!(bench.take([again]), ack(3, None));
 }
 
 #[test]
@@ -310,7 +334,7 @@ fn strangers_and_garbage_change_nothing() {
         Inbound::for_test(&format!("regatta/v1/{device}/log/{run}/a/b"), good.clone(), false),
         Inbound::for_test("home/light", good, false),
     ];
-    assert_eq!(bench.take(&hostile), None, "nobody is answered");
+    assert_eq!(bench.take(hostile), None, "nobody is answered");
     let complaints = bench.ingest.complaints();
     assert_eq!(complaints.count(Kind::UnknownRun), 2);
     assert_eq!(complaints.count(Kind::Frame), 3);
@@ -323,7 +347,7 @@ fn a_run_has_a_bounded_number_of_streams() {
     let mut bench = Bench::new();
     for number in 0..80 {
         let chunk = bench.chunk(&format!("s{number}"), 0, b"x");
-        bench.take(&[chunk]);
+        bench.take([chunk]);
     }
     assert_eq!(bench.ingest.complaints().count(Kind::TooManyStreams), 16);
 }
@@ -350,7 +374,7 @@ fn a_late_state_does_not_turn_a_run_back() {
         Inbound::for_test(&topic, report.to_frame().unwrap(), false)
     };
     let [running, draining] = [report(RunPhase::Running, 4), report(RunPhase::Draining, 5)];
-    bench.take(&[draining, running]);
+    bench.take([draining, running]);
     let store = Store::open(&bench.workspace.database()).unwrap();
     assert_eq!(
         store.run(bench.run).unwrap().unwrap().state.phase,
@@ -376,11 +400,11 @@ proptest! {
             let from = offset.min(content.len());
             let to = (from + length).min(content.len());
             let message = bench.chunk("log", from as u64, &content[from..to]);
-            bench.take(&[message]);
+            bench.take([message]);
         }
         for attempt in 0.. {
             let end = bench.end("log", &content);
-            let answer = bench.take(&[end]).unwrap();
+            let answer = bench.take([end]).unwrap();
             if answer.whole == Some(WholeStream::Equal) {
                 break;
             }
@@ -388,7 +412,7 @@ proptest! {
             let from = usize::try_from(answer.committed).unwrap();
             let to = (from + 300).min(content.len());
             let message = bench.chunk("log", from as u64, &content[from..to]);
-            bench.take(&[message]);
+            bench.take([message]);
         }
         prop_assert_eq!(bench.whole("log").unwrap(), content);
     }

@@ -11,6 +11,7 @@ mod way;
 
 use bytes::Bytes;
 use regatta_wire::topic::Topic;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 pub(crate) use address::{Address, AddressError};
 pub(crate) use mqtt::{Link, LinkError};
@@ -32,19 +33,38 @@ pub(crate) struct Inbound {
     receipt: Receipt,
 }
 
+/// The ingest's inbox. It holds the link's window twice, since after a reconnection the last connection's messages may
+/// still wait, and beside it what the embedded broker hands over by itself.
+pub(crate) fn inbox() -> (mpsc::Sender<Inbound>, mpsc::Receiver<Inbound>) {
+    mpsc::channel(2 * usize::from(WINDOW) + crate::broker::ROOM)
+}
+
 /// Tells the broker that a message has been dealt with.
 #[derive(Debug)]
 enum Receipt {
     Mqtt(mqtt::Receipt),
+    /// A place among the logs that are on their way from the embedded broker.
+    Room(OwnedSemaphorePermit),
     #[cfg(test)]
     None,
 }
 
 impl Inbound {
+    /// A log message that the embedded broker hands over by itself; `room` is free again when it has been dealt with.
+    pub(crate) fn of_log(topic: &str, payload: Bytes, room: OwnedSemaphorePermit) -> Self {
+        Self {
+            topic: topic.to_owned(),
+            payload,
+            retained: false,
+            receipt: Receipt::Room(room),
+        }
+    }
+
     /// The message has been dealt with: the broker may send another.
     pub(crate) fn dealt_with(self) {
         match self.receipt {
             Receipt::Mqtt(receipt) => receipt.acknowledge(),
+            Receipt::Room(room) => drop(room),
             #[cfg(test)]
             Receipt::None => {}
         }

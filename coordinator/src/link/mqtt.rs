@@ -99,10 +99,9 @@ impl Link {
     pub(crate) async fn start(
         address: Address,
         way: Way,
-    ) -> Result<(Self, mpsc::Receiver<Inbound>), LinkError> {
+        inbox: mpsc::Sender<Inbound>,
+    ) -> Result<Self, LinkError> {
         let (letters, waiting) = mpsc::channel(OUTBOX);
-        // Twice the window: after a reconnection the last connection's messages may still wait here.
-        let (inbox, inbound) = mpsc::channel(2 * usize::from(WINDOW));
         let (stop, stopped) = watch::channel(false);
         let mut connector = Connector {
             address,
@@ -115,14 +114,11 @@ impl Link {
         let first = connector.connect().await?;
         let dropped = Arc::new(AtomicU64::new(0));
         let task = tokio::spawn(connector.keep(first));
-        Ok((
-            Self {
-                outbox: Outbox { letters, dropped },
-                stop,
-                task,
-            },
-            inbound,
-        ))
+        Ok(Self {
+            outbox: Outbox { letters, dropped },
+            stop,
+            task,
+        })
     }
 
     /// A way to send.

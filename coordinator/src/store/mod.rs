@@ -11,6 +11,7 @@ mod runs;
 mod schema;
 mod streams;
 mod values;
+mod versions;
 
 use std::{
     path::{Path, PathBuf},
@@ -23,6 +24,7 @@ pub(crate) use run_changes::RunChange;
 pub(crate) use runs::RunRow;
 use rusqlite::{Connection, ErrorCode};
 pub(crate) use streams::StreamRow;
+pub(crate) use versions::OtherVersion;
 
 /// Longest wait for another connection's write.
 const BUSY: Duration = Duration::from_secs(30);

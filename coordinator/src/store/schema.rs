@@ -81,6 +81,13 @@ CREATE TABLE numbers (
     value  INTEGER NOT NULL              -- only grows
 ) STRICT;
 ",
+    "
+CREATE TABLE other_versions (
+    device     TEXT PRIMARY KEY,         -- by its topic: its hello cannot be read
+    wire       INTEGER NOT NULL,         -- the wire version that it speaks
+    last_seen  TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+",
 ];
 
 /// Brings the database to the present version.

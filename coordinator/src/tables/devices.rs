@@ -1,12 +1,32 @@
 //! Tables of devices.
 
 use regatta_rules::documents::DeviceFacts;
+use regatta_wire::frame;
 
 use super::{table, words};
-use crate::store::DeviceRow;
+use crate::store::{DeviceRow, OtherVersion};
 
-/// Every device, a line each.
-pub(crate) fn devices(devices: &[DeviceRow]) -> String {
+/// Every device, a line each, and those that could not say hello.
+pub(crate) fn devices(devices: &[DeviceRow], refused: &[OtherVersion]) -> String {
+    let mut parts = Vec::new();
+    match (devices, refused) {
+        ([], []) => parts.push("no device has said hello yet: start `regatta-agent serve` on one".to_owned()),
+        ([], _) => {}
+        _ => parts.push(known(devices)),
+    }
+    parts.extend(refused.iter().map(|device| {
+        format!(
+            "{} was refused: its agent speaks wire version {}, this coordinator {} to {}; update the older of the two",
+            device.device,
+            device.wire,
+            frame::OLDEST_VERSION,
+            frame::VERSION
+        )
+    }));
+    parts.join("\n")
+}
+
+fn known(devices: &[DeviceRow]) -> String {
     let mut table = table(["name", "device", "state", "engines", "agent", "last seen"]);
     for device in devices {
         table.add_row([

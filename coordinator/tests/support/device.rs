@@ -122,7 +122,8 @@ impl SimulatedDevice {
             .unwrap();
     }
 
-    fn say(&self, leaf: Leaf, frame: Vec<u8>, retain: bool) {
+    /// Publishes a frame on a topic of its own.
+    pub fn say(&self, leaf: Leaf, frame: Vec<u8>, retain: bool) {
         self.publish(
             &Topic {
                 device: self.id.clone(),

@@ -103,13 +103,26 @@ pub struct Clock {
     pub synchronised: Option<bool>,
 }
 
-/// What the agent did besides the benchmark while LoadGen ran.
+/// What the agent did besides the benchmark while LoadGen ran. `None` is what the kernel does not tell.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct WindowCost {
     /// Bytes that the daemon handed to the network.
     pub bytes_sent: u64,
     /// CPU time that the daemon used, in nanoseconds.
     pub daemon_cpu_ns: u64,
+    /// Times that the daemon's busy thread woke up.
+    pub daemon_wakeups: Option<u64>,
+    /// Times that it moved to another processor.
+    pub daemon_migrations: Option<u64>,
+    /// The processor of LoadGen's issuing thread, which the daemon could not use in the window.
+    pub daemon_kept_off_cpu: Option<u32>,
+    /// Times that LoadGen's issuing thread went to sleep by itself, with what the engine does on it.
+    pub timing_sleeps: Option<u64>,
+    /// Times that another thread took the issuing thread's processor.
+    pub timing_preemptions: Option<u64>,
+    /// Times that the issuing thread moved to another processor.
+    pub timing_migrations: Option<u64>,
 }
 
 /// What a device is and in what state, as far as the operating system tells.

@@ -1,0 +1,246 @@
+//! The room that logs take up on the device, and what gives way when there is little of it.
+//!
+//! The runs' directories are the spool (docs/decisions/0001). It is bounded by `spool_max_mib` and by what the disk has free.
+//! When room gets short, in this order:
+//!
+//! 1. Runs that the coordinator has whole make room, the oldest first, before another run is started.
+//! 2. A run that would not find `min_free_mib` is not taken, and not started when it was taken before: it fails and says so.
+//! 3. The run that is on loses its extras ([`Extras`]) when half of `min_free_mib` is left: they are cut off where they are.
+//!    LoadGen's own logs are never touched. If the disk fills up all the same, LoadGen's failure to write fails the run.
+
+use std::{
+    fs::{self, OpenOptions},
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+    time::{Duration, SystemTime},
+};
+
+use regatta_rules::RunId;
+
+use super::{durable, link::Link, run::Run, service::Service};
+
+/// A delivered run stays at least so long: the coordinator may not have written its record yet.
+const KEEP_DELIVERED: Duration = Duration::from_secs(600);
+/// Files of a run that no result and no rule needs.
+const EXTRAS: [&str; 1] = ["run.log"];
+
+/// Why there is no room for a run.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NoRoom {
+    /// The disk.
+    #[error(
+        "{} MiB are free where its logs would lie, {} MiB are wanted (min_free_mib)", .free >> 20, .wanted >> 20
+    )]
+    Disk {
+        /// Bytes that are free.
+        free: u64,
+        /// Bytes that are wanted.
+        wanted: u64,
+    },
+    /// The spool.
+    #[error(
+        "logs of other runs take up {} MiB of {} (spool_max_mib), and {} MiB are wanted (min_free_mib)",
+        .used >> 20, .bound >> 20, .wanted >> 20
+    )]
+    Spool {
+        /// Bytes of all runs.
+        used: u64,
+        /// Bytes that they may have.
+        bound: u64,
+        /// Bytes that are wanted.
+        wanted: u64,
+    },
+    /// The file system does not tell.
+    #[error("the free space for logs cannot be told")]
+    Unknown(#[source] io::Error),
+}
+
+/// The bounds of the spool.
+#[derive(Debug, Clone, Copy)]
+struct Bounds {
+    wanted: u64,
+    most: u64,
+}
+
+impl Bounds {
+    fn check(self, runs: &Path) -> Result<(), NoRoom> {
+        let free = durable::free_bytes(runs).map_err(NoRoom::Unknown)?;
+        if free < self.wanted {
+            return Err(NoRoom::Disk {
+                free,
+                wanted: self.wanted,
+            });
+        }
+        let used = bytes_below(runs).map_err(NoRoom::Unknown)?;
+        if used.saturating_add(self.wanted) > self.most {
+            return Err(NoRoom::Spool {
+                used,
+                bound: self.most,
+                wanted: self.wanted,
+            });
+        }
+        Ok(())
+    }
+}
+
+impl<L: Link> Service<L> {
+    /// Makes room for another run, if it has to be made.
+    ///
+    /// # Errors
+    /// In words for the run's state, when there is none.
+    pub(super) fn make_room(&mut self) -> Result<(), String> {
+        let bounds = Bounds {
+            wanted: self.config.min_free_bytes,
+            most: self.config.spool_max_bytes,
+        };
+        loop {
+            let Err(none) = bounds.check(&self.runs_dir) else {
+                return Ok(());
+            };
+            let Some(oldest) = self.oldest_delivered() else {
+                let none = anyhow::Error::from(none);
+                return Err(format!("the device cannot keep the run: {none:#}"));
+            };
+            tracing::warn!("run {oldest}: delivered, and makes room for another");
+            if !self.remove_run(oldest) {
+                return Err("the device cannot keep the run: a delivered one cannot be removed".to_owned());
+            }
+        }
+    }
+
+    fn oldest_delivered(&self) -> Option<RunId> {
+        let delivered = |run: &&Run| run.phase().is_final() && run.is_delivered();
+        let settled = |run: &&Run| run.dir.unchanged_for(KEEP_DELIVERED, SystemTime::now());
+        let candidates = self.runs.values().filter(delivered).filter(settled);
+        candidates.min_by_key(|run| run.job.arrival).map(Run::id)
+    }
+
+    /// Sees whether the run that is on leaves room, with every heartbeat.
+    pub(super) fn watch_room(&mut self) {
+        let Some(active) = &mut self.active else { return };
+        if let Some(extras) = &active.extras {
+            extras.cut();
+            return;
+        }
+        let Ok(free) = durable::free_bytes(&self.runs_dir) else {
+            return;
+        };
+        if free >= self.config.min_free_bytes / 2 {
+            return;
+        }
+        let Some(run) = self.runs.get(&active.run) else { return };
+        tracing::warn!(
+            "run {}: {} MiB are free: its extras stop here",
+            active.run,
+            free >> 20
+        );
+        self.next_live_look = None;
+        active.extras = Some(Extras::stop(&run.dir.files(), free));
+    }
+}
+
+/// The extras of a run, ended. Whoever still appends to them is cut off again and again.
+#[derive(Debug)]
+pub(super) struct Extras {
+    ended: Vec<(PathBuf, u64)>,
+}
+
+impl Extras {
+    /// Ends them, saying so in each.
+    fn stop(files: &Path, free: u64) -> Self {
+        let note = format!(
+            "\nregatta-agent: {} MiB are free on the disk: nothing of what follows is kept\n",
+            free >> 20
+        );
+        let end = |name: &&str| {
+            let path = files.join(name);
+            let mut file = OpenOptions::new().append(true).open(&path).ok()?;
+            // Without room even for that, the file ends without a word.
+            let _ = file.write_all(note.as_bytes());
+            Some((path, file.metadata().ok()?.len()))
+        };
+        Self {
+            ended: EXTRAS.iter().filter_map(end).collect(),
+        }
+    }
+
+    /// Takes away what was appended since.
+    pub(super) fn cut(&self) {
+        for (path, length) in &self.ended {
+            let file = OpenOptions::new().write(true).open(path);
+            let longer = |file: &fs::File| file.metadata().is_ok_and(|now| now.len() > *length);
+            if let Ok(file) = file
+                && longer(&file)
+                && let Err(e) = file.set_len(*length)
+            {
+                tracing::error!("{} cannot be cut: {e}", path.display());
+            }
+        }
+    }
+}
+
+/// Bytes that files take up below a directory, links not followed.
+fn bytes_below(directory: &Path) -> io::Result<u64> {
+    let mut sum = 0_u64;
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        let bytes = match entry.metadata() {
+            Ok(found) if found.is_dir() => bytes_below(&entry.path())?,
+            Ok(found) => found.len(),
+            // Gone meanwhile.
+            Err(_) => 0,
+        };
+        sum = sum.saturating_add(bytes);
+    }
+    Ok(sum)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn room_is_what_the_disk_has_and_what_the_spool_may_have() {
+        let runs = tempfile::tempdir().unwrap();
+        fs::create_dir_all(runs.path().join("a/files")).unwrap();
+        fs::write(runs.path().join("a/files/log"), vec![0; 3 << 20]).unwrap();
+        let said = |wanted: u64, most: u64| {
+            let checked = Bounds { wanted, most }.check(runs.path());
+            checked.map_err(|none| none.to_string())
+        };
+        said(1 << 20, 4 << 20).unwrap();
+        assert_eq!(
+            said(2 << 20, 4 << 20).unwrap_err(),
+            "logs of other runs take up 3 MiB of 4 (spool_max_mib), and 2 MiB are wanted (min_free_mib)"
+        );
+        assert!(
+            said(u64::MAX, u64::MAX)
+                .unwrap_err()
+                .ends_with("are wanted (min_free_mib)")
+        );
+    }
+
+    #[test]
+    fn extras_end_with_a_word_and_stay_ended() {
+        let files = tempfile::tempdir().unwrap();
+        let path = files.path().join("run.log");
+        fs::write(&path, "engine: hello\n").unwrap();
+        fs::write(files.path().join("mlperf_log_detail.txt"), "log").unwrap();
+        let extras = Extras::stop(files.path(), 7 << 20);
+        let ended = fs::read_to_string(&path).unwrap();
+        assert!(
+            ended.starts_with("engine: hello\n\nregatta-agent: 7 MiB are free"),
+            "{ended}"
+        );
+        let mut chatty = OpenOptions::new().append(true).open(&path).unwrap();
+        for _ in 0..3 {
+            chatty.write_all(b"and another thing\n").unwrap();
+            extras.cut();
+        }
+        assert_eq!(fs::read_to_string(&path).unwrap(), ended);
+        assert_eq!(
+            fs::read(files.path().join("mlperf_log_detail.txt")).unwrap(),
+            b"log"
+        );
+    }
+}

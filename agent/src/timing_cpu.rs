@@ -1,0 +1,38 @@
+//! Which processor LoadGen's issuing thread keeps to. Run process and daemon work it out alike from the spec: the one to
+//! pin the thread, the other to stay away from it.
+
+use regatta_rules::documents::{Delivery, RunSpec};
+
+use crate::thread_counters::allowed_cpus;
+
+/// The engine setting that names it.
+pub(crate) const SETTING: &str = "timing_cpu";
+
+/// The processor of a run's issuing thread: the one that the spec names. A live run has the first one where it names none,
+/// so that the daemon can keep to others. `None` leaves it to the kernel.
+pub(crate) fn of_run(spec: &RunSpec) -> Option<usize> {
+    match spec.engine.settings.get(SETTING) {
+        Some(given) => given.parse().ok(),
+        None if spec.delivery == Delivery::Live => first_of_several(&allowed_cpus()),
+        None => None,
+    }
+}
+
+fn first_of_several(allowed: &[usize]) -> Option<usize> {
+    match allowed {
+        [first, _, ..] => Some(*first),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_single_processor_is_left_to_everybody() {
+        assert_eq!(first_of_several(&[2, 3]), Some(2));
+        assert_eq!(first_of_several(&[2]), None);
+        assert_eq!(first_of_several(&[]), None);
+    }
+}

@@ -1,0 +1,153 @@
+//! The short way of logs: from the embedded broker's hook straight into the ingest's inbox, with a bound on what is on it.
+//!
+//! The library awaits the hook before it acknowledges a publication and before it reads the connection on. A slow
+//! ingest therefore holds back the device by TCP itself, and what lies here is bounded whatever the number of devices.
+//! Everything that is not a log goes the broker's ordinary way. So does everything under another broker, where the
+//! windows of link and devices are the bound.
+
+use std::{
+    future::Future,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use mqtt5::broker::{BrokerEventHandler, ClientPublishEvent, PublishAction};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore, mpsc},
+    time::timeout,
+};
+
+use crate::link::Inbound;
+
+/// Log messages between the broker and the end of their batch. With chunks of 64 KiB this is 16 MiB.
+pub(crate) const ROOM: usize = 256;
+/// Longest wait for room. A waiting connection answers no pings, and a device takes it for dead after 15 s.
+const PATIENCE: Duration = Duration::from_secs(4);
+
+/// What the broker does with what devices publish.
+pub(super) struct Intake {
+    inbox: mpsc::Sender<Inbound>,
+    room: Arc<Semaphore>,
+    patience: Duration,
+    dropped: AtomicU64,
+}
+
+impl Intake {
+    /// An intake that fills `inbox`.
+    pub(super) fn new(inbox: mpsc::Sender<Inbound>) -> Self {
+        Self {
+            inbox,
+            room: Arc::new(Semaphore::new(ROOM)),
+            patience: PATIENCE,
+            dropped: AtomicU64::new(0),
+        }
+    }
+
+    async fn take(&self, event: ClientPublishEvent) {
+        let Ok(room) = timeout(self.patience, self.room()).await else {
+            // The device hears nothing of this chunk, and sends it again after a pause.
+            let dropped = self.dropped.fetch_add(1, Ordering::Relaxed) + 1;
+            if dropped.is_power_of_two() {
+                tracing::warn!(count = dropped, "log messages dropped because the ingest is behind");
+            }
+            return;
+        };
+        if let Some((place, permit)) = room {
+            place.send(Inbound::of_log(&event.topic, event.payload, permit));
+        }
+    }
+
+    /// Room for one message; `None` when the coordinator is ending.
+    async fn room(&self) -> Option<(mpsc::Permit<'_, Inbound>, OwnedSemaphorePermit)> {
+        let permit = Arc::clone(&self.room).acquire_owned().await.ok()?;
+        let place = self.inbox.reserve().await.ok()?;
+        Some((place, permit))
+    }
+}
+
+impl BrokerEventHandler for Intake {
+    fn on_client_publish<'a>(
+        &'a self,
+        event: ClientPublishEvent,
+    ) -> Pin<Box<dyn Future<Output = PublishAction> + Send + 'a>> {
+        // Whether the sender may publish there has been decided, and that it is one of our topics.
+        if event.topic.split('/').nth(3) != Some("log") {
+            return Box::pin(async { PublishAction::Continue });
+        }
+        Box::pin(async {
+            self.take(event).await;
+            PublishAction::Handled
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mqtt5::QoS;
+
+    use super::*;
+
+    fn event(topic: &str) -> ClientPublishEvent {
+        ClientPublishEvent {
+            client_id: "a device".into(),
+            user_id: None,
+            topic: topic.into(),
+            payload: vec![0; 64].into(),
+            qos: QoS::AtLeastOnce,
+            retain: false,
+            packet_id: Some(1),
+            response_topic: None,
+            correlation_data: None,
+        }
+    }
+
+    const LOG: &str = "regatta/v1/D/log/R/S";
+
+    async fn full(patience: Duration) -> (Intake, mpsc::Receiver<Inbound>) {
+        let (inbox, inbound) = mpsc::channel(2 * ROOM);
+        let intake = Intake {
+            patience,
+            ..Intake::new(inbox)
+        };
+        for _ in 0..ROOM {
+            let action = intake.on_client_publish(event(LOG)).await;
+            assert!(matches!(action, PublishAction::Handled));
+        }
+        (intake, inbound)
+    }
+
+    #[tokio::test]
+    async fn a_full_ingest_holds_the_sender_back_and_room_lets_it_go_on() {
+        let (intake, mut inbound) = full(Duration::from_secs(3600)).await;
+        let waiting = intake.on_client_publish(event(LOG));
+        tokio::pin!(waiting);
+        let a_moment = Duration::from_millis(20);
+        assert!(timeout(a_moment, &mut waiting).await.is_err(), "it waits");
+        inbound.recv().await.unwrap().dealt_with();
+        waiting.await;
+        assert_eq!(inbound.len(), ROOM, "no more than there is room for");
+        // What is no log is nobody's business here.
+        let action = intake.on_client_publish(event("regatta/v1/D/hello")).await;
+        assert!(matches!(action, PublishAction::Continue));
+    }
+
+    #[tokio::test]
+    async fn nobody_waits_for_ever() {
+        let (intake, inbound) = full(Duration::from_millis(1)).await;
+        intake.on_client_publish(event(LOG)).await;
+        assert_eq!((inbound.len(), intake.dropped.load(Ordering::Relaxed)), (ROOM, 1));
+    }
+
+    #[tokio::test]
+    async fn a_coordinator_that_is_ending_takes_nothing_and_holds_up_nobody() {
+        let (intake, inbound) = full(Duration::from_secs(3600)).await;
+        drop(inbound);
+        // Its messages are gone, and with them what they took up.
+        intake.on_client_publish(event(LOG)).await;
+        assert_eq!(intake.room.available_permits(), ROOM);
+    }
+}

@@ -1,0 +1,190 @@
+//! From written to promised: a batch's streams are flushed, recorded in one transaction and acknowledged, in that order.
+//!
+//! While one batch is being flushed, the next is already written; what counts is how far a stream was written when its
+//! flush began. A stream that cannot be flushed or recorded is opened anew from what the store says.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use regatta_rules::DeviceId;
+use regatta_wire::{
+    message::{Ack, Message as _, WholeStream},
+    topic::{Leaf, Topic},
+};
+
+use super::{
+    batch::{Ingest, StreamKey, Touched},
+    complaints::Kind,
+};
+use crate::{link::Post, store::StreamRow};
+
+/// Equal acknowledgements at most for one batch of chunks beyond a gap.
+const GAP_SIGNS: u32 = 3;
+
+/// A batch whose bytes are on their way to the disk.
+#[derive(Debug, Default)]
+pub(super) struct UnderWay {
+    streams: Vec<Flushing>,
+    /// Files that are being flushed.
+    files: usize,
+    repeated: BTreeMap<StreamKey, u64>,
+    alive: BTreeSet<DeviceId>,
+}
+
+/// One stream of such a batch.
+#[derive(Debug)]
+struct Flushing {
+    key: StreamKey,
+    /// How far it was written when the flush began.
+    written: u64,
+    /// Its place among the files that are flushed; `None` when it had nothing new.
+    file: Option<usize>,
+    /// Chunks that would have left a gap.
+    gaps: u32,
+}
+
+impl Ingest {
+    /// Begins to flush what a batch has written.
+    pub(super) fn begin_flush(&mut self, touched: Touched) {
+        let mut files = Vec::new();
+        let mut streams = Vec::with_capacity(touched.streams.len());
+        for (key, gaps) in touched.streams {
+            // One that failed or became whole meanwhile: its device is told, or asks again.
+            let Some(assembly) = self.open.get(&key) else {
+                continue;
+            };
+            let file = assembly.unflushed().map(|file| {
+                files.push(file);
+                files.len() - 1
+            });
+            streams.push(Flushing {
+                key,
+                written: assembly.written(),
+                file,
+                gaps,
+            });
+        }
+        self.under_way = Some(UnderWay {
+            streams,
+            files: files.len(),
+            repeated: touched.repeated,
+            alive: touched.alive,
+        });
+        if !files.is_empty() {
+            self.flusher.begin(files);
+        }
+    }
+
+    /// Whether a batch is on its way to the disk.
+    pub(super) const fn is_flushing(&self) -> bool {
+        self.under_way.is_some()
+    }
+
+    /// Waits for the batch that is being flushed, records and acknowledges it; `true` when others may now have work.
+    pub(super) fn finish(&mut self) -> bool {
+        let Some(batch) = self.under_way.take() else {
+            return false;
+        };
+        let flushed = if batch.files == 0 {
+            Vec::new()
+        } else {
+            self.flusher.wait(batch.files)
+        };
+        let mut settled = Vec::with_capacity(batch.streams.len());
+        for stream in batch.streams {
+            let result = match stream.file.and_then(|file| flushed.get(file)) {
+                Some(Err(error)) => Err(std::io::Error::new(error.kind(), error.to_string())),
+                _ => self.settle(&stream),
+            };
+            match result {
+                Ok(Some((row, whole))) => settled.push((stream, row, whole)),
+                Ok(None) => {}
+                Err(error) => {
+                    // Whatever the file holds now, the store's offset is what is promised: open it anew from there.
+                    self.open.remove(&stream.key);
+                    self.complaints
+                        .add(Kind::Storage, stream.key.2.as_str(), &error);
+                }
+            }
+        }
+        if settled.is_empty() && batch.alive.is_empty() && batch.repeated.is_empty() {
+            return false;
+        }
+        let recorded = self.store.all_or_nothing(|store| {
+            batch
+                .alive
+                .iter()
+                .try_for_each(|device| store.device_lives(device))?;
+            settled
+                .iter()
+                .try_for_each(|(stream, row, _)| store.keep_stream(stream.key.1, row))
+        });
+        if let Err(error) = recorded {
+            for (stream, _, _) in settled {
+                self.open.remove(&stream.key);
+            }
+            self.complaints
+                .add(Kind::Storage, "", &format!("{:#}", anyhow::Error::from(error)));
+            return false;
+        }
+        let mut news = false;
+        for (stream, row, whole) in settled {
+            news |= self.answer(&stream, &row, whole);
+        }
+        for (key, committed) in &batch.repeated {
+            acknowledge(&*self.post, key, *committed, Some(WholeStream::Equal));
+        }
+        news
+    }
+
+    fn settle(&mut self, stream: &Flushing) -> std::io::Result<Option<(StreamRow, Option<WholeStream>)>> {
+        match self.open.get_mut(&stream.key) {
+            Some(assembly) => assembly.settle(stream.written).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Acknowledges a stream that is recorded; `true` when it is whole.
+    fn answer(&mut self, stream: &Flushing, row: &StreamRow, whole: Option<WholeStream>) -> bool {
+        let key = &stream.key;
+        match whole {
+            Some(WholeStream::Equal) => {
+                self.open.remove(key);
+                let flushing_ms = self.flusher.took().as_millis();
+                tracing::debug!(run = %key.1, stream = %key.2, bytes = row.committed, flushing_ms, "whole");
+            }
+            Some(WholeStream::Different) => self.complaints.add(
+                Kind::Stream,
+                key.2.as_str(),
+                &"SHA-256 or length differ; asked for again",
+            ),
+            None => {}
+        }
+        // A device takes a gap for certain when it hears the same offset a few times, as TCP does.
+        for _ in 0..stream.gaps.clamp(1, GAP_SIGNS) {
+            acknowledge(&*self.post, key, row.committed, whole);
+        }
+        whole == Some(WholeStream::Equal)
+    }
+}
+
+fn acknowledge(
+    post: &dyn Post,
+    (device, run, stream): &StreamKey,
+    committed: u64,
+    whole: Option<WholeStream>,
+) {
+    let topic = Topic {
+        device: device.clone(),
+        leaf: Leaf::Ack(*run),
+    };
+    match (Ack {
+        stream: stream.clone(),
+        committed,
+        whole,
+    })
+    .to_frame()
+    {
+        Ok(frame) => post.post(&topic, frame),
+        Err(error) => tracing::error!(%topic, "cannot write an acknowledgement: {error}"),
+    }
+}

@@ -1,0 +1,119 @@
+//! How fast a large log crosses from a device to the coordinator's disk, beside `scp` and beside a bare mosquitto pipeline.
+//!
+//! `cargo bench -p regatta-tests --bench throughput`. Each round takes every contestant in turn on the same file and file
+//! system. `REGATTA_BENCH_MIB` (1024), `REGATTA_BENCH_ROUNDS` (3) and `REGATTA_BENCH_DIR` (the system's temporary directory)
+//! set size, number and place. Wants Debian's openssh-server and, as root, iproute2; says what is left out without them.
+
+#![expect(clippy::expect_used, reason = "a bench that cannot be set up ends")]
+
+mod ours;
+mod place;
+mod scp;
+
+use std::{env, error::Error, path::Path, time::Instant};
+
+use ours::Delivery;
+use place::{LINE, Place};
+use regatta_tests::{
+    build_release_binaries,
+    statistics::{median, ratio},
+    write_accuracy_log,
+};
+use scp::Sshd;
+
+type AnyError = Box<dyn Error>;
+
+fn main() -> Result<(), AnyError> {
+    // `cargo bench` says so; test runners that look into every target do not.
+    if !env::args().any(|argument| argument == "--bench") {
+        return Ok(());
+    }
+    let number = |name: &str, default: u64| {
+        let given = env::var(name).ok().and_then(|value| value.parse().ok());
+        given.unwrap_or(default)
+    };
+    let (mib, rounds) = (number("REGATTA_BENCH_MIB", 1024), number("REGATTA_BENCH_ROUNDS", 3));
+    let parent = env::var_os("REGATTA_BENCH_DIR").map_or_else(env::temp_dir, Into::into);
+    build_release_binaries();
+    let directory = tempfile::tempdir_in(&parent)?;
+    let log = directory.path().join("the.log");
+    write_accuracy_log(&log, mib << 20)?;
+    // Everybody reads it from memory.
+    let hash_seconds = seconds(|| ours::sha256(&log).map(drop))?;
+    println!("{mib} MiB, {rounds} rounds; medians, ratios with 95 % bootstrap intervals\n");
+    on_loopback(&log, directory.path(), mib, rounds, hash_seconds)?;
+    match Place::line()? {
+        Some(line) => on_the_line(&log, directory.path(), mib, rounds, &line),
+        None => {
+            println!("\nleft out: the shaped line (network namespaces want root and iproute2)");
+            Ok(())
+        }
+    }
+}
+
+fn on_loopback(
+    log: &Path,
+    directory: &Path,
+    mib: u64,
+    rounds: u64,
+    hash_seconds: f64,
+) -> Result<(), AnyError> {
+    let place = Place::Loopback;
+    let sshd = Path::new("/usr/sbin/sshd").exists().then(|| Sshd::start(directory, &place));
+    let sshd = sshd.transpose()?;
+    let (mut ours, mut scp) = (Vec::new(), Vec::new());
+    for _ in 0..rounds {
+        ours.push(ours::deliver(log, directory, &place)?);
+        if let Some(sshd) = &sshd {
+            scp.push(sshd.copy(log)?);
+        }
+    }
+    let our_rate = rates(mib, ours.iter().map(|delivery| delivery.seconds));
+    let scp_rate = rates(mib, scp.into_iter());
+    println!("| on loopback | MB/s | ours / this |");
+    println!("|---|---|---|");
+    println!("| ours, embedded broker | {:.0} | |", median(&our_rate));
+    if scp_rate.is_empty() {
+        println!("| left out: scp and sync (Debian: openssh-server) | | |");
+    } else {
+        println!("| scp and sync | {:.0} | {} |", median(&scp_rate), ratio(&our_rate, &scp_rate));
+    }
+    let of = |figure: fn(&Delivery) -> f64| median(&ours.iter().map(figure).collect::<Vec<_>>());
+    let (seconds, cpu) = (of(|d| d.seconds), of(|d| d.agent_cpu) + of(|d| d.coordinator_cpu));
+    println!("\n| of one delivery | value | share |");
+    println!("|---|---|---|");
+    println!("| wall time | {seconds:.2} s | |");
+    println!("| the coordinator's disk at work flushing | {:.2} s | {:.0} % of the time |", of(|d| d.flushing), 100.0 * of(|d| d.flushing) / seconds);
+    println!("| processor time, agent | {:.2} s | |", of(|d| d.agent_cpu));
+    println!("| processor time, coordinator | {:.2} s | |", of(|d| d.coordinator_cpu));
+    println!("| of these, hashing on both sides (SHA-256 of the file, twice) | {:.2} s | {:.0} % of the processor time |", 2.0 * hash_seconds, 200.0 * hash_seconds / cpu);
+    println!("| agent's peak RSS | {:.1} MiB | |", ours.iter().map(|d| d.agent_peak_mib).fold(0.0, f64::max));
+    println!("| coordinator's peak RSS | {:.1} MiB | |", ours.iter().map(|d| d.coordinator_peak_mib).fold(0.0, f64::max));
+    Ok(())
+}
+
+fn on_the_line(log: &Path, directory: &Path, mib: u64, rounds: u64, line: &Place) -> Result<(), AnyError> {
+    let deliveries = (0..rounds).map(|_| ours::deliver(log, directory, line));
+    let deliveries = deliveries.collect::<Result<Vec<_>, _>>()?;
+    let seconds = median(&deliveries.iter().map(|d| d.seconds).collect::<Vec<_>>());
+    let on_wire = median(&deliveries.iter().map(|d| d.line_bytes as f64).collect::<Vec<_>>());
+    let peak = deliveries.iter().map(|d| d.agent_peak_mib).fold(0.0, f64::max);
+    let share = |bytes: f64| 100.0 * bytes * 8.0 / seconds / LINE as f64;
+    println!("\n| on a line of 1 Gbit/s (veth, tc tbf) | value |");
+    println!("|---|---|");
+    println!("| wall time | {seconds:.2} s |");
+    println!("| the line's use, by its own counter | {:.1} % |", share(on_wire));
+    println!("| log bytes alone | {:.1} % |", share((mib << 20) as f64));
+    println!("| agent's peak RSS | {peak:.1} MiB |");
+    Ok(())
+}
+
+fn rates(mib: u64, seconds: impl Iterator<Item = f64>) -> Vec<f64> {
+    seconds.map(|seconds| (mib << 20) as f64 / 1e6 / seconds).collect()
+}
+
+fn seconds(work: impl FnOnce() -> Result<(), AnyError>) -> Result<f64, AnyError> {
+    let begin = Instant::now();
+    work()?;
+    Ok(begin.elapsed().as_secs_f64())
+}

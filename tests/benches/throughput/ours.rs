@@ -1,0 +1,87 @@
+//! Our side: a device that comes back with a finished run delivers it to `regatta serve`. Timed from the agent's start, so
+//! that hashing and sealing on the device are in it, to the moment that the coordinator's store has the log whole.
+
+use std::{
+    fs,
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use regatta_tests::{Broker, LARGE_LOG, Lab};
+use sha2::{Digest as _, Sha256};
+
+use crate::{AnyError, place::Place};
+
+/// What one delivery took.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Delivery {
+    /// Seconds from the agent's start to a whole log.
+    pub(crate) seconds: f64,
+    /// Processor seconds of the agent.
+    pub(crate) agent_cpu: f64,
+    /// Processor seconds of the coordinator, its broker among them.
+    pub(crate) coordinator_cpu: f64,
+    /// Seconds that the coordinator's flushing thread waited for the disk.
+    pub(crate) flushing: f64,
+    /// The agent's largest resident size in MiB.
+    pub(crate) agent_peak_mib: f64,
+    /// The coordinator's.
+    pub(crate) coordinator_peak_mib: f64,
+    /// Bytes that the device put on the line; 0 on loopback.
+    pub(crate) line_bytes: u64,
+}
+
+/// Delivers `log` once.
+pub(crate) fn deliver(log: &Path, directory: &Path, place: &Place) -> Result<Delivery, AnyError> {
+    let mut lab = Lab::secure_in(directory, Broker::Embedded, place.coordinator_address())
+        .ok_or("the embedded broker needs nothing")?;
+    lab.coordinator_prefix = place.coordinator_prefix();
+    lab.device_prefix = place.device_prefix();
+    lab.start_coordinator();
+    let run = lab.leave_run(log);
+    let coordinator = lab.coordinator.as_ref().ok_or("it was started")?;
+    let (cpu_before, line_before) = (coordinator.cpu_seconds(), place.bytes_sent());
+    let begin = Instant::now();
+    lab.start_device();
+    while !lab.is_whole(&run, LARGE_LOG) {
+        if begin.elapsed() > Duration::from_secs(600) {
+            return Err("not delivered within ten minutes".into());
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let seconds = begin.elapsed().as_secs_f64();
+    let line_bytes = place.bytes_sent() - line_before;
+    let (Some(coordinator), Some(device)) = (&lab.coordinator, &lab.device) else {
+        return Err("both were started".into());
+    };
+    let delivery = Delivery {
+        seconds,
+        agent_cpu: device.cpu_seconds(),
+        coordinator_cpu: coordinator.cpu_seconds() - cpu_before,
+        flushing: flushing_seconds(&coordinator.output(), LARGE_LOG),
+        agent_peak_mib: device.peak_kib() as f64 / 1024.0,
+        coordinator_peak_mib: coordinator.peak_kib() as f64 / 1024.0,
+        line_bytes,
+    };
+    if sha256(&lab.delivered(&run, LARGE_LOG))? != sha256(log)? {
+        return Err("what arrived is not what was sent".into());
+    }
+    Ok(delivery)
+}
+
+/// What the coordinator says of a whole stream in its debug log: `... stream=NAME ... flushing_ms=N`.
+fn flushing_seconds(said: &str, stream: &str) -> f64 {
+    let of_stream = said.lines().find(|line| line.contains("whole") && line.contains(stream));
+    let milliseconds = of_stream.and_then(|line| {
+        let (_, behind) = line.split_once("flushing_ms=")?;
+        behind.split_whitespace().next()?.parse::<f64>().ok()
+    });
+    milliseconds.unwrap_or(f64::NAN) / 1000.0
+}
+
+pub(crate) fn sha256(path: &Path) -> Result<Vec<u8>, AnyError> {
+    let mut file = fs::File::open(path)?;
+    let mut hasher = Sha256::new();
+    std::io::copy(&mut file, &mut hasher)?;
+    Ok(hasher.finalize().to_vec())
+}

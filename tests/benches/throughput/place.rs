@@ -1,0 +1,126 @@
+//! Where the two sides stand: both on loopback, or each in a network namespace with a shaped veth pair between them.
+//!
+//! Everything is made by the bench and goes with it. Namespaces and `tc` want root.
+
+use std::{
+    fs,
+    path::Path,
+    process::{Command, Stdio},
+};
+
+use regatta_tests::succeed_output;
+
+use crate::AnyError;
+
+/// Addresses of the two ends of the pair: a net that RFC 5737 keeps for examples.
+const ADDRESSES: [&str; 2] = ["192.0.2.1", "192.0.2.2"];
+/// Bits per second of the shaped line.
+pub(crate) const LINE: u64 = 1_000_000_000;
+
+/// A place.
+pub(crate) enum Place {
+    /// Both sides on 127.0.0.1.
+    Loopback,
+    /// Two namespaces, the coordinator's and the device's.
+    Line {
+        /// Their names.
+        namespaces: [String; 2],
+    },
+}
+
+impl Place {
+    /// Makes two namespaces and the line between them. `None` without the right to.
+    pub(crate) fn line() -> Result<Option<Self>, AnyError> {
+        let id = std::process::id();
+        let namespaces = [format!("regatta-lab-{id}"), format!("regatta-boat-{id}")];
+        let made = ip(&["netns", "add", &namespaces[0]]).stderr(Stdio::null()).status();
+        if !made.is_ok_and(|status| status.success()) {
+            return Ok(None);
+        }
+        let place = Self::Line {
+            namespaces: namespaces.clone(),
+        };
+        let _ = succeed_output(&mut ip(&["netns", "add", &namespaces[1]]));
+        let [lab, boat] = &namespaces;
+        let pair = ["link", "add", "v0", "netns", lab, "type", "veth", "peer", "name", "v0"];
+        let _ = succeed_output(ip(&pair).args(["netns", boat]));
+        for (namespace, address) in namespaces.iter().zip(ADDRESSES) {
+            for words in [
+                vec!["addr", "add", &format!("{address}/24"), "dev", "v0"],
+                vec!["link", "set", "v0", "up"],
+                vec!["link", "set", "lo", "up"],
+            ] {
+                let _ = succeed_output(ip(&["-n", namespace]).args(words));
+            }
+            let rate = LINE.to_string();
+            let mut shape = Command::new("tc");
+            shape.args(["-n", namespace, "qdisc", "add", "dev", "v0", "root", "tbf"]);
+            shape.args(["rate", &rate, "burst", "256kb", "latency", "20ms"]);
+            let _ = succeed_output(&mut shape);
+        }
+        Ok(Some(place))
+    }
+
+    /// The coordinator's address.
+    pub(crate) const fn coordinator_address(&self) -> &'static str {
+        match self {
+            Self::Loopback => "127.0.0.1",
+            Self::Line { .. } => ADDRESSES[0],
+        }
+    }
+
+    /// The words before a command that put it on the coordinator's side.
+    pub(crate) fn coordinator_prefix(&self) -> Vec<String> {
+        self.prefix(0)
+    }
+
+    /// The words before a command that put it on the device's side.
+    pub(crate) fn device_prefix(&self) -> Vec<String> {
+        self.prefix(1)
+    }
+
+    fn prefix(&self, side: usize) -> Vec<String> {
+        match self {
+            Self::Loopback => Vec::new(),
+            Self::Line { namespaces } => ["ip", "netns", "exec", &namespaces[side]]
+                .map(str::to_owned)
+                .to_vec(),
+        }
+    }
+
+    /// A program on the coordinator's side.
+    pub(crate) fn coordinator_side(&self, program: &Path) -> Command {
+        regatta_tests::prefixed(&self.coordinator_prefix(), program)
+    }
+
+    /// A program on the device's side.
+    pub(crate) fn device_side(&self, program: &Path) -> Command {
+        regatta_tests::prefixed(&self.device_prefix(), program)
+    }
+
+    /// Bytes that the device has put on the line, Ethernet's and TCP's headers among them. 0 on loopback.
+    pub(crate) fn bytes_sent(&self) -> u64 {
+        let Self::Line { namespaces } = self else { return 0 };
+        let counter = "/sys/class/net/v0/statistics/tx_bytes";
+        let output = succeed_output(ip(&["netns", "exec", &namespaces[1], "cat", counter]));
+        String::from_utf8_lossy(&output.stdout).trim().parse().unwrap_or(0)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if let Self::Line { namespaces } = self {
+            for namespace in namespaces {
+                // The pair goes with either end.
+                let _ = ip(&["netns", "del", namespace]).status();
+                let _ = fs::remove_file(Path::new("/run/netns").join(namespace));
+            }
+        }
+    }
+}
+
+fn ip(words: &[&str]) -> Command {
+    let mut command = Command::new("ip");
+    command.args(words);
+    command
+}

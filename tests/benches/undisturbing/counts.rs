@@ -1,0 +1,61 @@
+//! What the issuing thread asks of the kernel while LoadGen measures, by `strace`: a wait for a lock is a futex call, memory
+//! is asked for by brk and mmap. Strace slows the run down and changes nothing about what it calls.
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+use crate::{AnyError, conditions::Bench};
+
+/// Prints a table of the calls, or what is missing for it.
+pub(crate) fn print_system_calls(bench: &Bench, strace: &Path) -> Result<(), AnyError> {
+    println!();
+    if !strace.exists() {
+        println!("left out: the issuing thread's system calls (Debian: strace)");
+        return Ok(());
+    }
+    let trace = bench.spec().with_file_name("trace.txt");
+    let words = ["-f", "-qq", "-s", "200", "-o"].map(str::to_owned);
+    let mut prefix = vec![strace.display().to_string()];
+    prefix.extend(words);
+    prefix.push(trace.display().to_string());
+    let files = bench.alone(&prefix)?;
+    let counts = calls_in_the_window(&fs::read_to_string(&trace)?);
+    fs::remove_file(&trace)?;
+    let detail = fs::read_to_string(files.join("mlperf_log_detail.txt"))?;
+    let queries = crate::conditions::logged(&detail, "result_query_count").unwrap_or(f64::NAN);
+    println!("| system calls of the issuing thread in a window of {queries:.0} queries | number |");
+    println!("|---|---|");
+    for (what, names) in [
+        ("waits for a lock (futex)", &["futex"][..]),
+        ("memory asked for (brk, mmap, mremap)", &["brk", "mmap", "mremap"]),
+        ("files and sockets (read, write, send, recv)", &["read", "write", "sendto", "recvfrom"]),
+        ("the modelled accelerator's sleep (clock_nanosleep)", &["clock_nanosleep", "nanosleep"]),
+    ] {
+        let sum: u64 = names.iter().filter_map(|name| counts.get(*name)).sum();
+        println!("| {what} | {sum} |");
+    }
+    let sum: u64 = counts.values().sum();
+    println!("| all | {sum} |");
+    Ok(())
+}
+
+/// The calls of the process's first thread between its first and its last sleep: LoadGen issues from there, and the
+/// accelerator sleeps in every query.
+fn calls_in_the_window(trace: &str) -> BTreeMap<String, u64> {
+    let first = trace.split_whitespace().next().unwrap_or_default();
+    let calls: Vec<&str> = trace
+        .lines()
+        .filter_map(|line| {
+            let (thread, call) = line.split_once(' ')?;
+            let name = call.trim_start().split_once('(')?.0;
+            (thread == first).then_some(name)
+        })
+        .collect();
+    let sleeps = |name: &&str| name.ends_with("nanosleep");
+    let begin = calls.iter().position(|name| sleeps(&name)).unwrap_or(0);
+    let end = calls.iter().rposition(|name| sleeps(&name)).unwrap_or(0);
+    let mut counts = BTreeMap::new();
+    for name in &calls[begin..=end.min(calls.len().saturating_sub(1))] {
+        *counts.entry((*name).to_owned()).or_default() += 1;
+    }
+    counts
+}

@@ -1,0 +1,114 @@
+//! A run with a large log that has ended on the device and is still to be delivered: what the tests of back-pressure and
+//! the throughput bench move.
+
+use std::{
+    fs::{self, File},
+    io::{self, BufWriter, Write as _},
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use rusqlite::{Connection, OpenFlags, OptionalExtension as _};
+use serde_json::Value;
+
+use crate::{DEVICE, Lab, eventually, lab::succeed_output};
+
+/// The log that is moved.
+pub const LARGE_LOG: &str = "mlperf_log_accuracy.json";
+
+impl Lab {
+    /// Has a run begin, cuts the device's power, and puts `log` where LoadGen's accuracy log was. The coordinator must
+    /// serve; the device is left switched off. Returns the run.
+    ///
+    /// # Panics
+    /// When the run does not begin.
+    #[must_use]
+    pub fn leave_run(&mut self, log: &Path) -> String {
+        self.start_device();
+        self.wait_for_device();
+        let run = self.ask_for_a_long_run();
+        eventually("the run to begin", 60, || self.phase(&run) == "running");
+        if let Some(mut device) = self.device.take() {
+            device.kill();
+        }
+        let run_dir = self.device_directory().join("state/runs").join(&run);
+        kill_run_process(&run_dir);
+        let large = run_dir.join("files").join(LARGE_LOG);
+        let _ = fs::remove_file(&large);
+        fs::hard_link(log, &large)
+            .or_else(|_| fs::copy(log, &large).map(drop))
+            .expect("the log is laid down");
+        run
+    }
+
+    fn ask_for_a_long_run(&self) -> String {
+        let mut command = self.regatta();
+        command.args(["run", "--device", DEVICE, "--benchmark", "digits", "--engine", "sim"]);
+        command.args(["--scenario", "SingleStream", "--duration", "600s", "--no-wait"]);
+        command.args(["--format", "json"]);
+        let asked: Value =
+            serde_json::from_slice(&succeed_output(&mut command).stdout).expect("run prints JSON");
+        asked["runs"][0]["run"].as_str().expect("a run id").to_owned()
+    }
+
+    /// A run's phase as `runs show` tells it.
+    ///
+    /// # Panics
+    /// When `runs show` fails.
+    #[must_use]
+    pub fn phase(&self, run: &str) -> String {
+        let output = succeed_output(self.regatta().args(["runs", "show", run, "--format", "json"]));
+        let shown: Value = serde_json::from_slice(&output.stdout).expect("runs show prints JSON");
+        shown["phase"].as_str().unwrap_or("unknown").to_owned()
+    }
+
+    /// Whether the coordinator's store has a stream whole: flushed, its hash equal, recorded.
+    #[must_use]
+    pub fn is_whole(&self, run: &str, stream: &str) -> bool {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY;
+        let store = Connection::open_with_flags(self.workspace().join("regatta.db"), flags);
+        let whole = store.and_then(|store| {
+            let query = "SELECT whole FROM streams WHERE run = ?1 AND name = ?2";
+            store.query_row(query, [run, stream], |row| row.get(0)).optional()
+        });
+        matches!(whole, Ok(Some(true)))
+    }
+
+    /// Where the coordinator keeps a whole file of a run.
+    #[must_use]
+    pub fn delivered(&self, run: &str, file: &str) -> PathBuf {
+        self.workspace().join("runs").join(run).join("files").join(file)
+    }
+}
+
+fn kill_run_process(run_dir: &Path) {
+    let job = fs::read(run_dir.join("job.json")).expect("the run's job");
+    let job: Value = serde_json::from_slice(&job).expect("the job is JSON");
+    if let Some(pid) = job["process"]["pid"].as_i64() {
+        let _ = Command::new("kill").args(["-KILL", "--", &format!("-{pid}")]).status();
+    }
+}
+
+/// Writes what looks like an accuracy log of `bytes` bytes: numbered entries of hexadecimal noise.
+///
+/// # Errors
+/// When the disk refuses.
+pub fn write_accuracy_log(path: &Path, bytes: u64) -> io::Result<()> {
+    let mut file = BufWriter::with_capacity(1 << 20, File::create(path)?);
+    let (mut state, mut written, mut number) = (0x9e37_79b9_7f4a_7c15_u64, 0_u64, 0_u64);
+    while written < bytes {
+        let mut entry = format!("{{ \"seq_id\" : {number}, \"qsl_idx\" : {}, \"data\" : \"", number % 50_000);
+        for _ in 0..16 {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            entry.push_str(&format!("{state:016X}"));
+        }
+        entry.push_str("\" },\n");
+        let left = usize::try_from(bytes - written).unwrap_or(usize::MAX).min(entry.len());
+        file.write_all(&entry.as_bytes()[..left])?;
+        written += left as u64;
+        number += 1;
+    }
+    file.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()
+}
