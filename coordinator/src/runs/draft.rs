@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use regatta_rules::documents::{AccuracyResult, AuditResult, RunSpec};
+use regatta_rules::documents::{AccuracyResult, AuditResult, RunSpec, WindowCost};
 use serde::{Deserialize, Serialize};
 
 /// A run as asked for. Rates are estimated when it is sent, from what the device has shown by then.
@@ -80,6 +80,9 @@ pub(crate) struct Outcome {
     pub(crate) forgettable: bool,
     /// What it has shown of the device's speed.
     pub(crate) rates: Rates,
+    /// What the agent itself did while LoadGen ran.
+    #[serde(default)]
+    pub(crate) window: Option<WindowCost>,
     /// What the audit came to, where the run is one.
     #[serde(default)]
     pub(crate) audit: Option<AuditResult>,

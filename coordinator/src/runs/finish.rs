@@ -98,6 +98,8 @@ impl Finisher {
         let figures = figures::figures(&spec, summary.as_ref(), proven.evidence.as_ref());
         let samples = File::open(dir.files().join(file_name::DETAIL)).ok();
         let samples = samples.and_then(|detail| figures::samples(BufReader::new(detail)));
+        let attempts = proven.evidence.iter().flat_map(|evidence| &evidence.attempts);
+        let window = attempts.last().map(|attempt| attempt.window.clone());
         let accuracy = self.accuracy(run.id, &spec, &dir.files());
         let audit = spec.audit.as_ref();
         let audit = audit.map(|of| audit::verify(&self.workspace, &self.store, run, &spec, of));
@@ -115,6 +117,7 @@ impl Finisher {
             state: run.state.clone(),
             delivery: proven.delivery,
             accuracy: accuracy.clone(),
+            window: window.clone(),
             audit: audit.clone(),
         };
         let mut text = serde_json::to_vec_pretty(&record)?;
@@ -136,6 +139,7 @@ impl Finisher {
                 .unwrap_or_default(),
             forgettable: record.delivery.complete || nothing_to_miss,
             rates: figures.rates,
+            window,
             audit,
         };
         self.store.run_is_recorded(run.id, &written, &outcome)?;

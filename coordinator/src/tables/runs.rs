@@ -66,6 +66,8 @@ pub(crate) fn run(row: &RunRow, streams: &[StreamRow], dir: &RunDir) -> String {
         lines.push(format!("result     {}", result(row)));
     }
     if let Some(outcome) = &row.outcome {
+        let agent = outcome.window.as_ref().map(words::window);
+        lines.extend(agent.map(|agent| format!("agent      {agent} while LoadGen ran")));
         lines.extend(
             outcome
                 .not_a_measurement

@@ -1,6 +1,6 @@
 //! Figures in words: bytes, LoadGen's metric, a verdict.
 
-use regatta_rules::documents::AccuracyResult;
+use regatta_rules::documents::{AccuracyResult, WindowCost};
 
 use crate::runs::{Metric, Outcome};
 
@@ -44,6 +44,18 @@ pub(super) fn verdict(outcome: &Outcome) -> &'static str {
         (Some(true), None) => "VALID",
         (None, None) => "-",
     }
+}
+
+/// What the agent cost while LoadGen ran.
+pub(super) fn window(cost: &WindowCost) -> String {
+    let mut parts = vec![
+        format!("{} sent", bytes(cost.bytes_sent)),
+        format!("{:.1} ms of processor time", cost.daemon_cpu_ns as f64 / 1e6),
+    ];
+    parts.extend(cost.daemon_wakeups.map(|times| format!("{times} wake-ups")));
+    let off = cost.daemon_kept_off_cpu;
+    parts.extend(off.map(|cpu| format!("kept off processor {cpu}")));
+    parts.join(", ")
 }
 
 /// An accuracy in percent.

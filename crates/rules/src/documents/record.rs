@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{AuditResult, RunState};
+use super::{AuditResult, RunState, WindowCost};
 use crate::{DeviceId, RunId, StreamName};
 
 /// The coordinator's record of a run.
@@ -32,6 +32,9 @@ pub struct Record {
     pub delivery: DeliveryProof,
     /// Accuracy, where the run logged answers and the metric is known.
     pub accuracy: Option<AccuracyResult>,
+    /// What the agent itself did while LoadGen ran, by the evidence's last attempt.
+    #[serde(default)]
+    pub window: Option<WindowCost>,
     /// What the audit came to, where the run is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub audit: Option<AuditResult>,
