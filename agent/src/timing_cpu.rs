@@ -1,7 +1,7 @@
 //! Which processor LoadGen's issuing thread keeps to. Run process and daemon work it out alike from the spec: the one to
 //! pin the thread, the other to stay away from it.
 
-use regatta_rules::documents::{Delivery, RunSpec};
+use regatta_rules::documents::{Delivery, LoadgenChoice, RunSpec};
 
 use crate::thread_counters::allowed_cpus;
 
@@ -9,8 +9,11 @@ use crate::thread_counters::allowed_cpus;
 pub(crate) const SETTING: &str = "timing_cpu";
 
 /// The processor of a run's issuing thread: the one that the spec names. A live run has the first one where it names none,
-/// so that the daemon can keep to others. `None` leaves it to the kernel.
+/// so that the daemon can keep to others. `None` leaves it to the kernel, as the MLCommons LoadGen always does.
 pub(crate) fn of_run(spec: &RunSpec) -> Option<usize> {
+    if spec.loadgen != LoadgenChoice::Native {
+        return None;
+    }
     match spec.engine.settings.get(SETTING) {
         Some(given) => given.parse().ok(),
         None if spec.delivery == Delivery::Live => first_of_several(&allowed_cpus()),

@@ -21,7 +21,16 @@ pub fn agent() -> PathBuf {
 pub fn build_release_binaries() {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut build = std::process::Command::new(cargo);
-    build.args(["build", "--release", "--locked", "--quiet", "--bin", "regatta", "--bin", "regatta-agent"]);
+    build.args([
+        "build",
+        "--release",
+        "--locked",
+        "--quiet",
+        "--bin",
+        "regatta",
+        "--bin",
+        "regatta-agent",
+    ]);
     let built = build.status().expect("cargo runs");
     assert!(built.success(), "the binaries cannot be built");
 }

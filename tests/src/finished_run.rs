@@ -43,7 +43,15 @@ impl Lab {
 
     fn ask_for_a_long_run(&self) -> String {
         let mut command = self.regatta();
-        command.args(["run", "--device", DEVICE, "--benchmark", "digits", "--engine", "sim"]);
+        command.args([
+            "run",
+            "--device",
+            DEVICE,
+            "--benchmark",
+            "digits",
+            "--engine",
+            "sim",
+        ]);
         command.args(["--scenario", "SingleStream", "--duration", "600s", "--no-wait"]);
         command.args(["--format", "json"]);
         let asked: Value =
@@ -85,7 +93,9 @@ fn kill_run_process(run_dir: &Path) {
     let job = fs::read(run_dir.join("job.json")).expect("the run's job");
     let job: Value = serde_json::from_slice(&job).expect("the job is JSON");
     if let Some(pid) = job["process"]["pid"].as_i64() {
-        let _ = Command::new("kill").args(["-KILL", "--", &format!("-{pid}")]).status();
+        let _ = Command::new("kill")
+            .args(["-KILL", "--", &format!("-{pid}")])
+            .status();
     }
 }
 
@@ -97,7 +107,10 @@ pub fn write_accuracy_log(path: &Path, bytes: u64) -> io::Result<()> {
     let mut file = BufWriter::with_capacity(1 << 20, File::create(path)?);
     let (mut state, mut written, mut number) = (0x9e37_79b9_7f4a_7c15_u64, 0_u64, 0_u64);
     while written < bytes {
-        let mut entry = format!("{{ \"seq_id\" : {number}, \"qsl_idx\" : {}, \"data\" : \"", number % 50_000);
+        let mut entry = format!(
+            "{{ \"seq_id\" : {number}, \"qsl_idx\" : {}, \"data\" : \"",
+            number % 50_000
+        );
         for _ in 0..16 {
             state ^= state << 13;
             state ^= state >> 7;
@@ -105,10 +118,14 @@ pub fn write_accuracy_log(path: &Path, bytes: u64) -> io::Result<()> {
             entry.push_str(&format!("{state:016X}"));
         }
         entry.push_str("\" },\n");
-        let left = usize::try_from(bytes - written).unwrap_or(usize::MAX).min(entry.len());
+        let left = usize::try_from(bytes - written)
+            .unwrap_or(usize::MAX)
+            .min(entry.len());
         file.write_all(&entry.as_bytes()[..left])?;
         written += left as u64;
         number += 1;
     }
-    file.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()
+    file.into_inner()
+        .map_err(io::IntoInnerError::into_error)?
+        .sync_all()
 }

@@ -121,7 +121,9 @@ impl Run {
 
     /// The files have their last length, though not yet their hashes: their bytes may be sent.
     pub(crate) fn open_for_delivery(&mut self) {
-        let Ok((streams, _)) = self.dir.streams() else { return };
+        let Ok((streams, _)) = self.dir.streams() else {
+            return;
+        };
         let ours = [sealing::EVIDENCE, sealing::SIGNATURE];
         for stream in streams.iter().filter(|stream| !ours.contains(&stream.as_str())) {
             if let Ok(length) = self.dir.stream_length(stream) {

@@ -128,7 +128,9 @@ impl<L: Link> Service<L> {
         if free >= self.config.min_free_bytes / 2 {
             return;
         }
-        let Some(run) = self.runs.get(&active.run) else { return };
+        let Some(run) = self.runs.get(&active.run) else {
+            return;
+        };
         tracing::warn!(
             "run {}: {} MiB are free: its extras stop here",
             active.run,

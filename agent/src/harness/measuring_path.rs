@@ -11,7 +11,7 @@ use regatta_loadgen::{
 use regatta_rules::{Mode, Scenario, TestSettings, documents::EngineKind};
 
 use super::*;
-use crate::{counting_allocator::allocations, fixture::Fixture};
+use crate::{counting_allocator::allocations, engines::sim::SimModel, fixture::Fixture};
 
 /// Queries after which every buffer has its size.
 const WARM: u64 = 3;
@@ -72,8 +72,7 @@ fn allocations_of(kind: EngineKind, settings: &HarnessSettings) -> (u64, u64) {
 #[test]
 fn the_measuring_path_allocates_nothing() {
     let mut settings = HarnessSettings::default();
-    settings.sim.units[0].base = Duration::from_micros(20);
-    settings.sim.units[0].per_sample = Duration::ZERO;
+    settings.sim.board.units = SimModel::parse_units("gpu=20+0").unwrap();
     for kind in [EngineKind::Null, EngineKind::Sim] {
         let (allocations, queries) = allocations_of(kind, &settings);
         assert_eq!((allocations, queries), (0, 500), "{kind}");

@@ -14,12 +14,12 @@ struct SmallDisk {
 }
 
 impl SmallDisk {
-    fn mount() -> Option<Self> {
+    fn mount(size: &str) -> Option<Self> {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("disk");
         fs::create_dir(&path).unwrap();
         let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", "size=2m", "none"])
+            .args(["-t", "tmpfs", "-o", &format!("size={size}"), "none"])
             .arg(&path)
             .status()
             .is_ok_and(|status| status.success());
@@ -35,6 +35,13 @@ impl SmallDisk {
             path,
             _directory: directory,
         })
+    }
+
+    /// Leaves about so many bytes free.
+    fn fill_up_to(&self, left: u64) {
+        let disk = rustix::fs::statvfs(&self.path).unwrap();
+        let filler = vec![0; usize::try_from(disk.f_bavail * disk.f_frsize - left).unwrap()];
+        fs::write(self.path.join("filler"), filler).unwrap();
     }
 
     /// Leaves no byte free.
@@ -53,7 +60,9 @@ impl Drop for SmallDisk {
 #[test]
 fn a_disk_that_fills_up_fails_the_run_keeps_what_is_there_and_takes_no_other() {
     let Some(broker) = Mosquitto::start() else { return };
-    let Some(disk) = SmallDisk::mount() else { return };
+    let Some(disk) = SmallDisk::mount("2m") else {
+        return;
+    };
     let config = format!("min_free_mib = 0\nstate_dir = '{}/state'", disk.path.display());
     let mut agent = Agent::start_with(broker.port, &config);
     let coordinator = Coordinator::start(broker.port, &agent.device);
@@ -97,4 +106,39 @@ fn a_disk_that_fills_up_fails_the_run_keeps_what_is_there_and_takes_no_other() {
     let next = agent.spec(300);
     coordinator.start_run(&next);
     coordinator.wait_for(next.run, RunPhase::Done, 30);
+}
+
+#[test]
+fn a_disk_that_gets_tight_costs_the_extras_and_not_the_log() {
+    let Some(broker) = Mosquitto::start() else { return };
+    let Some(disk) = SmallDisk::mount("16m") else {
+        return;
+    };
+    let config = format!(
+        "min_free_mib = 8\nheartbeat_ms = 250\nstate_dir = '{}/state'",
+        disk.path.display()
+    );
+    let agent = Agent::start_with(broker.port, &config);
+    let coordinator = Coordinator::start(broker.port, &agent.device);
+    let spec = agent.spec(4_000);
+    coordinator.start_run(&spec);
+    coordinator.wait_for(spec.run, RunPhase::Running, 30);
+    disk.fill_up_to(3 << 20);
+    let log = disk.path.join(format!("state/runs/{}/files/run.log", spec.run));
+    let says_so =
+        || fs::read_to_string(&log).is_ok_and(|log| log.contains("nothing of what follows is kept"));
+    eventually("the extras to end", 10, || says_so().then_some(()));
+    // An engine that talks on.
+    let mut chatty = fs::File::options().append(true).open(&log).unwrap();
+    std::io::Write::write_all(&mut chatty, &[b'x'; 100_000]).unwrap();
+    coordinator.wait_for(spec.run, RunPhase::Done, 60);
+    let streams = coordinator.wait_for_streams(spec.run, 20);
+    let said = String::from_utf8(streams["run.log"].clone()).unwrap();
+    assert!(
+        said.trim_end().ends_with("nothing of what follows is kept"),
+        "{said}"
+    );
+    for log in ["mlperf_log_summary.txt", "mlperf_log_detail.txt", "evidence.sig"] {
+        assert!(!streams[log].is_empty(), "{log} is whole");
+    }
 }

@@ -249,7 +249,7 @@ fn in_the_window_the_daemon_sends_heartbeats_alone() {
 #[test]
 fn a_live_run_delivers_while_it_runs() {
     let Some(broker) = Mosquitto::start() else { return };
-    let agent = Agent::start(broker.port);
+    let agent = Agent::start_with(broker.port, "min_free_mib = 16\nlive_kib_per_s = 4096");
     let coordinator = Coordinator::start(broker.port, &agent.device);
     let mut spec = agent.spec(4_000);
     spec.delivery = Delivery::Live;
@@ -279,6 +279,33 @@ fn a_live_run_delivers_while_it_runs() {
         );
     }
     assert!(evidence(&streams).attempts[0].window.bytes_sent > 300_000);
+}
+
+#[test]
+fn a_live_run_keeps_to_its_rate_and_the_daemon_off_the_timing_processor() {
+    let Some(broker) = Mosquitto::start() else { return };
+    let agent = Agent::start_with(broker.port, "min_free_mib = 16\nlive_kib_per_s = 100");
+    let coordinator = Coordinator::start(broker.port, &agent.device);
+    let mut spec = agent.spec(3_000);
+    spec.delivery = Delivery::Live;
+    coordinator.start_run(&spec);
+    coordinator.wait_for(spec.run, RunPhase::Running, 30);
+    let mut log = fs::File::options()
+        .append(true)
+        .open(agent.file(spec.run, "run.log"))
+        .unwrap();
+    std::io::Write::write_all(&mut log, &noise(5_000_000)).unwrap();
+    coordinator.wait_for(spec.run, RunPhase::Done, 60);
+    let attempt = evidence(&coordinator.wait_for_streams(spec.run, 10)).attempts[0].clone();
+    let clocks = attempt.started.unwrap().monotonic_ns..attempt.ended.unwrap().monotonic_ns;
+    let seconds = (clocks.end - clocks.start) as f64 / 1e9;
+    println!("in {seconds:.2} s: {:?}", attempt.window);
+    // A chunk ahead, and the heartbeats; and what a slow machine takes to hear of the window's end.
+    let most = (seconds + 1.0) * 102_400.0 + 70_000.0;
+    assert!((attempt.window.bytes_sent as f64) < most, "{:?}", attempt.window);
+    let cpus = std::thread::available_parallelism().unwrap().get();
+    assert_eq!(attempt.window.daemon_kept_off_cpu.is_some(), cpus > 1);
+    assert!(attempt.window.timing_sleeps.is_some() && attempt.window.daemon_wakeups.is_some());
 }
 
 #[test]

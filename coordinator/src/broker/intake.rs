@@ -52,7 +52,10 @@ impl Intake {
             // The device hears nothing of this chunk, and sends it again after a pause.
             let dropped = self.dropped.fetch_add(1, Ordering::Relaxed) + 1;
             if dropped.is_power_of_two() {
-                tracing::warn!(count = dropped, "log messages dropped because the ingest is behind");
+                tracing::warn!(
+                    count = dropped,
+                    "log messages dropped because the ingest is behind"
+                );
             }
             return;
         };

@@ -101,8 +101,7 @@ impl Ingest {
                 Err(error) => {
                     // Whatever the file holds now, the store's offset is what is promised: open it anew from there.
                     self.open.remove(&stream.key);
-                    self.complaints
-                        .add(Kind::Storage, stream.key.2.as_str(), &error);
+                    self.complaints.add(Kind::Storage, stream.key.2.as_str(), &error);
                 }
             }
         }

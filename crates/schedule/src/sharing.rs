@@ -8,6 +8,8 @@ use crate::board::Board;
 pub struct Sharing {
     /// Seconds of work left per unit, as if it were alone; `None` when idle.
     left: Vec<Option<f64>>,
+    /// Room for how much each unit is slowed down, so that looking at the clock allocates nothing.
+    slowdowns: Vec<f64>,
     now: f64,
 }
 
@@ -17,6 +19,7 @@ impl Sharing {
     pub fn new(units: usize) -> Self {
         Self {
             left: vec![None; units],
+            slowdowns: Vec::with_capacity(units),
             now: 0.0,
         }
     }
@@ -54,14 +57,15 @@ impl Sharing {
 
     fn advance(&mut self, board: &Board, now: f64) {
         let passed = (now - self.now).max(0.0);
-        let slowdowns: Vec<f64> = (0..self.left.len())
-            .map(|unit| self.slowdown(board, unit))
-            .collect();
-        for (left, slowdown) in self.left.iter_mut().zip(slowdowns) {
+        let mut slowdowns = std::mem::take(&mut self.slowdowns);
+        slowdowns.clear();
+        slowdowns.extend((0..self.left.len()).map(|unit| self.slowdown(board, unit)));
+        for (left, slowdown) in self.left.iter_mut().zip(&slowdowns) {
             if let Some(left) = left {
                 *left = (*left - passed / slowdown).max(0.0);
             }
         }
+        self.slowdowns = slowdowns;
         self.now = self.now.max(now);
     }
 

@@ -7,12 +7,14 @@
 #![expect(clippy::expect_used, reason = "a bench that cannot be set up ends")]
 
 mod ours;
+mod pipeline;
 mod place;
 mod scp;
 
 use std::{env, error::Error, path::Path, time::Instant};
 
 use ours::Delivery;
+use pipeline::Pipeline;
 use place::{LINE, Place};
 use regatta_tests::{
     build_release_binaries,
@@ -24,6 +26,10 @@ use scp::Sshd;
 type AnyError = Box<dyn Error>;
 
 fn main() -> Result<(), AnyError> {
+    let arguments: Vec<String> = env::args().collect();
+    if let Some(played) = pipeline::play(&arguments) {
+        return played;
+    }
     // `cargo bench` says so; test runners that look into every target do not.
     if !env::args().any(|argument| argument == "--bench") {
         return Ok(());
@@ -32,7 +38,10 @@ fn main() -> Result<(), AnyError> {
         let given = env::var(name).ok().and_then(|value| value.parse().ok());
         given.unwrap_or(default)
     };
-    let (mib, rounds) = (number("REGATTA_BENCH_MIB", 1024), number("REGATTA_BENCH_ROUNDS", 3));
+    let (mib, rounds) = (
+        number("REGATTA_BENCH_MIB", 1024),
+        number("REGATTA_BENCH_ROUNDS", 3),
+    );
     let parent = env::var_os("REGATTA_BENCH_DIR").map_or_else(env::temp_dir, Into::into);
     build_release_binaries();
     let directory = tempfile::tempdir_in(&parent)?;
@@ -59,36 +68,68 @@ fn on_loopback(
     hash_seconds: f64,
 ) -> Result<(), AnyError> {
     let place = Place::Loopback;
-    let sshd = Path::new("/usr/sbin/sshd").exists().then(|| Sshd::start(directory, &place));
+    let sshd = Path::new("/usr/sbin/sshd")
+        .exists()
+        .then(|| Sshd::start(directory, &place));
     let sshd = sshd.transpose()?;
-    let (mut ours, mut scp) = (Vec::new(), Vec::new());
+    let pipeline = Pipeline::start(directory)?;
+    let (mut ours, mut scp, mut parts) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..rounds {
         ours.push(ours::deliver(log, directory, &place)?);
         if let Some(sshd) = &sshd {
             scp.push(sshd.copy(log)?);
         }
+        if let Some(pipeline) = &pipeline {
+            parts.push(pipeline.deliver(log)?);
+        }
     }
     let our_rate = rates(mib, ours.iter().map(|delivery| delivery.seconds));
-    let scp_rate = rates(mib, scp.into_iter());
     println!("| on loopback | MB/s | ours / this |");
     println!("|---|---|---|");
-    println!("| ours, embedded broker | {:.0} | |", median(&our_rate));
-    if scp_rate.is_empty() {
-        println!("| left out: scp and sync (Debian: openssh-server) | | |");
-    } else {
-        println!("| scp and sync | {:.0} | {} |", median(&scp_rate), ratio(&our_rate, &scp_rate));
+    println!("| ours: TLS 1.3, embedded broker | {:.0} | |", median(&our_rate));
+    for (name, package, seconds) in [
+        ("`scp`, then `sync` of the copy", "openssh-server", scp),
+        (
+            "mosquitto with TLS 1.3, subscriber writes, hashes and fsyncs",
+            "mosquitto",
+            parts,
+        ),
+    ] {
+        let rate = rates(mib, seconds.into_iter());
+        if rate.is_empty() {
+            println!("| left out: {name} (Debian: {package}) | | |");
+        } else {
+            println!("| {name} | {:.0} | {} |", median(&rate), ratio(&our_rate, &rate));
+        }
     }
     let of = |figure: fn(&Delivery) -> f64| median(&ours.iter().map(figure).collect::<Vec<_>>());
     let (seconds, cpu) = (of(|d| d.seconds), of(|d| d.agent_cpu) + of(|d| d.coordinator_cpu));
     println!("\n| of one delivery | value | share |");
     println!("|---|---|---|");
     println!("| wall time | {seconds:.2} s | |");
-    println!("| the coordinator's disk at work flushing | {:.2} s | {:.0} % of the time |", of(|d| d.flushing), 100.0 * of(|d| d.flushing) / seconds);
+    println!(
+        "| the coordinator's disk at work flushing | {:.2} s | {:.0} % of the time |",
+        of(|d| d.flushing),
+        100.0 * of(|d| d.flushing) / seconds
+    );
     println!("| processor time, agent | {:.2} s | |", of(|d| d.agent_cpu));
-    println!("| processor time, coordinator | {:.2} s | |", of(|d| d.coordinator_cpu));
-    println!("| of these, hashing on both sides (SHA-256 of the file, twice) | {:.2} s | {:.0} % of the processor time |", 2.0 * hash_seconds, 200.0 * hash_seconds / cpu);
-    println!("| agent's peak RSS | {:.1} MiB | |", ours.iter().map(|d| d.agent_peak_mib).fold(0.0, f64::max));
-    println!("| coordinator's peak RSS | {:.1} MiB | |", ours.iter().map(|d| d.coordinator_peak_mib).fold(0.0, f64::max));
+    println!(
+        "| processor time, coordinator | {:.2} s | |",
+        of(|d| d.coordinator_cpu)
+    );
+    println!(
+        "| of these, hashing on both sides (SHA-256 of the file, twice) | {:.2} s | {:.0} % of the processor time |",
+        2.0 * hash_seconds,
+        200.0 * hash_seconds / cpu
+    );
+    println!(
+        "| agent's peak RSS | {:.1} MiB | |",
+        ours.iter().map(|d| d.agent_peak_mib).fold(0.0, f64::max)
+    );
+    println!(
+        "| coordinator's peak RSS | {:.1} MiB | |",
+        ours.iter().map(|d| d.coordinator_peak_mib).fold(0.0, f64::max)
+    );
     Ok(())
 }
 
@@ -109,7 +150,9 @@ fn on_the_line(log: &Path, directory: &Path, mib: u64, rounds: u64, line: &Place
 }
 
 fn rates(mib: u64, seconds: impl Iterator<Item = f64>) -> Vec<f64> {
-    seconds.map(|seconds| (mib << 20) as f64 / 1e6 / seconds).collect()
+    seconds
+        .map(|seconds| (mib << 20) as f64 / 1e6 / seconds)
+        .collect()
 }
 
 fn seconds(work: impl FnOnce() -> Result<(), AnyError>) -> Result<f64, AnyError> {

@@ -33,7 +33,9 @@ impl Place {
     pub(crate) fn line() -> Result<Option<Self>, AnyError> {
         let id = std::process::id();
         let namespaces = [format!("regatta-lab-{id}"), format!("regatta-boat-{id}")];
-        let made = ip(&["netns", "add", &namespaces[0]]).stderr(Stdio::null()).status();
+        let made = ip(&["netns", "add", &namespaces[0]])
+            .stderr(Stdio::null())
+            .status();
         if !made.is_ok_and(|status| status.success()) {
             return Ok(None);
         }
@@ -42,7 +44,9 @@ impl Place {
         };
         let _ = succeed_output(&mut ip(&["netns", "add", &namespaces[1]]));
         let [lab, boat] = &namespaces;
-        let pair = ["link", "add", "v0", "netns", lab, "type", "veth", "peer", "name", "v0"];
+        let pair = [
+            "link", "add", "v0", "netns", lab, "type", "veth", "peer", "name", "v0",
+        ];
         let _ = succeed_output(ip(&pair).args(["netns", boat]));
         for (namespace, address) in namespaces.iter().zip(ADDRESSES) {
             for words in [
@@ -102,8 +106,11 @@ impl Place {
     pub(crate) fn bytes_sent(&self) -> u64 {
         let Self::Line { namespaces } = self else { return 0 };
         let counter = "/sys/class/net/v0/statistics/tx_bytes";
-        let output = succeed_output(ip(&["netns", "exec", &namespaces[1], "cat", counter]));
-        String::from_utf8_lossy(&output.stdout).trim().parse().unwrap_or(0)
+        let output = succeed_output(&mut ip(&["netns", "exec", &namespaces[1], "cat", counter]));
+        String::from_utf8_lossy(&output.stdout)
+            .trim()
+            .parse()
+            .unwrap_or(0)
     }
 }
 

@@ -46,7 +46,9 @@ impl<'a> Sshd<'a> {
         // Where sshd goes to be safe from its own guests.
         fs::create_dir_all("/run/sshd")?;
         let mut command = place.coordinator_side(Path::new("/usr/sbin/sshd"));
-        command.args(["-D", "-e", "-f"]).arg(directory.join("sshd_config"));
+        command
+            .args(["-D", "-e", "-f"])
+            .arg(directory.join("sshd_config"));
         let daemon = Process::start(&mut command, &directory.join("sshd.log"));
         eventually("sshd to listen", 10, || daemon.output().contains("listening on"));
         Ok(Self {
@@ -64,7 +66,14 @@ impl<'a> Sshd<'a> {
         let user = std::env::var("USER").unwrap_or_else(|_| "root".to_owned());
         let to = format!("{user}@{}:{}", self.place.coordinator_address(), copy.display());
         let mut scp = self.place.device_side(Path::new("/usr/bin/scp"));
-        scp.args(["-q", "-B", "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null"]);
+        scp.args([
+            "-q",
+            "-B",
+            "-o",
+            "StrictHostKeyChecking=no",
+            "-o",
+            "UserKnownHostsFile=/dev/null",
+        ]);
         scp.args(["-o", "LogLevel=ERROR", "-P", &self.port.to_string(), "-i"]);
         scp.arg(self.directory.join("user")).arg(file).arg(to);
         let begin = Instant::now();

@@ -4,7 +4,7 @@ use std::{
     fs::{self, OpenOptions},
     io::Write as _,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::Stdio,
     time::{Duration, Instant},
 };
 
@@ -25,8 +25,12 @@ pub(crate) enum Condition {
 }
 
 /// In the order of the tables: off, off again, heartbeat, live.
-pub(crate) const CONDITIONS: [Condition; 4] =
-    [Condition::Off, Condition::Off, Condition::Heartbeat, Condition::Live];
+pub(crate) const CONDITIONS: [Condition; 4] = [
+    Condition::Off,
+    Condition::Off,
+    Condition::Heartbeat,
+    Condition::Live,
+];
 
 /// The processor of the issuing thread, in every condition.
 const TIMING_CPU: &str = "0";
@@ -139,11 +143,18 @@ impl Bench {
             self.lab.start_device();
         }
         let run = self.ask(condition)?;
-        let files = self.lab.device_directory().join("state/runs").join(&run).join("files");
+        let files = self
+            .lab
+            .device_directory()
+            .join("state/runs")
+            .join(&run)
+            .join("files");
         if condition == Condition::Live {
             self.log_while_it_runs(&run, &files)?;
         }
-        eventually("the run to be sealed", 120, || files.join("evidence.sig").exists());
+        eventually("the run to be sealed", 120, || {
+            files.join("evidence.sig").exists()
+        });
         eventually("the run to be delivered", 120, || {
             ["done", "failed"].contains(&self.lab.phase(&run).as_str())
         });
@@ -152,11 +163,32 @@ impl Bench {
 
     fn ask(&self, condition: Condition) -> Result<String, AnyError> {
         let mut command = self.lab.regatta();
-        command.args(["run", "--device", DEVICE, "--benchmark", "digits", "--engine", "sim"]);
+        command.args([
+            "run",
+            "--device",
+            DEVICE,
+            "--benchmark",
+            "digits",
+            "--engine",
+            "sim",
+        ]);
         command.args(["--scenario", "SingleStream", "--mode", "PerformanceOnly"]);
-        command.args(["--duration", &format!("{}ms", self.millis), "--no-wait", "--format", "json"]);
+        command.args([
+            "--duration",
+            &format!("{}ms", self.millis),
+            "--no-wait",
+            "--format",
+            "json",
+        ]);
         command.args(["--set", &format!("timing_cpu={TIMING_CPU}")]);
-        command.args(["--stream", if condition == Condition::Live { "live" } else { "after" }]);
+        command.args([
+            "--stream",
+            if condition == Condition::Live {
+                "live"
+            } else {
+                "after"
+            },
+        ]);
         let asked: Value = serde_json::from_slice(&succeed_output(&mut command).stdout)?;
         Ok(asked["runs"][0]["run"].as_str().ok_or("a run id")?.to_owned())
     }

@@ -1,5 +1,6 @@
-//! What the issuing thread asks of the kernel while LoadGen measures, by `strace`: a wait for a lock is a futex call, memory
-//! is asked for by brk and mmap. Strace slows the run down and changes nothing about what it calls.
+//! What the issuing thread asks of the kernel while LoadGen measures, by `strace`: a wait for a lock is a futex call without
+//! a time limit (the modelled accelerator's sleep has one), memory is asked for by brk and mmap. Strace slows the run down and
+//! changes nothing about what it calls.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -25,18 +26,29 @@ pub(crate) fn print_system_calls(bench: &Bench, strace: &Path) -> Result<(), Any
     println!("| system calls of the issuing thread in a window of {queries:.0} queries | number |");
     println!("|---|---|");
     for (what, names) in [
-        ("waits for a lock (futex)", &["futex"][..]),
+        (
+            "waits for a lock (futex without a time limit)",
+            &["wait for a lock"][..],
+        ),
         ("memory asked for (brk, mmap, mremap)", &["brk", "mmap", "mremap"]),
-        ("files and sockets (read, write, send, recv)", &["read", "write", "sendto", "recvfrom"]),
-        ("the modelled accelerator's sleep (clock_nanosleep)", &["clock_nanosleep", "nanosleep"]),
+        (
+            "files and sockets (read, write, send, recv)",
+            &["read", "write", "sendto", "recvfrom"],
+        ),
+        (
+            "the modelled accelerator's sleep (futex with a time limit)",
+            &[SLEEP],
+        ),
     ] {
         let sum: u64 = names.iter().filter_map(|name| counts.get(*name)).sum();
         println!("| {what} | {sum} |");
     }
-    let sum: u64 = counts.values().sum();
-    println!("| all | {sum} |");
+    println!("| all | {} |", counts.values().sum::<u64>());
     Ok(())
 }
+
+/// The accelerator's sleep among the counted names.
+const SLEEP: &str = "sleep";
 
 /// The calls of the process's first thread between its first and its last sleep: LoadGen issues from there, and the
 /// accelerator sleeps in every query.
@@ -47,12 +59,17 @@ fn calls_in_the_window(trace: &str) -> BTreeMap<String, u64> {
         .filter_map(|line| {
             let (thread, call) = line.split_once(' ')?;
             let name = call.trim_start().split_once('(')?.0;
+            let name = match name {
+                "futex" if !call.contains("FUTEX_WAIT") => "futex",
+                "futex" if call.contains(", NULL,") => "wait for a lock",
+                "futex" => SLEEP,
+                name => name,
+            };
             (thread == first).then_some(name)
         })
         .collect();
-    let sleeps = |name: &&str| name.ends_with("nanosleep");
-    let begin = calls.iter().position(|name| sleeps(&name)).unwrap_or(0);
-    let end = calls.iter().rposition(|name| sleeps(&name)).unwrap_or(0);
+    let begin = calls.iter().position(|name| *name == SLEEP).unwrap_or(0);
+    let end = calls.iter().rposition(|name| *name == SLEEP).unwrap_or(0);
     let mut counts = BTreeMap::new();
     for name in &calls[begin..=end.min(calls.len().saturating_sub(1))] {
         *counts.entry((*name).to_owned()).or_default() += 1;
