@@ -92,6 +92,7 @@ pub(crate) fn take_hello(store: &Store, hello: &Hello, retained: bool) -> store:
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::{Entry, NewCertificate};
 
     fn hello(public_key: [u8; 32]) -> Hello {
         Hello {
@@ -110,6 +111,28 @@ mod tests {
     fn what_a_device_says_cannot_steer_a_terminal() {
         assert_eq!(printable("boat\x1b[2J\n1", 64), "boat[2J1");
         assert_eq!(printable("long", 2), "lo");
+    }
+
+    #[test]
+    fn an_enrolled_device_has_the_name_that_it_was_given() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(&dir.path().join("db")).unwrap();
+        let said = hello([7; 32]);
+        let certificate = NewCertificate {
+            serial: &[1],
+            not_after: "2100-01-01T00:00:00Z",
+        };
+        store.add_token("hash", "boat-3", "2100-01-01T00:00:00Z").unwrap();
+        let entry = store
+            .enter("hash", &said.device, &said.public_key, certificate)
+            .unwrap();
+        assert_eq!(entry, Entry::Granted("boat-3".to_owned()));
+        let impostor = Hello {
+            name: "boat-1".to_owned(),
+            ..said.clone()
+        };
+        take_hello(&store, &impostor, false).unwrap();
+        assert_eq!(store.device(&said.device).unwrap().unwrap().name, "boat-3");
     }
 
     #[test]
