@@ -5,7 +5,7 @@
 //! cargo run --release -p regatta-submission --example measure -- compare DIR         TEST01's comparison
 //! cargo run --release -p regatta-submission --example measure -- truncate DIR BACKUP in place
 //! ```
-//! It measures this crate; the official scripts are timed on the same files with `time`.
+//! It measures this crate; `benchmarks/audit/side-by-side` runs the official script beside it.
 
 use std::{
     error::Error,
