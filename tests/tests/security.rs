@@ -669,7 +669,7 @@ fn a_flood_and_slow_handshakes_leave_the_others_served_and_the_memory_bounded() 
         .expect("VmHWM");
     let peak: u64 = peak.trim().trim_end_matches(" kB").parse().expect("a number");
     println!("the coordinator's peak: {} MiB", peak >> 10);
-    assert!(peak < 768 << 10, "the coordinator took {} MiB", peak >> 10);
+    assert!(peak < 384 << 10, "the coordinator took {} MiB", peak >> 10);
 }
 
 /// More half-open handshakes than a waiting room has places, each with the beginning of a ClientHello.
