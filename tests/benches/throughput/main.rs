@@ -4,8 +4,6 @@
 //! system. `REGATTA_BENCH_MIB` (1024), `REGATTA_BENCH_ROUNDS` (3) and `REGATTA_BENCH_DIR` (the system's temporary directory)
 //! set size, number and place. Wants Debian's openssh-server and, as root, iproute2; says what is left out without them.
 
-#![expect(clippy::expect_used, reason = "a bench that cannot be set up ends")]
-
 mod ours;
 mod pipeline;
 mod place;

@@ -33,7 +33,7 @@ pub(crate) const CONDITIONS: [Condition; 4] = [
 ];
 
 /// The processor of the issuing thread, in every condition.
-const TIMING_CPU: &str = "0";
+const TIMING_CPU: u64 = 0;
 /// What a live run logs, in each of so many steps a second: twice what the device is allowed to send.
 const LIVE_STEP: usize = 64 * 1024;
 const LIVE_PAUSE: Duration = Duration::from_millis(125);
@@ -70,7 +70,7 @@ impl Measured {
     /// Wake-ups of the daemon on the issuing thread's processor: none where it was kept off it.
     pub(crate) fn daemon_on_timing_cpu(&self) -> Option<f64> {
         let wakeups = self.cost("daemon_wakeups")?;
-        let kept_off = self.window["daemon_kept_off_cpu"].to_string() == TIMING_CPU;
+        let kept_off = self.window["daemon_kept_off_cpu"].as_u64() == Some(TIMING_CPU);
         Some(if kept_off { 0.0 } else { wakeups })
     }
 

@@ -9,8 +9,6 @@
 //! Hard counts come from the runs' own evidence, and from `strace` where it is installed: what the issuing thread asked of
 //! the kernel in the window.
 
-#![expect(clippy::expect_used, reason = "a bench that cannot be set up ends")]
-
 mod conditions;
 mod counts;
 
