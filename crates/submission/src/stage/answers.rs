@@ -49,6 +49,9 @@ pub struct SystemAnswers {
     /// Names or ids of the devices that are this system; may be left out where there is one system.
     #[serde(default)]
     pub devices: Vec<String>,
+    /// What `regatta-agent doctor --json` printed on the device: a draft of the description.
+    #[serde(default)]
+    pub doctor: Option<PathBuf>,
     /// Fields of the system description, as the round spells them.
     #[serde(default)]
     pub description: BTreeMap<String, toml::Value>,
@@ -154,7 +157,7 @@ mod tests {
         let answers = Answers::from_toml(text, Path::new("/desk")).unwrap();
         assert!(answers.submitter.is_some() && !answers.system.is_empty());
         let system = &answers.system[0];
-        assert!(!system.devices.is_empty() && !system.description.is_empty());
+        assert!(!system.devices.is_empty() && !system.description.is_empty() && system.doctor.is_some());
         let benchmark = answers.benchmark.values().next().unwrap();
         assert!(benchmark.implementation.is_some() && benchmark.notes.is_some());
         assert_eq!(

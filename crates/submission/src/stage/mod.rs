@@ -31,6 +31,7 @@ use std::{
 };
 
 use regatta_rules::{Division, RunId, Scenario, round::Round};
+use serde_json::{Map, Value};
 
 pub use answers::{Answers, BenchmarkAnswers, Documents, SystemAnswers};
 pub use error::{AnswersError, StageError};
@@ -196,7 +197,8 @@ fn plan(staging: &mut Staging<'_>, submitter: &str) -> Result<(), StageError> {
             continue;
         }
         let said = answers.system.iter().find(|said| said.name == system.name);
-        let fields = system::describe(owner, &system.name, said, &runs, &mut staging.lacks);
+        let doctor = doctor(staging, said);
+        let fields = system::describe(owner, &system.name, (said, doctor), &runs, &mut staging.lacks);
         unknown_fields(staging, said);
         staging.required_scenarios(&system, &fields);
         staging.json(staging.places.system(&name), &fields);
@@ -219,6 +221,19 @@ fn plan(staging: &mut Staging<'_>, submitter: &str) -> Result<(), StageError> {
     }
     documents(staging);
     Ok(())
+}
+
+/// What the device's doctor told of it, where its words are at hand.
+fn doctor(staging: &mut Staging<'_>, said: Option<&SystemAnswers>) -> Map<String, Value> {
+    let Some((said, given)) = said.and_then(|said| Some((said, said.doctor.as_ref()?))) else {
+        return Map::new();
+    };
+    system::of_doctor(&staging.request.answers.path(given)).unwrap_or_else(|what| {
+        let mend = "name what `regatta-agent doctor --json` printed on the device";
+        let place = format!("answers: system {}: doctor", said.name);
+        staging.lacks.push(Lack::new(place, what, mend));
+        Map::new()
+    })
 }
 
 /// Fields that the round does not know are likely misspelt.

@@ -1,7 +1,8 @@
-//! The system description: what the device told of itself, overruled by what the operator says. Nothing is made up: a
+//! The system description: what the device told of itself, in its runs and through its doctor, overruled by what the operator
+//! says. Nothing is made up: a
 //! field that neither fills is asked for, and a rehearsal says in it that it was not stated.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fs, path::Path};
 
 use regatta_rules::{
     Division,
@@ -36,12 +37,13 @@ pub(super) struct Owner<'a> {
 pub(super) fn describe(
     owner: Owner<'_>,
     name: &str,
-    answers: Option<&SystemAnswers>,
+    (answers, doctor): (Option<&SystemAnswers>, Map<String, Value>),
     runs: &[&Run],
     lacks: &mut Vec<Lack>,
 ) -> Map<String, Value> {
     let submission = &owner.round.submission;
     let mut fields = told_by(runs);
+    fields.extend(doctor.into_iter().filter(|(_, value)| is_filled(value)));
     for (field, value) in answers.into_iter().flat_map(|answers| &answers.description) {
         // What JSON has no value for stays empty and is asked for.
         fields.insert(field.clone(), serde_json::to_value(value).unwrap_or_default());
@@ -76,6 +78,17 @@ pub(super) fn describe(
         mark(&mut fields, runs);
     }
     fields.into_iter().collect()
+}
+
+/// The `system_description` in what `regatta-agent doctor --json` printed; the error is a sentence.
+pub(super) fn of_doctor(path: &Path) -> Result<Map<String, Value>, String> {
+    let bytes = fs::read(path).map_err(|error| format!("{} cannot be read: {error}", path.display()))?;
+    let document = serde_json::from_slice::<Value>(&bytes);
+    let mut document = document.map_err(|error| format!("{} does not read: {error}", path.display()))?;
+    match document.get_mut("system_description").map(Value::take) {
+        Some(Value::Object(fields)) => Ok(fields),
+        _ => Err(format!("{} holds no system_description", path.display())),
+    }
 }
 
 /// What the runs' own records tell of the system.

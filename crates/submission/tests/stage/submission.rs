@@ -172,6 +172,41 @@ fn the_open_division_maps_its_own_models() {
 }
 
 #[test]
+fn the_devices_doctor_drafts_the_description_and_the_operator_overrules_it() {
+    let bench = Bench::new("v6.1");
+    let answers = bench.answers(|text| {
+        let text = text.replace("devices = [", "doctor = \"boat-1.json\"\ndevices = [");
+        let text = text.replace("host_processor_model_name = \"Cortex-A78AE\"\n", "");
+        text.replace("host_storage_type = \"eMMC\"\n", "")
+    });
+    let runs = bench.all_runs();
+    let staged = || bench.stage(Division::Closed, Kind::Submission, &answers, &runs);
+    let Err(StageError::Refused { lacks }) = staged() else {
+        panic!("there is no word of the doctor's yet")
+    };
+    assert!(lacks[0].place == "answers: system Orin: doctor", "{lacks:#?}");
+
+    let description = serde_json::json!({
+        "host_processor_model_name": "ARMv8", "host_storage_type": "NVMe", "host_memory_capacity": "64 GB",
+        "accelerators_per_node": 7, "cooling": "",
+    });
+    let told = serde_json::json!({ "schema": 1, "system_description": description });
+    bench.put("desk/boat-1.json", &told.to_string());
+    staged().unwrap();
+    let system = fs::read_to_string(bench.at("tree/closed/ACME/systems/Orin.json")).unwrap();
+    let system: serde_json::Value = serde_json::from_str(&system).unwrap();
+    assert_eq!(system["host_processor_model_name"], "ARMv8");
+    assert_eq!(
+        system["host_memory_capacity"], "64 GB",
+        "the doctor knows more than a run does"
+    );
+    assert_eq!(
+        (&system["accelerators_per_node"], &system["cooling"]),
+        (&1.into(), &"air".into())
+    );
+}
+
+#[test]
 fn a_field_that_the_round_does_not_know_is_told() {
     let bench = Bench::new("v6.1");
     let answers = bench.answers(|text| text.replace("cooling =", "coolness = \"much\"\ncooling ="));
