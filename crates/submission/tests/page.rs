@@ -104,9 +104,9 @@ fn a_browser_shows_the_page_and_nothing_else() {
 
 #[test]
 fn a_sound_submission_has_nothing_red_on_its_page() {
+    type Writer = fn(&Path, &Round);
     let rounds = known::rounds().unwrap();
-    let writers: [(&str, fn(&Path, &Round)); 2] =
-        [("v5.1", synthetic::write), ("v6.1", synthetic::endpoints)];
+    let writers: [(&str, Writer); 2] = [("v5.1", synthetic::write), ("v6.1", synthetic::endpoints)];
     for (name, write) in writers {
         let round = rounds.iter().find(|round| round.name == name).unwrap();
         let root = tempfile::tempdir().unwrap();
