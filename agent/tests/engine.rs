@@ -1,7 +1,7 @@
 //! `engine build|inspect|list` through the binary: with the real TensorRT-RTX, which builds without a GPU, and with a twin of a
 //! shim for what only a Jetson's TensorRT has.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects")]
+#![expect(clippy::unwrap_used, reason = "a test says what it expects")]
 
 use std::{
     env, fs,

@@ -5,7 +5,7 @@
 //! also in CI. `REGATTA_EQUALITY_SETTINGS` sets how many settings are drawn (default 100),
 //! `REGATTA_EQUALITY_SEED` from which seed.
 
-#![expect(clippy::unwrap_used, reason = "a test may say what it expects")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test may say what it expects")]
 
 mod builds;
 mod cases;
