@@ -2,7 +2,7 @@
 //!
 //! [`catalogue`] knows benchmarks and rounds, [`request`] and [`plan`] turn words into drafts, [`estimate`] fills in
 //! the rates that a device has shown, [`dispatch`] sends, [`finish`] judges and records. [`audit`] runs them once more under
-//! audits, and [`verify`] looks at them again later.
+//! audits, and [`mod@verify`] looks at them again later.
 
 mod accuracy;
 pub(crate) mod audit;
