@@ -122,7 +122,7 @@ fn several_devices_pour(mut coordinator: Coordinator, bytes: usize, store_is_slo
 }
 
 /// Logs between broker and ingest, twice: as they lie there, and as the allocator rounds them; and each connection's packet.
-const EMBEDDED_MIB: u64 = 48;
+const EMBEDDED_MIB: u64 = 64;
 
 #[test]
 fn several_devices_pour_through_the_embedded_broker() {

@@ -31,11 +31,9 @@ impl<'a> Chunk<'a> {
                 carried: self.data.len(),
             });
         }
-        let mut body = Vec::with_capacity(CHUNK_HEADER + self.data.len());
-        body.extend_from_slice(&self.offset.to_le_bytes());
-        body.extend_from_slice(&crc32c::crc32c(self.data).to_le_bytes());
-        body.extend_from_slice(self.data);
-        Ok(frame::encode(KIND, &body))
+        let offset = self.offset.to_le_bytes();
+        let crc = crc32c::crc32c(self.data).to_le_bytes();
+        Ok(frame::encode_parts(KIND, &[&offset, &crc, self.data]))
     }
 
     /// Reads a framed chunk and checks its CRC.

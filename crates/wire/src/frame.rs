@@ -62,13 +62,21 @@ pub enum FrameError {
 /// Builds a frame around a body.
 #[must_use]
 pub fn encode(kind: u8, body: &[u8]) -> Vec<u8> {
-    let mut frame = Vec::with_capacity(HEADER_LEN + body.len());
+    encode_parts(kind, &[body])
+}
+
+/// Builds a frame around a body that lies in parts: each is copied once.
+pub(crate) fn encode_parts(kind: u8, parts: &[&[u8]]) -> Vec<u8> {
+    let length: usize = parts.iter().map(|part| part.len()).sum();
+    let mut frame = Vec::with_capacity(HEADER_LEN + length);
     frame.extend_from_slice(&MAGIC);
     frame.extend_from_slice(&VERSION.to_le_bytes());
     frame.push(kind);
     // A body beyond u32 cannot be built: MAX_BODY bounds what the callers make.
-    frame.extend_from_slice(&u32::try_from(body.len()).unwrap_or(u32::MAX).to_le_bytes());
-    frame.extend_from_slice(body);
+    frame.extend_from_slice(&u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes());
+    for part in parts {
+        frame.extend_from_slice(part);
+    }
     frame
 }
 
