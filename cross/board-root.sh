@@ -1,20 +1,21 @@
 #!/usr/bin/env bash
-# The agent's package on a whole Debian 11 for arm64, whose glibc is JetPack 5's: systemd boots in it under emulation, the real
-# package is installed, upgraded, rolled back and purged, and the daemon delivers runs to a coordinator on this machine.
+# The agent's package on a whole Debian 11, whose glibc is JetPack 5's: systemd boots in it (for arm64 under emulation), the
+# real package is installed, upgraded, rolled back and purged, and the daemon delivers runs to a coordinator on this machine.
 #
-#   board-root.sh [--regatta FILE] [--agent FILE]
+#   board-root.sh [--arch arm64|amd64] [--regatta FILE] [--agent FILE]
 #
-# Needs root, debootstrap, qemu-user-static, binfmt-support and systemd-container. FILEs are the x86-64 coordinator and the
-# aarch64 agent; without them both are built. Keeps the bootstrapped system in ${XDG_CACHE_HOME:-~/.cache}/regatta. Exit
+# Needs root, debootstrap, qemu-user-static, binfmt-support and systemd-container. FILEs are this machine's coordinator and the
+# agent for the other architecture; without them both are built. amd64 shows what the emulator has not: seccomp. Keeps the bootstrapped system in ${XDG_CACHE_HOME:-~/.cache}/regatta. Exit
 # codes: 0 all held, 1 something did not, 2 wrong use, 3 could not.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 could_not() { echo "board-root.sh: $1" >&2; exit 3; }
-regatta='' agent=''
+regatta='' agent='' architecture=arm64
 while [ $# -gt 0 ]; do
     case "$1 ${2:-}" in
         "--regatta "?*) regatta=$(realpath "$2") ;;
         "--agent "?*) agent=$(realpath "$2") ;;
+        "--arch arm64" | "--arch amd64") architecture=$2 ;;
         *) echo "board-root.sh: unknown option $1; see its first lines" >&2; exit 2 ;;
     esac
     shift 2
@@ -24,14 +25,15 @@ for tool in debootstrap qemu-aarch64-static update-binfmts systemd-nspawn nsente
     PATH=$PATH:/usr/sbin command -v "$tool" >/dev/null || could_not "$tool is missing: apt-get install debootstrap qemu-user-static binfmt-support systemd-container"
 done
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/regatta
-base=$cache/debian11-arm64-root
+base=$cache/debian11-$architecture-root
+boat=boat-$architecture
 targets=${CARGO_TARGET_DIR:-$here/../target}
 
 say() { printf '\n### %s\n' "$*"; }
 failed() { echo "board-root.sh: DOES NOT HOLD: $*" >&2; exit 1; }
 
 # ---- What is put to the test.
-[ -n "$agent" ] || agent=$("$here/build.sh" arm64)
+[ -n "$agent" ] || agent=$("$here/build.sh" "$architecture")
 if [ -z "$regatta" ]; then
     (cd "$here/.." && cargo build --release --locked --quiet --bin regatta)
     regatta=$targets/release/regatta
@@ -40,8 +42,8 @@ mountpoint -q /proc/sys/fs/binfmt_misc || mount -t binfmt_misc binfmt_misc /proc
 [ -e /proc/sys/fs/binfmt_misc/qemu-aarch64 ] || update-binfmts --enable qemu-aarch64
 if [ ! -f "$base/ready" ]; then
     rm -rf "$base"
-    debootstrap --arch=arm64 --variant=minbase --include=systemd,systemd-sysv bullseye "$base" "${DEBIAN_MIRROR:-http://deb.debian.org/debian}" >&2 ||
-        could_not "debootstrap could not unpack Debian 11 for arm64"
+    debootstrap --arch="$architecture" --variant=minbase --include=systemd,systemd-sysv bullseye "$base" "${DEBIAN_MIRROR:-http://deb.debian.org/debian}" >&2 ||
+        could_not "debootstrap could not unpack Debian 11 for $architecture"
     touch "$base/ready"
 fi
 
@@ -62,11 +64,11 @@ trap clean_up EXIT
 root=$work/root
 cp -a --reflink=auto "$base" "$root"
 cp /etc/resolv.conf "$root/etc/resolv.conf" 2>/dev/null || true
-echo boat-arm64 >"$root/etc/hostname"
+echo "$boat" >"$root/etc/hostname"
 
 # ---- The board.
 boot() {
-    systemd-nspawn --quiet --register=no --keep-unit --directory="$root" --machine=boat-arm64 --boot >"$work/console.log" 2>&1 </dev/null &
+    systemd-nspawn --quiet --register=no --keep-unit --directory="$root" --machine="$boat" --boot >"$work/console.log" 2>&1 </dev/null &
     nspawn=$!
     local pid tries
     for tries in $(seq 120); do
@@ -77,19 +79,19 @@ boot() {
         sleep 1
     done
     tail -n 20 "$work/console.log" >&2
-    could_not "systemd did not boot in the arm64 root within $tries s"
+    could_not "systemd did not boot in the root within $tries s"
 }
 on_board() {
     nsenter --target "$leader" --mount --uts --ipc --pid --root --wd -- \
         /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root DEBIAN_FRONTEND=noninteractive "$@"
 }
 shown() {
-    printf 'boat-arm64# %s\n' "$*"
+    printf '%s# %s\n' "$boat" "$*"
     on_board "$@" 2>&1
 }
 package() { # VERSION BINARY: packs it and puts it onto the board
-    "$here/package.sh" --binary "$2" --arch arm64 --version "$1" --out "$work/dist" >/dev/null
-    cp "$work/dist/regatta-agent_$1_arm64.deb" "$root/root/"
+    "$here/package.sh" --binary "$2" --arch "$architecture" --version "$1" --out "$work/dist" >/dev/null
+    cp "$work/dist/regatta-agent_$1_$architecture.deb" "$root/root/"
 }
 is_active() { on_board systemctl is-active --quiet regatta-agent; }
 installed() { on_board dpkg-query -W -f '${Status} ${Version}\n' regatta-agent; }
@@ -119,7 +121,7 @@ wait_for_device() {
 }
 race() { # SCENARIO ENGINE: one run, and the same bytes on both sides
     local code=0 output run
-    output=$(lab run --device boat-arm64 --benchmark digits --engine "$2" --scenario "$1" --mode PerformanceOnly --duration 2s --format json) || code=$?
+    output=$(lab run --device "$boat" --benchmark digits --engine "$2" --scenario "$1" --mode PerformanceOnly --duration 2s --format json) || code=$?
     # Code 1: INVALID, which under emulation is no news.
     [ $code -le 1 ] || failed "regatta run ended with code $code"
     run=$(python3 -c 'import json,sys; print(json.loads(sys.argv[1])["runs"][0]["run"])' "$output")
@@ -130,15 +132,16 @@ race() { # SCENARIO ENGINE: one run, and the same bytes on both sides
     printf 'run %s: %s on %s, %d files equal on both sides\n' "$run" "$1" "$2" "$(wc -l <"$work/here")"
 }
 
-say "a Debian 11 for arm64 boots"
+say "a Debian 11 for $architecture boots"
 boot
 shown uname -m
 shown sh -c 'ldd --version | head -n 1'
 
 say "first installation"
 package 0.1.0 "$agent"
-shown dpkg -i /root/regatta-agent_0.1.0_arm64.deb
+shown dpkg -i /root/regatta-agent_0.1.0_$architecture.deb
 is_active || failed "the daemon does not run after its installation"
+shown sh -c 'grep -E "^(Uid|CapBnd|NoNewPrivs|Seccomp):" /proc/$(systemctl show -p MainPID --value regatta-agent)/status'
 shown systemctl status --no-pager --lines=4 regatta-agent
 start_coordinator
 on_board sed -i "s|^#* *broker = .*|broker = \"mqtt://127.0.0.1:$port\"|" /etc/regatta/agent.toml
@@ -157,7 +160,7 @@ race SingleStream sim
 say "upgrade: key, configuration, runs stay"
 runs=$(ls "$root/var/lib/regatta/runs" | wc -l)
 package 0.1.1 "$agent"
-shown dpkg -i /root/regatta-agent_0.1.1_arm64.deb
+shown dpkg -i /root/regatta-agent_0.1.1_$architecture.deb
 is_active || failed "the daemon does not run after the upgrade"
 [ "$(ls "$root/var/lib/regatta/runs" | wc -l)" = "$runs" ] || failed "the upgrade lost runs"
 grep -q "127.0.0.1:$port" "$root/etc/regatta/agent.toml" || failed "the upgrade lost the configuration"
@@ -169,7 +172,7 @@ say "an upgrade that does not come up is rolled back"
 printf '#!/bin/sh\nexit 3\n' >"$work/broken"
 chmod +x "$work/broken"
 package 0.1.2 "$work/broken"
-if shown dpkg -i /root/regatta-agent_0.1.2_arm64.deb; then failed "dpkg took a broken version for good"; fi
+if shown dpkg -i /root/regatta-agent_0.1.2_$architecture.deb; then failed "dpkg took a broken version for good"; fi
 is_active || failed "nothing runs after the rollback"
 cmp "$agent" "$root/usr/bin/regatta-agent" || failed "the program is not the one before"
 wait_for_device
@@ -179,7 +182,7 @@ if on_board dpkg --configure regatta-agent 2>&1; then failed "dpkg --configure c
 
 say "a version that comes up clears it"
 package 0.1.3 "$agent"
-shown dpkg -i /root/regatta-agent_0.1.3_arm64.deb
+shown dpkg -i /root/regatta-agent_0.1.3_$architecture.deb
 [ "$(installed)" = "install ok installed 0.1.3" ] || failed "dpkg says $(installed)"
 is_active || failed "the daemon does not run"
 
@@ -195,6 +198,6 @@ if on_board getent passwd regatta; then failed "purge left the user"; fi
 
 say "without root, from the archive"
 on_board useradd --create-home sailor
-tar -xzf "$work/dist/regatta-agent-0.1.3-arm64.tar.gz" -C "$root/home/sailor"
-shown su - sailor -c '/home/sailor/regatta-agent-0.1.3-arm64/install.sh && .local/bin/regatta-agent --version'
+tar -xzf "$work/dist/regatta-agent-0.1.3-$architecture.tar.gz" -C "$root/home/sailor"
+shown su - sailor -c "/home/sailor/regatta-agent-0.1.3-$architecture/install.sh && .local/bin/regatta-agent --version"
 printf '\nboard-root: all held\n'

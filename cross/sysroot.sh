@@ -45,7 +45,7 @@ for package in "$work"/packages/*.deb; do dpkg-deb -x "$package" "$work/root"; d
 library=$work/root/usr/lib/$triple
 while IFS= read -r link; do
     ln -sfn "$(realpath -m --relative-to="$(dirname "$link")" "$work/root$(readlink "$link")")" "$link"
-done < <(find "$library" -type l -lname '/*')
+done < <(find "$work/root" -type l -lname '/*')
 [ -f "$library/libc_nonshared.a" ] || could_not "Debian's libc6-dev has no libc_nonshared.a in usr/lib/$triple"
 touch "$work/root/ready"
 rm -rf "$sysroot"
