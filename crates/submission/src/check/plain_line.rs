@@ -67,6 +67,14 @@ impl<'a> Rest<'a> {
     }
 
     fn number(&mut self) -> Option<()> {
+        // Nearly all are counts: they are told from their first digits.
+        let digits = self.0.bytes().take_while(u8::is_ascii_digit).count();
+        let (count, rest) = self.0.split_at(digits);
+        let more = rest.starts_with(['.', 'e', 'E', '-', '+']);
+        if !more && (digits == 1 || digits > 1 && !count.starts_with('0')) {
+            self.0 = rest;
+            return Some(());
+        }
         let part_of_number = |byte: u8| matches!(byte, b'0'..=b'9' | b'.' | b'-' | b'+' | b'e' | b'E');
         let end = self.0.bytes().position(|byte| !part_of_number(byte))?;
         let (number, rest) = self.0.split_at(end);

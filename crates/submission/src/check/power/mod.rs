@@ -57,16 +57,30 @@ impl PowerReport {
 /// Judges the session in `directory` of `tree` (`""` for the root), as the round's power checker does.
 #[must_use]
 pub fn check(tree: &Tree, directory: &str, rules: &PowerRules) -> PowerReport {
-    let session = match Session::read(tree, directory, rules) {
-        Ok(session) => session,
-        Err(reason) => {
-            let name = "Read client.json and server.json";
-            let outcome = Outcome::Failed(reason);
-            return PowerReport {
-                checks: vec![PowerCheck { name, outcome }],
-            };
-        }
-    };
+    match Session::read(tree, directory, rules) {
+        Ok(session) => judge(&session),
+        Err(reason) => unread(reason),
+    }
+}
+
+/// The same, and what a stricter reading of PTDaemon's log finds, by line: the official one ends at its first warning and
+/// leaves out the run's first and last minutes.
+pub(crate) fn review(tree: &Tree, directory: &str, rules: &PowerRules) -> (PowerReport, Vec<(u64, String)>) {
+    match Session::read(tree, directory, rules) {
+        Ok(session) => (judge(&session), ptd_log::overlooked(&session)),
+        Err(reason) => (unread(reason), Vec::new()),
+    }
+}
+
+fn unread(reason: String) -> PowerReport {
+    let name = "Read client.json and server.json";
+    let outcome = Outcome::Failed(reason);
+    PowerReport {
+        checks: vec![PowerCheck { name, outcome }],
+    }
+}
+
+fn judge(session: &Session<'_>) -> PowerReport {
     type Check = fn(&Session<'_>) -> Verdict;
     let checks: [(&'static str, Check); 11] = [
         ("Check client sources checksum", |session| {
@@ -87,7 +101,7 @@ pub fn check(tree: &Tree, directory: &str, rules: &PowerRules) -> PowerReport {
     ];
     let checks = checks.map(|(name, check)| PowerCheck {
         name,
-        outcome: match check(&session) {
+        outcome: match check(session) {
             Ok(()) => Outcome::Passed,
             Err(Complaint::Warning(reason)) => Outcome::Warned(reason),
             Err(Complaint::Fault(reason)) => Outcome::Failed(reason),
@@ -96,10 +110,4 @@ pub fn check(tree: &Tree, directory: &str, rules: &PowerRules) -> PowerReport {
     PowerReport {
         checks: checks.into(),
     }
-}
-
-/// What a stricter reading of PTDaemon's log finds, where the official one ends at its first warning and leaves out the
-/// run's first and last minutes.
-pub(crate) fn overlooked(tree: &Tree, directory: &str, rules: &PowerRules) -> Vec<(u64, String)> {
-    Session::read(tree, directory, rules).map_or_else(|_| Vec::new(), |session| ptd_log::overlooked(&session))
 }

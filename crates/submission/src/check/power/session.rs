@@ -51,7 +51,12 @@ pub(super) struct Session<'a> {
     pub(super) rules: &'a PowerRules,
     pub(super) client: Map<String, Value>,
     pub(super) server: Map<String, Value>,
+    ranging: Window,
+    run: Window,
 }
+
+/// LoadGen's stamps of a run's beginning and end, or why there are none.
+type Window = Result<(String, String), String>;
 
 impl<'a> Session<'a> {
     /// Reads both descriptions.
@@ -62,9 +67,13 @@ impl<'a> Session<'a> {
             rules,
             client: Map::new(),
             server: Map::new(),
+            ranging: Err(String::new()),
+            run: Err(String::new()),
         };
         session.client = session.description("power/client.json")?;
         session.server = session.description("power/server.json")?;
+        session.ranging = session.stamps("ranging");
+        session.run = session.stamps("run_1");
         Ok(session)
     }
 
@@ -95,8 +104,15 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// LoadGen's stamps of the beginning and end of a run, as texts.
-    pub(super) fn window(&self, run: &str) -> Result<(String, String), String> {
+    /// LoadGen's stamps of the beginning and end of the ranging or the testing run.
+    pub(super) fn window(&self, run: &str) -> Window {
+        match run {
+            "ranging" => self.ranging.clone(),
+            _ => self.run.clone(),
+        }
+    }
+
+    fn stamps(&self, run: &str) -> Window {
         let name = format!("{run}/mlperf_log_detail.txt");
         let log = RunLog::read(self.tree, &self.at(&name)).map_err(|error| format!("{name}: {}", error.0))?;
         let stamp = |key: &str| {

@@ -95,7 +95,8 @@ fn session(case: &Case<'_>, base: &str, findings: &mut Findings) {
     let Some(rules_of) = &case.context.round.power else {
         return;
     };
-    for check in power::check(case.context.tree, base, rules_of).checks {
+    let (report, overlooked) = power::review(case.context.tree, base, rules_of);
+    for check in report.checks {
         let (severity, reason) = match check.outcome {
             Outcome::Passed => continue,
             Outcome::Warned(reason) => (Severity::Warning, reason),
@@ -108,7 +109,7 @@ fn session(case: &Case<'_>, base: &str, findings: &mut Findings) {
         };
         findings.add(severity, rules::POWER_SESSION, &path, reason, mend);
     }
-    for (line, text) in power::overlooked(case.context.tree, base, rules_of) {
+    for (line, text) in overlooked {
         let path = format!("{base}/power/ptd_logs.txt");
         let mend = "repeat the measurement; the official checker looks no further than its first warning";
         findings.error(rules::POWER_SESSION, (path.as_str(), Some(line)), text, mend);
