@@ -102,7 +102,8 @@ lab() { "$regatta" "$@" --workspace "$work/lab"; }
 start_coordinator() {
     lab init >/dev/null
     sed -i "s|^listen = .*|listen = \"127.0.0.1:$port\"|" "$work/lab/regatta.toml"
-    lab serve >"$work/serve.log" 2>&1 &
+    # Not by way of `lab`: the process to be ended is this one, not a shell around it.
+    "$regatta" serve --workspace "$work/lab" >"$work/serve.log" 2>&1 &
     serve=$!
 }
 device_id() {
