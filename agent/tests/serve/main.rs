@@ -19,6 +19,7 @@ mod full_disk;
 mod lean;
 mod mosquitto;
 mod runs;
+mod silence;
 mod start;
 mod supervisor;
 

@@ -20,6 +20,7 @@ use rumqttc::{
 use tokio::{
     sync::{Mutex, mpsc, watch},
     task::JoinHandle,
+    time::{Instant, timeout_at},
 };
 
 use super::{Address, Inbound, Post, Receipt as AnyReceipt, WINDOW, Way};
@@ -28,6 +29,9 @@ use super::{Address, Inbound, Post, Receipt as AnyReceipt, WINDOW, Way};
 const OUTBOX: usize = 1024;
 /// Seconds without traffic before the connection is tested.
 const KEEP_ALIVE: u16 = 20;
+/// Silence after which the broker is given up. Whatever is sent here is acknowledged, and an idle connection is tested;
+/// but the client library never tests one on which it has something to send, however long nothing comes back.
+const LONGEST_SILENCE: Duration = Duration::from_secs(2 * KEEP_ALIVE as u64);
 /// First and longest pause before another attempt to connect.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
 
@@ -218,8 +222,16 @@ impl Connector {
             // The event loop then ends by itself.
             let _ = stopping.try_disconnect();
         });
+        let mut heard = Instant::now();
         loop {
-            match connection.events.poll().await {
+            let Ok(event) = timeout_at(heard + LONGEST_SILENCE, connection.events.poll()).await else {
+                tracing::warn!(address = %self.address, "lost the broker: it has said nothing for {LONGEST_SILENCE:?}");
+                break;
+            };
+            if matches!(event, Ok(Event::Incoming(_))) {
+                heard = Instant::now();
+            }
+            match event {
                 Ok(Event::Incoming(Packet::Publish(publish))) => self.take(&connection.client, &publish),
                 Ok(Event::Incoming(Packet::SubAck(answer))) => {
                     if answer

@@ -32,8 +32,8 @@ pub(super) const QUEUE: usize = 4;
 pub(super) const IN_FLIGHT: u16 = 16;
 /// Largest incoming packet: a command with a run's spec and all its conf texts.
 const LARGEST_PACKET: u32 = 256 * 1024;
-/// A dead connection is noticed after one and a half of these.
-const KEEP_ALIVE_S: u16 = 10;
+/// A dead connection is noticed by the broker after one and a half of these, here after two.
+pub(super) const KEEP_ALIVE_S: u16 = 10;
 /// How long the broker keeps the session of a device that is away.
 pub(super) const SESSION_EXPIRY_S: u32 = 7 * 24 * 3600;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);

@@ -1,7 +1,16 @@
 //! The connections of an MQTT link: made one after another, each with a fresh client, and pumped until it is lost. Knows
 //! what MQTT is, and nothing of runs.
+//!
+//! **A connection that has silently died is noticed here.** The client library tests a connection only when it has
+//! nothing to send, and heartbeats are sent all the time. So a heartbeat that follows a keep-alive's time of silence asks
+//! for an acknowledgement, and a broker that has said nothing for twice that time is given up.
 
-use std::{convert::Infallible, io, time::Duration};
+use std::{
+    convert::Infallible,
+    io,
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use rumqttc::{
@@ -10,14 +19,19 @@ use rumqttc::{
 };
 use tokio::{
     sync::mpsc,
-    time::{Instant, sleep_until},
+    time::{Instant, sleep_until, timeout_at},
 };
 
-use super::{Publication, mqtt::QUEUE};
+use super::{
+    Publication,
+    mqtt::{KEEP_ALIVE_S, QUEUE},
+};
 
 /// The pause after a lost connection; doubled up to the longest while the broker stays away.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// Silence after which the broker is asked for an answer, and after twice of which it is given up.
+const SILENCE: Duration = Duration::from_secs(KEEP_ALIVE_S as u64);
 
 /// Stands for a QoS 1 message of one connection.
 #[derive(Debug)]
@@ -107,16 +121,18 @@ impl Pump {
 
     async fn connect_once(&mut self, connection: u64) -> End {
         let (client, mut event_loop) = AsyncClient::builder(self.options.clone()).capacity(QUEUE).build();
+        let hearing = Hearing::new();
         let mut receiving = Receiving {
             client: &client,
             connection,
             subscriptions: &self.subscriptions,
             events: &self.events,
+            hearing: &hearing,
             was_connected: false,
         };
         let error = tokio::select! {
             error = receiving.run(&mut event_loop) => error,
-            never = send(&client, connection, &mut self.publications) => match never {},
+            never = send(&client, connection, &hearing, &mut self.publications) => match never {},
             never = settle(&client, connection, &mut self.receipts) => match never {},
         };
         match error {
@@ -135,14 +151,47 @@ struct Receiving<'a> {
     connection: u64,
     subscriptions: &'a [String],
     events: &'a mpsc::Sender<Incoming>,
+    hearing: &'a Hearing,
     was_connected: bool,
+}
+
+/// When the broker was last heard.
+struct Hearing {
+    begin: Instant,
+    heard_ms: AtomicU64,
+}
+
+impl Hearing {
+    fn new() -> Self {
+        Self {
+            begin: Instant::now(),
+            heard_ms: AtomicU64::new(0),
+        }
+    }
+
+    fn heard_now(&self) {
+        let millis = u64::try_from(self.begin.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.heard_ms.store(millis, Ordering::Relaxed);
+    }
+
+    fn last(&self) -> Instant {
+        self.begin + Duration::from_millis(self.heard_ms.load(Ordering::Relaxed))
+    }
 }
 
 impl Receiving<'_> {
     /// Runs until the connection ends.
     async fn run(&mut self, event_loop: &mut EventLoop) -> ConnectionError {
         loop {
-            let incoming = match event_loop.poll().await {
+            let given_up = self.hearing.last() + 2 * SILENCE;
+            let Ok(polled) = timeout_at(given_up, event_loop.poll()).await else {
+                let silence = format!("the broker has said nothing for {} s", 2 * SILENCE.as_secs());
+                return ConnectionError::Io(io::Error::new(io::ErrorKind::TimedOut, silence));
+            };
+            if matches!(polled, Ok(Event::Incoming(_))) {
+                self.hearing.heard_now();
+            }
+            let incoming = match polled {
                 Ok(Event::Incoming(Packet::ConnAck(_))) => {
                     // The session is agreed on. Without a store the client makes no checkpoint of every chunk.
                     event_loop.options.clear_session_store();
@@ -180,6 +229,8 @@ impl Receiving<'_> {
             if self.events.send(incoming).await.is_err() {
                 return ConnectionError::RequestsDone;
             }
+            // While the daemon was busy, nobody listened.
+            self.hearing.heard_now();
         }
     }
 }
@@ -201,13 +252,15 @@ fn all_granted(answer: &SubAck) -> io::Result<()> {
 async fn send(
     client: &AsyncClient,
     connection: u64,
+    hearing: &Hearing,
     publications: &mut mpsc::Receiver<(u64, Publication)>,
 ) -> Infallible {
     while let Some((meant_for, publication)) = publications.recv().await {
         if meant_for != connection {
             continue;
         }
-        let qos = if publication.at_least_once {
+        let asks = hearing.last().elapsed() > SILENCE;
+        let qos = if publication.at_least_once || asks {
             QoS::AtLeastOnce
         } else {
             QoS::AtMostOnce

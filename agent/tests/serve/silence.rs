@@ -1,0 +1,97 @@
+//! A connection that dies without a word: what is sent is accepted and lost, and nothing is ever reset, as behind a
+//! router that has forgotten the connection.
+
+use std::{
+    io::{Read as _, Write as _},
+    net::{TcpListener, TcpStream},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+};
+
+use regatta_rules::documents::RunPhase;
+
+use crate::{agent::Agent, coordinator::Coordinator, eventually, mosquitto::Mosquitto};
+
+/// A relay to the broker whose connections can be made deaf.
+struct Relay {
+    port: u16,
+    state: Arc<RelayState>,
+}
+
+#[derive(Default)]
+struct RelayState {
+    connections: AtomicUsize,
+    /// Connections up to this number carry nothing any more.
+    deaf: AtomicUsize,
+}
+
+impl Relay {
+    fn start(broker: u16) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let state = Arc::new(RelayState::default());
+        let shared = Arc::clone(&state);
+        thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                let Ok(server) = TcpStream::connect(("127.0.0.1", broker)) else {
+                    return;
+                };
+                let number = shared.connections.fetch_add(1, Ordering::SeqCst) + 1;
+                for (from, to) in [(&client, &server), (&server, &client)] {
+                    let (from, to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
+                    let shared = Arc::clone(&shared);
+                    thread::spawn(move || carry(from, to, number, &shared));
+                }
+            }
+        });
+        Self { port, state }
+    }
+
+    fn connections(&self) -> usize {
+        self.state.connections.load(Ordering::SeqCst)
+    }
+
+    fn deafen(&self) {
+        self.state.deaf.store(self.connections(), Ordering::SeqCst);
+    }
+}
+
+fn carry(mut from: TcpStream, mut to: TcpStream, number: usize, state: &RelayState) {
+    let mut buffer = [0; 4096];
+    while let Ok(read @ 1..) = from.read(&mut buffer) {
+        let is_deaf = number <= state.deaf.load(Ordering::SeqCst);
+        if !is_deaf && to.write_all(&buffer[..read]).is_err() {
+            return;
+        }
+    }
+}
+
+#[test]
+fn a_connection_that_died_silently_is_noticed_though_heartbeats_are_sent() {
+    let Some(broker) = Mosquitto::start() else { return };
+    let relay = Relay::start(broker.port);
+    let agent = Agent::start(relay.port);
+    let coordinator = Coordinator::start(broker.port, &agent.device);
+    let is_online = || {
+        let known = coordinator.known();
+        known
+            .hello
+            .as_ref()
+            .is_some_and(|hello| hello.online)
+            .then_some(())
+    };
+    eventually("the device to say hello", 20, is_online);
+    let before = relay.connections();
+    relay.deafen();
+    eventually("the daemon to give the connection up and come back", 90, || {
+        (relay.connections() > before).then_some(())
+    });
+    assert!(agent.log().contains("the broker has said nothing for 20 s"));
+    let spec = agent.spec(300);
+    eventually("the device to be back", 20, is_online);
+    coordinator.start_run(&spec);
+    coordinator.wait_for(spec.run, RunPhase::Done, 30);
+}
