@@ -52,9 +52,17 @@ impl fmt::Display for RunId {
 impl FromStr for RunId {
     type Err = InvalidName;
 
+    /// Takes the one spelling that [`fmt::Display`] writes: ids are topics and directories, where another spelling of
+    /// the same id would be another place.
     fn from_str(given: &str) -> Result<Self, InvalidName> {
-        let id = Uuid::try_parse(given).map_err(|_| InvalidName::new("run id", given, "not a UUID"))?;
-        Ok(Self(id))
+        let refused = |reason| InvalidName::new("run id", given, reason);
+        let id = Uuid::try_parse(given).map_err(|_| refused("not a UUID"))?;
+        let mut buffer = Uuid::encode_buffer();
+        if id.hyphenated().encode_lower(&mut buffer) == given {
+            Ok(Self(id))
+        } else {
+            Err(refused("not spelt in lower case with hyphens"))
+        }
     }
 }
 
@@ -160,3 +168,23 @@ macro_rules! serde_as_text {
     )*};
 }
 serde_as_text!(RunId, DeviceId, StreamName);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_id_has_one_spelling() {
+        let id = RunId::now();
+        assert_eq!(id.to_string().parse(), Ok(id));
+        let plain = id.to_string().replace('-', "");
+        for other in [
+            id.to_string().to_uppercase(),
+            plain,
+            format!("{{{id}}}"),
+            format!("urn:uuid:{id}"),
+        ] {
+            assert!(other.parse::<RunId>().is_err(), "{other}");
+        }
+    }
+}
