@@ -15,7 +15,7 @@ use regatta_tests::Broker;
 
 use crate::{
     lab::Lab,
-    plan::{self, Fault, Step},
+    plan::{self, Fault, Kind, Step, Victim},
     report::{LabReport, Totals},
     rng::Rng,
     shell, verdict,
@@ -24,13 +24,20 @@ use crate::{
 /// Runs that are to be open at any time.
 const OPEN_RUNS: usize = 2;
 /// A fault that found nothing to be done to is tried again at the end, so often in all.
-const TRIES: u32 = 40;
+const TRIES: u32 = 12;
 
-/// Runs a lab of `faults` faults after `seed` and prints its report as JSON. What a failed one leaves is copied to `keep`.
+/// Runs a lab of `faults` faults after `seed` and prints its report as JSON. What a failed one leaves is copied to `keep`, and with
+/// `keep_good` what any one leaves.
 ///
 /// # Errors
 /// When the lab itself cannot be made or worked.
-pub(crate) fn run(broker: Broker, seed: u64, faults: usize, keep: &Path) -> anyhow::Result<()> {
+pub(crate) fn run(
+    broker: Broker,
+    seed: u64,
+    faults: usize,
+    keep: &Path,
+    keep_good: bool,
+) -> anyhow::Result<()> {
     end_with_the_parent();
     own_file_systems()?;
     let begin = Instant::now();
@@ -41,7 +48,7 @@ pub(crate) fn run(broker: Broker, seed: u64, faults: usize, keep: &Path) -> anyh
         Ok(wrong) => wrong,
         Err(error) => vec![format!("the campaign could not go on: {error:#}")],
     };
-    if !wrong.is_empty() {
+    if keep_good || !wrong.is_empty() {
         leave_traces(&lab, keep)?;
     }
     totals.seconds = begin.elapsed().as_secs_f64();
@@ -59,10 +66,14 @@ fn work_through(lab: &mut Lab, seed: u64, faults: usize, totals: &mut Totals) ->
         keep_busy(lab, &mut dice)?;
         for fault in do_step(lab, &step, totals)? {
             missed += 1;
-            if missed < TRIES {
-                let (faults, pause) = (vec![fault], step.pause);
-                steps.push_back(Step { faults, pause });
-            }
+            // No run has a process for long: the delivery before it waits for something. Another fault takes its place.
+            let kind = if missed < TRIES {
+                fault.kind
+            } else {
+                Kind::Kill(Victim::Agent)
+            };
+            let (faults, pause) = (vec![Fault { kind, ..fault }], step.pause);
+            steps.push_back(Step { faults, pause });
         }
     }
     verdict::judge(lab, totals)

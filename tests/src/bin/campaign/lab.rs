@@ -141,7 +141,11 @@ impl Lab {
         let coordinator = self.coordinator_disk.root();
         fs::write(
             coordinator.join("regatta.toml"),
-            format!("schema = 1\nscratch = \"{}\"\n{listen}", scratch.display()),
+            // The device's originals are wanted at the end, however far the clocks have stepped.
+            format!(
+                "schema = 1\nscratch = \"{}\"\nkeep_on_device_hours = 1000000\n{listen}",
+                scratch.display()
+            ),
         )?;
         let benchmarks = coordinator.join("configs/benchmarks");
         fs::create_dir_all(&benchmarks)?;
