@@ -1,41 +1,4 @@
-//! Conf files from anyone: whatever they hold, reading them ends in settings or in an error that names a line there is.
-//! Does not issue anything: absurd durations are allowed, and would only take long.
+//! Hands what libFuzzer makes up to the check of the same name in `fuzz/checks`.
 #![no_main]
 
-use std::hint::black_box;
-
-use libfuzzer_sys::fuzz_target;
-use regatta_loadgen::effective::{EffectiveSettings, LibraryCounts};
-use regatta_rules::{
-    Mode, Scenario, TestSettings,
-    conf::{Conf, ConfError, ConfKind},
-};
-
-const KINDS: [ConfKind; 3] = [ConfKind::Mlperf, ConfKind::User, ConfKind::Audit];
-const LIBRARY: LibraryCounts = LibraryCounts {
-    total: 597,
-    performance: 256,
-};
-
-fuzz_target!(|text: &str| {
-    let conf = match Conf::parse("fuzzed.conf", text) {
-        Ok(conf) => conf,
-        Err(error) => return expect_located(text, &error),
-    };
-    for scenario in Scenario::ALL {
-        for kind in KINDS {
-            let mut settings = TestSettings::new(scenario, Mode::SubmissionRun);
-            match settings.apply(&conf, kind, "digits") {
-                Ok(_) => {
-                    let (effective, _) = EffectiveSettings::new(&settings, LIBRARY);
-                    black_box(effective.effective_accuracy_log_probability());
-                }
-                Err(error) => expect_located(text, &error),
-            }
-        }
-    }
-});
-
-fn expect_located(text: &str, error: &ConfError) {
-    assert!((1..=text.lines().count()).contains(&error.line), "{error}");
-}
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| regatta_fuzz_checks::conf(bytes));

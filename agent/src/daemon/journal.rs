@@ -161,5 +161,7 @@ fn postcard_body(record: &Record) -> io::Result<Vec<u8>> {
     postcard::to_allocvec(record).map_err(io::Error::other)
 }
 
+// By its path, because the fuzz checks compile this file too.
 #[cfg(test)]
+#[path = "journal/tests.rs"]
 mod tests;

@@ -1,0 +1,31 @@
+//! What is checked of bytes from outside: each check takes any bytes and panics when a promise does not hold. The fuzz
+//! targets call them with what libFuzzer makes up, the test beside them with what it has kept. No fuzzer is linked here.
+
+// A broken promise is told by a panic, as the fuzzer wants it.
+#![expect(clippy::expect_used, reason = "this crate is test code throughout")]
+
+mod conf;
+// The agent is a program and no library: its journal is compiled here from the agent's own source.
+mod journal;
+#[path = "../../../agent/src/daemon/journal.rs"]
+mod journal_file;
+mod logs;
+mod wire;
+
+pub use conf::conf;
+pub use journal::journal;
+pub use logs::{accuracy, detail, summary};
+pub use wire::wire;
+
+/// A check: panics when the bytes break a promise.
+pub type Check = fn(&[u8]);
+
+/// Every check by the name of its fuzz target and corpus.
+pub const CHECKS: [(&str, Check); 6] = [
+    ("accuracy", accuracy),
+    ("conf", conf),
+    ("detail", detail),
+    ("journal", journal),
+    ("summary", summary),
+    ("wire", wire),
+];
