@@ -19,6 +19,7 @@ use super::{
     complaints::{Complaints, Kind},
     flusher::Flusher,
     settling::UnderWay,
+    unheard::{Said, Unheard},
 };
 use crate::{
     fleet::{self, Admission},
@@ -44,6 +45,7 @@ pub(super) struct Ingest {
     pub(super) flusher: Flusher,
     pub(super) under_way: Option<UnderWay>,
     pub(super) complaints: Complaints,
+    unheard: Unheard,
 }
 
 /// What a batch has touched.
@@ -103,16 +105,22 @@ impl Ingest {
             flusher,
             under_way: None,
             complaints: Complaints::default(),
+            unheard: Unheard::default(),
         }
     }
 
     /// Writes a batch, finishes the one before it and begins to flush this one; `true` when others may now have work.
     pub(super) fn take(&mut self, messages: impl IntoIterator<Item = Inbound>) -> bool {
         let mut touched = Touched::default();
+        for (topic, said) in self.unheard.take() {
+            self.take_or_keep(&topic, &said, &mut touched);
+        }
         for message in messages {
-            if let Err(Refusal(kind, detail)) = self.take_one(&message, &mut touched) {
-                self.complaints.add(kind, &message.topic, &detail);
-            }
+            let said = Said {
+                payload: message.payload.clone(),
+                retained: message.retained,
+            };
+            self.take_or_keep(&message.topic, &said, &mut touched);
             message.dealt_with();
         }
         let news = touched.news | self.finish();
@@ -126,8 +134,19 @@ impl Ingest {
         news
     }
 
-    fn take_one(&mut self, message: &Inbound, touched: &mut Touched) -> Result<(), Refusal> {
-        let topic = Topic::parse(&message.topic).map_err(|error| Refusal::new(Kind::Topic, error))?;
+    fn take_or_keep(&mut self, topic: &str, said: &Said, touched: &mut Touched) {
+        // A newer word on a topic replaces what was kept of it.
+        self.unheard.forget(topic);
+        if let Err(Refusal(kind, detail)) = self.take_one(topic, said, touched) {
+            self.complaints.add(kind, topic, &detail);
+            if kind == Kind::Storage {
+                self.unheard.keep(topic, said);
+            }
+        }
+    }
+
+    fn take_one(&mut self, topic: &str, message: &Said, touched: &mut Touched) -> Result<(), Refusal> {
+        let topic = Topic::parse(topic).map_err(|error| Refusal::new(Kind::Topic, error))?;
         if message.payload.is_empty() {
             // A retained message that was cleared.
             return Ok(());

@@ -24,7 +24,7 @@ pub(super) enum Kind {
     Stream,
     /// More streams than a run can have.
     TooManyStreams,
-    /// The disk or the store refused; the device will send it again.
+    /// The disk or the store refused; the device sends it again, or it is tried again here.
     Storage,
 }
 

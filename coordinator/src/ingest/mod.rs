@@ -13,6 +13,7 @@ mod flusher;
 mod settling;
 #[cfg(test)]
 mod tests;
+mod unheard;
 
 use std::{
     sync::Arc,
