@@ -132,10 +132,7 @@ impl Lab {
     fn configure(&self) -> anyhow::Result<()> {
         let scratch = Path::new(ROOT).join("scratch");
         let listen = match self.broker {
-            Broker::Embedded => format!(
-                "listen = \"{}\"\nplain_tcp_beyond_loopback = true\n",
-                Side::Coordinator.address()
-            ),
+            Broker::Embedded => format!("listen = \"{}\"\n", Side::Coordinator.address()),
             Broker::Mosquitto => format!("broker = \"mqtt://{}\"\n", Side::Coordinator.proxy()),
         };
         let coordinator = self.coordinator_disk.root();
@@ -143,7 +140,7 @@ impl Lab {
             coordinator.join("regatta.toml"),
             // The device's originals are wanted at the end, however far the clocks have stepped.
             format!(
-                "schema = 1\nscratch = \"{}\"\nkeep_on_device_hours = 1000000\n{listen}",
+                "schema = 1\nscratch = \"{}\"\nkeep_on_device_hours = 1000000\nplain_tcp_beyond_loopback = true\n{listen}",
                 scratch.display()
             ),
         )?;
