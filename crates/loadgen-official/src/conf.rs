@@ -80,9 +80,9 @@ pub(crate) fn prepare<'a>(
     })
 }
 
-/// LoadGen takes the number of decimals for one without a sign: below 0 its search never ends.
+/// LoadGen takes the number of decimals for one without a sign: below 0 its search never ends. No conf file sets it.
 fn refuse_endless_search(requested: &TestSettings, request: &RunRequest) -> Result<(), LoadgenError> {
-    let decimals = requested.server_find_peak_qps_decimals_of_precision;
+    let decimals = request.overrides.find_peak_decimals.unwrap_or(0);
     if requested.mode != Mode::FindPeakPerformance || decimals >= 0 {
         return Ok(());
     }

@@ -1,6 +1,6 @@
 //! Whole runs of the MLCommons LoadGen through the trait, with a SUT that answers at once.
 
-use std::{collections::BTreeSet, path::Path, time::Duration};
+use std::{collections::BTreeSet, path::Path, sync::Mutex, time::Duration};
 
 use crate::common::{Null, Samples, conf};
 use crate::fresh_plugin;
@@ -8,6 +8,8 @@ use regatta_loadgen::{
     load_gen::{LoadGen, LoadgenError, NoObserver, Phase, RunObserver},
     outcome::Outcome,
     request::RunRequest,
+    sut::{Completer, Query, QuerySampleResponse, SutError, SystemUnderTest},
+    timing::Timing,
 };
 use regatta_mllog::read::{Value, accuracy_file, detail_file};
 use regatta_rules::{Mode, Scenario};
@@ -269,6 +271,67 @@ fn server_issues_from_as_many_threads_as_asked_for_once_per_process() {
     );
     let again = loadgen.run(&sut, &qsl, &threaded, &NoObserver).unwrap_err();
     assert!(again.to_string().contains("first run only"), "{again}");
+}
+
+/// LoadGen's own thread issues; what is asked for the timing thread is asked for that one, or for every issue thread.
+#[test]
+fn the_thread_that_issues_is_the_timing_thread() {
+    for threads in [None, Some(2)] {
+        let logs = tempfile::tempdir().unwrap();
+        let mut request = request(Scenario::Server, Mode::PerformanceOnly, logs.path());
+        request.overrides.server_issue_threads = threads;
+        request.issue.timing.cpu = Some(usize::MAX);
+        request.issue.timing.realtime_priority = Some(5);
+        let before = Timing::of_this_thread();
+        let sut = Watching::default();
+        let Some(plugin) = fresh_plugin("6.0.17") else {
+            return;
+        };
+        let outcome = plugin
+            .loadgen_as_requested()
+            .run(&sut, &Samples::new(100, 40), &request, &NoObserver)
+            .unwrap();
+        let noted = outcome.timing.unwrap();
+        assert!(noted.refused[0].contains("there is no processor"), "{noted:?}");
+        assert!(outcome.warnings.contains(&noted.refused[0]));
+        for issuing in sut.0.into_inner().unwrap() {
+            assert_eq!(issuing.realtime_priority, noted.realtime_priority);
+        }
+        assert_eq!(Timing::of_this_thread(), before);
+    }
+}
+
+/// Answers at once, and looks how each thread that issues runs.
+#[derive(Default)]
+struct Watching(Mutex<Vec<Timing>>);
+
+impl SystemUnderTest for Watching {
+    fn name(&self) -> &str {
+        "watching"
+    }
+
+    fn issue_query(&self, query: Query<'_>, completer: &Completer) -> Result<(), SutError> {
+        self.0.lock().unwrap().push(Timing::of_this_thread());
+        query
+            .iter()
+            .for_each(|sample| completer.complete(&[QuerySampleResponse::new(sample.id, &[])]));
+        Ok(())
+    }
+}
+
+#[test]
+fn a_search_that_would_never_end_is_refused() {
+    let logs = tempfile::tempdir().unwrap();
+    let mut request = request(Scenario::Server, Mode::FindPeakPerformance, logs.path());
+    request.overrides.find_peak_decimals = Some(-1);
+    let Some(plugin) = fresh_plugin("6.0.17") else {
+        return;
+    };
+    let refused = plugin
+        .loadgen_as_requested()
+        .run(&Null::default(), &Samples::new(100, 40), &request, &NoObserver)
+        .unwrap_err();
+    assert!(refused.to_string().contains("never ends"), "{refused}");
 }
 
 #[test]
