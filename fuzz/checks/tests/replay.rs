@@ -1,7 +1,5 @@
 //! What the fuzzer has kept, replayed: every input that once reached something new, at the cost of a plain test.
 
-#![expect(clippy::expect_used, reason = "test code")]
-
 use std::{fs, path::Path};
 
 #[test]
