@@ -21,8 +21,9 @@ use crate::{
 const DRAIN_PATIENCE: Duration = Duration::from_secs(240);
 const STOP_PATIENCE: Duration = Duration::from_secs(20);
 const LOOK: Duration = Duration::from_millis(500);
-/// Peak resident memory of the agent (issue of delivery: 24 MiB), KiB.
-pub(crate) const AGENT_KIB: u64 = 24 * 1024;
+/// Peak resident memory of the agent, KiB. A board's build is held to 24 MiB by the delivery's bench; the unoptimised one
+/// that is tried here has a program of 60 MB, of which what has run counts too.
+pub(crate) const AGENT_KIB: u64 = if cfg!(debug_assertions) { 32 } else { 24 } * 1024;
 /// Of the coordinator: 64 MiB may wait in the embedded broker for one subscriber, 32 MiB in the inbox, 4 MiB in a batch,
 /// and the program itself.
 pub(crate) const COORDINATOR_KIB: u64 = 160 * 1024;
