@@ -23,6 +23,7 @@ pub fn build_release_binaries() {
     let mut build = std::process::Command::new(cargo);
     build.args([
         "build",
+        "--workspace",
         "--release",
         "--locked",
         "--quiet",
