@@ -27,9 +27,9 @@ use super::{
 use crate::config::BrokerAddress;
 
 /// Publications that wait between daemon and client.
-pub(super) const QUEUE: usize = 4;
+pub(super) const QUEUE: usize = 8;
 /// QoS 1 publications that the broker has not acknowledged.
-pub(super) const IN_FLIGHT: u16 = 16;
+pub(super) const IN_FLIGHT: u16 = 48;
 /// Largest incoming packet: a command with a run's spec and all its conf texts.
 const LARGEST_PACKET: u32 = 256 * 1024;
 /// A dead connection is noticed by the broker after one and a half of these, here after two.
