@@ -52,6 +52,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<u8, Failure> {
         None => ready.run(ready.harness().sut())?,
         Some(path) => run_with_issue_log(&ready, path)?,
     };
+    ready.keep_response_units(&args.log_dir)?;
     let report = Report::new(args, ready.harness().engine(), not_submittable, &outcome);
     report
         .print(args.format, &mut io::stdout().lock())

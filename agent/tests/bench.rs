@@ -6,6 +6,7 @@ mod support;
 
 use std::{fs, os::unix::fs::symlink, path::Path};
 
+use regatta_rules::response_units::ResponseUnits;
 use support::{Ended, FEW_QUERIES, MLPERF_CONF, USER_CONF, agent, fixture::Fixture};
 
 /// Runs `bench` on the fixture with its files, and `more` in place of or behind the usual flags.
@@ -177,6 +178,44 @@ fn a_run_that_misses_its_latency_bound_is_invalid_and_its_logs_stay() {
     );
     let summary = fs::read_to_string(fixture.path("logs/mlperf_log_summary.txt")).unwrap();
     assert!(summary.contains("Result is : INVALID"), "{summary}");
+}
+
+#[test]
+fn which_unit_computed_a_response_stands_beside_the_logs_where_there_are_several() {
+    let fixture = Fixture::new();
+    let sim = |units| {
+        let accuracy = [
+            ("--sut", "sim"),
+            ("--scenario", "Offline"),
+            ("--mode", "AccuracyOnly"),
+            ("--duration", LEFT_OUT),
+            ("--setting", units),
+            ("--setting", "batch_size=2"),
+            ("--setting", "sharing=first-free"),
+        ];
+        let ended = bench(&fixture, &accuracy);
+        assert_eq!(ended.code, 0, "{ended:?}");
+    };
+    sim("sim_units=gpu=2000+100,dla0=3000+100");
+    let file = fs::read(fixture.path("logs/response_units.bin")).unwrap();
+    let units = ResponseUnits::read(&file[..]).unwrap();
+    let log = fs::read(fixture.path("logs/mlperf_log_accuracy.json")).unwrap();
+    let log: Vec<serde_json::Value> = serde_json::from_slice(&log).unwrap();
+    assert_eq!(log.len(), support::fixture::TOTAL);
+    for entry in &log {
+        let unit = units.unit(entry["seq_id"].as_u64().unwrap()).unwrap();
+        assert!(unit == "gpu" || unit == "dla0", "{unit}");
+    }
+    let counts: Vec<_> = units.counts().collect();
+    assert_eq!(
+        counts.iter().map(|(_, count)| count).sum::<u64>(),
+        log.len() as u64
+    );
+    assert_eq!(units.unit(log.len() as u64), None);
+
+    fs::remove_file(fixture.path("logs/response_units.bin")).unwrap();
+    sim("sim_units=gpu=20+10");
+    assert!(!fixture.path("logs/response_units.bin").exists());
 }
 
 /// A bad input: what it is, how it comes about, and the flags.

@@ -36,6 +36,11 @@ pub(crate) trait Engine: Send {
         0
     }
 
+    /// That unit's name, such as `gpu` or `dla0`.
+    fn unit_name(&self) -> String {
+        format!("unit{}", self.unit())
+    }
+
     /// Computes the answers of a batch of 1 to [`max_batch`](Self::max_batch) samples and adds one answer per sample
     /// to `answers`, in the batch's order. Equal inputs give equal answers, whatever batch they come in.
     ///

@@ -33,6 +33,7 @@ struct Accelerator {
 struct Sim {
     accelerator: Arc<Accelerator>,
     unit: usize,
+    unit_name: String,
     max_batch: usize,
     /// Seconds that the copy of one sample takes.
     copy: f64,
@@ -51,6 +52,7 @@ pub(super) fn load(request: &LoadRequest<'_>) -> Loaded {
         Box::new(Sim {
             accelerator: Arc::clone(&accelerator),
             unit,
+            unit_name: model.board.units[unit].name.clone(),
             max_batch: largest.min(model.board.units[unit].batch),
             copy: model.board.units[unit].copy,
         }) as Box<dyn Engine>
@@ -72,6 +74,10 @@ impl Engine for Sim {
 
     fn unit(&self) -> usize {
         self.unit
+    }
+
+    fn unit_name(&self) -> String {
+        self.unit_name.clone()
     }
 
     fn infer(&mut self, batch: &Batch<'_>, answers: &mut Answers) -> Result<(), EngineError> {

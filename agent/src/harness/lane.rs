@@ -9,7 +9,7 @@ use std::{
 
 use regatta_loadgen::sut::{Completer, QuerySample, QuerySampleResponse, ResponseId};
 
-use super::{fault::HarnessError, library::Library};
+use super::{fault::HarnessError, library::Library, unit_log::UnitLog};
 use crate::{
     engines::{Answers, Batch, Engine, Input},
     panics::panic_text,
@@ -22,6 +22,8 @@ pub(crate) struct Lane {
     answers: Answers,
     slots: Vec<usize>,
     responses: ResponseBuffer,
+    /// Where it is noted which unit computed what; `None` where there is one unit.
+    log: Option<Arc<UnitLog>>,
 }
 
 impl Lane {
@@ -34,7 +36,13 @@ impl Lane {
             answers: Answers::default(),
             slots: Vec::with_capacity(most),
             responses: ResponseBuffer(Vec::with_capacity(most)),
+            log: None,
         }
+    }
+
+    /// Notes from now on in `log` what it computes.
+    pub(crate) fn note_in(&mut self, log: &Arc<UnitLog>) {
+        self.log = Some(Arc::clone(log));
     }
 
     /// Most samples that [`serve`](Self::serve) takes.
@@ -57,6 +65,10 @@ impl Lane {
             None => Input::Absent,
         };
         infer(self.engine.as_mut(), &Batch { samples, input }, &mut self.answers)?;
+        // Before the answers go: LoadGen may end the run with the last of them.
+        if let Some(log) = &self.log {
+            log.note(samples, self.engine.unit());
+        }
         self.responses.send(samples, &self.answers, completer);
         Ok(())
     }
@@ -64,6 +76,11 @@ impl Lane {
     /// Which of the chip's units it computes on.
     pub(crate) fn unit(&self) -> usize {
         self.engine.unit()
+    }
+
+    /// That unit's name.
+    pub(crate) fn unit_name(&self) -> String {
+        self.engine.unit_name()
     }
 
     /// Computes batches of `size` blank samples for about `length`, at least `least`, so that caches, clocks and lazily

@@ -19,17 +19,21 @@ mod queued;
 mod settings;
 #[cfg(test)]
 mod tests;
+mod unit_log;
 mod units;
 mod warm_up;
 
 use std::{io, path::Path, sync::Arc, time::Duration};
 
 use regatta_loadgen::sut::{QuerySampleLibrary, SystemUnderTest};
-use regatta_rules::{TestSettings, benchmark::Benchmark, documents::EngineKind};
+use regatta_rules::{
+    TestSettings, benchmark::Benchmark, documents::EngineKind, response_units::ResponseUnits,
+};
 use regatta_schedule::policy::Policy;
 
 use self::{
-    direct::DirectSut, fault::FirstFault, lane::Lane, library::Library, queue::SampleQueue, queued::QueuedSut,
+    direct::DirectSut, fault::FirstFault, lane::Lane, library::Library, queue::SampleQueue,
+    queued::QueuedSut, unit_log::UnitLog,
 };
 use crate::engines::{self, Description, EngineError, LoadRequest};
 
@@ -76,6 +80,8 @@ pub(crate) struct Harness {
     description: Description,
     library: Arc<Library>,
     sut: Box<dyn SystemUnderTest>,
+    /// Which unit computed what, where there are several.
+    units: Option<Arc<UnitLog>>,
     fault: FirstFault,
 }
 
@@ -119,11 +125,13 @@ impl Harness {
         let length = settings.warmup_duration.unwrap_or_else(|| default_warm_up(kind));
         warm_up::warm_up(&mut lanes, length).map_err(SetUpError::WarmUp)?;
         let sharing = units::share(&mut lanes, settings, test, length).map_err(SetUpError::WarmUp)?;
+        let units = UnitLog::of(&mut lanes, test, benchmark.dataset.total_samples);
         let sut = serve(&plan, format!("regatta-{kind}"), lanes, sharing, &fault)?;
         Ok(Self {
             description: loaded.description,
             library,
             sut,
+            units,
             fault,
         })
     }
@@ -141,6 +149,11 @@ impl Harness {
     /// The dataset.
     pub(crate) fn library(&self) -> &dyn QuerySampleLibrary {
         self.library.as_ref()
+    }
+
+    /// Which unit computed each response so far; `None` where there is one unit.
+    pub(crate) fn response_units(&self) -> Option<ResponseUnits> {
+        self.units.as_deref().map(UnitLog::responses)
     }
 
     /// What went wrong first in dataset or engine while LoadGen ran, with its causes.

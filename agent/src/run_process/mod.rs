@@ -90,6 +90,7 @@ fn measure(ready: &ReadyRace, run_dir: &RunDir, attempt: &mut Attempt) -> Result
         attempt.timing = outcome.timing.as_ref().map(|timing| ready.timing_thread(timing));
     }
     run_dir.write_attempt(attempt)?;
+    ready.keep_response_units(&run_dir.files())?;
     outcome
 }
 

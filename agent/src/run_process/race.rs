@@ -1,7 +1,11 @@
 //! A run from its resolved parts to LoadGen's outcome: what `exec` and `bench` have in common. Reads no spec and no flags,
 //! prints nothing, and leaves records to its callers.
 
-use std::path::PathBuf;
+use std::{
+    fs::File,
+    io::{self, BufWriter},
+    path::{Path, PathBuf},
+};
 
 use anyhow::{Context, anyhow};
 use regatta_loadgen::{
@@ -14,6 +18,7 @@ use regatta_loadgen::{
 use regatta_rules::{
     benchmark::Benchmark,
     documents::{EngineSpec, LoadgenChoice, TimingThread},
+    response_units::RESPONSE_UNITS,
 };
 
 use super::loadgens::{self, ChosenLoadgen};
@@ -125,6 +130,25 @@ impl ReadyRace {
             .loadgen
             .run(sut, self.harness.library(), &self.request, &NoObserver);
         ran.map_err(loadgen_failure)
+    }
+
+    /// Writes which unit computed each response beside LoadGen's logs, where there are several units.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub(crate) fn keep_response_units(&self, directory: &Path) -> anyhow::Result<()> {
+        let Some(units) = self.harness.response_units() else {
+            return Ok(());
+        };
+        let path = directory.join(RESPONSE_UNITS);
+        let written = File::create(&path).and_then(|file| {
+            let mut file = BufWriter::new(file);
+            units.write(&mut file)?;
+            file.into_inner()
+                .map_err(io::IntoInnerError::into_error)?
+                .sync_all()
+        });
+        written.with_context(|| format!("{} cannot be written", path.display()))
     }
 
     /// The failure of dataset or engine that the run ended with, where it did: such a run has no result at all.

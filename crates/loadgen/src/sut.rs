@@ -9,7 +9,8 @@ use std::{error::Error, sync::Arc};
 
 pub use resident::ResidentLibrary;
 
-/// Identifies one expected response. Opaque: only LoadGen knows what stands behind it.
+/// Identifies one expected response by its place in the order of issue, counted from 1 over the whole run: one more than
+/// the `seq_id` of LoadGen's logs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(transparent)]
 pub struct ResponseId(pub u64);

@@ -10,6 +10,7 @@ mod ids;
 pub mod known;
 mod mode;
 pub mod procedures;
+pub mod response_units;
 pub mod round;
 mod scenario;
 pub mod settings;
