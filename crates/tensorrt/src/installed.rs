@@ -2,7 +2,9 @@
 //! C function that every version has.
 
 use std::{
-    env, fs,
+    env,
+    error::Error as _,
+    fs,
     path::{Path, PathBuf},
 };
 
@@ -70,9 +72,16 @@ impl Installed {
 
 fn version_of(infer: &Path, rtx: bool) -> Result<Version, String> {
     // SAFETY: loading runs the library's initialisers; it is NVIDIA's, found under its own name, or the user's choice.
-    let library = unsafe { Library::new(infer) }.map_err(|error| error.to_string())?;
+    let library = unsafe { Library::new(infer) }.map_err(|error| words(&error))?;
     // SAFETY: every TensorRT has this function with this type (NvInferRuntimeBase.h).
     let version = unsafe { library.get::<extern "C" fn() -> i32>(b"getInferLibVersion") };
-    let number = version.map_err(|error| error.to_string())?();
+    let number = version.map_err(|error| words(&error))?();
     Ok(Version::from_library(u32::try_from(number).unwrap_or(0), rtx))
+}
+
+/// What the loader says: the cause of libloading's error, which itself says only who was asked.
+fn words(error: &libloading::Error) -> String {
+    error
+        .source()
+        .map_or_else(|| error.to_string(), ToString::to_string)
 }

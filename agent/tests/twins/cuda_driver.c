@@ -1,0 +1,360 @@
+/* A twin of CUDA's driver for tests: what regatta-cuda calls, computed on the CPU. Never shipped.
+ *
+ * Streams are threads with a queue, so work is done after the call that gave it, in order. Device memory is host memory at an
+ * address that the host cannot use, with guard bytes around it. Graphs are kept and done again. A kernel is a function of the
+ * shim's twin (trt_shim.c), given by twin_cuda_launch.
+ *
+ * TWIN_CUDA_FAULTS (or twin_cuda_faults) is a list of what goes wrong: no-device, version=10020, memory=BYTES (no more than
+ * that), launch=N (the Nth launch is refused), late=N (the Nth kernel fails, told later), lost=N (the device is lost in the Nth
+ * kernel), slow=MICROSECONDS (every kernel), discrete (no shared memory), capture (graphs cannot be captured),
+ * code=N (late and lost with this result). */
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3, NO_DEVICE = 100, INVALID_CONTEXT = 201,
+       ECC = 214, NOT_READY = 600, ILLEGAL_ADDRESS = 700, OUT_OF_RESOURCES = 701, LAUNCH_FAILED = 719,
+       CAPTURE_UNSUPPORTED = 900, CAPTURE_INVALIDATED = 901 };
+#define GUARD 64
+#define TAG (1ull << 60)
+#define ARGUMENT 512
+
+typedef struct memory { struct memory* next; unsigned char* bytes; size_t size; } memory;
+typedef struct event { unsigned long set, reached; } event;
+typedef enum { COPY, KERNEL, RECORD, WAIT } kind;
+typedef struct op {
+    struct op* next;
+    kind kind;
+    void *to, *from;
+    size_t bytes;
+    void (*kernel)(void*);
+    event* event;
+    unsigned long ticket;
+    _Alignas(16) unsigned char argument[ARGUMENT];
+} op;
+typedef struct graph { op *first, *last; size_t nodes; } graph;
+typedef struct stream { pthread_t thread; op *first, *last; int busy, ends; graph* captured; int capture_broken; } stream;
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static memory* memories;
+static size_t taken;
+static long live, allocations, launches, kernels;
+static int started, lost;
+static __thread void* bound;
+static __thread stream* capturing;
+static struct { long memory, launch, late, lost, slow, version, code; int no_device, discrete, capture; } faults;
+
+static long number(const char* list, const char* name) {
+    const char* found = list ? strstr(list, name) : NULL;
+    return found ? strtol(found + strlen(name), NULL, 10) : 0;
+}
+void twin_cuda_faults(const char* list) {
+    faults.memory = number(list, "memory="), faults.launch = number(list, "launch="), faults.late = number(list, "late=");
+    faults.lost = number(list, "lost="), faults.slow = number(list, "slow="), faults.version = number(list, "version=");
+    faults.code = number(list, "code=");
+    faults.no_device = list && strstr(list, "no-device"), faults.discrete = list && strstr(list, "discrete");
+    faults.capture = list && strstr(list, "capture");
+    launches = kernels = 0;
+}
+__attribute__((constructor)) static void begin(void) { twin_cuda_faults(getenv("TWIN_CUDA_FAULTS")); }
+
+/* Streams, events, graphs, memories and contexts that nobody has given back. */
+long twin_cuda_live(void) { return live; }
+/* Memories that were ever asked for. */
+long twin_cuda_allocations(void) { return allocations; }
+
+static int ready(void) { return lost ? lost : !started ? NOT_INITIALIZED : !bound ? INVALID_CONTEXT : SUCCESS; }
+#define READY()                              \
+    do {                                     \
+        int result = ready();                \
+        if (result != SUCCESS) return result; \
+    } while (0)
+
+/* Where a device address lies for the twin; NULL when nothing of that size lives there. */
+static void* resolve(uint64_t address, size_t bytes) {
+    unsigned char* place = (unsigned char*)(uintptr_t)(address & ~TAG);
+    if (!(address & TAG)) return NULL;
+    for (memory* m = memories; m; m = m->next)
+        if (place >= m->bytes && place + bytes <= m->bytes + m->size) return place;
+    return NULL;
+}
+void* twin_cuda_resolve(uint64_t address, size_t bytes) {
+    pthread_mutex_lock(&mutex);
+    void* place = resolve(address, bytes);
+    if (!place) lost = ILLEGAL_ADDRESS;
+    pthread_mutex_unlock(&mutex);
+    return place;
+}
+
+static void do_op(op* o) {
+    if (lost) return;
+    if (o->kind == KERNEL) {
+        pthread_mutex_lock(&mutex);
+        long mine = ++kernels;
+        if (mine == faults.late) lost = faults.code ? (int)faults.code : LAUNCH_FAILED;
+        if (mine == faults.lost) lost = faults.code ? (int)faults.code : ECC;
+        pthread_mutex_unlock(&mutex);
+        if (faults.slow) nanosleep(&(struct timespec){faults.slow / 1000000, faults.slow % 1000000 * 1000}, NULL);
+        if (!lost) o->kernel(o->argument);
+    } else if (o->kind == COPY) {
+        memcpy(o->to, o->from, o->bytes);
+    }
+}
+
+static void* work(void* argument) {
+    stream* s = argument;
+    pthread_mutex_lock(&mutex);
+    for (;;) {
+        while (!s->first && !s->ends) pthread_cond_wait(&changed, &mutex);
+        op* o = s->first;
+        if (!o) break;
+        if (o->kind == WAIT)
+            while (o->event->reached < o->ticket && !lost) pthread_cond_wait(&changed, &mutex);
+        s->first = o->next, s->last = s->first ? s->last : NULL;
+        pthread_mutex_unlock(&mutex);
+        do_op(o);
+        pthread_mutex_lock(&mutex);
+        if (o->kind == RECORD && !lost && o->event->reached < o->ticket) o->event->reached = o->ticket;
+        s->busy--;
+        free(o);
+        pthread_cond_broadcast(&changed);
+    }
+    pthread_mutex_unlock(&mutex);
+    return NULL;
+}
+
+static void append(op** first, op** last, op* o) {
+    o->next = NULL;
+    *last = *first ? ((*last)->next = o) : (*first = o);
+}
+static int give(stream* s, op given) {
+    op* o = malloc(sizeof *o);
+    *o = given;
+    if (s->captured) {
+        s->captured->nodes++;
+        append(&s->captured->first, &s->captured->last, o);
+        return SUCCESS;
+    }
+    pthread_mutex_lock(&mutex);
+    append(&s->first, &s->last, o);
+    s->busy++;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&mutex);
+    return SUCCESS;
+}
+static int launch(void) {
+    pthread_mutex_lock(&mutex);
+    int refused = ++launches == faults.launch;
+    pthread_mutex_unlock(&mutex);
+    return refused ? OUT_OF_RESOURCES : SUCCESS;
+}
+/* Has `kernel` called with a copy of the argument, in the stream's turn. */
+int twin_cuda_launch(stream* s, void (*kernel)(void*), const void* argument, size_t size) {
+    READY();
+    if (size > ARGUMENT) return INVALID_VALUE;
+    int refused = s->captured ? SUCCESS : launch();
+    op o = {.kind = KERNEL, .kernel = kernel};
+    memcpy(o.argument, argument, size);
+    return refused ? refused : give(s, o);
+}
+
+int cuInit(unsigned flags) { return flags ? INVALID_VALUE : faults.no_device ? NO_DEVICE : (started = 1, SUCCESS); }
+int cuDriverGetVersion(int* version) { return *version = faults.version ? (int)faults.version : 11040, SUCCESS; }
+int cuDeviceGetCount(int* count) { return *count = 1, SUCCESS; }
+int cuDeviceGet(int* device, int ordinal) { return *device = ordinal, ordinal == 0 ? SUCCESS : INVALID_VALUE; }
+int cuDeviceGetName(char* name, int size, int device) { return (void)device, snprintf(name, (size_t)size, "twin of a GPU"), SUCCESS; }
+int cuDeviceGetAttribute(int* value, int attribute, int device) {
+    (void)device;
+    *value = attribute == 75 ? 8 : attribute == 76 ? 7 : attribute == 18 ? !faults.discrete : 0;
+    return SUCCESS;
+}
+int cuDevicePrimaryCtxRetain(void** context, int device) { return (void)device, live++, *context = &memories, SUCCESS; }
+int cuDevicePrimaryCtxRelease_v2(int device) { return (void)device, live--, SUCCESS; }
+int cuCtxSetCurrent(void* context) { return bound = context, lost; }
+int cuMemGetInfo_v2(size_t* available, size_t* total) {
+    READY();
+    *total = faults.memory ? (size_t)faults.memory : (size_t)1 << 30;
+    *available = *total > taken ? *total - taken : 0;
+    return SUCCESS;
+}
+
+static int allocate(unsigned char** place, size_t size) {
+    READY();
+    if (capturing) return capturing->capture_broken = 1, CAPTURE_UNSUPPORTED;
+    pthread_mutex_lock(&mutex);
+    allocations++;
+    int full = faults.memory && taken + size > (size_t)faults.memory;
+    if (!full) {
+        memory* m = malloc(sizeof *m);
+        unsigned char* whole = malloc(size + 2 * GUARD);
+        memset(whole, 0xA5, size + 2 * GUARD);
+        *m = (memory){memories, whole + GUARD, size};
+        memories = m, taken += size, live++, *place = m->bytes;
+    }
+    pthread_mutex_unlock(&mutex);
+    return full ? OUT_OF_MEMORY : SUCCESS;
+}
+static int release(unsigned char* place) {
+    pthread_mutex_lock(&mutex);
+    memory** m = &memories;
+    while (*m && (*m)->bytes != place) m = &(*m)->next;
+    memory* found = *m;
+    if (found) {
+        for (int i = 0; i < GUARD; ++i)
+            if (place[-1 - i] != 0xA5 || place[found->size + i] != 0xA5) {
+                fprintf(stderr, "twin_cuda: written beyond a memory of %zu bytes\n", found->size);
+                abort();
+            }
+        *m = found->next, taken -= found->size, live--;
+        free(place - GUARD), free(found);
+    }
+    pthread_mutex_unlock(&mutex);
+    return found ? lost : INVALID_VALUE;
+}
+int cuMemAlloc_v2(uint64_t* address, size_t size) {
+    unsigned char* place = NULL;
+    int result = allocate(&place, size);
+    return *address = (uint64_t)(uintptr_t)place | TAG, result;
+}
+int cuMemFree_v2(uint64_t address) { return release((unsigned char*)(uintptr_t)(address & ~TAG)); }
+int cuMemHostAlloc(void** place, size_t size, unsigned flags) { return (void)flags, allocate((unsigned char**)place, size); }
+int cuMemFreeHost(void* place) { return release(place); }
+int cuMemHostGetDevicePointer_v2(uint64_t* address, void* place, unsigned flags) {
+    READY();
+    return (void)flags, *address = (uint64_t)(uintptr_t)place | TAG, SUCCESS;
+}
+int cuMemcpyHtoDAsync_v2(uint64_t to, const void* from, size_t bytes, stream* s) {
+    READY();
+    void* place = twin_cuda_resolve(to, bytes);
+    return place ? give(s, (op){.kind = COPY, .to = place, .from = (void*)from, .bytes = bytes}) : INVALID_VALUE;
+}
+int cuMemcpyDtoHAsync_v2(void* to, uint64_t from, size_t bytes, stream* s) {
+    READY();
+    void* place = twin_cuda_resolve(from, bytes);
+    return place ? give(s, (op){.kind = COPY, .to = to, .from = place, .bytes = bytes}) : INVALID_VALUE;
+}
+
+int cuStreamCreate(stream** s, unsigned flags) {
+    READY();
+    (void)flags;
+    *s = calloc(1, sizeof **s);
+    live++;
+    return pthread_create(&(*s)->thread, NULL, work, *s) ? OUT_OF_RESOURCES : SUCCESS;
+}
+int cuStreamDestroy_v2(stream* s) {
+    pthread_mutex_lock(&mutex);
+    s->ends = 1;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&mutex);
+    pthread_join(s->thread, NULL);
+    live--;
+    return free(s), lost;
+}
+int cuStreamSynchronize(stream* s) {
+    READY();
+    if (s->captured) return s->capture_broken = 1, CAPTURE_UNSUPPORTED;
+    pthread_mutex_lock(&mutex);
+    while (s->busy && !lost) pthread_cond_wait(&changed, &mutex);
+    pthread_mutex_unlock(&mutex);
+    return lost;
+}
+int cuStreamWaitEvent(stream* s, event* e, unsigned flags) {
+    READY();
+    (void)flags;
+    if (s->captured) return s->capture_broken = 1, CAPTURE_UNSUPPORTED;
+    return give(s, (op){.kind = WAIT, .event = e, .ticket = e->set});
+}
+int cuStreamBeginCapture_v2(stream* s, int mode) {
+    READY();
+    (void)mode;
+    if (faults.capture) return CAPTURE_UNSUPPORTED;
+    s->captured = calloc(1, sizeof *s->captured), s->capture_broken = 0, capturing = s;
+    return SUCCESS;
+}
+static void drop_ops(graph* g) {
+    for (op* o = g->first; o;) {
+        op* next = o->next;
+        free(o), o = next;
+    }
+    free(g), live--;
+}
+int cuStreamEndCapture(stream* s, graph** g) {
+    graph* captured = s->captured;
+    s->captured = NULL, capturing = NULL, live++, *g = NULL;
+    if (s->capture_broken) return drop_ops(captured), CAPTURE_INVALIDATED;
+    return *g = captured, SUCCESS;
+}
+int cuGraphGetNodes(graph* g, void* nodes, size_t* count) { return (void)nodes, *count = g->nodes, SUCCESS; }
+int cuGraphDestroy(graph* g) { return drop_ops(g), SUCCESS; }
+int cuGraphExecDestroy(graph* g) { return drop_ops(g), SUCCESS; }
+int cuGraphInstantiateWithFlags(graph** made, graph* g, unsigned long long flags) {
+    READY();
+    (void)flags;
+    *made = calloc(1, sizeof **made), live++;
+    for (op* o = g->first; o; o = o->next) {
+        op* copy = malloc(sizeof *copy);
+        *copy = *o;
+        append(&(*made)->first, &(*made)->last, copy);
+    }
+    return SUCCESS;
+}
+#ifndef TWIN_WITHOUT_GRAPHS
+int cuGraphLaunch(graph* g, stream* s) {
+    READY();
+    int refused = launch();
+    for (op* o = g->first; o && !refused; o = o->next) give(s, *o);
+    return refused;
+}
+#endif
+
+int cuEventCreate(event** e, unsigned flags) {
+    READY();
+    return (void)flags, live++, *e = calloc(1, sizeof **e), SUCCESS;
+}
+int cuEventDestroy_v2(event* e) { return free(e), live--, lost; }
+int cuEventRecord(event* e, stream* s) {
+    READY();
+    if (s->captured) return s->capture_broken = 1, CAPTURE_UNSUPPORTED;
+    pthread_mutex_lock(&mutex);
+    unsigned long ticket = ++e->set;
+    pthread_mutex_unlock(&mutex);
+    return give(s, (op){.kind = RECORD, .event = e, .ticket = ticket});
+}
+int cuEventQuery(event* e) {
+    READY();
+    pthread_mutex_lock(&mutex);
+    int reached = e->reached == e->set;
+    pthread_mutex_unlock(&mutex);
+    return lost ? lost : reached ? SUCCESS : NOT_READY;
+}
+int cuEventSynchronize(event* e) {
+    READY();
+    pthread_mutex_lock(&mutex);
+    while (e->reached < e->set && !lost) pthread_cond_wait(&changed, &mutex);
+    pthread_mutex_unlock(&mutex);
+    return lost;
+}
+
+static const struct { int code; const char *name, *words; } RESULTS[] = {
+    {SUCCESS, "CUDA_SUCCESS", "no error"}, {INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE", "invalid argument"},
+    {OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"}, {NOT_INITIALIZED, "CUDA_ERROR_NOT_INITIALIZED", "initialization error"},
+    {NO_DEVICE, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"},
+    {INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
+    {ECC, "CUDA_ERROR_ECC_UNCORRECTABLE", "uncorrectable ECC error encountered"},
+    {ILLEGAL_ADDRESS, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"},
+    {OUT_OF_RESOURCES, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", "too many resources requested for launch"},
+    {LAUNCH_FAILED, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
+    {CAPTURE_UNSUPPORTED, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", "operation not permitted when stream is capturing"},
+    {CAPTURE_INVALIDATED, "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED", "operation failed due to a previous error during capture"},
+};
+static int words(int code, const char** text, int name) {
+    for (size_t i = 0; i < sizeof RESULTS / sizeof *RESULTS; ++i)
+        if (RESULTS[i].code == code) return *text = name ? RESULTS[i].name : RESULTS[i].words, SUCCESS;
+    return *text = NULL, INVALID_VALUE;
+}
+int cuGetErrorName(int code, const char** name) { return words(code, name, 1); }
+int cuGetErrorString(int code, const char** text) { return words(code, text, 0); }
