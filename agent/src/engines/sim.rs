@@ -24,6 +24,8 @@ use super::{
 /// The modelled chip in real time. Streams that share a unit hand their batches over one after the other.
 struct Accelerator {
     begun: Instant,
+    /// Whether threads spin while they wait for a unit.
+    spin: bool,
     chip: Mutex<Chip>,
     /// Something was handed over or ended, which changes how long the others take.
     changed: Condvar,
@@ -45,6 +47,7 @@ pub(super) fn load(request: &LoadRequest<'_>) -> Loaded {
     let largest = request.batch_sizes.iter().copied().fold(1, usize::max);
     let accelerator = Arc::new(Accelerator {
         begun: Instant::now(),
+        spin: model.spin,
         chip: Mutex::new(Chip::new(model.board.clone(), model.seed)),
         changed: Condvar::new(),
     });
@@ -102,6 +105,11 @@ impl Accelerator {
             let ready = self.begun + Duration::from_secs_f64(ready);
             let left = ready.saturating_duration_since(Instant::now());
             chip = match left.checked_sub(SPIN) {
+                Some(_) if self.spin => {
+                    drop(chip);
+                    std::hint::spin_loop();
+                    self.lock()
+                }
                 Some(sleep) => {
                     finer_timer();
                     let waited = self.changed.wait_timeout(chip, sleep);

@@ -1,9 +1,14 @@
 //! Engine settings of a run, by LWIS's names where the meaning is the same. Every name is known or refused.
 
-use std::{collections::BTreeMap, fmt, ops::RangeInclusive, time::Duration};
+mod accelerator;
+mod table;
+
+use std::{collections::BTreeMap, fmt, time::Duration};
 
 use regatta_rules::documents::{EngineKind, EngineSpec};
 
+pub(crate) use self::accelerator::AcceleratorSettings;
+use self::table::Setting;
 use crate::engines::sim::SimModel;
 
 /// How harness and engine are to work.
@@ -29,7 +34,9 @@ pub(crate) struct HarnessSettings {
     pub(crate) timing_spin: bool,
     /// After how long without an answer LoadGen gives up a run; `None` leaves it to LoadGen.
     pub(crate) stall_timeout: Option<Duration>,
-    /// The modelled accelerator.
+    /// The units of an accelerator, modelled or not.
+    pub(crate) accelerator: AcceleratorSettings,
+    /// The modelled accelerator, with the settings of its units applied.
     pub(crate) sim: SimModel,
 }
 
@@ -74,172 +81,9 @@ pub(crate) enum SettingError {
     },
 }
 
-/// One setting: its name, what its value must be, and how it is taken over.
-struct Setting {
-    name: &'static str,
-    expected: &'static str,
-    /// Whether only `sim` has it.
-    sim_only: bool,
-    take: fn(&mut HarnessSettings, &str) -> Option<()>,
-}
-
-const SETTINGS: &[Setting] = &[
-    Setting {
-        name: "batch_size",
-        expected: COUNT,
-        sim_only: false,
-        take: |s, v| put(&mut s.batch_size, count(v)),
-    },
-    Setting {
-        name: "inference_streams",
-        expected: "a whole number from 1 to 256",
-        sim_only: false,
-        take: |s, v| {
-            put(
-                &mut s.inference_streams,
-                count(v).filter(|&streams| streams <= 256),
-            )
-        },
-    },
-    Setting {
-        name: "deque_timeout_usec",
-        expected: "a whole number of microseconds",
-        sim_only: false,
-        take: |s, v| {
-            s.deque_timeout = Duration::from_micros(v.parse().ok()?);
-            Some(())
-        },
-    },
-    Setting {
-        name: "warmup_duration",
-        expected: "a number of seconds from 0 to 3600",
-        sim_only: false,
-        take: |s, v| put(&mut s.warmup_duration, seconds(v, 0.0..=3600.0)),
-    },
-    Setting {
-        name: "dispatch",
-        expected: "`direct` or `worker`",
-        sim_only: false,
-        take: |s, v| put(&mut s.dispatch, dispatch(v)),
-    },
-    Setting {
-        name: "sharing",
-        expected: "`together` or `first-free`",
-        sim_only: false,
-        take: |s, v| put(&mut s.sharing, sharing(v)),
-    },
-    Setting {
-        name: "timing_cpu",
-        expected: "the number of a processor",
-        sim_only: false,
-        take: |s, v| put(&mut s.timing_cpu, v.parse().ok()),
-    },
-    Setting {
-        name: "timing_priority",
-        expected: "a real-time priority from 1 to 99",
-        sim_only: false,
-        take: |s, v| {
-            put(
-                &mut s.timing_priority,
-                v.parse().ok().filter(|priority| (1..=99).contains(priority)),
-            )
-        },
-    },
-    Setting {
-        name: "timing_wait",
-        expected: "`block` or `spin`",
-        sim_only: false,
-        take: |s, v| {
-            s.timing_spin = match v {
-                "block" => false,
-                "spin" => true,
-                _ => return None,
-            };
-            Some(())
-        },
-    },
-    Setting {
-        name: "stall_timeout",
-        expected: "a number of seconds from 1 to 86400",
-        sim_only: false,
-        take: |s, v| put(&mut s.stall_timeout, seconds(v, 1.0..=86_400.0)),
-    },
-    Setting {
-        name: "sim_units",
-        expected: "units as NAME=BASE+PER_SAMPLE in microseconds, separated by commas, such as gpu=400+60,dla0=900+210",
-        sim_only: true,
-        take: |s, v| {
-            s.sim.board.units = SimModel::parse_units(v)?;
-            s.sim.board.name.clear();
-            Some(())
-        },
-    },
-    Setting {
-        name: "sim_board",
-        expected: "a modelled board such as agx-orin.resnet50, or the path of a board's file",
-        sim_only: true,
-        take: |s, v| {
-            s.sim.board = SimModel::board_named(v)?;
-            Some(())
-        },
-    },
-    Setting {
-        name: "sim_jitter",
-        expected: "a share from 0 to 1",
-        sim_only: true,
-        take: |s, v| {
-            s.sim.board.jitter = v.parse().ok().filter(|share| (0.0..=1.0).contains(share))?;
-            Some(())
-        },
-    },
-    Setting {
-        name: "sim_seed",
-        expected: "a whole number",
-        sim_only: true,
-        take: |s, v| {
-            s.sim.seed = v.parse().ok()?;
-            Some(())
-        },
-    },
-];
-
-const COUNT: &str = "a whole number from 1 to 1048576";
-
-fn put<T>(setting: &mut Option<T>, value: Option<T>) -> Option<()> {
-    *setting = Some(value?);
-    Some(())
-}
-
-fn count(given: &str) -> Option<usize> {
-    given.parse().ok().filter(|count| (1..=1_048_576).contains(count))
-}
-
-fn seconds(given: &str, range: RangeInclusive<f64>) -> Option<Duration> {
-    let seconds: f64 = given.parse().ok()?;
-    range.contains(&seconds).then(|| Duration::from_secs_f64(seconds))
-}
-
-fn dispatch(given: &str) -> Option<Dispatch> {
-    match given {
-        "direct" => Some(Dispatch::Direct),
-        "worker" => Some(Dispatch::Worker),
-        _ => None,
-    }
-}
-
-fn sharing(given: &str) -> Option<Sharing> {
-    match given {
-        "together" => Some(Sharing::Together),
-        "first-free" => Some(Sharing::FirstFree),
-        _ => None,
-    }
-}
-
 /// The names that an engine knows, for people.
 fn known(engine: EngineKind) -> impl fmt::Display {
-    let known = SETTINGS
-        .iter()
-        .filter(move |setting| !setting.sim_only || engine == EngineKind::Sim);
+    let known = table::settings().filter(move |setting| setting.is_of(engine));
     known.map(|setting| setting.name).collect::<Vec<_>>().join(", ")
 }
 
@@ -256,6 +100,7 @@ impl Default for HarnessSettings {
             timing_priority: None,
             timing_spin: false,
             stall_timeout: None,
+            accelerator: AcceleratorSettings::default(),
             sim: SimModel::default(),
         }
     }
@@ -272,9 +117,8 @@ impl TryFrom<&EngineSpec> for HarnessSettings {
 fn read(engine: EngineKind, given: &BTreeMap<String, String>) -> Result<HarnessSettings, SettingError> {
     let mut settings = HarnessSettings::default();
     for (name, value) in given {
-        let setting = SETTINGS
-            .iter()
-            .find(|setting| setting.name == name && (!setting.sim_only || engine == EngineKind::Sim))
+        let setting: &Setting = table::settings()
+            .find(|setting| setting.name == name && setting.is_of(engine))
             .ok_or_else(|| SettingError::Unknown {
                 engine,
                 name: name.clone(),
@@ -285,6 +129,8 @@ fn read(engine: EngineKind, given: &BTreeMap<String, String>) -> Result<HarnessS
             expected: setting.expected,
         })?;
     }
+    settings.sim.board = settings.accelerator.applied_to(&settings.sim.board);
+    settings.sim.spin = settings.accelerator.use_spin_wait == Some(true);
     Ok(settings)
 }
 
@@ -315,6 +161,23 @@ mod tests {
                 ("timing_priority", "20"),
                 ("timing_wait", "spin"),
                 ("stall_timeout", "2.5"),
+                ("gpu_batch_size", "64"),
+                ("dla_batch_size", "2"),
+                ("dla_loop_count", "4"),
+                ("gpu_copy_streams", "2"),
+                ("dla_copy_streams", "3"),
+                ("gpu_inference_streams", "1"),
+                ("dla_inference_streams", "1"),
+                ("max_dlas", "1"),
+                ("dla_core", "0"),
+                ("use_graphs", "true"),
+                ("use_direct_host_access", "true"),
+                ("use_spin_wait", "true"),
+                ("run_infer_on_copy_streams", "false"),
+                ("workspace_size", "30000000000"),
+                ("precision", "int8"),
+                ("input_dtype", "int8"),
+                ("input_format", "chw4"),
                 ("sim_units", "gpu=400+60, dla0=900+210"),
                 ("sim_jitter", "0.05"),
                 ("sim_seed", "9"),
@@ -336,6 +199,10 @@ mod tests {
             settings(EngineKind::Tract, &[("dispatch", "both")]),
             settings(EngineKind::Tract, &[("timing_priority", "100")]),
             settings(EngineKind::Tract, &[("stall_timeout", "0")]),
+            settings(EngineKind::Tensorrt, &[("sim_seed", "1")]),
+            settings(EngineKind::Tensorrt, &[("precision", "fp12")]),
+            settings(EngineKind::Sim, &[("use_graphs", "yes")]),
+            settings(EngineKind::Sim, &[("dla_loop_count", "0")]),
             settings(EngineKind::Sim, &[("sim_units", "gpu=1")]),
             settings(EngineKind::Sim, &[("sim_jitter", "NaN")]),
             settings(EngineKind::Sim, &[("sim_board", "no-such-board")]),

@@ -14,6 +14,8 @@ pub(crate) struct SimModel {
     pub(crate) board: Board,
     /// Seed of the service times' spread.
     pub(crate) seed: u64,
+    /// Whether a stream's thread spins while the unit computes.
+    pub(crate) spin: bool,
 }
 
 /// The boards that come with the agent: name and file.
@@ -51,6 +53,7 @@ impl Default for SimModel {
                 jitter: 0.0,
             },
             seed: 0,
+            spin: false,
         }
     }
 }
