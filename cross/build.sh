@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Builds the agent as it is shipped, for a board or for a PC, on a Debian or Ubuntu workstation, against glibc 2.31:
+# Builds the agent and its helper `regatta-state` as they are shipped, for a board or for a PC, on a Debian or Ubuntu workstation, against glibc 2.31:
 #
 #   build.sh [arm64|amd64] [-- MORE CARGO OPTIONS]      arm64 is the default; runs on JetPack 5 and later
 #
 # Needs Rust, gcc (gcc-aarch64-linux-gnu for arm64) and binutils. The CPU engine is left out (`-- --features tract` brings it).
-# Prints the binary's path on standard output. Exit codes: 0 built, 1 it would not start on JetPack 5, 2 wrong use, 3 could not.
+# Prints the agent's path on standard output; the helper lies beside it. Exit codes: 0 built, 1 it would not start on JetPack 5, 2 wrong use, 3 could not.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 architecture=arm64
@@ -32,6 +32,7 @@ export "CARGO_TARGET_${name}_LINKER=$compiler" "CARGO_TARGET_${name}_RUSTFLAGS=$
 cd "$here/.."
 cargo build --profile board --locked --target "$target" --package regatta-agent --no-default-features "$@" >&2 ||
     could_not "cargo could not build the agent for $target; where the target is missing, 'rustup target add $target' brings it"
+cargo build --profile board --locked --target "$target" --package regatta-state --quiet >&2 || could_not "cargo could not build the helper for $target"
 agent=${CARGO_TARGET_DIR:-$PWD/target}/$target/board/regatta-agent
-"$here/check-symbols.sh" "$agent" >&2
+"$here/check-symbols.sh" "$agent" "$(dirname "$agent")/regatta-state" >&2
 printf '%s\n' "$agent"

@@ -25,14 +25,23 @@ done
 foreign=$(dpkg-deb -c "$1" | grep -v ' root/root ' || true)
 [ -z "$foreign" ] || complain "not root's: $foreign"
 
-unit=regatta-agent.service
-cp "$work/lib/systemd/system/$unit" "$work/$unit"
-# The program is for another machine, and the manual in a package that is not installed here.
-sed -i -e 's|^ExecStart=/usr/bin/regatta-agent|ExecStart=/bin/true|' -e '/^Documentation=/d' "$work/$unit"
-said=$(systemd-analyze verify --man=no "$work/$unit" 2>&1 | grep -F "$unit" || true)
-[ -z "$said" ] || complain "$said"
-exposure=$(systemd-analyze security --offline=true "$work/$unit" 2>/dev/null | sed -n 's/.*Overall exposure level[^:]*: \([0-9.]*\).*/\1/p')
-[ -n "$exposure" ] || complain "systemd-analyze says no exposure level"
-awk -v level="${exposure:-10}" -v most="$threshold" 'BEGIN { exit !(level <= most) }' || complain "exposure $exposure, promised is $threshold"
-printf '%s: exposure %s of 10\n' "$(basename "$1")" "$exposure"
+[ -x "$work/usr/libexec/regatta-state" ] || complain "the helper regatta-state is missing"
+foreign=$(find "$work/usr" "$work/lib" -perm /6000)
+[ -z "$foreign" ] || complain "setuid or setgid: $foreign"
+
+# Syntax and hardening of one unit, under the name that systemd would start it by.
+check_unit() {
+    local file=$1 unit=$2 said exposure
+    cp "$work/lib/systemd/system/$file" "$work/$unit"
+    # The program is for another machine, and the manual in a package that is not installed here.
+    sed -i -e 's#^ExecStart=/usr/[a-z]*/regatta-[a-z]*#ExecStart=/bin/true#' -e '/^Documentation=/d' "$work/$unit"
+    said=$(systemd-analyze verify --man=no "$work/$unit" 2>&1 | grep -F "$unit" || true)
+    [ -z "$said" ] || complain "$said"
+    exposure=$(systemd-analyze security --offline=true "$work/$unit" 2>/dev/null | sed -n 's/.*Overall exposure level[^:]*: \([0-9.]*\).*/\1/p')
+    [ -n "$exposure" ] || complain "systemd-analyze says no exposure level of $unit"
+    awk -v level="${exposure:-10}" -v most="$threshold" 'BEGIN { exit !(level <= most) }' || complain "$unit: exposure $exposure, promised is $threshold"
+    printf '%s: exposure %s of 10\n' "$unit" "$exposure"
+}
+check_unit regatta-agent.service regatta-agent.service
+check_unit regatta-state@.service regatta-state@check.service
 exit $bad

@@ -1,13 +1,16 @@
 #!/usr/bin/env bash
 # Packs a built agent: a Debian package with a system service, and an archive for users without root.
 #
-#   package.sh --binary FILE --arch arm64|amd64 --out DIR [--version VERSION]
+#   package.sh --binary FILE --arch arm64|amd64 --out DIR [--version VERSION] [--helper FILE]
+#
+# The helper that sets the device's state is `regatta-state` beside the binary, where nothing else is said; a package without
+# one measures boards as they are.
 #
 # Needs dpkg-deb alone. The same input gives the same bytes. Prints both files' paths. Exit codes: 0 done, 2 wrong use, 3 could not.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 wrong_use() { echo "package.sh: $1; see its first lines" >&2; exit 2; }
-binary='' architecture='' out='' version=''
+binary='' architecture='' out='' version='' helper=''
 while [ $# -gt 0 ]; do
     [ $# -ge 2 ] || wrong_use "$1 needs a value"
     case $1 in
@@ -15,11 +18,13 @@ while [ $# -gt 0 ]; do
         --arch) architecture=$2 ;;
         --out) out=$2 ;;
         --version) version=$2 ;;
+        --helper) helper=$2 ;;
         *) wrong_use "unknown option $1" ;;
     esac
     shift 2
 done
 [ -f "$binary" ] || wrong_use "--binary names no file"
+helper=${helper:-$(dirname "$binary")/regatta-state}
 [ -n "$out" ] || wrong_use "--out is missing"
 case $architecture in arm64 | amd64) ;; *) wrong_use "--arch is arm64 or amd64" ;; esac
 command -v dpkg-deb >/dev/null || { echo "package.sh: dpkg-deb is missing; it comes with Debian and Ubuntu" >&2; exit 3; }
@@ -35,6 +40,10 @@ root=$work/deb
 documents=$root/usr/share/doc/regatta-agent
 install -D -m 0755 "$binary" "$root/usr/bin/regatta-agent"
 install -D -m 0644 "$here/package/regatta-agent.service" "$root/lib/systemd/system/regatta-agent.service"
+if [ -f "$helper" ]; then
+    install -D -m 0755 "$helper" "$root/usr/libexec/regatta-state"
+    install -m 0644 "$here/package/regatta-state.socket" "$here/package/regatta-state@.service" "$root/lib/systemd/system/"
+fi
 # Not among the documents: minimal systems leave those out.
 install -D -m 0644 "$here/../agent/agent.example.toml" "$root/usr/share/regatta-agent/agent.example.toml"
 install -D -m 0644 "$here/../docs/headless.md" "$documents/headless.md"
