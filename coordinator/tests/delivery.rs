@@ -112,3 +112,25 @@ fn a_broker_killed_in_the_middle_takes_nothing_with_it() {
         }
     });
 }
+
+/// Fails where the device's client, having something to send, does not read.
+#[test]
+fn a_device_that_never_stops_sending_hears_its_acknowledgements() {
+    let mut coordinator = Coordinator::embedded();
+    coordinator.serve();
+    let device = SimulatedDevice::connect(coordinator.port, 3);
+    device.say_hello(Vec::new());
+    support::eventually("the device", || {
+        coordinator.json(&["device", "list"])["devices"][0]["online"].as_bool()
+    });
+    let _ = coordinator.ask("PerformanceOnly");
+    let (run, _) = device.next_start();
+    // Of itself the client reads after the 65,535 messages that MQTT lets it send ahead.
+    for sent in 0.. {
+        if device.has_heard_of(run) {
+            return;
+        }
+        assert!(sent < 20_000, "not a word after {sent} messages");
+        device.send_chunk(run, "run.log", 0, b"always the same");
+    }
+}

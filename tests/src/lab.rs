@@ -50,7 +50,16 @@ impl Lab {
     /// When the directories cannot be written.
     #[must_use]
     pub fn new(broker: Broker) -> Option<Self> {
-        let directory = tempfile::tempdir().expect("a temporary directory");
+        Self::plain_in(&std::env::temp_dir(), broker)
+    }
+
+    /// As [`Self::new`], below a directory of the caller's choice.
+    ///
+    /// # Panics
+    /// When the directories cannot be written.
+    #[must_use]
+    pub fn plain_in(parent: &Path, broker: Broker) -> Option<Self> {
+        let directory = tempfile::tempdir_in(parent).expect("a temporary directory");
         let (mosquitto, port) = match broker {
             Broker::Embedded => (None, free_port()),
             Broker::Mosquitto => {

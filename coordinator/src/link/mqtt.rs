@@ -27,6 +27,9 @@ use super::{Address, Inbound, Post, Receipt as AnyReceipt, WINDOW, Way};
 
 /// Answers that wait for the broker at most; more are dropped, and asked for again.
 const OUTBOX: usize = 1024;
+/// Answers that the broker has not acknowledged at most. The client library prefers sending to reading until then: without
+/// a bound a coordinator with many answers would hear nobody.
+const IN_FLIGHT: u16 = 64;
 /// Seconds without traffic before the connection is tested.
 const KEEP_ALIVE: u16 = 20;
 /// Silence after which the broker is given up. Whatever is sent here is acknowledged, and an idle connection is tested;
@@ -164,6 +167,7 @@ impl Connector {
             .set_keep_alive(KEEP_ALIVE)
             .set_clean_start(true)
             .set_receive_maximum(Some(WINDOW))
+            .set_outgoing_inflight_upper_limit(IN_FLIGHT)
             .set_max_packet_size(Some(largest))
             .set_incoming_packet_size_limit(IncomingPacketSizeLimit::Bytes(largest))
             .set_ack_mode(AckMode::Manual);

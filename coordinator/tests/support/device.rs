@@ -73,6 +73,9 @@ impl SimulatedDevice {
         let mut options = MqttOptions::new(format!("simulated-{seed}-{port}"), ("127.0.0.1", port));
         options
             .set_keep_alive(5)
+            // With something to send the client library does not read, until so much is not acknowledged: a device that
+            // sends faster than its broker takes it would never hear a word.
+            .set_outgoing_inflight_upper_limit(64)
             .set_incoming_packet_size_limit(IncomingPacketSizeLimit::Bytes(1 << 20));
         let (client, mut connection) = Client::builder(options).capacity(512).build();
         let (sender, inbox) = std::sync::mpsc::channel();
@@ -182,6 +185,12 @@ impl SimulatedDevice {
         }
     }
 
+    /// Whether an acknowledgement about a run lies in the inbox.
+    pub fn has_heard_of(&self, run: RunId) -> bool {
+        let is_ack = |(topic, _): (Topic, Vec<u8>)| topic.leaf == Leaf::Ack(run);
+        self.inbox.try_iter().any(is_ack)
+    }
+
     fn receive(&self, deadline: Instant) -> Option<(Topic, Vec<u8>)> {
         self.inbox
             .recv_timeout(deadline.saturating_duration_since(Instant::now()))
@@ -261,12 +270,14 @@ impl SimulatedDevice {
             .iter()
             .map(|(stream, content)| (name(stream), (0, content.as_slice())))
             .collect();
-        let begun = Instant::now();
+        let (begun, mut heard) = (Instant::now(), 0_u64);
         for round in 0.. {
             assert!(
                 begun.elapsed() < Duration::from_secs(60),
-                "never whole: {:?}",
-                left.keys()
+                "never whole after {round} rounds and {heard} acknowledgements: {:?}",
+                left.iter()
+                    .map(|(name, (committed, _))| (name.as_str(), committed))
+                    .collect::<Vec<_>>()
             );
             for (stream, (committed, content)) in &left {
                 self.send_some(run, stream, *committed, content, faults, dice);
@@ -277,6 +288,7 @@ impl SimulatedDevice {
                 if topic.leaf != Leaf::Ack(run) {
                     continue;
                 }
+                heard += 1;
                 let ack = Ack::from_frame(&payload).unwrap();
                 let Some(entry) = left.get_mut(&ack.stream) else {
                     continue;

@@ -71,9 +71,10 @@ fn on_loopback(
         .then(|| Sshd::start(directory, &place));
     let sshd = sshd.transpose()?;
     let pipeline = Pipeline::start(directory)?;
-    let (mut ours, mut scp, mut parts) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut ours, mut plain, mut scp, mut parts) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for _ in 0..rounds {
         ours.push(ours::deliver(log, directory, &place)?);
+        plain.push(ours::deliver_plain(log, directory)?);
         if let Some(sshd) = &sshd {
             scp.push(sshd.copy(log)?);
         }
@@ -85,7 +86,9 @@ fn on_loopback(
     println!("| on loopback | MB/s | ours / this |");
     println!("|---|---|---|");
     println!("| ours: TLS 1.3, embedded broker | {:.0} | |", median(&our_rate));
+    let without_tls = plain.iter().map(|delivery| delivery.seconds).collect();
     for (name, package, seconds) in [
+        ("ours in plain TCP, embedded broker", "nothing", without_tls),
         ("`scp`, then `sync` of the copy", "openssh-server", scp),
         (
             "mosquitto with TLS 1.3, subscriber writes, hashes and fsyncs",
@@ -100,9 +103,24 @@ fn on_loopback(
             println!("| {name} | {:.0} | {} |", median(&rate), ratio(&our_rate, &rate));
         }
     }
-    let of = |figure: fn(&Delivery) -> f64| median(&ours.iter().map(figure).collect::<Vec<_>>());
-    let (seconds, cpu) = (of(|d| d.seconds), of(|d| d.agent_cpu) + of(|d| d.coordinator_cpu));
-    println!("\n| of one delivery | value | share |");
+    print_shares(&ours, &plain, hash_seconds);
+    Ok(())
+}
+
+/// What one delivery is spent on. The share of TLS is what the same delivery in plain TCP, in the same rounds, does without.
+fn print_shares(ours: &[Delivery], plain: &[Delivery], hash_seconds: f64) {
+    let median_of = |deliveries: &[Delivery], figure: fn(&Delivery) -> f64| {
+        median(&deliveries.iter().map(figure).collect::<Vec<_>>())
+    };
+    let of = |figure| median_of(ours, figure);
+    let (agent, coordinator) = (of(|d| d.agent_cpu), of(|d| d.coordinator_cpu));
+    let (seconds, cpu) = (of(|d| d.seconds), agent + coordinator);
+    let (plain_agent, plain_coordinator) = (
+        median_of(plain, |d| d.agent_cpu),
+        median_of(plain, |d| d.coordinator_cpu),
+    );
+    let tls = cpu - plain_agent - plain_coordinator;
+    println!("\n| of one delivery over TLS | value | share |");
     println!("|---|---|---|");
     println!("| wall time | {seconds:.2} s | |");
     println!(
@@ -110,10 +128,9 @@ fn on_loopback(
         of(|d| d.flushing),
         100.0 * of(|d| d.flushing) / seconds
     );
-    println!("| processor time, agent | {:.2} s | |", of(|d| d.agent_cpu));
+    println!("| processor time, agent (in plain TCP) | {agent:.2} s ({plain_agent:.2} s) | |");
     println!(
-        "| processor time, coordinator | {:.2} s | |",
-        of(|d| d.coordinator_cpu)
+        "| processor time, coordinator (in plain TCP) | {coordinator:.2} s ({plain_coordinator:.2} s) | |"
     );
     println!(
         "| of these, hashing on both sides (SHA-256 of the file, twice) | {:.2} s | {:.0} % of the processor time |",
@@ -121,14 +138,15 @@ fn on_loopback(
         200.0 * hash_seconds / cpu
     );
     println!(
-        "| agent's peak RSS | {:.1} MiB | |",
-        ours.iter().map(|d| d.agent_peak_mib).fold(0.0, f64::max)
+        "| of these, TLS on both sides (what plain TCP does without) | {tls:.2} s | {:.0} % of the processor time |",
+        100.0 * tls / cpu
     );
+    let peak = |figure: fn(&Delivery) -> f64| ours.iter().map(figure).fold(0.0, f64::max);
+    println!("| agent's peak RSS | {:.1} MiB | |", peak(|d| d.agent_peak_mib));
     println!(
         "| coordinator's peak RSS | {:.1} MiB | |",
-        ours.iter().map(|d| d.coordinator_peak_mib).fold(0.0, f64::max)
+        peak(|d| d.coordinator_peak_mib)
     );
-    Ok(())
 }
 
 fn on_the_line(log: &Path, directory: &Path, mib: u64, rounds: u64, line: &Place) -> Result<(), AnyError> {

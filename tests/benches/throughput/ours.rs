@@ -32,10 +32,23 @@ pub(crate) struct Delivery {
     pub(crate) line_bytes: u64,
 }
 
-/// Delivers `log` once.
+/// Delivers `log` once over TLS 1.3.
 pub(crate) fn deliver(log: &Path, directory: &Path, place: &Place) -> Result<Delivery, AnyError> {
-    let mut lab = Lab::secure_in(directory, Broker::Embedded, place.coordinator_address())
-        .ok_or("the embedded broker needs nothing")?;
+    let lab = Lab::secure_in(directory, Broker::Embedded, place.coordinator_address());
+    deliver_in(lab.ok_or("the embedded broker needs nothing")?, log, place)
+}
+
+/// Delivers `log` once in plain TCP on loopback: what is left without TLS.
+pub(crate) fn deliver_plain(log: &Path, directory: &Path) -> Result<Delivery, AnyError> {
+    let lab = Lab::plain_in(directory, Broker::Embedded);
+    deliver_in(
+        lab.ok_or("the embedded broker needs nothing")?,
+        log,
+        &Place::Loopback,
+    )
+}
+
+fn deliver_in(mut lab: Lab, log: &Path, place: &Place) -> Result<Delivery, AnyError> {
     lab.coordinator_prefix = place.coordinator_prefix();
     lab.device_prefix = place.device_prefix();
     lab.start_coordinator();

@@ -16,7 +16,7 @@ use serde::Deserialize;
 use crate::{
     daemon::{Daemon, Program},
     disk::Disk,
-    network,
+    keys, network,
     plan::Side,
     proxy::Proxy,
     rng::Rng,
@@ -27,8 +27,6 @@ use crate::{
 const ROOT: &str = "/run/lab";
 /// The device's name.
 const DEVICE: &str = "boat";
-/// mosquitto listens here; only the proxies reach it.
-const MOSQUITTO_PORT: u16 = 1884;
 /// Looking after the daemons.
 const LOOK: Duration = Duration::from_millis(50);
 const START_PATIENCE: Duration = Duration::from_secs(60);
@@ -95,21 +93,24 @@ impl Lab {
         fs::create_dir_all(&logs)?;
         let device_disk = Disk::mount(&root.join("device"), "state/runs")?;
         let coordinator_disk = Disk::mount(&root.join("coordinator"), "runs")?;
-        let local = |port| std::net::SocketAddr::from(([127, 0, 0, 1], port));
         let (broker_address, coordinator_proxy) = match broker {
             Broker::Embedded => (Side::Coordinator.address(), None),
             Broker::Mosquitto => {
-                let address = local(MOSQUITTO_PORT);
+                let address = keys::local_mosquitto();
                 (address, Some(Proxy::start(Side::Coordinator.proxy(), address)?))
             }
         };
+        keys::make_lab(coordinator_disk.root(), broker)?;
         let mut lab = Self {
             broker,
             agent: Daemon::new(agent_program(device_disk.root()), &logs)?,
             coordinator: Daemon::new(coordinator_program(coordinator_disk.root()), &logs)?,
             mosquitto: match broker {
                 Broker::Embedded => None,
-                Broker::Mosquitto => Some(Daemon::new(mosquitto_program(root)?, &logs)?),
+                Broker::Mosquitto => Some(Daemon::new(
+                    mosquitto_program(root, coordinator_disk.root())?,
+                    &logs,
+                )?),
             },
             device_proxy: Proxy::start(Side::Device.proxy(), broker_address)?,
             device_disk,
@@ -124,6 +125,7 @@ impl Lab {
             mosquitto.start()?;
         }
         lab.coordinator.start()?;
+        keys::enrol(&mut lab, DEVICE)?;
         lab.agent.start()?;
         lab.wait_for_device()?;
         Ok(lab)
@@ -131,16 +133,14 @@ impl Lab {
 
     fn configure(&self) -> anyhow::Result<()> {
         let scratch = Path::new(ROOT).join("scratch");
-        let listen = match self.broker {
-            Broker::Embedded => format!("listen = \"{}\"\n", Side::Coordinator.address()),
-            Broker::Mosquitto => format!("broker = \"mqtt://{}\"\n", Side::Coordinator.proxy()),
-        };
         let coordinator = self.coordinator_disk.root();
+        let config = coordinator.join("regatta.toml");
+        let made = fs::read_to_string(&config)?;
         fs::write(
-            coordinator.join("regatta.toml"),
+            &config,
             // The device's originals are wanted at the end, however far the clocks have stepped.
             format!(
-                "schema = 1\nscratch = \"{}\"\nkeep_on_device_hours = 1000000\nplain_tcp_beyond_loopback = true\n{listen}",
+                "{made}scratch = \"{}\"\nkeep_on_device_hours = 1000000\n",
                 scratch.display()
             ),
         )?;
@@ -150,8 +150,8 @@ impl Lab {
         fs::write(
             self.device_disk.root().join("agent.toml"),
             format!(
-                "name = \"{DEVICE}\"\nstate_dir = \"state\"\nscratch = \"{}\"\nbroker = \"mqtt://{}\"\n\
-                 allow_plain = true\nmin_free_mib = 1\n",
+                "name = \"{DEVICE}\"\nstate_dir = \"state\"\nscratch = \"{}\"\nbroker = \"mqtts://{}\"\n\
+                 min_free_mib = 1\n",
                 scratch.display(),
                 Side::Device.proxy()
             ),
@@ -170,7 +170,7 @@ impl Lab {
     }
 
     /// A `regatta` command in the lab's workspace, ended when it hangs.
-    fn regatta(&self) -> anyhow::Result<Command> {
+    pub(crate) fn regatta(&self) -> anyhow::Result<Command> {
         let mut command = shell::command("timeout")?;
         command
             .arg(COMMAND_PATIENCE_S)
@@ -324,15 +324,8 @@ fn coordinator_program(root: &Path) -> Program {
     }
 }
 
-fn mosquitto_program(root: &Path) -> anyhow::Result<Program> {
-    let config = root.join("mosquitto.conf");
-    fs::write(
-        &config,
-        format!(
-            "user root\nlistener {MOSQUITTO_PORT} 127.0.0.1\nallow_anonymous true\npersistence false\n\
-             max_inflight_messages 64\nmax_queued_messages 10000\n"
-        ),
-    )?;
+fn mosquitto_program(root: &Path, coordinator: &Path) -> anyhow::Result<Program> {
+    let config = keys::place_mosquitto(coordinator, &root.join("mosquitto"))?;
     Ok(Program {
         name: "mosquitto",
         namespace: None,

@@ -15,6 +15,7 @@ mod campaign;
 mod daemon;
 mod disk;
 mod inject;
+mod keys;
 mod lab;
 mod network;
 mod plan;
