@@ -3,14 +3,17 @@
 
 mod choice;
 mod report;
+pub(crate) mod system;
 
-use std::{fs, io, path::Path, time::Duration};
+use std::{collections::BTreeMap, fs, io, path::Path, time::Duration};
 
 use anyhow::{Context, anyhow};
 use regatta_loadgen::request::{ConfText, RunRequest};
 use regatta_rules::{
     Scenario,
+    benchmark::Benchmark,
     documents::{EngineKind, EngineSpec},
+    system::{SystemUse, Wanted},
 };
 
 use self::report::Report;
@@ -35,11 +38,17 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<u8, Failure> {
     let benchmark = choice::benchmark(args)?;
     let model = benchmark.loadgen_model.clone();
     let not_submittable = benchmark.not_submittable.clone();
+    let mut request = request(args, &model)?;
+    let mut settings = args.settings.iter().cloned().collect();
+    let system = match &args.system {
+        Some(given) => Some(take_system(given, args, &benchmark, &mut request, &mut settings)?),
+        None => None,
+    };
     let race = Race {
-        request: request(args, &model)?,
+        request,
         engine: EngineSpec {
             kind: args.sut,
-            settings: args.settings.iter().cloned().collect(),
+            settings,
         },
         loadgen: args.loadgen.clone(),
         scratch: args.scratch.clone(),
@@ -53,7 +62,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<u8, Failure> {
         Some(path) => run_with_issue_log(&ready, path)?,
     };
     ready.keep_response_units(&args.log_dir)?;
-    let report = Report::new(args, ready.harness().engine(), not_submittable, &outcome);
+    let report = Report::new(args, system, ready.harness().engine(), not_submittable, &outcome);
     report
         .print(args.format, &mut io::stdout().lock())
         .context("the result cannot be printed")?;
@@ -62,6 +71,29 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<u8, Failure> {
         None if ended_well(&outcome) => Ok(exit::OK),
         None => Ok(exit::NO),
     }
+}
+
+/// Puts a system's values under what was given, and says where they come from.
+fn take_system(
+    given: &str,
+    args: &BenchArgs,
+    benchmark: &Benchmark,
+    request: &mut RunRequest,
+    settings: &mut BTreeMap<String, String>,
+) -> Result<SystemUse, Failure> {
+    let wanted = Wanted {
+        benchmark,
+        scenario: args.scenario,
+        power: args.power_setting,
+        engine: args.sut,
+    };
+    let mut chosen = system::chosen(given, &wanted)?;
+    chosen.merge_under(settings);
+    if let Some(conf) = request.user_conf.take() {
+        let conf = system::conf_over(&chosen.conf, &benchmark.loadgen_model, &wanted, conf)?;
+        request.user_conf = Some(conf);
+    }
+    Ok(chosen.from)
 }
 
 fn run_with_issue_log(ready: &ReadyRace, path: &Path) -> Result<regatta_loadgen::outcome::Outcome, Failure> {

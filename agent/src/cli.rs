@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use regatta_rules::{
     Mode, Scenario,
     documents::{EngineKind, LoadgenChoice},
+    system::PowerSetting,
 };
 
 use crate::duration::RunDuration;
@@ -210,6 +211,12 @@ pub(crate) struct BenchArgs {
     /// An engine's setting; may stand more than once
     #[arg(long = "setting", value_name = "NAME=VALUE", value_parser = setting)]
     pub(crate) settings: Vec<(String, String)>,
+    /// Whose values for the benchmark are taken: a system's name, a file that ends in .toml, or auto for this board's
+    #[arg(long, value_name = "SYSTEM")]
+    pub(crate) system: Option<String>,
+    /// The state of the board that those values are for: MaxP or MaxQ
+    #[arg(long, value_name = "STATE", default_value = "MaxP")]
+    pub(crate) power_setting: PowerSetting,
     /// Where LoadGen's logs are to lie
     #[arg(long, value_name = "DIR")]
     pub(crate) log_dir: PathBuf,

@@ -218,6 +218,46 @@ fn which_unit_computed_a_response_stands_beside_the_logs_where_there_are_several
     assert!(!fixture.path("logs/response_units.bin").exists());
 }
 
+#[test]
+fn a_systems_file_lends_its_values_and_the_report_says_whose_they_are() {
+    let fixture = Fixture::new();
+    let file = "schema = 1\nname = 'boat'\ntitle = 'Boat'\n[[run]]\nbenchmark = 'pixels'\nscenario = 'Offline'\n\
+                source = { measured = 'today' }\n[run.settings]\ngpu_batch_size = 3\nmax_dlas = 0\n\
+                [run.expected]\noffline_expected_qps = 1234.5\n";
+    fs::write(fixture.path("boat.toml"), file).unwrap();
+    fs::write(fixture.path("user.conf"), "").unwrap();
+    let flags = [
+        ("--sut", "sim"),
+        ("--scenario", "Offline"),
+        ("--system", "boat.toml"),
+        ("--setting", "sim_units=gpu=50+1,dla0=50+1"),
+        ("--setting", "max_dlas=1"),
+        ("--format", "json"),
+    ];
+    let ended = bench(&fixture, &flags);
+    let report: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(
+        report["system"]["settings"],
+        serde_json::json!(["gpu_batch_size"])
+    );
+    assert_eq!(report["system"]["source"], "today");
+    let engine = report["engine"].as_str().unwrap();
+    assert!(engine.contains("gpu 53 us for 3, dla0"), "{engine}");
+    let detail = fs::read_to_string(fixture.path("logs/mlperf_log_detail.txt")).unwrap();
+    assert!(
+        detail.contains("\"requested_offline_expected_qps\", \"value\": 1234.5"),
+        "{detail}"
+    );
+
+    fs::write(fixture.path("user.conf"), "*.Offline.target_qps = 99\n").unwrap();
+    bench(&fixture, &flags);
+    let detail = fs::read_to_string(fixture.path("logs/mlperf_log_detail.txt")).unwrap();
+    assert!(
+        detail.contains("\"requested_offline_expected_qps\", \"value\": 99"),
+        "{detail}"
+    );
+}
+
 /// A bad input: what it is, how it comes about, and the flags.
 type Case = (
     &'static str,
@@ -236,6 +276,17 @@ const BAD_INPUT: &[Case] = &[
     ("unknown setting", NOTHING, &[("--setting", "gpu_batch_size=4")]),
     ("setting without a value", NOTHING, &[("--setting", "batch_size")]),
     ("length without a unit", NOTHING, &[("--duration", "3")]),
+    ("unknown system", NOTHING, &[("--system", "agx-orin")]),
+    (
+        "system without the benchmark",
+        NOTHING,
+        &[("--system", "xavier-nx")],
+    ),
+    (
+        "system that does not read",
+        |fixture| fs::write(fixture.path("s.toml"), "schema = 1\nnam = 'x'\n").unwrap(),
+        &[("--system", "s.toml")],
+    ),
     ("one count of two", NOTHING, &[("--total-samples", "10")]),
     (
         "counts upside down",

@@ -7,7 +7,7 @@ use std::{
 };
 
 use regatta_loadgen::outcome::Outcome;
-use regatta_rules::documents::LoadgenChoice;
+use regatta_rules::{documents::LoadgenChoice, system::SystemUse};
 use serde::Serialize;
 
 use crate::{
@@ -23,6 +23,9 @@ pub(crate) struct Report {
     mode: String,
     engine: String,
     loadgen: String,
+    /// Whose values were taken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    system: Option<SystemUse>,
     /// The length that `--duration` put in place of the conf files' own.
     duration: Option<String>,
     /// `VALID`, `INVALID`, or `ENDED` for an accuracy pass, of which LoadGen gives no verdict.
@@ -57,6 +60,7 @@ impl Report {
     /// Puts together what is to be told of a run.
     pub(crate) fn new(
         args: &BenchArgs,
+        system: Option<SystemUse>,
         engine: &Description,
         not_submittable: Option<String>,
         outcome: &Outcome,
@@ -75,6 +79,7 @@ impl Report {
                 "{} {} ({})",
                 outcome.identity.name, outcome.identity.version, outcome.identity.rng_abi
             ),
+            system,
             duration: args.duration.map(|length| length.to_string()),
             verdict: match outcome.valid {
                 Some(true) => "VALID",
@@ -141,6 +146,14 @@ impl Report {
         }
         writeln!(to, "  engine        {}", self.engine)?;
         writeln!(to, "  loadgen       {}", self.loadgen)?;
+        if let Some(system) = &self.system {
+            let derived = if system.derived { "derived, " } else { "" };
+            writeln!(
+                to,
+                "  system        {} ({derived}{}), from {}",
+                system.system, system.source, system.file
+            )?;
+        }
         lines(to, "  warning       ", self.warnings.iter())?;
         lines(to, "  not measured  ", self.not_a_measurement.iter())?;
         lines(

@@ -29,12 +29,15 @@ impl FactsReader {
 
     /// The facts as they are now.
     pub(crate) fn read(&self) -> DeviceFacts {
+        let board = board::Board::read(&self.root);
         DeviceFacts {
             hostname: self.root.text("proc/sys/kernel/hostname").unwrap_or_default(),
             model: self.model(),
             arch: std::env::consts::ARCH.to_owned(),
             kernel: self.root.text("proc/sys/kernel/osrelease").unwrap_or_default(),
             os: self.operating_system(),
+            module: board.module.map(|module| module.part),
+            dla_cores: u32::try_from(board.dla_cores).unwrap_or(u32::MAX),
             cpus: self.cpus(),
             memory_bytes: self.memory_bytes(),
             cpu_governor: self

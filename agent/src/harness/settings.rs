@@ -188,6 +188,18 @@ mod tests {
     }
 
     #[test]
+    fn every_systems_file_has_only_settings_that_there_are() {
+        for system in regatta_rules::known::systems().unwrap() {
+            for run in &system.runs {
+                for engine in [run.engine, EngineKind::Sim] {
+                    let given = run.settings.settings();
+                    assert!(read(engine, &given).is_ok(), "{}: {given:?}", system.name);
+                }
+            }
+        }
+    }
+
+    #[test]
     fn what_cannot_be_is_refused_by_name() {
         let refused: Vec<String> = [
             settings(EngineKind::Tract, &[("gpu_batch_size", "8")]),

@@ -166,6 +166,7 @@ impl Agent {
             length: RunLength::Duration(millis),
             delivery: Delivery::After,
             audit: None,
+            system: None,
         }
     }
 

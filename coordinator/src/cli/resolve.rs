@@ -5,7 +5,8 @@ use std::str::FromStr;
 
 use regatta_rules::{
     Mode, Scenario,
-    documents::{Delivery, EngineKind, EngineSpec, LoadgenChoice, RunLength},
+    documents::{Delivery, DeviceFacts, EngineKind, EngineSpec, LoadgenChoice, RunLength},
+    system::Wanted,
 };
 
 use super::{device, duration::Length};
@@ -45,9 +46,19 @@ pub(crate) fn resolve(words: &Words, catalogue: &Catalogue, store: &Store) -> Re
     // The device comes last: a misspelt word is wrong on every device, and also while there is none.
     let device = device::find(store, words.device.as_deref())?;
     check_engine(&device, engine)?;
+    let facts: DeviceFacts = serde_json::from_str(&device.facts).unwrap_or_default();
     let mut drafts = Vec::new();
     for &mode in &modes {
         for &scenario in &scenarios {
+            let wanted = Wanted {
+                benchmark,
+                scenario,
+                power: words.power_setting,
+                engine,
+            };
+            let system = catalogue
+                .systems()
+                .choose(words.system.as_deref(), &facts, &wanted);
             let request = Request {
                 device: device.id.clone(),
                 benchmark,
@@ -61,6 +72,7 @@ pub(crate) fn resolve(words: &Words, catalogue: &Catalogue, store: &Store) -> Re
                 loadgen: loadgen.clone(),
                 length: length(words)?,
                 delivery: delivery(words)?,
+                system: system.map_err(Failure::usage)?,
                 conf: words.conf.clone(),
             };
             drafts.push(request.draft().map_err(Failure::usage)?);

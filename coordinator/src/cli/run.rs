@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Context as _;
+use regatta_rules::system::PowerSetting;
 
 use super::{Context, context::say, progress, resolve::resolve, runs::document};
 use crate::{
@@ -46,6 +47,13 @@ pub(super) struct Args {
     /// Which LoadGen: native, official or official:REVISION [default: native]
     #[arg(long)]
     loadgen: Option<String>,
+    /// Whose values for the benchmark are taken: a system's name, a file that ends in .toml, or none
+    /// [default: the device's own system, where there is one]
+    #[arg(long, value_name = "SYSTEM")]
+    system: Option<String>,
+    /// The state of the board that those values are for
+    #[arg(long, value_name = "MaxP|MaxQ", default_value = "MaxP")]
+    power_setting: PowerSetting,
     /// A setting of the engine, KEY=VALUE
     #[arg(long, value_name = "K=V", value_parser = pair)]
     set: Vec<(String, String)>,
@@ -91,6 +99,8 @@ impl Args {
             test_run: self.test_run,
             duration: self.duration.clone(),
             stream: self.stream.clone(),
+            system: self.system.clone(),
+            power_setting: self.power_setting,
             set: self.set.iter().cloned().collect(),
             conf: self.conf.iter().cloned().collect(),
         }

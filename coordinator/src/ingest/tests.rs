@@ -70,6 +70,7 @@ impl Bench {
             loadgen: LoadgenChoice::Native,
             length: RunLength::Full,
             delivery: Delivery::After,
+            system: None,
             conf: Default::default(),
         };
         let draft = request.draft().unwrap();

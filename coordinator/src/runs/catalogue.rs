@@ -1,4 +1,4 @@
-//! The benchmarks and rounds that a user may name: those that come with Regatta and the workspace's own files, which
+//! The benchmarks, rounds and systems that a user may name: those that come with Regatta and the workspace's own files, which
 //! win over built-in ones of the same name.
 
 use std::{
@@ -12,6 +12,7 @@ use regatta_rules::{
     round::Round,
 };
 
+use super::systems::{Systems, SystemsError};
 use crate::workspace::Workspace;
 
 /// A word that names nothing, or a file that does not read.
@@ -47,6 +48,9 @@ pub(crate) enum CatalogueError {
         #[source]
         source: io::Error,
     },
+    /// A system's file does not read.
+    #[error(transparent)]
+    Systems(#[from] SystemsError),
     /// A built-in file does not read.
     #[error(transparent)]
     BuiltIn(#[from] KnownFileError),
@@ -57,6 +61,7 @@ pub(crate) enum CatalogueError {
 pub(crate) struct Catalogue {
     benchmarks: Vec<Benchmark>,
     rounds: Vec<Round>,
+    systems: Systems,
 }
 
 impl Catalogue {
@@ -78,7 +83,17 @@ impl Catalogue {
         // The first of a name is found.
         benchmarks.extend(known::benchmarks()?);
         rounds.extend(known::rounds()?);
-        Ok(Self { benchmarks, rounds })
+        let systems = Systems::read(workspace)?;
+        Ok(Self {
+            benchmarks,
+            rounds,
+            systems,
+        })
+    }
+
+    /// How boards run what.
+    pub(crate) const fn systems(&self) -> &Systems {
+        &self.systems
     }
 
     /// The benchmark that a user means.

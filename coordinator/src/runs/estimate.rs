@@ -135,6 +135,7 @@ mod tests {
             loadgen: LoadgenChoice::Native,
             length: RunLength::TestRun,
             delivery: Delivery::After,
+            system: None,
             conf: BTreeMap::new(),
         };
         let draft = request.draft().unwrap();

@@ -1,7 +1,7 @@
 //! Runs, from what a user asks for to the record of what came of it.
 //!
 //! [`catalogue`] knows benchmarks and rounds, [`request`] and [`plan`] turn words into drafts, [`estimate`] fills in
-//! the rates that a device has shown, [`dispatch`] sends, [`finish`] judges and records. [`audit`] runs them once more under
+//! the rates that a device has shown, [`systems`] knows how boards run what, [`dispatch`] sends, [`finish`] judges and records. [`audit`] runs them once more under
 //! audits, and [`mod@verify`] looks at them again later.
 
 mod accuracy;
@@ -15,6 +15,7 @@ mod figures;
 mod finish;
 mod plan;
 mod request;
+mod systems;
 mod verify;
 
 pub(crate) use accuracy::{judge as judge_accuracy, line as accuracy_line};

@@ -15,6 +15,7 @@
 
 use std::collections::BTreeMap;
 
+use regatta_rules::system::PowerSetting;
 use serde::Deserialize;
 
 /// The newest schema number of the file that this program reads.
@@ -66,6 +67,13 @@ pub(crate) struct Words {
     /// `after` or `live`.
     #[serde(default)]
     pub(crate) stream: Option<String>,
+    /// The system whose values are taken: a name, a file that ends in `.toml`, or `none`; the device's own when none is
+    /// given.
+    #[serde(default)]
+    pub(crate) system: Option<String>,
+    /// The state of the board that those values are for: `MaxP` or `MaxQ`; MaxP when none is given.
+    #[serde(default)]
+    pub(crate) power_setting: PowerSetting,
     /// Engine settings.
     #[serde(default)]
     pub(crate) set: BTreeMap<String, String>,

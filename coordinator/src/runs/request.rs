@@ -7,6 +7,7 @@ use regatta_rules::{
     benchmark::Benchmark,
     documents::{ConfTexts, Delivery, Document as _, EngineSpec, LoadgenChoice, RunLength, RunSpec},
     round::Round,
+    system::Chosen,
 };
 
 use super::Draft;
@@ -47,6 +48,8 @@ pub(crate) struct Request<'a> {
     pub(crate) length: RunLength,
     /// When logs leave the device.
     pub(crate) delivery: Delivery,
+    /// What the device's system file has for this run, where it has anything.
+    pub(crate) system: Option<Chosen>,
     /// Lines of `user.conf` that the user wants, by key or by `model.scenario.key`.
     pub(crate) conf: BTreeMap<String, String>,
 }
@@ -85,12 +88,21 @@ impl Request<'_> {
             },
             delivery: self.delivery,
             audit: None,
+            system: None,
         };
         let mut draft = Draft {
             spec,
             guesses: guesses.map(|(key, value)| (key.clone(), value.clone())).collect(),
             given,
         };
+        if let Some(mut chosen) = self.system.clone() {
+            chosen.merge_under(&mut draft.spec.engine.settings);
+            let lines = chosen.conf.into_iter();
+            draft
+                .guesses
+                .extend(lines.map(|(key, value)| (self.full_key(&key), value)));
+            draft.spec.system = Some(chosen.from);
+        }
         draft.spec.conf.user_conf = draft.user_conf(&BTreeMap::new());
         Ok(draft)
     }
@@ -130,7 +142,10 @@ fn concerns(key: &str, scenario: Scenario) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use regatta_rules::documents::EngineKind;
+    use regatta_rules::{
+        documents::EngineKind,
+        system::{PowerSetting, System, Wanted},
+    };
 
     use super::*;
     use crate::runs::Catalogue;
@@ -150,6 +165,7 @@ mod tests {
             loadgen: LoadgenChoice::Native,
             length: RunLength::Duration(3000),
             delivery: Delivery::After,
+            system: None,
             conf: BTreeMap::new(),
         };
         change(&mut request);
@@ -182,6 +198,51 @@ mod tests {
         let given =
             draft(|request| drop(request.conf.insert("target_qps".to_owned(), "7".to_owned()))).unwrap();
         assert!(given.user_conf(&estimates).contains("target_qps = 7"));
+    }
+
+    #[test]
+    fn a_systems_values_stand_under_what_was_given_and_over_the_benchmarks_guesses() {
+        let system = System::from_toml(
+            "schema = 1\nname = 'boat'\ntitle = 'Boat'\n[[run]]\nbenchmark = 'digits'\nscenario = 'Offline'\n\
+             engine = 'tract'\nsource = { measured = 'today' }\n[run.settings]\nbatch_size = 4\ninference_streams = 2\n\
+             [run.expected]\noffline_expected_qps = 77.5\n",
+        )
+        .unwrap();
+        let drafted = |given: Option<&str>| {
+            draft(|request| {
+                let wanted = Wanted {
+                    benchmark: request.benchmark,
+                    scenario: request.scenario,
+                    power: PowerSetting::MaxP,
+                    engine: request.engine.kind,
+                };
+                request.system = system.choose(&wanted, "boat.toml", Some("00"));
+                if let Some(batch) = given {
+                    request
+                        .engine
+                        .settings
+                        .insert("batch_size".to_owned(), batch.to_owned());
+                }
+            })
+            .unwrap()
+        };
+        let taken = drafted(None).spec;
+        assert_eq!(taken.engine.settings["batch_size"], "4");
+        assert!(taken.conf.user_conf.contains("digits.Offline.target_qps = 77.5"));
+        let taken = drafted(Some("9")).spec;
+        assert_eq!(taken.engine.settings["batch_size"], "9");
+        let record = taken.system.unwrap();
+        assert_eq!(
+            (record.settings, record.conf),
+            (
+                vec!["inference_streams".to_owned()],
+                vec!["target_qps".to_owned()]
+            )
+        );
+        assert_eq!(
+            (record.file.as_str(), record.source.as_str()),
+            ("boat.toml", "today")
+        );
     }
 
     #[test]

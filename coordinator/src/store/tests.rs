@@ -23,6 +23,7 @@ fn draft(device: &str) -> Draft {
         loadgen: LoadgenChoice::Native,
         length: RunLength::TestRun,
         delivery: Delivery::Live,
+        system: None,
         conf: Default::default(),
     };
     request.draft().unwrap()

@@ -30,6 +30,7 @@ fn row(number: u8, scenario: Scenario, mode: Mode, phase: RunPhase, outcome: Opt
         loadgen: LoadgenChoice::Native,
         length: RunLength::TestRun,
         delivery: Delivery::After,
+        system: None,
         conf: BTreeMap::new(),
     };
     let reason = (phase == RunPhase::Failed).then(|| "the run process was killed by signal 9".to_owned());

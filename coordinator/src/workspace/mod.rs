@@ -8,6 +8,7 @@
 //! mosquitto/              configuration for a mosquitto, where `regatta init --broker mosquitto` wrote one
 //! configs/benchmarks/     the user's own benchmark files; they win over the built-in ones
 //! configs/rounds/         likewise
+//! configs/systems/        likewise
 //! scratch/                data and models for accuracy, unless configured or MLPERF_SCRATCH_PATH says elsewhere
 //! runs/<id>/spec.json     what was asked for, as it was sent
 //! runs/<id>/partial/      streams on their way

@@ -1,7 +1,11 @@
-//! The rounds and benchmarks that come with Regatta: the files under `configs/`, carried in the binaries so that both
+//! The rounds, benchmarks and systems that come with Regatta: the files under `configs/`, carried in the binaries so that both
 //! work without an installation directory. A file that the user names wins over these; nothing here is searched for.
 
-use crate::{benchmark::Benchmark, round::Round};
+use crate::{
+    benchmark::Benchmark,
+    round::Round,
+    system::{System, SystemError},
+};
 
 const BENCHMARKS: &[(&str, &str)] = &[(
     "digits.toml",
@@ -17,6 +21,25 @@ const ROUNDS: &[(&str, &str)] = &[
     ("v5.1.toml", include_str!("../../../configs/rounds/v5.1.toml")),
     ("v6.0.toml", include_str!("../../../configs/rounds/v6.0.toml")),
     ("v6.1.toml", include_str!("../../../configs/rounds/v6.1.toml")),
+];
+
+/// The files of `configs/systems` by name, without their ending.
+macro_rules! systems {
+    ($($name:literal),* $(,)?) => {
+        &[$(($name, include_str!(concat!("../../../configs/systems/", $name, ".toml")))),*]
+    };
+}
+
+const SYSTEMS: &[(&str, &str)] = systems![
+    "agx-orin-32gb",
+    "agx-orin-64gb",
+    "agx-orin-devkit-32gb",
+    "agx-xavier",
+    "orin-nano-4gb",
+    "orin-nano-8gb",
+    "orin-nx-16gb",
+    "orin-nx-8gb",
+    "xavier-nx",
 ];
 
 /// A configuration file that came with the program and does not read.
@@ -48,4 +71,18 @@ pub fn rounds() -> Result<Vec<Round>, KnownFileError> {
         .iter()
         .map(|&(file, text)| Round::from_toml(text).map_err(|source| KnownFileError { file, source }))
         .collect()
+}
+
+/// The systems that come with Regatta: names and the texts of their files.
+#[must_use]
+pub const fn system_texts() -> &'static [(&'static str, &'static str)] {
+    SYSTEMS
+}
+
+/// The systems that come with Regatta, read.
+///
+/// # Errors
+/// When a built-in file does not read, which the tests exclude.
+pub fn systems() -> Result<Vec<System>, SystemError> {
+    SYSTEMS.iter().map(|&(_, text)| System::from_toml(text)).collect()
 }

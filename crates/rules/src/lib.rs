@@ -15,6 +15,7 @@ pub mod round;
 mod scenario;
 pub mod settings;
 mod submission_words;
+pub mod system;
 
 pub use ids::{DeviceId, InvalidName, RunId, StreamName};
 pub use mode::Mode;

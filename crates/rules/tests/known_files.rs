@@ -43,6 +43,21 @@ fn every_round_file_is_carried_and_named_after_its_round() {
 }
 
 #[test]
+fn every_system_file_is_carried_and_named_after_its_system() {
+    let known: BTreeSet<String> = known::systems()
+        .unwrap()
+        .into_iter()
+        .map(|system| system.name)
+        .collect();
+    assert_eq!(known, names_in("systems"));
+    assert!(
+        known::system_texts()
+            .iter()
+            .all(|(name, _)| known.contains(*name))
+    );
+}
+
+#[test]
 fn no_two_benchmarks_answer_to_one_name() {
     let mut seen = BTreeSet::new();
     for benchmark in known::benchmarks().unwrap() {

@@ -138,6 +138,12 @@ pub struct DeviceFacts {
     pub kernel: String,
     /// Operating system, from os-release.
     pub os: String,
+    /// Part number of the compute module, such as `p3701-0005`, where the device tree tells one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub module: Option<String>,
+    /// DLA cores that the device tree has switched on.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub dla_cores: u32,
     /// Logical CPUs.
     pub cpus: u32,
     /// Physical memory in bytes.
@@ -161,4 +167,9 @@ pub struct FileProof {
     pub bytes: u64,
     /// SHA-256, hexadecimal.
     pub sha256: String,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_zero(count: &u32) -> bool {
+    *count == 0
 }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{DeviceId, Mode, RunId, Scenario, UnknownWord, benchmark::Benchmark};
+use crate::{DeviceId, Mode, RunId, Scenario, UnknownWord, benchmark::Benchmark, system::SystemUse};
 
 /// One benchmark x scenario x mode on one device.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -38,6 +38,9 @@ pub struct RunSpec {
     /// Which audit this run is, and of what. `None` for the submission's own runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub audit: Option<AuditOf>,
+    /// Which system's values stand among the engine's settings and in `user.conf`. `None` where none were taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system: Option<SystemUse>,
 }
 super::document!(RunSpec, "run spec", 1);
 

@@ -1,0 +1,123 @@
+//! The rule for boards of which no file tells, and for discrete GPUs: from the GPU's size, the DLA cores and the memory. A
+//! starting point for `regatta-agent tune`, scaled from what the published configurations have in common.
+
+use super::{Board, Expected, Knobs, PowerSetting, Source, System, SystemRun};
+use crate::{Scenario, benchmark::Benchmark, documents::EngineKind};
+
+/// What is known of a board.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BoardFacts {
+    /// Streaming multiprocessors of its GPU, where they are known.
+    pub sms: Option<u32>,
+    /// DLA cores.
+    pub dla_cores: u32,
+    /// Memory that the GPU uses, in bytes.
+    pub memory_bytes: u64,
+    /// Whether GPU and host share that memory.
+    pub integrated: bool,
+}
+
+/// Bytes of a sample that the published batches are for: resnet50's, as bytes.
+const RESNET50_SAMPLE: u64 = 3 * 224 * 224;
+/// A batch of those per streaming multiprocessor: AGX Orin has 16 and runs batches of 256.
+const BATCH_PER_SM: u64 = 16;
+/// What is assumed where a GPU's size is unknown: that of the smaller Orins and of AGX Xavier.
+const USUAL_SMS: u32 = 8;
+/// A DLA core's batch of those samples.
+const DLA_BATCH: u64 = 8;
+/// The share of memory that the inputs of a batch may take, as its part: activations take many times as much.
+const MEMORY_PART: u64 = 256;
+
+/// The system of the rule, with one run: this benchmark and scenario on `tensorrt`.
+#[must_use]
+pub fn generic(facts: &BoardFacts, benchmark: &Benchmark, scenario: Scenario) -> System {
+    System {
+        schema: System::SCHEMA,
+        name: "generic".to_owned(),
+        title: "A board of which no file tells".to_owned(),
+        partial: None,
+        board: Board::default(),
+        runs: vec![SystemRun {
+            benchmark: benchmark.name.clone(),
+            scenario,
+            power: PowerSetting::MaxP,
+            engine: EngineKind::Tensorrt,
+            derived: true,
+            source: Source {
+                rule: Some(rule(facts)),
+                ..Source::default()
+            },
+            result: None,
+            settings: knobs(facts, benchmark, scenario),
+            expected: Expected::default(),
+        }],
+    }
+}
+
+fn rule(facts: &BoardFacts) -> String {
+    let sms = facts.sms.map_or_else(
+        || format!("a GPU of unknown size, taken for {USUAL_SMS} SMs"),
+        |sms| format!("a GPU of {sms} SMs"),
+    );
+    format!(
+        "the generic rule for {sms}, {} DLA cores and {} GiB of {} memory",
+        facts.dla_cores,
+        facts.memory_bytes >> 30,
+        if facts.integrated { "shared" } else { "its own" }
+    )
+}
+
+fn knobs(facts: &BoardFacts, benchmark: &Benchmark, scenario: Scenario) -> Knobs {
+    let elements: u64 = benchmark
+        .model
+        .input_shape
+        .iter()
+        .map(|&size| size as u64)
+        .product();
+    let offline = gpu_batch(facts, elements.max(1));
+    let dla = (DLA_BATCH * RESNET50_SAMPLE / elements.max(1)).clamp(1, DLA_BATCH);
+    let mut knobs = Knobs {
+        gpu_copy_streams: Some(2),
+        gpu_inference_streams: Some(1),
+        use_direct_host_access: Some(facts.integrated),
+        ..Knobs::default()
+    };
+    match scenario {
+        Scenario::SingleStream => {
+            knobs.gpu_batch_size = Some(1);
+            knobs.gpu_copy_streams = Some(1);
+            knobs.use_graphs = Some(true);
+        }
+        Scenario::MultiStream => {
+            knobs.gpu_batch_size = Some(offline.min(8));
+            knobs.use_graphs = Some(true);
+        }
+        Scenario::Server => {
+            // A query is answered sooner in a smaller batch, and more of them are on their way.
+            knobs.gpu_batch_size = Some((offline / 4).max(1));
+            knobs.gpu_copy_streams = Some(4);
+            knobs.use_graphs = Some(true);
+            knobs.deque_timeout_usec = Some(2_000);
+        }
+        Scenario::Offline => {
+            knobs.gpu_batch_size = Some(offline);
+            knobs.use_graphs = Some(facts.dla_cores == 0);
+            if facts.dla_cores > 0 {
+                knobs.dla_batch_size = u32::try_from(dla).ok();
+                knobs.dla_copy_streams = Some(2);
+                knobs.dla_inference_streams = Some(1);
+                knobs.max_dlas = Some(facts.dla_cores);
+            }
+        }
+    }
+    knobs
+}
+
+/// As many input elements per SM as the published batches have, within the memory, as a power of two.
+fn gpu_batch(facts: &BoardFacts, elements: u64) -> u32 {
+    let sms = u64::from(facts.sms.unwrap_or(USUAL_SMS).max(1));
+    let by_size = BATCH_PER_SM * sms * RESNET50_SAMPLE / elements;
+    let by_memory = facts.memory_bytes / MEMORY_PART / elements;
+    let most = by_size.min(by_memory).clamp(1, 4096);
+    1 << most.ilog2()
+}
