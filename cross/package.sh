@@ -1,16 +1,15 @@
 #!/usr/bin/env bash
 # Packs a built agent: a Debian package with a system service, and an archive for users without root.
 #
-#   package.sh --binary FILE --arch arm64|amd64 --out DIR [--version VERSION] [--helper FILE]
+#   package.sh --binary FILE --arch arm64|amd64 --out DIR [--version VERSION] [--helper FILE] [--level 1-9]
 #
 # The helper that sets the device's state is `regatta-state` beside the binary, where nothing else is said; a package without
-# one measures boards as they are.
-#
+# one measures boards as they are. --level is gzip's: 9 by default, 1 where a test packs often.
 # Needs dpkg-deb alone. The same input gives the same bytes. Prints both files' paths. Exit codes: 0 done, 2 wrong use, 3 could not.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 wrong_use() { echo "package.sh: $1; see its first lines" >&2; exit 2; }
-binary='' architecture='' out='' version='' helper=''
+binary='' architecture='' out='' version='' helper='' level=9
 while [ $# -gt 0 ]; do
     [ $# -ge 2 ] || wrong_use "$1 needs a value"
     case $1 in
@@ -19,6 +18,7 @@ while [ $# -gt 0 ]; do
         --out) out=$2 ;;
         --version) version=$2 ;;
         --helper) helper=$2 ;;
+        --level) level=$2 ;;
         *) wrong_use "unknown option $1" ;;
     esac
     shift 2
@@ -26,6 +26,7 @@ done
 [ -f "$binary" ] || wrong_use "--binary names no file"
 helper=${helper:-$(dirname "$binary")/regatta-state}
 [ -n "$out" ] || wrong_use "--out is missing"
+case $level in [1-9]) ;; *) wrong_use "--level is 1 to 9" ;; esac
 case $architecture in arm64 | amd64) ;; *) wrong_use "--arch is arm64 or amd64" ;; esac
 command -v dpkg-deb >/dev/null || { echo "package.sh: dpkg-deb is missing; it comes with Debian and Ubuntu" >&2; exit 3; }
 version=${version:-$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' "$here/../Cargo.toml")}
@@ -68,7 +69,8 @@ find "$root" -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} +
 
 mkdir -p "$out"
 deb=$out/regatta-agent_${version}_$architecture.deb
-dpkg-deb --root-owner-group -Zxz --build "$root" "$deb" >/dev/null
+# gzip, not xz: `regatta device deploy` reads the package without dpkg.
+dpkg-deb --root-owner-group -Zgzip "-z$level" --build "$root" "$deb" >/dev/null
 
 # ---- The archive.
 name=regatta-agent-$version-$architecture
@@ -76,5 +78,5 @@ install -D -m 0755 "$binary" "$work/$name/bin/regatta-agent"
 install -m 0644 "$here/package/regatta-agent.user.service" "$work/$name/regatta-agent.service"
 install -m 0755 "$here/package/install.sh" "$work/$name/install.sh"
 install -m 0644 "$here/../agent/agent.example.toml" "$here/../docs/headless.md" "$here/../LICENSE" "$work/$name/"
-tar -C "$work" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" -cf - "$name" | gzip -9n >"$out/$name.tar.gz"
+tar -C "$work" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" -cf - "$name" | gzip "-${level}n" >"$out/$name.tar.gz"
 printf '%s\n' "$deb" "$out/$name.tar.gz"

@@ -48,6 +48,8 @@ need_rust() {
         say "Rust is missing: install rustup, then run this again"
         return 1
     fi
-    # The linker and the C compiler of ring and SQLite.
+    # The linker and the C compiler of ring, SQLite and libssh2, and the OpenSSL that libssh2 needs (docs/decisions/0062).
     need_debian cc gcc libc6-dev
+    need_debian pkg-config pkg-config
+    need_debian_file /usr/include/openssl/ssl.h libssl-dev
 }

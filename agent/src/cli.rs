@@ -29,6 +29,8 @@ pub(crate) enum Command {
     /// Joins a lab: uses a token of `regatta device add`, once
     #[command(alias = "enrol")]
     Enroll(EnrollArgs),
+    /// Says who this device is: its id, its key, the lab that it is enrolled in
+    Identity(IdentityArgs),
     /// Runs one benchmark here and now, without a coordinator
     Bench(Box<BenchArgs>),
     /// Runs one run as a process of its own (what `serve` and a power client start)
@@ -156,9 +158,20 @@ pub(crate) struct EnrollArgs {
     /// The agent's configuration file
     #[arg(long, value_name = "FILE")]
     pub(crate) config: PathBuf,
-    /// The token
+    /// The token; `-` reads it from standard input, where no list of processes shows it
     #[arg(value_name = "TOKEN")]
     pub(crate) token: String,
+}
+
+/// Flags of `identity`.
+#[derive(Debug, Args)]
+pub(crate) struct IdentityArgs {
+    /// The agent's configuration file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: PathBuf,
+    /// How it is printed
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) format: Format,
 }
 
 /// Flags of `exec`.

@@ -41,6 +41,7 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Serve(args) => daemon::serve(&args),
         Command::Enroll(args) => enrolment::enroll(&args),
+        Command::Identity(args) => enrolment::identity(&args),
         Command::Bench(args) => bench::bench(&args),
         Command::Exec(args) => run_process::exec(&args),
         Command::Engine(command) => engine_command::engine(&command),

@@ -4,6 +4,7 @@
 mod broker;
 mod cli;
 mod daemon;
+mod deploy;
 mod enrolment;
 mod exit;
 mod fleet;

@@ -14,6 +14,7 @@ mod lab;
 mod mosquitto;
 pub mod papers;
 mod process;
+pub mod sshd;
 pub mod statistics;
 pub mod stranger;
 

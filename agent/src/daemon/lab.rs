@@ -2,7 +2,12 @@
 //! has neither waits until somebody enrols it, so that a board can be installed first and brought in later, without a
 //! restart.
 
-use std::{future::pending, io, time::Duration};
+use std::{
+    future::pending,
+    io,
+    thread::{self, JoinHandle},
+    time::Duration,
+};
 
 use tokio::{
     signal::unix::{SignalKind, signal},
@@ -12,7 +17,7 @@ use tokio::{
 use super::supervisor::Supervisor;
 use crate::{
     config::{AgentConfig, BrokerAddress, broker_address},
-    enrolment::Enrolment,
+    enrolment::{Enrolment, FirstBoot, TOKEN_FILE},
     exit::Failure,
 };
 
@@ -45,9 +50,15 @@ pub(super) async fn find(config: &AgentConfig, supervisor: &Supervisor) -> Resul
     if let Some(lab) = look(config)? {
         return Ok(Some(lab));
     }
-    tracing::warn!(
-        "not enrolled: waiting for `regatta-agent enroll`, with a token of `regatta device add NAME` on the workstation"
-    );
+    if config.state_dir.join(TOKEN_FILE).exists() {
+        tracing::info!("not enrolled yet: the token that waits is used when the coordinator can be reached");
+    } else {
+        tracing::warn!(
+            "not enrolled: waiting for `regatta-agent enroll`, with a token of `regatta device add NAME` on the workstation"
+        );
+    }
+    let mut first_boot = Some(FirstBoot::new(&config.state_dir));
+    let mut attempt: Option<JoinHandle<FirstBoot>> = None;
     let signals = |e| Failure::could_not(LabError::Signals(e));
     let mut terminate = signal(SignalKind::terminate()).map_err(signals)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(signals)?;
@@ -61,7 +72,16 @@ pub(super) async fn find(config: &AgentConfig, supervisor: &Supervisor) -> Resul
             }
         };
         tokio::select! {
-            () = sleep(LOOK) => if let Some(lab) = look(config)? { return Ok(Some(lab)) },
+            () = sleep(LOOK) => {
+                if let Some(lab) = look(config)? { return Ok(Some(lab)) }
+                // In a thread of its own: the watchdog does not wait for a coordinator that is slow.
+                if attempt.as_ref().is_some_and(JoinHandle::is_finished) {
+                    first_boot = attempt.take().and_then(|attempt| attempt.join().ok());
+                }
+                if config.state_dir.join(TOKEN_FILE).exists() && let Some(mut waiting) = first_boot.take() {
+                    attempt = Some(thread::spawn(move || { waiting.attempt(); waiting }));
+                }
+            },
             _ = alive => supervisor.alive(),
             _ = terminate.recv() => return Ok(None),
             _ = interrupt.recv() => return Ok(None),

@@ -1,12 +1,17 @@
 //! `regatta-agent enroll`: uses a token, once, and keeps what the coordinator answers.
 
-use std::{fs, io::Write as _, os::unix::fs::MetadataExt as _};
+use std::{
+    fs,
+    io::{self, Write as _},
+    os::unix::fs::MetadataExt as _,
+    path::Path,
+};
 
 use regatta_wire::enrolment::{Purpose, Token};
 
 use super::{
     Enrolment,
-    exchange::{self, Place},
+    exchange::{self, ExchangeError, Place},
 };
 use crate::{
     cli::EnrollArgs,
@@ -20,7 +25,7 @@ use crate::{
 /// # Errors
 /// A token or configuration that does not read (2); a coordinator that cannot be reached or refuses (3).
 pub(crate) fn enroll(args: &EnrollArgs) -> Result<u8, Failure> {
-    let token: Token = args.token.parse().map_err(Failure::usage)?;
+    let token: Token = given_token(&args.token)?.parse().map_err(Failure::usage)?;
     let config = AgentConfig::load(&args.config).map_err(Failure::usage)?;
     fs::create_dir_all(&config.state_dir).map_err(|e| {
         let state_dir = config.state_dir.display();
@@ -36,14 +41,10 @@ pub(crate) fn enroll(args: &EnrollArgs) -> Result<u8, Failure> {
     }
     let identity =
         DeviceIdentity::load_or_create(&config.state_dir.join("device.key")).map_err(Failure::could_not)?;
-    let place = Place {
-        host: token.host,
-        port: token.port,
-        authority: token.authority,
-    };
-    let purpose = Purpose::Enrol { secret: token.secret };
-    let credentials = exchange::ask(&place, purpose, &identity).map_err(Failure::could_not)?;
-    let enrolment = Enrolment::keep(credentials, &config.state_dir, &identity).map_err(Failure::could_not)?;
+    let enrolment = enrol_with(token, &config.state_dir, &identity).map_err(|error| match error {
+        EnrolError::Exchange(error) => Failure::could_not(error),
+        EnrolError::Keep(error) => Failure::could_not(error),
+    })?;
     // Nobody is left to tell when standard output is gone.
     let _ = writeln!(
         std::io::stdout(),
@@ -54,4 +55,48 @@ pub(crate) fn enroll(args: &EnrollArgs) -> Result<u8, Failure> {
         enrolment.not_after
     );
     Ok(exit::OK)
+}
+
+/// Why a token brought no enrolment.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum EnrolError {
+    /// The coordinator was not reached, or did not want the device.
+    #[error(transparent)]
+    Exchange(#[from] ExchangeError),
+    /// What it answered cannot be kept.
+    #[error(transparent)]
+    Keep(#[from] super::EnrolmentError),
+}
+
+/// Uses a token for this device. The certificate is renewed where the token worked: that is the way to the coordinator which
+/// is known to lead there.
+///
+/// # Errors
+/// [`EnrolError`].
+pub(super) fn enrol_with(
+    token: Token,
+    state_dir: &Path,
+    identity: &DeviceIdentity,
+) -> Result<Enrolment, EnrolError> {
+    let place = Place {
+        host: token.host,
+        port: token.port,
+        authority: token.authority,
+    };
+    let purpose = Purpose::Enrol { secret: token.secret };
+    let mut credentials = exchange::ask(&place, purpose, identity)?;
+    credentials.enrolment = place.address();
+    Ok(Enrolment::keep(credentials, state_dir, identity)?)
+}
+
+/// The token as it was given: the word itself, or the first line of standard input for `-`.
+fn given_token(word: &str) -> Result<String, Failure> {
+    if word != "-" {
+        return Ok(word.to_owned());
+    }
+    let mut line = String::new();
+    io::stdin()
+        .read_line(&mut line)
+        .map_err(|e| anyhow::Error::from(e).context("standard input gave no token"))?;
+    Ok(line)
 }

@@ -65,6 +65,16 @@ pub(super) struct Place {
     pub(super) authority: [u8; 32],
 }
 
+impl Place {
+    /// `host:port`, an IPv6 address in brackets.
+    pub(super) fn address(&self) -> String {
+        if self.host.contains(':') {
+            return format!("[{}]:{}", self.host, self.port);
+        }
+        format!("{}:{}", self.host, self.port)
+    }
+}
+
 /// Asks for a certificate over this device's key.
 ///
 /// # Errors
@@ -75,7 +85,7 @@ pub(super) fn ask(
     identity: &DeviceIdentity,
 ) -> Result<Credentials, ExchangeError> {
     let network = |source| ExchangeError::Network {
-        address: format!("{}:{}", place.host, place.port),
+        address: place.address(),
         source,
     };
     let mut stream = connect(place).map_err(network)?;

@@ -3,6 +3,8 @@
 
 mod command;
 mod exchange;
+mod first_boot;
+mod identity_command;
 mod pinned;
 mod renewal;
 
@@ -21,8 +23,14 @@ use rustls::{
     version::TLS13,
 };
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
-pub(crate) use self::{command::enroll, renewal::renew_when_due};
+pub(crate) use self::{
+    command::enroll,
+    first_boot::{FirstBoot, TOKEN_FILE},
+    identity_command::identity,
+    renewal::renew_when_due,
+};
 use crate::{daemon::durable, identity::DeviceIdentity};
 
 /// The document's name in the state directory.
@@ -73,7 +81,7 @@ pub(crate) struct Enrolment {
     /// Where to ask for the next certificate: `host:port`.
     enrolment: String,
     /// When the certificate ends: RFC 3339, UTC.
-    not_after: String,
+    pub(crate) not_after: String,
     /// The key by which the coordinator signs its commands.
     pub(crate) coordinator_key: [u8; 32],
     /// The lab's authority, PEM.
@@ -133,6 +141,11 @@ impl Enrolment {
             source,
         })?;
         Ok(enrolment)
+    }
+
+    /// SHA-256 of the lab authority's certificate.
+    fn authority_fingerprint(&self) -> Result<[u8; 32], EnrolmentError> {
+        Ok(Sha256::digest(self.authority()?).into())
     }
 
     /// The lab's authority.

@@ -5,7 +5,6 @@ use std::path::Path;
 
 use jiff::{SignedDuration, Timestamp};
 use regatta_wire::enrolment::Purpose;
-use sha2::{Digest as _, Sha256};
 
 use super::{
     Enrolment,
@@ -48,9 +47,11 @@ fn renew(enrolment: &Enrolment, state_dir: &Path, identity: &DeviceIdentity) -> 
     let place = Place {
         host: host.trim_matches(['[', ']']).to_owned(),
         port: port.parse()?,
-        authority: Sha256::digest(enrolment.authority()?).into(),
+        authority: enrolment.authority_fingerprint()?,
     };
-    let credentials = exchange::ask(&place, Purpose::Renew, identity)?;
+    let mut credentials = exchange::ask(&place, Purpose::Renew, identity)?;
+    // As at the enrolment: the place that answered is the one to ask again.
+    credentials.enrolment = place.address();
     Ok(Enrolment::keep(credentials, state_dir, identity)?)
 }
 

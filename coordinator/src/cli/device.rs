@@ -4,7 +4,7 @@ use regatta_rules::documents::DeviceFacts;
 use regatta_wire::frame;
 use serde::Serialize;
 
-use super::{Context, membership};
+use super::{Context, deploy, membership};
 use crate::{
     exit::{self, Failure, Outcome},
     store::{DeviceRow, OtherVersion, Store},
@@ -16,6 +16,8 @@ use crate::{
 pub(super) enum Command {
     /// Lets a device in: prints a token with which it enrols, once
     Add(membership::AddArgs),
+    /// Brings the agent onto a board over SSH: installs, enrols, starts, waits until it is heard
+    Deploy(Box<deploy::Args>),
     /// Removes a device at once and for ever: its key, its certificates, its open runs
     Remove {
         /// Its name or id
@@ -81,6 +83,7 @@ impl<'a> From<&'a OtherVersion> for RefusedDocument<'a> {
 pub(super) fn run(command: &Command, context: &Context) -> Outcome {
     let (workspace, store) = context.open_store()?;
     match command {
+        Command::Deploy(args) => return deploy::run(args, context),
         Command::Add(args) => membership::add(args, context, &workspace, &store)?,
         Command::Remove { device } => membership::remove(device, context, &workspace, &store)?,
         Command::List => {

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{Context, duration::Length};
 use crate::{
     broker::mosquitto,
-    enrolment::{self, TokenError},
+    enrolment::{self, TokenError, Wanted},
     exit::Failure,
     keys::Keys,
     store::Store,
@@ -48,14 +48,14 @@ pub(super) fn add(
         );
     }
     let keys = Keys::load(&workspace.keys())?;
-    let made = enrolment::issue(
-        store,
-        &args.name,
-        (config.host.clone(), config.enrol_listen.port()),
-        keys.authority().fingerprint(),
-        SignedDuration::from_millis(i64::try_from(args.lifetime.0).unwrap_or(i64::MAX)),
-    )
-    .map_err(|error| match error {
+    let wanted = Wanted {
+        name: &args.name,
+        place: (config.host.clone(), config.enrol_listen.port()),
+        authority: keys.authority().fingerprint(),
+        lifetime: SignedDuration::from_millis(i64::try_from(args.lifetime.0).unwrap_or(i64::MAX)),
+        returning: None,
+    };
+    let made = enrolment::issue(store, &wanted).map_err(|error| match error {
         TokenError::Name(_) | TokenError::Taken(_) => Failure::usage(error),
         error => Failure::from(error),
     })?;

@@ -4,6 +4,7 @@
 mod accuracy;
 mod audit;
 mod context;
+mod deploy;
 mod device;
 mod duration;
 mod init;

@@ -12,7 +12,7 @@ use std::{io, net::SocketAddr};
 
 pub(crate) use desk::Desk;
 pub(crate) use listener::Listener;
-pub(crate) use token::{TokenError, issue};
+pub(crate) use token::{NewToken, TokenError, Wanted, check_name, issue};
 
 /// Why enrolments are not taken.
 #[derive(Debug, thiserror::Error)]

@@ -1,6 +1,7 @@
 //! Making a token: the secret goes to the person who asked, its hash into the store.
 
 use jiff::{SignedDuration, Timestamp};
+use regatta_rules::DeviceId;
 use regatta_wire::enrolment::Token;
 use ring::rand::{SecureRandom as _, SystemRandom};
 
@@ -40,17 +41,33 @@ pub(crate) struct NewToken {
     pub(crate) expires: String,
 }
 
-/// Makes a token for a new device. `place` is where the device is to enrol.
+/// What a token is to be good for.
+#[derive(Debug)]
+pub(crate) struct Wanted<'a> {
+    /// The device's name.
+    pub(crate) name: &'a str,
+    /// Host and port at which the device is to enrol.
+    pub(crate) place: (String, u16),
+    /// SHA-256 of the authority's certificate.
+    pub(crate) authority: [u8; 32],
+    /// How long it can be used.
+    pub(crate) lifetime: SignedDuration,
+    /// The member who may have the name already: it enrols once more.
+    pub(crate) returning: Option<&'a DeviceId>,
+}
+
+/// Makes a token for a device.
 ///
 /// # Errors
 /// [`TokenError`].
-pub(crate) fn issue(
-    store: &Store,
-    name: &str,
-    place: (String, u16),
-    authority: [u8; 32],
-    lifetime: SignedDuration,
-) -> Result<NewToken, TokenError> {
+pub(crate) fn issue(store: &Store, wanted: &Wanted<'_>) -> Result<NewToken, TokenError> {
+    let &Wanted {
+        name,
+        authority,
+        lifetime,
+        returning,
+        ..
+    } = wanted;
     check_name(name)?;
     let mut secret = [0; 16];
     SystemRandom::new()
@@ -61,22 +78,26 @@ pub(crate) fn issue(
         .unwrap_or(Timestamp::MAX)
         .to_string();
     store.all_or_nothing(|store| {
-        if store.is_name_taken(name)? {
+        if store.is_name_taken(name, returning)? {
             return Ok(Err(TokenError::Taken(name.to_owned())));
         }
         store.add_token(&hex(&sha256(&secret)), name, &expires)?;
         Ok(Ok(()))
     })??;
     let token = Token {
-        host: place.0,
-        port: place.1,
+        host: wanted.place.0.clone(),
+        port: wanted.place.1,
         authority,
         secret,
     };
     Ok(NewToken { token, expires })
 }
 
-fn check_name(name: &str) -> Result<(), TokenError> {
+/// Whether a name can be a device's.
+///
+/// # Errors
+/// [`TokenError::Name`].
+pub(crate) fn check_name(name: &str) -> Result<(), TokenError> {
     let allowed = |b: u8| b.is_ascii_alphanumeric() || b"._-".contains(&b);
     let begins_well = name.starts_with(|c: char| c.is_ascii_alphanumeric());
     if name.len() > LONGEST_NAME || !begins_well || !name.bytes().all(allowed) {

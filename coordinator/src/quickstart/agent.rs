@@ -14,7 +14,13 @@ use jiff::SignedDuration;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::place::{DEVICE, Place};
-use crate::{enrolment, exit::Failure, keys::Keys, store::Store, workspace::Workspace};
+use crate::{
+    enrolment::{self, Wanted},
+    exit::Failure,
+    keys::Keys,
+    store::Store,
+    workspace::Workspace,
+};
 
 const BINARY: &str = "regatta-agent";
 /// Time that the agent has to end by itself.
@@ -113,8 +119,14 @@ pub(super) fn enrol(
     }
     let config = workspace.config();
     let authority = Keys::load(&workspace.keys())?.authority().fingerprint();
-    let desk = (config.host.clone(), config.enrol_listen.port());
-    let made = enrolment::issue(store, DEVICE, desk, authority, TOKEN_LIFETIME)?;
+    let wanted = Wanted {
+        name: DEVICE,
+        place: (config.host.clone(), config.enrol_listen.port()),
+        authority,
+        lifetime: TOKEN_LIFETIME,
+        returning: None,
+    };
+    let made = enrolment::issue(store, &wanted)?;
     let enrolled = Command::new(binary)
         .arg("enroll")
         .arg("--config")

@@ -71,15 +71,25 @@ impl Store {
         Ok(())
     }
 
-    /// Whether a name is taken: by a member, or by a token that can still be used.
+    /// Forgets the tokens for a name that nobody has used.
     ///
     /// # Errors
     /// When the store fails.
-    pub(crate) fn is_name_taken(&self, name: &str) -> Result<bool> {
+    pub(crate) fn forget_unused_tokens(&self, name: &str) -> Result<()> {
+        self.connection
+            .execute("DELETE FROM tokens WHERE name = ?1 AND device IS NULL", [name])?;
+        Ok(())
+    }
+
+    /// Whether a name is taken: by a member other than `except`, or by a token that can still be used.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) fn is_name_taken(&self, name: &str, except: Option<&DeviceId>) -> Result<bool> {
         Ok(self.connection.query_row(
-            "SELECT EXISTS (SELECT 1 FROM members WHERE name = ?1 AND removed IS NULL)
+            "SELECT EXISTS (SELECT 1 FROM members WHERE name = ?1 AND removed IS NULL AND device <> ?3)
                  OR EXISTS (SELECT 1 FROM tokens WHERE name = ?1 AND device IS NULL AND expires > ?2)",
-            params![name, now()],
+            params![name, now(), except.map_or("", DeviceId::as_str)],
             |row| row.get(0),
         )?)
     }

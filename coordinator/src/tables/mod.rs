@@ -30,3 +30,15 @@ fn table<'a>(headline: impl IntoIterator<Item = &'a str>) -> Table {
 fn right(text: impl ToString) -> Cell {
     Cell::new(text.to_string()).set_alignment(CellAlignment::Right)
 }
+
+/// A table of plain words.
+pub(crate) fn plain<const N: usize>(
+    headline: [&str; N],
+    lines: impl IntoIterator<Item = [String; N]>,
+) -> String {
+    let mut table = table(headline);
+    for line in lines {
+        table.add_row(line.map(Cell::new));
+    }
+    table.to_string()
+}

@@ -1,0 +1,134 @@
+//! A token that waits in the state directory (`regatta device image` puts it there before a board is flashed): the daemon uses
+//! it by itself as soon as the coordinator can be reached, and takes the file away. A token that is refused stays, renamed,
+//! for whoever comes to look; a refusal does not change by asking again.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use regatta_wire::enrolment::Token;
+
+use super::{
+    command::{EnrolError, enrol_with},
+    exchange::ExchangeError,
+};
+use crate::identity::DeviceIdentity;
+
+/// The token's name in the state directory.
+pub(crate) const TOKEN_FILE: &str = "enrolment-token";
+/// Its name once it has been refused.
+const REFUSED_FILE: &str = "enrolment-token.refused";
+/// Time between two attempts while the coordinator cannot be reached.
+const PAUSE: Duration = Duration::from_secs(5);
+
+/// The attempts at using a waiting token.
+#[derive(Debug)]
+pub(crate) struct FirstBoot {
+    state_dir: PathBuf,
+    next: Option<Instant>,
+    said: Option<String>,
+}
+
+impl FirstBoot {
+    /// Attempts for a state directory, the first of them at once.
+    pub(crate) fn new(state_dir: &Path) -> Self {
+        Self {
+            state_dir: state_dir.to_owned(),
+            next: None,
+            said: None,
+        }
+    }
+
+    /// Uses the token if one waits and it is time. Blocks for as long as the coordinator takes, ten seconds at most.
+    pub(crate) fn attempt(&mut self) {
+        if self.next.is_some_and(|next| Instant::now() < next) {
+            return;
+        }
+        let path = self.state_dir.join(TOKEN_FILE);
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return,
+            Err(e) => return self.say(format!("the token in {} cannot be read: {e}", path.display())),
+        };
+        self.next = Some(Instant::now() + PAUSE);
+        match self.enrol(&text) {
+            Ok(done) => {
+                tracing::info!("{done}");
+                // Used: it is worth nothing to anybody, and the daemon does not look for it any more.
+                let _ = fs::remove_file(&path);
+            }
+            Err(Attempt::Refused(why)) => {
+                tracing::error!("{why}; the token is kept as {REFUSED_FILE}");
+                let _ = fs::rename(&path, self.state_dir.join(REFUSED_FILE));
+            }
+            Err(Attempt::NotYet(why)) => self.say(why),
+        }
+    }
+
+    fn enrol(&self, text: &str) -> Result<String, Attempt> {
+        let refused = |why: &dyn std::fmt::Display| {
+            Attempt::Refused(format!("the waiting token brings no enrolment: {why}"))
+        };
+        let token: Token = text.parse().map_err(|e| refused(&e))?;
+        let identity =
+            DeviceIdentity::load_or_create(&self.state_dir.join("device.key")).map_err(|e| refused(&e))?;
+        match enrol_with(token, &self.state_dir, &identity) {
+            Ok(enrolment) => Ok(format!("enrolled as {} ({})", enrolment.name, identity.id())),
+            Err(EnrolError::Exchange(error @ ExchangeError::Network { .. })) => Err(Attempt::NotYet(
+                format!("{:#}; trying on", anyhow::Error::from(error)),
+            )),
+            Err(error) => Err(refused(&error)),
+        }
+    }
+
+    /// Says something once, however often it happens.
+    fn say(&mut self, why: String) {
+        if self.said.as_ref() != Some(&why) {
+            tracing::warn!("{why}");
+            self.said = Some(why);
+        }
+    }
+}
+
+/// What came of an attempt that enrolled nobody.
+enum Attempt {
+    /// The coordinator is not there yet.
+    NotYet(String),
+    /// It will never do.
+    Refused(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_that_is_none_is_put_aside_once() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join(TOKEN_FILE), "no token").unwrap();
+        FirstBoot::new(dir.path()).attempt();
+        assert!(!dir.path().join(TOKEN_FILE).exists());
+        assert_eq!(fs::read(dir.path().join(REFUSED_FILE)).unwrap(), b"no token");
+    }
+
+    #[test]
+    fn a_coordinator_that_is_not_there_is_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let port = std::net::TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap()
+            .port();
+        let token = format!(
+            "regatta-enrol://127.0.0.1:{port}/{}/{}",
+            "ab".repeat(32),
+            "cd".repeat(16)
+        );
+        fs::write(dir.path().join(TOKEN_FILE), &token).unwrap();
+        let mut first_boot = FirstBoot::new(dir.path());
+        first_boot.attempt();
+        assert_eq!(fs::read_to_string(dir.path().join(TOKEN_FILE)).unwrap(), token);
+    }
+}

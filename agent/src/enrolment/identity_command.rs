@@ -1,0 +1,91 @@
+//! `regatta-agent identity`: who this device is and where it belongs, for people and for `regatta device deploy`. Reads, makes
+//! nothing: a device that has no key yet has no identity.
+
+use std::io::Write as _;
+
+use serde::Serialize;
+
+use super::Enrolment;
+use crate::{
+    cli::{Format, IdentityArgs},
+    config::AgentConfig,
+    exit::{self, Failure},
+    identity::{DeviceIdentity, hex},
+};
+
+/// Its JSON is a promise: fields are added, never renamed or removed.
+#[derive(Debug, Serialize)]
+struct IdentityDocument {
+    /// The id, the fingerprint of the key; `None` before the first start.
+    device: Option<String>,
+    /// The Ed25519 public key, hexadecimal.
+    public_key: Option<String>,
+    enrolment: Option<EnrolmentDocument>,
+}
+
+#[derive(Debug, Serialize)]
+struct EnrolmentDocument {
+    name: String,
+    broker: String,
+    /// When the certificate ends: RFC 3339, UTC.
+    not_after: String,
+    /// SHA-256 of the lab authority's certificate, hexadecimal.
+    authority_sha256: String,
+}
+
+/// Prints who this device is.
+///
+/// # Errors
+/// A configuration that does not read (2); a key or an enrolment that cannot be read (3).
+pub(crate) fn identity(args: &IdentityArgs) -> Result<u8, Failure> {
+    let config = AgentConfig::load(&args.config).map_err(Failure::usage)?;
+    let key = config.state_dir.join("device.key");
+    let identity = if key.try_exists().map_err(anyhow::Error::from)? {
+        Some(DeviceIdentity::load_or_create(&key).map_err(Failure::could_not)?)
+    } else {
+        None
+    };
+    let enrolment = Enrolment::load(&config.state_dir)
+        .map_err(Failure::could_not)?
+        .map(document)
+        .transpose()?;
+    let document = IdentityDocument {
+        device: identity.as_ref().map(|identity| identity.id().to_string()),
+        public_key: identity.as_ref().map(|identity| hex(&identity.public_key())),
+        enrolment,
+    };
+    let printed = match args.format {
+        Format::Json => serde_json::to_string_pretty(&document).map_err(anyhow::Error::from)?,
+        Format::Text => text(&document),
+    };
+    // Nobody is left to tell when standard output is gone.
+    let _ = writeln!(std::io::stdout(), "{printed}");
+    Ok(exit::OK)
+}
+
+fn document(enrolment: Enrolment) -> Result<EnrolmentDocument, Failure> {
+    let authority = enrolment.authority_fingerprint().map_err(Failure::could_not)?;
+    Ok(EnrolmentDocument {
+        name: enrolment.name,
+        broker: enrolment.broker,
+        not_after: enrolment.not_after,
+        authority_sha256: hex(&authority),
+    })
+}
+
+fn text(document: &IdentityDocument) -> String {
+    let device = document
+        .device
+        .as_deref()
+        .unwrap_or("no key yet: it is made at the first start");
+    let lab = document.enrolment.as_ref().map_or_else(
+        || "not enrolled".to_owned(),
+        |lab| {
+            format!(
+                "enrolled as {}, broker {}, certificate until {}",
+                lab.name, lab.broker, lab.not_after
+            )
+        },
+    );
+    format!("{device}\n{lab}")
+}

@@ -1,0 +1,293 @@
+//! `regatta device deploy`: brings the agent onto boards over SSH. Reads the command line, takes the boards one beside the other,
+//! and says what came of each; the work is done in [`crate::deploy`].
+
+mod hosts;
+mod packages;
+mod prompt;
+mod show;
+
+use std::{
+    collections::VecDeque,
+    path::PathBuf,
+    sync::{Mutex, PoisonError},
+    thread,
+    time::Duration,
+};
+
+use self::{
+    hosts::Host,
+    prompt::Asker,
+    show::{Board, Show},
+};
+use super::{Context, duration::Length};
+use crate::{
+    deploy::{
+        DeployError, Deployment, Lab, LabError, Narrator as _, Order, Outcome, Package, Way,
+        ssh::{Access, Destination, Over, Session, SshConfig, SshError},
+    },
+    enrolment::check_name,
+    exit::{self, Failure, Outcome as Exit},
+    store::Store,
+    workspace::{Workspace, is_host},
+};
+
+/// Flags of `device deploy`.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Args {
+    /// The device's name
+    #[arg(required_unless_present = "hosts", requires = "destination")]
+    name: Option<String>,
+    /// The login on the board: user@host or user@host:port, as `ssh` takes it (~/.ssh/config counts)
+    #[arg(value_name = "USER@HOST", conflicts_with = "hosts")]
+    destination: Option<Destination>,
+    /// Many boards: a file with `NAME USER@HOST` on every line, or TOML with [[device]] tables
+    #[arg(long, value_name = "FILE", conflicts_with = "name")]
+    hosts: Option<PathBuf>,
+    /// Boards at the same time
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=64))]
+    parallel: u8,
+    /// Says what would be done, and changes nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// The agent's package, or a directory of packages [default: dist here, in the workspace, beside this program]
+    #[arg(long, value_name = "PATH")]
+    package: Vec<PathBuf>,
+    /// How it is installed: `system` (.deb, root), `user` (archive, no root) [default: system where that can be]
+    #[arg(long = "as", value_name = "WAY", value_parser = ["system", "user"])]
+    way: Option<String>,
+    /// This machine's name or address as the boards reach it [default: `host` of regatta.toml, else the link's own address]
+    #[arg(long, value_name = "HOST")]
+    coordinator: Option<String>,
+    /// SSH port
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    port: Option<u16>,
+    /// Private key to log in with; may stand more than once
+    #[arg(long, value_name = "FILE")]
+    identity: Vec<PathBuf>,
+    /// Host to go through
+    #[arg(long, value_name = "USER@HOST[:PORT]")]
+    jump: Option<Destination>,
+    /// Reads the password, for the login and for sudo, from the first line of standard input
+    #[arg(long)]
+    password_stdin: bool,
+    /// Accepts an unknown host with this key, as `ssh-keygen -lf` prints it; may stand more than once
+    #[arg(long, value_name = "SHA256:...")]
+    accept_host_key: Vec<String>,
+    /// Enrols a board here that is enrolled in another lab
+    #[arg(long)]
+    take_over: bool,
+    /// How long a board may take to say hello
+    #[arg(long, value_name = "TIME", default_value = "60s")]
+    wait: Length,
+}
+
+/// Why one board was not deployed to.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::cli) enum BoardError {
+    /// No connection.
+    #[error(transparent)]
+    Ssh(#[from] SshError),
+    /// A step failed.
+    #[error(transparent)]
+    Deploy(#[from] DeployError),
+}
+
+impl BoardError {
+    fn way_out(&self) -> Option<String> {
+        match self {
+            Self::Ssh(error) => error.way_out(),
+            Self::Deploy(error) => error.way_out(),
+        }
+    }
+}
+
+/// One board that is to be deployed to.
+struct Task {
+    order: Order,
+    access: Access,
+}
+
+pub(in crate::cli) fn run(args: &Args, context: &Context) -> Exit {
+    let (workspace, _) = context.open_store()?;
+    let lab = Lab::of(&workspace).map_err(lab_failure)?;
+    let tasks = tasks(args)?;
+    let packages = packages::find(&args.package, workspace.root())?;
+    if !workspace.is_served() {
+        return Err(lab_failure(LabError::Unserved));
+    }
+    let show = Show::new(context.is_lively(), tasks.len() > 1);
+    let asker = Asker::new(args.password_stdin, &args.accept_host_key, &show)?;
+    let results = all(&tasks, usize::from(args.parallel), |task| {
+        let board = show.board(&task.order.name);
+        let result = one(task, &workspace, &lab, &packages, &asker, &board);
+        board.end(&result, args.dry_run);
+        result
+    });
+    report(&tasks, results, args.dry_run, context)
+}
+
+fn lab_failure(error: LabError) -> Failure {
+    let way_out = error.way_out();
+    let failure = Failure::from(error);
+    match way_out {
+        Some(way_out) => failure.way_out(way_out),
+        None => failure,
+    }
+}
+
+/// The boards that the command line or the file names.
+fn tasks(args: &Args) -> Result<Vec<Task>, Failure> {
+    if let Some(host) = args.coordinator.as_deref().filter(|host| !is_host(host)) {
+        return Err(Failure::misuse(format!(
+            "--coordinator is a name or address, without scheme and port, not `{host}`"
+        )));
+    }
+    let hosts = match (&args.hosts, &args.name, &args.destination) {
+        (Some(file), _, _) => hosts::read(file)?,
+        (None, Some(name), Some(destination)) => vec![Host::new(name.clone(), destination.clone())],
+        _ => {
+            return Err(Failure::misuse(
+                "name a device and its login, or a file with --hosts",
+            ));
+        }
+    };
+    let config = SshConfig::of_user();
+    hosts.into_iter().map(|host| task(args, host, &config)).collect()
+}
+
+fn task(args: &Args, host: Host, config: &SshConfig) -> Result<Task, Failure> {
+    check_name(&host.name).map_err(Failure::usage)?;
+    let identities = match host.identity {
+        Some(identity) => vec![identity],
+        None => args.identity.clone(),
+    };
+    let over = Over {
+        user: None,
+        port: args.port,
+        identities,
+        jump: host.jump.or_else(|| args.jump.clone()),
+    };
+    let order = Order {
+        name: host.name,
+        coordinator: args.coordinator.clone(),
+        way: args.way.as_deref().map(|way| match way {
+            "user" => Way::User,
+            _ => Way::System,
+        }),
+        take_over: args.take_over,
+        dry_run: args.dry_run,
+        patience: Duration::from_millis(args.wait.0),
+    };
+    let access = config.access(&host.destination, &over).map_err(Failure::usage)?;
+    Ok(Task { order, access })
+}
+
+/// Does something for every task, some at a time; the results are in the tasks' order.
+fn all<R: Send>(tasks: &[Task], at_once: usize, work: impl Fn(&Task) -> R + Sync) -> Vec<Option<R>> {
+    let queue: Mutex<VecDeque<usize>> = Mutex::new((0..tasks.len()).collect());
+    let results: Mutex<Vec<Option<R>>> = Mutex::new(tasks.iter().map(|_| None).collect());
+    let worker = || {
+        loop {
+            let next = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+            let Some((number, task)) = next.and_then(|number| Some((number, tasks.get(number)?))) else {
+                return;
+            };
+            let result = work(task);
+            if let Some(place) = results
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .get_mut(number)
+            {
+                *place = Some(result);
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..at_once.min(tasks.len()) {
+            scope.spawn(worker);
+        }
+    });
+    results.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn one(
+    task: &Task,
+    workspace: &Workspace,
+    lab: &Lab,
+    packages: &[Package],
+    asker: &Asker<'_>,
+    board: &Board<'_>,
+) -> Result<Outcome, BoardError> {
+    board.say(&format!("connecting to {}", task.access));
+    let session = Session::open(&task.access, asker)?;
+    let store = Store::open(&workspace.database()).map_err(DeployError::from)?;
+    let deployment = Deployment {
+        board: &session,
+        link_address: session.local_address(),
+        narrator: board,
+        workspace,
+        store: &store,
+        lab,
+        packages,
+        order: &task.order,
+    };
+    Ok(deployment.run(&mut || asker.sudo_password(&task.access))?)
+}
+
+/// Prints what came of all. One board's failure is the command's own; of many, the table tells, and the exit code.
+fn report(
+    tasks: &[Task],
+    results: Vec<Option<Result<Outcome, BoardError>>>,
+    dry_run: bool,
+    context: &Context,
+) -> Exit {
+    let mut rows = Vec::with_capacity(tasks.len());
+    let mut failure = None;
+    for (task, result) in tasks.iter().zip(results) {
+        match result {
+            Some(Ok(outcome)) => rows.push((task, Ok(outcome))),
+            Some(Err(error)) => {
+                rows.push((task, Err(sentence(&error))));
+                failure = Some(error);
+            }
+            None => rows.push((task, Err("its thread has died".to_owned()))),
+        }
+    }
+    if let (1, Some(error)) = (tasks.len(), &failure) {
+        let way_out = error.way_out();
+        let told = Failure::could_not(
+            rows.first()
+                .and_then(|(_, row)| row.as_ref().err())
+                .map_or("", String::as_str),
+        );
+        return Err(match way_out {
+            Some(way_out) => told.way_out(way_out),
+            None => told,
+        });
+    }
+    let failed = rows.iter().any(|(_, row)| row.is_err());
+    let rows: Vec<show::Row<'_>> = rows
+        .iter()
+        .map(|(task, row)| show::Row {
+            name: &task.order.name,
+            address: task.access.to_string(),
+            outcome: row.as_ref(),
+        })
+        .collect();
+    context.print(&show::document(&rows, dry_run), || show::table(&rows, dry_run))?;
+    Ok(if failed { exit::COULD_NOT } else { exit::OK })
+}
+
+/// An error with its causes behind it, as one sentence.
+fn sentence(error: &BoardError) -> String {
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        let next = error.to_string();
+        if !text.ends_with(&next) {
+            text = format!("{text}: {next}");
+        }
+        cause = error.source();
+    }
+    text
+}

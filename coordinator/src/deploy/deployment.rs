@@ -1,0 +1,406 @@
+//! One board, from its survey to its first hello: what is done in which order, what is left alone because it is right already,
+//! and what happens when a step fails. Every step can be repeated; the board is never left worse than it was found.
+
+use std::{net::IpAddr, time::Duration};
+
+use regatta_rules::DeviceId;
+use serde::Serialize;
+
+use super::{
+    board::{Board, LinkLost},
+    fitting::{self, Unfit},
+    hello::{self, Unheard},
+    lab::{Lab, LabError},
+    package::{Package, Way},
+    secret::Secret,
+    settings::Settings,
+    site::{Places, Site, StepError},
+    standing::{Identity, NotThisOne, Standing, standing},
+    survey::{Survey, SurveyError},
+};
+use crate::{
+    enrolment::TokenError,
+    store::{self, Store, StoreError},
+    workspace::Workspace,
+};
+
+/// Why a board is not deployed to.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum DeployError {
+    /// It could not be looked at.
+    #[error(transparent)]
+    Survey(#[from] SurveyError),
+    /// The link broke.
+    #[error(transparent)]
+    Link(#[from] LinkLost),
+    /// The agent does not fit it.
+    #[error(transparent)]
+    Unfit(#[from] Unfit),
+    /// It is not the board that is meant.
+    #[error(transparent)]
+    NotThisOne(#[from] NotThisOne),
+    /// The lab takes no boards.
+    #[error(transparent)]
+    Lab(#[from] LabError),
+    /// No token.
+    #[error(transparent)]
+    Token(#[from] TokenError),
+    /// A step failed.
+    #[error(transparent)]
+    Step(#[from] StepError),
+    /// It was not heard.
+    #[error(transparent)]
+    Unheard(#[from] Unheard),
+    /// The store failed.
+    #[error("the store cannot be read")]
+    Store(#[from] StoreError),
+    /// Something failed after the board was changed, and this is what became of it.
+    #[error("{cause}; {undone}")]
+    Undone {
+        /// What failed.
+        cause: Box<Self>,
+        /// How the board stands now.
+        undone: String,
+    },
+}
+
+impl DeployError {
+    /// What the user can do about it.
+    pub(crate) fn way_out(&self) -> Option<String> {
+        match self {
+            Self::Unfit(unfit) => unfit.way_out().map(str::to_owned),
+            Self::NotThisOne(error) => error.way_out(),
+            Self::Lab(error) => error.way_out().map(str::to_owned),
+            Self::Link(_) | Self::Step(StepError::Link(_)) | Self::Survey(SurveyError::Link(_)) => {
+                Some("run the same command again: it goes on where this one ended".to_owned())
+            }
+            Self::Unheard(Unheard::Silent(_)) => Some(
+                "does the board reach the coordinator? --coordinator HOST names another address for it"
+                    .to_owned(),
+            ),
+            Self::Undone { cause, .. } => cause.way_out(),
+            _ => None,
+        }
+    }
+}
+
+/// Who is told how a deployment goes.
+pub(crate) trait Narrator {
+    /// A step begins, or something is worth knowing.
+    fn say(&self, text: &str);
+    /// So much of the package has been copied.
+    fn copied(&self, bytes: u64, total: u64);
+}
+
+/// What the user asked for.
+#[derive(Debug, Clone)]
+pub(crate) struct Order {
+    /// The device's name.
+    pub(crate) name: String,
+    /// The address by which the board reaches the coordinator.
+    pub(crate) coordinator: Option<String>,
+    /// The way to install.
+    pub(crate) way: Option<Way>,
+    /// Whether a board of another lab is taken over.
+    pub(crate) take_over: bool,
+    /// Whether nothing is to be changed.
+    pub(crate) dry_run: bool,
+    /// How long a board may take to say hello.
+    pub(crate) patience: Duration,
+}
+
+/// What a deployment came to.
+#[derive(Debug, Clone, Serialize, PartialEq, Eq)]
+pub(crate) struct Outcome {
+    /// The device's id; `None` in a dry run on a board without an agent.
+    pub(crate) device: Option<String>,
+    /// What the board is, in words.
+    pub(crate) board: String,
+    /// What was changed; in a dry run, what would be.
+    pub(crate) changes: Vec<String>,
+    /// The agent's version, as it said hello.
+    pub(crate) agent: Option<String>,
+}
+
+/// Everything that one deployment needs.
+pub(crate) struct Deployment<'a> {
+    /// The link to the board.
+    pub(crate) board: &'a dyn Board,
+    /// This machine's address on that link, as far as the board sees it.
+    pub(crate) link_address: Option<IpAddr>,
+    /// Who is told.
+    pub(crate) narrator: &'a dyn Narrator,
+    /// The workspace that the board is to belong to.
+    pub(crate) workspace: &'a Workspace,
+    /// Its store.
+    pub(crate) store: &'a Store,
+    /// How boards reach it.
+    pub(crate) lab: &'a Lab,
+    /// The packages at hand.
+    pub(crate) packages: &'a [Package],
+    /// What is to be done.
+    pub(crate) order: &'a Order,
+}
+
+/// What is to be done on a board, each part with the reason in words.
+struct Plan {
+    install: Option<String>,
+    configure: bool,
+    enrol: bool,
+    /// `start` or `restart`.
+    start: Option<&'static str>,
+}
+
+impl Plan {
+    fn changes(&self, order: &Order, host: &str) -> Vec<String> {
+        let mut changes = Vec::new();
+        changes.extend(self.install.clone());
+        if self.configure {
+            changes.push(format!("set name and coordinator ({host}) in agent.toml"));
+        }
+        if self.enrol {
+            changes.push(format!("enrol it as {}", order.name));
+        }
+        changes.extend(self.start.map(|verb| format!("{verb} its daemon")));
+        changes
+    }
+}
+
+impl Deployment<'_> {
+    /// Deploys. `password` is asked for sudo's password where the board wants one.
+    ///
+    /// # Errors
+    /// [`DeployError`]; the board is then as it was, or the error says how it stands.
+    pub(crate) fn run(&self, password: &mut dyn FnMut() -> Option<Secret>) -> Result<Outcome, DeployError> {
+        let Order { name, dry_run, .. } = self.order;
+        let say = |text: &str| self.narrator.say(text);
+        if !self.workspace.is_served() {
+            return Err(LabError::Unserved.into());
+        }
+        let host = self
+            .lab
+            .host_for(self.order.coordinator.as_deref(), self.link_address)?;
+        let (survey, way, package) = self.examine()?;
+        say(&survey.sentence());
+        let places = Places::of(way, &survey);
+        let site = Site {
+            board: self.board,
+            root: Site::rights(self.board, &survey, way, password)?,
+            way,
+            places,
+            cache: survey.cache.clone(),
+        };
+        let identity = self.identity(&site)?;
+        let standing = self.standing(&identity)?;
+        let settings = self.lab.settings(name, &host);
+        let plan = self.plan(&site, &survey, package, &settings, standing)?;
+        let changes = plan.changes(self.order, &host);
+        let done = |device: Option<DeviceId>, agent| Outcome {
+            device: device.map(|device| device.to_string()),
+            board: survey.sentence(),
+            changes: changes.clone(),
+            agent,
+        };
+        if *dry_run {
+            return Ok(done(identity.device, None));
+        }
+        let had_program = survey
+            .hashes
+            .keys()
+            .any(|path| path.ends_with("bin/regatta-agent"));
+        let began = store::now();
+        if plan.install.is_some() {
+            self.install(&site, &survey, package)?;
+        }
+        let heard = self.bring_up(&site, &plan, &settings, &host, &began);
+        match heard {
+            Ok((device, agent)) => {
+                site.keep()?;
+                Ok(done(Some(device), Some(agent)))
+            }
+            Err(cause) => Err(self.undo(&site, &plan, had_program, cause)),
+        }
+    }
+
+    /// Looks at the board, and chooses way and package.
+    fn examine(&self) -> Result<(Survey, Way, &Package), DeployError> {
+        // Which of the two copies matters is known only after the survey; it is asked about the system's first.
+        let survey = Survey::of(self.board, Package::copy_name(Way::System), self.packages)?;
+        let way = fitting::way(&survey, self.order.way)?;
+        let survey = match way {
+            Way::System => survey,
+            Way::User => Survey::of(self.board, Package::copy_name(Way::User), self.packages)?,
+        };
+        let package = fitting::package(&survey, way, self.packages)?;
+        if !fitting::is_installed(&survey, package) {
+            fitting::room(&survey, package)?;
+        }
+        Ok((survey, way, package))
+    }
+
+    fn identity(&self, site: &Site<'_>) -> Result<Identity, DeployError> {
+        Ok(Identity::of(self.board, site.root.as_ref(), &site.places)?)
+    }
+
+    /// A lab without keys takes every board as it is.
+    fn standing(&self, identity: &Identity) -> Result<Standing, DeployError> {
+        match &self.lab.authority {
+            Some(authority) => Ok(standing(
+                self.store,
+                &self.order.name,
+                identity,
+                authority,
+                self.order.take_over,
+            )?),
+            None => Ok(Standing::Enrolled),
+        }
+    }
+
+    fn plan(
+        &self,
+        site: &Site<'_>,
+        survey: &Survey,
+        package: &Package,
+        settings: &Settings,
+        standing: Standing,
+    ) -> Result<Plan, DeployError> {
+        let fits = fitting::is_installed(survey, package);
+        let config = site.read(&site.places.config)?;
+        let configure = config.is_empty() || settings.applied_to(&config) != config;
+        // An agent that cannot tell who it is does not do its work either.
+        let fits = fits && standing != Standing::Unanswered;
+        let enrol = standing == Standing::ToEnrol;
+        let runs = site.is_running()?;
+        Ok(Plan {
+            install: (!fits).then(|| {
+                let what = match package.way {
+                    Way::System => "the Debian package",
+                    Way::User => "the archive, for this user",
+                };
+                format!(
+                    "copy and install {what}, version {} for {}",
+                    package.version, package.architecture
+                )
+            }),
+            configure,
+            enrol,
+            start: match (runs && fits, configure || (enrol && runs)) {
+                (true, true) => Some("restart"),
+                (true, false) => None,
+                (false, _) => Some("start"),
+            },
+        })
+    }
+
+    fn install(&self, site: &Site<'_>, survey: &Survey, package: &Package) -> Result<(), DeployError> {
+        let copy = format!("{}/{}", survey.cache, Package::copy_name(package.way));
+        if survey.hashes.get(&copy) == Some(&package.sha256) {
+            self.narrator
+                .say("the package is there already, from an earlier attempt");
+        } else {
+            self.narrator.say(&format!(
+                "copying {} ({} KiB)",
+                package.path.display(),
+                package.length / 1024
+            ));
+            site.copy(package, &mut |sent| self.narrator.copied(sent, package.length))?;
+        }
+        self.narrator.say("installing it");
+        Ok(site.install()?)
+    }
+
+    /// Configures, enrols, starts, and waits for the hello. Returns who said it and the agent's version.
+    fn bring_up(
+        &self,
+        site: &Site<'_>,
+        plan: &Plan,
+        settings: &Settings,
+        host: &str,
+        began: &str,
+    ) -> Result<(DeviceId, String), DeployError> {
+        let mut restart = plan.start == Some("restart");
+        if plan.configure {
+            let config = site.read(&site.places.config)?;
+            let wanted = settings.applied_to(&config);
+            if wanted != config {
+                self.narrator.say(&format!(
+                    "setting its name and coordinator ({host}) in {}",
+                    site.places.config
+                ));
+                site.configure(&wanted)?;
+                restart = true;
+            }
+        }
+        let enrol = match plan.install {
+            // The agent that is there now has the last word on who this is.
+            Some(_) => self.standing(&self.identity(site)?)? == Standing::ToEnrol,
+            None => plan.enrol,
+        };
+        if enrol {
+            self.enrol(site, host)?;
+            restart = true;
+        }
+        let mut since = began.to_owned();
+        if restart || plan.start.is_some() {
+            let verb = if restart { "restart" } else { "start" };
+            self.narrator.say(&format!("{verb}ing its daemon"));
+            if let Some(note) = site.start(verb)? {
+                self.narrator.say(&note);
+            }
+            since = store::now();
+        }
+        let device = self.identity(site)?.device.ok_or(StepError::Refused {
+            what: "the board has no identity",
+            why: site.log(),
+        })?;
+        self.narrator.say("waiting until the coordinator hears it");
+        let row = hello::wait(self.workspace, self.store, &device, &since, self.order.patience)?;
+        Ok((device, row.agent))
+    }
+
+    fn enrol(&self, site: &Site<'_>, host: &str) -> Result<(), DeployError> {
+        let name = &self.order.name;
+        // Who came up with the installation, or was there before.
+        let identity = self.identity(site)?;
+        let returning = match &identity.device {
+            Some(device) => self.store.member(device)?.map(|member| member.device),
+            None => None,
+        };
+        self.narrator.say(&format!("enrolling it as {name}, at {host}"));
+        let made = self.lab.token(self.store, name, host, returning.as_ref(), None)?;
+        site.enrol(&made.token.to_string()).map_err(|error| {
+            // Nobody will use it: the name is free for the next attempt.
+            let _ = self.store.forget_unused_tokens(name);
+            error.into()
+        })
+    }
+
+    /// Puts back what was there before a failure.
+    fn undo(&self, site: &Site<'_>, plan: &Plan, had_program: bool, cause: DeployError) -> DeployError {
+        let log = match &cause {
+            DeployError::Unheard(_) => site.log(),
+            _ => String::new(),
+        };
+        let changed = plan.install.is_some() || plan.configure || plan.enrol;
+        let undone = if !had_program {
+            "the agent is installed and waits".to_owned()
+        } else if !changed {
+            "nothing on the board was changed".to_owned()
+        } else {
+            self.narrator.say("going back to what was there before");
+            match site.undo(plan.install.is_some()) {
+                Ok(()) => "the board runs again what it ran before".to_owned(),
+                Err(error) => format!("and going back did not come about either: {error}"),
+            }
+        };
+        let undone = if log.is_empty() {
+            undone
+        } else {
+            format!("{undone}; its log ends with: {log}")
+        };
+        DeployError::Undone {
+            cause: Box::new(cause),
+            undone,
+        }
+    }
+}

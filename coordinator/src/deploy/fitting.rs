@@ -1,0 +1,246 @@
+//! Which package and which way fit a board, decided from its survey alone, before anything is copied.
+
+use super::{
+    package::{Package, Way},
+    survey::{Sudo, Survey},
+};
+
+/// The oldest C library that the agent runs with: JetPack 5's.
+const OLDEST_GLIBC: (u32, u32) = (2, 31);
+/// Room that stays free, in KiB.
+const SPARE_KIB: u64 = 16 * 1024;
+
+/// A board that the agent cannot be installed on.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Unfit {
+    /// No package for its processor.
+    #[error("this board is {machine}, and the packages at hand are for {at_hand}")]
+    Architecture {
+        /// Its processor.
+        machine: String,
+        /// What there is.
+        at_hand: String,
+    },
+    /// Its C library is too old.
+    #[error(
+        "this board has glibc {}.{}{}, and the agent needs {}.{} (JetPack 5) or later",
+        .found.0, .found.1, .jetpack, OLDEST_GLIBC.0, OLDEST_GLIBC.1
+    )]
+    OldGlibc {
+        /// What it has.
+        found: (u32, u32),
+        /// ` (JetPack 4.6.1)`, or nothing.
+        jetpack: String,
+    },
+    /// It has another C library.
+    #[error("this board has no glibc, which the agent needs")]
+    NoGlibc,
+    /// Too little room.
+    #[error("{place} has {free_kib} KiB free, and {needed_kib} KiB are needed")]
+    Disk {
+        /// Where.
+        place: String,
+        /// What is free.
+        free_kib: u64,
+        /// What is needed.
+        needed_kib: u64,
+    },
+    /// Root's rights were asked for and cannot be had.
+    #[error("{user} has no sudo on this board, and the system service needs root's rights")]
+    NoSudo {
+        /// The login.
+        user: String,
+    },
+    /// root has no service of its own.
+    #[error("the login is root's, and the agent of a user runs without root's rights")]
+    RootAsUser,
+    /// No dpkg for the system's package.
+    #[error("this board has no dpkg or no systemd, and the system service needs both")]
+    NoDpkg,
+}
+
+impl Unfit {
+    /// What the user can do about it.
+    pub(crate) const fn way_out(&self) -> Option<&'static str> {
+        match self {
+            Self::Architecture { .. } => {
+                Some("cross/build.sh and cross/package.sh make one: docs/headless.md")
+            }
+            Self::OldGlibc { .. } => Some("flash JetPack 5 or later"),
+            Self::NoGlibc => None,
+            Self::Disk { .. } => Some("make room there and run this again"),
+            Self::NoSudo { .. } => Some("--as user installs for that login alone, without root"),
+            Self::RootAsUser => Some("log in as that user, or leave --as out"),
+            Self::NoDpkg => Some("--as user installs for an ordinary login, without either"),
+        }
+    }
+}
+
+/// The way to install: the one that was asked for, else the system's where root's rights, dpkg and systemd are at hand.
+///
+/// # Errors
+/// [`Unfit`] when what was asked for cannot be.
+pub(crate) fn way(survey: &Survey, asked: Option<Way>) -> Result<Way, Unfit> {
+    let has_root = survey.is_root || survey.sudo != Sudo::None;
+    let has_system = survey.dpkg.is_some() && survey.systemd;
+    match asked {
+        Some(Way::System) if !has_root => Err(Unfit::NoSudo {
+            user: survey.user.clone(),
+        }),
+        Some(Way::System) if !has_system => Err(Unfit::NoDpkg),
+        Some(Way::User) if survey.is_root => Err(Unfit::RootAsUser),
+        Some(way) => Ok(way),
+        None if has_root && has_system => Ok(Way::System),
+        None if survey.is_root => Err(Unfit::NoDpkg),
+        None => Ok(Way::User),
+    }
+}
+
+/// The package for a board.
+///
+/// # Errors
+/// [`Unfit`].
+pub(crate) fn package<'a>(survey: &Survey, way: Way, packages: &'a [Package]) -> Result<&'a Package, Unfit> {
+    match survey.glibc {
+        None => return Err(Unfit::NoGlibc),
+        Some(found) if found < OLDEST_GLIBC => {
+            let jetpack = match (&survey.jetpack, &survey.l4t) {
+                (Some(jetpack), _) => format!(" (JetPack {jetpack})"),
+                (None, Some(l4t)) => format!(" ({l4t})"),
+                (None, None) => String::new(),
+            };
+            return Err(Unfit::OldGlibc { found, jetpack });
+        }
+        Some(_) => {}
+    }
+    let architecture = survey.architecture();
+    packages
+        .iter()
+        .find(|package| package.way == way && package.architecture == architecture)
+        .ok_or_else(|| Unfit::Architecture {
+            machine: architecture.to_owned(),
+            at_hand: at_hand(packages, way),
+        })
+}
+
+/// Whether there is room for the copy and for what is in it.
+///
+/// # Errors
+/// [`Unfit::Disk`].
+pub(crate) fn room(survey: &Survey, package: &Package) -> Result<(), Unfit> {
+    let copy_kib = package.length / 1024;
+    let unpacked_kib = package.unpacked / 1024;
+    let (home_kib, usr_kib) = match package.way {
+        Way::System => (copy_kib, unpacked_kib * 2),
+        // Unpacked, installed, and the one before.
+        Way::User => (copy_kib + unpacked_kib * 3, 0),
+    };
+    for (place, free_kib, needed_kib) in [
+        (survey.home.as_str(), survey.free_home_kib, home_kib),
+        ("/usr", survey.free_usr_kib, usr_kib),
+    ] {
+        let needed_kib = needed_kib + if needed_kib > 0 { SPARE_KIB } else { 0 };
+        if free_kib < needed_kib {
+            return Err(Unfit::Disk {
+                place: format!("the disk of {place}"),
+                free_kib,
+                needed_kib,
+            });
+        }
+    }
+    Ok(())
+}
+
+fn at_hand(packages: &[Package], way: Way) -> String {
+    let kinds: Vec<&str> = packages
+        .iter()
+        .filter(|package| package.way == way)
+        .map(|package| package.architecture.as_str())
+        .collect();
+    match (kinds.is_empty(), way) {
+        (false, _) => kinds.join(", "),
+        (true, Way::System) => "other ways (no .deb among them)".to_owned(),
+        (true, Way::User) => "other ways (no .tar.gz among them)".to_owned(),
+    }
+}
+
+/// Whether the board has exactly what the package would install.
+pub(crate) fn is_installed(survey: &Survey, package: &Package) -> bool {
+    let whole = package
+        .files
+        .iter()
+        .all(|(path, hash)| survey.hashes.get(path) == Some(hash));
+    whole && (package.way == Way::User || survey.package.trim() == "ii")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::deploy::survey::tests::{AGX_ORIN, survey};
+
+    fn package_for(way: Way, architecture: &str) -> Package {
+        Package {
+            path: PathBuf::from("p"),
+            way,
+            architecture: architecture.to_owned(),
+            version: "0.1.0".to_owned(),
+            length: 3 << 20,
+            sha256: String::new(),
+            unpacked: 6 << 20,
+            files: vec![("/usr/bin/regatta-agent".to_owned(), "ab12".to_owned())],
+        }
+    }
+
+    #[test]
+    fn every_refusal_is_a_sentence() {
+        let packages = [package_for(Way::System, "arm64"), package_for(Way::User, "amd64")];
+        let told = |lines: &str, asked| {
+            let survey = survey(lines);
+            let outcome = way(&survey, asked).and_then(|way| {
+                let package = package(&survey, way, &packages)?;
+                room(&survey, package)?;
+                Ok(way)
+            });
+            match outcome {
+                Ok(way) => format!("{way:?}"),
+                Err(unfit) => format!("{unfit}: {}", unfit.way_out().unwrap_or_default()),
+            }
+        };
+        let with = |from: &str, to: &str| AGX_ORIN.replace(from, to);
+        let outcomes = [
+            told(AGX_ORIN, None),
+            told(AGX_ORIN, Some(Way::User)),
+            told(&with("dpkg=arm64", "dpkg=armhf"), None),
+            told(
+                &with("glibc=glibc 2.31", "glibc=glibc 2.27").replace("5.1.2-b104", "4.6.1-b110"),
+                None,
+            ),
+            told(&with("glibc=glibc 2.31", "glibc="), None),
+            told(&with("free_usr_kib=41943040", "free_usr_kib=2048"), None),
+            told(&with("sudo=asks\n", ""), Some(Way::System)),
+            told(&with("sudo=asks\n", ""), None),
+            told(&with("uid=1000", "uid=0"), Some(Way::User)),
+            told(&with("uid=1000", "uid=0").replace("systemd=yes\n", ""), None),
+        ];
+        insta::assert_snapshot!(outcomes.join("\n"));
+    }
+
+    #[test]
+    fn a_board_that_has_it_is_left_alone_and_a_half_installed_one_is_not() {
+        let package = package_for(Way::System, "arm64");
+        assert!(is_installed(
+            &survey(&AGX_ORIN.replace("package=", "package=ii ")),
+            &package
+        ));
+        for state in ["", "iU ", "iF ", "iHR", "rc "] {
+            let lines = AGX_ORIN.replace("package=", &format!("package={state}"));
+            assert!(!is_installed(&survey(&lines), &package), "{state}");
+        }
+        let damaged = AGX_ORIN
+            .replace("package=", "package=ii ")
+            .replace("ab12", "cd34");
+        assert!(!is_installed(&survey(&damaged), &package));
+    }
+}

@@ -1,0 +1,59 @@
+//! Waiting until the coordinator hears a board. The store is where it would stand; a coordinator that has ended is said so.
+
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+use regatta_rules::DeviceId;
+
+use crate::{
+    store::{DeviceRow, Store, StoreError},
+    workspace::Workspace,
+};
+
+/// How often the store is read.
+const PAUSE: Duration = Duration::from_millis(150);
+
+/// A board that is not heard.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Unheard {
+    /// The time is over.
+    #[error("the coordinator has not heard it for {} s", .0.as_secs())]
+    Silent(Duration),
+    /// Nobody listens.
+    #[error("the coordinator has ended meanwhile")]
+    Unserved,
+    /// The store failed.
+    #[error("the store cannot be read")]
+    Store(#[from] StoreError),
+}
+
+/// Waits until a device is online and was heard after `since` (RFC 3339, as the store writes it).
+///
+/// # Errors
+/// [`Unheard`].
+pub(crate) fn wait(
+    workspace: &Workspace,
+    store: &Store,
+    device: &DeviceId,
+    since: &str,
+    patience: Duration,
+) -> Result<DeviceRow, Unheard> {
+    let begin = Instant::now();
+    loop {
+        if let Some(row) = store.device(device)?
+            && row.online
+            && row.last_seen.as_str() > since
+        {
+            return Ok(row);
+        }
+        if !workspace.is_served() {
+            return Err(Unheard::Unserved);
+        }
+        if begin.elapsed() > patience {
+            return Err(Unheard::Silent(patience));
+        }
+        thread::sleep(PAUSE);
+    }
+}

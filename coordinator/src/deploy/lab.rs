@@ -1,0 +1,161 @@
+//! How boards reach the coordinator: which address, which ports, by which authority it is known. Decided before a board is
+//! touched, because a board that cannot reach it gains nothing from an installation.
+
+use std::net::IpAddr;
+
+use jiff::SignedDuration;
+use regatta_rules::DeviceId;
+
+use super::settings::Settings;
+use crate::{
+    enrolment::{self, NewToken, TokenError, Wanted},
+    keys::{Keys, KeysError},
+    link::Address,
+    store::Store,
+    workspace::{BrokerChoice, Config, Workspace},
+};
+
+/// Time that a deployment's token can be used: it is used within seconds.
+const TOKEN_LIFETIME: SignedDuration = SignedDuration::from_mins(15);
+
+/// A lab that boards cannot be brought into.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LabError {
+    /// Nobody would answer.
+    #[error("no coordinator serves this workspace, so that no board can be enrolled or heard")]
+    Unserved,
+    /// It listens to itself only.
+    #[error("the coordinator listens on this machine only, and a board elsewhere cannot reach it")]
+    LoopbackOnly,
+    /// Nobody said how the board reaches us.
+    #[error(
+        "the board reaches this machine neither by `host` of regatta.toml, a loopback address, nor by the link's own address"
+    )]
+    NoAddress,
+    /// The keys do not read.
+    #[error("the lab's keys cannot be read")]
+    Keys(#[from] KeysError),
+}
+
+impl LabError {
+    /// What the user can do about it.
+    pub(crate) const fn way_out(&self) -> Option<&'static str> {
+        match self {
+            Self::Unserved => Some("start `regatta serve` first"),
+            Self::LoopbackOnly => Some(
+                "set `listen`, `enrol_listen` and `host` in regatta.toml, and start `regatta serve` again",
+            ),
+            Self::NoAddress => Some("--coordinator HOST names the address that the board reaches it by"),
+            Self::Keys(_) => None,
+        }
+    }
+}
+
+/// What boards need to know of the lab.
+#[derive(Debug, Clone)]
+pub(crate) struct Lab {
+    /// SHA-256 of the authority; `None` in a lab without keys.
+    pub(crate) authority: Option<[u8; 32]>,
+    /// This machine as the workspace calls it.
+    host: String,
+    broker: Address,
+    /// Whether the broker is on this machine, so that it moves with the address by which a board reaches it.
+    broker_is_here: bool,
+    enrol_port: u16,
+    /// Whether only this machine itself is listened to.
+    is_local: bool,
+}
+
+impl Lab {
+    /// Reads a workspace.
+    ///
+    /// # Errors
+    /// [`LabError::Keys`].
+    pub(crate) fn of(workspace: &Workspace) -> Result<Self, LabError> {
+        let config: &Config = workspace.config();
+        let authority = if config.tls {
+            Some(Keys::load(&workspace.keys())?.authority().fingerprint())
+        } else {
+            None
+        };
+        let broker = config.broker_for_devices(None);
+        let (broker_is_here, broker_is_local) = match &config.broker {
+            BrokerChoice::Embedded { listen } => (true, listen.ip().is_loopback()),
+            BrokerChoice::External(address) => (address.is_loopback(), false),
+        };
+        Ok(Self {
+            authority,
+            host: config.host.clone(),
+            broker,
+            broker_is_here,
+            enrol_port: config.enrol_listen.port(),
+            is_local: broker_is_local || (config.tls && config.enrol_listen.ip().is_loopback()),
+        })
+    }
+
+    /// The address by which a board reaches the coordinator: the one that the user names, else the workspace's own, else, where
+    /// that is a loopback address, the one that the link comes from.
+    ///
+    /// # Errors
+    /// [`LabError::NoAddress`], [`LabError::LoopbackOnly`].
+    pub(crate) fn host_for(&self, named: Option<&str>, link: Option<IpAddr>) -> Result<String, LabError> {
+        let host = match (named, link) {
+            (Some(named), _) => named.to_owned(),
+            (None, _) if !is_loopback(&self.host) => self.host.clone(),
+            (None, Some(address)) => address.to_canonical().to_string(),
+            (None, None) => return Err(LabError::NoAddress),
+        };
+        if !is_loopback(&host) && self.is_local {
+            return Err(LabError::LoopbackOnly);
+        }
+        Ok(host)
+    }
+
+    /// What is to stand in the board's `agent.toml`. The enrolment names the broker by the workspace's own address; only a board
+    /// that reaches it by another is told so.
+    pub(crate) fn settings(&self, name: &str, host: &str) -> Settings {
+        let host = if self.broker_is_here {
+            host
+        } else {
+            &self.broker.host
+        };
+        let address = Address {
+            host: host.to_owned(),
+            ..self.broker.clone()
+        };
+        Settings {
+            name: name.to_owned(),
+            broker: (self.authority.is_none() || address != self.broker).then(|| address.to_string()),
+            allow_plain: self.authority.is_none() && !address.is_loopback(),
+        }
+    }
+
+    /// A token for a board, in place of those for its name that nobody has used.
+    ///
+    /// # Errors
+    /// [`TokenError`].
+    pub(crate) fn token(
+        &self,
+        store: &Store,
+        name: &str,
+        host: &str,
+        returning: Option<&DeviceId>,
+        lifetime: Option<SignedDuration>,
+    ) -> Result<NewToken, TokenError> {
+        store.forget_unused_tokens(name)?;
+        enrolment::issue(
+            store,
+            &Wanted {
+                name,
+                place: (host.to_owned(), self.enrol_port),
+                authority: self.authority.unwrap_or_default(),
+                lifetime: lifetime.unwrap_or(TOKEN_LIFETIME),
+                returning,
+            },
+        )
+    }
+}
+
+fn is_loopback(host: &str) -> bool {
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}

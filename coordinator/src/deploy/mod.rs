@@ -1,0 +1,22 @@
+//! Deploying the agent: from a login on a board to a device that says hello, over SSH, repeatable at will.
+//!
+//! [`Deployment`] takes the steps; [`ssh`] carries them; [`package`] knows what is installed. Between the steps and the link stands
+//! [`board::Board`]. What `regatta device image` writes for a board that is yet to be flashed stands in [`image`].
+
+mod board;
+mod deployment;
+mod fitting;
+mod hello;
+mod lab;
+mod package;
+mod secret;
+mod settings;
+mod site;
+pub(crate) mod ssh;
+mod standing;
+mod survey;
+
+pub(crate) use deployment::{DeployError, Deployment, Narrator, Order, Outcome};
+pub(crate) use lab::{Lab, LabError};
+pub(crate) use package::{Package, PackageError, Way};
+pub(crate) use secret::Secret;

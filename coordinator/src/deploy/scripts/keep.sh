@@ -1,0 +1,2 @@
+# What was kept for going back is not needed any more. Words: CONFIGURATION STATE.
+rm -f "$1.before-deploy" "$2/enrolment.json.before-deploy"

@@ -1,0 +1,33 @@
+# Says what this machine is, a `key=value` line each. Words: NAME OF THE PACKAGE'S COPY, then files to hash. Changes nothing.
+say() { printf '%s=%s\n' "$1" "$2"; }
+copy=$1
+shift
+say machine "$(uname -m)"
+say glibc "$(getconf GNU_LIBC_VERSION 2>/dev/null)"
+say hostname "$(uname -n)"
+say uid "$(id -u)"
+say user "$(id -un)"
+say home "$HOME"
+say l4t "$(head -n 1 /etc/nv_tegra_release 2>/dev/null)"
+say jetpack "$(dpkg-query -W -f '${Version}' nvidia-jetpack 2>/dev/null)"
+say board "$(tr -d '\0' </proc/device-tree/model 2>/dev/null)"
+[ ! -d /run/systemd/system ] || say systemd yes
+if command -v dpkg >/dev/null 2>&1; then
+    say dpkg "$(dpkg --print-architecture)"
+    say package "$(dpkg-query -W -f '${db:Status-Abbrev}' regatta-agent 2>/dev/null)"
+fi
+if command -v sudo >/dev/null 2>&1; then
+    if sudo -n true 2>/dev/null; then say sudo free; else say sudo asks; fi
+fi
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/regatta
+say cache "$cache"
+space() { df -Pk "$1" 2>/dev/null | awk 'NR == 2 { print $4 }'; }
+say free_home_kib "$(space "$HOME")"
+say free_usr_kib "$(space /usr)"
+for file in "$cache/$copy" "$@"; do
+    case $file in '~/'*) path=$HOME/${file#'~/'} ;; *) path=$file ;; esac
+    if [ -r "$path" ] && [ -f "$path" ]; then
+        sum=$(sha256sum <"$path")
+        say sha256 "${sum%% *} $file"
+    fi
+done

@@ -1,0 +1,240 @@
+//! `~/.ssh/config`, as far as a deployment needs it: `HostName`, `User`, `Port`, `IdentityFile` and `ProxyJump` below `Host`, the
+//! first word that fits counts. `Match` blocks and `Include` are passed over.
+
+use std::{env, fs, path::Path};
+
+use super::{Access, Destination, DestinationError};
+
+/// Hosts to go through, one behind the other, at most.
+const LONGEST_WAY: usize = 4;
+
+/// The lines of a configuration, in their order.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SshConfig {
+    blocks: Vec<Block>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Block {
+    /// The patterns of `Host`; `None` for a block that never fits.
+    patterns: Option<Vec<String>>,
+    settings: Vec<(String, String)>,
+}
+
+/// What the command line says over the file.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Over {
+    /// The login.
+    pub(crate) user: Option<String>,
+    /// The port.
+    pub(crate) port: Option<u16>,
+    /// Key files.
+    pub(crate) identities: Vec<std::path::PathBuf>,
+    /// The host to go through.
+    pub(crate) jump: Option<Destination>,
+}
+
+impl SshConfig {
+    /// The user's own file; an empty one where there is none that reads.
+    pub(crate) fn of_user() -> Self {
+        let path = env::home_dir().map(|home| home.join(".ssh/config"));
+        let text = path.and_then(|path| fs::read_to_string(path).ok());
+        Self::from_text(&text.unwrap_or_default())
+    }
+
+    fn from_text(text: &str) -> Self {
+        let mut blocks = vec![Block {
+            patterns: Some(vec!["*".to_owned()]),
+            settings: Vec::new(),
+        }];
+        for line in text.lines().map(str::trim).filter(|line| !line.starts_with('#')) {
+            let Some((key, value)) = line.split_once(|c: char| c.is_whitespace() || c == '=') else {
+                continue;
+            };
+            let value = value
+                .trim_start_matches(|c: char| c.is_whitespace() || c == '=')
+                .trim();
+            match key.to_ascii_lowercase().as_str() {
+                "host" => blocks.push(Block {
+                    patterns: Some(value.split_whitespace().map(str::to_owned).collect()),
+                    settings: Vec::new(),
+                }),
+                "match" => blocks.push(Block::default()),
+                key => {
+                    if let Some(block) = blocks.last_mut() {
+                        let value = value.trim_matches('"').to_owned();
+                        block.settings.push((key.to_owned(), value));
+                    }
+                }
+            }
+        }
+        Self { blocks }
+    }
+
+    fn get<'a>(&'a self, host: &'a str, key: &'a str) -> impl Iterator<Item = &'a str> {
+        let fits = move |block: &&Block| {
+            block
+                .patterns
+                .as_ref()
+                .is_some_and(|patterns| is_among(host, patterns))
+        };
+        self.blocks
+            .iter()
+            .filter(fits)
+            .flat_map(|block| &block.settings)
+            .filter(move |(name, _)| name == key)
+            .map(|(_, value)| value.as_str())
+    }
+
+    /// The way to a destination.
+    ///
+    /// # Errors
+    /// A `ProxyJump` that does not read, or goes in circles.
+    pub(crate) fn access(&self, to: &Destination, over: &Over) -> Result<Access, DestinationError> {
+        self.access_within(to, over, LONGEST_WAY)
+    }
+
+    fn access_within(&self, to: &Destination, over: &Over, left: usize) -> Result<Access, DestinationError> {
+        let first = |key| self.get(&to.host, key).next();
+        let jump = match &over.jump {
+            Some(jump) => Some(jump.clone()),
+            None => match first("proxyjump").filter(|&jump| jump != "none") {
+                // The last of several is the one next to the board; those before it are its own affair.
+                Some(jump) => Some(jump.rsplit(',').next().unwrap_or(jump).parse()?),
+                None => None,
+            },
+        };
+        let jump = match jump {
+            Some(_) if left == 0 => {
+                return Err(DestinationError::Circle(to.host.clone()));
+            }
+            Some(jump) => {
+                let over = Over {
+                    identities: over.identities.clone(),
+                    ..Over::default()
+                };
+                Some(Box::new(self.access_within(&jump, &over, left - 1)?))
+            }
+            None => None,
+        };
+        let user = over
+            .user
+            .clone()
+            .or_else(|| to.user.clone())
+            .or_else(|| first("user").map(str::to_owned))
+            .or_else(|| env::var("USER").ok())
+            .unwrap_or_else(|| "root".to_owned());
+        let port = over
+            .port
+            .or(to.port)
+            .or_else(|| first("port")?.parse().ok())
+            .unwrap_or(22);
+        let mut identities = over.identities.clone();
+        if identities.is_empty() {
+            identities = self.get(&to.host, "identityfile").map(expanded).collect();
+        }
+        Ok(Access {
+            user,
+            host: first("hostname").unwrap_or(&to.host).replace("%h", &to.host),
+            port,
+            identities,
+            jump,
+        })
+    }
+}
+
+/// `Host` patterns: `*` and `?`, and `!` for what does not fit whatever else does.
+fn is_among(host: &str, patterns: &[String]) -> bool {
+    let mut fits = false;
+    for pattern in patterns {
+        match pattern.strip_prefix('!') {
+            Some(pattern) if is_like(host.as_bytes(), pattern.as_bytes()) => return false,
+            Some(_) => {}
+            None => fits |= is_like(host.as_bytes(), pattern.as_bytes()),
+        }
+    }
+    fits
+}
+
+/// Whether a text fits a pattern of `*` and `?`.
+pub(super) fn is_like(text: &[u8], pattern: &[u8]) -> bool {
+    // Where the last `*` stood, and how much of the text it has taken so far.
+    let (mut t, mut p, mut star) = (0, 0, None);
+    while t < text.len() {
+        match pattern.get(p) {
+            Some(b'*') => {
+                star = Some((p, t));
+                p += 1;
+            }
+            Some(&c) if c == b'?' || text.get(t) == Some(&c) => {
+                t += 1;
+                p += 1;
+            }
+            _ => match star {
+                Some((at, taken)) => {
+                    star = Some((at, taken + 1));
+                    t = taken + 1;
+                    p = at + 1;
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern.get(p..).unwrap_or_default().iter().all(|&c| c == b'*')
+}
+
+fn expanded(path: &str) -> std::path::PathBuf {
+    match (path.strip_prefix("~/"), env::home_dir()) {
+        (Some(rest), Some(home)) => home.join(rest),
+        _ => Path::new(path).to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = "User everybody\nHost orin*  !orin-9\n  HostName=10.0.0.%h\n  Port 2222\n  ProxyJump gate:2022\n  IdentityFile \"/keys/orin\"\nHost gate\n  User guard\nMatch all\n  Port 1\nHost loop\n  ProxyJump loop\n";
+
+    fn access(to: &str, over: &Over) -> Result<Access, DestinationError> {
+        SshConfig::from_text(FILE).access(&to.parse().unwrap(), over)
+    }
+
+    #[test]
+    fn the_file_fills_what_the_command_line_leaves_open() {
+        let orin = access("me@orin-1", &Over::default()).unwrap();
+        assert_eq!(orin.to_string(), "me@10.0.0.orin-1 port 2222");
+        assert_eq!(orin.identities, [Path::new("/keys/orin")]);
+        assert_eq!(orin.jump.unwrap().to_string(), "everybody@gate port 2022");
+        let other = access("orin-9", &Over::default()).unwrap();
+        assert_eq!(
+            (other.to_string().as_str(), other.jump),
+            ("everybody@orin-9", None)
+        );
+        let over = Over {
+            port: Some(22),
+            identities: vec!["/mine".into()],
+            jump: Some("gate".parse().unwrap()),
+            ..Over::default()
+        };
+        let orin = access("me@orin-1", &over).unwrap();
+        assert_eq!(orin.to_string(), "me@10.0.0.orin-1");
+        assert_eq!(orin.identities, [Path::new("/mine")]);
+        assert_eq!(orin.jump.unwrap().port, 22);
+    }
+
+    #[test]
+    fn a_way_in_circles_ends() {
+        assert!(access("loop", &Over::default()).is_err());
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_file_reads(text in "(?s).{0,200}", host in "[a-z.*?]{1,12}") {
+            let config = SshConfig::from_text(&text);
+            let to = Destination { user: None, host: host.clone(), port: None };
+            let _ = config.access(&to, &Over::default());
+            proptest::prop_assert!(is_like(host.as_bytes(), b"*"));
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! `user@host[:port]`, as users write it.
+
+use std::str::FromStr;
+
+/// What cannot be connected to.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum DestinationError {
+    /// It does not read.
+    #[error("`{0}` is not written user@host or user@host:port; an IPv6 address stands in brackets")]
+    Written(String),
+    /// The way there has no end.
+    #[error("the ProxyJump of `{0}` in ~/.ssh/config leads in circles")]
+    Circle(String),
+}
+
+/// What stands on a command line or in a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Destination {
+    /// The login, if one is named.
+    pub(crate) user: Option<String>,
+    /// The host, as `~/.ssh/config` may know it.
+    pub(crate) host: String,
+    /// The port, if one is named.
+    pub(crate) port: Option<u16>,
+}
+
+impl FromStr for Destination {
+    type Err = DestinationError;
+
+    fn from_str(given: &str) -> Result<Self, DestinationError> {
+        let wrong =
+            || DestinationError::Written(given.chars().filter(|c| !c.is_control()).take(100).collect());
+        let (user, rest) = match given.rsplit_once('@') {
+            Some((user, rest)) => (Some(user), rest),
+            None => (None, given),
+        };
+        let (host, port) = match rest.strip_prefix('[') {
+            Some(rest) => {
+                let (host, after) = rest.split_once(']').ok_or_else(wrong)?;
+                match (after.is_empty(), after.strip_prefix(':')) {
+                    (true, _) => (host, None),
+                    (false, Some(port)) => (host, Some(port)),
+                    (false, None) => return Err(wrong()),
+                }
+            }
+            None if rest.matches(':').count() > 1 => (rest, None),
+            None => rest
+                .split_once(':')
+                .map_or((rest, None), |(host, port)| (host, Some(port))),
+        };
+        let port = match port {
+            Some(port) => Some(port.parse().ok().filter(|&port| port != 0).ok_or_else(wrong)?),
+            None => None,
+        };
+        let plain =
+            |text: &str| !text.is_empty() && !text.chars().any(|c| c.is_control() || c.is_whitespace());
+        // No option and no path can be meant.
+        if !plain(host)
+            || host.starts_with('-')
+            || host.contains('/')
+            || user.is_some_and(|user| !plain(user))
+        {
+            return Err(wrong());
+        }
+        Ok(Self {
+            user: user.map(str::to_owned),
+            host: host.to_owned(),
+            port,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn destinations_read_and_the_rest_is_refused() {
+        let read = |text: &str| {
+            text.parse::<Destination>()
+                .map(|to| (to.user.unwrap_or_default(), to.host, to.port))
+        };
+        let to = |user: &str, host: &str, port| Ok((user.to_owned(), host.to_owned(), port));
+        assert_eq!(read("nvidia@orin"), to("nvidia", "orin", None));
+        assert_eq!(read("orin:2222"), to("", "orin", Some(2222)));
+        assert_eq!(read("a@b@[fe80::1%eth0]:22"), to("a@b", "fe80::1%eth0", Some(22)));
+        assert_eq!(read("root@::1"), to("root", "::1", None));
+        for text in [
+            "",
+            "@host",
+            "user@",
+            "user@host:",
+            "user@host:0",
+            "user@host:x",
+            "u@-oProxyCommand=x",
+            "[::1",
+            "u@[::1]x",
+            "a b@c",
+            "u@h/x",
+        ] {
+            assert!(read(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! One logged-in connection to a board, and commands over it.
+
+use std::{
+    io::{self, Read, Write as _},
+    net::{IpAddr, TcpStream, ToSocketAddrs as _},
+    time::Duration,
+};
+
+use ssh2::MethodType;
+
+use super::{
+    Access, Prompt, jump,
+    known_hosts::{self, HostKey, KnownHosts, Trust},
+    login,
+};
+use crate::deploy::board::{Board, END, LinkLost, Output};
+
+/// How long a board may take to answer while the connection is made.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a command may be silent: dpkg waits for another dpkg, and a slow card writes a package.
+const SILENCE: Duration = Duration::from_secs(300);
+/// More than any script says.
+const LARGEST_OUTPUT: u64 = 4 << 20;
+
+/// A connection that cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SshError {
+    /// Nobody answers there.
+    #[error("cannot reach {to}")]
+    Network {
+        /// Where.
+        to: String,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// What answers is no SSH server as we know it, or breaks off.
+    #[error("{doing} at {to}: {why}")]
+    Protocol {
+        /// Where.
+        to: String,
+        /// What was going on.
+        doing: &'static str,
+        /// What libssh2 says.
+        why: String,
+    },
+    /// The known hosts cannot be read or written.
+    #[error("the known hosts cannot be used")]
+    KnownHosts(#[source] io::Error),
+    /// The host is unknown, and nobody accepted its key.
+    #[error("{to} is unknown, and its {kind} key {fingerprint} was not accepted")]
+    Unknown {
+        /// Where.
+        to: String,
+        /// The key's kind.
+        kind: String,
+        /// Its fingerprint.
+        fingerprint: String,
+    },
+    /// The host has another key than before.
+    #[error(
+        "{to} has another host key than {place} says: its {kind} key is {fingerprint} now, and somebody may be in between"
+    )]
+    Changed {
+        /// Where.
+        to: String,
+        /// Where the other key stands.
+        place: String,
+        /// The key's kind.
+        kind: String,
+        /// Its fingerprint.
+        fingerprint: String,
+        /// The name under which it is known, for ssh-keygen.
+        name: String,
+    },
+    /// The key is known to be bad.
+    #[error("the host key of {to} is revoked by {place}")]
+    Revoked {
+        /// Where.
+        to: String,
+        /// Where that stands.
+        place: String,
+    },
+    /// The login was not accepted.
+    #[error("{to} does not let us in; tried: {tried}")]
+    Login {
+        /// Where.
+        to: String,
+        /// What was tried.
+        tried: String,
+    },
+}
+
+impl SshError {
+    pub(super) fn protocol(access: &Access, doing: &'static str, error: &ssh2::Error) -> Self {
+        Self::Protocol {
+            to: access.to_string(),
+            doing,
+            why: error.message().to_owned(),
+        }
+    }
+
+    /// What the user can do about it.
+    pub(crate) fn way_out(&self) -> Option<String> {
+        match self {
+            Self::Unknown { fingerprint, .. } => Some(format!(
+                "compare it with `ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub` on the board, then --accept-host-key {fingerprint}"
+            )),
+            Self::Changed { name, .. } => Some(format!(
+                "if the board was flashed anew, `ssh-keygen -R '{name}'` forgets the old key"
+            )),
+            Self::Login { .. } => {
+                Some("--identity FILE names a key; --password-stdin reads a password".to_owned())
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A logged-in connection.
+pub(crate) struct Session {
+    session: ssh2::Session,
+    local: Option<IpAddr>,
+}
+
+impl Session {
+    /// Connects, checks whose host it is, and logs in; through the jump host where there is one.
+    ///
+    /// # Errors
+    /// [`SshError`].
+    pub(crate) fn open(access: &Access, prompt: &dyn Prompt) -> Result<Self, SshError> {
+        let known = KnownHosts::read().map_err(SshError::KnownHosts)?;
+        Self::open_with(access, prompt, &known)
+    }
+
+    fn open_with(access: &Access, prompt: &dyn Prompt, known: &KnownHosts) -> Result<Self, SshError> {
+        let network = |source| SshError::Network {
+            to: format!("{} port {}", access.host, access.port),
+            source,
+        };
+        let mut session = ssh2::Session::new().map_err(|e| SshError::protocol(access, "setting up", &e))?;
+        session.set_timeout(milliseconds(PATIENCE));
+        let local = match &access.jump {
+            Some(jump) => {
+                let through = Self::open_with(jump, prompt, known)?;
+                let near = jump::open(through.session, &access.host, access.port).map_err(network)?;
+                session.set_tcp_stream(near);
+                None
+            }
+            None => {
+                let socket = connect(&access.host, access.port).map_err(network)?;
+                let local = socket.local_addr().map(|address| address.ip()).ok();
+                session.set_tcp_stream(socket);
+                local
+            }
+        };
+        prefer(&session, &known.kinds(&access.host, access.port));
+        session
+            .handshake()
+            .map_err(|e| SshError::protocol(access, "the handshake", &e))?;
+        check_host(&session, access, prompt, known)?;
+        login::log_in(&session, access, prompt)?;
+        session.set_timeout(milliseconds(SILENCE));
+        Ok(Self { session, local })
+    }
+
+    /// This machine's address on the connection; `None` behind a jump host, where it means nothing to the board.
+    pub(crate) const fn local_address(&self) -> Option<IpAddr> {
+        self.local
+    }
+
+    fn exchange(
+        &self,
+        line: &str,
+        input: &mut dyn Read,
+        sent: &mut dyn FnMut(u64),
+    ) -> io::Result<(Output, bool)> {
+        let mut channel = self.session.channel_session()?;
+        channel.exec(line)?;
+        let mut piece = vec![0; 32 * 1024];
+        let mut total = 0;
+        loop {
+            let read = input.read(&mut piece)?;
+            if read == 0 {
+                break;
+            }
+            channel.write_all(piece.get(..read).unwrap_or_default())?;
+            total += read as u64;
+            sent(total);
+        }
+        channel.send_eof()?;
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        (&mut channel).take(LARGEST_OUTPUT).read_to_end(&mut out)?;
+        channel.stderr().take(LARGEST_OUTPUT).read_to_end(&mut err)?;
+        channel.close()?;
+        channel.wait_close()?;
+        let out = String::from_utf8_lossy(&out).into_owned();
+        let whole = out.strip_suffix(&format!("\n{END}\n")).map(str::to_owned);
+        let heard_out = whole.is_some();
+        let output = Output {
+            code: channel.exit_status()?,
+            out: whole.unwrap_or(out),
+            err: String::from_utf8_lossy(&err).into_owned(),
+        };
+        Ok((output, heard_out))
+    }
+}
+
+impl Board for Session {
+    fn run(
+        &self,
+        doing: &str,
+        line: &str,
+        input: &mut dyn Read,
+        sent: &mut dyn FnMut(u64),
+    ) -> Result<Output, LinkLost> {
+        let lost = |why: String| LinkLost {
+            doing: doing.to_owned(),
+            why,
+        };
+        match self.exchange(line, input, sent) {
+            // What ends well has said so. What fails before our script begins (sudo) has not, and an exit code of its own.
+            Ok((output, heard_out)) if heard_out || output.code != 0 => Ok(output),
+            Ok(_) => Err(lost("it ended before the answer was whole".to_owned())),
+            Err(error) => Err(lost(error.to_string())),
+        }
+    }
+}
+
+fn milliseconds(time: Duration) -> u32 {
+    u32::try_from(time.as_millis()).unwrap_or(u32::MAX)
+}
+
+fn connect(host: &str, port: u16) -> io::Result<TcpStream> {
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+    for address in (host, port).to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, PATIENCE) {
+            Ok(socket) => {
+                socket.set_nodelay(true)?;
+                return Ok(socket);
+            }
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+/// Asks for the kinds of key that the host is known by, as OpenSSH does. RSA keys sign in two newer ways as well.
+fn prefer(session: &ssh2::Session, kinds: &[String]) {
+    let supported = session.supported_algs(MethodType::HostKey).unwrap_or_default();
+    let is_wanted = |name: &str| {
+        kinds
+            .iter()
+            .any(|kind| kind == name || (kind == "ssh-rsa" && name.starts_with("rsa-sha2-")))
+    };
+    let wanted: Vec<&str> = supported.into_iter().filter(|name| is_wanted(name)).collect();
+    if !wanted.is_empty() {
+        // A host that has none of them any more is refused as one that has changed, by the handshake or after it.
+        let _ = session.method_pref(MethodType::HostKey, &wanted.join(","));
+    }
+}
+
+fn check_host(
+    session: &ssh2::Session,
+    access: &Access,
+    prompt: &dyn Prompt,
+    known: &KnownHosts,
+) -> Result<(), SshError> {
+    let Some((blob, _)) = session.host_key() else {
+        return Err(SshError::Protocol {
+            to: access.to_string(),
+            doing: "the handshake",
+            why: "the host showed no key".to_owned(),
+        });
+    };
+    let key = HostKey { blob: blob.to_vec() };
+    let (to, kind, fingerprint) = (access.to_string(), key.kind(), key.fingerprint());
+    match known.judge(&access.host, access.port, &key) {
+        Trust::Known => Ok(()),
+        Trust::Revoked { place } => Err(SshError::Revoked { to, place }),
+        Trust::Changed { place } => Err(SshError::Changed {
+            to,
+            place,
+            kind,
+            fingerprint,
+            name: known_hosts::name_of(&access.host, access.port),
+        }),
+        Trust::Unknown if prompt.accepts(&to, &kind, &fingerprint) => {
+            known_hosts::remember(&access.host, access.port, &key).map_err(SshError::KnownHosts)?;
+            Ok(())
+        }
+        Trust::Unknown => Err(SshError::Unknown {
+            to,
+            kind,
+            fingerprint,
+        }),
+    }
+}

@@ -1,0 +1,269 @@
+//! How the board that answers stands to the device that the store knows by the given name: the same, a new one, or another. What
+//! is another is refused before anything on the board is changed.
+
+use regatta_rules::DeviceId;
+use serde::Deserialize;
+
+use super::{
+    board::{Board, LinkLost, Root, Script},
+    site::Places,
+};
+use crate::{
+    hex::hex,
+    store::{self, Store},
+};
+
+/// What `regatta-agent identity` prints.
+#[derive(Debug, Clone, Default, Deserialize, PartialEq, Eq)]
+pub(crate) struct Identity {
+    /// The device's id; `None` before its first start.
+    #[serde(default)]
+    pub(crate) device: Option<DeviceId>,
+    /// Where it is enrolled.
+    #[serde(default)]
+    pub(crate) enrolment: Option<EnrolledIn>,
+    /// Whether there is a key and no agent that tells whose.
+    #[serde(default)]
+    pub(crate) unanswered: bool,
+}
+
+/// The lab that a board is enrolled in.
+#[derive(Debug, Clone, Deserialize, PartialEq, Eq)]
+pub(crate) struct EnrolledIn {
+    /// Its name there.
+    pub(crate) name: String,
+    /// The broker there.
+    pub(crate) broker: String,
+    /// SHA-256 of that lab's authority, hexadecimal.
+    pub(crate) authority_sha256: String,
+}
+
+impl Identity {
+    /// Asks the board. A board without an agent, or with one that cannot answer, has none yet.
+    ///
+    /// # Errors
+    /// [`LinkLost`].
+    pub(crate) fn of(board: &dyn Board, root: Option<&Root>, places: &Places) -> Result<Self, LinkLost> {
+        let script = Script {
+            doing: "asking who it is",
+            text: include_str!("scripts/identity.sh"),
+            words: &[&places.program, &places.config, &places.state],
+        };
+        let output = script.run_as(root, board, &mut std::io::empty())?;
+        Ok(serde_json::from_str(&output.out).unwrap_or_default())
+    }
+}
+
+/// A board that is not deployed to.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NotThisOne {
+    /// The name belongs to a device with another key.
+    #[error("{name} is {known}, and this board is {}: it was set up anew, or is another board", or_nobody(.found))]
+    Changed {
+        /// The name.
+        name: String,
+        /// The id that the store knows.
+        known: DeviceId,
+        /// The id of the board; `None` without a key.
+        found: Option<DeviceId>,
+    },
+    /// The board is in the lab under another name.
+    #[error("this board is {device} and already called {known}")]
+    OtherName {
+        /// Its id.
+        device: DeviceId,
+        /// Its name.
+        known: String,
+    },
+    /// The board was removed from the lab.
+    #[error("this board was removed as {known} ({device}), and its key does not come back")]
+    Removed {
+        /// Its id.
+        device: DeviceId,
+        /// Its name at that time.
+        known: String,
+    },
+    /// The board belongs to another lab.
+    #[error("this board is enrolled in another lab, as {name} with the broker {broker}")]
+    OtherLab {
+        /// Its name there.
+        name: String,
+        /// The broker there.
+        broker: String,
+    },
+    /// The store failed.
+    #[error("the store cannot tell who is enrolled")]
+    Store(#[from] store::StoreError),
+}
+
+fn or_nobody(found: &Option<DeviceId>) -> String {
+    found
+        .as_ref()
+        .map_or_else(|| "nobody yet".to_owned(), ToString::to_string)
+}
+
+impl NotThisOne {
+    /// What the user can do about it.
+    pub(crate) fn way_out(&self) -> Option<String> {
+        match self {
+            Self::Changed { name, .. } => Some(format!(
+                "`regatta device remove {name}` gives the name free, when the device of before is gone for good"
+            )),
+            Self::OtherName { known, .. } => Some(format!(
+                "deploy to it as {known}, or `regatta device remove {known}` and delete device.key in its state directory"
+            )),
+            Self::Removed { .. } => {
+                Some("delete device.key in its state directory for a new identity".to_owned())
+            }
+            Self::OtherLab { .. } => Some("--take-over enrols it here".to_owned()),
+            Self::Store(_) => None,
+        }
+    }
+}
+
+/// How a board stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// Enrolled here under this name, with what it needs to connect.
+    Enrolled,
+    /// To be enrolled; a device that is a member keeps its id.
+    ToEnrol,
+    /// The agent has to be mended before it can tell.
+    Unanswered,
+}
+
+/// Finds out how a board stands. `authority` is this lab's.
+///
+/// # Errors
+/// [`NotThisOne`].
+pub(crate) fn standing(
+    store: &Store,
+    name: &str,
+    identity: &Identity,
+    authority: &[u8; 32],
+    take_over: bool,
+) -> Result<Standing, NotThisOne> {
+    if identity.unanswered {
+        return Ok(Standing::Unanswered);
+    }
+    let by_name = store
+        .members()?
+        .into_iter()
+        .find(|member| member.removed.is_none() && member.name == name);
+    let is_ours = |lab: &EnrolledIn| lab.authority_sha256 == hex(authority);
+    if let Some(device) = &identity.device
+        && let Some(member) = store.member(device)?
+    {
+        let device = device.clone();
+        if member.removed.is_some() {
+            return Err(NotThisOne::Removed {
+                device,
+                known: member.name,
+            });
+        }
+        if member.name != name {
+            return Err(NotThisOne::OtherName {
+                device,
+                known: member.name,
+            });
+        }
+        return match &identity.enrolment {
+            Some(lab) if is_ours(lab) => Ok(Standing::Enrolled),
+            Some(lab) if !take_over => Err(other_lab(lab)),
+            _ => Ok(Standing::ToEnrol),
+        };
+    }
+    if let Some(member) = by_name {
+        return Err(NotThisOne::Changed {
+            name: name.to_owned(),
+            known: member.device,
+            found: identity.device.clone(),
+        });
+    }
+    match &identity.enrolment {
+        Some(lab) if !is_ours(lab) && !take_over => Err(other_lab(lab)),
+        _ => Ok(Standing::ToEnrol),
+    }
+}
+
+fn other_lab(lab: &EnrolledIn) -> NotThisOne {
+    let printable = |text: &str| text.chars().filter(|c| !c.is_control()).take(80).collect();
+    NotThisOne::OtherLab {
+        name: printable(&lab.name),
+        broker: printable(&lab.broker),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::NewCertificate;
+
+    const OURS: [u8; 32] = [7; 32];
+
+    fn id(byte: u8) -> DeviceId {
+        hex(&[byte; 16]).parse().unwrap()
+    }
+
+    fn board(device: Option<u8>, authority: Option<[u8; 32]>) -> Identity {
+        Identity {
+            device: device.map(id),
+            enrolment: authority.map(|authority| EnrolledIn {
+                name: "boat".to_owned(),
+                broker: "mqtts://lab:8883".to_owned(),
+                authority_sha256: hex(&authority),
+            }),
+            unanswered: false,
+        }
+    }
+
+    fn said(store: &Store, name: &str, identity: &Identity, take_over: bool) -> String {
+        match standing(store, name, identity, &OURS, take_over) {
+            Ok(standing) => format!("{standing:?}"),
+            Err(error) => format!("{error}"),
+        }
+    }
+
+    #[test]
+    fn each_board_is_told_apart() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(&dir.path().join("db")).unwrap();
+        for (device, name) in [(1, "boat"), (2, "ship"), (3, "wreck")] {
+            store.add_token(name, name, "9999").unwrap();
+            let certificate = NewCertificate {
+                serial: &[device],
+                not_after: "9999",
+            };
+            store
+                .enter(name, &id(device), &[device; 32], certificate)
+                .unwrap();
+        }
+        store.remove_member(&id(3), "wreck", &[3; 32]).unwrap();
+        let told = [
+            said(&store, "raft", &board(None, None), false),
+            said(&store, "raft", &board(Some(9), None), false),
+            said(&store, "boat", &board(Some(1), Some(OURS)), false),
+            said(&store, "boat", &board(Some(1), None), false),
+            said(&store, "boat", &board(Some(9), None), false),
+            said(&store, "boat", &board(None, None), false),
+            said(&store, "raft", &board(Some(2), Some(OURS)), false),
+            said(&store, "raft", &board(Some(3), None), false),
+            said(&store, "raft", &board(Some(9), Some([8; 32])), false),
+            said(&store, "raft", &board(Some(9), Some([8; 32])), true),
+            said(&store, "wreck", &board(Some(9), None), false),
+        ];
+        insta::assert_snapshot!(told.join("\n"), @r"
+        ToEnrol
+        ToEnrol
+        Enrolled
+        ToEnrol
+        boat is 01010101010101010101010101010101, and this board is 09090909090909090909090909090909: it was set up anew, or is another board
+        boat is 01010101010101010101010101010101, and this board is nobody yet: it was set up anew, or is another board
+        this board is 02020202020202020202020202020202 and already called ship
+        this board was removed as wreck (03030303030303030303030303030303), and its key does not come back
+        this board is enrolled in another lab, as boat with the broker mqtts://lab:8883
+        ToEnrol
+        ToEnrol
+        ");
+    }
+}

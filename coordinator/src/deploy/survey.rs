@@ -1,0 +1,218 @@
+//! What a board is and what lies on it already: asked once, before anything is decided. Judges nothing.
+
+use std::collections::BTreeMap;
+
+use super::{
+    board::{Board, LinkLost, Script},
+    package::Package,
+};
+
+/// A survey that cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SurveyError {
+    /// The link broke.
+    #[error(transparent)]
+    Link(#[from] LinkLost),
+    /// There is no shell as we know it.
+    #[error("the board does not answer like a Linux system: {0}")]
+    Strange(String),
+}
+
+/// Whether sudo is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sudo {
+    /// No such program.
+    None,
+    /// It asks for nothing.
+    Free,
+    /// It asks for a password, or does not know the user.
+    Asks,
+}
+
+/// A board as it was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Survey {
+    /// The processor as the kernel calls it: `aarch64`, `x86_64`.
+    pub(crate) machine: String,
+    /// dpkg's architecture; `None` without dpkg.
+    pub(crate) dpkg: Option<String>,
+    /// The C library's version; `None` where it is not glibc.
+    pub(crate) glibc: Option<(u32, u32)>,
+    /// First line of `/etc/nv_tegra_release`, shortened: `L4T 35.4.1`.
+    pub(crate) l4t: Option<String>,
+    /// The version of NVIDIA's meta-package.
+    pub(crate) jetpack: Option<String>,
+    /// What the device tree calls the board.
+    pub(crate) model: Option<String>,
+    /// The host's own name.
+    pub(crate) hostname: String,
+    /// The login.
+    pub(crate) user: String,
+    /// Whether the login is root's.
+    pub(crate) is_root: bool,
+    /// The login's home.
+    pub(crate) home: String,
+    /// Whether systemd runs the system.
+    pub(crate) systemd: bool,
+    /// How sudo stands.
+    pub(crate) sudo: Sudo,
+    /// Where packages are copied to.
+    pub(crate) cache: String,
+    /// dpkg's three letters for our package, such as `ii `; empty when it is unknown.
+    pub(crate) package: String,
+    /// Free KiB in the home.
+    pub(crate) free_home_kib: u64,
+    /// Free KiB in /usr.
+    pub(crate) free_usr_kib: u64,
+    /// SHA-256 of the files that are there, by the path that was asked for.
+    pub(crate) hashes: BTreeMap<String, String>,
+}
+
+impl Survey {
+    /// Asks the board. `packages` tell which files matter.
+    ///
+    /// # Errors
+    /// [`SurveyError`].
+    pub(crate) fn of(board: &dyn Board, copy: &str, packages: &[Package]) -> Result<Self, SurveyError> {
+        let mut words = vec![copy];
+        for package in packages {
+            words.extend(package.files.iter().map(|(path, _)| path.as_str()));
+        }
+        let script = Script {
+            doing: "looking at it",
+            text: include_str!("scripts/survey.sh"),
+            words: &words,
+        };
+        let output = script.run(board, &mut std::io::empty())?;
+        Self::from_lines(&output.out).ok_or_else(|| SurveyError::Strange(output.complaint()))
+    }
+
+    /// Reads the script's lines; `None` when they are not its lines.
+    fn from_lines(lines: &str) -> Option<Self> {
+        let mut values = BTreeMap::new();
+        let mut hashes = BTreeMap::new();
+        // A login shell may greet before it does what it is told.
+        for (key, value) in lines.lines().filter_map(|line| line.split_once('=')) {
+            match (key, value.split_once(' ')) {
+                ("sha256", Some((hash, path))) => {
+                    hashes.insert(path.to_owned(), hash.to_owned());
+                }
+                _ => {
+                    values.insert(key, value.trim());
+                }
+            }
+        }
+        let text = |key: &str| values.get(key).copied().filter(|value| !value.is_empty());
+        let number = |key: &str| text(key).and_then(|value| value.parse().ok());
+        Some(Self {
+            machine: text("machine")?.to_owned(),
+            dpkg: text("dpkg").map(str::to_owned),
+            glibc: text("glibc").and_then(glibc_version),
+            l4t: text("l4t").and_then(l4t_version),
+            jetpack: text("jetpack").map(str::to_owned),
+            model: text("board").map(str::to_owned),
+            hostname: text("hostname").unwrap_or("board").to_owned(),
+            user: text("user")?.to_owned(),
+            is_root: text("uid")? == "0",
+            home: text("home")?.to_owned(),
+            systemd: text("systemd").is_some(),
+            sudo: match text("sudo") {
+                Some("free") => Sudo::Free,
+                Some(_) => Sudo::Asks,
+                None => Sudo::None,
+            },
+            cache: text("cache")?.to_owned(),
+            package: text("package").unwrap_or_default().to_owned(),
+            free_home_kib: number("free_home_kib").unwrap_or(u64::MAX),
+            free_usr_kib: number("free_usr_kib").unwrap_or(u64::MAX),
+            hashes,
+        })
+    }
+
+    /// Debian's name for the processor.
+    pub(crate) fn architecture(&self) -> &str {
+        match (self.dpkg.as_deref(), self.machine.as_str()) {
+            (Some(dpkg), _) => dpkg,
+            (None, "aarch64") => "arm64",
+            (None, "x86_64") => "amd64",
+            (None, other) => other,
+        }
+    }
+
+    /// One line for people: what board this is.
+    pub(crate) fn sentence(&self) -> String {
+        let mut parts = Vec::new();
+        parts.extend(self.model.clone());
+        parts.push(self.architecture().to_owned());
+        match (&self.jetpack, &self.l4t) {
+            (Some(jetpack), Some(l4t)) => parts.push(format!("JetPack {jetpack} ({l4t})")),
+            (Some(jetpack), None) => parts.push(format!("JetPack {jetpack}")),
+            (None, Some(l4t)) => parts.push(l4t.clone()),
+            (None, None) => {}
+        }
+        parts.push(match self.glibc {
+            Some((major, minor)) => format!("glibc {major}.{minor}"),
+            None => "no glibc".to_owned(),
+        });
+        parts.push(if self.systemd { "systemd" } else { "no systemd" }.to_owned());
+        parts.push(match (self.is_root, self.sudo) {
+            (true, _) => "login is root".to_owned(),
+            (false, Sudo::Free) => "sudo without password".to_owned(),
+            (false, Sudo::Asks) => "sudo with a password".to_owned(),
+            (false, Sudo::None) => "no sudo".to_owned(),
+        });
+        parts.push(format!(
+            "{} MiB free",
+            self.free_home_kib.min(self.free_usr_kib) / 1024
+        ));
+        parts.join(", ")
+    }
+}
+
+/// `glibc 2.31`
+fn glibc_version(text: &str) -> Option<(u32, u32)> {
+    let (major, minor) = text.strip_prefix("glibc ")?.split_once('.')?;
+    let minor = minor.split(|c: char| !c.is_ascii_digit()).next()?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
+}
+
+/// `# R35 (release), REVISION: 4.1, GCID: ...`
+fn l4t_version(text: &str) -> Option<String> {
+    let (release, rest) = text.strip_prefix("# R")?.split_once(' ')?;
+    let revision = rest.split_once("REVISION: ")?.1.split(',').next()?;
+    Some(format!("L4T {release}.{}", revision.trim()))
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    pub(crate) const AGX_ORIN: &str = "Welcome to Ubuntu\nmachine=aarch64\nglibc=glibc 2.31\nhostname=orin\nuid=1000\nuser=nvidia\nhome=/home/nvidia\nl4t=# R35 (release), REVISION: 4.1, GCID: 33958178, BOARD: t186ref, EABI: aarch64\njetpack=5.1.2-b104\nboard=Jetson AGX Orin Developer Kit\nsystemd=yes\ndpkg=arm64\npackage=\nsudo=asks\ncache=/home/nvidia/.cache/regatta\nfree_home_kib=41943040\nfree_usr_kib=41943040\nsha256=ab12 /usr/bin/regatta-agent\n";
+
+    pub(crate) fn survey(lines: &str) -> Survey {
+        Survey::from_lines(lines).unwrap()
+    }
+
+    #[test]
+    fn a_jetson_says_what_it_is() {
+        let survey = survey(AGX_ORIN);
+        insta::assert_snapshot!(survey.sentence(), @"Jetson AGX Orin Developer Kit, arm64, JetPack 5.1.2-b104 (L4T 35.4.1), glibc 2.31, systemd, sudo with a password, 40960 MiB free");
+        assert_eq!(survey.hashes["/usr/bin/regatta-agent"], "ab12");
+        assert_eq!(survey.architecture(), "arm64");
+    }
+
+    #[test]
+    fn what_is_no_survey_is_none() {
+        for text in ["", "Windows\r\n", "machine=\nuser=a\n"] {
+            assert_eq!(Survey::from_lines(text), None, "{text}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_answer_is_read_or_refused(text in "(?s).{0,200}") {
+            let _ = Survey::from_lines(&text);
+            let _ = Survey::from_lines(&format!("{AGX_ORIN}{text}"));
+        }
+    }
+}

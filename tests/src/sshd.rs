@@ -1,0 +1,190 @@
+//! A board to deploy to: Debian's sshd on a loopback port, with a user of its own whose home is a directory of the test. Nothing
+//! of the machine is changed: the accounts are files laid over /etc in a mount namespace of the server's own.
+
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt as _, chown},
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use crate::{Process, eventually, free_port, left_out, succeed_output};
+
+/// The board's one user.
+pub const SAILOR: &str = "sailor";
+/// His password.
+pub const PASSWORD: &str = "a rope & an 'anchor'";
+/// His number: nobody else's on an ordinary system.
+const UID: u32 = 48_731;
+
+/// A running sshd.
+pub struct Sshd {
+    directory: tempfile::TempDir,
+    /// Its port on loopback.
+    pub port: u16,
+    server: Option<Process>,
+}
+
+/// What a board is to be like.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Likeness<'a> {
+    /// Programs that it has before the system's: name, and shell script.
+    pub programs: &'a [(&'a str, &'a str)],
+    /// The mount options of its home, when that is a disk of its own: `size=2m`, `size=2m,ro`.
+    pub home: Option<&'a str>,
+}
+
+impl Sshd {
+    /// Starts a board. `None`, with the reason printed, where there is no sshd or no root to give it users.
+    ///
+    /// # Panics
+    /// When it does not come up.
+    #[must_use]
+    pub fn start(likeness: Likeness<'_>) -> Option<Self> {
+        if !Path::new("/usr/sbin/sshd").exists() {
+            left_out("sshd is not installed (openssh-server)");
+            return None;
+        }
+        if !rustix::process::geteuid().is_root() {
+            left_out("a board with users of its own needs root");
+            return None;
+        }
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let mut sshd = Self {
+            directory,
+            port: free_port(),
+            server: None,
+        };
+        sshd.lay_out(likeness);
+        sshd.run(likeness);
+        Some(sshd)
+    }
+
+    /// The user's home, as it is on the board.
+    #[must_use]
+    pub fn home(&self) -> PathBuf {
+        self.path().join("home")
+    }
+
+    /// The private key that the board lets in.
+    #[must_use]
+    pub fn key(&self) -> PathBuf {
+        self.path().join("login_key")
+    }
+
+    /// The fingerprint of its host key, as `ssh-keygen -l` prints it.
+    ///
+    /// # Panics
+    /// When ssh-keygen does not run.
+    #[must_use]
+    pub fn fingerprint(&self) -> String {
+        let listed = succeed_output(
+            Command::new("ssh-keygen")
+                .arg("-lf")
+                .arg(self.path().join("host_key")),
+        );
+        let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+        listed
+            .split_whitespace()
+            .nth(1)
+            .expect("a fingerprint")
+            .to_owned()
+    }
+
+    /// Gives it another host key, as a board that was flashed anew has.
+    ///
+    /// # Panics
+    /// When it does not come up again.
+    pub fn change_host_key(&mut self) {
+        self.server = None;
+        fs::remove_file(self.path().join("host_key")).expect("the host key");
+        keygen(&self.path().join("host_key"));
+        self.run(Likeness::default());
+    }
+
+    /// Lets the owner of another private key in, too.
+    ///
+    /// # Panics
+    /// When its public half does not read.
+    pub fn let_in(&self, key: &Path) {
+        let public = fs::read_to_string(key.with_extension("pub")).expect("a public key");
+        let file = self.path().join("authorized_keys");
+        let known = fs::read_to_string(&file).expect("the login's keys");
+        fs::write(file, known + &public).expect("the login's keys");
+    }
+
+    fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    fn lay_out(&self, likeness: Likeness<'_>) {
+        let here = self.path();
+        // The user goes through it to his home.
+        fs::set_permissions(here, fs::Permissions::from_mode(0o755)).expect("permissions");
+        fs::create_dir_all("/run/sshd").expect("sshd's own directory");
+        for name in ["home", "bin"] {
+            fs::create_dir(here.join(name)).expect("a directory");
+        }
+        chown(self.home(), Some(UID), Some(UID)).expect("the home is the user's");
+        for (name, script) in likeness.programs {
+            let path = here.join("bin").join(name);
+            fs::write(&path, format!("#!/bin/sh\n{script}\n")).expect("a program");
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("permissions");
+        }
+        keygen(&here.join("host_key"));
+        keygen(&self.key());
+        fs::copy(self.key().with_extension("pub"), here.join("authorized_keys")).expect("the login's key");
+        let hash = succeed_output(Command::new("openssl").args(["passwd", "-6", PASSWORD]));
+        let hash = String::from_utf8_lossy(&hash.stdout).trim().to_owned();
+        let also = |file: &str, line: String| {
+            let text = fs::read_to_string(Path::new("/etc").join(file)).expect("the system's accounts");
+            fs::write(here.join(file), format!("{text}{line}\n")).expect("accounts");
+        };
+        also(
+            "passwd",
+            format!("{SAILOR}:x:{UID}:{UID}::{}:/bin/sh", self.home().display()),
+        );
+        also("group", format!("{SAILOR}:x:{UID}:"));
+        also("shadow", format!("{SAILOR}:{hash}:19000:0:99999:7:::"));
+        let directory = here.display();
+        let port = self.port;
+        let config = format!(
+            "Port {port}\nListenAddress 127.0.0.1\nHostKey {directory}/host_key\nPidFile none\nUsePAM no\n\
+             AuthorizedKeysFile {directory}/authorized_keys\nStrictModes no\nPasswordAuthentication yes\n\
+             SetEnv PATH={directory}/bin:/usr/bin:/bin\n"
+        );
+        fs::write(here.join("sshd_config"), config).expect("the server's configuration");
+    }
+
+    fn run(&mut self, likeness: Likeness<'_>) {
+        let here = self.path().display();
+        let disk = likeness.home.map_or_else(String::new, |options| {
+            format!("mount -t tmpfs -o uid={UID},gid={UID},mode=755,{options} tmpfs {here}/home\n")
+        });
+        let script = format!(
+            "set -e\n{disk}for file in passwd group shadow; do mount --bind {here}/$file /etc/$file; done\n\
+             exec /usr/sbin/sshd -D -e -f {here}/sshd_config"
+        );
+        let mut command = Command::new("unshare");
+        // Its own process namespace too: whatever the board has started ends with it.
+        command.args([
+            "--mount",
+            "--propagation",
+            "private",
+            "--pid",
+            "--fork",
+            "--mount-proc",
+            "--kill-child",
+        ]);
+        command.args(["sh", "-c", &script]);
+        self.server = Some(Process::start(&mut command, &self.path().join("sshd.log")));
+        eventually("sshd to listen", 20, || {
+            std::net::TcpStream::connect(("127.0.0.1", self.port)).is_ok()
+        });
+    }
+}
+
+fn keygen(path: &Path) {
+    let mut command = Command::new("ssh-keygen");
+    let _ = succeed_output(command.args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(path));
+}

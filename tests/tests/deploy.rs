@@ -1,0 +1,493 @@
+//! `regatta device deploy` onto boards behind a real sshd: the whole way to the first hello, and every way to fail. The boards are
+//! users of this machine with homes of their own and no systemd; the system's service is tried in `cross/board-root.sh`.
+
+#![expect(clippy::unwrap_used, reason = "test code")]
+
+use std::{
+    fs,
+    io::{Read as _, Write as _},
+    net::{TcpListener, TcpStream},
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+    thread,
+};
+
+use regatta_tests::{
+    Broker, Lab, agent,
+    sshd::{Likeness, PASSWORD, SAILOR, Sshd},
+    succeed_output,
+};
+
+const BOAT: &str = "boat-1";
+
+/// A lab whose coordinator runs, packages, and a user at the workstation with a home of his own.
+struct Yard {
+    lab: Lab,
+    directory: tempfile::TempDir,
+}
+
+impl Yard {
+    fn new() -> Self {
+        let mut lab = Lab::secure(Broker::Embedded).unwrap();
+        lab.start_coordinator();
+        let yard = Self {
+            lab,
+            directory: tempfile::tempdir().unwrap(),
+        };
+        fs::create_dir(yard.home()).unwrap();
+        yard
+    }
+
+    fn home(&self) -> PathBuf {
+        self.directory.path().join("home")
+    }
+
+    fn dist(&self) -> PathBuf {
+        self.directory.path().join("dist")
+    }
+
+    /// Packs a program as the agent of this machine. The archive alone: these boards take no other.
+    fn pack(&self, program: &Path, version: &str) {
+        let _ = fs::remove_dir_all(self.dist());
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cross/package.sh");
+        let mut command = Command::new(script);
+        command.args([
+            "--arch",
+            architecture(),
+            "--version",
+            version,
+            "--level",
+            "1",
+            "--binary",
+        ]);
+        let _ = succeed_output(command.arg(program).arg("--out").arg(self.dist()));
+        let package = format!("regatta-agent_{version}_{}.deb", architecture());
+        fs::remove_file(self.dist().join(package)).unwrap();
+    }
+
+    /// Packs the real agent, the first time; afterwards what was packed is there again.
+    fn pack_agent(&self) {
+        let kept = self.directory.path().join("kept");
+        if !kept.exists() {
+            let stripped = self.directory.path().join("regatta-agent");
+            let _ = succeed_output(Command::new("strip").arg("-o").arg(&stripped).arg(agent()));
+            self.pack(&stripped, "0.1.0");
+            fs::rename(self.dist(), &kept).unwrap();
+        }
+        let _ = fs::remove_dir_all(self.dist());
+        let _ = succeed_output(Command::new("cp").arg("-r").arg(kept).arg(self.dist()));
+    }
+
+    /// Packs a script in place of the agent: enough for whatever ends before it would start.
+    fn pack_script(&self, script: &str, version: &str) {
+        let program = self.directory.path().join("script");
+        fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
+        let _ = succeed_output(Command::new("chmod").arg("+x").arg(&program));
+        self.pack(&program, version);
+    }
+
+    /// `regatta device deploy boat-1 sailor@127.0.0.1 --port PORT`, letting in by key and knowing the host, with more words.
+    fn deploy(&self, sshd: &Sshd, more: &[&str]) -> Output {
+        let mut command = self.bare(BOAT, sshd);
+        command.arg("--identity").arg(sshd.key());
+        command
+            .args(["--accept-host-key", &sshd.fingerprint()])
+            .args(more);
+        command.output().unwrap()
+    }
+
+    fn bare(&self, name: &str, sshd: &Sshd) -> Command {
+        let mut command = self.command();
+        command.arg(name).arg(format!("{SAILOR}@127.0.0.1:{}", sshd.port));
+        command
+    }
+
+    fn command(&self) -> Command {
+        let mut command = self.lab.regatta();
+        command.args(["device", "deploy"]);
+        command
+            .arg("--package")
+            .arg(self.dist())
+            .env("HOME", self.home())
+            .env_remove("SSH_AUTH_SOCK")
+            .stdin(Stdio::null());
+        command
+    }
+}
+
+fn architecture() -> &'static str {
+    if cfg!(target_arch = "aarch64") {
+        "arm64"
+    } else {
+        "amd64"
+    }
+}
+
+fn both(output: &Output) -> String {
+    format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    )
+}
+
+/// That a deployment failed with exit code 3 and said these words.
+fn assert_refused(output: &Output, words: &[&str]) {
+    let said = both(output);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    for word in words {
+        assert!(said.contains(word), "`{word}` is missing in:\n{said}");
+    }
+}
+
+fn assert_done(output: &Output, words: &str) {
+    let said = both(output);
+    assert!(output.status.success() && said.contains(words), "{said}");
+}
+
+/// Everything below a directory, with its contents.
+fn listing(directory: &Path) -> String {
+    let script = "find . -type f ! -name agent.log ! -name '*.lock' -exec sha256sum {} + | sort -k 2";
+    let output = succeed_output(Command::new("sh").args(["-c", script]).current_dir(directory));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn a_board_is_deployed_to_and_the_second_time_there_is_nothing_to_do() {
+    let Some(sshd) = Sshd::start(Likeness::default()) else {
+        return;
+    };
+    let yard = Yard::new();
+    yard.pack_agent();
+
+    let dry = yard.deploy(&sshd, &["--dry-run"]);
+    assert_done(&dry, "would copy and install the archive, for this user");
+    assert_eq!(listing(&sshd.home()), "", "a dry run changes nothing");
+
+    assert_done(&yard.deploy(&sshd, &[]), "deployed, says hello");
+    let installed = listing(&sshd.home());
+    assert!(installed.contains("./.local/bin/regatta-agent"), "{installed}");
+    assert!(!installed.contains("before-deploy"), "{installed}");
+
+    let again = yard.deploy(&sshd, &["--format", "json"]);
+    assert_done(&again, "\"changes\": []");
+    assert_eq!(listing(&sshd.home()), installed);
+
+    // It races.
+    let raced = yard
+        .lab
+        .regatta()
+        .args([
+            "run",
+            "--device",
+            BOAT,
+            "--benchmark",
+            "digits",
+            "--engine",
+            "null",
+        ])
+        .args([
+            "--scenario",
+            "Offline",
+            "--mode",
+            "PerformanceOnly",
+            "--duration",
+            "500ms",
+        ])
+        .output()
+        .unwrap();
+    assert!(
+        raced.status.code().is_some_and(|code| code <= 1),
+        "{}",
+        both(&raced)
+    );
+
+    // Its configuration is set right again, and what is its owner's stays.
+    let config = sshd.home().join(".config/regatta/agent.toml");
+    let text = fs::read_to_string(&config).unwrap();
+    fs::write(&config, text.replace(BOAT, "somebody") + "min_free_mib = 7\n").unwrap();
+    assert_done(&yard.deploy(&sshd, &[]), "deployed, says hello");
+    let text = fs::read_to_string(&config).unwrap();
+    assert!(
+        text.contains("name = \"boat-1\"\n") && text.contains("min_free_mib = 7\n"),
+        "{text}"
+    );
+
+    // A version that does not come up gives way to the one that ran, and the board is heard again.
+    yard.pack_script("exit 3", "0.2.0");
+    assert_refused(&yard.deploy(&sshd, &[]), &["the previous one runs again"]);
+    yard.pack_agent();
+    assert_done(&yard.deploy(&sshd, &[]), "nothing to do");
+
+    // One that starts and is never heard, likewise.
+    yard.pack_script(
+        "case $1 in --version) echo regatta-agent 0.3.0 ;; serve) exec sleep 600 ;; *) exit 3 ;; esac",
+        "0.3.0",
+    );
+    let silent = yard.deploy(&sshd, &["--wait", "2s"]);
+    assert_refused(&silent, &["the board runs again what it ran before"]);
+    yard.pack_agent();
+    assert_done(&yard.deploy(&sshd, &[]), "says hello");
+
+    // A program that was cut short is mended.
+    let program = sshd.home().join(".local/bin/regatta-agent");
+    fs::remove_file(&program).unwrap();
+    fs::write(&program, "half").unwrap();
+    assert_done(&yard.deploy(&sshd, &[]), "deployed, says hello");
+
+    // Another board, or the same one flashed anew, does not get the name.
+    let state = sshd.home().join(".local/state/regatta");
+    fs::rename(state.join("device.key"), state.join("old.key")).unwrap();
+    let before = listing(&sshd.home());
+    assert_refused(
+        &yard.deploy(&sshd, &[]),
+        &["it was set up anew", "regatta device remove boat-1"],
+    );
+    assert_eq!(listing(&sshd.home()), before);
+}
+
+#[test]
+fn nobody_gets_in_between_and_nobody_gets_in_unasked() {
+    let Some(mut sshd) = Sshd::start(Likeness::default()) else {
+        return;
+    };
+    let yard = Yard::new();
+    yard.pack_script("exit 3", "0.1.0");
+    let by_password = |sshd: &Sshd, password: &str, more: &[&str]| {
+        let mut command = yard.bare(BOAT, sshd);
+        command
+            .args(["--password-stdin", "--dry-run"])
+            .args(more)
+            .stdin(Stdio::piped());
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        writeln!(child.stdin.take().unwrap(), "{password}").unwrap();
+        child.wait_with_output().unwrap()
+    };
+    let known_hosts = yard.home().join(".ssh/known_hosts");
+    // Nobody is there to ask, and another key was accepted.
+    let fingerprint = sshd.fingerprint();
+    for more in [&[][..], &["--accept-host-key", "SHA256:another"]] {
+        assert_refused(&by_password(&sshd, PASSWORD, more), &["is unknown", &fingerprint]);
+    }
+    assert!(!known_hosts.exists());
+
+    let wrong = by_password(&sshd, "wrong", &["--accept-host-key", &fingerprint]);
+    assert_refused(&wrong, &["does not let us in", "the password, which is wrong"]);
+    assert!(known_hosts.exists());
+    assert_done(&by_password(&sshd, PASSWORD, &[]), "would copy and install");
+    // Without a terminal and without a password there is nothing left to try.
+    assert_refused(
+        &yard.bare(BOAT, &sshd).output().unwrap(),
+        &["no password, because nobody is there to ask"],
+    );
+
+    sshd.change_host_key();
+    let accepted = sshd.fingerprint();
+    let changed = by_password(&sshd, PASSWORD, &["--accept-host-key", &accepted]);
+    assert_refused(
+        &changed,
+        &["has another host key", "known_hosts:1", "ssh-keygen -R"],
+    );
+}
+
+#[test]
+fn a_board_that_the_agent_does_not_fit_is_left_as_it_was() {
+    let uname = "case $1 in -m) echo riscv64 ;; *) exec /usr/bin/uname \"$@\" ;; esac";
+    let dpkg = "case $1 in --print-architecture) echo riscv64 ;; *) exec /usr/bin/dpkg \"$@\" ;; esac";
+    let getconf = "echo glibc 2.27";
+    // No dpkg's word for a board whose login is ordinary: what the package is for is told by its name alone.
+    let cases: [(Likeness<'_>, &[&str], &[&str]); 5] = [
+        (
+            Likeness {
+                programs: &[("uname", uname), ("dpkg", dpkg)],
+                home: None,
+            },
+            &[],
+            &["this board is riscv64, and the packages at hand are for"],
+        ),
+        (
+            Likeness {
+                programs: &[("getconf", getconf)],
+                home: None,
+            },
+            &[],
+            &[
+                "this board has glibc 2.27, and the agent needs 2.31",
+                "flash JetPack 5",
+            ],
+        ),
+        (
+            Likeness {
+                programs: &[("sudo", "exit 1")],
+                home: None,
+            },
+            &["--as", "system"],
+            &["no dpkg or no systemd"],
+        ),
+        (
+            Likeness {
+                programs: &[],
+                home: Some("size=4m"),
+            },
+            &[],
+            &["KiB free", "make room there"],
+        ),
+        (
+            Likeness {
+                programs: &[],
+                home: Some("size=64m,ro"),
+            },
+            &[],
+            &[
+                "the package cannot be written to the board",
+                "Read-only file system",
+            ],
+        ),
+    ];
+    let yard = Yard::new();
+    yard.pack_script("exit 3", "0.1.0");
+    for (likeness, more, words) in cases {
+        let Some(sshd) = Sshd::start(likeness) else { return };
+        assert_refused(&yard.deploy(&sshd, more), words);
+        if likeness.home.is_none() {
+            assert_eq!(listing(&sshd.home()), "");
+        }
+    }
+    // A disk that fills up although it looked large enough: df is wrong about it.
+    let df = "printf 'Filesystem\\n/dev/x 1 1 99999999 1%% /\\n'";
+    let Some(sshd) = Sshd::start(Likeness {
+        programs: &[("df", df)],
+        home: Some("size=64k"),
+    }) else {
+        return;
+    };
+    let large = yard.directory.path().join("large");
+    let _ = succeed_output(Command::new("sh").arg("-c").arg(format!(
+        "{{ printf '#!/bin/sh\\nexit 0\\n#'; head -c 300000 /dev/urandom; }} >{0}; chmod +x {0}",
+        large.display()
+    )));
+    yard.pack(&large, "0.1.0");
+    assert_refused(
+        &yard.deploy(&sshd, &[]),
+        &[
+            "the package cannot be written to the board",
+            "No space left on device",
+        ],
+    );
+}
+
+#[test]
+fn a_link_that_is_lost_in_the_middle_leaves_nothing_half_done() {
+    let Some(sshd) = Sshd::start(Likeness::default()) else {
+        return;
+    };
+    let yard = Yard::new();
+    let large = yard.directory.path().join("large");
+    let _ = succeed_output(Command::new("sh").arg("-c").arg(format!(
+        "{{ printf '#!/bin/sh\\nexit 0\\n#'; head -c 3000000 /dev/urandom; }} >{0}; chmod +x {0}",
+        large.display()
+    )));
+    yard.pack(&large, "0.1.0");
+    let cut = cut_after(sshd.port, 1_000_000);
+    let mut command = yard.command();
+    command.arg(BOAT).arg(format!("{SAILOR}@127.0.0.1:{cut}"));
+    command
+        .args(["--accept-host-key", &sshd.fingerprint()])
+        .arg("--identity")
+        .arg(sshd.key());
+    let lost = command.output().unwrap();
+    assert_refused(
+        &lost,
+        &[
+            "the link to the board was lost while copying the package",
+            "run the same command again",
+        ],
+    );
+    let left = listing(&sshd.home());
+    assert!(
+        !left.contains("regatta-agent.tar.gz\n") || left.contains(".regatta-agent.tar.gz.part"),
+        "{left}"
+    );
+    assert!(!left.contains("bin/regatta-agent"), "{left}");
+    // The same again, over a link that holds: what is left of the first attempt is in nobody's way.
+    yard.pack_agent();
+    assert_done(&yard.deploy(&sshd, &[]), "deployed, says hello");
+    assert!(!listing(&sshd.home()).contains(".part"));
+}
+
+/// Carries one connection to `port` and cuts it after so many bytes.
+fn cut_after(port: u16, bytes: u64) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let here = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        let (near, _) = listener.accept().unwrap();
+        let far = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        let (mut back_from, mut back_to) = (far.try_clone().unwrap(), near.try_clone().unwrap());
+        thread::spawn(move || std::io::copy(&mut back_from, &mut back_to));
+        let _ = std::io::copy(
+            &mut near.try_clone().unwrap().take(bytes),
+            &mut far.try_clone().unwrap(),
+        );
+        let _ = near.shutdown(std::net::Shutdown::Both);
+        let _ = far.shutdown(std::net::Shutdown::Both);
+    });
+    here
+}
+
+#[test]
+fn many_boards_at_once_some_through_a_jump_host() {
+    let (Some(gate), Some(first), Some(second)) = (
+        Sshd::start(Likeness::default()),
+        Sshd::start(Likeness::default()),
+        Sshd::start(Likeness::default()),
+    ) else {
+        return;
+    };
+    let yard = Yard::new();
+    yard.pack_agent();
+    // One key opens all of them, as in a lab.
+    for sshd in [&first, &second] {
+        sshd.let_in(&gate.key());
+    }
+    let hosts = yard.directory.path().join("fleet.toml");
+    let board = |name: &str, port: u16, more: &str| {
+        format!("[[device]]\nname = \"{name}\"\naddress = \"{SAILOR}@127.0.0.1:{port}\"\n{more}\n")
+    };
+    let jump = format!("jump = \"{SAILOR}@127.0.0.1:{}\"", gate.port);
+    let nobody = regatta_tests::free_port();
+    let text =
+        board("boat-1", first.port, "") + &board("boat-2", second.port, &jump) + &board("wreck", nobody, "");
+    fs::write(&hosts, text).unwrap();
+    let mut command = yard.command();
+    command
+        .arg("--hosts")
+        .arg(&hosts)
+        .arg("--identity")
+        .arg(gate.key())
+        .args(["--coordinator", "127.0.0.1"]);
+    for sshd in [&gate, &first, &second] {
+        command.args(["--accept-host-key", &sshd.fingerprint()]);
+    }
+    let output = command.output().unwrap();
+    let said = both(&output);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    for name in ["boat-1", "boat-2"] {
+        let line = said.lines().find(|line| {
+            line.trim_start().starts_with(name) && line.contains(SAILOR) && line.contains("deployed")
+        });
+        assert!(line.is_some(), "{name} is missing in:\n{said}");
+    }
+    assert!(
+        said.contains("wreck: FAILED") && said.contains("cannot reach 127.0.0.1"),
+        "{said}"
+    );
+    assert!(second.home().join(".local/bin/regatta-agent").exists());
+    assert!(
+        !gate.home().join(".local").exists(),
+        "the jump host is passed through and left alone"
+    );
+}
