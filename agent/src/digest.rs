@@ -17,10 +17,6 @@ pub(crate) fn of_bytes(bytes: &[u8]) -> String {
 ///
 /// # Errors
 /// When the file cannot be read.
-#[cfg_attr(
-    not(feature = "tract"),
-    expect(dead_code, reason = "without tract no engine has a model file")
-)]
 pub(crate) fn of_file(path: &Path) -> io::Result<String> {
     let mut file = File::open(path)?;
     let mut hasher = Sha256::new();

@@ -24,6 +24,9 @@ mod panics;
 mod run_process;
 mod thread_counters;
 mod timing_cpu;
+#[cfg(test)]
+#[path = "../tests/support/twins.rs"]
+mod twins;
 
 use std::{
     io::{self, Write},

@@ -328,7 +328,6 @@ const BAD_INPUT: &[Case] = &[
         NOTHING,
         &[("--benchmark-file", "map.txt")],
     ),
-    ("engine that is not built in", NOTHING, &[("--sut", "tensorrt")]),
     (
         "LoadGen that is not there",
         NOTHING,

@@ -3,12 +3,15 @@
 
 #![expect(clippy::unwrap_used, reason = "a test says what it expects")]
 
+mod support;
+
 use std::{
     env, fs,
     path::{Path, PathBuf},
     process::{Command, Output},
 };
 
+use support::twins::Twins;
 use tempfile::TempDir;
 
 /// A place with a model, a TensorRT and shims.
@@ -16,6 +19,8 @@ struct Place {
     scratch: TempDir,
     tensorrt: PathBuf,
     shims: PathBuf,
+    /// What lies in `tensorrt` and `shims`, where these are twins.
+    _twins: Option<Twins>,
 }
 
 impl Place {
@@ -35,29 +40,12 @@ impl Place {
         Some(Self::with(root.join("libs"), root.join("shims")))
     }
 
-    /// A twin of JetPack 5's TensorRT 8.5.2, with a shim that has the ABI `abi`.
-    fn twin(abi: &str) -> Self {
-        let place = Self::with(PathBuf::new(), PathBuf::new());
-        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let (libs, shims) = (
-            place.scratch.path().join("libs"),
-            place.scratch.path().join("shims"),
-        );
-        for directory in [&libs, &shims] {
-            fs::create_dir(directory).unwrap();
-        }
-        let version = place.scratch.path().join("version.c");
-        fs::write(&version, "int getInferLibVersion(void) { return 8502; }\n").unwrap();
-        compile(&version, &libs.join("libnvinfer.so.8"), &[]);
-        let face = here.join("../cross/tensorrt");
-        compile(
-            &here.join("tests/twins/trt_shim.c"),
-            &shims.join("libregatta_trt-8.5.2.so"),
-            &["-I", face.to_str().unwrap(), &format!("-DTWIN_ABI={abi}")],
-        );
+    /// A twin of JetPack 5's TensorRT 8.5.2, its shim compiled with these flags.
+    fn twin(flags: &[&str]) -> Self {
+        let twins = Twins::with_shim(flags);
+        let place = Self::with(twins.libraries(), twins.shims());
         Self {
-            tensorrt: libs,
-            shims,
+            _twins: Some(twins),
             ..place
         }
     }
@@ -70,6 +58,7 @@ impl Place {
             scratch,
             tensorrt,
             shims,
+            _twins: None,
         }
     }
 
@@ -109,17 +98,6 @@ impl Place {
         assert_eq!(engines.next(), None);
         engine
     }
-}
-
-fn compile(source: &Path, library: &Path, flags: &[&str]) {
-    let output = Command::new("cc")
-        .args(["-shared", "-fPIC", "-o"])
-        .arg(library)
-        .args(flags)
-        .arg(source)
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{output:?}");
 }
 
 #[test]
@@ -181,14 +159,14 @@ fn the_real_tensorrt_refuses_with_its_own_words() {
 
 #[test]
 fn placement_on_dla_is_reported_and_fallback_can_be_refused() {
-    let place = Place::twin("1");
+    let place = Place::twin(&[]);
     let build = ["build", "--onnx", "digits.onnx", "--dla-core", "1"];
     let built = place.json(&build, 0);
     let layers = built["placement"]["layers"].as_array().unwrap();
     assert_eq!(layers.len(), 3);
     assert_eq!(layers[1]["on_dla"], false);
     assert_eq!(layers[1]["reason"], "top_k: DLA has no TopK");
-    assert_eq!(built["tensors"][0]["type"], "int8");
+    assert_eq!(built["tensors"][0]["type"], "fp32");
 
     let refused = place.refused(&[&build[..], &["--no-fallback"]].concat(), 2);
     assert!(refused.contains("1 of 3 layers cannot (top_k)"), "{refused}");
@@ -209,7 +187,7 @@ fn mask(shown: &str) -> String {
 
 #[test]
 fn an_engine_from_elsewhere_or_tampered_with_is_refused() {
-    let place = Place::twin("1");
+    let place = Place::twin(&[]);
     place.json(&["build", "--onnx", "digits.onnx"], 0);
     let engine = place.only_engine();
     let key = engine.file_name().unwrap().to_str().unwrap().to_owned();
@@ -255,7 +233,7 @@ fn an_engine_from_elsewhere_or_tampered_with_is_refused() {
 
 #[test]
 fn what_is_missing_is_said_with_the_way_to_get_it() {
-    let mut place = Place::twin("1");
+    let mut place = Place::twin(&[]);
     assert!(
         place
             .refused(&["build", "--onnx", "missing.onnx"], 2)
@@ -293,10 +271,10 @@ fn what_is_missing_is_said_with_the_way_to_get_it() {
             .contains("no TensorRT was found")
     );
 
-    let other = Place::twin("99");
+    let other = Place::twin(&["-DTWIN_ABI=99"]);
     assert!(
         other
             .refused(&["build", "--onnx", "digits.onnx"], 3)
-            .contains("has ABI 99, but this agent speaks 1")
+            .contains("has ABI 99, but this agent speaks 2")
     );
 }

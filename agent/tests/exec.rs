@@ -39,7 +39,6 @@ fn spec(fixture: &Fixture, engine: EngineKind, scenario: Scenario, mode: Mode) -
         delivery: Delivery::After,
         audit: None,
         system: None,
-        state: None,
     }
 }
 
@@ -169,6 +168,7 @@ fn an_invalid_run_ends_with_1_and_its_reasons_stand_in_the_attempt() {
 #[test]
 fn a_run_that_cannot_begin_fails_with_a_reason() {
     let fixture = Fixture::new();
+    fs::remove_file(fixture.path("map.txt")).unwrap();
     let spec = spec(
         &fixture,
         EngineKind::Tensorrt,

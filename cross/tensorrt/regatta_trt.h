@@ -15,7 +15,7 @@ extern "C" {
 #endif
 
 /* Grows with every change that a caller could notice. */
-#define REGATTA_TRT_ABI 1u
+#define REGATTA_TRT_ABI 2u
 
 typedef enum {
     REGATTA_TRT_OK = 0,
@@ -24,7 +24,8 @@ typedef enum {
     REGATTA_TRT_BUILD = 3,     /* TensorRT did not build */
     REGATTA_TRT_PLAN = 4,      /* the plan cannot be loaded here */
     REGATTA_TRT_UNSUPPORTED = 5, /* this version or chip has no such thing */
-    REGATTA_TRT_CANCELLED = 6  /* the progress function said so */
+    REGATTA_TRT_CANCELLED = 6, /* the progress function said so */
+    REGATTA_TRT_RUN = 7        /* TensorRT did not take or run the work */
 } regatta_trt_status;
 
 typedef enum {
@@ -35,6 +36,7 @@ typedef enum {
 
 typedef struct regatta_trt_library regatta_trt_library;
 typedef struct regatta_trt_engine regatta_trt_engine;
+typedef struct regatta_trt_context regatta_trt_context;
 
 /* TensorRT's own log: severity 0 internal error, 1 error, 2 warning, 3 info, 4 verbose. May come from any thread. */
 typedef void (*regatta_trt_log)(void* user, int32_t severity, const char* message);
@@ -105,6 +107,23 @@ int32_t regatta_trt_engine_tensors(const regatta_trt_engine* engine);
 int32_t regatta_trt_engine_tensor(const regatta_trt_engine* engine, int32_t number, regatta_trt_tensor* tensor);
 /* TensorRT's own description of the engine's layers, as JSON. */
 int32_t regatta_trt_engine_inspect(regatta_trt_engine* engine, regatta_trt_take take, void* user);
+/* Optimisation profiles, at least 1. */
+int32_t regatta_trt_engine_profiles(const regatta_trt_engine* engine);
+/* Smallest and largest first dimension of an input in a profile. */
+int32_t regatta_trt_engine_batches(const regatta_trt_engine* engine, const char* input, int32_t profile, int64_t* least, int64_t* most);
+/* Bytes of device memory that each context takes for itself. */
+uint64_t regatta_trt_engine_context_bytes(const regatta_trt_engine* engine);
+
+/* A context runs one batch at a time, in one thread at a time; contexts of an engine run side by side, each on a profile of its own
+ * where shapes are free. The engine must outlive it. `stream` is a CUstream (cudaStream_t) of the current context of CUDA. */
+int32_t regatta_trt_context_open(regatta_trt_engine* engine, int32_t profile, void* stream, regatta_trt_context** context);
+void regatta_trt_context_close(regatta_trt_context* context);
+/* Sets the shape of an input whose first dimension is free. */
+int32_t regatta_trt_context_shape(regatta_trt_context* context, const char* input, const int64_t* dims, int32_t rank);
+/* Where a tensor lies on the device. */
+int32_t regatta_trt_context_address(regatta_trt_context* context, const char* tensor, void* address);
+/* Gives the work to the stream and returns. With shapes and addresses as in the last call it allocates nothing. */
+int32_t regatta_trt_context_enqueue(regatta_trt_context* context, void* stream);
 
 #ifdef __cplusplus
 }

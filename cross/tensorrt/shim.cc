@@ -1,5 +1,5 @@
 // The C face of regatta_trt.h over one version of TensorRT: 8.5 to 11, and TensorRT-RTX. What a version does not have
-// is told apart by its own version macros, in one place each. Runs nothing: running needs CUDA, which is not linked here.
+// is told apart by its own version macros, in one place each. CUDA is not linked here: streams and addresses are the caller's.
 
 #include "regatta_trt.h"
 
@@ -93,6 +93,11 @@ struct regatta_trt_engine {
     regatta_trt_library* library;
     std::unique_ptr<nvinfer1::IRuntime> runtime;
     std::unique_ptr<nvinfer1::ICudaEngine> engine;
+};
+
+struct regatta_trt_context {
+    regatta_trt_engine* engine;
+    std::unique_ptr<nvinfer1::IExecutionContext> context;
 };
 
 namespace {
@@ -421,5 +426,66 @@ int32_t regatta_trt_engine_inspect(regatta_trt_engine* engine, regatta_trt_take 
         if (!json) return fail(REGATTA_TRT_PLAN, engine->library->log.errors("TensorRT does not describe the engine"));
         take(user, json, std::strlen(json));
         return REGATTA_TRT_OK;
+    });
+}
+
+int32_t regatta_trt_engine_profiles(regatta_trt_engine const* engine) { return engine->engine->getNbOptimizationProfiles(); }
+
+int32_t regatta_trt_engine_batches(regatta_trt_engine const* engine, char const* input, int32_t profile, int64_t* least, int64_t* most) {
+    return guarded([&]() -> int32_t {
+        nvinfer1::Dims const min = engine->engine->getProfileShape(input, profile, nvinfer1::OptProfileSelector::kMIN);
+        nvinfer1::Dims const max = engine->engine->getProfileShape(input, profile, nvinfer1::OptProfileSelector::kMAX);
+        if (min.nbDims < 1 || max.nbDims < 1) return fail(REGATTA_TRT_PLAN, engine->library->log.errors("TensorRT gives no shapes of the profile"));
+        *least = min.d[0];
+        *most = max.d[0];
+        return REGATTA_TRT_OK;
+    });
+}
+
+uint64_t regatta_trt_engine_context_bytes(regatta_trt_engine const* engine) {
+#if REGATTA_RTX || NV_TENSORRT_MAJOR >= 11
+    return static_cast<uint64_t>(std::max<int64_t>(engine->engine->getDeviceMemorySizeV2(), 0));
+#else
+    return engine->engine->getDeviceMemorySize();
+#endif
+}
+
+int32_t regatta_trt_context_open(regatta_trt_engine* engine, int32_t profile, void* stream, regatta_trt_context** context) {
+    return guarded([&]() -> int32_t {
+        Log& log = engine->library->log;
+        log.errors("");
+        auto opened = std::unique_ptr<regatta_trt_context>(new regatta_trt_context{engine, nullptr});
+        opened->context.reset(engine->engine->createExecutionContext());
+        if (!opened->context) return fail(REGATTA_TRT_RUN, log.errors("TensorRT makes no execution context"));
+        if (profile > 0 && !opened->context->setOptimizationProfileAsync(profile, static_cast<cudaStream_t>(stream)))
+            return fail(REGATTA_TRT_RUN, log.errors("TensorRT does not take the optimisation profile"));
+        *context = opened.release();
+        return REGATTA_TRT_OK;
+    });
+}
+
+void regatta_trt_context_close(regatta_trt_context* context) { delete context; }
+
+int32_t regatta_trt_context_shape(regatta_trt_context* context, char const* input, int64_t const* dims, int32_t rank) {
+    return guarded([&]() -> int32_t {
+        nvinfer1::Dims shape{};
+        shape.nbDims = std::min(rank, static_cast<int32_t>(nvinfer1::Dims::MAX_DIMS));
+        std::copy(dims, dims + shape.nbDims, shape.d);
+        if (context->context->setInputShape(input, shape)) return REGATTA_TRT_OK;
+        return fail(REGATTA_TRT_RUN, context->engine->library->log.errors("TensorRT does not take the input's shape"));
+    });
+}
+
+int32_t regatta_trt_context_address(regatta_trt_context* context, char const* tensor, void* address) {
+    return guarded([&]() -> int32_t {
+        if (context->context->setTensorAddress(tensor, address)) return REGATTA_TRT_OK;
+        return fail(REGATTA_TRT_RUN, context->engine->library->log.errors("TensorRT does not take the tensor's address"));
+    });
+}
+
+int32_t regatta_trt_context_enqueue(regatta_trt_context* context, void* stream) {
+    return guarded([&]() -> int32_t {
+        if (context->context->enqueueV3(static_cast<cudaStream_t>(stream))) return REGATTA_TRT_OK;
+        return fail(REGATTA_TRT_RUN, context->engine->library->log.errors("TensorRT gave no reason"));
     });
 }

@@ -32,7 +32,6 @@ mod spec_check;
 mod spool;
 mod supervisor;
 mod trust;
-mod watch;
 mod window;
 
 use std::{fs, io, path::PathBuf, sync::Arc};
@@ -63,10 +62,10 @@ const LEVEL_VARIABLE: &str = "REGATTA_LOG";
 
 /// The engines that this build can run.
 #[cfg(feature = "tract")]
-pub(crate) const ENGINES: &[EngineKind] = &[EngineKind::Null, EngineKind::Tract, EngineKind::Sim];
+pub(crate) const ENGINES: &[EngineKind] = &EngineKind::ALL;
 /// The engines that this build can run.
 #[cfg(not(feature = "tract"))]
-pub(crate) const ENGINES: &[EngineKind] = &[EngineKind::Null, EngineKind::Sim];
+pub(crate) const ENGINES: &[EngineKind] = &[EngineKind::Null, EngineKind::Tensorrt, EngineKind::Sim];
 
 /// Why the daemon does not begin.
 #[derive(Debug, thiserror::Error)]
@@ -119,9 +118,6 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<u8, Failure> {
         let Some(lab) = lab::find(&config, &supervisor).await? else {
             return Ok(());
         };
-        let socket = config.state_socket.clone();
-        // It may take nvpmodel's seconds, and the next run's own helper waits for it.
-        std::thread::spawn(move || watch::put_back_leftovers(&socket));
         let trust = Trust::load(&config.state_dir, lab.coordinator_key).map_err(state_dir)?;
         let facts = FactsReader::of_this_machine();
         let last_will = service::hello(&config, &identity, &facts, Vec::new(), false);

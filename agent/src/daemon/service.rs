@@ -24,9 +24,10 @@ use tokio::{
 use super::{
     AGENT_VERSION, ENGINES,
     durable::Reserve,
-    lifecycle::{Active, RunNews},
+    lifecycle::Active,
     link::{Link, LinkEvent, Publication},
     pace::Pace,
+    process::ProcessNews,
     run::Run,
     sealing::Sealed,
     supervisor::Supervisor,
@@ -101,7 +102,7 @@ impl<L: Link> Service<L> {
             let deadline = self.deadline(now);
             let is_idle = self.active.is_none();
             tokio::select! {
-                news = run_news(&mut self.active) => self.take_run_news(news),
+                news = process_news(&mut self.active) => self.take_process_news(news),
                 event = self.link.next(wants_room) => if self.take_link_event(event).is_break() { break },
                 (run, sealed) = next_sealed(&mut self.sealing) => self.take_sealed(run, sealed),
                 _ = heartbeat.tick() => {
@@ -284,9 +285,9 @@ pub(crate) fn hello(
     }
 }
 
-async fn run_news(active: &mut Option<Active>) -> RunNews {
+async fn process_news(active: &mut Option<Active>) -> ProcessNews {
     match active {
-        Some(active) => active.next().await,
+        Some(active) => active.process.next().await,
         None => pending().await,
     }
 }

@@ -61,16 +61,16 @@ impl WindowMeter {
     }
 }
 
-/// Keeps the calling thread of the daemon off a processor until dropped.
+/// Keeps the daemon's one busy thread off a processor until dropped.
 #[derive(Debug)]
-pub(super) struct SteppedAside {
+struct SteppedAside {
     cpu: u32,
     before: CpuSet,
 }
 
 impl SteppedAside {
     /// Steps aside; `None` where there is no other processor, or the kernel refuses.
-    pub(super) fn from(cpu: usize) -> Option<Self> {
+    fn from(cpu: usize) -> Option<Self> {
         let before = sched_getaffinity(None).ok()?;
         if cpu >= CpuSet::MAX_CPU {
             return None;

@@ -32,7 +32,7 @@ fn open(directory: Option<&Path>) -> Result<TensorRt, Failure> {
 }
 
 /// What an engine is bound to beside TensorRT's version: the GPU, or the board's model, or that there is neither.
-fn chip() -> String {
+pub(crate) fn chip() -> String {
     let gpu = || {
         let gpu = fs::read_dir("/proc/driver/nvidia/gpus").ok()?.next()?.ok()?;
         let text = fs::read_to_string(gpu.path().join("information")).ok()?;

@@ -1,41 +1,22 @@
-//! What every engine must do, checked on every engine of this build.
+//! What every engine must do, checked on every engine of this build. `tensorrt` runs over twins of CUDA's driver and of
+//! TensorRT, in host memory with graphs and by copies without.
+
+mod subjects;
+
+use std::thread;
 
 use proptest::prelude::*;
 use regatta_loadgen::sut::{QuerySample, ResponseId};
-use regatta_rules::documents::EngineKind;
+use regatta_rules::{benchmark::Dtype, documents::EngineKind};
 
-use super::{Answers, Batch, Engine, EngineError, Input, LoadRequest, Loaded, load, sim::SimModel};
-use crate::fixture::{self, Fixture};
-
-/// The engines of this build.
-const ENGINES: &[EngineKind] = &[
-    EngineKind::Null,
-    EngineKind::Sim,
-    #[cfg(feature = "tract")]
-    EngineKind::Tract,
-];
-
-/// A modelled accelerator that does not hold up the tests.
-fn quick_sim() -> SimModel {
-    let mut model = SimModel::default();
-    model.board.units = SimModel::parse_units("gpu=5+1,dla=7+2").unwrap();
-    model.board.jitter = 0.1;
-    model.seed = 7;
-    model
-}
-
-fn load_with(fixture: &Fixture, kind: EngineKind, batch_sizes: &[usize], streams: usize) -> Loaded {
-    load(&LoadRequest {
-        kind,
-        benchmark: &fixture.benchmark(),
-        model_file: fixture.path("model.onnx"),
-        batch_sizes,
-        batch_size_is_wish: true,
-        streams,
-        sim: &quick_sim(),
-    })
-    .unwrap()
-}
+#[cfg(not(feature = "tract"))]
+use self::subjects::Subject;
+use self::subjects::subjects;
+use super::{Answers, Batch, Engine, EngineError, Input};
+use crate::{
+    counting_allocator::{allocations, held},
+    fixture::{self, Fixture},
+};
 
 fn samples(indices: &[usize]) -> Vec<QuerySample> {
     indices
@@ -57,8 +38,12 @@ fn expected(kind: EngineKind, index: usize) -> Vec<u8> {
 
 /// Answers with contiguous data, after holding them against those with scattered data.
 fn answers(engine: &mut dyn Engine, indices: &[usize]) -> Vec<Vec<u8>> {
+    answers_to(engine, indices, &fixture::pixels)
+}
+
+fn answers_to(engine: &mut dyn Engine, indices: &[usize], data: &dyn Fn(usize) -> Vec<u8>) -> Vec<Vec<u8>> {
     let samples = samples(indices);
-    let arena: Vec<u8> = indices.iter().flat_map(|&index| fixture::pixels(index)).collect();
+    let arena: Vec<u8> = indices.iter().flat_map(|&index| data(index)).collect();
     let mut together = Answers::default();
     let contiguous = Batch {
         samples: &samples,
@@ -66,11 +51,7 @@ fn answers(engine: &mut dyn Engine, indices: &[usize]) -> Vec<Vec<u8>> {
     };
     engine.infer(&contiguous, &mut together).unwrap();
 
-    let reversed: Vec<u8> = indices
-        .iter()
-        .rev()
-        .flat_map(|&index| fixture::pixels(index))
-        .collect();
+    let reversed: Vec<u8> = indices.iter().rev().flat_map(|&index| data(index)).collect();
     let slots: Vec<usize> = (0..indices.len()).rev().collect();
     let mut apart = Answers::default();
     let scattered = Batch {
@@ -95,19 +76,22 @@ fn answers(engine: &mut dyn Engine, indices: &[usize]) -> Vec<Vec<u8>> {
 #[test]
 fn every_batch_size_up_to_the_largest_is_answered_in_order_on_every_stream() {
     let fixture = Fixture::new();
-    for &kind in ENGINES {
+    for subject in subjects() {
         for (batch_sizes, largest) in [(vec![1], 1), (vec![8, 1, 8], 8), (vec![5], 5)] {
-            let mut loaded = load_with(&fixture, kind, &batch_sizes, 3);
-            assert_eq!(loaded.engines.len(), 3, "{kind}");
+            let mut loaded = subject.load(&fixture, &batch_sizes, 3);
+            assert_eq!(loaded.engines.len(), 3, "{subject}");
             for engine in &mut loaded.engines {
-                assert_eq!(engine.max_batch(), largest, "{kind}");
+                assert_eq!(engine.max_batch(), largest, "{subject}");
                 for size in 1..=largest {
                     let indices: Vec<usize> = (0..size).map(|i| (i * 11 + size) % fixture::TOTAL).collect();
-                    let expected: Vec<_> = indices.iter().map(|&index| expected(kind, index)).collect();
+                    let expected: Vec<_> = indices
+                        .iter()
+                        .map(|&index| expected(subject.kind, index))
+                        .collect();
                     assert_eq!(
                         answers(engine.as_mut(), &indices),
                         expected,
-                        "{kind}, {size} of {largest}"
+                        "{subject}, {size} of {largest}"
                     );
                 }
             }
@@ -118,8 +102,8 @@ fn every_batch_size_up_to_the_largest_is_answered_in_order_on_every_stream() {
 #[test]
 fn batches_that_were_never_promised_are_refused_and_the_next_one_is_fine() {
     let fixture = Fixture::new();
-    for &kind in ENGINES {
-        let mut loaded = load_with(&fixture, kind, &[2], 1);
+    for subject in subjects() {
+        let mut loaded = subject.load(&fixture, &[2], 1);
         let engine = loaded.engines[0].as_mut();
         for given in [0, 3] {
             let arena = vec![0; given * fixture::PIXELS * 4];
@@ -131,13 +115,13 @@ fn batches_that_were_never_promised_are_refused_and_the_next_one_is_fine() {
             let refused = engine.infer(&batch, &mut Answers::default()).unwrap_err();
             assert!(
                 matches!(refused, EngineError::BatchSize { max: 2, .. }),
-                "{kind}: {refused}"
+                "{subject}: {refused}"
             );
         }
         assert_eq!(
             answers(engine, &[3, 1]),
-            [expected(kind, 3), expected(kind, 1)],
-            "{kind}"
+            [expected(subject.kind, 3), expected(subject.kind, 1)],
+            "{subject}"
         );
     }
 }
@@ -159,8 +143,8 @@ fn engines_that_compute_refuse_input_of_the_wrong_size() {
             slots: &[0, 1],
         },
     ];
-    for &kind in ENGINES.iter().filter(|kind| kind.computes()) {
-        let mut loaded = load_with(&fixture, kind, &[2], 1);
+    for subject in subjects().into_iter().filter(|subject| subject.kind.computes()) {
+        let mut loaded = subject.load(&fixture, &[2], 1);
         for input in wrong {
             let refused = loaded.engines[0].infer(
                 &Batch {
@@ -171,51 +155,161 @@ fn engines_that_compute_refuse_input_of_the_wrong_size() {
             );
             assert!(
                 matches!(refused, Err(EngineError::InputSize { .. })),
-                "{kind}, {input:?}"
+                "{subject}, {input:?}"
             );
         }
         assert_eq!(
             answers(loaded.engines[0].as_mut(), &[0]),
-            [expected(kind, 0)],
-            "{kind}"
+            [expected(subject.kind, 0)],
+            "{subject}"
         );
+    }
+}
+
+/// fp32 is in every other test.
+#[test]
+fn samples_of_16_and_8_bits_are_taken_by_engines_of_these_types() {
+    let fixture = Fixture::new();
+    let half = half::f16::ONE.to_le_bytes();
+    for subject in subjects() {
+        for (dtype, element, one) in [
+            (Dtype::Float16, "fp16", &half[..]),
+            (Dtype::Float16, "fp32", &half[..]),
+            (Dtype::Int8, "int8", &[1]),
+        ] {
+            let Some(mut loaded) = subject.load_typed(&fixture, dtype, element) else {
+                continue;
+            };
+            let indices = [3, 17, 5];
+            let got = answers_to(loaded.engines[0].as_mut(), &indices, &|index| {
+                fixture::pixels_as(index, one)
+            });
+            assert_eq!(
+                got,
+                indices.map(|index| expected(subject.kind, index)),
+                "{subject}, {dtype:?} to {element}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_same_input_gets_the_same_answer_however_often() {
+    let fixture = Fixture::new();
+    for subject in subjects() {
+        let mut loaded = subject.load(&fixture, &[4], 2);
+        let first = answers(loaded.engines[0].as_mut(), &[9, 2, 31]);
+        for engine in &mut loaded.engines {
+            for _ in 0..20 {
+                assert_eq!(answers(engine.as_mut(), &[9, 2, 31]), first, "{subject}");
+            }
+        }
+    }
+}
+
+/// Streams compute at the same time in threads of their own, are given up when their thread ends, and leave nothing behind.
+#[test]
+fn engines_work_side_by_side_and_end_with_their_threads() {
+    let fixture = Fixture::new();
+    for subject in subjects() {
+        let loaded = subject.load(&fixture, &[4], 3);
+        thread::scope(|scope| {
+            for (number, mut engine) in loaded.engines.into_iter().enumerate() {
+                let subject = &subject;
+                scope.spawn(move || {
+                    for round in 0..20 {
+                        let index = (number * 13 + round) % fixture::TOTAL;
+                        let got = answers(engine.as_mut(), &[index]);
+                        assert_eq!(got, [expected(subject.kind, index)], "{subject}");
+                    }
+                });
+            }
+        });
+        drop(loaded.shared);
+        assert_eq!(subject.live_on_device(), 0, "{subject}");
+    }
+}
+
+#[test]
+fn what_an_engine_took_is_given_back_with_it() {
+    let fixture = Fixture::new();
+    for subject in subjects() {
+        let used = || {
+            let mut loaded = subject.load(&fixture, &[4], 2);
+            for engine in &mut loaded.engines {
+                answers(engine.as_mut(), &[1, 2, 3]);
+            }
+            drop(loaded);
+            held()
+        };
+        // What is made once for the whole process is made in the first rounds.
+        let (_, _, before) = (used(), used(), used());
+        let after = used();
+        assert!(after <= before, "{subject}: {before} bytes, then {after}");
+        assert_eq!(subject.live_on_device(), 0, "{subject}");
+    }
+}
+
+/// tract allocates for every batch, within its own library.
+#[test]
+fn once_warm_a_batch_allocates_nothing_on_host_or_device() {
+    let fixture = Fixture::new();
+    for subject in subjects()
+        .into_iter()
+        .filter(|subject| subject.kind != EngineKind::Tract)
+    {
+        let mut loaded = subject.load(&fixture, &[4], 1);
+        let engine = loaded.engines[0].as_mut();
+        let (samples, arena) = (samples(&[1, 2, 3]), fixture::pixels(0).repeat(4));
+        let (slots, mut answers) = (vec![2, 0, 1], Answers::default());
+        let inputs = [
+            Input::Contiguous(&arena[..3 * fixture::PIXELS * 4]),
+            Input::Scattered {
+                arena: &arena,
+                slots: &slots,
+            },
+        ];
+        let mut counted = (0, 0);
+        for round in 0..40 {
+            if round == 3 {
+                counted = (subject.allocations_on_device(), allocations());
+            }
+            for input in inputs {
+                answers.clear();
+                let samples = &samples;
+                engine.infer(&Batch { samples, input }, &mut answers).unwrap();
+            }
+        }
+        let after = (subject.allocations_on_device(), allocations());
+        assert_eq!(after, counted, "{subject}");
     }
 }
 
 #[test]
 fn engines_say_what_they_are() {
     let fixture = Fixture::new();
-    for &kind in ENGINES {
-        let description = load_with(&fixture, kind, &[1], 1).description;
-        assert_eq!(description.kind, kind);
+    for subject in subjects() {
+        let description = subject.load(&fixture, &[1], 1).description;
+        assert_eq!(description.kind, subject.kind);
         assert!(
-            description.to_string().starts_with(kind.as_str()),
+            description.to_string().starts_with(subject.kind.as_str()),
             "{description}"
         );
         assert_eq!(
             description.to_string().contains("no measurement"),
-            kind == EngineKind::Sim,
+            subject.kind == EngineKind::Sim,
             "{description}"
         );
     }
 }
 
+#[cfg(not(feature = "tract"))]
 #[test]
 fn an_engine_that_is_not_built_in_says_what_is() {
-    let fixture = Fixture::new();
-    let request = LoadRequest {
-        kind: EngineKind::Tensorrt,
-        benchmark: &fixture.benchmark(),
-        model_file: fixture.path("model.onnx"),
-        batch_sizes: &[1],
-        batch_size_is_wish: false,
-        streams: 1,
-        sim: &quick_sim(),
-    };
-    let refused = load(&request).err().unwrap().to_string();
-    assert!(
-        refused.starts_with("this agent has no tensorrt engine built in; it has null"),
-        "{refused}"
+    let refused = Subject::of(EngineKind::Tract).try_load(&Fixture::new(), &[1], 1);
+    assert_eq!(
+        refused.err().unwrap().to_string(),
+        "this agent has no tract engine built in; it has null, tensorrt, sim"
     );
 }
 
@@ -226,8 +320,8 @@ proptest! {
     #[test]
     fn company_does_not_change_an_answer(indices in prop::collection::vec(0..fixture::TOTAL, 1..=8)) {
         let fixture = Fixture::new();
-        for &kind in ENGINES {
-            let mut loaded = load_with(&fixture, kind, &[1, 8], 1);
+        for subject in subjects() {
+            let mut loaded = subject.load(&fixture, &[1, 8], 1);
             let together = answers(loaded.engines[0].as_mut(), &indices);
             for (answer, &index) in together.iter().zip(&indices) {
                 prop_assert_eq!(answer, &answers(loaded.engines[0].as_mut(), &[index])[0]);

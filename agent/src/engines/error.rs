@@ -8,12 +8,34 @@ use regatta_rules::documents::EngineKind;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum EngineError {
     /// The word is right, but this program has no such engine.
+    #[cfg(not(feature = "tract"))]
     #[error("this agent has no {engine} engine built in; it has {instead}")]
     NotBuiltIn {
         /// What was asked for.
         engine: EngineKind,
         /// What there is.
         instead: &'static str,
+    },
+    /// What the engine needs of this machine is not there or does not work.
+    #[error("the {engine} engine cannot be used here")]
+    Unavailable {
+        /// Which engine.
+        engine: EngineKind,
+        /// What is missing.
+        #[source]
+        source: Box<dyn Error + Send + Sync>,
+    },
+    /// No built engine serves the run.
+    #[error("the {engine} engine finds nothing to run in {}: {reason}; this makes one: {command}", cache.display())]
+    NoPlan {
+        /// Which engine.
+        engine: EngineKind,
+        /// Where it looked.
+        cache: PathBuf,
+        /// Why nothing there does.
+        reason: String,
+        /// The command that builds what is needed.
+        command: String,
     },
     /// The model's file cannot be read.
     #[error("the model {} cannot be read: put it there, or name the scratch directory that holds it", file.display())]

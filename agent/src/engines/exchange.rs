@@ -45,21 +45,59 @@ impl Batch<'_> {
         let room = tensor.len();
         let target = tensor.get_mut(..expected).ok_or_else(|| wrong_size(room))?;
         match self.input {
-            Input::Absent => return Err(wrong_size(0)),
-            Input::Contiguous(bytes) if bytes.len() == expected => target.copy_from_slice(bytes),
-            Input::Contiguous(bytes) => return Err(wrong_size(bytes.len())),
+            // In one piece, which is quicker than sample by sample.
+            Input::Contiguous(bytes) if bytes.len() == expected => {
+                target.copy_from_slice(bytes);
+                Ok(())
+            }
+            _ => self.each_sample(
+                sample_bytes,
+                target.chunks_exact_mut(sample_bytes),
+                |sample, place| {
+                    place.copy_from_slice(sample);
+                },
+            ),
+        }
+    }
+
+    /// Has `put` called with each sample's data and its place, in the batch's order.
+    ///
+    /// # Errors
+    /// [`EngineError::InputSize`] when the input does not hold that much.
+    pub(crate) fn each_sample<'p>(
+        &self,
+        sample_bytes: usize,
+        places: impl Iterator<Item = &'p mut [u8]>,
+        mut put: impl FnMut(&[u8], &mut [u8]),
+    ) -> Result<(), EngineError> {
+        let expected = self.samples.len() * sample_bytes;
+        let wrong_size = |given| EngineError::InputSize {
+            samples: self.samples.len(),
+            given,
+            expected,
+        };
+        match self.input {
+            Input::Absent => Err(wrong_size(0)),
+            Input::Contiguous(bytes) if bytes.len() == expected => {
+                bytes
+                    .chunks_exact(sample_bytes)
+                    .zip(places)
+                    .for_each(|(sample, place)| put(sample, place));
+                Ok(())
+            }
+            Input::Contiguous(bytes) => Err(wrong_size(bytes.len())),
             Input::Scattered { slots, .. } if slots.len() != self.samples.len() => {
-                return Err(wrong_size(slots.len() * sample_bytes));
+                Err(wrong_size(slots.len() * sample_bytes))
             }
             Input::Scattered { arena, slots } => {
-                for (to, slot) in target.chunks_exact_mut(sample_bytes).zip(slots) {
+                for (slot, place) in slots.iter().zip(places) {
                     let begin = slot * sample_bytes;
-                    let from = arena.get(begin..begin + sample_bytes);
-                    to.copy_from_slice(from.ok_or_else(|| wrong_size(arena.len()))?);
+                    let sample = arena.get(begin..begin + sample_bytes);
+                    put(sample.ok_or_else(|| wrong_size(arena.len()))?, place);
                 }
+                Ok(())
             }
         }
-        Ok(())
     }
 }
 

@@ -2,24 +2,18 @@
 //!
 //! An engine belongs to one thread at a time and knows nothing of LoadGen's scenarios, queues or logs.
 
-#![cfg_attr(
-    not(feature = "tract"),
-    expect(
-        dead_code,
-        reason = "without tract no engine of this build reads a model or a sample"
-    )
-)]
-
 #[cfg(test)]
 mod conformance;
 mod error;
 mod exchange;
+mod model_file;
 mod null;
 pub(crate) mod sim;
+pub(crate) mod tensorrt;
 #[cfg(feature = "tract")]
 mod tract;
 
-use std::{fmt, path::PathBuf};
+use std::{fmt, path::PathBuf, sync::Arc};
 
 use regatta_rules::{benchmark::Benchmark, documents::EngineKind};
 
@@ -79,10 +73,14 @@ pub(crate) struct LoadRequest<'a> {
     pub(crate) batch_sizes: &'a [usize],
     /// Whether the user asked for the largest of these sizes by name, so that a smaller one is no substitute.
     pub(crate) batch_size_is_wish: bool,
+    /// Whether batches of any size serve the run as well, so that an engine may set its own.
+    pub(crate) takes_any_batch: bool,
     /// How many engines over the same model are wanted, at least 1.
     pub(crate) streams: usize,
     /// The modelled accelerator, read by `sim` alone.
     pub(crate) sim: &'a sim::SimModel,
+    /// What is asked of the units, read by `tensorrt` alone.
+    pub(crate) tensorrt: &'a tensorrt::Wish,
 }
 
 /// Engines over one model, one for each inference stream.
@@ -91,6 +89,8 @@ pub(crate) struct Loaded {
     pub(crate) description: Description,
     /// The engines.
     pub(crate) engines: Vec<Box<dyn Engine>>,
+    /// Memory for the loaded samples from which the engines read without a copy, where there is such.
+    pub(crate) shared: Option<Arc<tensorrt::SharedSamples>>,
 }
 
 /// Loads the engines that are asked for.
@@ -106,18 +106,8 @@ pub(crate) fn load(request: &LoadRequest<'_>) -> Result<Loaded, EngineError> {
         #[cfg(not(feature = "tract"))]
         EngineKind::Tract => Err(EngineError::NotBuiltIn {
             engine: request.kind,
-            instead: "null, sim",
+            instead: "null, tensorrt, sim",
         }),
-        EngineKind::Tensorrt => Err(EngineError::NotBuiltIn {
-            engine: request.kind,
-            instead: BUILT_IN,
-        }),
+        EngineKind::Tensorrt => tensorrt::load(request),
     }
 }
-
-/// The engines of this build, for people.
-const BUILT_IN: &str = if cfg!(feature = "tract") {
-    "null, tract, sim"
-} else {
-    "null, sim"
-};

@@ -23,6 +23,7 @@ pub(super) fn load(request: &LoadRequest<'_>) -> Loaded {
     Loaded {
         description,
         engines: (0..request.streams).map(|_| engine()).collect(),
+        shared: None,
     }
 }
 

@@ -67,6 +67,7 @@ pub(super) fn load(request: &LoadRequest<'_>) -> Loaded {
             runs_on: model.to_string(),
         },
         engines: engines.collect(),
+        shared: None,
     }
 }
 

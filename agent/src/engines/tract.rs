@@ -51,6 +51,7 @@ pub(super) fn load(request: &LoadRequest<'_>) -> Result<Loaded, EngineError> {
     Ok(Loaded {
         description,
         engines: engines?,
+        shared: None,
     })
 }
 

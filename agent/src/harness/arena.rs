@@ -1,13 +1,20 @@
 //! The memory of a loadable set: samples behind each other in LoadGen's own order, and where each of them lies.
 
+use std::sync::Arc;
+
+use regatta_cuda::HostMemory;
 use regatta_loadgen::sut::{QuerySample, QuerySampleIndex};
 
 use super::fault::HarnessError;
-use crate::engines::Input;
+use crate::engines::{Input, tensorrt::SharedSamples};
 
 /// The samples that are loaded.
 pub(crate) struct Arena {
-    bytes: Vec<u8>,
+    memory: Memory,
+    /// The beginning of the memory that holds samples.
+    length: usize,
+    /// Where memory comes from, when the engine reads it without a copy.
+    shared: Option<Arc<SharedSamples>>,
     sample_bytes: usize,
     /// The sample in each slot.
     order: Vec<QuerySampleIndex>,
@@ -17,20 +24,50 @@ pub(crate) struct Arena {
 
 const NOT_LOADED: u32 = u32::MAX;
 
+/// The samples' memory: ours alone, or shared with a device.
+enum Memory {
+    Own(Vec<u8>),
+    Shared(HostMemory),
+}
+
+impl Memory {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Own(bytes) => bytes,
+            Self::Shared(memory) => memory.bytes(),
+        }
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        match self {
+            Self::Own(bytes) => bytes,
+            Self::Shared(memory) => memory.bytes_mut(),
+        }
+    }
+}
+
 impl Arena {
     /// An empty arena for samples of `sample_bytes` out of a dataset of `total`.
     pub(crate) fn new(total: usize, sample_bytes: usize) -> Self {
         Self {
-            bytes: Vec::new(),
+            memory: Memory::Own(Vec::new()),
+            length: 0,
+            shared: None,
             sample_bytes,
             order: Vec::new(),
             slots: vec![NOT_LOADED; total],
         }
     }
 
+    /// Takes memory from there from now on.
+    pub(crate) fn share(&mut self, shared: Arc<SharedSamples>) {
+        self.clear();
+        self.shared = Some(shared);
+    }
+
     /// Forgets the samples and keeps the memory for the next set.
     pub(crate) fn clear(&mut self) {
-        self.bytes.clear();
+        self.length = 0;
         for &index in &self.order {
             self.slots[index] = NOT_LOADED;
         }
@@ -42,9 +79,26 @@ impl Arena {
         self.clear();
         u32::try_from(samples).ok().filter(|&slots| slots < NOT_LOADED)?;
         let length = samples.checked_mul(self.sample_bytes)?;
-        self.bytes.try_reserve_exact(length).ok()?;
-        self.bytes.resize(length, 0);
-        Some(&mut self.bytes)
+        match (&mut self.memory, &self.shared) {
+            (Memory::Shared(memory), _) if memory.bytes().len() >= length => {}
+            (memory, Some(shared)) => {
+                // The old memory goes first: two sets may not fit side by side.
+                *memory = Memory::Own(Vec::new());
+                *memory = Memory::Shared(shared.allocate(length)?);
+            }
+            (Memory::Own(bytes), None) => {
+                bytes.clear();
+                bytes.try_reserve_exact(length).ok()?;
+                bytes.resize(length, 0);
+            }
+            (Memory::Shared(_), None) => return None,
+        }
+        self.length = length;
+        self.memory.bytes_mut().get_mut(..length)
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &self.memory.bytes()[..self.length]
     }
 
     /// Says which samples the room now holds. All of them belong to the dataset.
@@ -81,7 +135,7 @@ impl Arena {
         }) {
             let begin = slot * self.sample_bytes;
             return Ok(Input::Contiguous(
-                &self.bytes[begin..begin + samples.len() * self.sample_bytes],
+                &self.bytes()[begin..begin + samples.len() * self.sample_bytes],
             ));
         }
         slots.clear();
@@ -89,7 +143,7 @@ impl Arena {
             slots.push(self.slot(sample.index)?);
         }
         Ok(Input::Scattered {
-            arena: &self.bytes,
+            arena: self.bytes(),
             slots,
         })
     }

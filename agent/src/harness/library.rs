@@ -5,7 +5,7 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::{PoisonError, RwLock, RwLockReadGuard},
+    sync::{Arc, PoisonError, RwLock, RwLockReadGuard},
 };
 
 use regatta_loadgen::sut::{QuerySampleIndex, QuerySampleLibrary, SutError};
@@ -17,6 +17,7 @@ use super::{
     map_file::{MapFileError, read_sample_names},
     npy::{SampleError, read_sample},
 };
+use crate::engines::tensorrt::SharedSamples;
 
 /// A dataset that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -130,6 +131,14 @@ impl Library {
             data: Some(data),
             ..Self::counted(benchmark, fault)
         })
+    }
+
+    /// Has the samples loaded into memory that the engine shares.
+    pub(crate) fn share(&mut self, shared: Arc<SharedSamples>) {
+        if let Some(data) = &mut self.data {
+            let arena = data.loaded.get_mut().unwrap_or_else(PoisonError::into_inner);
+            arena.share(shared);
+        }
     }
 
     /// Bytes of a sample; 0 where the samples are counted only.

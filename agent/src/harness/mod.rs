@@ -17,6 +17,7 @@ mod plan;
 mod queue;
 mod queued;
 mod settings;
+mod tensorrt_wish;
 #[cfg(test)]
 mod tests;
 mod unit_log;
@@ -27,7 +28,7 @@ use std::{io, path::Path, sync::Arc, time::Duration};
 
 use regatta_loadgen::sut::{QuerySampleLibrary, SystemUnderTest};
 use regatta_rules::{
-    TestSettings, benchmark::Benchmark, documents::EngineKind, response_units::ResponseUnits,
+    Scenario, TestSettings, benchmark::Benchmark, documents::EngineKind, response_units::ResponseUnits,
 };
 use regatta_schedule::policy::Policy;
 
@@ -97,9 +98,10 @@ impl Harness {
         test: &TestSettings,
         scratch: Option<&Path>,
     ) -> Result<Self, SetUpError> {
-        let plan = ServingPlan::new(kind, settings, test)?;
+        let wish = tensorrt_wish::wish(settings, test.scenario, scratch);
+        let plan = ServingPlan::new(kind, settings, &wish, test)?;
         let fault = FirstFault::default();
-        let (library, model_file) = match scratch {
+        let (mut library, model_file) = match scratch {
             _ if !kind.computes() => (Library::counted(benchmark, fault.clone()), Default::default()),
             None => return Err(SetUpError::NoScratch(kind)),
             Some(scratch) => (
@@ -113,9 +115,14 @@ impl Harness {
             model_file,
             batch_sizes: &plan.batch_sizes,
             batch_size_is_wish: plan.batch_size_is_wish,
+            takes_any_batch: test.scenario == Scenario::Offline,
             streams: plan.streams,
             sim: &settings.sim,
+            tensorrt: &wish,
         })?;
+        if let Some(shared) = loaded.shared {
+            library.share(shared);
+        }
         let library = Arc::new(library);
         let mut lanes: Vec<Lane> = loaded
             .engines
@@ -182,7 +189,10 @@ fn serve(
         (Dispatch::Direct, Some(lane)) => Ok(Box::new(DirectSut::new(name, lane, fault.clone()))),
         (_, last) => {
             lanes.extend(last);
-            let queue = SampleQueue::new(plan.gather, plan.queue_capacity, sharing);
+            // An engine may have a batch of its own, larger than planned: what all lanes take at once must fit in twice.
+            let twice = 2 * lanes.iter().map(Lane::max_batch).sum::<usize>();
+            let capacity = plan.queue_capacity.map(|planned| planned.max(twice));
+            let queue = SampleQueue::new(plan.gather, capacity, sharing);
             let sut = QueuedSut::start(name, lanes, queue, fault.clone()).map_err(SetUpError::Threads)?;
             Ok(Box::new(sut))
         }

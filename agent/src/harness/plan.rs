@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use regatta_rules::{Scenario, TestSettings, documents::EngineKind};
 
-use crate::engines::sim::SimModel;
+use crate::engines::{sim::SimModel, tensorrt::Wish};
 
 use super::{
     queue::Gather,
@@ -42,17 +42,20 @@ pub(crate) struct ServingPlan {
 }
 
 impl ServingPlan {
-    /// Works out how to serve.
+    /// Works out how to serve. `wish` is what is asked of TensorRT, where that is the engine.
     ///
     /// # Errors
     /// [`ServingError`] when the settings contradict each other.
     pub(crate) fn new(
         kind: EngineKind,
         settings: &HarnessSettings,
+        wish: &Wish,
         test: &TestSettings,
     ) -> Result<Self, ServingError> {
         let scenario = test.scenario;
+        let tensorrt = (kind == EngineKind::Tensorrt).then_some(wish);
         let streams = match settings.inference_streams {
+            _ if let Some(wish) = tensorrt => wish.streams().max(1),
             // One query at a time, of one sample: a second stream would never have anything to do.
             _ if scenario == Scenario::SingleStream => 1,
             Some(streams) => streams,
@@ -79,9 +82,14 @@ impl ServingPlan {
             .unwrap_or(usize::MAX)
             .max(1);
         let sim = (kind == EngineKind::Sim).then_some(&settings.sim);
-        let shared = sim.is_some_and(|sim| sim.board.units.len() > 1);
+        let shared = sim.is_some_and(|sim| sim.board.units.len() > 1)
+            || tensorrt.is_some_and(|wish| wish.unit_count() > 1);
         let published = sim.and_then(SimModel::published_batch);
-        let batch = match (scenario, settings.batch_size) {
+        let wished = match tensorrt {
+            Some(wish) => wish.gpu.batch.or(wish.dla.batch),
+            None => settings.batch_size,
+        };
+        let batch = match (scenario, wished) {
             (Scenario::SingleStream, _) => 1,
             // How a query is cut between units is learnt, so each must take as much as all of it.
             (Scenario::MultiStream, None) if shared => samples_per_query,
@@ -93,7 +101,7 @@ impl ServingPlan {
         };
         Ok(Self {
             batch_sizes: quick_sizes(scenario, batch, samples_per_query),
-            batch_size_is_wish: settings.batch_size == Some(batch),
+            batch_size_is_wish: wished == Some(batch),
             streams,
             dispatch,
             gather: match scenario {

@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, fmt, time::Duration};
 
 use regatta_rules::documents::{EngineKind, EngineSpec};
 
-pub(crate) use self::accelerator::AcceleratorSettings;
+pub(crate) use self::accelerator::{AcceleratorSettings, UnitSettings};
 use self::table::Setting;
 use crate::engines::sim::SimModel;
 
@@ -168,6 +168,8 @@ mod tests {
                 ("dla_copy_streams", "3"),
                 ("gpu_inference_streams", "1"),
                 ("dla_inference_streams", "1"),
+                ("gpu_engine", "0123456789abcdef"),
+                ("dla_engine", "engines/0123456789abcdef"),
                 ("max_dlas", "1"),
                 ("dla_core", "0"),
                 ("use_graphs", "true"),

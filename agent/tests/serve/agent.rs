@@ -167,7 +167,6 @@ impl Agent {
             delivery: Delivery::After,
             audit: None,
             system: None,
-            state: None,
         }
     }
 

@@ -10,8 +10,6 @@
 )]
 
 mod agent;
-#[path = "../../../crates/state/tests/support/mod.rs"]
-mod board;
 mod commands;
 mod coordinator;
 mod delivery;
@@ -23,7 +21,6 @@ mod mosquitto;
 mod runs;
 mod silence;
 mod start;
-mod state;
 mod supervisor;
 
 use std::time::{Duration, Instant};

@@ -127,6 +127,20 @@ pub(crate) fn pixels(index: usize) -> Vec<u8> {
         .collect()
 }
 
+/// The same, as another type's bytes: what 1 is in it.
+pub(crate) fn pixels_as(index: usize, one: &[u8]) -> Vec<u8> {
+    let blank = vec![0; one.len()];
+    (0..PIXELS)
+        .flat_map(|pixel| {
+            if pixel == bright_pixel(index) {
+                one.to_vec()
+            } else {
+                blank.clone()
+            }
+        })
+        .collect()
+}
+
 /// A `.npy` file of format 1.0.
 pub(crate) fn npy(descr: &str, shape: &[usize], data: &[u8]) -> Vec<u8> {
     let shape: String = shape.iter().map(|dim| format!("{dim}, ")).collect();

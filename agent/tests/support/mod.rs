@@ -15,6 +15,7 @@
 )]
 
 pub(crate) mod fixture;
+pub(crate) mod twins;
 
 use std::{
     path::Path,

@@ -1,5 +1,11 @@
-/* A twin of a TensorRT shim for tests: the face of cross/tensorrt/regatta_trt.h without TensorRT behind it. It "builds" a plan
- * out of words, has two DLA cores, and says of one layer in three that DLA cannot run it. Never shipped. */
+/* A twin of a TensorRT shim for tests: the face of cross/tensorrt/regatta_trt.h without TensorRT behind it. Never shipped.
+ *
+ * It "builds" a plan that says what the engine takes, has two DLA cores, and says of one layer in three that DLA cannot run it. Its
+ * engines compute on the CPU, in the streams of the driver's twin (cuda_driver.c): a score per class, the sum of the pixels whose
+ * position modulo 10 is the class. With TWIN_TRT_OUTPUT=index the answer is the best class itself, as of a network that ends in TopK.
+ * TWIN_TRT_INPUT (fp32, fp16, int8) sets the input's type; TWIN_TRT_FIXED makes a batch that is not free. */
+#include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,22 +14,50 @@
 #ifndef TWIN_ABI
 #define TWIN_ABI REGATTA_TRT_ABI
 #endif
+enum { FP32, FP16, INT8, INT32 };
+enum { PIXELS = 64, CLASSES = 10 };
+#define PLAN "a twin's plan: input %d output %d batch %d to %d profiles %d dla %d"
 
-static const char PLAN[] = "a twin's plan";
-static const char* error_words = "";
+static char error_words[512];
 
 struct regatta_trt_library {
     regatta_trt_log log;
     void* user;
 };
 struct regatta_trt_engine {
-    int32_t core;
+    regatta_trt_library* library;
+    int input, output, min, max, profiles, dla;
+    int used[64];
+};
+struct regatta_trt_context {
+    regatta_trt_engine* engine;
+    int profile;
+    int64_t batch;
+    uint64_t input, output;
 };
 
+/* The driver's twin, which the agent has opened. */
+static int (*launch)(void*, void (*)(void*), const void*, size_t);
+static void* (*resolve)(uint64_t, size_t);
+static int driver(void) {
+    void* library = dlopen("libcuda.so.1", RTLD_NOW);
+    if (!library) return 0;
+    *(void**)&launch = dlsym(library, "twin_cuda_launch");
+    *(void**)&resolve = dlsym(library, "twin_cuda_resolve");
+    return launch && resolve;
+}
+
 static int32_t fail(int32_t status, const char* words) {
-    error_words = words;
+    snprintf(error_words, sizeof error_words, "%s", words);
     return status;
 }
+static int one_of(const char* variable, const char* const names[], int count, int otherwise) {
+    const char* value = getenv(variable);
+    for (int i = 0; value && i < count; ++i)
+        if (!strcmp(value, names[i])) return i;
+    return otherwise;
+}
+static int size_of(int type) { return type == INT8 ? 1 : type == FP16 ? 2 : 4; }
 
 uint32_t regatta_trt_abi(void) { return TWIN_ABI; }
 const char* regatta_trt_headers(void) { return "8.5.2"; }
@@ -40,33 +74,71 @@ void regatta_trt_close(regatta_trt_library* library) { free(library); }
 int32_t regatta_trt_version(const regatta_trt_library* library) { return (void)library, 8502; }
 int32_t regatta_trt_dla_cores(regatta_trt_library* library) { return (void)library, 2; }
 
+/* Takes all batches that there are and sums them up: the "cache" tells whether every sample came, once. */
+static int32_t calibrate(const regatta_trt_settings* settings) {
+    const char* const names[] = {"image"};
+    double sum = 0;
+    int batches = 0;
+    void* buffers[1] = {NULL};
+    if (!driver()) return fail(REGATTA_TRT_BUILD, "CUDA initialization failure with error: 35");
+    while (settings->calibrate(settings->user, names, buffers, 1)) {
+        float* pixels = resolve((uint64_t)(uintptr_t)buffers[0], (size_t)settings->calibration_batch * PIXELS * 4);
+        if (!pixels) return fail(REGATTA_TRT_BUILD, "the calibrator's batch does not lie on the device");
+        for (int i = 0; i < settings->calibration_batch * PIXELS; ++i) sum += pixels[i];
+        ++batches;
+    }
+    if (!batches) return fail(REGATTA_TRT_BUILD, "calibration failure occurred with no scaling factors detected");
+    char cache[128];
+    int size = snprintf(cache, sizeof cache, "TRT-8502-EntropyCalibration2\nbatches: %d\nsum: %.0f\n", batches, sum);
+    if (settings->take_calibration_cache) settings->take_calibration_cache(settings->user, cache, (size_t)size);
+    return REGATTA_TRT_OK;
+}
+
 int32_t regatta_trt_build(regatta_trt_library* library, const regatta_trt_settings* settings) {
     static const char* const layers[][2] = {{"conv1", "Convolution"}, {"top_k", "TopK"}, {"pool1", "Pooling"}};
+    static const char* const types[] = {"fp32", "fp16", "int8"};
+    static const char* const outputs[] = {"scores", "index"};
     if (settings->size != sizeof *settings) return fail(REGATTA_TRT_UNSUPPORTED, "the settings are not those of this shim");
     for (int number = 0; settings->dla_core >= 0 && number < 3; ++number) {
         int supported = number != 1;
         if (!supported) library->log(library->user, 2, "top_k: DLA has no TopK");
         settings->layer(settings->user, layers[number][0], layers[number][1], supported);
     }
+    if (settings->precision == REGATTA_TRT_INT8 && settings->calibrate && !settings->calibration_cache) {
+        int32_t status = calibrate(settings);
+        if (status) return status;
+    }
     for (int step = 0; step <= 3; ++step)
         if (settings->progress && settings->progress(settings->user, "twin's build", step, 3)) return fail(REGATTA_TRT_CANCELLED, "");
-    settings->take_plan(settings->user, PLAN, sizeof PLAN);
+    char plan[256];
+    int fixed = settings->dla_core >= 0 || getenv("TWIN_TRT_FIXED");
+    int size = snprintf(plan, sizeof plan, PLAN, one_of("TWIN_TRT_INPUT", types, 3, FP32), one_of("TWIN_TRT_OUTPUT", outputs, 2, 0),
+                        fixed ? settings->max_batch : settings->min_batch, settings->max_batch, settings->profiles, settings->dla_core);
+    settings->take_plan(settings->user, plan, (size_t)size);
     if (settings->take_timing_cache) settings->take_timing_cache(settings->user, "timings", 7);
     return REGATTA_TRT_OK;
 }
 
 int32_t regatta_trt_engine_open(regatta_trt_library* library, const void* plan, size_t size, int32_t dla_core, regatta_trt_engine** engine) {
-    (void)library;
-    if (size != sizeof PLAN || memcmp(plan, PLAN, size) != 0) return fail(REGATTA_TRT_PLAN, "magic number does not match");
+    char text[256] = "";
+    regatta_trt_engine read = {.library = library};
+    memcpy(text, plan, size < sizeof text ? size : sizeof text - 1);
+    if (sscanf(text, PLAN, &read.input, &read.output, &read.min, &read.max, &read.profiles, &read.dla) != 6)
+        return fail(REGATTA_TRT_PLAN, "Serialization assertion plan->header.magicTag == rt::kPLAN_MAGIC_TAG failed.");
+    if (dla_core > 1) return fail(REGATTA_TRT_PLAN, "DLA core 2 is not available");
     *engine = malloc(sizeof **engine);
-    (*engine)->core = dla_core;
+    **engine = read;
     return REGATTA_TRT_OK;
 }
 void regatta_trt_engine_close(regatta_trt_engine* engine) { free(engine); }
 int32_t regatta_trt_engine_tensors(const regatta_trt_engine* engine) { return (void)engine, 2; }
+static int output_type(const regatta_trt_engine* engine) { return engine->output ? INT32 : engine->input == FP16 ? FP16 : FP32; }
 int32_t regatta_trt_engine_tensor(const regatta_trt_engine* engine, int32_t number, regatta_trt_tensor* tensor) {
-    (void)engine;
-    *tensor = (regatta_trt_tensor){number == 0 ? "image" : "class", number == 0, number == 0 ? 2 : 3, 2, {-1, number == 0 ? 64 : 1}};
+    int64_t batch = engine->min < engine->max ? -1 : engine->max;
+    if (number == 0)
+        *tensor = (regatta_trt_tensor){"image", 1, engine->input, 4, {batch, 1, 8, 8}};
+    else
+        *tensor = (regatta_trt_tensor){"scores", 0, output_type(engine), 2, {batch, engine->output ? 1 : CLASSES}};
     return REGATTA_TRT_OK;
 }
 int32_t regatta_trt_engine_inspect(regatta_trt_engine* engine, regatta_trt_take take, void* user) {
@@ -74,4 +146,78 @@ int32_t regatta_trt_engine_inspect(regatta_trt_engine* engine, regatta_trt_take 
     (void)engine;
     take(user, json, sizeof json - 1);
     return REGATTA_TRT_OK;
+}
+int32_t regatta_trt_engine_profiles(const regatta_trt_engine* engine) { return engine->min < engine->max ? engine->profiles : 1; }
+int32_t regatta_trt_engine_batches(const regatta_trt_engine* engine, const char* input, int32_t profile, int64_t* least, int64_t* most) {
+    if (strcmp(input, "image") || profile >= engine->profiles) return fail(REGATTA_TRT_PLAN, "no such input or profile");
+    return *least = engine->min, *most = engine->max, REGATTA_TRT_OK;
+}
+uint64_t regatta_trt_engine_context_bytes(const regatta_trt_engine* engine) { return (uint64_t)engine->max * 1024; }
+
+int32_t regatta_trt_context_open(regatta_trt_engine* engine, int32_t profile, void* stream, regatta_trt_context** context) {
+    (void)stream;
+    int is_free = engine->min < engine->max;
+    if (!driver()) return fail(REGATTA_TRT_RUN, "CUDA initialization failure with error: 35");
+    if (profile >= engine->profiles || (is_free && engine->used[profile])) return fail(REGATTA_TRT_RUN, "the profile is not there or in use by another context");
+    engine->used[profile] = 1;
+    *context = calloc(1, sizeof **context);
+    **context = (regatta_trt_context){.engine = engine, .profile = profile, .batch = is_free ? 0 : engine->max};
+    return REGATTA_TRT_OK;
+}
+void regatta_trt_context_close(regatta_trt_context* context) {
+    context->engine->used[context->profile] = 0;
+    free(context);
+}
+int32_t regatta_trt_context_shape(regatta_trt_context* context, const char* input, const int64_t* dims, int32_t rank) {
+    if (strcmp(input, "image") || rank != 4 || dims[0] < context->engine->min || dims[0] > context->engine->max)
+        return fail(REGATTA_TRT_RUN, "the shape is not within the profile");
+    return context->batch = dims[0], REGATTA_TRT_OK;
+}
+int32_t regatta_trt_context_address(regatta_trt_context* context, const char* tensor, void* address) {
+    *(strcmp(tensor, "image") ? &context->output : &context->input) = (uint64_t)(uintptr_t)address;
+    return REGATTA_TRT_OK;
+}
+
+static float half(uint16_t bits) {
+    int exponent = bits >> 10 & 31;
+    float value = (float)(bits & 1023) / 1024 + (exponent ? 1 : 0);
+    for (int e = exponent ? exponent : 1; e < 15; ++e) value /= 2;
+    for (int e = exponent; e > 15; --e) value *= 2;
+    return bits & 0x8000 ? -value : value;
+}
+/* Exact for the small whole numbers that scores are. */
+static uint16_t to_half(float value) {
+    int exponent = 15;
+    if (value == 0) return 0;
+    for (; value >= 2; value /= 2) ++exponent;
+    for (; value < 1; value *= 2) --exponent;
+    return (uint16_t)(exponent << 10 | (int)((value - 1) * 1024));
+}
+static void compute(void* argument) {
+    const regatta_trt_context* context = argument;
+    int input_type = context->engine->input, type = output_type(context->engine), columns = context->engine->output ? 1 : CLASSES;
+    const char* pixels = resolve(context->input, (size_t)context->batch * PIXELS * size_of(input_type));
+    char* output = resolve(context->output, (size_t)context->batch * columns * size_of(type));
+    for (int64_t row = 0; pixels && output && row < context->batch; ++row) {
+        float scores[CLASSES] = {0};
+        int best = 0;
+        for (int i = 0; i < PIXELS; ++i) {
+            const char* pixel = pixels + (row * PIXELS + i) * size_of(input_type);
+            scores[i % CLASSES] += input_type == FP32 ? *(const float*)pixel : input_type == FP16 ? half(*(const uint16_t*)pixel) : *(const signed char*)pixel;
+        }
+        for (int c = 1; c < CLASSES; ++c) best = scores[c] > scores[best] ? c : best;
+        for (int c = 0; c < columns; ++c) {
+            char* to = output + (row * columns + c) * size_of(type);
+            if (type == INT32) *(int32_t*)to = best;
+            if (type == FP32) *(float*)to = scores[c];
+            if (type == FP16) *(uint16_t*)to = to_half(scores[c]);
+        }
+    }
+}
+int32_t regatta_trt_context_enqueue(regatta_trt_context* context, void* stream) {
+    if (!context->batch || !context->input || !context->output) return fail(REGATTA_TRT_RUN, "a shape or an address was not set");
+    int result = launch(stream, compute, context, sizeof *context);
+    if (!result) return REGATTA_TRT_OK;
+    snprintf(error_words, sizeof error_words, "Error Code 1: Cuda Runtime (CUDA error %d in enqueue)", result);
+    return REGATTA_TRT_RUN;
 }

@@ -72,7 +72,6 @@ impl Bench {
             delivery: Delivery::After,
             system: None,
             conf: Default::default(),
-            state: None,
         };
         let draft = request.draft().unwrap();
         store.add_run(&draft).unwrap();

@@ -137,7 +137,6 @@ mod tests {
             delivery: Delivery::After,
             system: None,
             conf: BTreeMap::new(),
-            state: None,
         };
         let draft = request.draft().unwrap();
         RunRow {

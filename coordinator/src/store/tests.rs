@@ -25,7 +25,6 @@ fn draft(device: &str) -> Draft {
         delivery: Delivery::Live,
         system: None,
         conf: Default::default(),
-        state: None,
     };
     request.draft().unwrap()
 }

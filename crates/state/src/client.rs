@@ -10,7 +10,6 @@ use std::{
 };
 
 use crate::{
-    knob::Knob,
     message::{KnobLine, Line, Request},
     wish::Wish,
 };
@@ -109,12 +108,12 @@ impl Helper {
         self.ask(&Request::Restore)
     }
 
-    /// What these knobs are at; all of them, when none is named.
+    /// What every knob is at.
     ///
     /// # Errors
     /// As [`Self::apply`].
-    pub fn read(&mut self, knobs: &[Knob]) -> Result<Vec<KnobLine>, HelperError> {
-        self.ask(&Request::Read(knobs.to_vec()))
+    pub fn read(&mut self) -> Result<Vec<KnobLine>, HelperError> {
+        self.ask(&Request::Read)
     }
 
     fn ask(&mut self, request: &Request) -> Result<Vec<KnobLine>, HelperError> {

@@ -154,9 +154,9 @@ impl TensorRt {
         };
         // SAFETY: all that `given` points to outlives the call; the callbacks know `user` as the sink, and TensorRT calls
         // them one at a time (the progress under the shim's lock, the rest from this thread).
-        let result = unsafe { (self.face.build)(self.handle, &raw const given) };
+        let result = unsafe { (self.opened.face.build)(self.opened.handle, &raw const given) };
         let placement = sink.built.placement.clone();
-        let outcome = self.check(result);
+        let outcome = self.opened.check(result);
         if settings.dla.is_some_and(|dla| !dla.gpu_fallback) && placement.on_gpu().next().is_some() {
             return Err(BuildError::Fallback {
                 on_gpu: placement.on_gpu().map(|layer| layer.name.clone()).collect(),
@@ -212,4 +212,4 @@ extern "C" fn take_timing_cache(user: *mut c_void, data: *const c_void, size: us
     sink.built.timing_cache = data.to_vec();
 }
 
-const _: () = assert!(face::ABI == 1, "the settings above are those of ABI 1");
+const _: () = assert!(face::ABI == 2, "the settings above are those of ABI 2");

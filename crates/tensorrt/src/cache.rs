@@ -13,8 +13,8 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{
     build::{BuildSettings, Built, Dla, Precision},
+    engine::Tensor,
     error::{CacheError, Refusal},
-    library::Tensor,
     placement::Placement,
     version::Version,
 };

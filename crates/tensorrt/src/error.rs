@@ -98,6 +98,11 @@ pub enum BuildError {
     Cancelled,
 }
 
+/// TensorRT does not run an engine, in its own words.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("TensorRT does not run the engine: {0}")]
+pub struct RunError(pub String);
+
 /// The engine cache cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum CacheError {

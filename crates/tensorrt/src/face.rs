@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_void};
 use libloading::Library;
 
 /// The ABI that is declared below.
-pub(crate) const ABI: u32 = 1;
+pub(crate) const ABI: u32 = 2;
 
 /// `regatta_trt_status`, the values that are told apart.
 pub(crate) mod status {
@@ -74,6 +74,12 @@ pub(crate) struct EngineHandle {
     _private: [u8; 0],
 }
 
+/// `regatta_trt_context`.
+#[repr(C)]
+pub(crate) struct ContextHandle {
+    _private: [u8; 0],
+}
+
 /// The shim's functions. The library stays loaded for as long as they live.
 pub(crate) struct Face {
     pub(crate) headers: extern "C" fn() -> *const c_char,
@@ -94,6 +100,16 @@ pub(crate) struct Face {
     pub(crate) engine_tensors: unsafe extern "C" fn(*const EngineHandle) -> i32,
     pub(crate) engine_tensor: unsafe extern "C" fn(*const EngineHandle, i32, *mut Tensor) -> i32,
     pub(crate) engine_inspect: unsafe extern "C" fn(*mut EngineHandle, Take, *mut c_void) -> i32,
+    pub(crate) engine_profiles: unsafe extern "C" fn(*const EngineHandle) -> i32,
+    pub(crate) engine_batches:
+        unsafe extern "C" fn(*const EngineHandle, *const c_char, i32, *mut i64, *mut i64) -> i32,
+    pub(crate) engine_context_bytes: unsafe extern "C" fn(*const EngineHandle) -> u64,
+    pub(crate) context_open:
+        unsafe extern "C" fn(*mut EngineHandle, i32, *mut c_void, *mut *mut ContextHandle) -> i32,
+    pub(crate) context_close: unsafe extern "C" fn(*mut ContextHandle),
+    pub(crate) context_shape: unsafe extern "C" fn(*mut ContextHandle, *const c_char, *const i64, i32) -> i32,
+    pub(crate) context_address: unsafe extern "C" fn(*mut ContextHandle, *const c_char, *mut c_void) -> i32,
+    pub(crate) context_enqueue: unsafe extern "C" fn(*mut ContextHandle, *mut c_void) -> i32,
     _library: Library,
 }
 
@@ -128,6 +144,14 @@ impl Face {
                 engine_tensors: *library.get(b"regatta_trt_engine_tensors")?,
                 engine_tensor: *library.get(b"regatta_trt_engine_tensor")?,
                 engine_inspect: *library.get(b"regatta_trt_engine_inspect")?,
+                engine_profiles: *library.get(b"regatta_trt_engine_profiles")?,
+                engine_batches: *library.get(b"regatta_trt_engine_batches")?,
+                engine_context_bytes: *library.get(b"regatta_trt_engine_context_bytes")?,
+                context_open: *library.get(b"regatta_trt_context_open")?,
+                context_close: *library.get(b"regatta_trt_context_close")?,
+                context_shape: *library.get(b"regatta_trt_context_shape")?,
+                context_address: *library.get(b"regatta_trt_context_address")?,
+                context_enqueue: *library.get(b"regatta_trt_context_enqueue")?,
                 _library: library,
             })
         }

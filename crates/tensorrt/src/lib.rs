@@ -2,11 +2,13 @@
 //!
 //! [`Installed`] finds the library that a machine has and asks it for its version, [`Shims`] finds the shim that was compiled
 //! against that version's headers (`cross/tensorrt`), and [`TensorRt`] opens both. With it engines are built from ONNX
-//! ([`BuildSettings`]), inspected, and kept in a [`Cache`] by what they were made of. Running an engine needs CUDA and
-//! is not done here.
+//! ([`BuildSettings`]), inspected, kept in a [`Cache`] by what they were made of, and run ([`Context`]) over streams and memory
+//! that the caller has from CUDA.
 
 mod build;
 mod cache;
+mod context;
+mod engine;
 mod error;
 mod face;
 mod installed;
@@ -17,9 +19,11 @@ mod version;
 
 pub use build::{BuildSettings, Built, Dla, Phase, Precision};
 pub use cache::{Cache, Entry, Listed, Manifest, sha256_of};
-pub use error::{BuildError, CacheError, OpenError, Refusal};
+pub use context::Context;
+pub use engine::{Engine, Tensor};
+pub use error::{BuildError, CacheError, OpenError, Refusal, RunError};
 pub use installed::Installed;
-pub use library::{Engine, Tensor, TensorRt};
+pub use library::TensorRt;
 pub use placement::{Layer, Placement};
 pub use shims::Shims;
 pub use version::Version;

@@ -1,18 +1,18 @@
-//! An opened TensorRT, and an engine that it has loaded. Safe on the outside: pointers and callbacks end here.
+//! An opened TensorRT. Safe on the outside: pointers and callbacks end here. Engines are in `engine`, their running in `context`.
 
 use std::{
     ffi::{CStr, CString, c_char, c_void},
     path::Path,
     ptr,
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use libloading::Library;
-use serde::{Deserialize, Serialize};
 
 use crate::{
+    engine::Engine,
     error::{BuildError, OpenError},
-    face::{self, EngineHandle, Face, LibraryHandle, status},
+    face::{self, Face, LibraryHandle, status},
     installed::Installed,
     shims::Shims,
     version::Version,
@@ -23,15 +23,27 @@ const KEPT: i32 = 2;
 /// Words that are kept at most.
 const MOST_WORDS: usize = 256;
 
-/// TensorRT with the shim that serves it.
+/// TensorRT with the shim that serves it. Clones are the same one.
+#[derive(Clone)]
 pub struct TensorRt {
-    pub(crate) face: Face,
-    pub(crate) handle: *mut LibraryHandle,
+    pub(crate) opened: Arc<Opened>,
     version: Version,
     shim: Version,
+}
+
+/// The shim's functions and its handle, for as long as an engine or a context needs them.
+pub(crate) struct Opened {
+    pub(crate) face: Face,
+    pub(crate) handle: *mut LibraryHandle,
     /// TensorRT's warnings and errors, to which the shim holds a pointer.
     words: Box<Mutex<Vec<String>>>,
 }
+
+// SAFETY: a shim keeps no thread's state but its error's words, which are read by the thread that got the status; its log
+// is behind a lock, and TensorRT's own functions on a library may be called from any thread.
+unsafe impl Send for Opened {}
+// SAFETY: as above.
+unsafe impl Sync for Opened {}
 
 impl TensorRt {
     /// Opens an installed TensorRT through the shim that fits. Without the ONNX parser's file, engines can be loaded and
@@ -79,12 +91,11 @@ impl TensorRt {
             });
         }
         let shim = text((face.headers)()).parse().unwrap_or(installed.version);
+        let opened = Opened { face, handle, words };
         Ok(Self {
-            face,
-            handle,
+            opened: Arc::new(opened),
             version: installed.version,
             shim,
-            words,
         })
     }
 
@@ -104,42 +115,28 @@ impl TensorRt {
     #[must_use]
     pub fn dla_cores(&self) -> Option<u32> {
         // SAFETY: the handle is open.
-        u32::try_from(unsafe { (self.face.dla_cores)(self.handle) }).ok()
+        u32::try_from(unsafe { (self.opened.face.dla_cores)(self.opened.handle) }).ok()
     }
 
     /// TensorRT's warnings and errors since the last time.
     #[must_use]
     pub fn take_words(&self) -> Vec<String> {
-        std::mem::take(&mut *self.words.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.opened.words.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Loads an engine from a plan's bytes. `dla_core` for a plan with DLA parts.
     ///
     /// # Errors
     /// [`BuildError::Plan`] with TensorRT's words.
-    pub fn load(&self, plan: &[u8], dla_core: Option<u32>) -> Result<Engine<'_>, BuildError> {
-        let core = dla_core.map_or(-1, |core| i32::try_from(core).unwrap_or(i32::MAX));
-        let mut handle = ptr::null_mut();
-        // SAFETY: the plan is read during the call only; `handle` outlives it.
-        let result = unsafe {
-            (self.face.engine_open)(
-                self.handle,
-                plan.as_ptr().cast(),
-                plan.len(),
-                core,
-                &raw mut handle,
-            )
-        };
-        self.check(result)?;
-        Ok(Engine {
-            tensorrt: self,
-            handle,
-        })
+    pub fn load(&self, plan: &[u8], dla_core: Option<u32>) -> Result<Engine, BuildError> {
+        Engine::open(&self.opened, plan, dla_core)
     }
+}
 
+impl Opened {
     /// What a status means, with the shim's words.
     pub(crate) fn check(&self, result: i32) -> Result<(), BuildError> {
-        let words = || text((self.face.error)());
+        let words = || self.error();
         match result {
             status::OK => Ok(()),
             status::MODEL => Err(BuildError::Model(words())),
@@ -149,95 +146,18 @@ impl TensorRt {
             _ => Err(BuildError::Build(words())),
         }
     }
+
+    /// The words of this thread's last call that failed.
+    pub(crate) fn error(&self) -> String {
+        text((self.face.error)())
+    }
 }
 
-impl Drop for TensorRt {
+impl Drop for Opened {
     fn drop(&mut self) {
-        // SAFETY: opened once, closed once; engines borrow `self` and are gone.
+        // SAFETY: opened once, closed once; engines and contexts hold it and are gone.
         unsafe { (self.face.close)(self.handle) };
     }
-}
-
-/// One input or output of an engine.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Tensor {
-    /// Its name.
-    pub name: String,
-    /// Whether it is an input.
-    pub input: bool,
-    /// Its type, such as `fp32`.
-    #[serde(rename = "type")]
-    pub kind: String,
-    /// Its dimensions, -1 where free.
-    pub dims: Vec<i64>,
-}
-
-/// A loaded engine.
-pub struct Engine<'a> {
-    tensorrt: &'a TensorRt,
-    handle: *mut EngineHandle,
-}
-
-impl Engine<'_> {
-    /// Inputs and outputs in the engine's order.
-    ///
-    /// # Errors
-    /// [`BuildError::Plan`].
-    pub fn tensors(&self) -> Result<Vec<Tensor>, BuildError> {
-        let face = &self.tensorrt.face;
-        // SAFETY: the engine is open.
-        let count = unsafe { (face.engine_tensors)(self.handle) };
-        let tensor = |number| {
-            let mut tensor = face::Tensor {
-                name: ptr::null(),
-                is_input: 0,
-                kind: 0,
-                rank: 0,
-                dims: [0; 8],
-            };
-            // SAFETY: the engine is open and `tensor` outlives the call.
-            let result = unsafe { (face.engine_tensor)(self.handle, number, &raw mut tensor) };
-            self.tensorrt.check(result)?;
-            let rank = usize::try_from(tensor.rank).unwrap_or(0).min(tensor.dims.len());
-            Ok(Tensor {
-                name: text(tensor.name),
-                input: tensor.is_input != 0,
-                kind: data_type(tensor.kind),
-                dims: tensor.dims[..rank].to_vec(),
-            })
-        };
-        (0..count).map(tensor).collect()
-    }
-
-    /// TensorRT's description of the layers, as JSON.
-    ///
-    /// # Errors
-    /// [`BuildError::Plan`].
-    pub fn inspect(&self) -> Result<String, BuildError> {
-        let mut json = Vec::new();
-        // SAFETY: the engine is open; `json` outlives the call and is what the callback expects.
-        let result = unsafe {
-            (self.tensorrt.face.engine_inspect)(self.handle, take_bytes, ptr::from_mut(&mut json).cast())
-        };
-        self.tensorrt.check(result)?;
-        Ok(String::from_utf8_lossy(&json).into_owned())
-    }
-}
-
-impl Drop for Engine<'_> {
-    fn drop(&mut self) {
-        // SAFETY: opened once, closed once, before the library that it borrows.
-        unsafe { (self.tensorrt.face.engine_close)(self.handle) };
-    }
-}
-
-/// `nvinfer1::DataType`.
-fn data_type(kind: i32) -> String {
-    let known = [
-        "fp32", "fp16", "int8", "int32", "bool", "uint8", "fp8", "bf16", "int64", "int4",
-    ];
-    let name = usize::try_from(kind).ok().and_then(|kind| known.get(kind));
-    name.map_or_else(|| format!("type {kind}"), |&name| name.to_owned())
 }
 
 /// A C string as text, empty for none.
@@ -264,16 +184,4 @@ extern "C" fn keep_words(user: *mut c_void, severity: i32, message: *const c_cha
             words.push(text(message));
         }
     }
-}
-
-/// `user` is a `Vec<u8>`.
-extern "C" fn take_bytes(user: *mut c_void, data: *const c_void, size: usize) {
-    // SAFETY: `user` is what `inspect` gave, exclusively for this call; the bytes are `size` long.
-    let (bytes, data) = unsafe {
-        (
-            &mut *user.cast::<Vec<u8>>(),
-            std::slice::from_raw_parts(data.cast::<u8>(), size),
-        )
-    };
-    bytes.extend_from_slice(data);
 }

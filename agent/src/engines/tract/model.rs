@@ -1,7 +1,7 @@
 //! From an ONNX file to plans: reads the model, holds its input and output against the benchmark, and fixes the batch
 //! size. Runs nothing.
 
-use std::{error::Error, fs::File};
+use std::error::Error;
 
 use regatta_rules::{
     benchmark::{Dtype, Model, Response},
@@ -17,14 +17,11 @@ use tract_onnx::{
 };
 
 use super::Plan;
-use crate::{
-    digest,
-    engines::{EngineError, LoadRequest},
-};
+use crate::engines::{EngineError, LoadRequest, model_file};
 
 /// One plan per batch size that is asked for, ascending.
 pub(super) fn plans(request: &LoadRequest<'_>) -> Result<Vec<Plan>, EngineError> {
-    check_hash(request)?;
+    model_file::checked_hash(request)?;
     let onnx = read(request)?;
     let sizes = batch_sizes(request, &onnx)?;
     let sample_bytes = sample_bytes(&request.benchmark.model);
@@ -66,27 +63,6 @@ fn unfit(request: &LoadRequest<'_>, reason: String) -> EngineError {
         benchmark: request.benchmark.name.clone(),
         reason,
     }
-}
-
-/// Holds the file against the hash in the benchmark's description, where it has one.
-fn check_hash(request: &LoadRequest<'_>) -> Result<(), EngineError> {
-    let file = &request.model_file;
-    let unreadable = |source| EngineError::ModelUnreadable {
-        file: file.clone(),
-        source,
-    };
-    let Some(expected) = &request.benchmark.model.sha256 else {
-        return File::open(file).map(drop).map_err(unreadable);
-    };
-    let found = digest::of_file(file).map_err(unreadable)?;
-    if found.eq_ignore_ascii_case(expected) {
-        return Ok(());
-    }
-    Err(EngineError::ModelDiffers {
-        file: file.clone(),
-        found,
-        expected: expected.clone(),
-    })
 }
 
 /// Reads the model with its first output only, and checks that its one input takes the samples.

@@ -20,6 +20,10 @@ pub(crate) struct AcceleratorSettings {
     /// A DLA core gets so many batches at once and computes them one after the other: a batch that fits its memory, and
     /// fewer launches.
     pub(crate) dla_loop_count: Option<usize>,
+    /// The GPU's engine: its key in the cache, or its directory.
+    pub(crate) gpu_engine: Option<String>,
+    /// The DLA cores' engine, likewise.
+    pub(crate) dla_engine: Option<String>,
     /// DLA cores that are used at most.
     pub(crate) max_dlas: Option<usize>,
     /// The DLA core that engines are built for.
@@ -124,6 +128,7 @@ const fn of_units(
 
 const STREAMS: &str = "a whole number from 1 to 64";
 const CORE: &str = "a whole number from 0 to 15";
+const ENGINE: &str = "an engine's key, or its directory";
 const SWITCH: &str = "`true` or `false`";
 
 pub(super) const SETTINGS: &[Setting] = &[
@@ -147,6 +152,12 @@ pub(super) const SETTINGS: &[Setting] = &[
     }),
     of_units("dla_loop_count", STREAMS, |s, v| {
         put(&mut s.accelerator.dla_loop_count, streams(v))
+    }),
+    of_units("gpu_engine", ENGINE, |s, v| {
+        put(&mut s.accelerator.gpu_engine, word(v))
+    }),
+    of_units("dla_engine", ENGINE, |s, v| {
+        put(&mut s.accelerator.dla_engine, word(v))
     }),
     of_units("max_dlas", CORE, |s, v| put(&mut s.accelerator.max_dlas, core(v))),
     of_units("dla_core", CORE, |s, v| put(&mut s.accelerator.dla_core, core(v))),
@@ -192,6 +203,10 @@ fn core(given: &str) -> Option<usize> {
 
 fn switch(given: &str) -> Option<bool> {
     given.parse().ok()
+}
+
+fn word(given: &str) -> Option<String> {
+    (!given.is_empty()).then(|| given.to_owned())
 }
 
 fn one_of(words: &[&'static str], given: &str) -> Option<&'static str> {

@@ -1,0 +1,165 @@
+//! Element types: from a sample's to the engine's, and from the engine's answer to LoadGen's. What would need a scale is
+//! not converted.
+
+use half::f16;
+use regatta_rules::benchmark::{Dtype, Response};
+
+use crate::engines::Answers;
+
+/// Type of a tensor's elements.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Element {
+    Fp32,
+    Fp16,
+    Int8,
+    Int32,
+    Int64,
+}
+
+impl Element {
+    /// By TensorRT's word.
+    pub(super) fn named(kind: &str) -> Option<Self> {
+        match kind {
+            "fp32" => Some(Self::Fp32),
+            "fp16" => Some(Self::Fp16),
+            "int8" => Some(Self::Int8),
+            "int32" => Some(Self::Int32),
+            "int64" => Some(Self::Int64),
+            _ => None,
+        }
+    }
+
+    /// Bytes of an element.
+    pub(super) const fn size(self) -> usize {
+        match self {
+            Self::Int8 => 1,
+            Self::Fp16 => 2,
+            Self::Fp32 | Self::Int32 => 4,
+            Self::Int64 => 8,
+        }
+    }
+
+    /// Whether it is a whole number that can be a class by itself.
+    pub(super) const fn is_whole(self) -> bool {
+        matches!(self, Self::Int32 | Self::Int64)
+    }
+
+    /// The element in `bytes`, for comparing.
+    fn value(self, bytes: &[u8]) -> f64 {
+        match (self, bytes) {
+            (Self::Int8, &[a]) => f64::from(i8::from_le_bytes([a])),
+            (Self::Fp16, &[a, b]) => f16::from_le_bytes([a, b]).to_f64(),
+            (Self::Fp32, &[a, b, c, d]) => f64::from(f32::from_le_bytes([a, b, c, d])),
+            (Self::Int32, &[a, b, c, d]) => f64::from(i32::from_le_bytes([a, b, c, d])),
+            // Scores of 64 bits are not in the field; a class that is one is below 2^53.
+            (Self::Int64, &[a, b, c, d, e, f, g, h]) => i64::from_le_bytes([a, b, c, d, e, f, g, h]) as f64,
+            _ => f64::NAN,
+        }
+    }
+}
+
+/// How a sample becomes what the engine takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Conversion {
+    /// As it is.
+    None,
+    /// 32-bit floats, rounded to 16 bits.
+    ToHalf,
+    /// 16-bit floats, widened to 32 bits.
+    ToSingle,
+}
+
+impl Conversion {
+    /// From a sample's type to an engine's; `None` where a number alone does not say what it would be there.
+    pub(super) const fn between(sample: Dtype, element: Element) -> Option<Self> {
+        match (sample, element) {
+            (Dtype::Float32, Element::Fp32)
+            | (Dtype::Float16, Element::Fp16)
+            | (Dtype::Int8, Element::Int8)
+            | (Dtype::Int32, Element::Int32)
+            | (Dtype::Int64, Element::Int64) => Some(Self::None),
+            (Dtype::Float32, Element::Fp16) => Some(Self::ToHalf),
+            (Dtype::Float16, Element::Fp32) => Some(Self::ToSingle),
+            _ => None,
+        }
+    }
+
+    /// Puts a sample into its place.
+    pub(super) fn put(self, sample: &[u8], place: &mut [u8]) {
+        match self {
+            Self::None => place.copy_from_slice(sample),
+            Self::ToHalf => {
+                for (to, from) in place.as_chunks_mut().0.iter_mut().zip(sample.as_chunks().0) {
+                    *to = f16::from_f32(f32::from_le_bytes(*from)).to_le_bytes();
+                }
+            }
+            Self::ToSingle => {
+                for (to, from) in place.as_chunks_mut().0.iter_mut().zip(sample.as_chunks().0) {
+                    *to = f16::from_le_bytes(*from).to_f32().to_le_bytes();
+                }
+            }
+        }
+    }
+}
+
+/// Adds the answer in a sample's row of the output.
+pub(super) fn answer(row: &[u8], element: Element, response: Response, answers: &mut Answers) {
+    if response == Response::Raw {
+        return answers.push(row);
+    }
+    let values = row.chunks_exact(element.size()).map(|bytes| element.value(bytes));
+    let class = if row.len() == element.size() {
+        // The network itself looked for the largest.
+        values.map(|value| value as i32).next().unwrap_or(0)
+    } else {
+        largest(values)
+    };
+    answers.push(&class.to_le_bytes());
+}
+
+/// The position of the first of the largest values; what is no number is never the largest.
+fn largest(values: impl Iterator<Item = f64>) -> i32 {
+    let mut best = (0, f64::NEG_INFINITY);
+    for (position, value) in (0..).zip(values) {
+        if value > best.1 {
+            best = (position, value);
+        }
+    }
+    best.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn floats_are_narrowed_and_widened_and_nothing_else_is() {
+        let mut half = [0; 4];
+        let sample: Vec<u8> = [1.5_f32, -65504.0].iter().flat_map(|v| v.to_le_bytes()).collect();
+        Conversion::ToHalf.put(&sample, &mut half);
+        let mut single = [0; 8];
+        Conversion::ToSingle.put(&half, &mut single);
+        assert_eq!(single.as_slice(), sample);
+        assert_eq!(Conversion::between(Dtype::Float32, Element::Int8), None);
+        assert_eq!(Conversion::between(Dtype::Int8, Element::Fp32), None);
+        assert_eq!(Conversion::between(Dtype::Int64, Element::Int32), None);
+    }
+
+    #[test]
+    fn the_class_is_the_largest_score_or_what_the_network_says() {
+        let class = |row: &[u8], element| {
+            let mut answers = Answers::default();
+            answer(row, element, Response::ArgmaxInt32, &mut answers);
+            i32::from_le_bytes(answers.iter().next().unwrap().try_into().unwrap())
+        };
+        let halves: Vec<u8> = [f16::NAN, f16::ONE, f16::ONE]
+            .iter()
+            .flat_map(|v| v.to_le_bytes())
+            .collect();
+        assert_eq!(class(&halves, Element::Fp16), 1);
+        assert_eq!(class(&[0x80, 0xff, 3, 2], Element::Int8), 2);
+        assert_eq!(class(&7_i32.to_le_bytes(), Element::Int32), 7);
+        assert_eq!(class(&901_i64.to_le_bytes(), Element::Int64), 901);
+        assert_eq!(class(&[0, 0, 0x80, 0xff, 0, 0, 0x80, 0xff], Element::Fp32), 0);
+    }
+}

@@ -1,0 +1,310 @@
+//! A runner: one execution context with its memory and its stream. Takes a batch, has it computed, gives the answers.
+//!
+//! Once it is made, a batch allocates nothing: shapes, addresses, copies and the work itself are given to a stream that exists, or a
+//! graph is launched, and the thread waits for one event.
+
+use std::{error::Error, sync::Arc};
+
+use regatta_cuda::{Context, CudaError, Event, Graph, Stream, Wait};
+use regatta_rules::{benchmark::Response, documents::EngineKind};
+use regatta_tensorrt::{Context as Execution, Engine as TrtEngine, RunError};
+
+use super::{
+    Graphs,
+    convert::{self, Conversion},
+    graphs::GraphSet,
+    memory::Buffer,
+    samples::SharedSamples,
+    tensors::{Row, Tensors},
+};
+use crate::engines::{Answers, Batch, Engine, EngineError, Input};
+
+/// What a runner is made of.
+pub(super) struct Setup {
+    /// The unit's number and name.
+    pub(super) unit: usize,
+    pub(super) unit_name: String,
+    pub(super) tensors: Tensors,
+    /// The optimisation profile, counted from 0.
+    pub(super) profile: usize,
+    /// Batches of the engine that one batch of the harness may have.
+    pub(super) loops: usize,
+    /// Most samples in a batch of the engine, where the user says so.
+    pub(super) wished: Option<usize>,
+    /// The stream to compute on, where several runners share one.
+    pub(super) inference: Option<Arc<Stream>>,
+    pub(super) graphs: Graphs,
+    /// Batch sizes to have graphs for.
+    pub(super) graph_sizes: Vec<usize>,
+    /// Samples that the device reads where they lie.
+    pub(super) shared: Option<Arc<SharedSamples>>,
+    pub(super) wait: Wait,
+    pub(super) response: Response,
+}
+
+/// One stream of the `tensorrt` engine.
+pub(super) struct Runner {
+    // What is given back first stands first: graphs and the execution use the memory, the memory's work the stream.
+    graphs: GraphSet,
+    execution: Execution,
+    input: Buffer,
+    /// The first is the answer.
+    outputs: Vec<Buffer>,
+    stream: Arc<Stream>,
+    /// The input is there; the answer is there; all is done.
+    brought: Event,
+    computed: Event,
+    done: Event,
+    setup: Setup,
+    /// Samples of one batch of the engine, at most.
+    part: usize,
+    /// The shape that the execution has; its first dimension is 0 before there is one.
+    shape: Vec<i64>,
+    /// Where the execution's tensors lie: the input's address and the first row.
+    placed: Option<(u64, usize)>,
+    /// The device is lost: nothing is given to it any more.
+    lost: Option<CudaError>,
+}
+
+/// Why a batch was not computed.
+#[derive(Debug, thiserror::Error)]
+enum Trouble {
+    #[error(transparent)]
+    Cuda(#[from] CudaError),
+    #[error(transparent)]
+    TensorRt(#[from] RunError),
+    /// An earlier failure of the device, after which none of its calls succeeds.
+    #[error("the device is lost to this process since an earlier batch")]
+    Lost(#[source] CudaError),
+}
+
+impl Runner {
+    /// Makes context, memory and graphs.
+    ///
+    /// # Errors
+    /// [`EngineError::Unavailable`] when memory does not suffice or the device fails.
+    pub(super) fn new(context: &Context, engine: &TrtEngine, setup: Setup) -> Result<Self, EngineError> {
+        let mut runner = Self::make(context, engine, setup).map_err(super::unavailable)?;
+        match (runner.setup.graphs, runner.capture_all()) {
+            (_, Ok(())) => {}
+            (Graphs::Wanted, Err(error)) => return Err(super::unavailable(error)),
+            (_, Err(error)) => {
+                tracing::warn!(%error, "the engine cannot be kept as a graph; its batches are enqueued instead");
+                runner.graphs = GraphSet::default();
+            }
+        }
+        Ok(runner)
+    }
+
+    fn make(context: &Context, engine: &TrtEngine, setup: Setup) -> Result<Self, Trouble> {
+        let tensors = &setup.tensors;
+        let stream = Arc::new(Stream::new(context)?);
+        // SAFETY: the stream is of the context that the calling thread is bound to, as making it has seen to.
+        let execution = unsafe { engine.context(setup.profile, stream.as_raw()) }?;
+        let part = setup
+            .wished
+            .map_or(tensors.batch, |wish| wish.min(tensors.batch))
+            .max(1);
+        let rows = tensors.rows(part) * setup.loops;
+        let direct = setup.shared.is_some();
+        let outputs = tensors
+            .outputs
+            .iter()
+            .map(|output| Buffer::new(context, rows * output.bytes(), direct))
+            .collect::<Result<_, _>>()?;
+        Ok(Self {
+            graphs: GraphSet::default(),
+            execution,
+            input: Buffer::new(context, rows * tensors.input.bytes(), direct)?,
+            outputs,
+            stream,
+            brought: Event::new(context)?,
+            computed: Event::new(context)?,
+            done: Event::new(context)?,
+            part,
+            shape: std::iter::once(0)
+                .chain(tensors.input.dims.iter().copied())
+                .collect(),
+            placed: None,
+            lost: None,
+            setup,
+        })
+    }
+
+    /// Keeps the sizes that are asked for as graphs, each after it was computed once: TensorRT takes what a shape needs then.
+    fn capture_all(&mut self) -> Result<(), Box<dyn Error + Send + Sync>> {
+        if self.setup.graphs == Graphs::Never || self.setup.loops > 1 {
+            return Ok(());
+        }
+        let sizes = std::mem::take(&mut self.setup.graph_sizes);
+        for size in sizes {
+            let rows = self.setup.tensors.rows(size.min(self.part));
+            if self.graphs.of(rows).is_some() {
+                continue;
+            }
+            // The graph serves every batch of these rows, so it copies for the fullest of them.
+            let given = rows.min(self.part);
+            let (stream, address) = (Arc::clone(&self.stream), self.input.address());
+            self.compute(given, address)?;
+            // SAFETY: a captured copy or kernel is not done now; `compute` keeps the promise at each launch.
+            let graph = Graph::capture(&stream, || unsafe { self.give(given, address, true) })?;
+            self.graphs.add(rows, graph);
+        }
+        Ok(())
+    }
+
+    /// Puts the batch where the device finds it: nowhere else where it lies in shared memory as the engine takes it, and no
+    /// graph wants it in its own place. Returns its address.
+    fn place(&mut self, batch: &Batch<'_>) -> Result<u64, EngineError> {
+        let tensors = &self.setup.tensors;
+        let given = batch.samples.len();
+        let kept = self.graphs.of(tensors.rows(given)).is_some();
+        if let (Some(shared), Input::Contiguous(samples), Conversion::None, false) =
+            (&self.setup.shared, batch.input, tensors.conversion, kept)
+            && samples.len() == given * tensors.sample_bytes
+        {
+            let last = given - (given - 1) / self.part * self.part;
+            let rows = given - last + tensors.rows(last);
+            if let Some(address) = shared.device_address(samples, rows * tensors.input.bytes()) {
+                return Ok(address);
+            }
+        }
+        match tensors.conversion {
+            Conversion::None => batch.copy_input(tensors.sample_bytes, self.input.bytes_mut())?,
+            conversion => {
+                let places = self.input.bytes_mut().chunks_exact_mut(tensors.input.bytes());
+                batch.each_sample(tensors.sample_bytes, places, |sample, place| {
+                    conversion.put(sample, place);
+                })?;
+            }
+        }
+        Ok(self.input.address())
+    }
+
+    /// Has so many samples computed that lie at `address`, and waits for them.
+    fn compute(&mut self, given: usize, address: u64) -> Result<(), Trouble> {
+        if let Some(lost) = &self.lost {
+            return Err(Trouble::Lost(lost.clone()));
+        }
+        let computed = self.compute_on_device(given, address);
+        if let Err(trouble) = &computed {
+            // Whatever was given before the failure still uses the memory.
+            let after = self.stream.synchronize().err();
+            let told = match trouble {
+                Trouble::Cuda(error) => Some(error.clone()),
+                Trouble::TensorRt(_) | Trouble::Lost(_) => after,
+            };
+            self.lost = told.filter(CudaError::is_sticky);
+        }
+        computed
+    }
+
+    fn compute_on_device(&mut self, given: usize, address: u64) -> Result<(), Trouble> {
+        // TensorRT works in the calling thread's context; a worker's first batch finds none there.
+        self.stream.context().bind()?;
+        // SAFETY: this thread alone uses the memory, and waits below (on failure in `compute`) before it does so again.
+        unsafe {
+            match self.graphs.of(self.setup.tensors.rows(given)) {
+                Some(graph) => graph.launch(&self.stream)?,
+                None => self.give(given, address, false)?,
+            }
+        }
+        self.done.record(&self.stream)?;
+        Ok(self.done.wait(self.setup.wait)?)
+    }
+
+    /// Gives copies and work to the stream. Within a graph all of it is on the runner's own.
+    ///
+    /// # Safety
+    /// Until the stream has come so far, the memory at `address` and the buffers live and are not used otherwise.
+    unsafe fn give(&mut self, given: usize, address: u64, in_graph: bool) -> Result<(), Trouble> {
+        let tensors = &self.setup.tensors;
+        let shared = self.setup.inference.as_ref().filter(|_| !in_graph);
+        let inference = Arc::clone(shared.unwrap_or(&self.stream));
+        if address == self.input.address() {
+            // SAFETY: the caller's promise.
+            unsafe { self.input.bring(&self.stream, given * tensors.input.bytes()) }?;
+        }
+        let apart = !Arc::ptr_eq(&inference, &self.stream);
+        if apart {
+            self.brought.record(&self.stream)?;
+            inference.wait_for(&self.brought)?;
+        }
+        for first in (0..given).step_by(self.part) {
+            // SAFETY: the caller's promise.
+            unsafe { self.enqueue(first, given.min(first + self.part) - first, address, &inference) }?;
+        }
+        if apart {
+            self.computed.record(&inference)?;
+            self.stream.wait_for(&self.computed)?;
+        }
+        let answer = given * self.setup.tensors.outputs[0].bytes();
+        // SAFETY: the caller's promise.
+        Ok(unsafe { self.outputs[0].fetch(&self.stream, answer) }?)
+    }
+
+    /// Gives one batch of the engine to the stream: `given` samples from the one numbered `first` on.
+    ///
+    /// # Safety
+    /// As for [`give`](Self::give).
+    unsafe fn enqueue(
+        &mut self,
+        first: usize,
+        given: usize,
+        address: u64,
+        stream: &Stream,
+    ) -> Result<(), Trouble> {
+        let tensors = &self.setup.tensors;
+        let rows = i64::try_from(tensors.rows(given)).unwrap_or(i64::MAX);
+        if tensors.batch_is_free && self.shape[0] != rows {
+            self.shape[0] = rows;
+            self.execution.set_shape(&tensors.input.name, &self.shape)?;
+        }
+        if self.placed != Some((address, first)) {
+            let offset = |row: &Row| (first * row.bytes()) as u64;
+            self.execution
+                .set_address(&tensors.input.name, address + offset(&tensors.input))?;
+            for (output, buffer) in tensors.outputs.iter().zip(&self.outputs) {
+                self.execution
+                    .set_address(&output.name, buffer.address() + offset(output))?;
+            }
+            self.placed = Some((address, first));
+        }
+        // SAFETY: the stream is of the bound context; every tensor has its address, with room for the shape's rows, and
+        // for the rest the caller promises.
+        Ok(unsafe { self.execution.enqueue(stream.as_raw()) }?)
+    }
+}
+
+impl Engine for Runner {
+    fn max_batch(&self) -> usize {
+        self.part * self.setup.loops
+    }
+
+    fn unit(&self) -> usize {
+        self.setup.unit
+    }
+
+    fn unit_name(&self) -> String {
+        self.setup.unit_name.clone()
+    }
+
+    fn infer(&mut self, batch: &Batch<'_>, answers: &mut Answers) -> Result<(), EngineError> {
+        let (given, max) = (batch.samples.len(), self.max_batch());
+        if given == 0 || given > max {
+            return Err(EngineError::BatchSize { given, max });
+        }
+        let address = self.place(batch)?;
+        self.compute(given, address)
+            .map_err(|trouble| EngineError::Compute {
+                engine: EngineKind::Tensorrt,
+                samples: given,
+                source: trouble.into(),
+            })?;
+        let output = &self.setup.tensors.outputs[0];
+        for row in self.outputs[0].bytes().chunks_exact(output.bytes()).take(given) {
+            convert::answer(row, output.element, self.setup.response, answers);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,45 @@
+//! The loaded samples in memory that the device can reach, so that an engine reads them where they lie. On a chip whose GPU
+//! shares the host's memory that saves the copy.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use regatta_cuda::{Context, HostMemory};
+
+/// Memory for loaded samples, and where it lies for the device.
+pub(crate) struct SharedSamples {
+    context: Context,
+    host: AtomicUsize,
+    bytes: AtomicUsize,
+    device: AtomicU64,
+}
+
+impl SharedSamples {
+    pub(super) fn new(context: &Context) -> Self {
+        Self {
+            context: context.clone(),
+            host: AtomicUsize::new(0),
+            bytes: AtomicUsize::new(0),
+            device: AtomicU64::new(0),
+        }
+    }
+
+    /// Memory for all loaded samples, which takes the place of what was given before. `None` when there is not enough.
+    pub(crate) fn allocate(&self, bytes: usize) -> Option<HostMemory> {
+        let memory = HostMemory::new(&self.context, bytes).ok()?;
+        // Samples are loaded while nothing computes; the harness's lock orders this before the next batch.
+        self.host.store(memory.bytes().as_ptr().addr(), Ordering::Relaxed);
+        self.bytes.store(memory.bytes().len(), Ordering::Relaxed);
+        self.device.store(memory.device_address(), Ordering::Relaxed);
+        Some(memory)
+    }
+
+    /// Where `samples` lie for the device, if `needed` bytes from their beginning belong to the loaded samples.
+    pub(super) fn device_address(&self, samples: &[u8], needed: usize) -> Option<u64> {
+        let offset = samples
+            .as_ptr()
+            .addr()
+            .checked_sub(self.host.load(Ordering::Relaxed))?;
+        let within = offset.checked_add(needed)? <= self.bytes.load(Ordering::Relaxed);
+        within.then(|| self.device.load(Ordering::Relaxed) + offset as u64)
+    }
+}

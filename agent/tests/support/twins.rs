@@ -1,0 +1,112 @@
+//! Twins of CUDA's driver and of a TensorRT with its shim, compiled for the test (`tests/twins`): together they run engines on
+//! the CPU, in the streams and memory of a driver that can be made to fail.
+
+#![allow(
+    dead_code,
+    reason = "shared by several test crates, none of which needs all of it"
+)]
+#![allow(clippy::unwrap_used, reason = "a twin that cannot be made fails the test")]
+#![allow(
+    clippy::allow_attributes,
+    reason = "expectations would be unfulfilled in some of these crates"
+)]
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use tempfile::TempDir;
+
+/// A directory with all of them.
+pub(crate) struct Twins {
+    directory: TempDir,
+}
+
+impl Twins {
+    /// Compiles them, with a shim of its own ABI.
+    pub(crate) fn new() -> Self {
+        Self::with_shim(&[])
+    }
+
+    /// Compiles them, the shim with these flags.
+    pub(crate) fn with_shim(flags: &[&str]) -> Self {
+        let twins = Self {
+            directory: tempfile::tempdir().unwrap(),
+        };
+        for place in [twins.cuda(), twins.libraries(), twins.shims()] {
+            fs::create_dir(place).unwrap();
+        }
+        twins.compile_cuda(&[]);
+        let version = twins.directory.path().join("version.c");
+        fs::write(&version, "int getInferLibVersion(void) { return 8502; }\n").unwrap();
+        compile(&version, &twins.libraries().join("libnvinfer.so.8"), &[]);
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let face = here.join("../cross/tensorrt");
+        compile(
+            &here.join("tests/twins/trt_shim.c"),
+            &twins.shims().join("libregatta_trt-8.5.2.so"),
+            &[&["-I", face.to_str().unwrap()], flags].concat(),
+        );
+        twins
+    }
+
+    /// Compiles the driver with these flags.
+    pub(crate) fn compile_cuda(&self, flags: &[&str]) {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/twins/cuda_driver.c");
+        // The shim's twin finds the driver that is open by its name.
+        let named = ["-pthread", "-Wl,-soname,libcuda.so.1"];
+        compile(
+            &source,
+            &self.cuda().join("libcuda.so.1"),
+            &[&named, flags].concat(),
+        );
+    }
+
+    /// Where the driver lies, for `LD_LIBRARY_PATH`.
+    pub(crate) fn cuda(&self) -> PathBuf {
+        self.directory.path().join("cuda")
+    }
+
+    /// Where TensorRT lies, for `REGATTA_TENSORRT`.
+    pub(crate) fn libraries(&self) -> PathBuf {
+        self.directory.path().join("libraries")
+    }
+
+    /// Where the shim lies, for `REGATTA_PLUGINS`.
+    pub(crate) fn shims(&self) -> PathBuf {
+        self.directory.path().join("shims")
+    }
+
+    /// Where engines are kept, for `REGATTA_ENGINES`.
+    pub(crate) fn engines(&self) -> PathBuf {
+        self.directory.path().join("engines")
+    }
+
+    /// A command of the agent, in a directory, that finds all of them.
+    pub(crate) fn agent(&self, program: &str, directory: &Path, arguments: &[&str]) -> Command {
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .current_dir(directory)
+            .env_remove("MLPERF_SCRATCH_PATH")
+            .env("LD_LIBRARY_PATH", self.cuda())
+            .env("REGATTA_TENSORRT", self.libraries())
+            .env("REGATTA_PLUGINS", self.shims())
+            .env("REGATTA_ENGINES", self.engines());
+        command
+    }
+}
+
+/// Compiles a library of C.
+pub(crate) fn compile(source: &Path, library: &Path, flags: &[&str]) {
+    let output = Command::new("cc")
+        .args(["-shared", "-fPIC", "-o"])
+        .arg(library)
+        .args(flags)
+        .arg(source)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+}

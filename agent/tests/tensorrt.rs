@@ -1,0 +1,339 @@
+//! `bench --sut tensorrt` through the binary, over twins of CUDA's driver and of TensorRT: whole runs with the right answers, and
+//! every fault that a board can have, each told by its own words.
+
+#![expect(clippy::unwrap_used, reason = "a test says what it expects")]
+
+mod support;
+
+use std::{fs, path::PathBuf};
+
+use support::{
+    Ended, MLPERF_CONF, USER_CONF,
+    fixture::{self, Fixture},
+    twins::Twins,
+};
+
+/// A benchmark, the twins, and engines for it.
+struct Place {
+    fixture: Fixture,
+    twins: Twins,
+}
+
+impl Place {
+    fn new() -> Self {
+        let fixture = Fixture::new();
+        fs::write(fixture.path("mlperf.conf"), MLPERF_CONF).unwrap();
+        fs::write(fixture.path("user.conf"), USER_CONF).unwrap();
+        if !fixture.path("model.onnx").exists() {
+            fs::write(fixture.path("model.onnx"), "the twin reads no model").unwrap();
+        }
+        Self {
+            fixture,
+            twins: Twins::new(),
+        }
+    }
+
+    fn agent(&self, arguments: &[&str], environment: &[(&str, &str)]) -> Ended {
+        let program = env!("CARGO_BIN_EXE_regatta-agent");
+        let mut command = self.twins.agent(program, self.fixture.scratch(), arguments);
+        Ended::from(command.envs(environment.iter().copied()).output().unwrap())
+    }
+
+    /// Builds an engine and returns its directory.
+    fn build(&self, flags: &[&str], environment: &[(&str, &str)]) -> PathBuf {
+        let build = [
+            &["engine", "build", "--onnx", "model.onnx", "--format", "json"],
+            flags,
+        ]
+        .concat();
+        let built = self.agent(&build, environment);
+        assert_eq!(built.code, 0, "{built:?}");
+        let entries = fs::read_dir(self.twins.engines()).unwrap();
+        let engines = entries
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.is_dir());
+        engines
+            .max_by_key(|path| {
+                fs::metadata(path.join("engine.plan"))
+                    .unwrap()
+                    .modified()
+                    .unwrap()
+            })
+            .unwrap()
+    }
+
+    fn bench(&self, scenario: &str, mode: &str, settings: &[&str], environment: &[(&str, &str)]) -> Ended {
+        let mut arguments = vec![
+            "bench",
+            "--sut",
+            "tensorrt",
+            "--model",
+            "pixels",
+            "--benchmark-file",
+            "benchmark.toml",
+            "--scratch",
+            ".",
+            "--mlperf-conf",
+            "mlperf.conf",
+            "--user-conf",
+            "user.conf",
+            "--log-dir",
+            "logs",
+            "--format",
+            "json",
+            "--scenario",
+            scenario,
+            "--mode",
+            mode,
+            "--setting",
+            "warmup_duration=0.05",
+        ];
+        if mode == "PerformanceOnly" {
+            arguments.extend(["--duration", "100ms"]);
+        }
+        for setting in settings {
+            arguments.extend(["--setting", setting]);
+        }
+        self.agent(&arguments, environment)
+    }
+
+    /// The answers in the accuracy log, by sample.
+    fn answers(&self) -> Vec<i32> {
+        let log = fs::read(self.fixture.path("logs/mlperf_log_accuracy.json")).unwrap();
+        let log: Vec<serde_json::Value> = serde_json::from_slice(&log).unwrap();
+        let mut answers = vec![-1; log.len()];
+        for entry in log {
+            let data = u32::from_str_radix(entry["data"].as_str().unwrap(), 16).unwrap();
+            let index = usize::try_from(entry["qsl_idx"].as_u64().unwrap()).unwrap();
+            answers[index] = i32::from_le_bytes(data.to_be_bytes());
+        }
+        answers
+    }
+
+    /// What an accuracy pass ends with when something fails: no result, one line that says why, and the logs.
+    fn fault(&self, settings: &[&str], environment: &[(&str, &str)]) -> String {
+        let ended = self.bench("SingleStream", "AccuracyOnly", settings, environment);
+        assert_eq!(ended.code, 3, "{ended:?}");
+        assert_eq!(ended.stderr.trim().lines().count(), 1, "{}", ended.stderr);
+        ended.stderr
+    }
+}
+
+fn expected() -> Vec<i32> {
+    (0..fixture::TOTAL).map(fixture::class).collect()
+}
+
+#[test]
+fn every_scenario_gives_the_right_answers_and_a_result() {
+    let place = Place::new();
+    place.build(&["--batch", "8", "--profiles", "2"], &[]);
+    place.build(&["--batch", "2", "--dla-core", "0"], &[]);
+    let copies = [
+        "use_direct_host_access=false",
+        "use_graphs=false",
+        "use_spin_wait=true",
+    ];
+    let dla = [
+        "max_dlas=2",
+        "dla_loop_count=3",
+        "gpu_batch_size=8",
+        "gpu_copy_streams=2",
+    ];
+    let shared = ["gpu_copy_streams=2", "gpu_inference_streams=1"];
+    let graphs = ["use_graphs=true", "use_direct_host_access=true"];
+    for (scenario, settings) in [
+        ("SingleStream", &[][..]),
+        ("SingleStream", &copies),
+        ("SingleStream", &["dla_core=1"]),
+        ("MultiStream", &[]),
+        ("MultiStream", &["max_dlas=1"]),
+        ("Offline", &graphs),
+        ("Offline", &copies),
+        ("Offline", &shared),
+        ("Offline", &dla),
+        ("Server", &["batch_size=4"]),
+    ] {
+        let ended = place.bench(scenario, "AccuracyOnly", settings, &[]);
+        assert_eq!(ended.code, 0, "{scenario} {settings:?}: {ended:?}");
+        assert_eq!(place.answers(), expected(), "{scenario} {settings:?}");
+    }
+    for scenario in ["SingleStream", "MultiStream", "Offline", "Server"] {
+        let ended = place.bench(scenario, "PerformanceOnly", &[], &[]);
+        let report: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+        assert!(report["metric"]["value"].as_f64().unwrap() > 0.0, "{report:#}");
+        let engine = report["engine"].as_str().unwrap();
+        assert!(
+            engine.starts_with("tensorrt 8.5.2 on twin of a GPU (CUDA 11.4, in host memory; gpu: engine "),
+            "{engine}"
+        );
+    }
+}
+
+#[test]
+fn types_are_converted_where_a_number_says_enough_and_refused_where_not() {
+    for (environment, settings) in [
+        (&[("TWIN_TRT_INPUT", "fp16")][..], &[][..]),
+        (&[("TWIN_TRT_OUTPUT", "index")], &["use_direct_host_access=false"]),
+        (&[("TWIN_TRT_FIXED", "1")], &[]),
+    ] {
+        let place = Place::new();
+        place.build(&["--batch", "4"], environment);
+        for scenario in ["SingleStream", "Offline"] {
+            let ended = place.bench(scenario, "AccuracyOnly", settings, &[]);
+            assert_eq!(ended.code, 0, "{environment:?}: {ended:?}");
+            assert_eq!(place.answers(), expected(), "{environment:?}");
+        }
+    }
+    let place = Place::new();
+    place.build(&[], &[("TWIN_TRT_INPUT", "int8")]);
+    let refused = place.fault(&[], &[]);
+    assert!(
+        refused.contains("its engine takes int8 [1, 1, 8, 8] image, but its samples are Float32"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn a_driver_or_a_device_that_fails_is_told_by_its_own_words() {
+    let place = Place::new();
+    place.build(&[], &[]);
+    let cases = [
+        (
+            "no-device",
+            "cuInit failed: CUDA_ERROR_NO_DEVICE (100), no CUDA-capable device is detected",
+        ),
+        (
+            "version=11020",
+            "the CUDA driver is for CUDA 11.2, but at least 11.4 is needed",
+        ),
+        (
+            "memory=200",
+            "cuMemHostAlloc failed: CUDA_ERROR_OUT_OF_MEMORY (2), out of memory",
+        ),
+        (
+            "launch=1",
+            "TensorRT does not run the engine: Error Code 1: Cuda Runtime (CUDA error 701 in enqueue)",
+        ),
+        (
+            "late=20",
+            "CUDA_ERROR_LAUNCH_FAILED (719), unspecified launch failure",
+        ),
+        (
+            "lost=20",
+            "CUDA_ERROR_ECC_UNCORRECTABLE (214), uncorrectable ECC error encountered",
+        ),
+    ];
+    for (faults, words) in cases {
+        let settings = ["use_graphs=false", "warmup_duration=0"];
+        let told = place.fault(&settings, &[("TWIN_CUDA_FAULTS", faults)]);
+        assert!(told.contains(words), "{faults}: {told}");
+    }
+    // The log of a run that ended so is kept, and says that it is no result.
+    let detail = fs::read_to_string(place.fixture.path("logs/mlperf_log_detail.txt")).unwrap();
+    assert!(detail.contains("\"is_error\": true"), "{detail}");
+
+    // What cannot be captured is enqueued, unless graphs are asked for by name.
+    let capture = [("TWIN_CUDA_FAULTS", "capture")];
+    let ended = place.bench("SingleStream", "AccuracyOnly", &[], &capture);
+    assert_eq!((ended.code, place.answers()), (0, expected()), "{ended:?}");
+    let told = place.fault(&["use_graphs=true"], &capture);
+    assert!(
+        told.contains("CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900)"),
+        "{told}"
+    );
+
+    place.twins.compile_cuda(&["-DTWIN_WITHOUT_GRAPHS"]);
+    let told = place.fault(&[], &[]);
+    assert!(
+        told.contains("is older than CUDA 11.4: it lacks cuGraphLaunch"),
+        "{told}"
+    );
+    fs::remove_file(place.twins.cuda().join("libcuda.so.1")).unwrap();
+    let told = place.fault(&[], &[]);
+    assert!(
+        told.contains("no CUDA driver was found") && told.contains("libcuda.so.1"),
+        "{told}"
+    );
+}
+
+#[test]
+fn an_engine_that_does_not_fit_is_refused_with_the_command_that_builds_one() {
+    let place = Place::new();
+    let told = place.fault(&[], &[]);
+    assert!(
+        told.contains("there is none for this model on the GPU; this makes one: regatta-agent engine build --onnx ./model.onnx --batch 1 --cache "),
+        "{told}"
+    );
+    let engine = place.build(&["--batch", "4"], &[]);
+    let key = engine.file_name().unwrap().to_str().unwrap().to_owned();
+    let offline = |settings: &[&str]| {
+        let ended = place.bench("Offline", "AccuracyOnly", settings, &[]);
+        assert_eq!(ended.code, 3, "{ended:?}");
+        ended.stderr
+    };
+    let told = offline(&["gpu_batch_size=8"]);
+    assert!(
+        told.contains("none of 1 has a batch of 8; this makes one"),
+        "{told}"
+    );
+    let told = offline(&["gpu_copy_streams=3"]);
+    assert!(
+        told.contains("has 1 optimisation profile(s), but 3 contexts are to run at once")
+            && told.contains("--batch 4 --profiles 3"),
+        "{told}"
+    );
+    let told = offline(&["precision=int8"]);
+    assert!(told.contains("--precision int8"), "{told}");
+    let told = offline(&["max_dlas=1"]);
+    assert!(told.contains("there is none for this model on DLA"), "{told}");
+    let told = offline(&["max_dlas=1", &format!("dla_engine={key}")]);
+    assert!(told.contains("was built for the GPU"), "{told}");
+    // Two that fit equally well are not chosen between.
+    place.build(&["--batch", "4", "--precision", "fp16"], &[]);
+    let told = offline(&[]);
+    assert!(
+        told.contains("fit; name one of them by the setting gpu_engine"),
+        "{told}"
+    );
+    let named = format!("gpu_engine={key}");
+    let ended = place.bench("Offline", "AccuracyOnly", &[&named], &[]);
+    assert_eq!((ended.code, place.answers()), (0, expected()), "{ended:?}");
+
+    // From another board, another version, of another model, and not TensorRT's at all.
+    let manifest = engine.join("engine.json");
+    let text = fs::read_to_string(&manifest).unwrap();
+    let entry: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let changed = |change: &dyn Fn(&mut serde_json::Value)| {
+        let mut entry = entry.clone();
+        change(&mut entry);
+        fs::write(&manifest, entry.to_string()).unwrap();
+        offline(&[&named])
+    };
+    let told = changed(&|entry| entry["manifest"]["chip"] = "another board".into());
+    assert!(
+        told.contains("the engine was built for another chip: another board"),
+        "{told}"
+    );
+    let told = changed(&|entry| entry["manifest"]["tensorrt"] = "8.6.1".into());
+    assert!(
+        told.contains("another TensorRT version: 8.6.1, but here it is 8.5.2"),
+        "{told}"
+    );
+    let told = changed(&|entry| entry["manifest"]["onnx_sha256"] = "00".into());
+    assert!(told.contains("was built from another model"), "{told}");
+    let told = changed(&|entry| entry["plan_sha256"] = "00".into());
+    assert!(told.contains("was changed after it was built"), "{told}");
+    fs::write(engine.join("engine.plan"), "no plan").unwrap();
+    let told = changed(&|entry| {
+        // SHA-256 of "no plan".
+        entry["plan_sha256"] = NO_PLAN.into();
+    });
+    assert!(
+        told.contains("TensorRT does not load the plan: Serialization assertion"),
+        "{told}"
+    );
+    fs::remove_dir_all(place.twins.libraries()).unwrap();
+    assert!(offline(&[]).contains("no TensorRT was found"), "{told}");
+}
+
+const NO_PLAN: &str = "fc61c3d56ff3a9229b46cec68ecc9f99e90b46003b68c50a9a54012f50c32d76";
