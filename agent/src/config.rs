@@ -39,6 +39,10 @@ pub(crate) struct AgentConfig {
     pub(crate) min_free_bytes: u64,
     /// Time between SIGTERM and SIGKILL when a run is aborted.
     pub(crate) abort_grace: Duration,
+    /// Where the helper that sets the device's state listens.
+    pub(crate) state_socket: PathBuf,
+    /// The root below which sensors, clocks and power modes are read.
+    pub(crate) system_root: PathBuf,
 }
 
 /// Where the broker listens.
@@ -111,6 +115,8 @@ struct ConfigFile {
     min_free_mib: u64,
     #[serde(default = "default_abort_grace_ms")]
     abort_grace_ms: u64,
+    state_socket: Option<PathBuf>,
+    system_root: Option<PathBuf>,
 }
 
 fn default_heartbeat_ms() -> Spanned<u64> {
@@ -200,6 +206,9 @@ impl AgentConfig {
         if file.state_dir.get_ref().as_os_str().is_empty() {
             return Err((file.state_dir.span(), "`state_dir` is empty".to_owned()));
         }
+        let place = |given: Option<PathBuf>, default: &str| {
+            absolute(&given.map_or_else(|| default.into(), |given| base.join(given)))
+        };
         Ok(Self {
             name: name.to_owned(),
             state_dir: absolute(&base.join(file.state_dir.get_ref())),
@@ -212,6 +221,8 @@ impl AgentConfig {
             deliver_first: Duration::from_millis(file.deliver_first_ms),
             min_free_bytes: file.min_free_mib.saturating_mul(1 << 20),
             abort_grace: Duration::from_millis(file.abort_grace_ms),
+            state_socket: place(file.state_socket, regatta_state::client::SOCKET),
+            system_root: place(file.system_root, "/"),
         })
     }
 }

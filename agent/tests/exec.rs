@@ -39,6 +39,7 @@ fn spec(fixture: &Fixture, engine: EngineKind, scenario: Scenario, mode: Mode) -
         delivery: Delivery::After,
         audit: None,
         system: None,
+        state: None,
     }
 }
 

@@ -1,11 +1,14 @@
 //! From queued to sealed: starts one run after the other, follows its process through the phases, and has it sealed when
 //! it has ended.
 
-use std::time::{Duration, Instant};
+use std::{
+    future::pending,
+    time::{Duration, Instant},
+};
 
 use regatta_rules::{
     RunId,
-    documents::{RunPhase, RunState},
+    documents::{Document as _, RunPhase, RunSpec, RunState},
 };
 use tokio::task::{JoinError, spawn_blocking};
 
@@ -16,6 +19,7 @@ use super::{
     sealing::{self, SealRequest, Sealed},
     service::Service,
     spool::Extras,
+    watch::{Watch, WatchNews, WatchPlan},
     window::WindowMeter,
 };
 use crate::{exit, run_process::event::Event};
@@ -28,8 +32,10 @@ const HEARING_PATIENCE: Duration = Duration::from_secs(3);
 pub(crate) struct Active {
     /// Which.
     pub(super) run: RunId,
-    /// Its process.
-    pub(super) process: RunProcess,
+    /// Its state guard.
+    watch: Watch,
+    /// Its process, from when the device is in the wished state until the process ends.
+    process: Option<RunProcess>,
     /// Open while LoadGen runs.
     pub(super) window: Option<WindowMeter>,
     /// What the process says is wrong.
@@ -37,6 +43,8 @@ pub(crate) struct Active {
     /// Set when the run is ended from outside.
     ending: Option<Ending>,
     kill_at: Option<Instant>,
+    /// How the run ended: the device's state is being put back.
+    outcome: Option<Ending>,
     /// Set when the disk is filling up.
     pub(super) extras: Option<Extras>,
 }
@@ -58,8 +66,13 @@ impl Active {
                 phase,
                 reason: Some(reason.to_owned()),
             });
-            self.kill_at = Some(kill_at);
-            self.process.terminate();
+            match &self.process {
+                Some(process) => {
+                    self.kill_at = Some(kill_at);
+                    process.terminate();
+                }
+                None => self.wind_up(None),
+            }
         }
     }
 
@@ -70,9 +83,44 @@ impl Active {
     pub(super) fn on_time(&mut self, now: Instant) {
         if self.kill_at.is_some_and(|at| at <= now) {
             self.kill_at = None;
-            self.process.kill();
+            if let Some(process) = &self.process {
+                process.kill();
+            }
         }
     }
+
+    /// No process runs any more, or will: the device's state is put back. `otherwise` is how the run ended when nobody
+    /// ended it from outside.
+    fn wind_up(&mut self, otherwise: Option<Ending>) {
+        self.watch.stop();
+        if self.outcome.is_none() {
+            self.outcome = self.ending.clone().or(otherwise);
+        }
+    }
+
+    /// What happens next to the run. Cancel-safe.
+    pub(super) async fn next(&mut self) -> RunNews {
+        let Self { process, watch, .. } = self;
+        let process = async {
+            match process {
+                Some(process) => process.next().await,
+                None => pending().await,
+            }
+        };
+        tokio::select! {
+            news = process => RunNews::Process(news),
+            news = watch.next() => RunNews::Watch(news),
+        }
+    }
+}
+
+/// What happens to the run that is on.
+#[derive(Debug)]
+pub(crate) enum RunNews {
+    /// Its process says something.
+    Process(ProcessNews),
+    /// Its state guard does.
+    Watch(WatchNews),
 }
 
 impl<L: Link> Service<L> {
@@ -129,25 +177,99 @@ impl<L: Link> Service<L> {
             .set_aside()
             .map_err(|e| format!("the device cannot keep the run: no space for its evidence: {e}"))?;
         run.job.before = Some(self.facts.read());
-        let process = RunProcess::start(&run.dir, self.config.scratch.as_deref())
-            .map_err(|e| format!("the run process cannot be started: {e}"))?;
-        run.job.process = Some(process.identity());
+        let watch = Watch::start(WatchPlan {
+            state: run
+                .dir
+                .read_spec()
+                .ok()
+                .and_then(|spec| RunSpec::from_json(&spec).ok()?.state),
+            socket: self.config.state_socket.clone(),
+            root: self.config.system_root.clone(),
+            files: run.dir.files(),
+            timing_cpu: run.manners.timing_cpu,
+        })
+        .map_err(|e| format!("the device's state cannot be watched: {e}"))?;
         run.enter(RunPhase::Preparing, None);
         self.due.states.insert(id);
         self.active = Some(Active {
             run: id,
-            process,
+            watch,
+            process: None,
             window: None,
             failure: None,
             ending: None,
             kill_at: None,
+            outcome: None,
             extras: None,
         });
         self.next_live_look = run.manners.live.then(Instant::now);
         Ok(())
     }
 
-    pub(super) fn take_process_news(&mut self, news: ProcessNews) {
+    pub(super) fn take_run_news(&mut self, news: RunNews) {
+        match news {
+            RunNews::Process(news) => self.take_process_news(news),
+            RunNews::Watch(news) => self.take_watch_news(news),
+        }
+    }
+
+    fn take_watch_news(&mut self, news: WatchNews) {
+        let Some(active) = &mut self.active else { return };
+        let failed = |reason| Ending {
+            phase: RunPhase::Failed,
+            reason: Some(reason),
+        };
+        match news {
+            WatchNews::Ready(proof) => {
+                if let Some(run) = self.runs.get_mut(&active.run) {
+                    run.job.device_state = Some(*proof);
+                }
+                // Somebody may have ended the run meanwhile.
+                if active.outcome.is_none()
+                    && let Err(reason) = self.start_process()
+                    && let Some(active) = &mut self.active
+                {
+                    active.wind_up(Some(failed(reason)));
+                }
+            }
+            WatchNews::Refused(reason) => active.wind_up(Some(failed(reason))),
+            WatchNews::Lost(reason) => {
+                let reason = format!("the device's state is no longer held: {reason}");
+                active.end_from_outside(
+                    RunPhase::Failed,
+                    &reason,
+                    Instant::now() + self.config.abort_grace,
+                );
+            }
+            WatchNews::Ended(proof) => {
+                let Some(active) = self.active.take() else { return };
+                if let Some(run) = self.runs.get_mut(&active.run) {
+                    run.job.device_state = Some(*proof);
+                }
+                self.next_live_look = None;
+                let lost = || failed("the device's state guard ended early".to_owned());
+                self.end_run(active.run, active.outcome.unwrap_or_else(lost));
+            }
+        }
+    }
+
+    /// The device is as it was wished: the run's process begins.
+    fn start_process(&mut self) -> Result<(), String> {
+        let Some(active) = &mut self.active else {
+            return Ok(());
+        };
+        let Some(run) = self.runs.get_mut(&active.run) else {
+            return Ok(());
+        };
+        let process = RunProcess::start(&run.dir, self.config.scratch.as_deref())
+            .map_err(|e| format!("the run process cannot be started: {e}"))?;
+        run.job.process = Some(process.identity());
+        run.write_down();
+        active.process = Some(process);
+        Ok(())
+    }
+
+    fn take_process_news(&mut self, news: ProcessNews) {
         match news {
             ProcessNews::Said(Event::Phase { phase }) => self.take_phase(phase),
             ProcessNews::Said(Event::Failed { reason }) => {
@@ -157,15 +279,21 @@ impl<L: Link> Service<L> {
             }
             ProcessNews::Ended(ended) => {
                 self.close_window();
-                let Some(active) = self.active.take() else { return };
+                let Some(mut active) = self.active.take() else {
+                    return;
+                };
                 // Nothing that it started writes into files that are about to be sealed.
-                active.process.kill();
+                if let Some(process) = active.process.take() {
+                    process.kill();
+                }
+                active.kill_at = None;
                 if let Some(extras) = &active.extras {
                     extras.cut();
                 }
                 self.next_live_look = None;
                 let ending = self.judge_end(&active, &ended);
-                self.end_run(active.run, ending);
+                active.wind_up(Some(ending));
+                self.active = Some(active);
             }
         }
     }
@@ -181,6 +309,7 @@ impl<L: Link> Service<L> {
             let bytes_sent = self.link.bytes_sent();
             active.window = Some(WindowMeter::open(bytes_sent, manners.unwrap_or_default()));
         }
+        active.watch.phase(phase);
         if matches!(phase, RunPhase::Preparing) {
             return;
         }
@@ -266,6 +395,8 @@ impl<L: Link> Service<L> {
             before: run.job.before.clone(),
             after: self.facts.read(),
             window: run.job.window.clone(),
+            device_state: run.job.device_state.clone(),
+            foreign_root: foreign_root(&self.config.system_root),
         };
         self.sealing = Some((id, spawn_blocking(move || sealing::seal(&request))));
     }
@@ -285,4 +416,14 @@ impl<L: Link> Service<L> {
             self.due.states.insert(id);
         }
     }
+}
+
+/// Why what was read of the device says nothing about it.
+fn foreign_root(root: &std::path::Path) -> Option<String> {
+    (root != std::path::Path::new("/")).then(|| {
+        format!(
+            "the device's state and sensors were read below {}, not from the machine itself",
+            root.display()
+        )
+    })
 }

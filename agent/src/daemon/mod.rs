@@ -32,6 +32,7 @@ mod spec_check;
 mod spool;
 mod supervisor;
 mod trust;
+mod watch;
 mod window;
 
 use std::{fs, io, path::PathBuf, sync::Arc};
@@ -118,6 +119,9 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<u8, Failure> {
         let Some(lab) = lab::find(&config, &supervisor).await? else {
             return Ok(());
         };
+        let socket = config.state_socket.clone();
+        // It may take nvpmodel's seconds, and the next run's own helper waits for it.
+        std::thread::spawn(move || watch::put_back_leftovers(&socket));
         let trust = Trust::load(&config.state_dir, lab.coordinator_key).map_err(state_dir)?;
         let facts = FactsReader::of_this_machine();
         let last_will = service::hello(&config, &identity, &facts, Vec::new(), false);

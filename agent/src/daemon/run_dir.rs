@@ -11,7 +11,7 @@ use std::{
 
 use regatta_rules::{
     RunId, StreamName,
-    documents::{DeviceFacts, Document, DocumentError, RunPhase, RunState, WindowCost},
+    documents::{DeviceFacts, Document, DocumentError, RunPhase, RunState, StateProof, WindowCost},
 };
 use serde::{Deserialize, Serialize};
 
@@ -64,6 +64,9 @@ pub(crate) struct Job {
     pub(crate) before: Option<DeviceFacts>,
     /// What the daemon cost in the timed window.
     pub(crate) window: WindowCost,
+    /// The proof of the device's state, as far as it has come.
+    #[serde(default)]
+    pub(crate) device_state: Option<StateProof>,
 }
 
 impl Document for Job {
@@ -90,6 +93,7 @@ impl Job {
             process: None,
             before: None,
             window: WindowCost::default(),
+            device_state: None,
         }
     }
 }

@@ -13,7 +13,7 @@ use regatta_rules::{
     DeviceId, RunId, StreamName,
     documents::{
         Attempt, DeviceFacts, Document as _, Evidence, FileProof, LoadgenChoice, RunLength, RunSpec,
-        RunState, WindowCost,
+        RunState, StateProof, WindowCost,
     },
 };
 use sha2::{Digest as _, Sha256};
@@ -50,6 +50,10 @@ pub(crate) struct SealRequest {
     pub(crate) after: DeviceFacts,
     /// What the daemon cost in the timed window.
     pub(crate) window: WindowCost,
+    /// The proof of the device's state.
+    pub(crate) device_state: Option<StateProof>,
+    /// Why the device's state was not this machine's own, if so.
+    pub(crate) foreign_root: Option<String>,
 }
 
 /// A stream that will not change any more.
@@ -177,6 +181,7 @@ fn evidence(
     let spec = RunSpec::from_json(spec_bytes).ok();
     let mut not_a_measurement = spec.as_ref().map(not_a_measurement).unwrap_or_default();
     not_a_measurement.extend(undeliverable);
+    not_a_measurement.extend(request.foreign_root.clone());
     Evidence {
         schema: Evidence::SCHEMA,
         run: request.run,
@@ -188,6 +193,7 @@ fn evidence(
         attempts: attempts(request, spec.as_ref()),
         before: request.before.clone().unwrap_or_else(|| request.after.clone()),
         after: request.after.clone(),
+        state: request.device_state.clone(),
         files: streams
             .iter()
             .map(|stream| FileProof {

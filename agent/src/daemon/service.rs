@@ -24,10 +24,9 @@ use tokio::{
 use super::{
     AGENT_VERSION, ENGINES,
     durable::Reserve,
-    lifecycle::Active,
+    lifecycle::{Active, RunNews},
     link::{Link, LinkEvent, Publication},
     pace::Pace,
-    process::ProcessNews,
     run::Run,
     sealing::Sealed,
     supervisor::Supervisor,
@@ -102,7 +101,7 @@ impl<L: Link> Service<L> {
             let deadline = self.deadline(now);
             let is_idle = self.active.is_none();
             tokio::select! {
-                news = process_news(&mut self.active) => self.take_process_news(news),
+                news = run_news(&mut self.active) => self.take_run_news(news),
                 event = self.link.next(wants_room) => if self.take_link_event(event).is_break() { break },
                 (run, sealed) = next_sealed(&mut self.sealing) => self.take_sealed(run, sealed),
                 _ = heartbeat.tick() => {
@@ -285,9 +284,9 @@ pub(crate) fn hello(
     }
 }
 
-async fn process_news(active: &mut Option<Active>) -> ProcessNews {
+async fn run_news(active: &mut Option<Active>) -> RunNews {
     match active {
-        Some(active) => active.process.next().await,
+        Some(active) => active.next().await,
         None => pending().await,
     }
 }

@@ -8,6 +8,8 @@ use regatta_rules::{
     documents::{Document as _, DocumentError, EngineKind, RunSpec},
 };
 
+use regatta_state::wish::Wish;
+
 /// Longest name of a benchmark, a round or a model.
 const LONGEST_NAME: usize = 64;
 
@@ -38,6 +40,9 @@ pub(crate) enum SpecError {
         /// What is wrong.
         why: &'static str,
     },
+    /// A state in words that this agent does not know.
+    #[error("the device's state cannot be read")]
+    State(#[source] regatta_state::wish::WrongWish),
     /// An engine that this build does not have.
     #[error("this agent has no {asked} engine; it has {available}")]
     Engine {
@@ -71,6 +76,10 @@ pub(crate) fn check(
     inner_path("model file", &spec.benchmark.model.file)?;
     inner_path("dataset directory", &spec.benchmark.dataset.dir)?;
     inner_path("dataset map", &spec.benchmark.dataset.map)?;
+    if let Some(state) = &spec.state {
+        name("state", &state.name)?;
+        state.words().parse::<Wish>().map_err(SpecError::State)?;
+    }
     if !engines.contains(&spec.engine.kind) {
         let available: Vec<&str> = engines.iter().map(|engine| engine.as_str()).collect();
         return Err(SpecError::Engine {

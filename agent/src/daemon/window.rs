@@ -61,16 +61,16 @@ impl WindowMeter {
     }
 }
 
-/// Keeps the daemon's one busy thread off a processor until dropped.
+/// Keeps the calling thread of the daemon off a processor until dropped.
 #[derive(Debug)]
-struct SteppedAside {
+pub(super) struct SteppedAside {
     cpu: u32,
     before: CpuSet,
 }
 
 impl SteppedAside {
     /// Steps aside; `None` where there is no other processor, or the kernel refuses.
-    fn from(cpu: usize) -> Option<Self> {
+    pub(super) fn from(cpu: usize) -> Option<Self> {
         let before = sched_getaffinity(None).ok()?;
         if cpu >= CpuSet::MAX_CPU {
             return None;

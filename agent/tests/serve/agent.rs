@@ -167,6 +167,7 @@ impl Agent {
             delivery: Delivery::After,
             audit: None,
             system: None,
+            state: None,
         }
     }
 

@@ -10,6 +10,8 @@
 )]
 
 mod agent;
+#[path = "../../../crates/state/tests/support/mod.rs"]
+mod board;
 mod commands;
 mod coordinator;
 mod delivery;
@@ -21,6 +23,7 @@ mod mosquitto;
 mod runs;
 mod silence;
 mod start;
+mod state;
 mod supervisor;
 
 use std::time::{Duration, Instant};

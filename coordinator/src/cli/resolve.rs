@@ -5,7 +5,8 @@ use std::str::FromStr;
 
 use regatta_rules::{
     Mode, Scenario,
-    documents::{Delivery, DeviceFacts, EngineKind, EngineSpec, LoadgenChoice, RunLength},
+    benchmark::Benchmark,
+    documents::{Delivery, DeviceFacts, EngineKind, EngineSpec, LoadgenChoice, RunLength, StateSpec},
     system::Wanted,
 };
 
@@ -74,6 +75,7 @@ pub(crate) fn resolve(words: &Words, catalogue: &Catalogue, store: &Store) -> Re
                 delivery: delivery(words)?,
                 system: system.map_err(Failure::usage)?,
                 conf: words.conf.clone(),
+                state: state(words, &device, benchmark, scenario)?,
             };
             drafts.push(request.draft().map_err(Failure::usage)?);
         }
@@ -120,6 +122,21 @@ fn length(words: &Words) -> Result<RunLength, Failure> {
         }
         (false, None) => Ok(RunLength::Full),
     }
+}
+
+fn state(
+    words: &Words,
+    device: &DeviceRow,
+    benchmark: &Benchmark,
+    scenario: Scenario,
+) -> Result<Option<StateSpec>, Failure> {
+    let Some(words) = &words.state else {
+        return Ok(None);
+    };
+    let facts: DeviceFacts = serde_json::from_str(&device.facts).unwrap_or_default();
+    words
+        .resolve(&facts.model, &benchmark.name, scenario)
+        .map_err(Failure::usage)
 }
 
 fn delivery(words: &Words) -> Result<Delivery, Failure> {

@@ -8,7 +8,7 @@ use regatta_rules::system::PowerSetting;
 use super::{Context, context::say, progress, resolve::resolve, runs::document};
 use crate::{
     exit::{self, Failure, Outcome},
-    runs::{Catalogue, Draft, Plan, Words},
+    runs::{Catalogue, Draft, Plan, StateWords, Words},
     store::{RunRow, Store},
     tables,
     workspace::Workspace,
@@ -60,6 +60,9 @@ pub(super) struct Args {
     /// A line of user.conf, KEY=VALUE or MODEL.SCENARIO.KEY=VALUE
     #[arg(long, value_name = "K=V", value_parser = pair)]
     conf: Vec<(String, String)>,
+    /// The state that the device is set to for the run: MaxP, MaxQ or as-is; a plan may name single clocks [default: as-is]
+    #[arg(long, value_name = "STATE")]
+    state: Option<String>,
     /// When logs leave the device: after the run, or live [default: after]
     #[arg(long)]
     stream: Option<String>,
@@ -103,6 +106,7 @@ impl Args {
             power_setting: self.power_setting,
             set: self.set.iter().cloned().collect(),
             conf: self.conf.iter().cloned().collect(),
+            state: self.state.clone().map(StateWords::Preset),
         }
     }
 }

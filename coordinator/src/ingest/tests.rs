@@ -72,6 +72,7 @@ impl Bench {
             delivery: Delivery::After,
             system: None,
             conf: Default::default(),
+            state: None,
         };
         let draft = request.draft().unwrap();
         store.add_run(&draft).unwrap();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use regatta_rules::documents::{AccuracyResult, AuditResult, RunSpec, WindowCost};
+use regatta_rules::documents::{AccuracyResult, AuditResult, RunSpec, StateProof, WindowCost};
 use serde::{Deserialize, Serialize};
 
 /// A run as asked for. Rates are estimated when it is sent, from what the device has shown by then.
@@ -86,4 +86,7 @@ pub(crate) struct Outcome {
     /// What the audit came to, where the run is one.
     #[serde(default)]
     pub(crate) audit: Option<AuditResult>,
+    /// The proof of the device's state, where its agent gives one.
+    #[serde(default)]
+    pub(crate) device_state: Option<StateProof>,
 }

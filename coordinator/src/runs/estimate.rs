@@ -137,6 +137,7 @@ mod tests {
             delivery: Delivery::After,
             system: None,
             conf: BTreeMap::new(),
+            state: None,
         };
         let draft = request.draft().unwrap();
         RunRow {

@@ -7,6 +7,7 @@
 mod accuracy;
 pub(crate) mod audit;
 mod catalogue;
+mod device_state;
 mod dispatch;
 mod draft;
 mod estimate;
@@ -20,6 +21,7 @@ mod verify;
 
 pub(crate) use accuracy::{judge as judge_accuracy, line as accuracy_line};
 pub(crate) use catalogue::Catalogue;
+pub(crate) use device_state::StateWords;
 pub(crate) use dispatch::start as start_dispatch;
 pub(crate) use draft::{Draft, Metric, Outcome, Rates};
 pub(crate) use finish::start as start_finish;

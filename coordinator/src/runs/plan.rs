@@ -11,12 +11,15 @@
 //! engine = "tract"
 //! test_run = true
 //! set = { batch_size = "16" }
+//! state = "MaxP"
 //! ```
 
 use std::collections::BTreeMap;
 
 use regatta_rules::system::PowerSetting;
 use serde::Deserialize;
+
+use super::StateWords;
 
 /// The newest schema number of the file that this program reads.
 const SCHEMA: u16 = 1;
@@ -80,6 +83,9 @@ pub(crate) struct Words {
     /// Lines of `user.conf`.
     #[serde(default)]
     pub(crate) conf: BTreeMap<String, String>,
+    /// The device's state; as it is when none is given.
+    #[serde(default)]
+    pub(crate) state: Option<StateWords>,
 }
 
 /// A plan.

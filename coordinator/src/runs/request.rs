@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use regatta_rules::{
     DeviceId, Mode, RunId, Scenario,
     benchmark::Benchmark,
-    documents::{ConfTexts, Delivery, Document as _, EngineSpec, LoadgenChoice, RunLength, RunSpec},
+    documents::{ConfTexts, Delivery, EngineSpec, LoadgenChoice, RunLength, RunSpec, StateSpec},
     round::Round,
     system::Chosen,
 };
@@ -52,6 +52,8 @@ pub(crate) struct Request<'a> {
     pub(crate) system: Option<Chosen>,
     /// Lines of `user.conf` that the user wants, by key or by `model.scenario.key`.
     pub(crate) conf: BTreeMap<String, String>,
+    /// The state that the device is to be in; `None` takes it as it is.
+    pub(crate) state: Option<StateSpec>,
 }
 
 impl Request<'_> {
@@ -70,7 +72,7 @@ impl Request<'_> {
             .iter()
             .filter(|(key, _)| concerns(key, self.scenario));
         let spec = RunSpec {
-            schema: RunSpec::SCHEMA,
+            schema: RunSpec::schema_with(self.state.as_ref()),
             run: RunId::now(),
             device: self.device.clone(),
             created: store::now(),
@@ -89,6 +91,7 @@ impl Request<'_> {
             delivery: self.delivery,
             audit: None,
             system: None,
+            state: self.state.clone(),
         };
         let mut draft = Draft {
             spec,
@@ -167,6 +170,7 @@ mod tests {
             delivery: Delivery::After,
             system: None,
             conf: BTreeMap::new(),
+            state: None,
         };
         change(&mut request);
         request.draft()

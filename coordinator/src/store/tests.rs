@@ -25,6 +25,7 @@ fn draft(device: &str) -> Draft {
         delivery: Delivery::Live,
         system: None,
         conf: Default::default(),
+        state: None,
     };
     request.draft().unwrap()
 }

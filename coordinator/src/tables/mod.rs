@@ -1,6 +1,7 @@
 //! Results for people: tables that line up, and the few words in them. Programs get JSON from the commands themselves.
 
 mod audits;
+mod device_state;
 mod devices;
 mod quickstart;
 mod runs;

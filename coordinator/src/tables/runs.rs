@@ -81,6 +81,7 @@ pub(crate) fn run(row: &RunRow, streams: &[StreamRow], dir: &RunDir) -> String {
         lines.push(format!("audits     {} of {}{accuracy}", of.test, of.performance));
     }
     lines.extend(super::audit(row));
+    lines.extend(super::device_state::of(row));
     if !streams.is_empty() {
         let mut table = table(["file", "bytes", "state"]);
         for stream in streams {

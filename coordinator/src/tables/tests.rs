@@ -32,6 +32,7 @@ fn row(number: u8, scenario: Scenario, mode: Mode, phase: RunPhase, outcome: Opt
         delivery: Delivery::After,
         system: None,
         conf: BTreeMap::new(),
+        state: None,
     };
     let reason = (phase == RunPhase::Failed).then(|| "the run process was killed by signal 9".to_owned());
     RunRow {

@@ -233,6 +233,7 @@ impl SimulatedDevice {
             attempts: Vec::new(),
             before: DeviceFacts::default(),
             after: DeviceFacts::default(),
+            state: None,
             files: files
                 .iter()
                 .map(|(name, content)| FileProof {

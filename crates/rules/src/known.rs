@@ -41,6 +41,8 @@ const SYSTEMS: &[(&str, &str)] = systems![
     "orin-nx-8gb",
     "xavier-nx",
 ];
+/// The published MaxQ clocks, as TOML text.
+pub const MAXQ: &str = include_str!("../../../configs/states/maxq.toml");
 
 /// A configuration file that came with the program and does not read.
 #[derive(Debug, thiserror::Error)]

@@ -42,6 +42,12 @@ impl Board {
         Self { root: root.into() }
     }
 
+    /// The file that a knob is, where it is one.
+    #[must_use]
+    pub fn path(&self, knob: Knob) -> Option<PathBuf> {
+        Some(self.root.join(self.file(knob)?))
+    }
+
     /// The kernel's boot id.
     #[must_use]
     pub fn boot_id(&self) -> Option<String> {

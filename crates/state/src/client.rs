@@ -10,6 +10,7 @@ use std::{
 };
 
 use crate::{
+    knob::Knob,
     message::{KnobLine, Line, Request},
     wish::Wish,
 };
@@ -108,12 +109,12 @@ impl Helper {
         self.ask(&Request::Restore)
     }
 
-    /// What every knob is at.
+    /// What these knobs are at; all of them, when none is named.
     ///
     /// # Errors
     /// As [`Self::apply`].
-    pub fn read(&mut self) -> Result<Vec<KnobLine>, HelperError> {
-        self.ask(&Request::Read)
+    pub fn read(&mut self, knobs: &[Knob]) -> Result<Vec<KnobLine>, HelperError> {
+        self.ask(&Request::Read(knobs.to_vec()))
     }
 
     fn ask(&mut self, request: &Request) -> Result<Vec<KnobLine>, HelperError> {

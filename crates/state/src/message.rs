@@ -21,8 +21,8 @@ pub const LONGEST_LINE: usize = 1024;
 /// What the agent asks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
-    /// Says what every knob is at.
-    Read,
+    /// Says what these knobs are at; all of them, when none is named.
+    Read(Vec<Knob>),
     /// Sets a state and holds it until `Restore`, or until the connection ends.
     Apply(Wish),
     /// Puts back what was found before, also what a helper that died has left.
@@ -56,7 +56,10 @@ impl std::error::Error for WrongRequest {}
 impl fmt::Display for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Read => write!(f, "{VERSION} read"),
+            Self::Read(knobs) => {
+                write!(f, "{VERSION} read")?;
+                knobs.iter().try_for_each(|knob| write!(f, " {knob}"))
+            }
             Self::Apply(wish) => write!(f, "{VERSION} apply {wish}"),
             Self::Restore => write!(f, "{VERSION} restore"),
         }
@@ -78,7 +81,10 @@ impl FromStr for Request {
             return Err(WrongRequest::Version(version.chars().take(20).collect()));
         }
         match words.trim_end().split_once(' ').unwrap_or((words.trim_end(), "")) {
-            ("read", "") => Ok(Self::Read),
+            ("read", knobs) => {
+                let knobs: Result<Vec<Knob>, _> = knobs.split_ascii_whitespace().map(str::parse).collect();
+                knobs.map(Self::Read).map_err(|_| WrongRequest::Words(shown()))
+            }
             ("restore", "") => Ok(Self::Restore),
             ("apply", wish) => wish
                 .parse()
@@ -173,7 +179,12 @@ mod tests {
 
     #[test]
     fn both_ends_read_what_the_other_writes() {
-        for text in ["1 read", "1 restore", "1 apply power-mode=0 gpu=lock:max"] {
+        for text in [
+            "1 read",
+            "1 read memory-rate gpu-max",
+            "1 restore",
+            "1 apply power-mode=0 gpu=lock:max",
+        ] {
             assert_eq!(text.parse::<Request>().unwrap().to_string(), text);
         }
         for text in [

@@ -1,14 +1,21 @@
 //! One agent's visit: its requests one after the other, and at its end, however it came, everything put back.
 
-use std::io::{self, BufRead, Read as _, Write};
+use std::{
+    io::{self, BufRead, Read as _, Write},
+    thread::sleep,
+    time::{Duration, Instant},
+};
 
 use crate::{
     board::Board,
     journal::Journal,
+    knob::Knob,
     message::{KnobLine, LONGEST_LINE, Line, Request},
     transaction::{self, Held, Refusal},
 };
 
+/// How long a helper before this one may take to put back.
+const PATIENCE: Duration = Duration::from_secs(8);
 /// Who else may be setting a state.
 const BUSY: &str = "another run holds the board's state; try again when it has ended";
 
@@ -44,7 +51,7 @@ fn answer(
     request: Request,
 ) -> (Vec<KnobLine>, Line) {
     let outcome = match request {
-        Request::Read => Ok(read(board)),
+        Request::Read(knobs) => Ok(read(board, &knobs)),
         Request::Apply(_) if held.is_some() => Err(Refusal {
             why: "a state is set already; restore it first".to_owned(),
             knobs: Vec::new(),
@@ -66,23 +73,35 @@ fn answer(
     }
 }
 
+/// The journal, as soon as nobody else holds it: a helper whose agent has just died is still putting back.
 fn open(journal_dir: &std::path::Path) -> Result<Journal, Refusal> {
-    Journal::open(journal_dir)?.ok_or_else(|| Refusal {
-        why: BUSY.to_owned(),
-        knobs: Vec::new(),
-    })
+    let begin = Instant::now();
+    loop {
+        if let Some(journal) = Journal::open(journal_dir)? {
+            return Ok(journal);
+        }
+        if begin.elapsed() > PATIENCE {
+            return Err(Refusal {
+                why: BUSY.to_owned(),
+                knobs: Vec::new(),
+            });
+        }
+        sleep(Duration::from_millis(20));
+    }
 }
 
-fn read(board: &Board) -> Vec<KnobLine> {
-    let knobs = board.read_all().into_iter();
-    knobs
-        .map(|(knob, value)| KnobLine {
-            knob,
-            before: None,
-            wanted: None,
-            read: Some(value),
-        })
-        .collect()
+fn read(board: &Board, knobs: &[Knob]) -> Vec<KnobLine> {
+    let line = |knob, read| KnobLine {
+        knob,
+        before: None,
+        wanted: None,
+        read,
+    };
+    if knobs.is_empty() {
+        let all = board.read_all().into_iter();
+        return all.map(|(knob, value)| line(knob, Some(value))).collect();
+    }
+    knobs.iter().map(|&knob| line(knob, board.read(knob))).collect()
 }
 
 fn say(output: &mut impl Write, lines: Vec<KnobLine>, last: &Line) -> io::Result<()> {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{LoadgenChoice, RunState};
+use super::{LoadgenChoice, RunState, StateProof};
 use crate::{DeviceId, RunId, StreamName};
 
 /// The device's proof of a run.
@@ -28,6 +28,10 @@ pub struct Evidence {
     pub before: DeviceFacts,
     /// The device's state after the run.
     pub after: DeviceFacts,
+    /// Power mode, clocks and fan: what was asked for, set, seen and put back. `None` in evidence of agents before the state
+    /// guard, and where a run never began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<StateProof>,
     /// Every file of the run except this one and its signature.
     pub files: Vec<FileProof>,
 }

@@ -6,12 +6,14 @@
 //! Documents are hashed and signed over their exact bytes, so they are passed on as received and never re-serialised.
 
 mod audit;
+mod device_state;
 mod evidence;
 mod record;
 mod run_spec;
 mod run_state;
 
 pub use audit::{AccuracyDelta, AuditResult, AuditedResponses};
+pub use device_state::{KnobProof, StateFinding, StateProof, StateSpec, Telemetry};
 pub use evidence::{
     Attempt, Clock, DeviceFacts, Evidence, FileProof, LoadgenIdentity, TimingThread, WindowCost,
 };

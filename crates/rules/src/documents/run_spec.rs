@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
+use super::StateSpec;
 use crate::{DeviceId, Mode, RunId, Scenario, UnknownWord, benchmark::Benchmark, system::SystemUse};
 
 /// One benchmark x scenario x mode on one device.
@@ -41,8 +42,20 @@ pub struct RunSpec {
     /// Which system's values stand among the engine's settings and in `user.conf`. `None` where none were taken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system: Option<SystemUse>,
+    /// The state that the device is to be in; `None` takes it as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<StateSpec>,
 }
-super::document!(RunSpec, "run spec", 1);
+super::document!(RunSpec, "run spec", 2);
+
+impl RunSpec {
+    /// The schema number of a spec: with a state it is one that an agent without the state guard refuses, instead of
+    /// measuring the device as it is.
+    #[must_use]
+    pub const fn schema_with(state: Option<&StateSpec>) -> u16 {
+        if state.is_some() { 2 } else { 1 }
+    }
+}
 
 /// An audit (compliance test) and the runs that it is held against.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

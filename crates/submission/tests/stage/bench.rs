@@ -279,6 +279,7 @@ impl Bench {
             delivery: Delivery::After,
             audit: None,
             system: None,
+            state: None,
         };
         let evidence = json!({
             "schema": 1, "run": id(number), "device": device, "agent": "regatta-agent 0.1.0", "outcome": state,

@@ -1,0 +1,200 @@
+//! Holding a state: through the helper, with what the agent reads by its own eyes beside what the helper says.
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use regatta_rules::documents::{KnobProof, StateProof};
+use regatta_state::{
+    board::Board,
+    client::{Helper, HelperError},
+    knob::Knob,
+    message::KnobLine,
+    wish::{Clock, Wish},
+};
+
+use super::{WatchPlan, sampler::Held};
+
+/// What only root can read, and so only the helper can look at.
+const FOR_ROOT: [Knob; 2] = [Knob::MemoryLock, Knob::MemoryRate];
+
+/// The state of one run.
+pub(super) struct Guard {
+    board: Board,
+    socket: PathBuf,
+    helper: Option<Helper>,
+    wish: Wish,
+    /// What is proven so far.
+    pub(super) proof: StateProof,
+}
+
+impl Guard {
+    pub(super) fn new(plan: &WatchPlan) -> Self {
+        let board = Board::new(&plan.root);
+        Self {
+            socket: plan.socket.clone(),
+            helper: None,
+            wish: Wish::default(),
+            proof: StateProof {
+                asked: plan.state.clone(),
+                before: words(board.read_all()),
+                ..StateProof::default()
+            },
+            board,
+        }
+    }
+
+    /// Brings the device into the wished state.
+    ///
+    /// # Errors
+    /// Why it is not in it, in words; then it is as it was.
+    pub(super) fn set(&mut self) -> Result<(), String> {
+        let Some(asked) = &self.proof.asked else {
+            return Ok(());
+        };
+        let name = asked.name.clone();
+        let outcome = self.try_to_set();
+        if outcome.is_err() {
+            self.helper = None;
+            self.proof.after = words(self.board.read_all());
+        }
+        outcome.map_err(|why| format!("the device is not in the state {name}: {why}"))
+    }
+
+    fn try_to_set(&mut self) -> Result<(), String> {
+        let asked = self
+            .proof
+            .asked
+            .as_ref()
+            .map(regatta_rules::documents::StateSpec::words);
+        self.wish = asked.unwrap_or_default().parse().map_err(in_words)?;
+        let mut helper = Helper::connect(&self.socket).map_err(in_words)?;
+        self.proof.before = by_name(helper.read(&[]).map_err(in_words)?);
+        let applied = helper.apply(&self.wish);
+        let lines = match &applied {
+            Ok(lines) => lines,
+            Err(HelperError::Refused { knobs, .. }) => knobs,
+            Err(_) => &Vec::new(),
+        };
+        self.proof.set = lines.iter().map(knob_proof).collect();
+        let lines = applied.map_err(in_words)?;
+        self.helper = Some(helper);
+        // Two pairs of eyes: what the agent may read, it reads itself.
+        for line in &lines {
+            let seen = self
+                .board
+                .path(line.knob)
+                .and_then(|_| self.board.read(line.knob));
+            if seen.is_some() && seen != line.wanted {
+                return Err(format!(
+                    "{} was set to {}, and the agent reads {}",
+                    line.knob,
+                    line.wanted.as_deref().unwrap_or("-"),
+                    seen.unwrap_or_default()
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// What was set and can be looked at, and at which rate the clocks are locked.
+    pub(super) fn locks(&self) -> Held {
+        let locked = |clock: Option<Clock>| matches!(clock, Some(Clock::Lock(_)));
+        let set = self.proof.set.iter().filter_map(|proof| {
+            let knob: Knob = proof.knob.parse().ok()?;
+            Some((knob, proof.wanted.clone()))
+        });
+        Held {
+            files: set
+                .clone()
+                .filter_map(|(knob, wanted)| Some((knob, wanted, self.board.path(knob)?)))
+                .collect(),
+            root: set.filter(|(knob, _)| FOR_ROOT.contains(knob)).collect(),
+            cpu: locked(self.wish.cpu),
+            gpu: locked(self.wish.gpu),
+        }
+    }
+
+    /// Whether the helper still holds the state; what root alone can read, where that was set.
+    ///
+    /// # Errors
+    /// When it does not, in words.
+    pub(super) fn look(&mut self) -> Result<BTreeMap<Knob, Option<String>>, String> {
+        let Some(helper) = &mut self.helper else {
+            return Ok(BTreeMap::new());
+        };
+        // A fan's or a GPU's state needs no root to be read; the question alone shows that the helper lives.
+        let lines = helper.read(&FOR_ROOT).map_err(|e| {
+            self.helper = None;
+            in_words(e)
+        })?;
+        Ok(lines.into_iter().map(|line| (line.knob, line.read)).collect())
+    }
+
+    /// Puts everything back.
+    pub(super) fn put_back(&mut self) {
+        if self.proof.asked.is_some() {
+            self.proof.not_put_back = self.ask_to_put_back().err().map(in_words);
+            if let Some(why) = &self.proof.not_put_back {
+                tracing::error!("the device's state is not put back: {why}");
+            }
+        } else {
+            self.proof.after = words(self.board.read_all());
+        }
+    }
+
+    /// Through the helper that holds the state; through another one, when that was lost.
+    fn ask_to_put_back(&mut self) -> Result<(), HelperError> {
+        let mut helper = match self.helper.take() {
+            Some(helper) => helper,
+            None => Helper::connect(&self.socket)?,
+        };
+        let outcome = helper.restore();
+        self.proof.after = by_name(helper.read(&[])?);
+        outcome.map(drop)
+    }
+}
+
+fn knob_proof(line: &KnobLine) -> KnobProof {
+    KnobProof {
+        knob: line.knob.to_string(),
+        before: line.before.clone(),
+        wanted: line.wanted.clone().unwrap_or_default(),
+        read: line.read.clone(),
+    }
+}
+
+fn by_name(lines: Vec<KnobLine>) -> BTreeMap<String, String> {
+    let knobs = lines.into_iter();
+    knobs
+        .filter_map(|line| Some((line.knob.to_string(), line.read?)))
+        .collect()
+}
+
+fn words(knobs: BTreeMap<Knob, String>) -> BTreeMap<String, String> {
+    knobs
+        .into_iter()
+        .map(|(knob, value)| (knob.to_string(), value))
+        .collect()
+}
+
+fn in_words(e: impl std::error::Error + Send + Sync + 'static) -> String {
+    format!("{:#}", anyhow::Error::from(e))
+}
+
+/// Puts back what a daemon or helper before this one has left, where there is a helper at all. Takes its time, and tells
+/// the log.
+pub(crate) fn put_back_leftovers(socket: &std::path::Path) {
+    let Ok(mut helper) = Helper::connect(socket) else {
+        return;
+    };
+    match helper.restore() {
+        Ok(lines) if lines.is_empty() => {}
+        Ok(lines) => {
+            let knobs: Vec<String> = lines.iter().map(|line| line.knob.to_string()).collect();
+            tracing::warn!(
+                "a run before this start had left the device's state set; put back: {}",
+                knobs.join(", ")
+            );
+        }
+        Err(e) => tracing::error!("the device's state is not put back: {}", in_words(e)),
+    }
+}

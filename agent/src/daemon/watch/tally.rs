@@ -1,0 +1,221 @@
+//! What the samples come to: how many there were, the mean power while LoadGen ran, and the findings. A finding is told
+//! once, with when it began and in how many samples it was seen.
+
+use std::{collections::BTreeMap, time::Instant};
+
+use regatta_rules::documents::{RunPhase, StateFinding, Telemetry};
+
+use super::sampler::{Kind, Sample};
+
+/// A clock that is locked may read a little less: it is counted over a short time.
+const LOCK_TOLERANCE_PERCENT: i64 = 2;
+
+/// The samples of one run, added up.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    telemetry: Telemetry,
+    window: Option<Instant>,
+    milliwatts: u64,
+    power_samples: u64,
+    /// Each counter as LoadGen's window found it.
+    levels: BTreeMap<String, i64>,
+    findings: Vec<(String, StateFinding)>,
+}
+
+impl Tally {
+    /// The run has come into a phase.
+    pub(super) fn enter(&mut self, phase: RunPhase, now: Instant) {
+        match (phase, self.window) {
+            (RunPhase::Running, _) => self.window = Some(now),
+            (_, Some(begin)) => {
+                let length = now.duration_since(begin).as_millis();
+                self.telemetry.window_ms = u64::try_from(length).unwrap_or(u64::MAX);
+                self.window = None;
+            }
+            (_, None) => {}
+        }
+    }
+
+    /// A second went by without a sample.
+    pub(super) const fn miss(&mut self) {
+        self.telemetry.gaps = self.telemetry.gaps.saturating_add(1);
+    }
+
+    /// Counts a sample; `is_kept` says whether the file holds it.
+    pub(super) fn count(
+        &mut self,
+        (seconds, phase): (f64, RunPhase),
+        meanings: &[(String, Kind)],
+        sample: &Sample,
+        is_kept: bool,
+    ) {
+        if is_kept {
+            self.telemetry.samples = self.telemetry.samples.saturating_add(1);
+        } else {
+            self.miss();
+        }
+        let is_window = phase == RunPhase::Running;
+        let mut rails = Vec::new();
+        let mut power = 0_u64;
+        for ((name, kind), cell) in meanings.iter().zip(&sample.cells) {
+            let Some(value) = *cell else { continue };
+            match *kind {
+                Kind::Rise => self.watch_rise(seconds, name, value, is_window),
+                _ if !is_window => {}
+                Kind::Temperature => {
+                    let hottest = self.telemetry.hottest_millicelsius.unwrap_or(i64::MIN);
+                    self.telemetry.hottest_millicelsius = Some(hottest.max(value));
+                }
+                Kind::Rail(true) => {
+                    rails.push(name.trim_start_matches("milliwatts:").to_owned());
+                    power = power.saturating_add(u64::try_from(value).unwrap_or(0));
+                }
+                Kind::Locked(lock) if value * 100 < lock * (100 - LOCK_TOLERANCE_PERCENT) => {
+                    let what = format!("{name} was {value}, below its lock of {lock}");
+                    self.find(seconds, &format!("below:{name}"), what);
+                }
+                Kind::Plain | Kind::Rail(false) | Kind::Locked(_) => {}
+            }
+        }
+        if is_window {
+            self.telemetry.window_samples = self.telemetry.window_samples.saturating_add(1);
+            for what in &sample.moved {
+                self.find(seconds, what, what.clone());
+            }
+            self.add_power(rails, power);
+        }
+    }
+
+    /// A mean of different rails would be none: a sample in which one is silent does not count.
+    fn add_power(&mut self, rails: Vec<String>, power: u64) {
+        if self.telemetry.rails.is_empty() {
+            self.telemetry.rails.clone_from(&rails);
+        }
+        if !rails.is_empty() && rails == self.telemetry.rails {
+            self.milliwatts = self.milliwatts.saturating_add(power);
+            self.power_samples = self.power_samples.saturating_add(1);
+        }
+    }
+
+    fn watch_rise(&mut self, seconds: f64, name: &str, value: i64, is_window: bool) {
+        let before = *self.levels.entry(name.to_owned()).or_insert(value);
+        if !is_window {
+            self.levels.insert(name.to_owned(), value);
+        } else if value > before {
+            let what = match name.split_once(':') {
+                Some(("over_current_events", which)) => {
+                    format!("the supply was too weak: {which} counted events")
+                }
+                _ => format!("the board slowed itself down: {name} rose above {before}"),
+            };
+            self.find(seconds, name, what);
+        }
+    }
+
+    fn find(&mut self, seconds: f64, key: &str, what: String) {
+        match self.findings.iter_mut().find(|(known, _)| known == key) {
+            Some((_, finding)) => finding.samples = finding.samples.saturating_add(1),
+            None => {
+                let finding = StateFinding {
+                    seconds: (seconds * 1_000.0).round() / 1_000.0,
+                    what,
+                    samples: 1,
+                };
+                self.findings.push((key.to_owned(), finding));
+            }
+        }
+    }
+
+    /// What it all came to.
+    pub(super) fn result(self) -> (Telemetry, Vec<StateFinding>) {
+        let milliwatts = self.milliwatts.checked_div(self.power_samples);
+        let telemetry = Telemetry {
+            milliwatts,
+            millijoules: milliwatts.map(|mean| mean.saturating_mul(self.telemetry.window_ms) / 1_000),
+            ..self.telemetry
+        };
+        (
+            telemetry,
+            self.findings.into_iter().map(|(_, finding)| finding).collect(),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn count(tally: &mut Tally, seconds: f64, phase: RunPhase, columns: &[(&str, Kind, Option<i64>)]) {
+        let sample = Sample {
+            monotonic_ns: 0,
+            cells: columns.iter().map(|(_, _, cell)| *cell).collect(),
+            moved: Vec::new(),
+        };
+        let meanings: Vec<(String, Kind)> = columns
+            .iter()
+            .map(|(name, kind, _)| ((*name).to_owned(), *kind))
+            .collect();
+        tally.count((seconds, phase), &meanings, &sample, true);
+    }
+
+    #[test]
+    fn energy_is_mean_power_times_the_windows_length() {
+        let mut tally = Tally::default();
+        let power = |milliwatts| [("milliwatts:VDD_IN", Kind::Rail(true), milliwatts)];
+        count(&mut tally, 0.0, RunPhase::Ready, &power(Some(90_000)));
+        let begin = Instant::now();
+        tally.enter(RunPhase::Running, begin);
+        for milliwatts in [Some(10_000), None, Some(20_000)] {
+            count(&mut tally, 1.0, RunPhase::Running, &power(milliwatts));
+        }
+        tally.enter(RunPhase::Draining, begin + Duration::from_secs(4));
+        let (telemetry, findings) = tally.result();
+        assert_eq!(
+            (telemetry.milliwatts, telemetry.millijoules),
+            (Some(15_000), Some(60_000))
+        );
+        assert_eq!(
+            (telemetry.samples, telemetry.window_samples, telemetry.window_ms),
+            (4, 3, 4_000)
+        );
+        assert_eq!(telemetry.rails, ["VDD_IN"]);
+        assert!(findings.is_empty());
+    }
+
+    #[test]
+    fn throttling_over_current_and_clocks_below_their_lock_are_found_once_each() {
+        let mut tally = Tally::default();
+        let board = |cooling, events, clock| {
+            [
+                ("cooling:cpu-throttle-alert:2", Kind::Rise, Some(cooling)),
+                ("over_current_events:oc3", Kind::Rise, Some(events)),
+                ("gpu_hz", Kind::Locked(1_000), Some(clock)),
+            ]
+        };
+        // What had happened before the window is no affair of the run's.
+        count(&mut tally, 0.0, RunPhase::Ready, &board(0, 17, 10));
+        tally.enter(RunPhase::Running, Instant::now());
+        count(&mut tally, 1.0, RunPhase::Running, &board(0, 17, 985));
+        count(&mut tally, 2.0, RunPhase::Running, &board(1, 19, 612));
+        count(&mut tally, 3.0, RunPhase::Running, &board(1, 20, 1_000));
+        let (_, findings) = tally.result();
+        let told: Vec<(f64, &str, u64)> = findings
+            .iter()
+            .map(|finding| (finding.seconds, finding.what.as_str(), finding.samples))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                (
+                    2.0,
+                    "the board slowed itself down: cooling:cpu-throttle-alert:2 rose above 0",
+                    2
+                ),
+                (2.0, "the supply was too weak: oc3 counted events", 2),
+                (2.0, "gpu_hz was 612, below its lock of 1000", 1),
+            ]
+        );
+    }
+}

@@ -1,0 +1,135 @@
+//! The device's state around a run: what was asked for and proven, what was seen meanwhile, and what the board's own sensors
+//! say of energy. A table where something was set, a line or two where not.
+
+use comfy_table::Cell;
+use regatta_rules::documents::StateProof;
+
+use super::{right, table};
+use crate::store::RunRow;
+
+/// Lines for one run; none where its agent gave no proof.
+pub(super) fn of(row: &RunRow) -> Vec<String> {
+    let Some(outcome) = &row.outcome else {
+        return Vec::new();
+    };
+    let Some(proof) = &outcome.device_state else {
+        return Vec::new();
+    };
+    let mut lines = Vec::new();
+    match &proof.asked {
+        Some(asked) => lines.push(format!("device     set to {} ({})", asked.name, asked.source)),
+        None => lines.push("device     as it was found".to_owned()),
+    }
+    lines.extend(
+        proof
+            .not_put_back
+            .iter()
+            .map(|why| format!("           not put back: {why}")),
+    );
+    for finding in &proof.findings {
+        lines.push(format!(
+            "finding    {} (from {:.0} s on, in {} samples)",
+            finding.what, finding.seconds, finding.samples
+        ));
+    }
+    lines.extend(telemetry(proof));
+    lines.extend(energy(proof, outcome.samples));
+    if !proof.set.is_empty() {
+        lines.push(String::new());
+        lines.push(knobs(proof));
+    }
+    lines
+}
+
+fn telemetry(proof: &StateProof) -> Option<String> {
+    let seen = &proof.telemetry;
+    let hottest = seen.hottest_millicelsius?;
+    let degrees = hottest as f64 / 1_000.0;
+    Some(format!(
+        "sensors    {} samples, {} missing, at most {degrees:.1} C while LoadGen ran",
+        seen.samples, seen.gaps
+    ))
+}
+
+/// Energy for each sample of the data set, for orientation: an official figure comes from a meter at the wall.
+fn energy(proof: &StateProof, samples: Option<u64>) -> Option<String> {
+    let seen = &proof.telemetry;
+    let (milliwatts, millijoules) = (seen.milliwatts?, seen.millijoules?);
+    let each = samples
+        .filter(|count| *count > 0)
+        .map_or_else(String::new, |count| {
+            format!(", {:.3} mJ for each sample", millijoules as f64 / count as f64)
+        });
+    Some(format!(
+        "energy     {:.2} W on {} while LoadGen ran{each} (informative: the board's own sensors)",
+        milliwatts as f64 / 1_000.0,
+        seen.rails.join(" + ")
+    ))
+}
+
+fn knobs(proof: &StateProof) -> String {
+    let mut table = table(["knob", "before", "wanted", "read", "after"]);
+    for knob in &proof.set {
+        let cell = |value: Option<&String>| right(value.map_or("-", String::as_str));
+        table.add_row([
+            Cell::new(&knob.knob),
+            cell(knob.before.as_ref()),
+            right(&knob.wanted),
+            cell(knob.read.as_ref()),
+            cell(proof.after.get(&knob.knob)),
+        ]);
+    }
+    table.trim_fmt()
+}
+
+#[cfg(test)]
+mod tests {
+    use regatta_rules::documents::{KnobProof, StateFinding, StateSpec, Telemetry};
+
+    use super::*;
+
+    #[test]
+    fn a_state_that_was_set_is_a_short_table() {
+        let proof = StateProof {
+            asked: Some(StateSpec {
+                name: "MaxP".to_owned(),
+                source: "nvpmodel's MAXN".to_owned(),
+                wish: [].into(),
+            }),
+            set: vec![KnobProof {
+                knob: "gpu-min".to_owned(),
+                before: Some("306000000".to_owned()),
+                wanted: "1300500000".to_owned(),
+                read: Some("1300500000".to_owned()),
+            }],
+            after: [("gpu-min".to_owned(), "306000000".to_owned())].into(),
+            findings: vec![StateFinding {
+                seconds: 12.0,
+                what: "the supply was too weak: oc3 counted events".to_owned(),
+                samples: 3,
+            }],
+            telemetry: Telemetry {
+                samples: 62,
+                hottest_millicelsius: Some(51_250),
+                rails: vec!["VDD_IN".to_owned()],
+                milliwatts: Some(23_100),
+                window_ms: 60_000,
+                millijoules: Some(1_386_000),
+                ..Telemetry::default()
+            },
+            ..StateProof::default()
+        };
+        let said = [
+            telemetry(&proof),
+            energy(&proof, Some(210_000)),
+            Some(knobs(&proof)),
+        ];
+        insta::assert_snapshot!(said.map(Option::unwrap).join("\n"), @r"
+        sensors    62 samples, 0 missing, at most 51.2 C while LoadGen ran
+        energy     23.10 W on VDD_IN while LoadGen ran, 6.600 mJ for each sample (informative: the board's own sensors)
+         knob      before      wanted       read         after
+        ───────────────────────────────────────────────────────────
+         gpu-min   306000000   1300500000   1300500000   306000000
+        ");
+    }
+}
