@@ -8,6 +8,7 @@ mod checker;
 mod endpoints;
 mod power;
 mod submission;
+mod submitted;
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
@@ -18,11 +19,12 @@ use crate::{
     procedures::{Audit, Truncation},
 };
 
-pub use benchmark::{AccuracyBound, BenchmarkRules};
+pub use benchmark::{AccuracyBound, BenchmarkRules, Scenarios, TokenLimits};
 pub use checker::{Checker, Engine, OfficialCheck, Trait};
 pub use endpoints::{Endpoints, EndpointsField};
 pub use power::{DurationRule, PowerRules};
 pub use submission::{AccuracyForms, Inference, Layout, LowerAccuracy, ModelGuess, Submission};
+pub use submitted::SubmittedScenario;
 
 /// One round.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -4,7 +4,10 @@
 
 use std::collections::BTreeMap;
 
-use regatta_rules::{Scenario, known, round::Round};
+use regatta_rules::{
+    Scenario, known,
+    round::{Round, SubmittedScenario},
+};
 use sha2::{Digest as _, Sha256};
 
 fn round(name: &str) -> Round {
@@ -27,6 +30,10 @@ fn every_round_has_what_a_check_needs() {
             .any(|rules| rules.tests.iter().any(|test| test == "TEST05"));
         assert!(!uses_test05 || round.test05_seeds().is_some(), "{name}");
         assert!(!round.submission.checkers.is_empty(), "{name}");
+        for checker in &round.submission.checkers {
+            let known = round.submission.as_known_to(checker);
+            assert!(known.is_ok(), "{name} {}: {known:?}", checker.revision);
+        }
         for scenario in Scenario::ALL {
             assert!(
                 round.submission.result_keys.contains_key(&scenario),
@@ -34,16 +41,25 @@ fn every_round_has_what_a_check_needs() {
             );
         }
         for (model, rules) in &round.submission.benchmarks {
+            let kinds = ["edge", "datacenter", "edge,datacenter"];
+            let required: Vec<_> = kinds.iter().filter_map(|kind| rules.required(kind)).collect();
             assert!(
-                !rules.edge.is_empty() && !rules.accuracy.is_empty(),
+                !required.is_empty() && !rules.accuracy.is_empty(),
+                "{name} {model}"
+            );
+            let offline = required.concat().contains(&Scenario::Offline);
+            assert!(
+                !offline || rules.offline_samples_per_query.is_some(),
                 "{name} {model}"
             );
             assert!(
-                !rules.edge.contains(&Scenario::Offline) || rules.offline_samples_per_query.is_some(),
+                rules.token_limits.is_empty() || rules.token_latencies,
                 "{name} {model}"
             );
             for test in &rules.tests {
-                let judged = round.audits.contains_key(test) || test == "TEST06";
+                // The others verify responses of language and recommendation models, by their own scripts.
+                let others = ["TEST06", "TEST07", "TEST08", "TEST09"];
+                let judged = round.audits.contains_key(test) || others.contains(&test.as_str());
                 assert!(judged, "{name} {model}: no procedure for {test}");
             }
         }
@@ -69,7 +85,13 @@ fn scenarios_depend_on_the_category() {
     let resnet = &round.submission.benchmarks["resnet"];
     assert_eq!(resnet.required("edge").unwrap().len(), 3);
     assert_eq!(resnet.required("edge,datacenter").unwrap().len(), 4);
+    assert_eq!(resnet.required("datacenter"), None);
     assert_eq!(resnet.required("Edge"), None);
+    let llama = &round.submission.benchmarks["llama3.1-8b"];
+    let scenarios = llama.scenarios("datacenter").unwrap();
+    assert_eq!(scenarios.required, [Scenario::Offline]);
+    assert!(scenarios.has(SubmittedScenario::Interactive) && scenarios.server_or_interactive());
+    assert_eq!(llama.required("edge"), None);
 }
 
 #[test]

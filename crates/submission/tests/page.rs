@@ -80,7 +80,7 @@ fn a_browser_shows_the_page_and_nothing_else() {
     let rounds = known::rounds().unwrap();
     let round = rounds.iter().find(|round| round.name == "v6.0").unwrap();
     let root = tempfile::tempdir().unwrap();
-    synthetic::benchmark(root.path(), round, "resnet");
+    synthetic::category(root.path(), round, "resnet", "edge");
     let scenarios = root.path().join("closed/Team/results/board/resnet");
     fs::write(scenarios.join("Offline").join(HOSTILE.replace('/', "_")), "x").unwrap();
     fs::remove_file(scenarios.join("SingleStream/user.conf")).unwrap();

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::SubmittedScenario;
 use crate::Scenario;
 
 /// A bound on a metric of the accuracy run.
@@ -28,16 +29,65 @@ impl AccuracyBound {
     }
 }
 
+/// The 99th percentiles of a language model's token latencies, which must lie below, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TokenLimits {
+    /// Time to the first token (TTFT).
+    pub first_token_ns: u64,
+    /// Time per further token (TPOT).
+    pub per_token_ns: u64,
+}
+
+/// The scenarios of a benchmark in one category.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Scenarios<'a> {
+    /// Those that must be there.
+    pub required: &'a [Scenario],
+    /// Those that may be.
+    pub optional: &'a [SubmittedScenario],
+}
+
+impl Scenarios<'_> {
+    /// Whether a result of this scenario belongs here.
+    #[must_use]
+    pub fn has(&self, scenario: SubmittedScenario) -> bool {
+        self.required.iter().any(|&one| scenario == one) || self.optional.contains(&scenario)
+    }
+
+    /// Whether Server or Interactive must be there, whichever (v5.1 and later).
+    #[must_use]
+    pub fn server_or_interactive(&self) -> bool {
+        [SubmittedScenario::Server, SubmittedScenario::Interactive]
+            .iter()
+            .all(|one| self.optional.contains(one))
+    }
+}
+
 /// A benchmark in a round.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BenchmarkRules {
-    /// Scenarios that an edge system must submit.
+    /// Scenarios that an edge system must submit; empty where the benchmark is not for it, as below.
+    #[serde(default)]
     pub edge: Vec<Scenario>,
-    /// Scenarios that a system of both categories must submit; empty where the benchmark is for edge systems alone.
+    /// Scenarios that a datacenter system must submit.
+    #[serde(default)]
+    pub datacenter: Vec<Scenario>,
+    /// Scenarios that a datacenter system may submit beside.
+    #[serde(default)]
+    pub datacenter_optional: Vec<SubmittedScenario>,
+    /// Scenarios that a system of both categories must submit.
+    #[serde(default)]
     pub datacenter_edge: Vec<Scenario>,
+    /// Scenarios that a system of both categories may submit beside.
+    #[serde(default)]
+    pub datacenter_edge_optional: Vec<SubmittedScenario>,
     /// Lower bounds; each must be met.
     pub accuracy: Vec<AccuracyBound>,
+    /// Lower bounds of scenarios that have their own.
+    #[serde(default)]
+    pub accuracy_in: BTreeMap<SubmittedScenario, Vec<AccuracyBound>>,
     /// Upper bounds.
     #[serde(default)]
     pub accuracy_at_most: Vec<AccuracyBound>,
@@ -46,21 +96,36 @@ pub struct BenchmarkRules {
     /// Samples of the accuracy run, where the round's checkers know the number.
     #[serde(default)]
     pub dataset_samples: Option<u64>,
+    /// The same by scenario, of benchmarks whose scenarios differ.
+    #[serde(default)]
+    pub dataset_samples_in: BTreeMap<SubmittedScenario, u64>,
     /// Samples of the Offline query, at least.
     #[serde(default)]
     pub offline_samples_per_query: Option<u64>,
     /// Queries, at least; the scenarios that stop early are exempt.
     #[serde(default)]
     pub min_queries: BTreeMap<Scenario, u64>,
+    /// Whether the benchmark is one pass over its data, however long it takes.
+    #[serde(default)]
+    pub any_duration: bool,
     /// The Server scenario's latency bound, in nanoseconds.
     #[serde(default)]
     pub server_latency_ns: Option<u64>,
+    /// The Interactive scenario's, of benchmarks that bound the whole answer's latency.
+    #[serde(default)]
+    pub interactive_latency_ns: Option<u64>,
+    /// Bounds of token latencies.
+    #[serde(default)]
+    pub token_limits: BTreeMap<SubmittedScenario, TokenLimits>,
     /// Keys of the result where they differ from the round's.
     #[serde(default)]
     pub result_keys: BTreeMap<Scenario, String>,
     /// Units of the result where they differ from the scenario's.
     #[serde(default)]
-    pub units: BTreeMap<Scenario, String>,
+    pub units: BTreeMap<SubmittedScenario, String>,
+    /// Whether latencies are given in seconds, not in milliseconds.
+    #[serde(default)]
+    pub latency_in_seconds: bool,
     /// Compliance tests.
     pub tests: Vec<String>,
     /// How far TEST01's two accuracies may lie apart, in percent, where it is not the general limit.
@@ -78,18 +143,58 @@ pub struct BenchmarkRules {
 }
 
 impl BenchmarkRules {
-    /// The scenarios that a system of this `system_type` must submit; `None` where the benchmark is not for it, or
-    /// where the type is none that this program carries rules for.
+    /// The scenarios for a system of this `system_type`; `None` where the benchmark is not for it.
+    #[must_use]
+    pub fn scenarios(&self, system_type: &str) -> Option<Scenarios<'_>> {
+        let (required, optional) = match system_type {
+            "edge" => (&self.edge, &[][..]),
+            "datacenter" => (&self.datacenter, &self.datacenter_optional[..]),
+            "datacenter,edge" | "edge,datacenter" => {
+                (&self.datacenter_edge, &self.datacenter_edge_optional[..])
+            }
+            _ => return None,
+        };
+        (!required.is_empty()).then_some(Scenarios { required, optional })
+    }
+
+    /// The scenarios that a system of this `system_type` must submit; `None` where the benchmark is not for it.
     #[must_use]
     pub fn required(&self, system_type: &str) -> Option<&[Scenario]> {
-        match system_type {
-            "edge" => Some(&self.edge).filter(|list| !list.is_empty()),
-            "datacenter,edge" | "edge,datacenter" => {
-                Some(&self.datacenter_edge).filter(|list| !list.is_empty())
-            }
-            _ => None,
+        self.scenarios(system_type).map(|scenarios| scenarios.required)
+    }
+
+    /// The lower bounds on accuracy in a scenario.
+    #[must_use]
+    pub fn accuracy_in(&self, scenario: Option<SubmittedScenario>) -> &[AccuracyBound] {
+        scenario
+            .and_then(|scenario| self.accuracy_in.get(&scenario))
+            .unwrap_or(&self.accuracy)
+    }
+
+    /// The samples of a scenario's accuracy run.
+    #[must_use]
+    pub fn dataset_samples_in(&self, scenario: SubmittedScenario) -> Option<u64> {
+        let own = self.dataset_samples_in.get(&scenario).copied();
+        own.or(self.dataset_samples)
+    }
+
+    /// The unit of a scenario's result.
+    #[must_use]
+    pub fn unit(&self, scenario: SubmittedScenario) -> &str {
+        match self.units.get(&scenario) {
+            Some(own) => own,
+            None => Self::general_unit(scenario),
         }
-        .map(Vec::as_slice)
+    }
+
+    /// The unit of a scenario's result where the benchmark has none of its own.
+    #[must_use]
+    pub const fn general_unit(scenario: SubmittedScenario) -> &'static str {
+        match scenario.run() {
+            Scenario::SingleStream | Scenario::MultiStream => "Latency (ms)",
+            Scenario::Offline => "Samples/s",
+            Scenario::Server => "Queries/s",
+        }
     }
 
     /// How far TEST01's two accuracies may lie apart in `metric`, in percent: a tenth for the 99.9 variants.

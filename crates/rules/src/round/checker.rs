@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 /// An official checker at one revision.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Checker {
     /// The tag or commit, as users name it.
@@ -21,6 +21,10 @@ pub struct Checker {
     /// In what else it differs from its relatives.
     #[serde(default)]
     pub traits: Vec<Trait>,
+    /// Where its own tables are not the round's: parts of `[submission]`, taken key by key in the place of what the round
+    /// says. `false` takes a key away.
+    #[serde(default)]
+    pub instead: toml::Table,
 }
 
 /// The two families of official checkers.
@@ -119,6 +123,14 @@ pub enum Trait {
     ComplianceDirectoryAlways,
     /// The CSV spells a column `compilance`.
     MisspeltCompliance,
+    /// Equal issue is looked for in the conf files beside the measurements.
+    EqualIssueInConf,
+    /// Where equal issue is asked, the number of queries is not.
+    EqualIssueFreesQueries,
+    /// Interactive is known in one spelling alone, and not to the power check.
+    InteractiveHalfKnown,
+    /// The CSV has no columns for the power supplies' capacity and private names.
+    NoDesignColumns,
     /// Equal issue is not asked in the open division.
     EqualIssueNotInOpen,
     /// The general TEST01 limit is used for every metric.
@@ -131,6 +143,12 @@ pub enum Trait {
     EmptyAccuracyFailsOpen,
     /// `system_power_only` suppresses the performance row.
     PowerOnlySystems,
+    /// Bounds of token latencies hold in every scenario but Offline.
+    TokenLimitsInEveryScenario,
+    /// Token latencies within bounds make a run valid, whatever LoadGen says of it.
+    TokenLimitsDecide,
+    /// A benchmark's own units are looked up by the directory's name.
+    UnitsByDirectory,
     /// The summary counts items and nothing else.
     ShortSummary,
     /// The CSV gives the power supplies' capacity, out of the system description or a file beside it.

@@ -1,11 +1,11 @@
 //! What a submission of a round must hold: files, fields, limits, names. Values only; the checks that use them are in
 //! the submission crate, and the official checkers' differences in [`super::Checker`].
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use serde::{Deserialize, Serialize};
 
-use super::{BenchmarkRules, Checker, Endpoints, Seeds};
+use super::{BenchmarkRules, Checker, Endpoints, Seeds, SubmittedScenario};
 use crate::Scenario;
 
 /// Where the parts of a submission lie (`submission_rules.adoc`).
@@ -96,8 +96,6 @@ pub struct Submission {
     pub network_fields: Vec<String>,
     /// Fields that a system with power measurement may have.
     pub power_fields: Vec<String>,
-    /// Benchmarks that only datacenter systems run.
-    pub datacenter_benchmarks: Vec<String>,
     /// TEST05's seeds, where the round's conf does not give them (v2.1: its `audit.config` does).
     #[serde(default)]
     pub test05_seeds: Option<Seeds>,
@@ -107,7 +105,7 @@ pub struct Submission {
     pub model_names: BTreeMap<String, String>,
     /// What a name is taken for as a last resort, first match wins.
     pub model_guesses: Vec<ModelGuess>,
-    /// The edge benchmarks, by official name.
+    /// The benchmarks, by official name.
     pub benchmarks: BTreeMap<String, BenchmarkRules>,
     /// Results of the endpoints harness, where the round takes them.
     #[serde(default)]
@@ -150,7 +148,30 @@ impl Submission {
     /// Whether the round has a benchmark of this official name, in whatever category.
     #[must_use]
     pub fn knows(&self, model: &str) -> bool {
-        self.benchmarks.contains_key(model) || self.datacenter_benchmarks.iter().any(|name| name == model)
+        self.benchmarks.contains_key(model)
+    }
+
+    /// The scenarios that the round's submissions have: Interactive only where a benchmark has it.
+    pub fn scenarios(&self) -> impl Iterator<Item = SubmittedScenario> {
+        let interactive = SubmittedScenario::Interactive;
+        let has = |rules: &BenchmarkRules| rules.datacenter_optional.contains(&interactive);
+        let has = self.benchmarks.values().any(has);
+        SubmittedScenario::ALL
+            .into_iter()
+            .filter(move |&scenario| has || scenario != interactive)
+    }
+
+    /// The rules as the tables of one official checker have them.
+    ///
+    /// # Errors
+    /// When the checker's `instead` does not fit these rules.
+    pub fn as_known_to(&self, checker: &Checker) -> Result<Cow<'_, Self>, toml::de::Error> {
+        if checker.instead.is_empty() {
+            return Ok(Cow::Borrowed(self));
+        }
+        let mut table = toml::Table::try_from(self).map_err(serde::de::Error::custom)?;
+        overlay(&mut table, &checker.instead);
+        table.try_into().map(Cow::Owned)
     }
 
     /// The checker of a revision; the round's default without one.
@@ -159,6 +180,21 @@ impl Submission {
         match revision {
             None => self.checkers.first(),
             Some(name) => self.checkers.iter().find(|checker| checker.revision == name),
+        }
+    }
+}
+
+/// Puts the values of `over` in the place of those of `table`, below tables key by key.
+fn overlay(table: &mut toml::Table, over: &toml::Table) {
+    for (key, value) in over {
+        match (table.get_mut(key), value) {
+            (Some(toml::Value::Table(below)), toml::Value::Table(over)) => overlay(below, over),
+            (Some(_), toml::Value::Boolean(false)) => {
+                table.remove(key);
+            }
+            _ => {
+                table.insert(key.clone(), value.clone());
+            }
         }
     }
 }

@@ -10,9 +10,7 @@ pub(crate) fn metric<'a>(name: &str, forms: AccuracyForms, line: &'a str) -> Opt
     let loose = forms == AccuracyForms::Loose;
     match name {
         "acc" => top1(line, forms),
-        "mAP" if loose => last(line, &["mAP=", "'Total':"], |rest| {
-            number(rest.trim_start_matches(char::is_whitespace))
-        }),
+        "mAP" if loose => last(line, &["mAP=", "'Total':"], after_space),
         "mAP" => number(line.strip_prefix("mAP=")?),
         "F1" => f1(line),
         "WER" | "ACCURACY" => word_error_rate(line),
@@ -22,8 +20,22 @@ pub(crate) fn metric<'a>(name: &str, forms: AccuracyForms, line: &'a str) -> Opt
         "ROUGEL" => quoted(line, "'rougeL':", loose),
         "ROUGELSUM" => quoted(line, "'rougeLsum':", loose),
         "GEN_LEN" => quoted(line, "'gen_len':", false),
+        "TOKENS_PER_SAMPLE" => quoted(line, "'tokens_per_sample':", false),
+        "exact_match" => quoted(line, "'exact_match':", false),
+        "gsm8k_accuracy" => quoted(line, "'gsm8k':", false),
+        "mbxp_accuracy" => quoted(line, "'mbxp':", false),
+        "vbench_score" => quoted(line, "'vbench_score':", false),
         "CLIP_SCORE" => quoted(line, "'CLIP_SCORE':", loose),
         "FID_SCORE" => quoted(line, "'FID_SCORE':", loose),
+        "AUC" => number(line.strip_prefix("AUC=")?),
+        "DLRM_NE" => spaced(line, "metric/lifetime_ne/rating:"),
+        "DLRM_ACC" => spaced(line, "metric/lifetime_accuracy/rating:"),
+        "DLRM_AUC" => spaced(line, "metric/lifetime_gauc/rating:"),
+        "F1_HIERARCHICAL" => {
+            let inner = line.strip_prefix('{')?;
+            spaced(inner.get(..inner.rfind('}')?)?, "\"f1\":")
+        }
+        "E2E_ACCURACY" => after_space(line.strip_prefix("Accuracy:")?),
         _ => None,
     }
 }
@@ -34,6 +46,13 @@ pub(crate) fn hash(line: &str) -> Option<&str> {
     let hash = line.strip_prefix("hash=")?;
     let word = |c: char| c.is_alphanumeric() || c == '_';
     (!hash.is_empty() && hash.chars().all(word)).then_some(hash)
+}
+
+/// Whether TEST06's verification in these lines says that all its checks passed.
+pub(crate) fn test06_passed(lines: &[String]) -> bool {
+    let says = |text: &str| lines.iter().any(|line| line.trim() == text);
+    let first = says("First token check pass: True") || says("First token check pass: Skipped");
+    first && says("EOS check pass: True") && says("Sample length check pass: True")
 }
 
 fn number(text: &str) -> Option<&str> {
@@ -54,6 +73,14 @@ fn last<'a>(line: &'a str, openers: &[&str], take: impl Fn(&'a str) -> Option<&'
         })
         .max_by_key(|&(at, _)| at)
         .map(|(_, found)| found)
+}
+
+fn after_space(rest: &str) -> Option<&str> {
+    number(rest.trim_start_matches(char::is_whitespace))
+}
+
+fn spaced<'a>(line: &'a str, opener: &str) -> Option<&'a str> {
+    last(line, &[opener], after_space)
 }
 
 fn quoted<'a>(line: &'a str, opener: &str, loose: bool) -> Option<&'a str> {
@@ -165,6 +192,28 @@ mod tests {
             ("ROUGE1", Loose, "{'rouge1': '42.9'}\n", Some("42.9")),
             ("GEN_LEN", Loose, "{'gen_len': '4016878'}\n", None),
             ("ROUGE2", Loose, "{'rouge2': 1, 'rouge2': nan}\n", Some("1")),
+            ("AUC", Strict, "AUC=80.31%, mlperf_bce=0.1\n", Some("80.31")),
+            (
+                "TOKENS_PER_SAMPLE",
+                Loose,
+                "{'tokens_per_sample': 294.4, 'x': 1}\n",
+                Some("294.4"),
+            ),
+            ("exact_match", Loose, "{'exact_match': '81.3'}\n", None),
+            (
+                "F1_HIERARCHICAL",
+                Loose,
+                "{\"f1\": 0.79, \"level\": {\"f1\": 0.8}}\n",
+                Some("0.8"),
+            ),
+            ("F1_HIERARCHICAL", Loose, "{\"f1\": 0.79\n", None),
+            (
+                "DLRM_NE",
+                Loose,
+                "rank 0 metric/lifetime_ne/rating:0.866\n",
+                Some("0.866"),
+            ),
+            ("E2E_ACCURACY", Loose, "Accuracy: 34.1 %\n", Some("34.1")),
         ] {
             assert_eq!(metric(name, forms, line), expected, "{name} {forms:?} {line:?}");
         }

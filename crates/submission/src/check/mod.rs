@@ -17,5 +17,5 @@ mod strict;
 
 pub(crate) use accuracy_text::metric as accuracy_metric;
 pub use finding::{Finding, Rule, Severity};
-pub use official::{Note, Official, Row, UnknownRevision, Verdict, as_official, csv};
+pub use official::{Note, Official, OfficialError, Row, Verdict, as_official, csv};
 pub use strict::{Facts, Latency, Metric, Report, ResultRow, strict};

@@ -102,4 +102,3 @@ pub(crate) const ENDPOINTS: Rule = rule(
     "endpoints",
     "checker, documents of the endpoints harness since v6.1",
 );
-pub(crate) const OTHER_CHECKER: Rule = rule("not-judged", "outside of what this program checks");

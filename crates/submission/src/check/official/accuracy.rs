@@ -1,6 +1,6 @@
 //! Reading `accuracy.txt` as the official checkers do: in order, until every metric and the hash have been seen.
 
-use regatta_rules::round::{AccuracyForms, BenchmarkRules};
+use regatta_rules::round::{AccuracyBound, AccuracyForms, BenchmarkRules, SubmittedScenario, Trait};
 
 use super::{Context, python::Raised};
 use crate::check::accuracy_text;
@@ -46,16 +46,18 @@ pub(super) fn lines(context: &Context<'_>, path: &str) -> Result<Vec<String>, Ra
 /// Judges the lines by the bounds of `rules`, as the checkers since v3.1 do.
 pub(super) fn judge(
     rules: &BenchmarkRules,
+    scenario: Option<SubmittedScenario>,
     forms: AccuracyForms,
     lines: &[String],
 ) -> Result<AccuracyResult, Raised> {
     let mut result = AccuracyResult::default();
-    let mut seen = vec![false; rules.accuracy.len()];
+    let lower = rules.accuracy_in(scenario);
+    let mut seen = vec![false; lower.len()];
     let mut low = false;
     let mut high = false;
     for line in lines {
         result.hash |= accuracy_text::hash(line).is_some();
-        for (bound, seen) in rules.accuracy.iter().zip(&mut seen) {
+        for (bound, seen) in lower.iter().zip(&mut seen) {
             let Some(text) = accuracy_text::metric(&bound.metric, forms, line) else {
                 continue;
             };
@@ -104,15 +106,44 @@ pub(super) fn judge_first(
     Ok(result)
 }
 
-/// The last value of each metric, as the TEST01 fallback reads both its files; 0 where there is none.
-pub(super) fn last_values(
-    rules: &BenchmarkRules,
-    forms: AccuracyForms,
-    lines: &[String],
-) -> Result<Vec<f64>, Raised> {
-    let mut values = vec![0.0; rules.accuracy.len()];
+/// How the two accuracies of TEST01 in `directory` lie too far apart, as its fallback compares them; `None` when they are
+/// close. `model` is the official benchmark.
+pub(super) fn apart(
+    context: &Context<'_>,
+    (rules, scenario): (&BenchmarkRules, Option<SubmittedScenario>),
+    model: &str,
+    directory: &str,
+) -> Result<Option<String>, Raised> {
+    let bounds = rules.accuracy_in(scenario);
+    let forms = context.round.submission.accuracy_forms;
+    let values = |name: &str| last_values(bounds, forms, &lines(context, &format!("{directory}/{name}"))?);
+    let baseline = values("baseline_accuracy.txt")?;
+    let compliance = values("compliance_accuracy.txt")?;
+    for ((bound, baseline), compliance) in bounds.iter().zip(baseline).zip(compliance) {
+        let metric = if context.checker.has(Trait::MetricDeltaIgnored) {
+            ""
+        } else {
+            &bound.metric
+        };
+        let most = rules.delta_percent(model, metric);
+        let delta = (1.0 - baseline / compliance).abs() * 100.0;
+        // Written so that a value that is missing (0) or no number fails.
+        let close = baseline != 0.0 && compliance != 0.0 && delta <= most;
+        if !close {
+            return Ok(Some(format!(
+                "{} is {baseline} before and {compliance} in the test, more than {most} % apart",
+                bound.metric
+            )));
+        }
+    }
+    Ok(None)
+}
+
+/// The last value of each metric; 0 where there is none.
+fn last_values(bounds: &[AccuracyBound], forms: AccuracyForms, lines: &[String]) -> Result<Vec<f64>, Raised> {
+    let mut values = vec![0.0; bounds.len()];
     for line in lines {
-        for (bound, value) in rules.accuracy.iter().zip(&mut values) {
+        for (bound, value) in bounds.iter().zip(&mut values) {
             if let Some(text) = accuracy_text::metric(&bound.metric, forms, line) {
                 *value = parse(text)?;
             }

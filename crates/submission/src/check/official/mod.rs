@@ -14,7 +14,7 @@ mod result;
 mod row;
 mod summary;
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use regatta_rules::round::{Checker, Engine, Round};
 
@@ -63,31 +63,58 @@ pub struct Official {
     pub summary: Vec<String>,
 }
 
-/// A revision that the round has no checker of.
+/// No official checker to judge as.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("round {round} has no official checker `{given}`; known are {known}")]
-pub struct UnknownRevision {
-    /// The round.
-    pub round: String,
-    /// What was asked for.
-    pub given: String,
-    /// The revisions that are known.
-    pub known: String,
+#[non_exhaustive]
+pub enum OfficialError {
+    /// A revision that the round has no checker of.
+    #[error("round {round} has no official checker `{given}`; known are {known}")]
+    UnknownRevision {
+        /// The round.
+        round: String,
+        /// What was asked for.
+        given: String,
+        /// The revisions that are known.
+        known: String,
+    },
+    /// What the round's file says of a checker does not fit the round.
+    #[error("round {round}, checker {revision}: `instead` does not fit")]
+    Instead {
+        /// The round.
+        round: String,
+        /// The checker.
+        revision: String,
+        /// Why.
+        source: Box<toml::de::Error>,
+    },
 }
 
 /// Judges `tree` as an official checker of `round` does; `revision` names which, the round's default without it.
 ///
 /// # Errors
-/// When the round has no such checker.
-pub fn as_official(tree: &Tree, round: &Round, revision: Option<&str>) -> Result<Official, UnknownRevision> {
+/// When the round has no such checker, or its file is wrong about it.
+pub fn as_official(tree: &Tree, round: &Round, revision: Option<&str>) -> Result<Official, OfficialError> {
     let checker = round
         .submission
         .checker(revision)
-        .ok_or_else(|| UnknownRevision {
+        .ok_or_else(|| OfficialError::UnknownRevision {
             round: round.name.clone(),
             given: revision.unwrap_or_default().to_owned(),
             known: known_revisions(round),
         })?;
+    let known = round.submission.as_known_to(checker);
+    let known = known.map_err(|source| OfficialError::Instead {
+        round: round.name.clone(),
+        revision: checker.revision.clone(),
+        source: source.into(),
+    })?;
+    let round = &match known {
+        Cow::Borrowed(_) => Cow::Borrowed(round),
+        Cow::Owned(submission) => Cow::Owned(Round {
+            submission,
+            ..round.clone()
+        }),
+    };
     let context = Context { tree, round, checker };
     Ok(match checker.engine {
         Engine::Monolith => monolith::check(&context),

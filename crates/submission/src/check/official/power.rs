@@ -2,7 +2,7 @@
 
 use regatta_rules::{
     Scenario,
-    round::{OfficialCheck, Trait},
+    round::{OfficialCheck, SubmittedScenario, Trait},
 };
 
 use super::{
@@ -25,7 +25,7 @@ pub(super) fn metric(
     context: &Context<'_>,
     directory: &str,
     log: &RunLog,
-    scenario: Scenario,
+    scenario: SubmittedScenario,
 ) -> Result<Option<f64>, Raised> {
     let checker = context.checker;
     let stamp = |key: &str| {
@@ -42,7 +42,7 @@ pub(super) fn metric(
     let Some(mean) = samples::mean(context.tree, &path, window, reading).map_err(Raised::new)? else {
         return Ok(None);
     };
-    if matches!(scenario, Scenario::Offline | Scenario::Server) {
+    if matches!(scenario.run(), Scenario::Offline | Scenario::Server) {
         return Ok(Some(mean.watts));
     }
     let queries = Number::of(log.value("result_query_count"))?.value().trunc();
@@ -55,7 +55,7 @@ pub(super) fn metric(
         1000.0
     };
     let inferred =
-        scenario == Scenario::MultiStream && log.text("effective_scenario") == Some("SingleStream");
+        scenario == SubmittedScenario::MultiStream && log.text("effective_scenario") == Some("SingleStream");
     // In the official order of operations, so that the last digit agrees.
     let mut energy = mean.watts * mean.seconds;
     if inferred {

@@ -1,6 +1,9 @@
 //! The result of a run: its key in the log, its unit, and results that are inferred from another scenario's run.
 
-use regatta_rules::{Scenario, round::BenchmarkRules};
+use regatta_rules::{
+    Scenario,
+    round::{BenchmarkRules, SubmittedScenario},
+};
 
 use super::{
     Context,
@@ -8,7 +11,8 @@ use super::{
 };
 use crate::check::run_log::RunLog;
 
-pub(super) const NANOSECONDS_PER_MILLISECOND: f64 = 1e6;
+const NANOSECONDS_PER_MILLISECOND: f64 = 1e6;
+const MILLISECONDS_PER_SECOND: f64 = 1e3;
 /// Samples of a MultiStream query.
 const MULTISTREAM_SAMPLES: f64 = 8.0;
 
@@ -28,10 +32,19 @@ pub(super) fn measured(
     if let Some(key) = rules.result_keys.get(&scenario) {
         value = Number::float(log.value(key))?;
     }
-    if matches!(scenario, Scenario::SingleStream | Scenario::MultiStream) {
-        value /= NANOSECONDS_PER_MILLISECOND;
+    Ok(in_unit(rules, scenario, value))
+}
+
+/// A result out of the log's nanoseconds in its own unit; rates are given as they are.
+pub(super) fn in_unit(rules: &BenchmarkRules, scenario: Scenario, value: f64) -> f64 {
+    // Divided twice as the official code does, so that the last digit agrees.
+    match scenario {
+        Scenario::SingleStream | Scenario::MultiStream if rules.latency_in_seconds => {
+            value / NANOSECONDS_PER_MILLISECOND / MILLISECONDS_PER_SECOND
+        }
+        Scenario::SingleStream | Scenario::MultiStream => value / NANOSECONDS_PER_MILLISECOND,
+        Scenario::Offline | Scenario::Server => value,
     }
-    Ok(value)
 }
 
 /// What a run of `from` gives for `to`, where the rules know a way (`inference_rules.adoc`, "Inferred results").
@@ -43,12 +56,16 @@ pub(super) struct Inferred {
 }
 
 /// Infers a result; `None` where the official checkers have no formula for the pair.
-pub(super) fn inferred(log: &RunLog, from: Scenario, to: Scenario) -> Result<Option<Inferred>, Raised> {
+pub(super) fn inferred(
+    log: &RunLog,
+    from: Scenario,
+    to: SubmittedScenario,
+) -> Result<Option<Inferred>, Raised> {
     let value = match (from, to) {
-        (Scenario::SingleStream, Scenario::Offline) => {
+        (Scenario::SingleStream, SubmittedScenario::Offline) => {
             Number::of(log.value("result_qps_without_loadgen_overhead"))?
         }
-        (Scenario::MultiStream, Scenario::Offline) => {
+        (Scenario::MultiStream, SubmittedScenario::Offline) => {
             let samples = Number::of(log.value("effective_samples_per_query"))?.value();
             let latency = Number::of(log.value("result_mean_query_latency_ns"))?.value();
             let latency = latency / NANOSECONDS_PER_MILLISECOND;
@@ -57,7 +74,7 @@ pub(super) fn inferred(log: &RunLog, from: Scenario, to: Scenario) -> Result<Opt
             }
             Number::Float(samples * 1000.0 / latency)
         }
-        (Scenario::SingleStream, Scenario::MultiStream) => {
+        (Scenario::SingleStream, SubmittedScenario::MultiStream) => {
             let estimate = Number::of(log.value("early_stopping_latency_ms"))?.value();
             return Ok(Some(Inferred {
                 value: Number::Float(estimate * MULTISTREAM_SAMPLES / NANOSECONDS_PER_MILLISECOND),
@@ -69,23 +86,9 @@ pub(super) fn inferred(log: &RunLog, from: Scenario, to: Scenario) -> Result<Opt
     Ok(Some(Inferred { value, usable: true }))
 }
 
-/// The unit of a benchmark's result.
-pub(super) fn unit(rules: &BenchmarkRules, scenario: Scenario) -> String {
-    let general = match scenario {
-        Scenario::SingleStream | Scenario::MultiStream => "Latency (ms)",
-        Scenario::Offline => "Samples/s",
-        Scenario::Server => "Queries/s",
-    };
-    rules
-        .units
-        .get(&scenario)
-        .cloned()
-        .unwrap_or_else(|| general.to_owned())
-}
-
 /// The unit of the power metric.
-pub(super) fn power_unit(scenario: Scenario, joules: bool) -> &'static str {
-    match scenario {
+pub(super) fn power_unit(scenario: SubmittedScenario, joules: bool) -> &'static str {
+    match scenario.run() {
         Scenario::Offline | Scenario::Server => "Watts",
         _ if joules => "Joules",
         _ => "millijoules",

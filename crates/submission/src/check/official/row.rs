@@ -118,7 +118,7 @@ fn columns(checker: &Checker) -> Vec<&'static str> {
     if checker.has(Trait::WeightDataTypes) {
         columns.push("weight_data_types");
     }
-    if package {
+    if package && !checker.has(Trait::NoDesignColumns) {
         columns.extend(["design_power_watts", "PrivateID"]);
     }
     columns

@@ -105,7 +105,8 @@ fn metrics(case: &Case<'_>, path: &str, findings: &mut Findings) {
         return;
     };
     let forms = case.context.round.submission.accuracy_forms;
-    let bounds = case.rules.accuracy.iter().map(|bound| (bound, true));
+    let bounds = case.rules.accuracy_in(Some(case.scenario)).iter();
+    let bounds = bounds.map(|bound| (bound, true));
     let bounds = bounds.chain(case.rules.accuracy_at_most.iter().map(|bound| (bound, false)));
     for (bound, lower) in bounds {
         let mut seen = false;
@@ -178,7 +179,7 @@ pub(super) fn truncated(case: &Case<'_>, path: &str, findings: &mut Findings) {
 }
 
 fn dataset(case: &Case<'_>, path: &str, log: &RunLog, findings: &mut Findings) {
-    let Some(expected) = case.rules.dataset_samples else {
+    let Some(expected) = case.rules.dataset_samples_in(case.scenario) else {
         return;
     };
     for (key, needed) in [

@@ -3,7 +3,7 @@
 
 use regatta_rules::{
     Scenario,
-    round::{AccuracyBound, Endpoints},
+    round::{AccuracyBound, Endpoints, SubmittedScenario},
 };
 use serde_json::{Map, Value};
 
@@ -69,6 +69,7 @@ pub(super) fn check(case: &Case<'_>, findings: &mut Findings) -> Option<Judged> 
     judge.run(findings);
     judge.scenario(findings);
     judge.settings(findings);
+    judge.latencies(findings);
     judge.accuracy(findings);
     judge.tests(findings);
     if case
@@ -133,10 +134,13 @@ impl Judge<'_> {
         let to = self.case.scenario;
         let fits = match to {
             // One request after the other is an online run with a concurrency of one.
-            Scenario::SingleStream => {
+            SubmittedScenario::SingleStream => {
                 ["online", "singlestream"].contains(&given.to_ascii_lowercase().as_str())
             }
-            Scenario::Server => ["online", "server"].contains(&given.to_ascii_lowercase().as_str()),
+            SubmittedScenario::Server => ["online", "server"].contains(&given.to_ascii_lowercase().as_str()),
+            SubmittedScenario::Interactive => {
+                ["online", "interactive"].contains(&given.to_ascii_lowercase().as_str())
+            }
             _ => given.eq_ignore_ascii_case(to.as_str()),
         };
         if !fits {
@@ -146,7 +150,7 @@ impl Judge<'_> {
         let concurrency = self
             .config(&["settings", "load_pattern", "target_concurrency"])
             .and_then(Value::as_u64);
-        if let (Scenario::SingleStream, Some(concurrency)) = (to, concurrency)
+        if let (SubmittedScenario::SingleStream, Some(concurrency)) = (to, concurrency)
             && concurrency != 1
         {
             let text = format!("{concurrency} requests at a time are not {to}");
@@ -194,6 +198,39 @@ impl Judge<'_> {
         }
     }
 
+    /// The answers come within the scenario's bounds: the tokens of language models, the whole answers of others.
+    fn latencies(&self, findings: &mut Findings) {
+        let rules_of = self.case.rules;
+        let whole = match self.case.scenario {
+            _ if rules_of.token_latencies => None,
+            SubmittedScenario::Server => rules_of.server_latency_ns,
+            SubmittedScenario::Interactive => rules_of.interactive_latency_ns,
+            _ => None,
+        };
+        let tokens = rules_of.token_limits.get(&self.case.scenario);
+        let bounds = [
+            ("result_99.00_percentile_latency_ns", whole),
+            (
+                "result_first_token_99.00_percentile_latency_ns",
+                tokens.map(|limits| limits.first_token_ns),
+            ),
+            (
+                "result_time_per_output_token_99.00_percentile_ns",
+                tokens.map(|limits| limits.per_token_ns),
+            ),
+        ];
+        let log = &self.logs.performance;
+        for (key, limit) in bounds {
+            let Some(limit) = limit else { continue };
+            if !log.number(key).is_some_and(|found| found <= limit as f64) {
+                let found = log.value(key).map_or_else(|| "missing".to_owned(), shown);
+                let text = format!("{key} is {found}, at most {limit} is allowed");
+                let mend = "ask for fewer queries per second";
+                findings.error(rules::LATENCY, &self.documents.summary.path, text, mend);
+            }
+        }
+    }
+
     /// The score is there, complete, of the whole data set, and what the rules ask.
     fn accuracy(&self, findings: &mut Findings) {
         let path = &self.documents.accuracy.path;
@@ -208,7 +245,7 @@ impl Judge<'_> {
         let samples = log
             .value("effective_accuracy_sample_count")
             .or_else(|| log.value("qsl_reported_total_count"));
-        if let Some(expected) = self.case.rules.dataset_samples
+        if let Some(expected) = self.case.rules.dataset_samples_in(self.case.scenario)
             && samples.and_then(regatta_mllog::read::Value::as_u64) != Some(expected)
         {
             let found = samples.map_or_else(|| "no number of".to_owned(), shown);
@@ -232,7 +269,10 @@ impl Judge<'_> {
 
     fn score(&self, score: &Value, path: &str, findings: &mut Findings) {
         let own = self.endpoints.scores.get(&self.case.job.benchmark);
-        let lower = own.map_or(self.case.rules.accuracy.as_slice(), std::slice::from_ref);
+        let lower = own.map_or(
+            self.case.rules.accuracy_in(Some(self.case.scenario)),
+            std::slice::from_ref,
+        );
         let upper = &self.case.rules.accuracy_at_most;
         let bounds = lower.iter().map(|bound| (bound, true));
         for (bound, at_least) in bounds.chain(upper.iter().map(|bound| (bound, false))) {
@@ -259,6 +299,7 @@ impl Judge<'_> {
             return;
         }
         for test in &self.case.rules.tests {
+            self.output_tokens(test, findings);
             let Some(name) = self.endpoints.audits.get(test) else {
                 continue;
             };
@@ -281,10 +322,30 @@ impl Judge<'_> {
         }
     }
 
+    /// A test that bounds the mean of output tokens, which the run's own summary gives.
+    fn output_tokens(&self, test: &str, findings: &mut Findings) {
+        let Some(&(low, high)) = self.endpoints.mean_output_tokens.get(test) else {
+            return;
+        };
+        let log = &self.logs.performance;
+        let mean = log.value("mean_output_tokens");
+        if !mean
+            .and_then(regatta_mllog::read::Value::as_f64)
+            .is_some_and(|mean| (low..=high).contains(&mean))
+        {
+            let found = mean.map_or_else(|| "missing".to_owned(), shown);
+            let text =
+                format!("{test}: the mean of output tokens is {found}, it must lie from {low} to {high}");
+            let mend = "see that answers are neither cut nor padded";
+            findings.error(rules::TESTS, &self.documents.summary.path, text, mend);
+        }
+    }
+
     fn result(&self, findings: &mut Findings) -> Option<f64> {
         let key = self.endpoints.result_keys.get(&self.case.scenario)?;
-        let own = self.case.rules.result_keys.get(&self.case.scenario);
-        let streams = matches!(self.case.scenario, Scenario::SingleStream | Scenario::MultiStream);
+        let scenario = self.case.scenario.run();
+        let own = self.case.rules.result_keys.get(&scenario);
+        let streams = matches!(scenario, Scenario::SingleStream | Scenario::MultiStream);
         // The official checker takes the benchmark's own key for the streams alone.
         let key = own.filter(|_| streams).unwrap_or(key);
         let value = self.logs.performance.number(key);
@@ -298,7 +359,12 @@ impl Judge<'_> {
                 "repeat the run",
             );
         }
-        Some(if streams { value? / 1e6 } else { value? })
+        let unit = match streams {
+            true if self.case.rules.latency_in_seconds => 1e9,
+            true => 1e6,
+            false => 1.0,
+        };
+        Some(value? / unit)
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a review wants to see of a scenario beside its result: accuracy, queries and latencies, as its logs give them.
 
 use regatta_mllog::read::Value;
-use regatta_rules::Scenario;
+use regatta_rules::round::SubmittedScenario;
 
 use super::scenario::Case;
 use crate::check::{accuracy_text, run_log::RunLog};
@@ -55,7 +55,7 @@ const LATENCIES: [(&str, &str); 9] = [
 /// Collects them out of the performance run's log.
 pub(super) fn of(case: &Case<'_>, performance: Option<&RunLog>) -> Facts {
     let ending = match case.scenario {
-        Scenario::MultiStream => "query_latency_ns",
+        SubmittedScenario::MultiStream => "query_latency_ns",
         _ => "latency_ns",
     };
     let latency = |(name, key): (&'static str, &str)| {
@@ -94,6 +94,6 @@ fn accuracy(case: &Case<'_>) -> Vec<Metric> {
             value: value.to_owned(),
         })
     };
-    let bounds = case.rules.accuracy.iter();
+    let bounds = case.rules.accuracy_in(Some(case.scenario)).iter();
     bounds.filter_map(|bound| metric(&bound.metric)).collect()
 }

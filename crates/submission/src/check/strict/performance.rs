@@ -46,6 +46,7 @@ pub(super) fn check(
     judge.seeds(purpose);
     judge.counts();
     judge.stopping();
+    judge.tokens();
     judge.settings(purpose);
     judge.network();
 }
@@ -217,9 +218,11 @@ impl Judge<'_> {
         let key = "effective_performance_sample_count";
         let mend = "raise performance_sample_count";
         self.at_least(rules::SAMPLES, key, rules_of.performance_samples, mend);
-        let needed = self.case.context.round.submission.min_duration_ms;
-        let mend = "set min_duration to 600000 in user.conf";
-        self.at_least(rules::DURATION, "effective_min_duration_ms", needed, mend);
+        if !rules_of.any_duration {
+            let needed = self.case.context.round.submission.min_duration_ms;
+            let mend = "set min_duration to 600000 in user.conf";
+            self.at_least(rules::DURATION, "effective_min_duration_ms", needed, mend);
+        }
         if self.log.text("effective_scenario") != Some("Offline") {
             return;
         }
@@ -266,6 +269,34 @@ impl Judge<'_> {
         }
     }
 
+    /// Token latencies are recorded, and within the bounds of the directory's scenario.
+    fn tokens(&mut self) {
+        const KEY: &str = "requested_use_token_latencies";
+        let rules_of = self.case.rules;
+        if rules_of.token_latencies && self.log.flag(KEY) != Some(true) {
+            let text = format!("{KEY} is {}", self.found(KEY));
+            return self.error(rules::TOKENS, KEY, text, "set use_token_latencies to 1");
+        }
+        let Some(limits) = rules_of.token_limits.get(&self.case.scenario) else {
+            return;
+        };
+        for (key, limit) in [
+            (
+                "result_first_token_99.00_percentile_latency_ns",
+                limits.first_token_ns,
+            ),
+            (
+                "result_time_per_output_token_99.00_percentile_ns",
+                limits.per_token_ns,
+            ),
+        ] {
+            if !self.log.number(key).is_some_and(|found| found < limit as f64) {
+                let text = format!("{key} is {}, it must be below {limit}", self.found(key));
+                self.error(rules::LATENCY, key, text, "ask for fewer queries per second");
+            }
+        }
+    }
+
     fn settings(&mut self, purpose: Purpose<'_>) {
         let concatenate = "effective_sample_concatenate_permutation";
         if self.case.rules.equal_issue && self.log.flag(concatenate) != Some(true) {
@@ -276,11 +307,6 @@ impl Judge<'_> {
                 text,
                 "set sample_concatenate_permutation to 1",
             );
-        }
-        let tokens = "requested_use_token_latencies";
-        if self.case.rules.token_latencies && self.log.flag(tokens) != Some(true) {
-            let text = format!("{tokens} is {}", self.found(tokens));
-            self.error(rules::TOKENS, tokens, text, "set use_token_latencies to 1");
         }
         for key in [
             "effective_performance_issue_unique",

@@ -82,7 +82,7 @@ pub(super) fn check(
         );
     }
     let metric = performance.and_then(|log| metric(case, &format!("{base}/run_1"), log, findings));
-    let units = match case.scenario {
+    let units = match case.scenario.run() {
         Scenario::Offline | Scenario::Server => "Watts",
         _ if joules(case) => "Joules",
         _ => "millijoules",
@@ -169,7 +169,7 @@ fn metric(case: &Case<'_>, directory: &str, log: &RunLog, findings: &mut Finding
         let text = format!("{} samples in a window of {:.0} s", mean.samples, mean.seconds);
         findings.error(rules::POWER, &path, text, mend);
     }
-    if matches!(case.scenario, Scenario::Offline | Scenario::Server) {
+    if matches!(case.scenario.run(), Scenario::Offline | Scenario::Server) {
         return Some(mean.watts);
     }
     let queries = log

@@ -1,6 +1,6 @@
 //! The result of a scenario: measured, or inferred where the rules allow it.
 
-use regatta_rules::Scenario;
+use regatta_rules::{Scenario, round::SubmittedScenario};
 
 use super::scenario::Case;
 use crate::check::{
@@ -10,19 +10,9 @@ use crate::check::{
 };
 
 const NANOSECONDS_PER_MILLISECOND: f64 = 1e6;
+const MILLISECONDS_PER_SECOND: f64 = 1e3;
 /// Samples of a MultiStream query.
 const MULTISTREAM_SAMPLES: f64 = 8.0;
-
-/// The result's units.
-pub(super) fn units(case: &Case<'_>) -> String {
-    let general = match case.scenario {
-        Scenario::SingleStream | Scenario::MultiStream => "Latency (ms)",
-        Scenario::Offline => "Samples/s",
-        Scenario::Server => "Queries/s",
-    };
-    let own = case.rules.units.get(&case.scenario).cloned();
-    own.unwrap_or_else(|| general.to_owned())
-}
 
 /// The result out of the run's log; what keeps it from being one is a finding.
 pub(super) fn measured(
@@ -45,17 +35,18 @@ pub(super) fn measured(
         );
         return None;
     };
-    if from != case.scenario {
+    if from != case.scenario.run() {
         return inferred(case, &path, log, from, findings);
     }
     let general = case.context.round.submission.result_keys.get(&from)?;
     let key = case.rules.result_keys.get(&from).unwrap_or(general);
     let value = positive(log, key, &path, findings)?;
     let streams = matches!(from, Scenario::SingleStream | Scenario::MultiStream);
-    Some(if streams {
-        value / NANOSECONDS_PER_MILLISECOND
-    } else {
-        value
+    let in_seconds = case.rules.latency_in_seconds;
+    Some(match streams {
+        true if in_seconds => value / NANOSECONDS_PER_MILLISECOND / MILLISECONDS_PER_SECOND,
+        true => value / NANOSECONDS_PER_MILLISECOND,
+        false => value,
     })
 }
 
@@ -88,15 +79,15 @@ fn inferred(
         return None;
     }
     let value = match (from, to) {
-        (Scenario::SingleStream, Scenario::Offline) => {
+        (Scenario::SingleStream, SubmittedScenario::Offline) => {
             positive(log, "result_qps_without_loadgen_overhead", path, findings)?
         }
-        (Scenario::MultiStream, Scenario::Offline) => {
+        (Scenario::MultiStream, SubmittedScenario::Offline) => {
             let samples = positive(log, "effective_samples_per_query", path, findings)?;
             let latency = positive(log, "result_mean_query_latency_ns", path, findings)?;
             samples * 1000.0 / (latency / NANOSECONDS_PER_MILLISECOND)
         }
-        (Scenario::SingleStream, Scenario::MultiStream) => {
+        (Scenario::SingleStream, SubmittedScenario::MultiStream) => {
             let estimate = positive(log, "early_stopping_latency_ms", path, findings)?;
             estimate * MULTISTREAM_SAMPLES / NANOSECONDS_PER_MILLISECOND
         }

@@ -1,9 +1,6 @@
 //! One scenario: its runs, their agreement, its measurements, tests and power.
 
-use regatta_rules::{
-    Scenario,
-    round::{BenchmarkRules, Layout},
-};
+use regatta_rules::round::{BenchmarkRules, Layout, SubmittedScenario};
 
 use super::{
     Context, ResultRow, accuracy, agreement, endpoints,
@@ -32,7 +29,7 @@ pub(super) struct Case<'a> {
     pub(super) job: &'a Job,
     pub(super) rules: &'a BenchmarkRules,
     /// The scenario that the directory stands for.
-    pub(super) scenario: Scenario,
+    pub(super) scenario: SubmittedScenario,
     /// `results/<system>/<benchmark>/<scenario>` of the submitter.
     pub(super) results: &'a str,
     /// Whether the endpoints harness ran it, and not LoadGen.
@@ -102,7 +99,7 @@ pub(super) fn check(context: &Context<'_>, job: &Job) -> Outcome {
 
 fn judge(case: &Case<'_>, outcome: &mut Outcome) {
     let findings = &mut outcome.findings;
-    let units = result::units(case);
+    let units = case.rules.unit(case.scenario).to_owned();
     if case.endpoints {
         let judged = endpoints::check(case, findings);
         outcome.facts = Some(facts::of(case, judged.as_ref().map(|judged| &judged.log)));

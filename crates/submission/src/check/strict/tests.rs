@@ -11,7 +11,7 @@ use super::{
     scenario::{self, Case},
 };
 use crate::check::{
-    accuracy_text,
+    accuracy_text::{self, test06_passed},
     finding::{Findings, Severity},
     rules,
     run_log::RunLog,
@@ -38,7 +38,8 @@ pub(super) fn check(case: &Case<'_>, reference: Option<&RunLog>, findings: &mut 
             findings.error(rules::TESTS, &directory, "is missing", mend);
             continue;
         }
-        if test == "TEST06" {
+        if !matches!(test.as_str(), "TEST01" | "TEST04" | "TEST05") {
+            verdict(case, (&directory, test), findings);
             continue;
         }
         let run = format!("{directory}/performance/run_1");
@@ -55,6 +56,26 @@ pub(super) fn check(case: &Case<'_>, reference: Option<&RunLog>, findings: &mut 
         if test == "TEST01" {
             verify_accuracy(case, &directory, findings);
         }
+    }
+}
+
+/// The verdict of a test that verifies no score: of language and recommendation models, by responses that no tree holds.
+fn verdict(case: &Case<'_>, (directory, test): (&str, &str), findings: &mut Findings) {
+    let name = match test {
+        "TEST09" => "verify_output_len.txt",
+        _ => "verify_accuracy.txt",
+    };
+    let path = format!("{directory}/{name}");
+    let Some(lines) = accuracy::lines(case, &path, findings) else {
+        return;
+    };
+    let passed = match test {
+        "TEST06" => test06_passed(&lines),
+        _ => lines.iter().any(|line| line.trim() == "TEST PASS"),
+    };
+    if !passed {
+        let text = format!("does not say that {test} passed");
+        findings.error(rules::TEST_ACCURACY, &path, text, "repeat the test");
     }
 }
 
@@ -98,7 +119,7 @@ fn verify_performance(
             findings.error(rules::TEST_PERFORMANCE, &path, text, mend);
         }
     }
-    let scenario = scenario.parse().unwrap_or(case.scenario);
+    let scenario = scenario.parse().unwrap_or(case.scenario.run());
     if !within(audit, scenario, reference, found) {
         let text = format!("the logs do not pass: reference {reference}, test {found}");
         findings.error(
@@ -125,7 +146,7 @@ fn score(audit: &Audit, log: &RunLog) -> Option<f64> {
         Scenario::SingleStream => "early_stopping_latency_ss",
         Scenario::MultiStream => "early_stopping_latency_ms",
         Scenario::Offline => "result_samples_per_second",
-        Scenario::Server => "result_scheduled_samples_per_sec",
+        Scenario::Server => "result_completed_samples_per_sec",
     };
     let value = log
         .number(key)
@@ -222,7 +243,7 @@ fn fallback(case: &Case<'_>, base: &str, findings: &mut Findings) {
     let (Some(baseline), Some(compliance)) = (baseline, compliance) else {
         return;
     };
-    for bound in &case.rules.accuracy {
+    for bound in case.rules.accuracy_in(Some(case.scenario)) {
         let last = |lines: &[String]| {
             let mut texts = lines
                 .iter()

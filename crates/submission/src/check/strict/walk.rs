@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use regatta_rules::Scenario;
+use regatta_rules::round::SubmittedScenario;
 use serde_json::Value;
 
 use super::{
@@ -28,7 +28,7 @@ pub(super) struct Job {
 }
 
 /// The scenario that a directory stands for.
-pub(super) fn scenario_of(directory: &str) -> Option<Scenario> {
+pub(super) fn scenario_of(directory: &str) -> Option<SubmittedScenario> {
     directory.parse().ok()
 }
 
@@ -114,15 +114,7 @@ fn check_model(
         return findings.error(rules::BENCHMARK, path, text, mend);
     }
     let rules_of = submission.benchmarks.get(benchmark);
-    let Some(required) = rules_of.and_then(|rules| rules.required(&system.kind)) else {
-        if system.kind == "datacenter" || rules_of.is_none() {
-            let text = format!(
-                "`{benchmark}` on a system of type `{}` is not judged",
-                system.kind
-            );
-            let mend = "check datacenter results with the official checker";
-            return findings.error(rules::OTHER_CHECKER, path, text, mend);
-        }
+    let Some(asked) = rules_of.and_then(|rules| rules.scenarios(&system.kind)) else {
         let text = format!(
             "{round} has no `{benchmark}` for systems of type `{}`",
             system.kind
@@ -132,20 +124,26 @@ fn check_model(
     if division == "open" {
         return;
     }
-    for &scenario in required {
-        if !scenarios
-            .iter()
-            .any(|&directory| scenario_of(directory) == Some(scenario))
-        {
+    let there = |scenario: SubmittedScenario| {
+        let mut present = scenarios.iter();
+        present.any(|&directory| scenario_of(directory) == Some(scenario))
+    };
+    for &scenario in asked.required {
+        if !there(scenario.into()) {
             let text = format!("the required scenario {scenario} is missing");
             let mend = "run it, or infer it where the rules allow it";
             findings.error(rules::SCENARIOS, path, text, mend);
         }
     }
+    let online = there(SubmittedScenario::Server) || there(SubmittedScenario::Interactive);
+    if asked.server_or_interactive() && !online {
+        let text = "one of the scenarios Server and Interactive is required";
+        findings.error(rules::SCENARIOS, path, text, "run either");
+    }
     for directory in scenarios {
         let path = format!("{path}/{directory}");
         match scenario_of(directory) {
-            Some(scenario) if required.contains(&scenario) => {
+            Some(scenario) if asked.has(scenario) => {
                 if scenario.as_str() != *directory {
                     let text = format!("is spelt `{directory}`, not `{scenario}`");
                     let mend = "rename it: the official checker takes such results for inferred";

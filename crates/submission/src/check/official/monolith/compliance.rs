@@ -11,6 +11,7 @@ use super::{
     Crash,
     performance::{self, Run},
 };
+use crate::check::accuracy_text;
 
 /// Whether the tests of `place` are in order.
 pub(super) fn check(
@@ -126,35 +127,10 @@ fn test01_accuracy(run: Run<'_>, directory: &str, model: &str, notes: &mut Vec<N
     if passed {
         return Ok(true);
     }
-    let forms = context.round.submission.accuracy_forms;
-    let values = |name: &str| {
-        let lines = accuracy::lines(context, &format!("{accuracy}/{name}"))?;
-        accuracy::last_values(run.rules, forms, &lines)
-    };
-    let (baseline, compliance) = (
-        values("baseline_accuracy.txt")?,
-        values("compliance_accuracy.txt")?,
-    );
-    for ((bound, baseline), compliance) in run.rules.accuracy.iter().zip(baseline).zip(compliance) {
-        let metric = if context.checker.has(Trait::MetricDeltaIgnored) {
-            ""
-        } else {
-            &bound.metric
-        };
-        let most = run.rules.delta_percent(model, metric);
-        let delta = (1.0 - baseline / compliance).abs() * 100.0;
-        // Written so that a value that is missing (0) or no number fails.
-        let close = baseline != 0.0 && compliance != 0.0 && delta <= most;
-        if !close {
-            let text = format!(
-                "{} is {baseline} before and {compliance} in the test, more than {most} % apart",
-                bound.metric
-            );
-            notes.push(fatal(&accuracy, text));
-            return Ok(false);
-        }
-    }
-    Ok(true)
+    let apart = accuracy::apart(context, (run.rules, run.scenario), model, &accuracy)?;
+    let close = apart.is_none();
+    notes.extend(apart.map(|text| fatal(&accuracy, text)));
+    Ok(close)
 }
 
 fn test06(context: &Context<'_>, directory: &str, notes: &mut Vec<Note>) -> Result<bool, Crash> {
@@ -164,9 +140,7 @@ fn test06(context: &Context<'_>, directory: &str, notes: &mut Vec<Note>) -> Resu
         return Ok(false);
     }
     let lines = accuracy::lines(context, &path)?;
-    let says = |text: &str| lines.iter().any(|line| line.trim() == text);
-    let first = says("First token check pass: True") || says("First token check pass: Skipped");
-    let good = first && says("EOS check pass: True") && says("Sample length check pass: True");
+    let good = accuracy_text::test06_passed(&lines);
     if !good {
         notes.push(fatal(
             &path,

@@ -1,6 +1,7 @@
 //! The checkers up to v5.1, one file each: they walk division, submitter, system, model, scenario and judge directories.
 
 mod compliance;
+mod equal_issue;
 mod hygiene;
 mod measurements;
 mod performance;
@@ -9,6 +10,8 @@ mod system;
 mod walk;
 
 use std::collections::{BTreeMap, BTreeSet};
+
+use regatta_rules::{Scenario, round::SubmittedScenario};
 
 use super::{Context, Note, Official, Verdict, python::Raised, run_all, summary};
 
@@ -71,6 +74,8 @@ fn take_model(
 ) -> Option<String> {
     let mut errors = 0;
     let mut missing: BTreeSet<_> = model.required.iter().copied().collect();
+    let mut online = false;
+    let mut last = None;
     for outcome in outcomes {
         official.notes.extend(outcome.notes);
         if outcome.crash.is_some() {
@@ -78,11 +83,16 @@ fn take_model(
         }
         errors += outcome.errors;
         if let Some(scenario) = outcome.passed {
-            missing.remove(&scenario);
+            // Interactive is a run of Server, and required nowhere.
+            if scenario != SubmittedScenario::Interactive {
+                missing.remove(&scenario.run());
+            }
+            online |= scenario.run() == Scenario::Server;
         }
         official
             .items
             .extend(outcome.failed_items.into_iter().map(|path| (path, None)));
+        last = Some(outcome.path.clone());
         official.items.insert(outcome.path, outcome.value);
         official.rows.extend(outcome.rows.into_iter().map(|mut row| {
             row.errors = errors;
@@ -98,6 +108,16 @@ fn take_model(
                 "required scenarios are missing or not valid: {}",
                 names.join(", ")
             ),
+            fatal: true,
+        });
+        last = Some(model.path.clone());
+    }
+    // The official code charges whatever it looked at last.
+    if let Some(path) = last.filter(|_| model.closed && model.server_or_interactive && !online) {
+        official.items.insert(path, None);
+        official.notes.push(Note {
+            path: model.path.clone(),
+            text: "one of Server and Interactive is required".to_owned(),
             fatal: true,
         });
     }

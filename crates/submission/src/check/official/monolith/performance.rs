@@ -3,7 +3,7 @@
 use regatta_mllog::read::Value;
 use regatta_rules::{
     Scenario,
-    round::{BenchmarkRules, OfficialCheck, Seeds, Trait},
+    round::{BenchmarkRules, OfficialCheck, Seeds, SubmittedScenario, TokenLimits, Trait},
 };
 
 use super::{
@@ -24,7 +24,7 @@ pub(super) struct Run<'a> {
     pub(super) system: &'a System,
     pub(super) division: &'a str,
     /// The scenario that the directory stands for; `None` for a name that is none.
-    pub(super) scenario: Option<Scenario>,
+    pub(super) scenario: Option<SubmittedScenario>,
     /// The directory that holds the log.
     pub(super) directory: &'a str,
 }
@@ -74,7 +74,7 @@ pub(super) fn check(run: Run<'_>, log: &RunLog, notes: &mut Vec<Note>) -> Result
     };
     let measured = judge.scenario_and_result(log)?;
     judge.validity(log);
-    judge.tokens(log);
+    judge.tokens(log)?;
     judge.equal_issue(log);
     judge.errors(log);
     judge.samples(log)?;
@@ -128,10 +128,56 @@ impl Judge<'_> {
         }
     }
 
-    fn tokens(&mut self, log: &RunLog) {
-        if self.run.rules.token_latencies && !log_truthy(log.value("requested_use_token_latencies")) {
-            self.fault(true, "use_token_latencies is not on".to_owned());
+    fn tokens(&mut self, log: &RunLog) -> Result<(), Raised> {
+        if !self.run.rules.token_latencies {
+            return Ok(());
         }
+        let within = if log_truthy(log.value("requested_use_token_latencies")) {
+            self.token_limits(log)?
+        } else {
+            self.fault(true, "use_token_latencies is not on".to_owned());
+            false
+        };
+        if self.run.context.checker.has(Trait::TokenLimitsDecide) {
+            self.valid = within;
+        }
+        Ok(())
+    }
+
+    /// Whether the token latencies are within bounds, where there are any.
+    fn token_limits(&mut self, log: &RunLog) -> Result<bool, Raised> {
+        let Some(limits) = self.limits_asked()? else {
+            return Ok(true);
+        };
+        let (first, each) = (limits.first_token_ns as f64, limits.per_token_ns as f64);
+        // The second is not even looked up when the first is too high.
+        let found = Number::of(log.value("result_first_token_99.00_percentile_latency_ns"))?;
+        if found.value() >= first {
+            self.fault(
+                true,
+                format!("the first token takes {found} ns, it must be below {first}"),
+            );
+            return Ok(false);
+        }
+        let found = Number::of(log.value("result_time_per_output_token_99.00_percentile_ns"))?;
+        if found.value() >= each {
+            self.fault(true, format!("a token takes {found} ns, it must be below {each}"));
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    fn limits_asked(&self) -> Result<Option<TokenLimits>, Raised> {
+        let Run { scenario, rules, .. } = self.run;
+        let scenario = if self.run.context.checker.has(Trait::TokenLimitsInEveryScenario) {
+            (scenario != Some(SubmittedScenario::Offline)).then_some(SubmittedScenario::Server)
+        } else {
+            scenario.filter(|scenario| scenario.run() == Scenario::Server)
+        };
+        let Some(scenario) = scenario else { return Ok(None) };
+        let limits = rules.token_limits.get(&scenario).copied();
+        let limits = limits.ok_or_else(|| Raised::new(format!("there are no token limits of {scenario}")))?;
+        Ok(Some(limits))
     }
 
     fn equal_issue(&mut self, log: &RunLog) {
@@ -226,7 +272,10 @@ impl Judge<'_> {
             return Ok(());
         }
         let rules = self.run.rules;
-        if let Some(&needed) = rules.min_queries.get(&scenario) {
+        let freed = self.run.context.checker.has(Trait::EqualIssueFreesQueries)
+            && rules.equal_issue
+            && self.run.division != "open";
+        if let Some(&needed) = rules.min_queries.get(&scenario).filter(|_| !freed) {
             let found = Number::of(log.value("effective_min_query_count"))?;
             if found.value() < needed as f64 {
                 let fatal = self.fails(OfficialCheck::MinQueries);
@@ -272,6 +321,9 @@ impl Judge<'_> {
             return Ok((Number::Float(result), false));
         };
         let Some(inferred) = result::inferred(log, scenario, to)? else {
+            if to == SubmittedScenario::Interactive && scenario != Scenario::Server {
+                self.fault(true, format!("{to} is no run of {scenario}"));
+            }
             // The monolith takes any other scenario's log with its own value.
             return Ok((Number::Float(result), false));
         };

@@ -4,14 +4,11 @@ mod accuracy;
 mod performance;
 mod row;
 
-use regatta_rules::{
-    Scenario,
-    round::{BenchmarkRules, OfficialCheck},
-};
+use regatta_rules::round::{BenchmarkRules, OfficialCheck, SubmittedScenario, Trait};
 
 use super::{
     super::{Context, Note, Place, Row, python::Number, summary},
-    Crash, compliance, measurements,
+    Crash, compliance, equal_issue, measurements,
     performance::Run,
     walk::Job,
 };
@@ -25,7 +22,7 @@ pub(super) struct Outcome {
     /// Further items without result.
     pub(super) failed_items: Vec<String>,
     /// The scenario, when its performance run is valid.
-    pub(super) passed: Option<Scenario>,
+    pub(super) passed: Option<SubmittedScenario>,
     /// Faults that the CSV counts.
     pub(super) errors: u64,
     pub(super) rows: Vec<Row>,
@@ -47,7 +44,8 @@ pub(super) fn check(context: &Context<'_>, job: &&Job) -> Outcome {
         context,
         job,
         place,
-        scenario: fixed(&job.scenario),
+        scenario: fixed(context, &job.scenario),
+        equal_issue: false,
         outcome: Outcome {
             path: place.below("results"),
             ..Outcome::default()
@@ -60,8 +58,11 @@ pub(super) fn check(context: &Context<'_>, job: &&Job) -> Outcome {
 }
 
 /// The scenario that a directory stands for: exactly spelt, or all in lower case.
-pub(super) fn fixed(directory: &str) -> Option<Scenario> {
-    Scenario::ALL.into_iter().find(|scenario| {
+fn fixed(context: &Context<'_>, directory: &str) -> Option<SubmittedScenario> {
+    if directory == "interactive" && context.checker.has(Trait::InteractiveHalfKnown) {
+        return None;
+    }
+    context.round.submission.scenarios().find(|scenario| {
         scenario.as_str() == directory || scenario.as_str().to_ascii_lowercase() == directory
     })
 }
@@ -70,7 +71,9 @@ struct Judge<'a> {
     context: &'a Context<'a>,
     job: &'a Job,
     place: Place<'a>,
-    scenario: Option<Scenario>,
+    scenario: Option<SubmittedScenario>,
+    /// Whether the conf files say that samples were issued equally often, to a checker that asks them.
+    equal_issue: bool,
     outcome: Outcome,
 }
 
@@ -93,11 +96,8 @@ impl Judge<'_> {
             return Ok(());
         };
         let closed = self.job.division != "open";
-        if closed
-            && !self
-                .scenario
-                .is_some_and(|scenario| self.job.required.contains(&scenario))
-        {
+        let scenarios = rules.scenarios(&self.job.description.kind).unwrap_or_default();
+        if closed && !self.scenario.is_some_and(|scenario| scenarios.has(scenario)) {
             self.fault("is a scenario that the benchmark does not have".to_owned());
             return Ok(());
         }
@@ -170,6 +170,9 @@ impl Judge<'_> {
             return Ok((!fatal).then(String::new));
         }
         let checked = measurements::check(self.context, &self.place, has_power, &mut self.outcome.notes)?;
+        if self.context.checker.has(Trait::EqualIssueInConf) {
+            self.equal_issue = equal_issue::in_conf(self.context, &self.place)?;
+        }
         if checked.good {
             return Ok(Some(checked.weights));
         }

@@ -31,6 +31,8 @@ pub(super) struct Model {
     /// Closed or network division.
     pub(super) closed: bool,
     pub(super) required: Vec<Scenario>,
+    /// Whether one of Server and Interactive is required.
+    pub(super) server_or_interactive: bool,
     pub(super) scenarios: Vec<Job>,
 }
 
@@ -45,7 +47,6 @@ pub(super) struct Job {
     /// The official benchmark.
     pub(super) benchmark: String,
     pub(super) description: System,
-    pub(super) required: Vec<Scenario>,
 }
 
 impl Step {
@@ -173,13 +174,13 @@ impl Walk {
         if closed && !rules.knows(&benchmark) {
             return self.fail(&path, &path, format!("{benchmark} is no benchmark of this round"));
         }
-        let required = rules
+        let asked = rules
             .benchmarks
             .get(&benchmark)
-            .and_then(|rules| rules.required(&description.kind));
-        let Some(required) = required else {
+            .and_then(|rules| rules.scenarios(&description.kind));
+        let Some(asked) = asked else {
             let kind = &description.kind;
-            let text = format!("{benchmark} is no edge benchmark of this round for a system of type {kind}");
+            let text = format!("{benchmark} is no benchmark of this round for a system of type {kind}");
             return self.fail(&path, &path, text);
         };
         let scenarios = context.tree.directories(&path).unwrap_or_default();
@@ -191,12 +192,12 @@ impl Walk {
             scenario: scenario.to_owned(),
             benchmark: benchmark.clone(),
             description: description.clone(),
-            required: required.to_vec(),
         });
         self.steps.push(Step::Model(Model {
             path,
             closed,
-            required: required.to_vec(),
+            required: asked.required.to_vec(),
+            server_or_interactive: asked.server_or_interactive(),
             scenarios: scenarios.collect(),
         }));
     }

@@ -18,7 +18,7 @@ pub(super) fn check(
 ) -> String {
     let directory = format!("{}/accuracy", loaded.results);
     let shown = match &loaded.endpoints {
-        Some(run) => endpoints::accuracy(&run.scores, &directory, faults),
+        Some(run) => endpoints::accuracy(context, (rules, loaded), &run.scores, (&directory, faults)),
         None => reported(context, rules, loaded, (&directory, faults)),
     };
     let log = &loaded.accuracy;
@@ -30,13 +30,21 @@ pub(super) fn check(
     let found = log
         .value("effective_accuracy_sample_count")
         .or_else(|| log.value("qsl_reported_total_count"));
-    if let Some(expected) = rules.dataset_samples
-        && found.and_then(Value::as_u64) != Some(expected)
-    {
-        let text = format!("the accuracy run does not have {expected} samples");
-        faults.push((detail, text));
+    if let Some(expected) = rules.dataset_samples {
+        // Scenarios' own numbers are looked up by the directory's exact name.
+        let exact = loaded
+            .scenario
+            .filter(|scenario| scenario.as_str() == loaded.directory);
+        let own = exact.and_then(|scenario| rules.dataset_samples_in.get(&scenario).copied());
+        let expected = own.or(rules.dataset_samples_in.is_empty().then_some(expected));
+        if expected.is_none() || found.and_then(Value::as_u64) != expected {
+            let text = format!("the accuracy run does not have {expected:?} samples");
+            faults.push((detail, text));
+        }
     }
-    extra_files(context, rules, &directory, faults);
+    if context.checker.looks_at(OfficialCheck::ExtraAccuracyFiles) {
+        extra_files(context, rules, &directory, faults);
+    }
     shown
 }
 
@@ -49,7 +57,8 @@ fn reported(
 ) -> String {
     let text = format!("{directory}/accuracy.txt");
     let forms = context.round.submission.accuracy_forms;
-    let judged = accuracy::lines(context, &text).and_then(|lines| accuracy::judge(rules, forms, &lines));
+    let judged = accuracy::lines(context, &text)
+        .and_then(|lines| accuracy::judge(rules, loaded.scenario, forms, &lines));
     let shown = match judged {
         Err(error) => {
             faults.push(raised(&text, error));

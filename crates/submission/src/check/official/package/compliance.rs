@@ -13,6 +13,7 @@ use super::{
     raised,
     scenario::Loaded,
 };
+use crate::check::accuracy_text;
 
 /// Checks; the open division has no tests.
 pub(super) fn check(context: &Context<'_>, rules: &BenchmarkRules, loaded: &Loaded<'_>, faults: &mut Faults) {
@@ -22,27 +23,57 @@ pub(super) fn check(context: &Context<'_>, rules: &BenchmarkRules, loaded: &Load
     if loaded.job.division == "open" {
         return;
     }
-    let mut test01 = Ok(Faults::new());
+    let mut accuracy = Ok(Faults::new());
     for test in &rules.tests {
         let directory = format!("{}/{test}", loaded.tests);
         if !context.tree.exists(&directory) {
             faults.push((directory.clone(), "is missing".to_owned()));
         }
-        if test == "TEST05" {
-            continue;
+        if matches!(test.as_str(), "TEST01" | "TEST04") {
+            performance_run(context, rules, loaded, &directory, faults);
+            if let Err(error) = verified(context, &directory, faults) {
+                faults.push(raised(&directory, error));
+            }
         }
-        performance_run(context, rules, loaded, &directory, faults);
-        if let Err(error) = verified(context, &directory, faults) {
-            faults.push(raised(&directory, error));
-        }
-        if test == "TEST01" {
-            test01 = accuracy_of(context, rules, loaded, &directory);
+        // One that raises ends the group of checks.
+        if accuracy.is_ok() {
+            accuracy = accuracy_of(context, rules, loaded, (test, &directory)).map(|found| {
+                faults.extend(found);
+                Faults::new()
+            });
         }
     }
-    match test01 {
-        Ok(found) => faults.extend(found),
-        Err(error) => faults.push(raised(&loaded.tests, error)),
+    if let Err(error) = accuracy {
+        faults.push(raised(&loaded.tests, error));
     }
+}
+
+/// What is wrong with a test's accuracy, or whatever else it verifies beside performance.
+fn accuracy_of(
+    context: &Context<'_>,
+    rules: &BenchmarkRules,
+    loaded: &Loaded<'_>,
+    (test, directory): (&str, &str),
+) -> Result<Faults, Raised> {
+    let verify = format!("{directory}/verify_accuracy.txt");
+    let passed = match test {
+        "TEST01" => return test01(context, rules, loaded, directory),
+        "TEST06" => accuracy_text::test06_passed(&accuracy::lines(context, &verify)?),
+        "TEST07" => says_passed(context, &verify)?,
+        "TEST08" => {
+            let lines = accuracy::lines(context, &verify)?;
+            lines.iter().any(|line| line.trim() == "TEST PASS")
+        }
+        "TEST09" => says_passed(context, &format!("{directory}/verify_output_len.txt"))?,
+        _ => true,
+    };
+    let fault = (directory.to_owned(), format!("does not say that {test} passed"));
+    Ok((!passed).then_some(fault).into_iter().collect())
+}
+
+fn says_passed(context: &Context<'_>, path: &str) -> Result<bool, Raised> {
+    let lines = accuracy::lines(context, path)?;
+    Ok(lines.iter().any(|line| line.contains("TEST PASS")))
 }
 
 fn performance_run(
@@ -72,8 +103,7 @@ fn performance_run(
 fn verified(context: &Context<'_>, directory: &str, faults: &mut Faults) -> Result<(), Raised> {
     let path = format!("{directory}/verify_performance.txt");
     if context.tree.exists(&path) {
-        let lines = accuracy::lines(context, &path)?;
-        if !lines.iter().any(|line| line.contains("TEST PASS")) {
+        if !says_passed(context, &path)? {
             faults.push((path, "does not say TEST PASS".to_owned()));
         }
         let run = format!("{directory}/performance/run_1");
@@ -85,14 +115,13 @@ fn verified(context: &Context<'_>, directory: &str, faults: &mut Faults) -> Resu
 }
 
 /// TEST01's accuracy: its own verdict, or two accuracies that lie close together.
-fn accuracy_of(
+fn test01(
     context: &Context<'_>,
     rules: &BenchmarkRules,
     loaded: &Loaded<'_>,
     directory: &str,
 ) -> Result<Faults, Raised> {
-    let verify = format!("{directory}/verify_accuracy.txt");
-    let lines = accuracy::lines(context, &verify)?;
+    let lines = accuracy::lines(context, &format!("{directory}/verify_accuracy.txt"))?;
     if lines.iter().any(|line| line.trim() == "TEST PASS") {
         return Ok(Faults::new());
     }
@@ -100,26 +129,7 @@ fn accuracy_of(
     if let Some(fault) = file_set::fault(context, &path, FileSet::TEST01_FALLBACK) {
         return Ok(vec![(path, fault)]);
     }
-    let forms = context.round.submission.accuracy_forms;
-    let values = |name: &str| {
-        let lines = accuracy::lines(context, &format!("{path}/{name}"))?;
-        accuracy::last_values(rules, forms, &lines)
-    };
-    let (baseline, compliance) = (
-        values("baseline_accuracy.txt")?,
-        values("compliance_accuracy.txt")?,
-    );
-    for ((bound, baseline), compliance) in rules.accuracy.iter().zip(baseline).zip(compliance) {
-        let most = rules.delta_percent(&loaded.job.benchmark, &bound.metric);
-        let delta = (1.0 - baseline / compliance).abs() * 100.0;
-        let close = baseline != 0.0 && compliance != 0.0 && delta <= most;
-        if !close {
-            let text = format!(
-                "{} is {baseline} before and {compliance} in the test, more than {most} % apart",
-                bound.metric
-            );
-            return Ok(vec![(path, text)]);
-        }
-    }
-    Ok(Faults::new())
+    let benchmark = (rules, loaded.scenario);
+    let apart = accuracy::apart(context, benchmark, &loaded.job.benchmark, &path)?;
+    Ok(apart.map(|text| (path, text)).into_iter().collect())
 }

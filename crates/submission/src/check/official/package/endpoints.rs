@@ -1,10 +1,7 @@
 //! The package's checks of a scenario that the endpoints harness ran: fewer than of LoadGen's runs, and each fails for
 //! itself.
 
-use regatta_rules::{
-    Scenario,
-    round::{BenchmarkRules, Endpoints},
-};
+use regatta_rules::round::{BenchmarkRules, Endpoints, SubmittedScenario};
 use serde_json::{Map, Value};
 
 use super::{
@@ -56,6 +53,7 @@ pub(super) fn performance(run: Run<'_>, effective: &str, faults: &mut Faults) ->
     }
     for check in [
         latency(run),
+        token_limits(run, effective),
         performance::duration(run),
         performance::network(run),
         inference(run, effective),
@@ -79,22 +77,31 @@ fn allowed<'a>(context: &Context<'a>) -> Option<&'a Endpoints> {
     context.round.submission.endpoints.as_ref()
 }
 
-/// The 99th percentile within the Server bound; language models have bounds of their own, which no edge scenario has.
+/// The 99th percentile within the scenario's bound; language models have bounds of their own.
 fn latency(run: Run<'_>) -> Result<Option<String>, Raised> {
-    let bound = run
-        .rules
-        .server_latency_ns
-        .filter(|_| run.scenario == Some(Scenario::Server) && !run.rules.token_latencies);
+    let bound = match run.scenario {
+        _ if run.rules.token_latencies => None,
+        Some(SubmittedScenario::Server) => run.rules.server_latency_ns,
+        Some(SubmittedScenario::Interactive) => run.rules.interactive_latency_ns,
+        _ => None,
+    };
     let Some(bound) = bound else { return Ok(None) };
     let found = Number::of(run.log.value("result_99.00_percentile_latency_ns"))?;
     Ok((found.value() > bound as f64)
         .then(|| format!("the 99th percentile is {found} ns, at most {bound} ns")))
 }
 
+/// Token latencies, where the scenario is spelt as the official code looks for it.
+fn token_limits(run: Run<'_>, effective: &str) -> Result<Option<String>, Raised> {
+    match scenario_of(effective).filter(|scenario| scenario.as_str() == effective) {
+        Some(scenario) => performance::token_limits(run, scenario),
+        None => Ok(None),
+    }
+}
+
 /// The scenario that a text stands for in whatever case.
-fn scenario_of(text: &str) -> Option<Scenario> {
-    let mut all = Scenario::ALL.into_iter();
-    all.find(|scenario| scenario.as_str().eq_ignore_ascii_case(text))
+fn scenario_of(text: &str) -> Option<SubmittedScenario> {
+    text.parse().ok()
 }
 
 fn inference(run: Run<'_>, effective: &str) -> Result<Option<String>, Raised> {
@@ -102,7 +109,12 @@ fn inference(run: Run<'_>, effective: &str) -> Result<Option<String>, Raised> {
         return Ok(None);
     }
     match scenario_of(effective) {
-        Some(from) => performance::inference(run, from),
+        // Interactive stands for nothing else, as Server does but for Interactive itself.
+        Some(SubmittedScenario::Interactive) => Ok(Some(format!(
+            "{} cannot be inferred from {effective}",
+            run.job.scenario
+        ))),
+        Some(from) => performance::inference(run, from.run()),
         None => Ok(Some(format!(
             "{} cannot be inferred from {effective}",
             run.job.scenario
@@ -117,40 +129,72 @@ fn measured(run: Run<'_>, effective: &str) -> Result<Number, Raised> {
     let mut value = Number::float(run.log.value(key))?;
     // From here on the official code compares with heed to case.
     let exact = scenario_of(effective).filter(|scenario| scenario.as_str() == effective);
-    if let Some(key) = exact.and_then(|scenario| run.rules.result_keys.get(&scenario)) {
-        value = Number::float(run.log.value(key))?;
-    }
-    if matches!(exact, Some(Scenario::SingleStream | Scenario::MultiStream)) {
-        value /= result::NANOSECONDS_PER_MILLISECOND;
+    let loadgen = exact.filter(|&scenario| scenario != SubmittedScenario::Interactive);
+    if let Some(scenario) = loadgen.map(SubmittedScenario::run) {
+        if let Some(key) = run.rules.result_keys.get(&scenario) {
+            value = Number::float(run.log.value(key))?;
+        }
+        value = result::in_unit(run.rules, scenario, value);
     }
     let own = Number::Float(value);
     let (Some(from), Some(to)) = (scenario_of(effective), run.scenario) else {
         return Ok(own);
     };
-    if from == to {
+    if from.run() == to.run() {
         return Ok(own);
     }
-    match result::inferred(run.log, from, to)? {
+    match result::inferred(run.log, from.run(), to)? {
         Some(inferred) if inferred.usable => Ok(inferred.value),
         Some(_) => Err(Raised::new("early stopping has no estimate to infer from")),
         None => Ok(own),
     }
 }
 
-/// The accuracy run's score, as the CSV gives it; what it must reach is not looked at for any edge benchmark.
-pub(super) fn accuracy(scores: &[Map<String, Value>], path: &str, faults: &mut Faults) -> String {
+/// The accuracy run's score, as the CSV gives it; what it must reach is looked at for few benchmarks.
+pub(super) fn accuracy(
+    context: &Context<'_>,
+    (rules, loaded): (&BenchmarkRules, &Loaded<'_>),
+    scores: &[Map<String, Value>],
+    (path, faults): (&str, &mut Faults),
+) -> String {
     let mut scores = scores.iter().filter_map(|entry| entry.get("score"));
-    match scores.find(|score| !score.is_null()) {
-        None => {
-            faults.push((path.to_owned(), "there is no accuracy score".to_owned()));
-            String::new()
+    let Some(score) = scores.find(|score| !score.is_null()) else {
+        faults.push((path.to_owned(), "there is no accuracy score".to_owned()));
+        return String::new();
+    };
+    let compared =
+        allowed(context).is_some_and(|rules| rules.scores_compared.contains(&loaded.job.benchmark));
+    let bound = rules.accuracy_in(loaded.scenario).first();
+    if let Some(bound) = bound.filter(|_| compared && loaded.job.division != "open") {
+        match score_of(score, &bound.metric) {
+            Some(value) if value >= bound.value() => {}
+            Some(value) => faults.push((path.to_owned(), format!("accuracy is not met: {value}"))),
+            None => faults.push((path.to_owned(), "the score is no number".to_owned())),
         }
-        Some(score) => dumped(score)
-            .replace(',', " ")
-            .replace(['"', '{', '}'], "")
-            .trim()
-            .to_owned(),
     }
+    dumped(score)
+        .replace(',', " ")
+        .replace(['"', '{', '}'], "")
+        .trim()
+        .to_owned()
+}
+
+/// A score as a number; of several, the one of the benchmark's metric or else a usual name.
+fn score_of(score: &Value, metric: &str) -> Option<f64> {
+    let number = |value: &Value| match value {
+        Value::Number(number) => number.as_f64(),
+        Value::Bool(value) => Some(f64::from(u8::from(*value))),
+        Value::String(text) => text.trim().parse().ok(),
+        _ => None,
+    };
+    let Value::Object(scores) = score else {
+        return number(score);
+    };
+    let lower = metric.to_lowercase();
+    let last = lower.rsplit('_').next().unwrap_or(&lower);
+    [metric, &lower, last, "f1", "score", "accuracy"]
+        .iter()
+        .find_map(|name| number(scores.get(*name)?))
 }
 
 /// `json.dumps` of a value.
@@ -179,6 +223,18 @@ fn dumped(value: &Value) -> String {
 pub(super) fn tests(context: &Context<'_>, rules: &BenchmarkRules, loaded: &Loaded<'_>, faults: &mut Faults) {
     let Some(endpoints) = allowed(context) else { return };
     for test in &rules.tests {
+        if let Some(&(low, high)) = endpoints.mean_output_tokens.get(test) {
+            let path = &loaded.results;
+            match Number::of(loaded.performance.value("mean_output_tokens")) {
+                Ok(mean) if (low..=high).contains(&mean.value()) => {}
+                Ok(mean) => {
+                    let text =
+                        format!("{test}: the mean of output tokens is {mean}, not from {low} to {high}");
+                    faults.push((path.clone(), text));
+                }
+                Err(error) => faults.push(raised(path, error)),
+            }
+        }
         let Some(name) = endpoints.audits.get(test) else {
             continue;
         };

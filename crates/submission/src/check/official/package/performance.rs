@@ -1,7 +1,10 @@
 //! The package's check of a performance run's detail log, also of TEST01's and TEST04's: each check fails for itself.
 
 use regatta_mllog::read::Value;
-use regatta_rules::{Scenario, round::BenchmarkRules};
+use regatta_rules::{
+    Scenario,
+    round::{BenchmarkRules, SubmittedScenario},
+};
 
 use super::{
     super::{
@@ -21,16 +24,16 @@ pub(super) struct Run<'a> {
     pub(super) rules: &'a BenchmarkRules,
     pub(super) job: &'a Job,
     /// The scenario that the directory stands for.
-    pub(super) scenario: Option<Scenario>,
+    pub(super) scenario: Option<SubmittedScenario>,
     pub(super) log: &'a RunLog,
     pub(super) path: &'a str,
 }
 
 /// The scenario pairs that results may be inferred by.
-const INFERENCES: [(Scenario, Scenario); 3] = [
-    (Scenario::SingleStream, Scenario::MultiStream),
-    (Scenario::MultiStream, Scenario::Offline),
-    (Scenario::SingleStream, Scenario::Offline),
+const INFERENCES: [(Scenario, SubmittedScenario); 3] = [
+    (Scenario::SingleStream, SubmittedScenario::MultiStream),
+    (Scenario::MultiStream, SubmittedScenario::Offline),
+    (Scenario::SingleStream, SubmittedScenario::Offline),
 ];
 
 /// Judges the run; its result, where there is one.
@@ -62,6 +65,12 @@ pub(super) fn check(run: Run<'_>, faults: &mut Faults) -> Option<Number> {
     faults.extend(seeds(run).map(|fault| (run.path.to_owned(), fault)));
     if run.rules.token_latencies && !log_truthy(run.log.value("requested_use_token_latencies")) {
         faults.push((run.path.to_owned(), "use_token_latencies is not on".to_owned()));
+    } else {
+        // The run's own scenario counts: Interactive's bounds are not looked at.
+        match token_limits(run, scenario.into()) {
+            Ok(fault) => faults.extend(fault.map(|fault| (run.path.to_owned(), fault))),
+            Err(error) => faults.push(raised(run.path, error)),
+        }
     }
     match measured(run, scenario) {
         Ok(result) => (faults.len() == before).then_some(result),
@@ -145,7 +154,29 @@ fn counts(run: Run<'_>, scenario: Scenario) -> Check {
     Ok(short.then(|| format!("samples_per_query {found}, at least {needed} are needed")))
 }
 
+/// Token latencies of a language model within the bounds of a scenario that has any.
+pub(super) fn token_limits(run: Run<'_>, scenario: SubmittedScenario) -> Check {
+    if !run.rules.token_latencies || scenario.run() != Scenario::Server {
+        return Ok(None);
+    }
+    let Some(limits) = run.rules.token_limits.get(&scenario) else {
+        return Ok(Some(format!("there are no token limits of {scenario}")));
+    };
+    let first = Number::of(run.log.value("result_first_token_99.00_percentile_latency_ns"))?;
+    let each = Number::of(run.log.value("result_time_per_output_token_99.00_percentile_ns"))?;
+    let within = first.value() < limits.first_token_ns as f64 && each.value() < limits.per_token_ns as f64;
+    Ok((!within).then(|| {
+        format!(
+            "the first token takes {first} ns and each further {each} ns, they must be below {} and {}",
+            limits.first_token_ns, limits.per_token_ns
+        )
+    }))
+}
+
 pub(super) fn duration(run: Run<'_>) -> Check {
+    if run.rules.any_duration {
+        return Ok(None);
+    }
     let found = Number::of(run.log.value("effective_min_duration_ms"))?;
     let needed = run.context.round.submission.min_duration_ms;
     Ok((found.value() < needed as f64)
@@ -169,7 +200,7 @@ pub(super) fn inference(run: Run<'_>, from: Scenario) -> Check {
     let Some(to) = run.scenario else {
         return Ok(Some(format!("{} is no scenario to infer for", run.job.scenario)));
     };
-    if from == to {
+    if from == to.run() {
         return Ok(None);
     }
     let kind = run
@@ -186,7 +217,7 @@ pub(super) fn inference(run: Run<'_>, from: Scenario) -> Check {
 
 fn measured(run: Run<'_>, from: Scenario) -> Result<Number, Raised> {
     let result = result::measured(run.context, run.rules, run.log, from)?;
-    let Some(to) = run.scenario.filter(|&to| to != from) else {
+    let Some(to) = run.scenario.filter(|to| to.run() != from) else {
         return Ok(Number::Float(result));
     };
     match result::inferred(run.log, from, to)? {

@@ -2,10 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use regatta_rules::{
-    Scenario,
-    round::{Layout, Trait},
-};
+use regatta_rules::round::{Layout, SubmittedScenario, Trait};
 use serde_json::{Map, Value};
 
 use super::{
@@ -50,7 +47,9 @@ pub(super) struct Loaded<'a> {
     pub(super) endpoints: Option<EndpointsRun>,
     /// TEST01's and TEST04's detail logs by path.
     pub(super) test_logs: BTreeMap<String, RunLog>,
-    pub(super) scenario: Option<Scenario>,
+    pub(super) scenario: Option<SubmittedScenario>,
+    /// The scenario's directory, as the official code goes on with it.
+    pub(super) directory: &'a str,
 }
 
 /// A run by the endpoints harness.
@@ -144,7 +143,7 @@ fn load<'a>(
         }
     }
     let directory = if endpoints.is_some() && job.scenario.eq_ignore_ascii_case("online") {
-        "Server"
+        "server"
     } else {
         &job.scenario
     };
@@ -158,15 +157,14 @@ fn load<'a>(
         accuracy,
         endpoints,
         test_logs,
-        scenario: Scenario::ALL
-            .into_iter()
-            .find(|scenario| scenario.as_str().eq_ignore_ascii_case(directory)),
+        scenario: directory.parse().ok(),
+        directory,
     })
 }
 
 fn judge(context: &Context<'_>, loaded: &Loaded<'_>, outcome: &mut Outcome) {
     let Some(rules) = context.round.submission.benchmarks.get(&loaded.job.benchmark) else {
-        let text = format!("{} is no edge benchmark of this round", loaded.job.benchmark);
+        let text = format!("{} is no benchmark of this round", loaded.job.benchmark);
         let path = loaded.results.clone();
         outcome.notes.push(Note {
             path,
@@ -269,8 +267,7 @@ fn row(
     let scenario = loaded
         .scenario
         .ok_or_else(|| format!("{} has no unit", job.scenario))?;
-    let online = loaded.endpoints.is_some() && job.scenario.eq_ignore_ascii_case("online");
-    let directory = if online { "server" } else { &job.scenario };
+    let directory = loaded.directory;
     let rules = context.round.submission.benchmarks.get(&job.benchmark);
     let has_power = context
         .tree
@@ -286,7 +283,7 @@ fn row(
         scenario: directory.to_owned(),
         result: result.to_string(),
         value: result.value(),
-        units: rules.map_or_else(String::new, |rules| result::unit(rules, scenario)),
+        units: rules.map_or_else(String::new, |rules| rules.unit(scenario).to_owned()),
         power: false,
         accuracy,
         location: format!("{}/performance/run_1", loaded.results),

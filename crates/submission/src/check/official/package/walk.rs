@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use regatta_rules::Scenario;
+use regatta_rules::round::SubmittedScenario;
 use serde_json::{Map, Value};
 
 use super::super::{Context, Note, object};
@@ -122,22 +122,28 @@ fn set_fault(
     if !["datacenter", "edge", "datacenter,edge", "edge,datacenter"].contains(&kind) {
         return Err(format!("system_type `{kind}` is none"));
     }
-    let required = context
+    let asked = context
         .round
         .submission
         .benchmarks
         .get(benchmark)
-        .and_then(|rules| rules.required(kind))
+        .and_then(|rules| rules.scenarios(kind))
         .ok_or_else(|| format!("{benchmark} has no scenarios for a system of type {kind}"))?;
-    let is = |directory: &str, scenario: Scenario| directory.eq_ignore_ascii_case(scenario.as_str());
-    let missing = required
+    let present: Vec<Option<SubmittedScenario>> = scenarios.iter().map(|name| name.parse().ok()).collect();
+    let there = |scenario: SubmittedScenario| present.contains(&Some(scenario));
+    let missing = asked
+        .required
         .iter()
-        .filter(|&&scenario| !scenarios.iter().any(|directory| is(directory, scenario)))
+        .filter(|&&scenario| !there(scenario.into()))
         .map(|scenario| format!("{scenario} is missing"));
     let unknown = scenarios
         .iter()
-        .filter(|directory| !required.iter().any(|&scenario| is(directory, scenario)))
-        .map(|directory| format!("{directory} is not asked for"));
-    let faults: Vec<_> = missing.chain(unknown).collect();
+        .zip(&present)
+        .filter(|(_, scenario)| !scenario.is_some_and(|scenario| asked.has(scenario)))
+        .map(|(directory, _)| format!("{directory} is not asked for"));
+    let online = there(SubmittedScenario::Server) || there(SubmittedScenario::Interactive);
+    let neither = (asked.server_or_interactive() && !online)
+        .then(|| "one of Server and Interactive is missing".to_owned());
+    let faults: Vec<_> = missing.chain(unknown).chain(neither).collect();
     Ok((!faults.is_empty()).then(|| faults.join(", ")))
 }

@@ -57,7 +57,7 @@ impl Judge<'_> {
         let judged = if context.checker.has(Trait::OneAccuracyMetric) {
             accuracy::judge_first(rules, forms, &lines)?
         } else {
-            accuracy::judge(rules, forms, &lines)?
+            accuracy::judge(rules, self.scenario, forms, &lines)?
         };
         let mut faults = Vec::new();
         if !judged.met {

@@ -2,7 +2,7 @@
 
 use regatta_rules::{
     Scenario,
-    round::{BenchmarkRules, OfficialCheck},
+    round::{BenchmarkRules, OfficialCheck, SubmittedScenario, Trait},
 };
 
 use super::{
@@ -75,6 +75,16 @@ impl Judge<'_> {
         let context = self.context;
         let log = performance::read(context, directory)?;
         let outcome = performance::check(self.run_of(rules, directory), &log, notes)?;
+        if context.checker.has(Trait::EqualIssueInConf) {
+            // The log's own setting is compared with a text, which LoadGen does not write.
+            let log = log.text("effective_sample_concatenate_permutation") == Some("true");
+            let asked = rules.equal_issue && self.job.division != "open";
+            if asked && !log && !self.equal_issue {
+                return Err(Raised::new(
+                    "no conf file turns sample_concatenate_permutation on",
+                ));
+            }
+        }
         let mut valid = outcome.valid;
         let mut metric = None;
         if has_power {
@@ -97,6 +107,10 @@ impl Judge<'_> {
             let scenario = self
                 .scenario
                 .ok_or_else(|| Raised::new("no scenario to measure power for"))?;
+            if scenario == SubmittedScenario::Interactive && context.checker.has(Trait::InteractiveHalfKnown)
+            {
+                return Err(Raised::new("Unknown scenario: Interactive"));
+            }
             metric = power::metric(context, directory, &log, scenario)?;
             if metric.is_none() {
                 return Err(Raised::new("spl.txt has no samples in the measured window"));

@@ -1,6 +1,6 @@
 //! The CSV's rows of a scenario.
 
-use regatta_rules::round::{BenchmarkRules, Trait};
+use regatta_rules::round::{BenchmarkRules, SubmittedScenario, Trait};
 use serde_json::Value;
 
 use super::{
@@ -49,7 +49,7 @@ impl Judge<'_> {
             scenario: scenario.as_str().to_owned(),
             result: performance.result.to_string(),
             value: performance.result.value(),
-            units: result::unit(rules, scenario),
+            units: self.unit(rules, scenario),
             power: false,
             accuracy: accuracy.to_owned(),
             location: self.outcome.path.clone(),
@@ -76,5 +76,16 @@ impl Judge<'_> {
             });
         }
         Ok(())
+    }
+
+    fn unit(&self, rules: &BenchmarkRules, scenario: SubmittedScenario) -> String {
+        let by_directory = self.context.checker.has(Trait::UnitsByDirectory);
+        let own = !by_directory || self.job.model == self.job.benchmark;
+        let unit = if own {
+            rules.unit(scenario)
+        } else {
+            BenchmarkRules::general_unit(scenario)
+        };
+        unit.to_owned()
     }
 }
