@@ -121,6 +121,8 @@ pub enum Trait {
     PowerLogZeros,
     /// A compliance directory is asked for even where no test is.
     ComplianceDirectoryAlways,
+    /// The same, but for results whose directory's name holds `gptj`.
+    ComplianceDirectoryButGptj,
     /// The CSV spells a column `compilance`.
     MisspeltCompliance,
     /// Equal issue is looked for in the conf files beside the measurements.

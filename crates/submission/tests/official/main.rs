@@ -2,7 +2,8 @@
 //! checkout of mlcommons/inference per revision (`cross/oracle-inference/checkouts.sh` makes it). Submissions in order and
 //! with faults are judged by both: verdict and every row of the CSV must agree.
 //!
-//! `REGATTA_CHECKER_CASES` faulty submissions per checker (default 12), the same ones at each call.
+//! `REGATTA_CHECKER_CASES` faulty submissions per checker (default 12), the same ones at each call; `REGATTA_CHECKER_ROUND`
+//! takes one round alone.
 
 #![expect(
     clippy::unwrap_used,
@@ -102,7 +103,9 @@ fn both_say_the_same() {
     let cases = env::var("REGATTA_CHECKER_CASES").map_or(12, |text| text.parse().unwrap());
     let mut wrong = Vec::new();
     let mut judged = 0;
-    for round in known::rounds().unwrap() {
+    let only = env::var("REGATTA_CHECKER_ROUND").ok();
+    let rounds = known::rounds().unwrap().into_iter();
+    for round in rounds.filter(|round| only.as_ref().is_none_or(|only| *only == round.name)) {
         for checker in &round.submission.checkers {
             let Some(oracle) = Oracle::find(&checker.revision) else {
                 continue;
