@@ -4,11 +4,11 @@
 
 mod support;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, process::Stdio};
 
 use regatta_rules::{RunId, documents::RunPhase};
 use regatta_wire::{
-    message::{Command, Message as _},
+    message::{Command, Examined, Message as _},
     topic::Leaf,
 };
 use support::{
@@ -259,4 +259,71 @@ fn an_abort_reaches_the_device() {
     assert_eq!(coordinator.record(&asked)["state"]["phase"], "aborted");
     let again = coordinator.output(&["runs", "abort", &asked]);
     assert_eq!(again.status.code(), Some(2), "it has ended already");
+}
+
+#[test]
+fn a_device_tells_what_it_is_and_an_older_one_that_it_cannot() {
+    let (coordinator, mut device) = with_device(1);
+    let ask = |more: &[&str]| {
+        let words = [&["device", "doctor", "simulated"], more].concat();
+        coordinator
+            .regatta(&words)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+    };
+    let said = |child: std::process::Child| {
+        let output = child.wait_with_output().unwrap();
+        let text = [output.stdout, output.stderr].concat();
+        (output.status.code().unwrap(), String::from_utf8(text).unwrap())
+    };
+    let asked = ask(&[]);
+    let question = device.next_examination();
+    let examined = Examined {
+        json: r#"{"fit":false}"#.to_owned(),
+        text: "NOT FIT to measure\n  \u{1b}[31mhot\n".to_owned(),
+    };
+    device.say(Leaf::State(question), examined.to_frame().unwrap(), false);
+    assert_eq!(said(asked), (1, "NOT FIT to measure\n  [31mhot\n".to_owned()));
+
+    let asked = ask(&["--format", "json"]);
+    let question = device.next_examination();
+    let examined = Examined {
+        json: r#"{"fit":true}"#.to_owned(),
+        text: String::new(),
+    };
+    device.say(Leaf::State(question), examined.to_frame().unwrap(), false);
+    let (code, json) = said(asked);
+    assert_eq!(
+        (
+            code,
+            serde_json::from_str::<serde_json::Value>(&json).unwrap()["fit"].as_bool()
+        ),
+        (0, Some(true))
+    );
+
+    // An agent that does not know the question refuses it as a run, and may forget it then.
+    let asked = ask(&[]);
+    let question = device.next_examination();
+    device.tell(question, RunPhase::Failed, &[]);
+    let (code, text) = said(asked);
+    assert!(
+        code == 3 && text.contains("simulated did not look"),
+        "{code} {text}"
+    );
+    device.wait_for_command(question, |command| *command == Command::Forget);
+
+    let (code, text) = said(ask(&["--timeout", "300ms"]));
+    assert!(
+        code == 3 && text.contains("did not answer in time"),
+        "{code} {text}"
+    );
+    // An answer that nobody asked for changes nothing.
+    device.say(Leaf::State(RunId::now()), examined.to_frame().unwrap(), false);
+    device.say(Leaf::State(RunId::now()), b"RGTA\x01\x00\x0b".to_vec(), false);
+    assert_eq!(
+        coordinator.json(&["device", "list"])["devices"][0]["online"],
+        true
+    );
 }

@@ -126,6 +126,23 @@ fn a_run_arrives_whole_and_verifies(broker: Broker) {
         .output()
         .expect("regatta starts");
     assert_eq!(verified.status.code(), Some(0), "{}", said(&verified));
+    let examined = lab
+        .regatta()
+        .args(["device", "doctor", DEVICE, "--format", "json"])
+        .output();
+    let examined = examined.expect("regatta starts");
+    assert!(
+        matches!(examined.status.code(), Some(0 | 1)),
+        "{}",
+        said(&examined)
+    );
+    let found: Value = serde_json::from_slice(&examined.stdout).expect("JSON");
+    assert!(
+        found["system"]["memory_bytes"]
+            .as_u64()
+            .is_some_and(|bytes| bytes > 0),
+        "{found}"
+    );
     for log in [&lab.coordinator, &lab.device] {
         let log = log.as_ref().expect("it runs").output();
         assert!(!log.contains("PLAIN"), "nothing is plain here: {log}");

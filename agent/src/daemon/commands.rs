@@ -27,6 +27,9 @@ use super::{
 /// Refused runs that are remembered, so that a hostile coordinator cannot fill the memory.
 const REFUSED: usize = 256;
 
+/// Questions that may wait for the end of a run.
+const QUESTIONS: usize = 16;
+
 impl<L: Link> Service<L> {
     /// Takes a message from the broker.
     pub(super) fn take_message(&mut self, topic: &str, payload: &[u8]) {
@@ -60,6 +63,13 @@ impl<L: Link> Service<L> {
             Command::Start { spec_json } => self.start(run, &spec_json),
             Command::Abort { reason } => self.abort(run, &reason),
             Command::Forget => self.forget(run),
+            // Answered when no run is on: it reads a hundred files, and what is sent would be sent while LoadGen runs.
+            Command::Examine if self.due.examinations.len() < QUESTIONS => {
+                self.due.examinations.insert(run);
+            }
+            Command::Examine => {
+                tracing::warn!("a question was dropped: {QUESTIONS} others wait for an answer")
+            }
         }
     }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use regatta_rules::RunId;
 use regatta_wire::{
     chunk::Chunk,
-    message::{Heartbeat, Message as _},
+    message::{Examined, Heartbeat, Message as _},
     topic::Leaf,
 };
 
@@ -16,6 +16,7 @@ use super::{
     run::Run,
     service::{Service, hello},
 };
+use crate::doctor;
 
 /// Time between looks at the growing files of a live run.
 const LIVE_LOOK: Duration = Duration::from_millis(250);
@@ -41,6 +42,7 @@ impl<L: Link> Service<L> {
             || self.due.heartbeat
             || !self.due.states.is_empty()
             || !self.due.cleared.is_empty()
+            || (self.active.is_none() && !self.due.examinations.is_empty())
             || (self.stop_by.is_none()
                 && self
                     .runs
@@ -91,7 +93,27 @@ impl<L: Link> Service<L> {
         if let Some(run) = self.due.states.pop_first() {
             return self.state(run);
         }
+        if self.active.is_none()
+            && let Some(question) = self.due.examinations.pop_first()
+        {
+            return self.examination(question);
+        }
         self.next_piece(now)
+    }
+
+    fn examination(&self, question: RunId) -> Option<Publication> {
+        let examined = doctor::examine(&self.config.system_root).map(|(json, text)| Examined { json, text });
+        let payload = examined
+            .map_err(anyhow::Error::from)
+            .and_then(|examined| Ok(examined.to_frame()?))
+            .map_err(|e| tracing::error!("the device cannot tell what it is: {e:#}"))
+            .ok()?;
+        Some(Publication {
+            topic: self.topic(Leaf::State(question)),
+            payload,
+            retain: false,
+            at_least_once: true,
+        })
     }
 
     fn heartbeat(&mut self) -> Option<Publication> {

@@ -77,6 +77,8 @@ pub(super) struct Due {
     pub(super) hello: bool,
     pub(super) heartbeat: bool,
     pub(super) states: BTreeSet<RunId>,
+    /// Questions what this device is, by their ids.
+    pub(super) examinations: BTreeSet<RunId>,
     /// Runs whose retained state is to be taken away.
     pub(super) cleared: BTreeSet<RunId>,
 }

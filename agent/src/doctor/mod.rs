@@ -5,7 +5,10 @@ mod description;
 mod findings;
 mod text;
 
-use std::io::{self, Write as _};
+use std::{
+    io::{self, Write as _},
+    path::Path,
+};
 
 use anyhow::Context as _;
 use serde::Serialize;
@@ -60,6 +63,15 @@ impl Examination {
             .all(|finding| finding.severity != Severity::Unfit);
         examination
     }
+}
+
+/// What is found below `root`, as JSON for programs and as text for people.
+pub(crate) fn examine(root: &Path) -> io::Result<(String, String)> {
+    let examination = Examination::of(&Root::new(root));
+    let json = serde_json::to_string(&examination)?;
+    let mut text = Vec::new();
+    text::print(&examination, &mut text)?;
+    Ok((json, String::from_utf8_lossy(&text).into_owned()))
 }
 
 /// Examines the board and prints what was found.

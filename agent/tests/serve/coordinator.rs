@@ -14,7 +14,8 @@ use regatta_rules::{
 };
 use regatta_wire::{
     chunk::LogMessage,
-    message::{Ack, Command, Heartbeat, Hello, Message, StateReport, StreamEnd, WholeStream},
+    frame,
+    message::{Ack, Command, Examined, Heartbeat, Hello, Message, StateReport, StreamEnd, WholeStream},
     topic::{Leaf, Topic},
 };
 use rumqttc::{
@@ -35,6 +36,8 @@ pub(crate) struct Known {
     pub(crate) phase_times: HashMap<(RunId, RunPhase), Instant>,
     /// Runs whose retained state was taken away.
     pub(crate) cleared: Vec<RunId>,
+    /// What the device has found of itself, by question.
+    pub(crate) examined: Vec<(RunId, Examined)>,
     /// Every heartbeat with the time of its arrival.
     pub(crate) heartbeats: Vec<(Instant, Heartbeat)>,
     /// Every log message: when, which run, how many bytes of payload.
@@ -217,6 +220,11 @@ impl Coordinator {
                     .push((Instant::now(), Heartbeat::from_frame(payload).unwrap()));
             }
             Leaf::State(run) if payload.is_empty() => known.cleared.push(*run),
+            Leaf::State(question) if frame::stated_kind(payload) == Some(Examined::KIND) => {
+                known
+                    .examined
+                    .push((*question, Examined::from_frame(payload).unwrap()));
+            }
             Leaf::State(run) => {
                 let report = StateReport::from_frame(payload).unwrap();
                 known

@@ -10,7 +10,10 @@ use std::{
     time::Duration,
 };
 
-use regatta_rules::documents::{Document as _, Evidence, RunPhase, RunSpec, StateProof, StateSpec};
+use regatta_rules::{
+    RunId,
+    documents::{Document as _, Evidence, RunPhase, RunSpec, StateProof, StateSpec},
+};
 use regatta_wire::message::Command;
 use tempfile::TempDir;
 
@@ -305,6 +308,32 @@ fn without_a_helper_a_state_is_refused_with_a_way_out_and_as_is_runs() {
     let proof = evidence(&streams).state.unwrap();
     assert!(proof.asked.is_none() && proof.set.is_empty());
     assert!(streams.contains_key("telemetry.csv"));
+}
+
+#[test]
+fn asked_what_it_is_the_device_answers_between_runs() {
+    let Some(lab) = Lab::start() else { return };
+    let (spec, question) = (lab.agent.spec(60_000), RunId::now());
+    lab.coordinator.start_run(&spec);
+    lab.coordinator.wait_for(spec.run, RunPhase::Running, 30);
+    lab.coordinator.command(question, &Command::Examine);
+    let heard = lab.coordinator.known().heartbeats.len();
+    eventually("two heartbeats", 20, || {
+        (lab.coordinator.known().heartbeats.len() >= heard + 2).then_some(())
+    });
+    assert!(
+        lab.coordinator.known().examined.is_empty(),
+        "not while a run is on"
+    );
+    let reason = "enough".to_owned();
+    lab.coordinator.command(spec.run, &Command::Abort { reason });
+    let (id, examined) = eventually("the answer", 20, || {
+        lab.coordinator.known().examined.first().cloned()
+    });
+    assert_eq!(id, question);
+    let json: serde_json::Value = serde_json::from_str(&examined.json).unwrap();
+    assert_eq!(json["board"]["model"], "NVIDIA Jetson AGX Orin Developer Kit");
+    assert!(examined.text.starts_with("fit to measure"), "{}", examined.text);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use regatta_rules::documents::DeviceFacts;
 use regatta_wire::frame;
 use serde::Serialize;
 
-use super::{Context, deploy, membership};
+use super::{Context, deploy, examination, membership};
 use crate::{
     exit::{self, Failure, Outcome},
     store::{DeviceRow, OtherVersion, Store},
@@ -30,6 +30,8 @@ pub(super) enum Command {
         /// Its name or id
         device: String,
     },
+    /// Asks a device what it is and whether it is fit to measure; exit code 1 when it is not
+    Doctor(examination::Args),
 }
 
 /// A device as programs get it.
@@ -86,6 +88,7 @@ pub(super) fn run(command: &Command, context: &Context) -> Outcome {
         Command::Deploy(args) => return deploy::run(args, context),
         Command::Add(args) => membership::add(args, context, &workspace, &store)?,
         Command::Remove { device } => membership::remove(device, context, &workspace, &store)?,
+        Command::Doctor(args) => return examination::run(args, context, &workspace, &store),
         Command::List => {
             let devices = store.devices()?;
             let documents: Vec<DeviceDocument<'_>> = devices.iter().map(Into::into).collect();

@@ -7,6 +7,7 @@ mod context;
 mod deploy;
 mod device;
 mod duration;
+mod examination;
 mod init;
 mod membership;
 mod power;

@@ -9,8 +9,8 @@ use std::{
 use regatta_rules::{DeviceId, RunId, StreamName};
 use regatta_wire::{
     chunk::LogMessage,
-    frame::FrameError,
-    message::{Heartbeat, Hello, Message as _, StateReport},
+    frame::{self, FrameError},
+    message::{Examined, Heartbeat, Hello, Message as _, StateReport},
     topic::{Leaf, Topic},
 };
 
@@ -174,6 +174,12 @@ impl Ingest {
                 Heartbeat::from_frame(&message.payload)?;
                 touched.alive.insert(device);
             }
+            Leaf::State(run) if frame::stated_kind(&message.payload) == Some(Examined::KIND) => {
+                let examined = Examined::from_frame(&message.payload)?;
+                if !self.store.device_examined_itself(&device, run, &examined)? {
+                    return Err(Refusal::new(Kind::UnknownRun, "examination"));
+                }
+            }
             Leaf::State(run) => {
                 let mut report = StateReport::from_frame(&message.payload)?;
                 report.state.reason = report.state.reason.map(|reason| fleet::printable(&reason, 1_000));
@@ -209,7 +215,15 @@ impl Ingest {
             Ok(change)
         })?;
         match change {
-            RunChange::Unknown => Err(Refusal::new(Kind::UnknownRun, "state")),
+            // An agent that does not know how to examine itself says so of the question's id.
+            RunChange::Unknown => {
+                let reason = report.state.reason.as_deref().unwrap_or("it does not say why");
+                if self.store.device_refused_examination(device, run, reason)? {
+                    Ok(true)
+                } else {
+                    Err(Refusal::new(Kind::UnknownRun, "state"))
+                }
+            }
             RunChange::Stale => Ok(false),
             RunChange::Changed => Ok(true),
         }

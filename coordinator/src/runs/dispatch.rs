@@ -108,6 +108,14 @@ impl Dispatcher {
                 self.begin(next, device);
             }
         }
+        for (id, device) in self.store.examinations_to_ask()? {
+            self.send(&device, id, &Command::Examine)?;
+            self.store.examination_is_sent(id)?;
+        }
+        for (id, device) in self.store.refused_examinations()? {
+            self.send(&device, id, &Command::Forget)?;
+            self.store.refused_examination_is_told(id)?;
+        }
         let kept_until = jiff::Timestamp::now().saturating_sub(self.workspace.config().keep_on_device)?;
         for (run, device) in self.store.runs_to_forget(&kept_until.to_string())? {
             self.send(&device, run, &Command::Forget)?;

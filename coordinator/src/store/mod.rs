@@ -5,6 +5,7 @@
 //! every commit is flushed to disk before it returns. Files of runs lie beside it, not in it.
 
 mod devices;
+mod examinations;
 mod members;
 mod run_changes;
 mod runs;
@@ -19,6 +20,7 @@ use std::{
 };
 
 pub(crate) use devices::DeviceRow;
+pub(crate) use examinations::Examination;
 pub(crate) use members::{Entry, NewCertificate};
 pub(crate) use run_changes::RunChange;
 pub(crate) use runs::RunRow;

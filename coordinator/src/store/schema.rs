@@ -88,6 +88,18 @@ CREATE TABLE other_versions (
     last_seen  TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 ",
+    "
+CREATE TABLE examinations (
+    id       TEXT PRIMARY KEY,           -- of the question
+    device   TEXT NOT NULL,
+    asked    TEXT NOT NULL,
+    sent     INTEGER NOT NULL DEFAULT 0,
+    json     TEXT,                       -- what the device found, for programs
+    text     TEXT,                       -- and for people
+    refused  TEXT,                       -- why it did not look
+    told     INTEGER NOT NULL DEFAULT 0  -- whether a device that refused may forget the question
+) STRICT, WITHOUT ROWID;
+",
 ];
 
 /// Brings the database to the present version.

@@ -185,6 +185,19 @@ impl SimulatedDevice {
         }
     }
 
+    /// Waits for a question what this device is; the question's id.
+    pub fn next_examination(&self) -> RunId {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        loop {
+            let (topic, payload) = self.receive(deadline).expect("a question");
+            if let Leaf::Command(question) = topic.leaf
+                && Command::from_frame(&payload) == Ok(Command::Examine)
+            {
+                return question;
+            }
+        }
+    }
+
     /// Whether an acknowledgement about a run lies in the inbox.
     pub fn has_heard_of(&self, run: RunId) -> bool {
         let is_ack = |(topic, _): (Topic, Vec<u8>)| topic.leaf == Leaf::Ack(run);

@@ -101,6 +101,12 @@ pub fn stated_length(header: &[u8]) -> Result<usize, FrameError> {
     Ok(stated)
 }
 
+/// The kind that a frame states, where one topic carries several.
+#[must_use]
+pub fn stated_kind(frame: &[u8]) -> Option<u8> {
+    frame.get(6).copied()
+}
+
 /// Checks a frame's header and returns its version and body.
 ///
 /// # Errors

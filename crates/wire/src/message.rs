@@ -99,6 +99,9 @@ pub enum Command {
     },
     /// Everything of this run is committed and recorded: the device may forget it.
     Forget,
+    /// Examine yourself. The id is of no run but of this question; the answer is an [`Examined`] on `state/<id>`. An agent
+    /// that does not know it says so in a [`StateReport`] there.
+    Examine,
 }
 impl Message for Command {
     const KIND: u8 = 3;
@@ -116,6 +119,18 @@ pub struct StateReport {
 }
 impl Message for StateReport {
     const KIND: u8 = 4;
+}
+
+/// What a device finds when it examines itself (on `state/<id>`, never retained): `regatta-agent doctor`'s two forms.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Examined {
+    /// For programs.
+    pub json: String,
+    /// For people.
+    pub text: String,
+}
+impl Message for Examined {
+    const KIND: u8 = 11;
 }
 
 /// The end of a stream (on `log/<run>/<stream>`, after its last chunk).

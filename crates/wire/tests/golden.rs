@@ -13,7 +13,7 @@ use regatta_rules::{
 use regatta_wire::{
     chunk::{Chunk, LogMessage},
     enrolment::{Credentials, EnrolAnswer, EnrolRequest, Purpose},
-    message::{Ack, Command, Heartbeat, Hello, Message, StateReport, StreamEnd, WholeStream},
+    message::{Ack, Command, Examined, Heartbeat, Hello, Message, StateReport, StreamEnd, WholeStream},
     signed::SignedCommand,
     topic::{Leaf, Topic},
 };
@@ -86,8 +86,18 @@ fn command() {
             reason: "by the user".to_owned(),
         },
         Command::Forget,
+        Command::Examine,
     ];
     insta::assert_snapshot!(golden(&commands));
+}
+
+#[test]
+fn examined() {
+    let examined = Examined {
+        json: "{\"fit\":true}".to_owned(),
+        text: "fit to measure\n".to_owned(),
+    };
+    insta::assert_snapshot!(golden(&[examined]));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use regatta_wire::{
     chunk::{Chunk, LogMessage, MAX_DATA},
     enrolment::{EnrolAnswer, EnrolRequest, Token},
     frame::{self, FrameError, HEADER_LEN, MAX_BODY, VERSION},
-    message::{Ack, Command, Heartbeat, Hello, Message, StateReport, StreamEnd, WholeStream},
+    message::{Ack, Command, Examined, Heartbeat, Hello, Message, StateReport, StreamEnd, WholeStream},
     signed::SignedCommand,
     topic::{Leaf, Topic},
 };
@@ -20,6 +20,7 @@ fn read_as_everything(bytes: &[u8]) {
     let _ = Heartbeat::from_frame(bytes);
     let _ = Command::from_frame(bytes);
     let _ = StateReport::from_frame(bytes);
+    let _ = Examined::from_frame(bytes);
     let _ = StreamEnd::from_frame(bytes);
     let _ = Ack::from_frame(bytes);
     let _ = LogMessage::from_frame(bytes);

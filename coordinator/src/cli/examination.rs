@@ -1,0 +1,88 @@
+//! `regatta device doctor`: asks a device what it is and whether it is fit to measure, over the channel that carries its runs.
+//! The device judges; here its words are shown.
+
+use std::time::{Duration, Instant};
+
+use regatta_rules::documents::RunPhase;
+
+use super::{Context, device::find, duration::Length};
+use crate::{
+    exit::{self, Failure, Outcome},
+    store::{DeviceRow, Examination, Store},
+    workspace::Workspace,
+};
+
+/// How often it is looked whether the answer has come.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Flags of `device doctor`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Its name or id; the only one, when there is one
+    device: Option<String>,
+    /// How long to wait for the answer
+    #[arg(long, value_name = "T", default_value = "30s")]
+    timeout: Length,
+}
+
+pub(super) fn run(args: &Args, context: &Context, workspace: &Workspace, store: &Store) -> Outcome {
+    let device = find(store, args.device.as_deref())?;
+    if !workspace.is_served() {
+        return Err(
+            Failure::could_not(format!("no coordinator serves {}", workspace.root().display()))
+                .way_out("start `regatta serve` there"),
+        );
+    }
+    if !device.online {
+        return Err(
+            Failure::could_not(format!("{} is not there", device.name)).way_out(format!(
+                "it was last heard of at {}; `regatta-agent doctor` on the device needs no coordinator",
+                device.last_seen
+            )),
+        );
+    }
+    let question = store.ask_for_examination(&device.id)?;
+    let begun = Instant::now();
+    let Length(milliseconds) = args.timeout;
+    loop {
+        match store.examination(question)? {
+            Some(Examination::Found { json, text }) => return show(context, &device, &json, &text),
+            Some(Examination::Refused(why)) => {
+                return Err(
+                    Failure::could_not(format!("{} did not look: {why}", device.name)).way_out(format!(
+                        "its agent is `{}`; one of this version can (docs/headless.md, Upgrade)",
+                        device.agent
+                    )),
+                );
+            }
+            None if begun.elapsed() >= Duration::from_millis(milliseconds) => {
+                return Err(no_answer(store, &device)?);
+            }
+            None => std::thread::sleep(LOOK),
+        }
+    }
+}
+
+fn show(context: &Context, device: &DeviceRow, json: &str, text: &str) -> Outcome {
+    let found: serde_json::Value = serde_json::from_str(json)
+        .map_err(|e| Failure::could_not(format!("{} answered what is no JSON: {e}", device.name)))?;
+    context.print(&found, || text.trim_end().to_owned())?;
+    let is_fit = found.get("fit").and_then(serde_json::Value::as_bool);
+    Ok(if is_fit == Some(true) { exit::OK } else { exit::NO })
+}
+
+fn no_answer(store: &Store, device: &DeviceRow) -> Result<Failure, Failure> {
+    let runs = store.open_runs()?;
+    let on = [RunPhase::Preparing, RunPhase::Ready, RunPhase::Running];
+    let busy = runs
+        .iter()
+        .find(|run| run.device == device.id && on.contains(&run.state.phase));
+    let failure = Failure::could_not(format!("{} did not answer in time", device.name));
+    Ok(match busy {
+        Some(run) => failure.way_out(format!(
+            "run {} is on, and it answers between runs; --timeout waits longer",
+            run.id
+        )),
+        None => failure.way_out("`regatta device list` shows whether it is there"),
+    })
+}
