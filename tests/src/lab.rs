@@ -255,6 +255,11 @@ impl Lab {
         if self.is_secure && !self.device_directory().join("state/enrolment.json").exists() {
             self.enrol_device();
         }
+        self.start_unenrolled_device();
+    }
+
+    /// Starts `regatta-agent serve` as it is, enrolled or not.
+    pub fn start_unenrolled_device(&mut self) {
         let mut command = self.agent("serve");
         self.device = Some(Process::start(
             &mut command,

@@ -4,7 +4,7 @@ use regatta_rules::documents::DeviceFacts;
 use regatta_wire::frame;
 use serde::Serialize;
 
-use super::{Context, deploy, examination, membership};
+use super::{Context, deploy, examination, image, membership};
 use crate::{
     exit::{self, Failure, Outcome},
     store::{DeviceRow, OtherVersion, Store},
@@ -18,6 +18,8 @@ pub(super) enum Command {
     Add(membership::AddArgs),
     /// Brings the agent onto a board over SSH: installs, enrols, starts, waits until it is heard
     Deploy(Box<deploy::Args>),
+    /// Writes what a board needs to come into the lab by itself at its first boot, before it is flashed
+    Image(image::Args),
     /// Removes a device at once and for ever: its key, its certificates, its open runs
     Remove {
         /// Its name or id
@@ -86,6 +88,7 @@ pub(super) fn run(command: &Command, context: &Context) -> Outcome {
     let (workspace, store) = context.open_store()?;
     match command {
         Command::Deploy(args) => return deploy::run(args, context),
+        Command::Image(args) => return image::run(args, context),
         Command::Add(args) => membership::add(args, context, &workspace, &store)?,
         Command::Remove { device } => membership::remove(device, context, &workspace, &store)?,
         Command::Doctor(args) => return examination::run(args, context, &workspace, &store),

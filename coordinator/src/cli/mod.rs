@@ -8,6 +8,7 @@ mod deploy;
 mod device;
 mod duration;
 mod examination;
+mod image;
 mod init;
 mod membership;
 mod power;

@@ -7,6 +7,7 @@ mod board;
 mod deployment;
 mod fitting;
 mod hello;
+mod image;
 mod lab;
 mod package;
 mod secret;
@@ -17,6 +18,7 @@ mod standing;
 mod survey;
 
 pub(crate) use deployment::{DeployError, Deployment, Narrator, Order, Outcome};
+pub(crate) use image::Image;
 pub(crate) use lab::{Lab, LabError};
 pub(crate) use package::{Package, PackageError, Way};
 pub(crate) use secret::Secret;

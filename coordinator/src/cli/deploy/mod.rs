@@ -14,6 +14,7 @@ use std::{
     time::Duration,
 };
 
+pub(super) use self::packages::find as find_packages;
 use self::{
     hosts::Host,
     prompt::Asker,
@@ -126,7 +127,7 @@ pub(in crate::cli) fn run(args: &Args, context: &Context) -> Exit {
     report(&tasks, results, args.dry_run, context)
 }
 
-fn lab_failure(error: LabError) -> Failure {
+pub(super) fn lab_failure(error: LabError) -> Failure {
     let way_out = error.way_out();
     let failure = Failure::from(error);
     match way_out {

@@ -1,0 +1,138 @@
+//! `regatta device image`: files that bring a board into the lab at its first boot, before it is flashed.
+
+use std::{
+    fs,
+    os::unix::fs::OpenOptionsExt as _,
+    path::{Path, PathBuf},
+};
+
+use anyhow::Context as _;
+use jiff::SignedDuration;
+use serde::Serialize;
+
+use super::{Context, deploy, duration::Length};
+use crate::{
+    deploy::{Image, Lab, Way},
+    enrolment::{TokenError, check_name},
+    exit::{self, Failure, Outcome},
+    hex::{hex, sha256},
+    workspace::is_host,
+};
+
+/// Flags of `device image`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The device's name
+    name: String,
+    /// Where the files are written [default: image-NAME]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// The board's processor
+    #[arg(long, value_name = "ARCH", default_value = "arm64", value_parser = ["arm64", "amd64"])]
+    arch: String,
+    /// How long the board may take to its first boot: then its token expires
+    #[arg(long, value_name = "TIME", default_value = "168h")]
+    lifetime: Length,
+    /// The agent's Debian package, or a directory of packages [default: dist here, in the workspace, beside this program]
+    #[arg(long, value_name = "PATH")]
+    package: Vec<PathBuf>,
+    /// This machine's name or address as the board will reach it [default: `host` of regatta.toml]
+    #[arg(long, value_name = "HOST")]
+    coordinator: Option<String>,
+}
+
+#[derive(Serialize)]
+struct ImageDocument<'a> {
+    name: &'a str,
+    overlay: PathBuf,
+    user_data: PathBuf,
+    meta_data: PathBuf,
+    agent: &'a str,
+    expires: &'a str,
+}
+
+pub(super) fn run(args: &Args, context: &Context) -> Outcome {
+    check_name(&args.name).map_err(Failure::usage)?;
+    let (workspace, store) = context.open_store()?;
+    let lab = Lab::of(&workspace)?;
+    if lab.authority.is_none() {
+        return Err(
+            Failure::misuse("this workspace has no keys: a board cannot enrol by itself")
+                .way_out("`regatta init` makes a workspace with keys"),
+        );
+    }
+    if let Some(host) = args.coordinator.as_deref().filter(|host| !is_host(host)) {
+        return Err(Failure::misuse(format!(
+            "--coordinator is a name or address, without scheme and port, not `{host}`"
+        )));
+    }
+    let host = lab
+        .host_for(args.coordinator.as_deref(), None)
+        .map_err(deploy::lab_failure)?;
+    let packages = deploy::find_packages(&args.package, workspace.root())?;
+    let package = packages
+        .iter()
+        .find(|package| package.way == Way::System && package.architecture == args.arch)
+        .ok_or_else(|| {
+            Failure::misuse(format!("there is no Debian package for {} at hand", args.arch)).way_out(
+                "make one: cross/package.sh --binary \"$(cross/build.sh ARCH)\" --arch ARCH --out dist; or name one with --package",
+            )
+        })?;
+    let out = args
+        .out
+        .clone()
+        .unwrap_or_else(|| PathBuf::from(format!("image-{}", args.name)));
+    fs::create_dir_all(&out).with_context(|| format!("{} cannot be made", out.display()))?;
+    let lifetime = SignedDuration::from_millis(i64::try_from(args.lifetime.0).unwrap_or(i64::MAX));
+    let made = lab
+        .token(&store, &args.name, &host, None, Some(lifetime))
+        .map_err(|error| match error {
+            TokenError::Name(_) | TokenError::Taken(_) => Failure::usage(error),
+            error => Failure::from(error),
+        })?;
+    let token = made.token.to_string();
+    let image = Image::new(package, &lab.settings(&args.name, &host), &token)?;
+    let instance: String = hex(&sha256(token.as_bytes())).chars().take(12).collect();
+    let document = ImageDocument {
+        name: &args.name,
+        overlay: out.join("overlay.tar.gz"),
+        user_data: out.join("user-data"),
+        meta_data: out.join("meta-data"),
+        agent: &package.version,
+        expires: &made.expires,
+    };
+    write(&document.overlay, &image.overlay()?)?;
+    write(&document.user_data, image.user_data().as_bytes())?;
+    write(&document.meta_data, image.meta_data(&instance).as_bytes())?;
+    context.print(&document, || {
+        format!(
+            "{}: for a root file system, before it is flashed: sudo tar -xpzf {} -C Linux_for_Tegra/rootfs\n\
+             {}, {}: the same for cloud-init\n\
+             {} boots once until {}, finds {host} and enrols by itself; whoever has these files until then can enrol in its place",
+            document.overlay.display(),
+            document.overlay.display(),
+            document.user_data.display(),
+            document.meta_data.display(),
+            args.name,
+            made.expires,
+        )
+    })?;
+    Ok(exit::OK)
+}
+
+/// Writes a file that holds a token: for its owner only.
+fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    use std::io::Write as _;
+    let open = |path: &Path| {
+        // One that is there may have been others' to read.
+        let _ = fs::remove_file(path);
+        fs::OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(path)
+    };
+    open(path)
+        .and_then(|mut file| file.write_all(bytes))
+        .with_context(|| format!("{} cannot be written", path.display()))
+}

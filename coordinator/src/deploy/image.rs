@@ -1,0 +1,107 @@
+//! What a board gets before its first boot, so that it comes into the lab by itself: the agent's package, its configuration, a
+//! token, and a unit that installs them. As a tar to be unpacked into a root file system, and as cloud-init's user data.
+//!
+//! The package is installed by the board's own dpkg at its first boot, not unpacked over it: a board that was flashed and one that
+//! was deployed to are then the same, and are upgraded in the same way. The lab's authority need not lie in the image: the token
+//! names its fingerprint, and the enrolment brings it.
+
+use std::{fs, io};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use flate2::{Compression, write::GzEncoder};
+
+use super::{package::Package, settings::Settings};
+
+/// Where everything lies until it is installed.
+const HERE: &str = "usr/lib/regatta-first-boot";
+const UNIT: &str = "etc/systemd/system/regatta-first-boot.service";
+const WANTED: &str = "etc/systemd/system/multi-user.target.wants/regatta-first-boot.service";
+const EXAMPLE: &str = include_str!("../../../agent/agent.example.toml");
+
+/// What goes onto a board.
+#[derive(Debug)]
+pub(crate) struct Image {
+    /// The device's name.
+    name: String,
+    /// Path without the first slash, mode, bytes.
+    files: Vec<(String, u32, Vec<u8>)>,
+}
+
+impl Image {
+    /// Collects the files. `token` is for this board alone.
+    ///
+    /// # Errors
+    /// When the package cannot be read.
+    pub(crate) fn new(package: &Package, settings: &Settings, token: &str) -> io::Result<Self> {
+        let config = settings.applied_to(EXAMPLE).replace(
+            "\nstate_dir = \"state\"\n",
+            "\nstate_dir = \"/var/lib/regatta\"\n",
+        );
+        let script = include_bytes!("first_boot/first-boot").to_vec();
+        let unit = include_bytes!("first_boot/regatta-first-boot.service").to_vec();
+        Ok(Self {
+            name: settings.name.clone(),
+            files: vec![
+                (
+                    format!("{HERE}/regatta-agent.deb"),
+                    0o644,
+                    fs::read(&package.path)?,
+                ),
+                (format!("{HERE}/agent.toml"), 0o644, config.into_bytes()),
+                (format!("{HERE}/token"), 0o600, format!("{token}\n").into_bytes()),
+                (format!("{HERE}/first-boot"), 0o755, script),
+                (UNIT.to_owned(), 0o644, unit),
+            ],
+        })
+    }
+
+    /// The overlay: a tar in gzip. Nothing but our own files and our own directory is in it, all root's, so that no mode of a
+    /// directory that is there is changed.
+    ///
+    /// # Errors
+    /// None in practice: it is made in memory.
+    pub(crate) fn overlay(&self) -> io::Result<Vec<u8>> {
+        let mut archive = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::default()));
+        let mut directory = header(0o755, 0);
+        directory.set_entry_type(tar::EntryType::Directory);
+        archive.append_data(&mut directory, format!("{HERE}/"), io::empty())?;
+        for (path, mode, bytes) in &self.files {
+            archive.append_data(&mut header(*mode, bytes.len() as u64), path, bytes.as_slice())?;
+        }
+        let mut link = header(0o777, 0);
+        link.set_entry_type(tar::EntryType::Symlink);
+        archive.append_link(&mut link, WANTED, "../regatta-first-boot.service")?;
+        archive.into_inner()?.finish()
+    }
+
+    /// cloud-init's `user-data`: the same files, and the unit started.
+    pub(crate) fn user_data(&self) -> String {
+        let mut text = String::from("#cloud-config\nwrite_files:\n");
+        for (path, mode, bytes) in &self.files {
+            text.push_str(&format!(
+                "  - path: /{path}\n    owner: root:root\n    permissions: '{mode:04o}'\n    encoding: b64\n    content: {}\n",
+                STANDARD.encode(bytes)
+            ));
+        }
+        text.push_str("runcmd:\n  - [systemctl, enable, --now, --no-block, regatta-first-boot.service]\n");
+        text
+    }
+
+    /// cloud-init's `meta-data`, beside the user data on a medium called CIDATA. `instance` tells this image from the one before.
+    pub(crate) fn meta_data(&self, instance: &str) -> String {
+        format!(
+            "instance-id: {}-{instance}\nlocal-hostname: {}\n",
+            self.name, self.name
+        )
+    }
+}
+
+fn header(mode: u32, length: u64) -> tar::Header {
+    let mut header = tar::Header::new_gnu();
+    header.set_mode(mode);
+    header.set_size(length);
+    header.set_uid(0);
+    header.set_gid(0);
+    header.set_mtime(0);
+    header
+}
