@@ -100,6 +100,12 @@ pub(crate) struct EngineBuildArgs {
     /// A calibration cache in TensorRT's text format, for --precision int8
     #[arg(long, value_name = "FILE")]
     pub(crate) calibration_cache: Option<PathBuf>,
+    /// Finds the scales of --precision int8 over these samples: a directory of .npy files, or one .npy of many
+    #[arg(long, value_name = "PATH", conflicts_with = "calibration_cache")]
+    pub(crate) calibration_samples: Option<PathBuf>,
+    /// Which samples of the directory: a name per line, as in MLCommons' calibration lists
+    #[arg(long, value_name = "FILE", requires = "calibration_samples")]
+    pub(crate) calibration_list: Option<PathBuf>,
     /// Builds although memory looks too small
     #[arg(long)]
     pub(crate) ignore_memory: bool,

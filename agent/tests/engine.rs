@@ -149,6 +149,13 @@ fn the_real_tensorrt_refuses_with_its_own_words() {
         precision.contains("takes types from the network alone"),
         "{precision}"
     );
+    let int8 = ["build", "--onnx", "digits.onnx", "--precision", "int8"];
+    let samples = [&int8[..], &["--calibration-samples", "."]].concat();
+    let calibration = place.refused(&samples, 2);
+    assert!(
+        calibration.contains("TensorRT rtx-1.7.1 has no calibrator"),
+        "{calibration}"
+    );
     let dla = place.refused(&["build", "--onnx", "digits.onnx", "--dla-core", "0"], 2);
     assert!(
         dla.contains("DLA core 0 was asked for") && dla.contains("finds 0 here"),
@@ -275,6 +282,6 @@ fn what_is_missing_is_said_with_the_way_to_get_it() {
     assert!(
         other
             .refused(&["build", "--onnx", "digits.onnx"], 3)
-            .contains("has ABI 99, but this agent speaks 2")
+            .contains("has ABI 99, but this agent speaks 3")
     );
 }

@@ -5,7 +5,7 @@
 
 mod support;
 
-use std::{fs, path::PathBuf};
+use std::{env, fs, path::PathBuf};
 
 use support::{
     Ended, MLPERF_CONF, USER_CONF,
@@ -334,6 +334,128 @@ fn an_engine_that_does_not_fit_is_refused_with_the_command_that_builds_one() {
     );
     fs::remove_dir_all(place.twins.libraries()).unwrap();
     assert!(offline(&[]).contains("no TensorRT was found"), "{told}");
+}
+
+#[test]
+fn int8_is_calibrated_over_samples_once() {
+    let place = Place::new();
+    let build = |flags: &[&str], environment: &[(&str, &str)]| {
+        let usual = ["engine", "build", "--onnx", "model.onnx", "--precision", "int8"];
+        place.agent(&[&usual, flags].concat(), environment)
+    };
+    let samples = ["--calibration-samples", "samples"];
+    let four = [&samples[..], &["--batch", "4"]].concat();
+    let built = build(&four, &[]);
+    assert_eq!(built.code, 0, "{built:?}");
+    assert!(
+        built.stderr.contains("calibrating over 40 samples"),
+        "{}",
+        built.stderr
+    );
+    let caches = || {
+        let entries = fs::read_dir(place.twins.engines()).unwrap();
+        let named = entries.map(|entry| entry.unwrap().path()).filter(|path| {
+            let name = path.file_name().unwrap().to_str().unwrap();
+            name.starts_with("calibration-")
+        });
+        named
+            .map(|path| fs::read_to_string(path).unwrap())
+            .collect::<Vec<_>>()
+    };
+    // Every sample has one bright pixel, so their number is the sum of all that came.
+    assert_eq!(caches(), ["TRT-8502-EntropyCalibration2\nbatches: 10\nsum: 40\n"]);
+    let again = build(&four, &[]);
+    assert!(again.stderr.contains("found in "), "{}", again.stderr);
+    let other_batch = build(&[&samples[..], &["--batch", "2"]].concat(), &[]);
+    assert!(
+        other_batch.stderr.contains("scales found in "),
+        "{}",
+        other_batch.stderr
+    );
+
+    // Some of them, by a list; all of them in one file.
+    fs::write(place.fixture.path("list.txt"), "sample3 1\nsample5\n").unwrap();
+    let listed = build(&[&samples[..], &["--calibration-list", "list.txt"]].concat(), &[]);
+    assert_eq!(listed.code, 0, "{listed:?}");
+    assert!(caches().contains(&"TRT-8502-EntropyCalibration2\nbatches: 2\nsum: 2\n".to_owned()));
+    let data: Vec<u8> = (0..5).flat_map(fixture::pixels).collect();
+    let together = fixture::npy("<f4", &[5, 1, 8, 8], &data);
+    fs::write(place.fixture.path("together.npy"), together).unwrap();
+    let one_file = build(&["--calibration-samples", "together.npy", "--batch", "2"], &[]);
+    assert_eq!(one_file.code, 0, "{one_file:?}");
+    assert!(caches().contains(&"TRT-8502-EntropyCalibration2\nbatches: 2\nsum: 4\n".to_owned()));
+
+    let refused = |flags: &[&str], environment: &[(&str, &str)], code: i32, words: &str| {
+        let ended = build(flags, environment);
+        assert_eq!(ended.code, code, "{ended:?}");
+        assert!(ended.stderr.contains(words), "{}", ended.stderr);
+    };
+    let bytes = fixture::npy("|i1", &[2, 64], &[0; 128]);
+    fs::write(place.fixture.path("bytes.npy"), bytes).unwrap();
+    let small = fixture::npy("<f4", &[2, 2], &[0; 16]);
+    fs::write(place.fixture.path("small.npy"), small).unwrap();
+    for (file, code, words) in [
+        ("bytes.npy", 2, "is '|i1', but must be float32"),
+        ("small.npy", 2, "a calibration sample is not of the input's size"),
+        ("nowhere.npy", 2, "nowhere.npy cannot be read"),
+        ("map.txt", 2, "is no readable .npy file"),
+    ] {
+        refused(&["--calibration-samples", file], &[], code, words);
+    }
+    refused(
+        &["--calibration-samples", "small.npy", "--batch", "3"],
+        &[],
+        2,
+        "do not fill one batch of 3",
+    );
+    let lost = [("TWIN_CUDA_FAULTS", "memory=100")];
+    refused(
+        &["--calibration-samples", "together.npy"],
+        &lost,
+        3,
+        "CUDA_ERROR_OUT_OF_MEMORY",
+    );
+    let fp16 = place.agent(
+        &[&["engine", "build", "--onnx", "model.onnx"], &samples[..]].concat(),
+        &[],
+    );
+    assert_eq!(fp16.code, 2, "{fp16:?}");
+}
+
+/// The real TensorRT-RTX builds here without a driver, and what needs one says so.
+#[cfg(feature = "tract")]
+#[test]
+fn without_a_driver_the_real_tensorrt_builds_and_does_not_run() {
+    let root = env::var_os("REGATTA_TENSORRT_TESTS").map(PathBuf::from);
+    let Some(root) = root.filter(|root| root.join("libs/libtensorrt_rtx.so.1").exists()) else {
+        assert!(
+            env::var_os("CI").is_none_or(|value| value != "true"),
+            "CI leaves nothing out: REGATTA_TENSORRT_TESTS has no TensorRT-RTX"
+        );
+        println!(
+            "left out: no TensorRT-RTX in REGATTA_TENSORRT_TESTS; cross/tensorrt/for-tests.sh brings it"
+        );
+        return;
+    };
+    if PathBuf::from("/proc/driver/nvidia").exists() {
+        println!("left out: this machine has a driver");
+        return;
+    }
+    let place = Place::new();
+    let (libs, shims) = (root.join("libs"), root.join("shims"));
+    let real = [
+        ("REGATTA_TENSORRT", libs.to_str().unwrap()),
+        ("REGATTA_PLUGINS", shims.to_str().unwrap()),
+        ("LD_LIBRARY_PATH", ""),
+    ];
+    place.build(&["--batch", "8"], &real);
+    let told = place.fault(&[], &real);
+    assert!(
+        told.starts_with(
+            "regatta-agent: the tensorrt engine cannot be used here: no CUDA driver was found (libcuda.so.1"
+        ),
+        "{told}"
+    );
 }
 
 const NO_PLAN: &str = "fc61c3d56ff3a9229b46cec68ecc9f99e90b46003b68c50a9a54012f50c32d76";

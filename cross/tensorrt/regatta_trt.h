@@ -15,7 +15,7 @@ extern "C" {
 #endif
 
 /* Grows with every change that a caller could notice. */
-#define REGATTA_TRT_ABI 2u
+#define REGATTA_TRT_ABI 3u
 
 typedef enum {
     REGATTA_TRT_OK = 0,
@@ -65,8 +65,9 @@ typedef struct {
     size_t timing_cache_size;
     const void* calibration_cache; /* may be NULL */
     size_t calibration_cache_size;
-    int32_t calibration_batch;     /* samples per batch of `calibrate` */
-    regatta_trt_calibrate calibrate; /* may be NULL */
+    int32_t calibration_batch;     /* samples per batch of `calibrate`: opt_batch, or the fixed one */
+    uint64_t calibration_sample_bytes; /* bytes of each of them, held against the network's input */
+    regatta_trt_calibrate calibrate; /* may be NULL; asked only without a calibration cache */
     regatta_trt_progress progress; /* may be NULL */
     regatta_trt_layer layer;       /* may be NULL; called per layer when dla_core is not -1 */
     regatta_trt_take take_plan;    /* the engine, serialised */

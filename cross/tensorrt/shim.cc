@@ -284,6 +284,20 @@ std::unique_ptr<nvinfer1::INetworkDefinition> new_network(nvinfer1::IBuilder& bu
     return std::unique_ptr<nvinfer1::INetworkDefinition>(builder.createNetworkV2(flags));
 }
 
+#if !REGATTA_STRONG_ONLY
+// A sample of another size than the network's input would have TensorRT read beyond the caller's memory.
+int32_t check_calibration(nvinfer1::INetworkDefinition const& network, regatta_trt_settings const& settings) {
+    if (network.getNbInputs() != 1) return fail(REGATTA_TRT_MODEL, "the network has " + std::to_string(network.getNbInputs()) + " inputs; calibrating over samples takes one");
+    nvinfer1::ITensor const& input = *network.getInput(0);
+    if (input.getType() != nvinfer1::DataType::kFLOAT) return fail(REGATTA_TRT_MODEL, "the input " + std::string(input.getName()) + " is not fp32, as calibrating over samples takes it");
+    nvinfer1::Dims const dims = input.getDimensions();
+    uint64_t bytes = sizeof(float);
+    for (int32_t axis = 1; axis < dims.nbDims; ++axis) bytes *= static_cast<uint64_t>(dims.d[axis]);
+    if (bytes == settings.calibration_sample_bytes) return REGATTA_TRT_OK;
+    return fail(REGATTA_TRT_MODEL, "a calibration sample has " + std::to_string(settings.calibration_sample_bytes) + " bytes, but the input " + input.getName() + " takes " + std::to_string(bytes));
+}
+#endif
+
 int32_t build(regatta_trt_library& library, regatta_trt_settings const& settings) {
     std::unique_ptr<nvinfer1::IBuilder> builder(static_cast<nvinfer1::IBuilder*>(library.create_builder(&library.log, NV_TENSORRT_VERSION)));
     if (!builder) return fail(REGATTA_TRT_LIBRARY, library.log.errors("TensorRT makes no builder"));
@@ -304,6 +318,9 @@ int32_t build(regatta_trt_library& library, regatta_trt_settings const& settings
     if (timings) config->setTimingCache(*timings, false);
 #if !REGATTA_STRONG_ONLY
     Calibrator calibrator(settings);
+    if (settings.calibrate) {
+        if (int32_t const status = check_calibration(*network, settings)) return status;
+    }
     if (settings.precision >= REGATTA_TRT_INT8 && (settings.calibration_cache || settings.calibrate)) config->setInt8Calibrator(&calibrator);
 #endif
 #if REGATTA_HAS_PROGRESS

@@ -8,9 +8,14 @@ use std::{
 };
 
 use anyhow::Context as _;
-use regatta_tensorrt::{BuildSettings, Cache, Dla, Entry, Manifest, Precision, TensorRt, sha256_of};
+use regatta_tensorrt::{
+    BuildSettings, Cache, Calibration, Dla, Entry, Manifest, Precision, TensorRt, Version, sha256_of,
+};
 
-use super::{chip, memory, open, print};
+use super::{
+    calibration::{OnDevice, Samples},
+    chip, memory, open, print,
+};
 use crate::{
     cli::{EngineBuildArgs, EnginePrecision},
     exit::{self, Failure},
@@ -20,13 +25,17 @@ use crate::{
 const TIMINGS: &str = "timing.cache";
 
 pub(super) fn build(args: &EngineBuildArgs) -> Result<u8, Failure> {
-    let settings = settings(args)?;
+    let mut settings = settings(args)?;
     let onnx = fs::read(&args.onnx)
         .with_context(|| format!("the model {} cannot be read", args.onnx.display()))
         .map_err(Failure::usage)?;
     let tensorrt = open(args.tensorrt.as_deref())?;
     let cache = Cache::new(args.place.cache.clone());
-    let manifest = Manifest::new(&settings, sha256_of(&onnx), tensorrt.version(), chip());
+    let samples = calibration_samples(args, tensorrt.version())?;
+    let mut manifest = Manifest::new(&settings, sha256_of(&onnx), tensorrt.version(), chip());
+    if let Some(samples) = &samples {
+        manifest.calibration_sha256 = Some(samples.sha256().to_owned());
+    }
     if let Some((entry, _)) = cache.find(&manifest)? {
         say(&format!("found in {}", args.place.cache.display()));
         return show(args, &cache.place(&manifest), &entry);
@@ -35,8 +44,57 @@ pub(super) fn build(args: &EngineBuildArgs) -> Result<u8, Failure> {
         enough_memory(onnx.len() as u64, settings.workspace_bytes)?;
     }
     drop(onnx);
-    let (place, entry) = build_new(&tensorrt, &settings, manifest, &cache, &args.place.cache)?;
+    let Some(samples) = &samples else {
+        let (place, entry) = build_new(&tensorrt, &settings, None, manifest, args, None)?;
+        return show(args, &place, &entry);
+    };
+    let scales = scales(args, &manifest);
+    settings.calibration_cache = fs::read(&scales).unwrap_or_default();
+    let mut on_device = None;
+    if settings.calibration_cache.is_empty() {
+        say(&format!("calibrating over {} samples", samples.len()));
+        on_device = Some(OnDevice::new(samples, settings.batch as usize).map_err(Failure::could_not)?);
+    } else {
+        say(&format!("scales found in {}", scales.display()));
+    }
+    let calibration = on_device.as_mut().map(|samples| samples as &mut dyn Calibration);
+    let (place, entry) = build_new(&tensorrt, &settings, calibration, manifest, args, Some(&scales))?;
     show(args, &place, &entry)
+}
+
+/// Where the calibration cache of a model, its samples and a TensorRT lies: other batches and units build with it again.
+fn scales(args: &EngineBuildArgs, manifest: &Manifest) -> PathBuf {
+    let samples = manifest.calibration_sha256.as_deref().unwrap_or_default();
+    let made_of = format!("{} {samples} {}", manifest.onnx_sha256, manifest.tensorrt);
+    let name = format!("calibration-{}.cache", &sha256_of(made_of.as_bytes())[..16]);
+    args.place.cache.join(name)
+}
+
+/// The samples that INT8 is calibrated over, where they are given and this TensorRT does such a thing.
+fn calibration_samples(args: &EngineBuildArgs, version: Version) -> Result<Option<Samples>, Failure> {
+    let Some(path) = &args.calibration_samples else {
+        return Ok(None);
+    };
+    if args.precision != EnginePrecision::Int8 {
+        let reason = anyhow::anyhow!("--calibration-samples goes with --precision int8");
+        return Err(Failure::usage(reason));
+    }
+    if !version.calibrates() {
+        let reason = anyhow::anyhow!(
+            "TensorRT {version} has no calibrator: leave out --calibration-samples and give an ONNX file with Q/DQ layers"
+        );
+        return Err(Failure::usage(reason));
+    }
+    let samples = Samples::find(path, args.calibration_list.as_deref()).map_err(Failure::usage)?;
+    if samples.len() < args.batch as usize {
+        let reason = anyhow::anyhow!(
+            "{} calibration samples do not fill one batch of {}",
+            samples.len(),
+            args.batch
+        );
+        return Err(Failure::usage(reason));
+    }
+    Ok(Some(samples))
 }
 
 fn settings(args: &EngineBuildArgs) -> Result<BuildSettings, Failure> {
@@ -97,10 +155,12 @@ fn enough_memory(onnx_bytes: u64, workspace_bytes: u64) -> Result<(), Failure> {
 fn build_new(
     tensorrt: &TensorRt,
     settings: &BuildSettings,
+    calibration: Option<&mut dyn Calibration>,
     manifest: Manifest,
-    cache: &Cache,
-    directory: &Path,
+    args: &EngineBuildArgs,
+    scales: Option<&Path>,
 ) -> Result<(PathBuf, Entry), Failure> {
+    let directory = &args.place.cache;
     say(&format!(
         "building with TensorRT {} for {}",
         tensorrt.version(),
@@ -108,7 +168,7 @@ fn build_new(
     ));
     let begun = Instant::now();
     let mut progress = print::Progress::new();
-    let built = tensorrt.build(settings, &mut |phase| progress.tell(phase));
+    let built = tensorrt.build(settings, &mut |phase| progress.tell(phase), calibration);
     progress.end();
     let built = built?;
     // Without a GPU an engine can be built and not loaded: its tensors stay unknown then.
@@ -130,7 +190,12 @@ fn build_new(
         },
         placement: built.placement.clone(),
     };
-    let place = cache.keep(&entry, &built)?;
+    let place = Cache::new(directory.clone()).keep(&entry, &built)?;
+    if let Some(scales) = scales.filter(|_| !built.calibration_cache.is_empty()) {
+        fs::write(scales, &built.calibration_cache)
+            .with_context(|| format!("the calibration cache {} cannot be written", scales.display()))?;
+        say(&format!("calibration cache kept in {}", scales.display()));
+    }
     // The next build is slower without it, and no worse.
     let _ = fs::write(directory.join(TIMINGS), &built.timing_cache);
     Ok((place, entry))

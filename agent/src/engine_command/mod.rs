@@ -2,6 +2,7 @@
 //! here is files, memory, words and exit codes.
 
 mod build;
+mod calibration;
 mod inspect;
 mod list;
 mod memory;
@@ -64,7 +65,10 @@ impl From<BuildError> for Failure {
             BuildError::Model(_) | BuildError::Unsupported(_) | BuildError::Fallback { .. } => {
                 Self::usage(error)
             }
-            BuildError::Build(_) | BuildError::Plan(_) | BuildError::Cancelled => Self::could_not(error),
+            BuildError::Build(_)
+            | BuildError::Plan(_)
+            | BuildError::Calibration(_)
+            | BuildError::Cancelled => Self::could_not(error),
         }
     }
 }

@@ -81,6 +81,7 @@ static int32_t calibrate(const regatta_trt_settings* settings) {
     int batches = 0;
     void* buffers[1] = {NULL};
     if (!driver()) return fail(REGATTA_TRT_BUILD, "CUDA initialization failure with error: 35");
+    if (settings->calibration_sample_bytes != PIXELS * 4) return fail(REGATTA_TRT_MODEL, "a calibration sample is not of the input's size");
     while (settings->calibrate(settings->user, names, buffers, 1)) {
         float* pixels = resolve((uint64_t)(uintptr_t)buffers[0], (size_t)settings->calibration_batch * PIXELS * 4);
         if (!pixels) return fail(REGATTA_TRT_BUILD, "the calibrator's batch does not lie on the device");

@@ -4,6 +4,7 @@ use std::{
     ffi::{c_char, c_void},
     path::PathBuf,
     ptr,
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use serde::{Deserialize, Serialize};
@@ -82,21 +83,42 @@ pub struct Built {
     pub plan: Vec<u8>,
     /// The timing cache, with what was measured now.
     pub timing_cache: Vec<u8>,
+    /// The calibration cache, where samples were run.
+    pub calibration_cache: Vec<u8>,
     /// Where layers can run, when a DLA core was asked for.
     pub placement: Placement,
 }
 
-/// What the callbacks of one build write to.
-struct Sink<'a> {
-    built: Built,
-    progress: &'a mut dyn FnMut(&Phase) -> bool,
+/// Samples that the scales of INT8 are found with.
+pub trait Calibration {
+    /// Bytes of a sample: fp32, in the shape of the network's input.
+    fn sample_bytes(&self) -> usize;
+
+    /// Puts the next batch onto the device and gives its address, which holds until the next call; `None` when there is no
+    /// further one. A batch has [`BuildSettings::batch`] samples.
+    ///
+    /// # Errors
+    /// When samples cannot be read, or the device does not take them; the build then fails with that.
+    fn next_batch(&mut self) -> Result<Option<u64>, Box<dyn std::error::Error + Send + Sync>>;
+}
+
+/// What the callbacks of one build write to, each behind a lock of its own: progress may come from any thread.
+struct Sink<'a, 'c> {
+    built: Mutex<Built>,
+    progress: Mutex<&'a mut dyn FnMut(&Phase) -> bool>,
+    calibration: Mutex<Option<&'c mut dyn Calibration>>,
+    calibration_failure: Mutex<Option<String>>,
     /// To ask for TensorRT's words about a layer.
     tensorrt: &'a TensorRt,
 }
 
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl TensorRt {
     /// Builds an engine. `progress` is told of every step and stops the build by returning false; versions before 10
-    /// tell nothing.
+    /// tell nothing. `calibration` finds the scales of INT8 where there is no calibration cache.
     ///
     /// # Errors
     /// [`BuildError`]; with [`Dla::gpu_fallback`] false, [`BuildError::Fallback`] names the layers that DLA cannot run.
@@ -104,6 +126,7 @@ impl TensorRt {
         &self,
         settings: &BuildSettings,
         progress: &mut dyn FnMut(&Phase) -> bool,
+        calibration: Option<&mut dyn Calibration>,
     ) -> Result<Built, BuildError> {
         // What is left over from before belongs to no layer of this network.
         let _ = self.take_words();
@@ -121,9 +144,12 @@ impl TensorRt {
         let (timing_cache, timing_cache_size) = bytes(&settings.timing_cache);
         let (calibration_cache, calibration_cache_size) = bytes(&settings.calibration_cache);
         let count = |count: u32| i32::try_from(count).unwrap_or(i32::MAX);
-        let mut sink = Sink {
-            built: Built::default(),
-            progress,
+        let sample_bytes = calibration.as_ref().map(|samples| samples.sample_bytes() as u64);
+        let sink = Sink {
+            built: Mutex::default(),
+            progress: Mutex::new(progress),
+            calibration: Mutex::new(calibration),
+            calibration_failure: Mutex::default(),
             tensorrt: self,
         };
         let given = Settings {
@@ -143,20 +169,24 @@ impl TensorRt {
             timing_cache_size,
             calibration_cache,
             calibration_cache_size,
-            calibration_batch: 1,
-            calibrate: None,
+            calibration_batch: count(settings.batch),
+            calibration_sample_bytes: sample_bytes.unwrap_or(0),
+            calibrate: sample_bytes.map(|_| calibrate as face::Calibrate),
             progress: Some(report),
             layer: Some(note_layer),
             take_plan,
             take_timing_cache: Some(take_timing_cache),
-            take_calibration_cache: None,
-            user: ptr::from_mut(&mut sink).cast(),
+            take_calibration_cache: Some(take_calibration_cache),
+            user: ptr::from_ref(&sink).cast_mut().cast(),
         };
-        // SAFETY: all that `given` points to outlives the call; the callbacks know `user` as the sink, and TensorRT calls
-        // them one at a time (the progress under the shim's lock, the rest from this thread).
+        // SAFETY: all that `given` points to outlives the call; the callbacks know `user` as the sink and only read it.
         let result = unsafe { (self.opened.face.build)(self.opened.handle, &raw const given) };
-        let placement = sink.built.placement.clone();
         let outcome = self.opened.check(result);
+        if let Some(failure) = lock(&sink.calibration_failure).take() {
+            return Err(BuildError::Calibration(failure));
+        }
+        let built = sink.built.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let placement = &built.placement;
         if settings.dla.is_some_and(|dla| !dla.gpu_fallback) && placement.on_gpu().next().is_some() {
             return Err(BuildError::Fallback {
                 on_gpu: placement.on_gpu().map(|layer| layer.name.clone()).collect(),
@@ -164,17 +194,17 @@ impl TensorRt {
             });
         }
         outcome?;
-        Ok(sink.built)
+        Ok(built)
     }
 }
 
 /// The sink of a callback.
 ///
 /// # Safety
-/// `user` is the sink of a build that is under way, and nobody else uses it during the call.
-unsafe fn sink<'a>(user: *mut c_void) -> &'a mut Sink<'a> {
+/// `user` is the sink of a build that is under way.
+unsafe fn sink<'a>(user: *mut c_void) -> &'a Sink<'a, 'a> {
     // SAFETY: the caller's promise.
-    unsafe { &mut *user.cast::<Sink<'a>>() }
+    unsafe { &*user.cast::<Sink<'a, 'a>>() }
 }
 
 extern "C" fn report(user: *mut c_void, phase: *const c_char, step: i32, steps: i32) -> i32 {
@@ -185,14 +215,14 @@ extern "C" fn report(user: *mut c_void, phase: *const c_char, step: i32, steps: 
         step: u32::try_from(step).unwrap_or(0),
         steps: u32::try_from(steps).unwrap_or(0),
     };
-    i32::from(!(sink.progress)(&phase))
+    i32::from(!(lock(&sink.progress))(&phase))
 }
 
 extern "C" fn note_layer(user: *mut c_void, name: *const c_char, kind: *const c_char, supported: i32) {
     // SAFETY: see `build`.
     let sink = unsafe { sink(user) };
     let words = sink.tensorrt.take_words();
-    sink.built.placement.layers.push(Layer {
+    lock(&sink.built).placement.layers.push(Layer {
         name: text(name),
         kind: text(kind),
         on_dla: supported != 0,
@@ -203,13 +233,52 @@ extern "C" fn note_layer(user: *mut c_void, name: *const c_char, kind: *const c_
 extern "C" fn take_plan(user: *mut c_void, data: *const c_void, size: usize) {
     // SAFETY: see `build`; the bytes are `size` long.
     let (sink, data) = unsafe { (sink(user), std::slice::from_raw_parts(data.cast::<u8>(), size)) };
-    sink.built.plan = data.to_vec();
+    lock(&sink.built).plan = data.to_vec();
 }
 
 extern "C" fn take_timing_cache(user: *mut c_void, data: *const c_void, size: usize) {
     // SAFETY: see `build`; the bytes are `size` long.
     let (sink, data) = unsafe { (sink(user), std::slice::from_raw_parts(data.cast::<u8>(), size)) };
-    sink.built.timing_cache = data.to_vec();
+    lock(&sink.built).timing_cache = data.to_vec();
 }
 
-const _: () = assert!(face::ABI == 2, "the settings above are those of ABI 2");
+extern "C" fn take_calibration_cache(user: *mut c_void, data: *const c_void, size: usize) {
+    // SAFETY: see `build`; the bytes are `size` long.
+    let (sink, data) = unsafe { (sink(user), std::slice::from_raw_parts(data.cast::<u8>(), size)) };
+    lock(&sink.built).calibration_cache = data.to_vec();
+}
+
+extern "C" fn calibrate(
+    user: *mut c_void,
+    _names: *const *const c_char,
+    buffers: *mut *mut c_void,
+    count: i32,
+) -> i32 {
+    // SAFETY: see `build`.
+    let sink = unsafe { sink(user) };
+    let next = match lock(&sink.calibration).as_mut() {
+        Some(calibration) if count == 1 => calibration.next_batch().map_err(|error| chain(error.as_ref())),
+        _ => Err(format!("the network has {count} inputs; one is needed")),
+    };
+    match next {
+        Ok(Some(address)) => {
+            let address = ptr::without_provenance_mut(usize::try_from(address).unwrap_or(0));
+            // SAFETY: there is a place for the address of the one input.
+            unsafe { *buffers = address };
+            1
+        }
+        Ok(None) => 0,
+        Err(failure) => {
+            *lock(&sink.calibration_failure) = Some(failure);
+            0
+        }
+    }
+}
+
+/// An error and its causes as one line.
+fn chain(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |&error| error.source());
+    causes.fold(error.to_string(), |line, cause| format!("{line}: {cause}"))
+}
+
+const _: () = assert!(face::ABI == 3, "the settings above are those of ABI 3");

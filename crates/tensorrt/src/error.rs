@@ -93,6 +93,9 @@ pub enum BuildError {
         /// Layers in all.
         layers: usize,
     },
+    /// Samples for calibrating could not be had.
+    #[error("the calibration failed: {0}")]
+    Calibration(String),
     /// The user stopped it.
     #[error("the build was cancelled")]
     Cancelled,

@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_void};
 use libloading::Library;
 
 /// The ABI that is declared below.
-pub(crate) const ABI: u32 = 2;
+pub(crate) const ABI: u32 = 3;
 
 /// `regatta_trt_status`, the values that are told apart.
 pub(crate) mod status {
@@ -42,6 +42,7 @@ pub(crate) struct Settings {
     pub(crate) calibration_cache: *const c_void,
     pub(crate) calibration_cache_size: usize,
     pub(crate) calibration_batch: i32,
+    pub(crate) calibration_sample_bytes: u64,
     pub(crate) calibrate: Option<Calibrate>,
     pub(crate) progress: Option<Progress>,
     pub(crate) layer: Option<LayerSink>,

@@ -17,7 +17,7 @@ mod placement;
 mod shims;
 mod version;
 
-pub use build::{BuildSettings, Built, Dla, Phase, Precision};
+pub use build::{BuildSettings, Built, Calibration, Dla, Phase, Precision};
 pub use cache::{Cache, Entry, Listed, Manifest, sha256_of};
 pub use context::Context;
 pub use engine::{Engine, Tensor};

@@ -48,6 +48,12 @@ impl Version {
         }
     }
 
+    /// Whether it finds the scales of INT8 by running samples. Later ones take them from the network alone.
+    #[must_use]
+    pub const fn calibrates(&self) -> bool {
+        !self.rtx && self.major < 11
+    }
+
     /// What this version says of DLA, in words for an error.
     #[must_use]
     pub const fn dla(&self) -> &'static str {

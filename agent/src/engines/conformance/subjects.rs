@@ -200,7 +200,7 @@ fn build(fixture: &Fixture, cache: &Path, element: &str, batch: usize, profiles:
     };
     let installed = Installed::find(Some(&twins().libraries())).unwrap();
     let tensorrt = TensorRt::open(&installed, &Shims::new(vec![twins().shims()])).unwrap();
-    let mut built = tensorrt.build(&settings, &mut |_| true).unwrap();
+    let mut built = tensorrt.build(&settings, &mut |_| true, None).unwrap();
     let types = ["fp32", "fp16", "int8"];
     let number = types.iter().position(|name| *name == element).unwrap();
     let plan = String::from_utf8(built.plan).unwrap();
