@@ -408,13 +408,11 @@ fn int8_is_calibrated_over_samples_once() {
         2,
         "do not fill one batch of 3",
     );
-    let lost = [("TWIN_CUDA_FAULTS", "memory=100")];
-    refused(
-        &["--calibration-samples", "together.npy"],
-        &lost,
-        3,
-        "CUDA_ERROR_OUT_OF_MEMORY",
-    );
+    let full = [("TWIN_CUDA_FAULTS", "memory=100")];
+    let other = fixture::npy("<f4", &[1, 1, 8, 8], &fixture::pixels(7));
+    fs::write(place.fixture.path("other.npy"), other).unwrap();
+    let other = ["--calibration-samples", "other.npy"];
+    refused(&other, &full, 3, "CUDA_ERROR_OUT_OF_MEMORY");
     let fp16 = place.agent(
         &[&["engine", "build", "--onnx", "model.onnx"], &samples[..]].concat(),
         &[],
