@@ -1,7 +1,7 @@
 //! `bench`: one benchmark here and now, without a coordinator. From flags to a verdict on standard output; keeps no
 //! record but LoadGen's own logs.
 
-mod choice;
+pub(crate) mod choice;
 mod report;
 pub(crate) mod system;
 
@@ -16,7 +16,7 @@ use regatta_rules::{
     system::{SystemUse, Wanted},
 };
 
-use self::report::Report;
+use self::{choice::Named, report::Report};
 use crate::{
     cli::BenchArgs,
     exit::{self, Failure},
@@ -35,7 +35,12 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<u8, Failure> {
             args.sut
         )));
     }
-    let benchmark = choice::benchmark(args)?;
+    let benchmark = choice::benchmark(&Named {
+        sut: args.sut,
+        model: &args.model,
+        file: args.benchmark_file.as_deref(),
+        counts: args.total_samples.zip(args.performance_samples),
+    })?;
     let model = benchmark.loadgen_model.clone();
     let not_submittable = benchmark.not_submittable.clone();
     let mut request = request(args, &model)?;

@@ -1,7 +1,7 @@
 //! The agent's command line: words, flags and their help. Checks single words; what needs two of them, or a file, is
 //! checked by the commands.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use regatta_rules::{
@@ -33,6 +33,8 @@ pub(crate) enum Command {
     Identity(IdentityArgs),
     /// Runs one benchmark here and now, without a coordinator
     Bench(Box<BenchArgs>),
+    /// Looks for the settings that run benchmarks best on this board, and writes them as a system's file
+    Tune(Box<TuneArgs>),
     /// Runs one run as a process of its own (what `serve` and a power client start)
     Exec(ExecArgs),
     /// Builds TensorRT engines from ONNX models, and looks at them
@@ -251,6 +253,94 @@ pub(crate) struct BenchArgs {
     /// How the result is printed
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: Format,
+}
+
+/// Flags of `tune`.
+#[derive(Debug, Args)]
+pub(crate) struct TuneArgs {
+    /// What computes the answers: tract, tensorrt or sim
+    #[arg(long, value_name = "ENGINE")]
+    pub(crate) sut: EngineKind,
+    /// The benchmarks' names, comma separated
+    #[arg(long, value_name = "NAME", value_delimiter = ',', required = true)]
+    pub(crate) model: Vec<String>,
+    /// Scenarios, comma separated
+    #[arg(long, value_name = "SCENARIO", value_delimiter = ',', required = true)]
+    pub(crate) scenario: Vec<Scenario>,
+    /// The file to write
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+    /// How long the whole search may take
+    #[arg(long, value_name = "TIME", default_value = "10m")]
+    pub(crate) limit: RunDuration,
+    /// The system's name in the file; by default the host's
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// A system whose values are tried first: a name, a file that ends in .toml, or auto for this board's
+    #[arg(long, value_name = "SYSTEM")]
+    pub(crate) system: Option<String>,
+    /// The state that the board is in: MaxP or MaxQ
+    #[arg(long, value_name = "STATE", default_value = "MaxP")]
+    pub(crate) power_setting: PowerSetting,
+    /// A setting that is not searched; may stand more than once
+    #[arg(long = "setting", value_name = "NAME=VALUE", value_parser = setting)]
+    pub(crate) settings: Vec<(String, String)>,
+    /// Plays the part of the official conf; by default that of the newest round
+    #[arg(long, value_name = "FILE")]
+    pub(crate) mlperf_conf: Option<PathBuf>,
+    /// native, official or official:REVISION
+    #[arg(long, value_name = "LOADGEN", default_value_t = LoadgenChoice::Native)]
+    pub(crate) loadgen: LoadgenChoice,
+    /// Samples in the whole set, where no dataset says so
+    #[arg(long, value_name = "N", requires = "performance_samples")]
+    pub(crate) total_samples: Option<usize>,
+    /// Samples that fit into memory together, where no dataset says so
+    #[arg(long, value_name = "N", requires = "total_samples")]
+    pub(crate) performance_samples: Option<usize>,
+    /// Where models and preprocessed data lie
+    #[arg(long, value_name = "DIR", env = "MLPERF_SCRATCH_PATH")]
+    pub(crate) scratch: Option<PathBuf>,
+    /// A benchmark's description, instead of the one that came with this program
+    #[arg(long, value_name = "FILE")]
+    pub(crate) benchmark_file: Option<PathBuf>,
+}
+
+impl TuneArgs {
+    /// The words of `bench` that every trial of a benchmark and scenario has.
+    pub(crate) fn bench_words(
+        &self,
+        model: &str,
+        scenario: Scenario,
+        mlperf_conf: &Path,
+        log_dir: &Path,
+    ) -> Vec<String> {
+        let path = |path: &Path| path.display().to_string();
+        let mut words = vec!["bench".to_owned()];
+        let mut flag = |name: &str, value: Option<String>| {
+            if let Some(value) = value {
+                words.extend([name.to_owned(), value]);
+            }
+        };
+        flag("--sut", Some(self.sut.to_string()));
+        flag("--model", Some(model.to_owned()));
+        flag("--scenario", Some(scenario.to_string()));
+        flag("--mode", Some(Mode::PerformanceOnly.to_string()));
+        flag("--mlperf-conf", Some(path(mlperf_conf)));
+        flag("--log-dir", Some(path(log_dir)));
+        flag("--loadgen", Some(self.loadgen.to_string()));
+        flag("--format", Some("json".to_owned()));
+        flag(
+            "--total-samples",
+            self.total_samples.map(|count| count.to_string()),
+        );
+        flag(
+            "--performance-samples",
+            self.performance_samples.map(|count| count.to_string()),
+        );
+        flag("--scratch", self.scratch.as_deref().map(path));
+        flag("--benchmark-file", self.benchmark_file.as_deref().map(path));
+        words
+    }
 }
 
 /// Flags of `doctor`.

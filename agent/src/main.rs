@@ -24,6 +24,7 @@ mod panics;
 mod run_process;
 mod thread_counters;
 mod timing_cpu;
+mod tune;
 #[cfg(test)]
 #[path = "../tests/support/twins.rs"]
 mod twins;
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
         Command::Enroll(args) => enrolment::enroll(&args),
         Command::Identity(args) => enrolment::identity(&args),
         Command::Bench(args) => bench::bench(&args),
+        Command::Tune(args) => tune::tune(&args),
         Command::Exec(args) => run_process::exec(&args),
         Command::Engine(command) => engine_command::engine(&command),
         Command::Doctor(args) => doctor::doctor(&args),

@@ -1,22 +1,36 @@
 //! Which benchmark `bench` runs: a file of the user's, one that came with the program, or a bare name with counts for
 //! engines that look at no data.
 
-use std::{collections::BTreeMap, fs};
+use std::{collections::BTreeMap, fs, path::Path};
 
 use anyhow::{Context, anyhow};
 use regatta_rules::{
     benchmark::{Accuracy, Benchmark, Dataset, Dtype, Metric, Model, Response},
+    documents::EngineKind,
     known,
 };
 
-use crate::{cli::BenchArgs, exit::Failure};
+use crate::exit::Failure;
+
+/// What the flags say of the benchmark.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Named<'a> {
+    /// The engine.
+    pub(crate) sut: EngineKind,
+    /// The benchmark's name.
+    pub(crate) model: &'a str,
+    /// A file that describes it.
+    pub(crate) file: Option<&'a Path>,
+    /// Samples in the whole set, and those that are loaded together.
+    pub(crate) counts: Option<(usize, usize)>,
+}
 
 /// The benchmark that the flags name, with their sample counts where they give any.
 ///
 /// # Errors
 /// [`Failure`] when nothing has that name, the file does not read, or counts are given for an engine that has a dataset.
-pub(crate) fn benchmark(args: &BenchArgs) -> Result<Benchmark, Failure> {
-    let counts = args.total_samples.zip(args.performance_samples);
+pub(crate) fn benchmark(args: &Named<'_>) -> Result<Benchmark, Failure> {
+    let counts = args.counts;
     if counts.is_some() && args.sut.computes() {
         let reason = anyhow!(
             "the {} engine takes its sample counts from the dataset: leave out --total-samples",
@@ -30,9 +44,9 @@ pub(crate) fn benchmark(args: &BenchArgs) -> Result<Benchmark, Failure> {
         let reason = anyhow!("--performance-samples {performance} must be from 1 to --total-samples {total}");
         return Err(Failure::usage(reason));
     }
-    let found = match &args.benchmark_file {
-        Some(_) => Some(from_file(args)?),
-        None => from_program(&args.model)?,
+    let found = match args.file {
+        Some(file) => Some(from_file(file, args.model)?),
+        None => from_program(args.model)?,
     };
     match (found, counts) {
         (Some(benchmark), None) => Ok(benchmark),
@@ -41,14 +55,13 @@ pub(crate) fn benchmark(args: &BenchArgs) -> Result<Benchmark, Failure> {
             benchmark.dataset.performance_samples = performance;
             Ok(benchmark)
         }
-        (None, Some((total, performance))) => Ok(nameless(&args.model, total, performance)),
+        (None, Some((total, performance))) => Ok(nameless(args.model, total, performance)),
         (None, None) => Err(Failure::usage(unknown(args)?)),
     }
 }
 
-fn from_file(args: &BenchArgs) -> Result<Benchmark, Failure> {
-    let path = args.benchmark_file.clone().unwrap_or_default();
-    let text = fs::read_to_string(&path)
+fn from_file(path: &Path, model: &str) -> Result<Benchmark, Failure> {
+    let text = fs::read_to_string(path)
         .with_context(|| format!("the benchmark file {} cannot be read", path.display()))?;
     let benchmark = Benchmark::from_toml(&text).map_err(|error| {
         let before = error
@@ -62,13 +75,12 @@ fn from_file(args: &BenchArgs) -> Result<Benchmark, Failure> {
             error.message()
         ))
     })?;
-    if benchmark.is_called(&args.model) {
+    if benchmark.is_called(model) {
         return Ok(benchmark);
     }
     let (file, name) = (path.display(), &benchmark.name);
     Err(Failure::usage(anyhow!(
-        "{file} describes {name}, but --model is {}",
-        args.model
+        "{file} describes {name}, but --model is {model}"
     )))
 }
 
@@ -77,7 +89,7 @@ fn from_program(name: &str) -> Result<Option<Benchmark>, Failure> {
     Ok(known.into_iter().find(|benchmark| benchmark.is_called(name)))
 }
 
-fn unknown(args: &BenchArgs) -> Result<anyhow::Error, Failure> {
+fn unknown(args: &Named<'_>) -> Result<anyhow::Error, Failure> {
     let known = known::benchmarks().map_err(Failure::could_not)?;
     let names: Vec<_> = known.into_iter().map(|benchmark| benchmark.name).collect();
     let way_out = if args.sut.computes() {

@@ -98,6 +98,8 @@ fn knobs(facts: &BoardFacts, benchmark: &Benchmark, scenario: Scenario) -> Knobs
             knobs.gpu_copy_streams = Some(4);
             knobs.use_graphs = Some(true);
             knobs.deque_timeout_usec = Some(2_000);
+            // A query that a DLA core takes is late where the bound is made for a GPU.
+            knobs.max_dlas = Some(0);
         }
         Scenario::Offline => {
             knobs.gpu_batch_size = Some(offline);

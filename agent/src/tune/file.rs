@@ -1,0 +1,208 @@
+//! The systems file that a search leaves: a `[[run]]` for each benchmark and scenario, and behind it every trial as a comment. It
+//! is written whole after every trial, so that whatever ends the search leaves the best so far.
+
+use std::{fmt::Write as _, fs, io, path::Path};
+
+use regatta_rules::{
+    Scenario,
+    documents::{DeviceFacts, EngineKind},
+    system::{PowerSetting, System},
+};
+
+use super::{
+    compare::median,
+    search::{Found, Part, Trial},
+    space::Space,
+};
+
+/// What the file says of itself and of the board.
+pub(super) struct Head {
+    /// The system's name.
+    pub(super) name: String,
+    /// The board.
+    pub(super) facts: DeviceFacts,
+}
+
+/// One benchmark and scenario.
+pub(super) struct Section<'a> {
+    pub(super) benchmark: &'a str,
+    pub(super) scenario: Scenario,
+    pub(super) power: PowerSetting,
+    pub(super) engine: EngineKind,
+    /// What measured it, and when.
+    pub(super) measured: &'a str,
+    pub(super) space: &'a Space,
+    pub(super) trials: &'a [Trial],
+    pub(super) found: Option<&'a Found>,
+}
+
+/// The unit of a scenario's figure.
+pub(super) const fn unit(scenario: Scenario) -> &'static str {
+    match scenario {
+        Scenario::SingleStream => "ms (90th percentile)",
+        Scenario::MultiStream => "ms (99th percentile)",
+        Scenario::Offline => "samples/s",
+        Scenario::Server => "queries/s",
+    }
+}
+
+impl Head {
+    /// The file's text up to its first run. `partial` says what is missing.
+    pub(super) fn text(&self, partial: Option<&str>) -> String {
+        let facts = &self.facts;
+        let mut text = format!(
+            "# Found by `regatta-agent tune` on this board. Each run's trials stand below it.\nschema = {}\nname = {}\ntitle = {}\n",
+            System::SCHEMA,
+            quoted(&self.name),
+            quoted(
+                &format!("{} {}", facts.hostname, facts.model)
+                    .trim()
+                    .replace("  ", " ")
+            )
+        );
+        if let Some(partial) = partial {
+            text.push_str(&format!("partial = {}\n", quoted(partial)));
+        }
+        text.push_str("\n[board]\n");
+        if let Some(module) = &facts.module {
+            text.push_str(&format!("modules = [{}]\n", quoted(module)));
+        }
+        let _ = writeln!(text, "dla_cores = {}", facts.dla_cores);
+        let _ = writeln!(text, "memory_gib = {}", facts.memory_bytes.div_ceil(1 << 30));
+        text
+    }
+}
+
+impl Section<'_> {
+    /// Its `[[run]]`, where a choice was found, and its trials.
+    pub(super) fn text(&self) -> String {
+        let mut text = String::from("\n");
+        if let Some(found) = self.found {
+            self.run(found, &mut text);
+        }
+        let _ = writeln!(
+            text,
+            "# {} {}: {} trials of {} choices, {}",
+            self.benchmark,
+            self.scenario,
+            self.trials.len(),
+            self.space.size(),
+            unit(self.scenario)
+        );
+        if let Some(found) = self.found {
+            let _ = writeln!(text, "# chosen: {}", found.reason);
+        }
+        for (number, trial) in self.trials.iter().enumerate() {
+            let part = match trial.part {
+                Part::Coarse => "coarse",
+                Part::Near => "near",
+                Part::Final => "turns",
+            };
+            let outcome = match &trial.outcome {
+                Ok(figure) => format!("{figure:.4}"),
+                Err(reason) => format!("failed: {}", reason.replace(['\n', '\r'], " ")),
+            };
+            let settings = self.settings(trial);
+            let seconds = trial.length.as_secs_f64();
+            let _ = writeln!(
+                text,
+                "# {:>4}  {part:<6} {seconds:>5.1} s  {settings}  {outcome}",
+                number + 1
+            );
+        }
+        text
+    }
+
+    fn run(&self, found: &Found, text: &mut String) {
+        let (benchmark, measured) = (quoted(self.benchmark), quoted(self.measured));
+        let _ = write!(
+            text,
+            "[[run]]\nbenchmark = {benchmark}\nscenario = \"{}\"\npower = \"{}\"\nengine = \"{}\"\nsource = {{ measured = {measured} }}\nresult = {:?}\n[run.settings]\n",
+            self.scenario,
+            self.power.as_str(),
+            self.engine,
+            rounded(found.figure)
+        );
+        for (name, value) in self.space.settings(&found.candidate) {
+            let bare = value.parse::<u64>().is_ok() || value.parse::<bool>().is_ok();
+            let value = if bare { value } else { quoted(&value) };
+            let _ = writeln!(text, "{name} = {value}");
+        }
+        let _ = writeln!(text, "[run.expected]\n{}", self.expected(found.figure));
+    }
+
+    /// What LoadGen is told: it prepares a tenth more Offline samples than the rate calls for, and queries for half the latency so
+    /// that they do not run out.
+    fn expected(&self, figure: f64) -> String {
+        let half_ns = (figure * 1e6 / 2.0).max(1.0);
+        match self.scenario {
+            Scenario::Offline => format!("offline_expected_qps = {:?}", rounded(figure)),
+            Scenario::Server => format!("server_target_qps = {:?}", rounded(figure)),
+            Scenario::SingleStream => format!("single_stream_expected_latency_ns = {half_ns:.0}"),
+            Scenario::MultiStream => format!("multi_stream_expected_latency_ns = {half_ns:.0}"),
+        }
+    }
+
+    /// A trial's settings in one line.
+    pub(super) fn settings(&self, trial: &Trial) -> String {
+        let settings = self.space.settings(&trial.candidate).into_iter();
+        settings
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
+}
+
+/// Writes the file, whole or not at all.
+///
+/// # Errors
+/// When it cannot be written.
+pub(super) fn write(path: &Path, text: &str) -> io::Result<()> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".part");
+    fs::write(&beside, text)
+        .and_then(|()| fs::rename(&beside, path))
+        .inspect_err(|_| {
+            // Half a file on a full disk only makes it fuller.
+            let _ = fs::remove_file(&beside);
+        })
+}
+
+/// Six significant digits: more would claim more than is known.
+fn rounded(value: f64) -> f64 {
+    let scale = 10f64.powf(5.0 - value.abs().max(f64::MIN_POSITIVE).log10().floor());
+    (value * scale).round() / scale
+}
+
+/// A TOML string. JSON's escapes are TOML's too.
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// The table of what was chosen, for the terminal.
+pub(super) fn summary(part: &Section<'_>) -> String {
+    let name = format!("{} {}", part.benchmark, part.scenario);
+    let Some(found) = part.found else {
+        let failed = part.trials.iter().find_map(|trial| trial.outcome.as_ref().err());
+        let why = failed.map_or("no time for any trial", String::as_str);
+        return format!("{name}: nothing ran: {why}\n");
+    };
+    let settings = part.space.settings(&found.candidate);
+    let settings: Vec<String> = settings
+        .into_iter()
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    let first: Vec<f64> = part
+        .trials
+        .iter()
+        .filter_map(|trial| trial.outcome.as_ref().ok().copied())
+        .collect();
+    format!(
+        "{name}: {}\n  {:.4} {} (median of all trials {:.4})\n  {}\n",
+        settings.join(" "),
+        found.figure,
+        unit(part.scenario),
+        median(&first),
+        found.reason
+    )
+}

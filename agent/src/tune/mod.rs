@@ -1,0 +1,348 @@
+//! `tune`: looks for the settings that run a benchmark best on this board, within a time, and leaves a systems file.
+//!
+//! From flags to searches and their file. What is searched stands in [`space`], how in [`search`], one measurement in [`trial`].
+
+mod compare;
+mod file;
+mod search;
+mod space;
+mod trial;
+
+use std::{
+    collections::BTreeMap,
+    env, fs,
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+    process,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, anyhow};
+use regatta_rules::{
+    Scenario,
+    benchmark::Benchmark,
+    documents::{DeviceFacts, EngineKind, EngineSpec},
+    known,
+    system::Wanted,
+};
+
+use self::{
+    compare::Goal,
+    file::{Head, Section},
+    search::Search,
+    space::{Machine, Space},
+    trial::Trials,
+};
+use crate::{
+    bench,
+    cli::TuneArgs,
+    exit::{self, Failure},
+    facts::FactsReader,
+    harness::HarnessSettings,
+};
+
+/// Samples of a MultiStream query in every round since v2.0.
+const MULTI_STREAM_SAMPLES: usize = 8;
+
+/// Searches, and tells what was found; the exit code says whether every benchmark and scenario has a choice.
+///
+/// # Errors
+/// [`Failure`] when it cannot begin or its file cannot be written.
+pub(crate) fn tune(args: &TuneArgs) -> Result<u8, Failure> {
+    let facts = FactsReader::of_this_machine().read();
+    let fixed: BTreeMap<String, String> = args.settings.iter().cloned().collect();
+    let machine = machine(args, &facts, &fixed)?;
+    let directory = TrialDirectory::make()?;
+    let mut tuning = Tuning {
+        args,
+        head: Head {
+            name: args.name.clone().unwrap_or_else(|| name_of(&facts)),
+            facts,
+        },
+        fixed,
+        machine,
+        directory: &directory.0,
+        finished: String::new(),
+        complaints: Vec::new(),
+    };
+    let begun = Instant::now();
+    let limit = Duration::from_millis(args.limit.millis());
+    let mut all_found = true;
+    let wanted: Vec<(&String, Scenario)> = args
+        .model
+        .iter()
+        .flat_map(|model| args.scenario.iter().map(move |&scenario| (model, scenario)))
+        .collect();
+    for (number, (model, scenario)) in wanted.iter().enumerate() {
+        // What one does not use the others have.
+        let left =
+            limit.saturating_sub(begun.elapsed()) / u32::try_from(wanted.len() - number).unwrap_or(u32::MAX);
+        all_found &= tuning.search(model, *scenario, left)?;
+    }
+    tuning.write()?;
+    say(&format!("written: {}\n", args.out.display()));
+    Ok(if all_found { exit::OK } else { exit::NO })
+}
+
+/// Several searches and their file.
+struct Tuning<'a> {
+    args: &'a TuneArgs,
+    head: Head,
+    fixed: BTreeMap<String, String>,
+    machine: Machine,
+    directory: &'a Path,
+    /// The text of the searches that are over.
+    finished: String,
+    /// What is partial about them.
+    complaints: Vec<String>,
+}
+
+impl Tuning<'_> {
+    /// Searches for one benchmark and scenario. False when no choice runs.
+    fn search(&mut self, model: &str, scenario: Scenario, limit: Duration) -> Result<bool, Failure> {
+        let args = self.args;
+        let benchmark = bench::choice::benchmark(&bench::choice::Named {
+            sut: args.sut,
+            model,
+            file: args.benchmark_file.as_deref(),
+            counts: args.total_samples.zip(args.performance_samples),
+        })?;
+        let seeds = self.seeds(&benchmark, scenario)?;
+        let space = Space::new(args.sut, scenario, &self.machine, &self.fixed, &seeds);
+        if space.names().next().is_none() {
+            return Err(Failure::usage(anyhow!(
+                "the {} engine has nothing to tune in {scenario}",
+                args.sut
+            )));
+        }
+        let trials = self.trials(&benchmark, scenario, limit)?;
+        let measured = self.measured_by(&trials);
+        let mut failure = None;
+        let mut observe = |trials: &[search::Trial], found: Option<&search::Found>| {
+            let part = self.part(&benchmark, scenario, &space, &measured, trials, found);
+            tell_progress(&part);
+            let partial = "the search was still going on when this was written";
+            let text = format!(
+                "{}{}{}",
+                self.head.text(Some(partial)),
+                self.finished,
+                part.text()
+            );
+            failure = failure.take().or(file::write(&args.out, &text).err());
+        };
+        let mut search = Search {
+            space: &space,
+            goal: match scenario {
+                Scenario::SingleStream | Scenario::MultiStream => Goal::Least,
+                Scenario::Server | Scenario::Offline => Goal::Most,
+            },
+            stand: trials,
+            limit,
+            seeds: seeds.iter().map(|seed| space.of_settings(seed)).collect(),
+            trials: Vec::new(),
+            observe: &mut observe,
+        };
+        let found = search.run();
+        let (trials, engine) = (search.trials, search.stand.engine);
+        if let Some(error) = failure {
+            return Err(self.cannot_write(error));
+        }
+        let measured = format!(
+            "{measured}; {}",
+            engine.as_deref().unwrap_or("the engine never ran")
+        );
+        let part = self.part(&benchmark, scenario, &space, &measured, &trials, found.as_ref());
+        let (text, summary) = (part.text(), file::summary(&part));
+        let complaint = found
+            .as_ref()
+            .map_or(Some("nothing ran".to_owned()), |found| found.partial.clone());
+        self.complaints
+            .extend(complaint.map(|why| format!("{model} {scenario}: {why}")));
+        self.finished.push_str(&text);
+        say(&summary);
+        Ok(found.is_some())
+    }
+
+    fn part<'p>(
+        &self,
+        benchmark: &'p Benchmark,
+        scenario: Scenario,
+        space: &'p Space,
+        measured: &'p str,
+        trials: &'p [search::Trial],
+        found: Option<&'p search::Found>,
+    ) -> Section<'p> {
+        Section {
+            benchmark: &benchmark.name,
+            scenario,
+            power: self.args.power_setting,
+            engine: self.args.sut,
+            measured,
+            space,
+            trials,
+            found,
+        }
+    }
+
+    /// What `--system` has for the run: tried as it is.
+    fn seeds(
+        &self,
+        benchmark: &Benchmark,
+        scenario: Scenario,
+    ) -> Result<Vec<BTreeMap<String, String>>, Failure> {
+        let Some(given) = &self.args.system else {
+            return Ok(Vec::new());
+        };
+        let wanted = Wanted {
+            benchmark,
+            scenario,
+            power: self.args.power_setting,
+            engine: self.args.sut,
+        };
+        Ok(vec![bench::system::chosen(given, &wanted)?.settings])
+    }
+
+    fn trials(&self, benchmark: &Benchmark, scenario: Scenario, limit: Duration) -> Result<Trials, Failure> {
+        let conf = self.directory.join("mlperf.conf");
+        let text = match &self.args.mlperf_conf {
+            Some(path) => {
+                fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?
+            }
+            None => {
+                let rounds = known::rounds().map_err(Failure::could_not)?;
+                let newest = rounds.last().context("no round comes with this program")?;
+                newest.render_mlperf_conf(&benchmark.mlperf_conf)
+            }
+        };
+        fs::write(&conf, text).with_context(|| format!("cannot write {}", conf.display()))?;
+        let program = env::current_exe().context("this program's own file is not known")?;
+        Ok(Trials {
+            program,
+            words: self
+                .args
+                .bench_words(&benchmark.name, scenario, &conf, &self.directory.join("logs")),
+            model: benchmark.loadgen_model.clone(),
+            scenario,
+            fixed: self.fixed.clone(),
+            directory: self.directory.to_owned(),
+            begun: Instant::now(),
+            limit,
+            engine: None,
+        })
+    }
+
+    /// What measures, and when.
+    fn measured_by(&self, trials: &Trials) -> String {
+        let given: Vec<String> = trials
+            .fixed
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        let with = if given.is_empty() {
+            String::new()
+        } else {
+            format!(" with {}", given.join(" "))
+        };
+        format!(
+            "regatta-agent {} tune on {}, {:.0}{with}",
+            env!("CARGO_PKG_VERSION"),
+            self.head.facts.hostname,
+            jiff::Timestamp::now()
+        )
+    }
+
+    fn write(&self) -> Result<(), Failure> {
+        let partial = (!self.complaints.is_empty()).then(|| self.complaints.join("; "));
+        let text = format!("{}{}", self.head.text(partial.as_deref()), self.finished);
+        file::write(&self.args.out, &text).map_err(|error| self.cannot_write(error))
+    }
+
+    fn cannot_write(&self, error: io::Error) -> Failure {
+        Failure::could_not(
+            anyhow::Error::new(error).context(format!("cannot write {}", self.args.out.display())),
+        )
+    }
+}
+
+fn machine(
+    args: &TuneArgs,
+    facts: &DeviceFacts,
+    fixed: &BTreeMap<String, String>,
+) -> Result<Machine, Failure> {
+    let spec = EngineSpec {
+        kind: args.sut,
+        settings: fixed.clone(),
+    };
+    let settings = HarnessSettings::try_from(&spec).map_err(Failure::usage)?;
+    let modelled = settings
+        .sim
+        .board
+        .units
+        .iter()
+        .filter(|unit| unit.name.starts_with("dla"))
+        .count();
+    Ok(Machine {
+        cpus: usize::try_from(facts.cpus).unwrap_or(1).max(1),
+        dlas: if args.sut == EngineKind::Sim {
+            modelled
+        } else {
+            usize::try_from(facts.dla_cores).unwrap_or(0)
+        },
+        samples_per_query: MULTI_STREAM_SAMPLES,
+    })
+}
+
+/// A system's name from the host's.
+fn name_of(facts: &DeviceFacts) -> String {
+    let lower = facts.hostname.to_ascii_lowercase();
+    let name: String = lower
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+        .collect();
+    if name.is_empty() {
+        "this-board".to_owned()
+    } else {
+        name
+    }
+}
+
+fn tell_progress(part: &Section<'_>) {
+    let Some(last) = part.trials.last() else { return };
+    let outcome = match &last.outcome {
+        Ok(figure) => format!("{figure:.4} {}", file::unit(part.scenario)),
+        Err(reason) => format!("failed: {reason}"),
+    };
+    let best = part
+        .found
+        .map_or_else(String::new, |found| format!(" (best {:.4})", found.figure));
+    let (number, settings) = (part.trials.len(), part.settings(last));
+    let line = format!(
+        "{} {} trial {number}: {settings}: {outcome}{best}",
+        part.benchmark, part.scenario
+    );
+    // Nobody is left to tell when standard error is closed.
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
+fn say(text: &str) {
+    // A closed pipe loses the words, not the file.
+    let _ = io::stdout().lock().write_all(text.as_bytes());
+}
+
+/// Where the confs and logs of trials lie while the search goes on.
+struct TrialDirectory(PathBuf);
+
+impl TrialDirectory {
+    fn make() -> Result<Self, Failure> {
+        let path = env::temp_dir().join(format!("regatta-tune-{}", process::id()));
+        fs::create_dir_all(&path).with_context(|| format!("cannot make {}", path.display()))?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for TrialDirectory {
+    fn drop(&mut self) {
+        // What stays behind is a temporary directory's.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}

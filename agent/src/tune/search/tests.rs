@@ -1,0 +1,243 @@
+//! The search on modelled boards in virtual time: its choice beside the best of the full grid.
+
+use regatta_rules::{
+    Scenario,
+    documents::{EngineKind, EngineSpec},
+};
+use regatta_schedule::{
+    board::Board,
+    bound,
+    learn::{VirtualStand, learn},
+    virtual_time,
+};
+
+use super::*;
+use crate::{harness::HarnessSettings, tune::space::Machine};
+
+/// A board whose trials take virtual time and come out a little different every time.
+struct Virtual {
+    board: &'static str,
+    seed: u64,
+    spent: Duration,
+    /// Choices that crash.
+    crashes: fn(&BTreeMap<String, String>) -> bool,
+}
+
+fn virtual_board(name: &'static str) -> Virtual {
+    Virtual {
+        board: name,
+        seed: 0,
+        spent: Duration::ZERO,
+        crashes: |_| false,
+    }
+}
+
+/// The board with these settings, by the way that `bench` goes.
+fn configured(name: &str, settings: &BTreeMap<String, String>) -> Board {
+    let mut given = settings.clone();
+    given.insert("sim_board".to_owned(), name.to_owned());
+    let spec = EngineSpec {
+        kind: EngineKind::Sim,
+        settings: given,
+    };
+    HarnessSettings::try_from(&spec).unwrap().sim.board
+}
+
+fn rate(board: &Board, samples: usize, seed: u64) -> f64 {
+    let most = board.units.iter().map(|unit| unit.batch).collect();
+    let mut stand = VirtualStand {
+        board,
+        most,
+        batches: 8,
+        seed: seed ^ 0x5eed,
+    };
+    let Ok(learnt) = learn(&mut stand, true);
+    samples as f64 / virtual_time::offline(board, &mut learnt.offline(), samples, seed).unwrap()
+}
+
+impl Stand for Virtual {
+    fn measure(
+        &mut self,
+        settings: &BTreeMap<String, String>,
+        length: Duration,
+        best: Option<f64>,
+    ) -> Result<f64, String> {
+        if (self.crashes)(settings) {
+            self.spent += Duration::from_millis(500);
+            return Err("killed by signal 9".to_owned());
+        }
+        self.seed += 1;
+        let samples = (best.unwrap_or(2000.0) * length.as_secs_f64()).max(100.0) as usize;
+        let rate = rate(&configured(self.board, settings), samples, self.seed);
+        // Starting a process and warming up takes its time too.
+        self.spent += Duration::from_secs_f64(samples as f64 / rate + 0.5);
+        Ok(rate)
+    }
+
+    fn spent(&self) -> Duration {
+        self.spent
+    }
+}
+
+fn orin_space() -> Space {
+    let machine = Machine {
+        cpus: 12,
+        dlas: 2,
+        samples_per_query: 8,
+    };
+    // Whether a thread spins is nothing that the model knows.
+    let fixed = BTreeMap::from([("use_spin_wait".to_owned(), "false".to_owned())]);
+    Space::new(EngineKind::Sim, Scenario::Offline, &machine, &fixed, &[])
+}
+
+fn searched(stand: Virtual, limit: u64) -> (Option<Found>, Vec<Trial>) {
+    let space = orin_space();
+    let mut told = 0;
+    let mut observe = |trials: &[Trial], _: Option<&Found>| {
+        told += 1;
+        assert_eq!(trials.len(), told, "told of every trial");
+    };
+    let mut search = Search {
+        space: &space,
+        goal: Goal::Most,
+        stand,
+        limit: Duration::from_secs(limit),
+        seeds: Vec::new(),
+        trials: Vec::new(),
+        observe: &mut observe,
+    };
+    let found = search.run();
+    (found, search.trials)
+}
+
+/// Every choice there is, by steps to all neighbours.
+fn all(space: &Space) -> Vec<Candidate> {
+    let mut known = space.coarse();
+    let mut next = 0;
+    while next < known.len() {
+        for neighbour in space.neighbours(&known[next]) {
+            if !known.contains(&neighbour) {
+                known.push(neighbour);
+            }
+        }
+        next += 1;
+    }
+    known
+}
+
+/// Chips on which other choices are best.
+const BOARDS: [&str; 4] = [
+    "agx-orin.resnet50",
+    "xavier-nx.resnet50",
+    "agx-orin.retinanet",
+    "xavier-nx.ssd-mobilenet",
+];
+
+#[test]
+fn the_choice_is_near_the_best_of_the_full_grid_with_few_of_its_trials() {
+    let space = orin_space();
+    let grid = all(&space);
+    for name in BOARDS {
+        let most = |candidate: &Candidate| bound::best_rate(&configured(name, &space.settings(candidate)));
+        let best = grid.iter().map(most).fold(0.0, f64::max);
+        let (found, trials) = searched(virtual_board(name), 600);
+        let found = found.unwrap();
+        let ours = most(&found.candidate);
+        assert!(
+            ours >= 0.97 * best,
+            "{name}: {ours} of {best}, {:?}",
+            space.settings(&found.candidate)
+        );
+        assert_eq!(found.partial, None, "{name}");
+        let mut tried: Vec<&Candidate> = trials.iter().map(|trial| &trial.candidate).collect();
+        tried.sort();
+        tried.dedup();
+        assert!(
+            tried.len() * 4 < grid.len(),
+            "{name}: {} of {}",
+            tried.len(),
+            grid.len()
+        );
+    }
+}
+
+#[test]
+fn a_choice_that_crashes_is_a_row_and_not_the_end() {
+    let crashes =
+        |settings: &BTreeMap<String, String>| settings["gpu_batch_size"].parse::<usize>().unwrap() > 64;
+    let stand = Virtual {
+        crashes,
+        ..virtual_board("agx-orin.resnet50")
+    };
+    let (found, trials) = searched(stand, 600);
+    let space = orin_space();
+    assert_eq!(space.settings(&found.unwrap().candidate)["gpu_batch_size"], "64");
+    let failed: Vec<_> = trials
+        .iter()
+        .filter_map(|trial| trial.outcome.as_ref().err())
+        .collect();
+    assert!(!failed.is_empty() && failed.iter().all(|reason| *reason == "killed by signal 9"));
+
+    let (found, trials) = searched(
+        Virtual {
+            crashes: |_| true,
+            ..virtual_board("agx-orin.resnet50")
+        },
+        600,
+    );
+    assert_eq!(found, None);
+    assert_eq!(trials.len(), space.coarse().len(), "each once");
+}
+
+#[test]
+fn a_limit_that_is_too_short_gives_the_best_so_far_and_says_so() {
+    let (found, trials) = searched(virtual_board("agx-orin.resnet50"), 4);
+    let found = found.unwrap();
+    assert!(found.partial.unwrap().contains("limit"));
+    assert!(trials.len() < orin_space().coarse().len() + 5, "{}", trials.len());
+    assert!(found.figure > 0.0);
+}
+
+#[test]
+fn equals_are_told_as_equals_and_the_cheaper_is_kept() {
+    /// Every choice does the same.
+    struct Same(u32);
+    impl Stand for Same {
+        fn measure(
+            &mut self,
+            _: &BTreeMap<String, String>,
+            length: Duration,
+            _: Option<f64>,
+        ) -> Result<f64, String> {
+            self.0 += u32::try_from(length.as_millis()).unwrap();
+            // Noise of a percent without a trend.
+            Ok(100.0 + f64::from(self.0 % 101 * 7919 % 101) / 100.0)
+        }
+        fn spent(&self) -> Duration {
+            Duration::from_millis(self.0.into())
+        }
+    }
+    let space = orin_space();
+    let mut search = Search {
+        space: &space,
+        goal: Goal::Least,
+        stand: Same(0),
+        limit: Duration::from_secs(3000),
+        seeds: Vec::new(),
+        trials: Vec::new(),
+        observe: &mut |_, _| {},
+    };
+    let found = search.run().unwrap();
+    assert!(found.reason.contains("not to be told from"), "{}", found.reason);
+    let last: Vec<&Candidate> = search
+        .trials
+        .iter()
+        .filter(|trial| trial.part == Part::Final)
+        .map(|trial| &trial.candidate)
+        .collect();
+    assert_eq!(last.len(), 2 * TURNS);
+    assert!(
+        last.iter()
+            .all(|other| Space::cost(&found.candidate) <= Space::cost(other))
+    );
+}

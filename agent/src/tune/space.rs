@@ -1,0 +1,338 @@
+//! What can be tuned: for each engine and scenario the settings that matter, with values from the least costly to the
+//! costliest (in memory or processor time). Measures nothing.
+
+use std::collections::BTreeMap;
+
+use regatta_rules::{Scenario, documents::EngineKind};
+
+/// One setting.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Knob {
+    name: &'static str,
+    values: Vec<String>,
+    /// Positions that the first round looks at.
+    coarse: Vec<usize>,
+    /// Whether it means nothing while no DLA core is used.
+    of_dla: bool,
+}
+
+/// A choice: a position among each setting's values.
+pub(super) type Candidate = Vec<usize>;
+
+/// All settings that are searched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Space {
+    knobs: Vec<Knob>,
+}
+
+/// What the space depends on besides engine and scenario.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Machine {
+    /// Logical processors.
+    pub(super) cpus: usize,
+    /// DLA cores.
+    pub(super) dlas: usize,
+    /// Samples of a MultiStream query.
+    pub(super) samples_per_query: usize,
+}
+
+/// The setting that says how many DLA cores take part.
+const MAX_DLAS: &str = "max_dlas";
+
+impl Space {
+    /// The settings of an engine in a scenario, without those that the user has `fixed`. `seeds` adds values of
+    /// configurations that are to be tried as they are.
+    pub(super) fn new(
+        engine: EngineKind,
+        scenario: Scenario,
+        machine: &Machine,
+        fixed: &BTreeMap<String, String>,
+        seeds: &[BTreeMap<String, String>],
+    ) -> Self {
+        let mut knobs = match engine {
+            EngineKind::Null => Vec::new(),
+            EngineKind::Tract => of_processor(scenario, machine),
+            EngineKind::Tensorrt | EngineKind::Sim => of_units(engine, scenario, machine),
+        };
+        if scenario != Scenario::Offline && engine != EngineKind::Null {
+            knobs.push(Knob::words("timing_wait", &["block", "spin"]));
+        }
+        knobs.retain(|knob| !fixed.contains_key(knob.name));
+        for knob in &mut knobs {
+            for value in seeds.iter().filter_map(|seed| seed.get(knob.name)) {
+                knob.learn(value);
+            }
+        }
+        Self { knobs }
+    }
+
+    /// How many choices there are.
+    pub(super) fn size(&self) -> usize {
+        self.knobs
+            .iter()
+            .map(|knob| knob.values.len())
+            .fold(1, usize::saturating_mul)
+    }
+
+    /// The settings' names, in the order of a candidate's positions.
+    pub(super) fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.knobs.iter().map(|knob| knob.name)
+    }
+
+    /// The choices of the first round, each once.
+    pub(super) fn coarse(&self) -> Vec<Candidate> {
+        let mut all: Vec<Candidate> = vec![Vec::new()];
+        for knob in &self.knobs {
+            all = all
+                .iter()
+                .flat_map(|begun| {
+                    knob.coarse
+                        .iter()
+                        .map(|&position| begun.iter().copied().chain([position]).collect())
+                })
+                .collect();
+        }
+        let mut once: Vec<Candidate> = Vec::new();
+        for candidate in all {
+            self.add(candidate, &mut once);
+        }
+        once
+    }
+
+    /// A configuration as a choice; what it does not say stays as in the first round's least choice.
+    pub(super) fn of_settings(&self, settings: &BTreeMap<String, String>) -> Candidate {
+        let position = |knob: &Knob| {
+            let given = settings.get(knob.name);
+            let known = given.and_then(|given| knob.values.iter().position(|value| value == given));
+            known.or_else(|| knob.coarse.first().copied()).unwrap_or(0)
+        };
+        self.canonical(self.knobs.iter().map(position).collect())
+    }
+
+    /// The choices that differ from this one by one step of one setting.
+    pub(super) fn neighbours(&self, candidate: &Candidate) -> Vec<Candidate> {
+        let mut near = Vec::new();
+        for (place, knob) in self.knobs.iter().enumerate() {
+            let position = candidate[place];
+            let up = (position + 1 < knob.values.len()).then_some(position + 1);
+            for step in up.into_iter().chain(position.checked_sub(1)) {
+                let mut other = candidate.clone();
+                other[place] = step;
+                self.add(other, &mut near);
+            }
+        }
+        near.retain(|other| other != candidate);
+        near
+    }
+
+    /// Settings by name, as an engine takes them.
+    pub(super) fn settings(&self, candidate: &Candidate) -> BTreeMap<String, String> {
+        let chosen = self.knobs.iter().zip(candidate);
+        let without_dla = self.without_dla(candidate);
+        chosen
+            .filter(|(knob, _)| !(knob.of_dla && without_dla))
+            .map(|(knob, &position)| (knob.name.to_owned(), knob.values[position].clone()))
+            .collect()
+    }
+
+    /// What a choice costs beside time: how far up its values stand.
+    pub(super) fn cost(candidate: &Candidate) -> usize {
+        candidate.iter().sum()
+    }
+
+    fn add(&self, candidate: Candidate, to: &mut Vec<Candidate>) {
+        let candidate = self.canonical(candidate);
+        if !to.contains(&candidate) {
+            to.push(candidate);
+        }
+    }
+
+    /// Of choices that mean the same, one.
+    fn canonical(&self, mut candidate: Candidate) -> Candidate {
+        if self.without_dla(&candidate) {
+            for (knob, position) in self.knobs.iter().zip(&mut candidate) {
+                if knob.of_dla {
+                    *position = knob.coarse.first().copied().unwrap_or(0);
+                }
+            }
+        }
+        candidate
+    }
+
+    fn without_dla(&self, candidate: &Candidate) -> bool {
+        let mut knobs = self.knobs.iter().zip(candidate);
+        knobs.any(|(knob, &position)| knob.name == MAX_DLAS && knob.values[position] == "0")
+    }
+}
+
+impl Knob {
+    /// Counts, of which the first round looks at those in `coarse`.
+    fn counts(name: &'static str, mut values: Vec<usize>, coarse: &[usize]) -> Self {
+        values.sort_unstable();
+        values.dedup();
+        let place = |value: &usize| values.iter().position(|known| known == value);
+        let mut places: Vec<usize> = coarse.iter().filter_map(place).collect();
+        if places.is_empty() {
+            places.push(0);
+        }
+        Self {
+            name,
+            coarse: places,
+            values: values.iter().map(ToString::to_string).collect(),
+            of_dla: false,
+        }
+    }
+
+    /// Words, of which the first round looks at the first.
+    fn words(name: &'static str, values: &[&str]) -> Self {
+        Self {
+            name,
+            values: values.iter().map(|&value| value.to_owned()).collect(),
+            coarse: vec![0],
+            of_dla: false,
+        }
+    }
+
+    fn of_dla(mut self) -> Self {
+        self.of_dla = true;
+        self
+    }
+
+    /// Puts a value where it belongs among the others, if it is not there.
+    fn learn(&mut self, value: &str) {
+        if self.values.iter().any(|known| known == value) {
+            return;
+        }
+        let Ok(number) = value.parse::<usize>() else {
+            return;
+        };
+        let before = |known: &String| known.parse::<usize>().is_ok_and(|known| known < number);
+        let place = self.values.iter().take_while(|known| before(known)).count();
+        self.values.insert(place, value.to_owned());
+        for position in self.coarse.iter_mut().filter(|position| **position >= place) {
+            *position += 1;
+        }
+    }
+}
+
+/// 1, 2, 4 ... up to `most`.
+fn doublings(most: usize) -> Vec<usize> {
+    regatta_schedule::learn::doublings(most)
+}
+
+/// `tract`: batches, and streams on processors.
+fn of_processor(scenario: Scenario, machine: &Machine) -> Vec<Knob> {
+    let (most, coarse): (usize, &[usize]) = match scenario {
+        Scenario::SingleStream => return Vec::new(),
+        Scenario::MultiStream => (machine.samples_per_query, &[1, machine.samples_per_query]),
+        Scenario::Server => (16, &[1]),
+        Scenario::Offline => (128, &[2, 16, 64]),
+    };
+    let streams = doublings(machine.cpus);
+    vec![
+        Knob::counts("batch_size", doublings(most), coarse),
+        Knob::counts("inference_streams", streams, &[1, machine.cpus]),
+    ]
+}
+
+/// Engines with a GPU and DLA cores.
+fn of_units(engine: EngineKind, scenario: Scenario, machine: &Machine) -> Vec<Knob> {
+    let whole = machine.samples_per_query;
+    let (most, coarse, dla_most): (usize, Vec<usize>, usize) = match scenario {
+        Scenario::SingleStream => (1, vec![1], 1),
+        Scenario::MultiStream => (whole, vec![whole], whole),
+        Scenario::Server => (64, vec![1, 8], 8),
+        Scenario::Offline => (512, vec![8, 64, 256], 32),
+    };
+    let mut knobs = vec![Knob::counts("gpu_batch_size", doublings(most), &coarse)];
+    if scenario != Scenario::SingleStream {
+        knobs.push(Knob::counts("gpu_copy_streams", vec![1, 2, 4], &[2]));
+    }
+    if machine.dlas > 0 && scenario != Scenario::SingleStream {
+        let all = (0..=machine.dlas).collect();
+        knobs.push(Knob::counts(MAX_DLAS, all, &[0, machine.dlas]));
+        knobs.push(Knob::counts("dla_batch_size", doublings(dla_most), &[dla_most.min(8)]).of_dla());
+        knobs.push(Knob::counts("dla_copy_streams", vec![1, 2, 4], &[2]).of_dla());
+    }
+    if engine == EngineKind::Tensorrt {
+        knobs.push(Knob::words("use_graphs", &["true", "false"]));
+    }
+    knobs.push(Knob::words("use_spin_wait", &["false", "true"]));
+    knobs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ORIN: Machine = Machine {
+        cpus: 12,
+        dlas: 2,
+        samples_per_query: 8,
+    };
+
+    fn told(space: &Space) -> String {
+        let first = space.coarse();
+        let knobs = space
+            .knobs
+            .iter()
+            .map(|knob| format!("{}={}", knob.name, knob.values.join("/")));
+        format!(
+            "{} choices, {} at first: {}",
+            space.size(),
+            first.len(),
+            knobs.collect::<Vec<_>>().join(" ")
+        )
+    }
+
+    #[test]
+    fn every_engine_and_scenario_has_a_space() {
+        let nothing = BTreeMap::new();
+        let mut lines = Vec::new();
+        for engine in EngineKind::ALL {
+            for scenario in Scenario::ALL {
+                let space = Space::new(engine, scenario, &ORIN, &nothing, &[]);
+                lines.push(format!("{engine} {scenario}: {}", told(&space)));
+            }
+        }
+        insta::assert_snapshot!(lines.join("\n"));
+    }
+
+    #[test]
+    fn what_is_fixed_is_not_searched_and_a_seeds_value_is() {
+        let fixed = BTreeMap::from([("gpu_batch_size".to_owned(), "64".to_owned())]);
+        let seed = BTreeMap::from([
+            ("dla_batch_size".to_owned(), "15".to_owned()),
+            ("max_dlas".to_owned(), "2".to_owned()),
+        ]);
+        let space = Space::new(
+            EngineKind::Sim,
+            Scenario::Offline,
+            &ORIN,
+            &fixed,
+            std::slice::from_ref(&seed),
+        );
+        assert!(space.names().all(|name| name != "gpu_batch_size"));
+        let settings = space.settings(&space.of_settings(&seed));
+        assert_eq!(settings["dla_batch_size"], "15");
+        assert!(space.coarse().iter().all(|one| {
+            space
+                .settings(one)
+                .get("dla_batch_size")
+                .is_none_or(|batch| batch == "8")
+        }));
+    }
+
+    #[test]
+    fn without_dla_cores_their_settings_are_one_choice_and_are_left_out() {
+        let space = Space::new(EngineKind::Sim, Scenario::Offline, &ORIN, &BTreeMap::new(), &[]);
+        let without = space.of_settings(&BTreeMap::from([("max_dlas".to_owned(), "0".to_owned())]));
+        assert!(!space.settings(&without).contains_key("dla_batch_size"));
+        let near = space.neighbours(&without);
+        let changed: Vec<_> = near
+            .iter()
+            .filter(|one| space.settings(one)["max_dlas"] == "0")
+            .collect();
+        assert_eq!(changed.len(), 5, "batch up and down, streams up and down, spin");
+    }
+}

@@ -1,0 +1,188 @@
+//! `tune` through the binary: the file that it leaves when it ends, when it is killed, and when nothing runs.
+
+#![expect(clippy::unwrap_used, reason = "a test says what it expects")]
+
+mod support;
+
+use std::{
+    fs,
+    process::{Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use regatta_rules::{Scenario, documents::EngineKind, system::System};
+use support::{Ended, agent, fixture::Fixture};
+
+const COUNTS: [&str; 4] = ["--total-samples", "64", "--performance-samples", "64"];
+
+fn tune(fixture: &Fixture, more: &[&str]) -> Ended {
+    let mut words = vec![
+        "tune",
+        "--model",
+        "pixels",
+        "--benchmark-file",
+        "benchmark.toml",
+        "--out",
+        "found.toml",
+    ];
+    words.extend(more);
+    agent(fixture.scratch(), &words)
+}
+
+fn found(fixture: &Fixture) -> (System, String) {
+    let text = fs::read_to_string(fixture.path("found.toml")).unwrap();
+    (System::from_toml(&text).unwrap(), text)
+}
+
+#[test]
+fn a_search_leaves_a_systems_file_that_bench_takes() {
+    let fixture = Fixture::new();
+    let sim = [
+        "--sut",
+        "sim",
+        "--scenario",
+        "Offline,Server",
+        "--limit",
+        "3s",
+        "--name",
+        "boat",
+    ];
+    let units = [
+        "--setting",
+        "sim_units=gpu=300+20",
+        "--setting",
+        "gpu_copy_streams=1",
+    ];
+    let ended = tune(&fixture, &[&sim[..], &units, &COUNTS].concat());
+    assert_eq!(ended.code, 0, "{ended:?}");
+    assert!(
+        ended.stderr.contains("pixels Offline trial 1: "),
+        "{}",
+        ended.stderr
+    );
+    let (system, text) = found(&fixture);
+    assert_eq!(system.name, "boat");
+    for (run, scenario) in system.runs.iter().zip([Scenario::Offline, Scenario::Server]) {
+        assert_eq!(
+            (run.engine, run.scenario, run.derived),
+            (EngineKind::Sim, scenario, false)
+        );
+        assert!(
+            run.settings.gpu_batch_size.is_some() && run.settings.gpu_copy_streams.is_none(),
+            "{run:?}"
+        );
+        assert!(run.result.unwrap() > 0.0);
+        let measured = run.source.measured.as_deref().unwrap();
+        assert!(
+            measured.contains("gpu_copy_streams=1 sim_units=gpu=300+20"),
+            "{measured}"
+        );
+        assert!(
+            measured.contains("a modelled accelerator, no measurement"),
+            "{measured}"
+        );
+    }
+    assert_eq!(system.runs.len(), 2, "{text}");
+    let trials = text.lines().filter(|line| line.contains("  coarse "));
+    assert!(trials.count() >= 2 && text.contains("# chosen: "), "{text}");
+
+    for (name, conf) in [
+        ("mlperf.conf", support::MLPERF_CONF),
+        ("user.conf", "*.*.min_duration = 50\n"),
+    ] {
+        fs::write(fixture.path(name), conf).unwrap();
+    }
+    let bench = [
+        "bench",
+        "--sut",
+        "sim",
+        "--model",
+        "pixels",
+        "--scenario",
+        "Offline",
+        "--mode",
+        "PerformanceOnly",
+    ];
+    let files = [
+        "--mlperf-conf",
+        "mlperf.conf",
+        "--user-conf",
+        "user.conf",
+        "--log-dir",
+        "logs",
+        "--system",
+        "found.toml",
+    ];
+    let more = ["--benchmark-file", "benchmark.toml", "--duration", "100ms"];
+    let ended = agent(fixture.scratch(), &[&bench[..], &files, &more, &COUNTS].concat());
+    assert!(
+        ended.stdout.contains("  system        boat (regatta-agent"),
+        "{ended:?}"
+    );
+}
+
+#[test]
+fn a_search_that_is_killed_leaves_the_best_so_far() {
+    let fixture = Fixture::new();
+    let mut search = Command::new(env!("CARGO_BIN_EXE_regatta-agent"))
+        .current_dir(fixture.scratch())
+        .args([
+            "tune",
+            "--sut",
+            "sim",
+            "--model",
+            "pixels",
+            "--benchmark-file",
+            "benchmark.toml",
+            "--out",
+            "found.toml",
+        ])
+        .args(["--scenario", "Offline", "--setting", "sim_units=gpu=300+20"])
+        .args(COUNTS)
+        .env("TMPDIR", fixture.scratch())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let begun = Instant::now();
+    while !fixture.path("found.toml").exists() && begun.elapsed() < Duration::from_secs(60) {
+        thread::sleep(Duration::from_millis(20));
+    }
+    search.kill().unwrap();
+    search.wait().unwrap();
+    let (system, text) = found(&fixture);
+    assert!(system.partial.unwrap().contains("still going on"), "{text}");
+    assert_eq!(system.runs.len(), 1, "{text}");
+}
+
+#[test]
+fn where_nothing_runs_every_trial_says_why() {
+    let fixture = Fixture::new();
+    // The CPU engine without a model, or not built in at all.
+    let nowhere = [
+        "--sut",
+        "tract",
+        "--scenario",
+        "Offline",
+        "--limit",
+        "2s",
+        "--scratch",
+        "nowhere",
+    ];
+    let ended = tune(&fixture, &nowhere);
+    assert_eq!(ended.code, 1, "{ended:?}");
+    assert!(ended.stdout.contains("nothing ran"), "{}", ended.stdout);
+    let (system, text) = found(&fixture);
+    assert!(system.runs.is_empty() && system.partial.is_some());
+    assert!(text.contains("failed: "), "{text}");
+
+    let ended = tune(&fixture, &["--sut", "null", "--scenario", "Offline"]);
+    assert_eq!(ended.code, 2);
+    assert!(
+        ended
+            .stderr
+            .contains("the null engine has nothing to tune in Offline"),
+        "{}",
+        ended.stderr
+    );
+}
