@@ -114,6 +114,7 @@ impl Script<'_> {
             kind: Kind::Rehearsal,
             answers: &Answers::default(),
             runs: &runs,
+            power: &[],
             output: &tree,
         })?;
         let (cut, proven) = self.truncate(&tree, &staged.submitter, &originals)?;

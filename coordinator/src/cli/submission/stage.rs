@@ -47,6 +47,9 @@ pub(crate) struct Args {
     /// A run's id, or a directory that `runs export` made; again for each [default: the workspace's runs of the round]
     #[arg(long = "run", value_name = "RUN|DIR")]
     runs: Vec<String>,
+    /// A power session, the directory with power/, ranging/ and run_1/ that the power client left; again for each
+    #[arg(long = "power", value_name = "DIR")]
+    power: Vec<PathBuf>,
     /// Stage what is no measurement too, into a tree that says so
     #[arg(long)]
     rehearsal: bool,
@@ -71,6 +74,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
             kind,
             answers,
             runs: &runs,
+            power: &args.power,
             output: &args.output,
         })
     };

@@ -7,8 +7,8 @@
 //!
 //! What is missing is listed and not made up, and what is no measurement (our LoadGen, a simulated device, a pretend power
 //! meter, the bundled benchmark) is refused in every division. [`Kind::Rehearsal`] stages such runs too, into a tree that
-//! says so in its names and texts. Truncation comes afterwards ([`crate::truncate`]), whether the tree is valid is the
-//! checker's business, and power measurements are not staged here.
+//! says so in its names and texts. Truncation comes afterwards ([`crate::truncate`]), and whether the tree is valid is the
+//! checker's business.
 
 mod answers;
 mod audits;
@@ -18,6 +18,7 @@ mod lack;
 mod measurements;
 pub mod official;
 mod places;
+mod power;
 mod result;
 mod run;
 mod select;
@@ -73,6 +74,9 @@ pub struct Request<'a> {
     /// Directories of runs: a workspace's `runs/<id>`, or what `regatta runs export` made. Those that are not needed are
     /// left.
     pub runs: &'a [PathBuf],
+    /// Power sessions, directories that hold `power/`, `ranging/` and `run_1/`; each goes to the performance run whose
+    /// detail log it holds.
+    pub power: &'a [PathBuf],
     /// The tree that is made, a directory that does not exist.
     pub output: &'a Path,
 }
@@ -126,6 +130,7 @@ pub fn stage(request: &Request<'_>) -> Result<Staged, StageError> {
         request,
         places: Places::new(request.round.submission.layout, request.division, &submitter),
         runs: &runs,
+        power: power::read(request.power)?,
         files: Files::new(),
         mapping: request.answers.model_mapping.clone(),
         results: Vec::new(),
@@ -213,6 +218,7 @@ fn plan(staging: &mut Staging<'_>, submitter: &str) -> Result<(), StageError> {
             .lacks
             .push(Lack::new("runs", "there is nothing to stage", mend));
     }
+    staging.power_left();
     if kind == Kind::Rehearsal {
         let text = texts::rehearsal(&staged);
         staging

@@ -15,6 +15,7 @@ use super::{
     audits::PlannedAudit,
     official::{self, Kept},
     places::{self, Of, Places},
+    power::Session,
     run::Run,
     select::{Chosen, SystemRuns},
     texts,
@@ -26,6 +27,8 @@ pub(super) struct Staging<'a> {
     pub(super) request: &'a Request<'a>,
     pub(super) places: Places,
     pub(super) runs: &'a [Run],
+    /// Power sessions, taken or not.
+    pub(super) power: Vec<Session>,
     pub(super) files: Files,
     /// `model_mapping.json`.
     pub(super) mapping: BTreeMap<String, String>,
@@ -65,6 +68,7 @@ impl<'a> Staging<'a> {
             self.judge(run);
         }
         self.logs(of, performance, accuracy)?;
+        self.power_of(of, performance)?;
         self.measurements(of, performance, accuracy)?;
         self.accuracy_directories(of, benchmark, rules)?;
         let audits = self.audits_of(of, chosen, rules);

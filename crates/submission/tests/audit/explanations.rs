@@ -1,8 +1,11 @@
 //! Why responses differ: each cause is planted, and must be found.
 
+use std::fs;
+
+use regatta_rules::response_units::{NO_UNIT, RESPONSE_UNITS, ResponseUnits};
 use regatta_submission::audit::{
     Dtype, compare_accuracy,
-    explain::{Explanation, Reason, explain},
+    explain::{Explanation, Reason, UnitShare, explain},
 };
 
 use crate::logs::{Numbers, put_accuracy};
@@ -10,10 +13,18 @@ use crate::logs::{Numbers, put_accuracy};
 type Log = Vec<(usize, Vec<u8>)>;
 
 fn explained(reference: &Log, audited: &Log, dtype: Dtype) -> Explanation {
+    explained_with(reference, audited, dtype, None)
+}
+
+/// The same with what lies beside the audit's log as notes of units.
+fn explained_with(reference: &Log, audited: &Log, dtype: Dtype, units: Option<&[u8]>) -> Explanation {
     let dir = tempfile::tempdir().unwrap();
     let (r, t) = (dir.path().join("r.json"), dir.path().join("t.json"));
     put_accuracy(&r, reference);
     put_accuracy(&t, audited);
+    if let Some(units) = units {
+        fs::write(dir.path().join(RESPONSE_UNITS), units).unwrap();
+    }
     let comparison = compare_accuracy(&r, &t, dtype, true).unwrap();
     explain(&comparison, &r, &t).unwrap()
 }
@@ -145,4 +156,46 @@ fn another_model_and_another_length() {
         given: 16,
     };
     assert_eq!(explanation.reasons, [Reason::All, lengths]);
+}
+
+#[test]
+fn the_unit_that_computed_them_is_named() {
+    let reference = floats(300);
+    let mut audited = reference.clone();
+    // Every third response is the DLA's, and half of those differ.
+    for (_, data) in audited.iter_mut().step_by(6) {
+        set_first(data, |first| first * 1.0005);
+    }
+    let mut noted: Vec<_> = (0..300).map(|index| u8::from(index % 3 == 0)).collect();
+    noted[299] = NO_UNIT;
+    let noted = ResponseUnits::new(vec!["gpu".to_owned(), "dla0".to_owned()], noted).unwrap();
+    let mut bytes = Vec::new();
+    noted.write(&mut bytes).unwrap();
+    let explanation = explained_with(&reference, &audited, Dtype::Float32, Some(&bytes));
+    let share = |unit: Option<&str>, differing, compared| UnitShare {
+        unit: unit.map(str::to_owned),
+        differing,
+        compared,
+    };
+    assert_eq!(
+        explanation.units,
+        [
+            share(Some("dla0"), 50, 100),
+            share(Some("gpu"), 0, 199),
+            share(None, 0, 1)
+        ]
+    );
+    let text = explanation.to_string();
+    assert!(text.contains("by dla0: 50 differ of 100 compared"), "{text}");
+}
+
+#[test]
+fn notes_that_do_not_read_are_told_and_explain_nothing() {
+    let reference = floats(50);
+    let mut audited = reference.clone();
+    set_first(&mut audited[7].1, |first| first + 1.0);
+    let explanation = explained_with(&reference, &audited, Dtype::Float32, Some(b"garbage"));
+    assert_eq!(explanation.units, []);
+    let told = |reason: &Reason| matches!(reason, Reason::UnitsUnknown { .. });
+    assert!(explanation.reasons.iter().any(told), "{explanation}");
 }

@@ -316,6 +316,12 @@ impl Bench {
         }
     }
 
+    /// The power sessions that were put on the desk.
+    fn sessions(&self) -> Vec<PathBuf> {
+        let found = fs::read_dir(self.at("desk/power")).into_iter().flatten();
+        found.map(|entry| entry.unwrap().path()).collect()
+    }
+
     pub(crate) fn stage(
         &self,
         division: Division,
@@ -340,6 +346,7 @@ impl Bench {
             kind,
             answers,
             runs,
+            power: &self.sessions(),
             output: &self.at(output),
         })
     }

@@ -8,12 +8,17 @@
     reason = "test code; says why a test is skipped"
 )]
 
+#[path = "../support/copy_tree.rs"]
+mod copy_tree;
+#[path = "../support/corpus_path.rs"]
+mod corpus_path;
 #[path = "../support/tree.rs"]
 mod tree;
 
 mod bench;
 mod infer;
 mod official;
+mod power;
 mod refusals;
 mod rehearsal;
 mod submission;

@@ -5,7 +5,7 @@ use std::{
     path::Path,
 };
 
-use super::{Comparison, Mismatch, Reason};
+use super::{Comparison, Mismatch, Reason, Units};
 use crate::audit::{
     AuditError,
     responses::{Answer, Answers},
@@ -56,6 +56,7 @@ impl InAudit {
         path: &Path,
         comparison: &Comparison,
         differing: &Differing<'_>,
+        units: &mut Units,
     ) -> Result<Self, AuditError> {
         let mut seen = Self {
             lengths: HashMap::new(),
@@ -69,6 +70,7 @@ impl InAudit {
             if differs {
                 seen.lengths.entry(answer.qsl_idx).or_insert(answer.bytes);
             }
+            units.count(answer.seq_id, differs);
             for (period, turns) in &mut seen.turns {
                 if let Some([all, differing]) = turns.get_mut((answer.seq_id % *period) as usize) {
                     *all += 1;

@@ -1,16 +1,19 @@
 //! Why a TEST01 comparison failed, as far as the two logs tell it: how many responses differ, how far, and by what rule.
 //!
 //! It reads both logs a second time, which is worth its while only when something differs. What it says is a reading of
-//! evidence, not a verdict; which unit answered a query stands in the SUT's own records, by `seq_id`
-//! ([`super::Mismatch`]).
+//! evidence, not a verdict. Which unit of the chip computed a response is told where the agent noted it beside the audit's
+//! log ([`regatta_rules::response_units`]).
 
 mod evidence;
 mod text;
+mod units;
 
 use std::path::Path;
 
 use super::{AuditError, Comparison, Mismatch, element::Element};
 use evidence::{Differing, InAudit, InReference};
+pub use units::UnitShare;
+use units::Units;
 
 /// So many responses must differ before a rule is read out of them.
 const FEW: usize = 8;
@@ -77,6 +80,11 @@ pub enum Reason {
     },
     /// They are few.
     Few,
+    /// Which unit computed them was noted, but the notes cannot be used.
+    UnitsUnknown {
+        /// Why.
+        why: String,
+    },
 }
 
 /// An explanation.
@@ -90,6 +98,8 @@ pub struct Explanation {
     pub samples: usize,
     /// How far apart they are; `None` where that is no number.
     pub distances: Option<Distances>,
+    /// What each unit of the chip had to do with it, where the run noted its units.
+    pub units: Vec<UnitShare>,
     /// What else shows.
     pub reasons: Vec<Reason>,
 }
@@ -101,16 +111,21 @@ pub struct Explanation {
 pub fn explain(comparison: &Comparison, reference: &Path, audited: &Path) -> Result<Explanation, AuditError> {
     let differing = Differing::new(&comparison.mismatches);
     let mut reasons = Vec::new();
+    let mut units = Vec::new();
     if !comparison.mismatches.is_empty() {
-        let audit = InAudit::read(audited, comparison, &differing)?;
+        let mut noted = Units::beside(audited);
+        let audit = InAudit::read(audited, comparison, &differing, &mut noted)?;
         let found = InReference::read(reference, comparison, &differing, &audit.lengths)?;
         reasons = read_out(comparison, &audit, &found);
+        reasons.extend(noted.fault.map(|why| Reason::UnitsUnknown { why }));
+        units = noted.shares;
     }
     Ok(Explanation {
         responses: comparison.counts.mismatches,
         compared: comparison.counts.matches,
         samples: differing.by_sample.len(),
         distances: distances(&comparison.mismatches),
+        units,
         reasons,
     })
 }

@@ -25,6 +25,14 @@ impl fmt::Display for Explanation {
                 write!(f, "; at most {:.3} % of their size", 100.0 * relative)?;
             }
         }
+        for share in &self.units {
+            let unit = share.unit.as_deref().unwrap_or("no noted unit");
+            write!(
+                f,
+                "\nby {unit}: {} differ of {} compared",
+                share.differing, share.compared
+            )?;
+        }
         self.reasons.iter().try_for_each(|reason| write!(f, "\n{reason}"))
     }
 }
@@ -70,6 +78,10 @@ impl fmt::Display for Reason {
                 f,
                 "they come only from queries with seq_id mod {period} in {remainders:?}: look at the unit or batch place \
                  that answers those"
+            ),
+            Self::UnitsUnknown { why } => write!(
+                f,
+                "which unit computed them was noted, but the notes cannot be used: {why}"
             ),
             Self::Few => write!(
                 f,
