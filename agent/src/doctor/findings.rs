@@ -51,9 +51,11 @@ pub(super) fn of(seen: &Examination) -> Vec<Finding> {
         cpu_clocks(seen),
         gpu_clock(seen),
         heat(seen),
+        slowed_down(seen),
         over_current(seen),
         load(seen),
         swap_in_use(seen),
+        current_limit(seen),
         power_mode(seen),
         no_fast_mode(seen),
         zram(seen),
@@ -64,6 +66,8 @@ pub(super) fn of(seen: &Examination) -> Vec<Finding> {
         cores_off(seen),
         small_pages(seen),
         memory_clock(seen),
+        fan_profile(seen),
+        no_helper(seen),
     ]
     .into_iter()
     .flatten()
@@ -195,6 +199,73 @@ fn heat(seen: &Examination) -> Option<Finding> {
         },
         "a board that slows down in mid-run measures its cooling",
         is_jetson(seen).then_some("sudo jetson_clocks --fan    # then let it cool down"),
+    )
+}
+
+fn slowed_down(seen: &Examination) -> Option<Finding> {
+    finding(
+        !seen.sensors.slowed_by.is_empty(),
+        "slowed-down",
+        Severity::Unfit,
+        || {
+            format!(
+                "the board is slowing itself down ({})",
+                seen.sensors.slowed_by.join(", ")
+            )
+        },
+        "it is too hot or draws too much, and what is measured now is that",
+        is_jetson(seen).then_some("sudo jetson_clocks --fan    # then let it cool down"),
+    )
+}
+
+/// A rail near its limit before anything runs will be over it when something does.
+fn current_limit(seen: &Examination) -> Option<Finding> {
+    let rails = seen.sensors.rails.iter();
+    let (rail, now, limit) = rails
+        .filter_map(|rail| {
+            Some((
+                rail,
+                rail.milliamperes?,
+                rail.limit_milliamperes.filter(|&limit| limit > 0)?,
+            ))
+        })
+        .find(|(_, now, limit)| now.saturating_mul(10) >= limit.saturating_mul(9))?;
+    finding(
+        true,
+        "current-limit",
+        Severity::Warning,
+        || {
+            format!(
+                "{} draws {now} mA, and the board is slowed down at {limit} mA",
+                rail.label
+            )
+        },
+        "a run will go beyond it; a stronger supply, or a power mode that needs less",
+        None,
+    )
+}
+
+fn fan_profile(seen: &Examination) -> Option<Finding> {
+    let profile = seen.sensors.fan_profile.as_deref()?;
+    let is_full = seen.sensors.fans.iter().any(|fan| fan.pwm == Some(255));
+    finding(
+        profile == "quiet" && !is_full,
+        "fan-profile",
+        Severity::Note,
+        || "the fan follows the profile quiet".to_owned(),
+        "it lets the board get hot in a long run; a run with the state MaxP sets the fan by itself",
+        Some("sudo jetson_clocks --fan"),
+    )
+}
+
+fn no_helper(seen: &Examination) -> Option<Finding> {
+    finding(
+        is_jetson(seen) && !seen.power.state_helper,
+        "no-state-helper",
+        Severity::Note,
+        || "the helper that sets power mode, clocks and fan is not there".to_owned(),
+        "runs measure the board as it is; the regatta-agent package brings the helper",
+        None,
     )
 }
 

@@ -110,10 +110,29 @@ fn print_power(seen: &Examination, to: &mut impl Write) -> io::Result<()> {
         );
         line(to, "GPU", Some(text))?;
     }
-    match seen.power.memory_hz {
-        Some(hz) => line(to, "memory clock", Some(format!("{} MHz", hz / 1_000_000))),
-        None => Ok(()),
+    if !seen.power.dla_cap_hz.is_empty() {
+        let caps = seen
+            .power
+            .dla_cap_hz
+            .iter()
+            .map(|hz| (hz / 1_000_000).to_string());
+        let text = format!("at most {} MHz", caps.collect::<Vec<_>>().join(", "));
+        line(to, "DLA clock", Some(text))?;
     }
+    let memory = [
+        seen.power.memory_hz.map(|hz| format!("{} MHz", hz / 1_000_000)),
+        seen.power
+            .memory_locked
+            .map(|locked| if locked { "locked" } else { "not locked" }.to_owned()),
+        seen.power
+            .memory_cap_hz
+            .map(|hz| format!("at most {} MHz", hz / 1_000_000)),
+    ];
+    let memory: Vec<String> = memory.into_iter().flatten().collect();
+    if memory.is_empty() {
+        return Ok(());
+    }
+    line(to, "memory clock", Some(memory.join(", ")))
 }
 
 fn print_sensors(seen: &Examination, to: &mut impl Write) -> io::Result<()> {
@@ -137,7 +156,12 @@ fn print_sensors(seen: &Examination, to: &mut impl Write) -> io::Result<()> {
             || "?".to_owned(),
             |power| format!("{:.3}", power as f64 / 1_000.0),
         );
-        line(to, "rail", Some(format!("{watts} W {}", rail.label)))?;
+        let limit = rail.limit_milliamperes.map(|limit| format!(", limit {limit} mA"));
+        line(
+            to,
+            "rail",
+            Some(format!("{watts} W {}{}", rail.label, limit.unwrap_or_default())),
+        )?;
     }
     for fan in &seen.sensors.fans {
         let pwm = fan.pwm.map(|pwm| format!(" asked for {pwm} of 255"));
@@ -150,6 +174,24 @@ fn print_sensors(seen: &Examination, to: &mut impl Write) -> io::Result<()> {
                 fan.name,
                 pwm.unwrap_or_default(),
                 rpm.unwrap_or_default()
+            )),
+        )?;
+    }
+    if let Some(profile) = &seen.sensors.fan_profile {
+        line(to, "fan profile", Some(profile))?;
+    }
+    for counter in &seen.sensors.over_current {
+        let enabled = match counter.slows_down {
+            Some(true) => ", slows the board down",
+            Some(false) => ", is ignored",
+            None => "",
+        };
+        line(
+            to,
+            "over-current",
+            Some(format!(
+                "{} events of {}{enabled}",
+                counter.events, counter.counter
             )),
         )?;
     }

@@ -17,6 +17,14 @@ pub(crate) struct Power {
     pub(crate) gpu: Option<GpuClock>,
     /// The memory clock; only root is shown it.
     pub(crate) memory_hz: Option<u64>,
+    /// Whether the memory clock stays there; only root is shown it.
+    pub(crate) memory_locked: Option<bool>,
+    /// The memory clock's upper bound in Hz, where nvpmodel or somebody else has set one.
+    pub(crate) memory_cap_hz: Option<u64>,
+    /// The DLA cores' upper bounds in Hz, core by core, where the board tells.
+    pub(crate) dla_cap_hz: Vec<u64>,
+    /// Whether the helper is installed that sets power mode, clocks and fan for a run.
+    pub(crate) state_helper: bool,
 }
 
 /// A power mode of nvpmodel.
@@ -76,6 +84,20 @@ impl Power {
                 .collect(),
             gpu: GpuClock::read(root),
             memory_hz: root.number("sys/kernel/debug/bpmp/debug/clk/emc/rate"),
+            memory_locked: root
+                .number::<u8>("sys/kernel/debug/bpmp/debug/clk/emc/mrq_rate_locked")
+                .map(|locked| locked != 0),
+            memory_cap_hz: [
+                "sys/kernel/nvpmodel_clk_cap/emc",
+                "sys/kernel/nvpmodel_emc_cap/emc_iso_cap",
+            ]
+            .iter()
+            .find_map(|file| root.number(file))
+            .filter(|&hz: &u64| hz > 0),
+            dla_cap_hz: (0..4)
+                .filter_map(|core| root.number(&format!("sys/kernel/nvpmodel_clk_cap/dla{core}_core")))
+                .collect(),
+            state_helper: root.exists(regatta_state::client::SOCKET.trim_start_matches('/')),
         }
     }
 

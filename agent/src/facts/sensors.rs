@@ -16,6 +16,23 @@ pub(crate) struct Sensors {
     pub(crate) fans: Vec<Fan>,
     /// How often the supply was found too weak since boot, where the board counts it.
     pub(crate) over_current_events: Option<u64>,
+    /// The same by counter, with whether the board slows down at it.
+    pub(crate) over_current: Vec<OverCurrent>,
+    /// The profile by which the fan follows the temperature, where a service of NVIDIA's turns it.
+    pub(crate) fan_profile: Option<String>,
+    /// What slows the board down at this moment, by the kernel's name, with its level.
+    pub(crate) slowed_by: Vec<String>,
+}
+
+/// A counter of over-current or under-voltage.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct OverCurrent {
+    /// Its name: on Orin `oc1` is under-voltage, `oc2` and `oc3` are average and instantaneous over-current.
+    pub(crate) counter: String,
+    /// Events since boot.
+    pub(crate) events: u64,
+    /// Whether the board slows down at it.
+    pub(crate) slows_down: Option<bool>,
 }
 
 /// A thermal zone, in thousandths of a degree Celsius.
@@ -40,6 +57,10 @@ pub(crate) struct Rail {
     pub(crate) milliamperes: Option<u64>,
     /// Power.
     pub(crate) milliwatts: Option<u64>,
+    /// The current at which the monitor warns.
+    pub(crate) warns_at_milliamperes: Option<u64>,
+    /// The current at which the board is slowed down.
+    pub(crate) limit_milliamperes: Option<u64>,
 }
 
 /// A fan.
@@ -59,11 +80,16 @@ impl Sensors {
         let monitors = root.below("sys/class/hwmon", "hwmon");
         let named = |path: &String| Some((root.text(&format!("{path}/name"))?, path.clone()));
         let monitors: Vec<(String, String)> = monitors.iter().filter_map(named).collect();
+        let over_current = over_current(root, &monitors);
         Self {
             thermal: thermal(root),
             rails: rails(root, &monitors),
             fans: fans(root, &monitors),
-            over_current_events: over_current_events(root, &monitors),
+            over_current_events: (!over_current.is_empty())
+                .then(|| over_current.iter().map(|counter| counter.events).sum()),
+            over_current,
+            fan_profile: fan_profile(root),
+            slowed_by: slowed_by(root),
         }
     }
 }
@@ -127,6 +153,8 @@ fn rail(root: &Root, name: &str, monitor: &str, channel: u8) -> Option<Rail> {
         milliwatts: microwatts
             .map(|microwatts| microwatts / 1_000)
             .or_else(|| Some(millivolts?.saturating_mul(milliamperes?) / 1_000)),
+        warns_at_milliamperes: number(format!("curr{channel}_max")),
+        limit_milliamperes: number(format!("curr{channel}_crit")),
     })
 }
 
@@ -137,6 +165,8 @@ fn old_rail(root: &Root, device: &str, channel: u8) -> Option<Rail> {
         millivolts: number("voltage"),
         milliamperes: number("current"),
         milliwatts: number("power"),
+        warns_at_milliamperes: root.number(&format!("{device}/warn_current_limit_{channel}")),
+        limit_milliamperes: root.number(&format!("{device}/crit_current_limit_{channel}")),
     })
 }
 
@@ -163,12 +193,40 @@ fn fans(root: &Root, monitors: &[(String, String)]) -> Vec<Fan> {
     monitors.iter().filter_map(read).chain(old()).collect()
 }
 
-fn over_current_events(root: &Root, monitors: &[(String, String)]) -> Option<u64> {
-    let (_, monitor) = monitors.iter().find(|(name, _)| name == "soctherm_oc")?;
-    let counters = root
-        .below(monitor, "oc")
-        .into_iter()
-        .filter(|file| file.ends_with("_event_cnt"));
-    let counts: Vec<u64> = counters.filter_map(|file| root.number(&file)).collect();
-    (!counts.is_empty()).then(|| counts.iter().sum())
+fn over_current(root: &Root, monitors: &[(String, String)]) -> Vec<OverCurrent> {
+    let Some((_, monitor)) = monitors.iter().find(|(name, _)| name == "soctherm_oc") else {
+        return Vec::new();
+    };
+    let read = |file: String| {
+        let counter = file.strip_suffix("_event_cnt")?;
+        Some(OverCurrent {
+            counter: counter.rsplit('/').next()?.to_owned(),
+            events: root.number(&file)?,
+            slows_down: root
+                .number::<u8>(&format!("{counter}_throt_en"))
+                .map(|on| on != 0),
+        })
+    };
+    root.below(monitor, "oc").into_iter().filter_map(read).collect()
+}
+
+/// `FAN_DEFAULT_PROFILE cool`.
+fn fan_profile(root: &Root) -> Option<String> {
+    let text = root.text("etc/nvfancontrol.conf")?;
+    let profile = |line: &str| Some(line.trim().strip_prefix("FAN_DEFAULT_PROFILE")?.trim().to_owned());
+    text.lines()
+        .find_map(profile)
+        .filter(|profile| !profile.is_empty())
+}
+
+/// Cooling devices that are not fans and do something: clocks that are held down, power that is bounded.
+fn slowed_by(root: &Root) -> Vec<String> {
+    let read = |device: &String| {
+        let kind = root.text(&format!("{device}/type"))?;
+        let level: u64 = root.number(&format!("{device}/cur_state"))?;
+        let slows = level > 0 && !kind.contains("fan") && kind != "intel_powerclamp";
+        slows.then(|| format!("{kind} at level {level}"))
+    };
+    let devices = root.below("sys/class/thermal", "cooling_device");
+    devices.iter().filter_map(read).collect()
 }
