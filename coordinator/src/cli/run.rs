@@ -82,8 +82,11 @@ fn pair(text: &str) -> Result<(String, String), String> {
 }
 
 impl Args {
-    /// A length on the command line is meant for every run of a plan.
-    fn shorten(&self, words: &mut Words) {
+    /// A length and a state on the command line are meant for every run of a plan.
+    fn change(&self, words: &mut Words) {
+        if let Some(state) = &self.state {
+            words.state = Some(StateWords::Preset(state.clone()));
+        }
         if self.test_run || self.duration.is_some() {
             words.test_run = self.test_run;
             words.duration.clone_from(&self.duration);
@@ -121,7 +124,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
                 std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
             let plan = Plan::from_toml(&text).with_context(|| path.display().to_string());
             let mut requests = plan.map_err(Failure::usage)?.run;
-            requests.iter_mut().for_each(|words| args.shorten(words));
+            requests.iter_mut().for_each(|words| args.change(words));
             requests
         }
     };

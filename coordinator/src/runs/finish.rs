@@ -15,7 +15,7 @@ use anyhow::Context as _;
 use regatta_mllog::read::{file_name, summary_file};
 use regatta_rules::{
     Mode, RunId,
-    documents::{AccuracyResult, Document as _, Evidence, Record, RunSpec},
+    documents::{AccuracyResult, Document as _, Record, RunSpec},
 };
 
 use super::{Outcome, accuracy, audit, evidence, figures};
@@ -129,7 +129,8 @@ impl Finisher {
             .as_ref()
             .map(|evidence| evidence.not_a_measurement.clone())
             .unwrap_or_default();
-        not_a_measurement.extend(unproven_state(&spec, proven.evidence.as_ref()));
+        let evidence = proven.evidence.as_ref();
+        not_a_measurement.extend(evidence.and_then(|evidence| evidence.unproven_state(spec.state.as_ref())));
         let outcome = Outcome {
             valid: figures.valid,
             reasons: figures.reasons,
@@ -166,23 +167,4 @@ impl Finisher {
             .map_err(|error| tracing::warn!(%run, "no accuracy: {:#}", anyhow::Error::from(error)))
             .ok()
     }
-}
-
-/// Why a run is no measurement of the state that was asked for, where its evidence does not prove that state.
-fn unproven_state(spec: &RunSpec, evidence: Option<&Evidence>) -> Option<String> {
-    let asked = spec.state.as_ref()?;
-    let proof = evidence?.state.as_ref();
-    let holds = proof.is_some_and(|proof| {
-        let all_read = proof
-            .set
-            .iter()
-            .all(|knob| knob.read.as_ref() == Some(&knob.wanted));
-        proof.asked.as_ref() == Some(asked) && !proof.set.is_empty() && all_read
-    });
-    (!holds).then(|| {
-        format!(
-            "the evidence does not prove that the device was in the state {}",
-            asked.name
-        )
-    })
 }

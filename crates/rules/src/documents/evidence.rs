@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{LoadgenChoice, RunState, StateProof};
+use super::{LoadgenChoice, RunState, StateProof, StateSpec};
 use crate::{DeviceId, RunId, StreamName};
 
 /// The device's proof of a run.
@@ -36,6 +36,27 @@ pub struct Evidence {
     pub files: Vec<FileProof>,
 }
 super::document!(Evidence, "evidence", 1);
+
+impl Evidence {
+    /// Why this is no measurement of the state that was asked for, where it does not prove that the device was in it.
+    #[must_use]
+    pub fn unproven_state(&self, asked: Option<&StateSpec>) -> Option<String> {
+        let asked = asked?;
+        let holds = self.state.as_ref().is_some_and(|proof| {
+            let all_read = proof
+                .set
+                .iter()
+                .all(|knob| knob.read.as_ref() == Some(&knob.wanted));
+            proof.asked.as_ref() == Some(asked) && !proof.set.is_empty() && all_read
+        });
+        (!holds).then(|| {
+            format!(
+                "the evidence does not prove that the device was in the state {}",
+                asked.name
+            )
+        })
+    }
+}
 
 /// One pass of the run process: what the process itself reports, in `attempt.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -56,12 +56,12 @@ esac
 
 /// The file of `agent/tests/boards` that `name` is.
 fn board_file(name: &str) -> PathBuf {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let from_agent = here.join("tests/boards").join(format!("{name}.root"));
-    if from_agent.exists() {
-        return from_agent;
-    }
-    here.join("../../agent/tests/boards").join(format!("{name}.root"))
+    let places = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+    let file = format!("agent/tests/boards/{name}.root");
+    places
+        .map(|place| place.join(&file))
+        .find(|path| path.exists())
+        .unwrap()
 }
 
 /// Lays a board's root down as `doctor`'s tests do.

@@ -156,6 +156,9 @@ impl Run {
         if spec.length != RunLength::Full {
             also("not of full length".to_owned());
         }
+        if let Some(why) = self.evidence.unproven_state(spec.state.as_ref()) {
+            also(why);
+        }
         match self.loadgen() {
             None => also("the evidence does not say which LoadGen ran".to_owned()),
             Some(loadgen) if loadgen.implementation != OFFICIAL_LOADGEN => {

@@ -91,6 +91,12 @@ fn command(run: &Run) -> String {
     for (name, value) in &engine.settings {
         let _ = write!(text, " --set {name}={value}");
     }
+    match &run.spec.state {
+        None => {}
+        // Values of one's own have no flag: they stand in a plan.
+        Some(state) if state.name == "own" => drop(write!(text, "    # in the state {}", state.words())),
+        Some(state) => drop(write!(text, " --state {}    # {}", state.name, state.words())),
+    }
     text
 }
 
