@@ -47,11 +47,22 @@ if [ ! -f "$base/ready" ]; then
     touch "$base/ready"
 fi
 
+# Debian's handler runs every program with its caller's rights: for sudo on the board, one beside it that honours set-user-ID,
+# until this script ends.
+handler=
+if [ "$architecture" = arm64 ]; then
+    handler=/proc/sys/fs/binfmt_misc/regatta-aarch64-$$
+    magic='\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00'
+    mask='\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff'
+    printf '%s' ":${handler##*/}:M::$magic:$mask:$(sed -n 's/^interpreter //p' /proc/sys/fs/binfmt_misc/qemu-aarch64):OCPF" >/proc/sys/fs/binfmt_misc/register
+fi
+
 work=$(mktemp -d)
 nspawn='' leader='' serve=''
 clean_up() {
     if [ -n "$serve" ]; then kill "$serve" 2>/dev/null || true; fi
     switch_off
+    [ -z "$handler" ] || echo -1 >"$handler" || true
     rm -rf "$work"
 }
 trap clean_up EXIT

@@ -13,7 +13,7 @@ use std::{
 };
 
 use regatta_tests::{
-    Broker, Lab, agent,
+    Broker, Lab, Process, agent, eventually,
     sshd::{Likeness, PASSWORD, SAILOR, Sshd},
     succeed_output,
 };
@@ -283,6 +283,27 @@ fn nobody_gets_in_between_and_nobody_gets_in_unasked() {
     assert_refused(
         &yard.bare(BOAT, &sshd).output().unwrap(),
         &["no password, because nobody is there to ask"],
+    );
+
+    // By the ssh-agent, and by the key file that OpenSSH would find.
+    let socket = yard.directory.path().join("agent");
+    let log = yard.directory.path().join("agent.log");
+    let mut ssh_agent = Command::new("ssh-agent");
+    let ssh_agent = Process::start(ssh_agent.arg("-D").arg("-a").arg(&socket), &log);
+    eventually("the ssh-agent to listen", 20, || socket.exists());
+    let _ = succeed_output(
+        Command::new("ssh-add")
+            .arg(sshd.key())
+            .env("SSH_AUTH_SOCK", &socket),
+    );
+    let mut by_agent = yard.bare(BOAT, &sshd);
+    by_agent.arg("--dry-run").env("SSH_AUTH_SOCK", &socket);
+    assert_done(&by_agent.output().unwrap(), "would copy and install");
+    drop(ssh_agent);
+    fs::copy(sshd.key(), yard.home().join(".ssh/id_ed25519")).unwrap();
+    assert_done(
+        &yard.bare(BOAT, &sshd).arg("--dry-run").output().unwrap(),
+        "would copy and install",
     );
 
     sshd.change_host_key();

@@ -1,126 +1,27 @@
 //! One board, from its survey to its first hello: what is done in which order, what is left alone because it is right already,
 //! and what happens when a step fails. Every step can be repeated; the board is never left worse than it was found.
 
-use std::{net::IpAddr, time::Duration};
+use std::net::IpAddr;
 
 use regatta_rules::DeviceId;
-use serde::Serialize;
 
 use super::{
-    board::{Board, LinkLost},
-    fitting::{self, Unfit},
-    hello::{self, Unheard},
+    board::Board,
+    error::DeployError,
+    fitting, hello,
     lab::{Lab, LabError},
+    order::{Narrator, Order, Outcome, Plan},
     package::{Package, Way},
     secret::Secret,
     settings::Settings,
     site::{Places, Site, StepError},
-    standing::{Identity, NotThisOne, Standing, standing},
-    survey::{Survey, SurveyError},
+    standing::{Identity, Standing, standing},
+    survey::Survey,
 };
 use crate::{
-    enrolment::TokenError,
-    store::{self, Store, StoreError},
+    store::{self, Store},
     workspace::Workspace,
 };
-
-/// Why a board is not deployed to.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum DeployError {
-    /// It could not be looked at.
-    #[error(transparent)]
-    Survey(#[from] SurveyError),
-    /// The link broke.
-    #[error(transparent)]
-    Link(#[from] LinkLost),
-    /// The agent does not fit it.
-    #[error(transparent)]
-    Unfit(#[from] Unfit),
-    /// It is not the board that is meant.
-    #[error(transparent)]
-    NotThisOne(#[from] NotThisOne),
-    /// The lab takes no boards.
-    #[error(transparent)]
-    Lab(#[from] LabError),
-    /// No token.
-    #[error(transparent)]
-    Token(#[from] TokenError),
-    /// A step failed.
-    #[error(transparent)]
-    Step(#[from] StepError),
-    /// It was not heard.
-    #[error(transparent)]
-    Unheard(#[from] Unheard),
-    /// The store failed.
-    #[error("the store cannot be read")]
-    Store(#[from] StoreError),
-    /// Something failed after the board was changed, and this is what became of it.
-    #[error("{cause}; {undone}")]
-    Undone {
-        /// What failed.
-        cause: Box<Self>,
-        /// How the board stands now.
-        undone: String,
-    },
-}
-
-impl DeployError {
-    /// What the user can do about it.
-    pub(crate) fn way_out(&self) -> Option<String> {
-        match self {
-            Self::Unfit(unfit) => unfit.way_out().map(str::to_owned),
-            Self::NotThisOne(error) => error.way_out(),
-            Self::Lab(error) => error.way_out().map(str::to_owned),
-            Self::Link(_) | Self::Step(StepError::Link(_)) | Self::Survey(SurveyError::Link(_)) => {
-                Some("run the same command again: it goes on where this one ended".to_owned())
-            }
-            Self::Unheard(Unheard::Silent(_)) => Some(
-                "does the board reach the coordinator? --coordinator HOST names another address for it"
-                    .to_owned(),
-            ),
-            Self::Undone { cause, .. } => cause.way_out(),
-            _ => None,
-        }
-    }
-}
-
-/// Who is told how a deployment goes.
-pub(crate) trait Narrator {
-    /// A step begins, or something is worth knowing.
-    fn say(&self, text: &str);
-    /// So much of the package has been copied.
-    fn copied(&self, bytes: u64, total: u64);
-}
-
-/// What the user asked for.
-#[derive(Debug, Clone)]
-pub(crate) struct Order {
-    /// The device's name.
-    pub(crate) name: String,
-    /// The address by which the board reaches the coordinator.
-    pub(crate) coordinator: Option<String>,
-    /// The way to install.
-    pub(crate) way: Option<Way>,
-    /// Whether a board of another lab is taken over.
-    pub(crate) take_over: bool,
-    /// Whether nothing is to be changed.
-    pub(crate) dry_run: bool,
-    /// How long a board may take to say hello.
-    pub(crate) patience: Duration,
-}
-
-/// What a deployment came to.
-#[derive(Debug, Clone, Serialize, PartialEq, Eq)]
-pub(crate) struct Outcome {
-    /// The device's id; `None` in a dry run on a board without an agent.
-    pub(crate) device: Option<String>,
-    /// What the board is, in words.
-    pub(crate) board: String,
-    /// What was changed; in a dry run, what would be.
-    pub(crate) changes: Vec<String>,
-    /// The agent's version, as it said hello.
-    pub(crate) agent: Option<String>,
-}
 
 /// Everything that one deployment needs.
 pub(crate) struct Deployment<'a> {
@@ -140,30 +41,6 @@ pub(crate) struct Deployment<'a> {
     pub(crate) packages: &'a [Package],
     /// What is to be done.
     pub(crate) order: &'a Order,
-}
-
-/// What is to be done on a board, each part with the reason in words.
-struct Plan {
-    install: Option<String>,
-    configure: bool,
-    enrol: bool,
-    /// `start` or `restart`.
-    start: Option<&'static str>,
-}
-
-impl Plan {
-    fn changes(&self, order: &Order, host: &str) -> Vec<String> {
-        let mut changes = Vec::new();
-        changes.extend(self.install.clone());
-        if self.configure {
-            changes.push(format!("set name and coordinator ({host}) in agent.toml"));
-        }
-        if self.enrol {
-            changes.push(format!("enrol it as {}", order.name));
-        }
-        changes.extend(self.start.map(|verb| format!("{verb} its daemon")));
-        changes
-    }
 }
 
 impl Deployment<'_> {

@@ -170,7 +170,8 @@ pub(crate) fn is_installed(survey: &Survey, package: &Package) -> bool {
         .files
         .iter()
         .all(|(path, hash)| survey.hashes.get(path) == Some(hash));
-    whole && (package.way == Way::User || survey.package.trim() == "ii")
+    let recorded: Vec<&str> = survey.package.split_whitespace().collect();
+    whole && (package.way == Way::User || recorded == ["ii", package.version.as_str()])
 }
 
 #[cfg(test)]
@@ -231,15 +232,23 @@ mod tests {
     fn a_board_that_has_it_is_left_alone_and_a_half_installed_one_is_not() {
         let package = package_for(Way::System, "arm64");
         assert!(is_installed(
-            &survey(&AGX_ORIN.replace("package=", "package=ii ")),
+            &survey(&AGX_ORIN.replace("package=", "package=ii  0.1.0")),
             &package
         ));
-        for state in ["", "iU ", "iF ", "iHR", "rc "] {
+        for state in [
+            "",
+            "iU  0.1.0",
+            "iF  0.1.0",
+            "iHR 0.1.0",
+            "rc  0.1.0",
+            "ii  0.0.9",
+            "ii",
+        ] {
             let lines = AGX_ORIN.replace("package=", &format!("package={state}"));
             assert!(!is_installed(&survey(&lines), &package), "{state}");
         }
         let damaged = AGX_ORIN
-            .replace("package=", "package=ii ")
+            .replace("package=", "package=ii  0.1.0")
             .replace("ab12", "cd34");
         assert!(!is_installed(&survey(&damaged), &package));
     }

@@ -4,11 +4,14 @@
 //! [`board::Board`]. What `regatta device image` writes for a board that is yet to be flashed stands in [`image`].
 
 mod board;
+mod contents;
 mod deployment;
+mod error;
 mod fitting;
 mod hello;
 mod image;
 mod lab;
+mod order;
 mod package;
 mod secret;
 mod settings;
@@ -17,8 +20,10 @@ pub(crate) mod ssh;
 mod standing;
 mod survey;
 
-pub(crate) use deployment::{DeployError, Deployment, Narrator, Order, Outcome};
+pub(crate) use deployment::Deployment;
+pub(crate) use error::DeployError;
 pub(crate) use image::Image;
 pub(crate) use lab::{Lab, LabError};
+pub(crate) use order::{Narrator, Order, Outcome};
 pub(crate) use package::{Package, PackageError, Way};
 pub(crate) use secret::Secret;

@@ -58,7 +58,7 @@ pub(crate) struct Survey {
     pub(crate) sudo: Sudo,
     /// Where packages are copied to.
     pub(crate) cache: String,
-    /// dpkg's three letters for our package, such as `ii `; empty when it is unknown.
+    /// dpkg's letters and version for our package, such as `ii  0.1.0`; empty when it is unknown.
     pub(crate) package: String,
     /// Free KiB in the home.
     pub(crate) free_home_kib: u64,

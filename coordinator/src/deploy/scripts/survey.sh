@@ -14,7 +14,7 @@ say board "$(tr -d '\0' </proc/device-tree/model 2>/dev/null)"
 [ ! -d /run/systemd/system ] || say systemd yes
 if command -v dpkg >/dev/null 2>&1; then
     say dpkg "$(dpkg --print-architecture)"
-    say package "$(dpkg-query -W -f '${db:Status-Abbrev}' regatta-agent 2>/dev/null)"
+    say package "$(dpkg-query -W -f '${db:Status-Abbrev} ${Version}' regatta-agent 2>/dev/null)"
 fi
 if command -v sudo >/dev/null 2>&1; then
     if sudo -n true 2>/dev/null; then say sudo free; else say sudo asks; fi

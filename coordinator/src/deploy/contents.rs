@@ -1,0 +1,170 @@
+//! The bytes of the two packages: a Debian package's members and a tar in gzip, read without dpkg. What they mean for a board
+//! stands in [`super::package`].
+
+use std::{
+    fs::File,
+    io::{self, Read},
+    path::Path,
+};
+
+use flate2::read::GzDecoder;
+
+use super::package::Way;
+use crate::hex::{hex, sha256};
+
+/// Nothing in a package of ours is larger; what claims to be is none.
+const LARGEST_FILE: u64 = 256 << 20;
+
+/// What a package holds.
+pub(super) struct Contents {
+    pub(super) way: Way,
+    pub(super) architecture: String,
+    pub(super) version: String,
+    pub(super) unpacked: u64,
+    pub(super) files: Vec<(String, String)>,
+}
+
+/// The members of an `ar` archive: a header of 60 bytes, the body, a byte of padding after odd lengths.
+fn ar_members(path: &Path) -> io::Result<Vec<(String, Vec<u8>)>> {
+    let mut file = File::open(path)?;
+    let mut magic = [0; 8];
+    file.read_exact(&mut magic)?;
+    let mut members = Vec::new();
+    let mut header = [0; 60];
+    while file.read_exact(&mut header).is_ok() {
+        let text = |range: std::ops::Range<usize>| {
+            String::from_utf8_lossy(header.get(range).unwrap_or_default())
+                .trim()
+                .trim_end_matches('/')
+                .to_owned()
+        };
+        let length: u64 = text(48..58)
+            .parse()
+            .ok()
+            .filter(|&length| length <= LARGEST_FILE)
+            .ok_or_else(|| {
+                io::Error::new(
+                    io::ErrorKind::InvalidData,
+                    "a member of the package has no length",
+                )
+            })?;
+        let mut body = Vec::new();
+        (&mut file).take(length).read_to_end(&mut body)?;
+        members.push((text(0..16), body));
+        if length % 2 == 1 {
+            (&mut file).take(1).read_to_end(&mut Vec::new())?;
+        }
+    }
+    Ok(members)
+}
+
+/// The regular files of a tar in gzip.
+fn files_of(compressed: impl Read) -> io::Result<Vec<(String, Vec<u8>)>> {
+    let mut files = Vec::new();
+    let mut archive = tar::Archive::new(GzDecoder::new(compressed));
+    for entry in archive.entries()? {
+        let entry = entry?;
+        if entry.header().entry_type().is_file() {
+            let path = entry
+                .path()?
+                .to_string_lossy()
+                .trim_start_matches("./")
+                .to_owned();
+            let mut body = Vec::new();
+            entry.take(LARGEST_FILE).read_to_end(&mut body)?;
+            files.push((path, body));
+        }
+    }
+    Ok(files)
+}
+
+/// Reads the Debian package; `None` for another archive of `ar`.
+///
+/// # Errors
+/// What reading or unpacking gave.
+pub(super) fn debian(path: &Path) -> io::Result<Option<Contents>> {
+    let members = ar_members(path)?;
+    let member = |name: &str| {
+        members
+            .iter()
+            .find(|(member, _)| member == name)
+            .map(|(_, body)| body.as_slice())
+    };
+    let (Some(control), Some(data)) = (member("control.tar.gz"), member("data.tar.gz")) else {
+        return Ok(None);
+    };
+    let control = files_of(control)?;
+    let Some((_, fields)) = control.iter().find(|(name, _)| name == "control") else {
+        return Ok(None);
+    };
+    let fields = String::from_utf8_lossy(fields).into_owned();
+    let field = |name: &str| {
+        fields
+            .lines()
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
+            .map(str::to_owned)
+    };
+    let (Some(package), Some(architecture), Some(version)) =
+        (field("Package"), field("Architecture"), field("Version"))
+    else {
+        return Ok(None);
+    };
+    let data = files_of(data)?;
+    // Documents are left out by minimal systems, and make no difference.
+    let files = data
+        .iter()
+        .filter(|(name, _)| !name.starts_with("usr/share/doc/"))
+        .map(|(name, body)| (format!("/{name}"), hex(&sha256(body))))
+        .collect();
+    Ok((package == "regatta-agent").then(|| Contents {
+        way: Way::System,
+        architecture,
+        version,
+        unpacked: data.iter().map(|(_, body)| body.len() as u64).sum(),
+        files,
+    }))
+}
+
+/// Reads the archive; `None` for what is none.
+///
+/// # Errors
+/// What reading or unpacking gave.
+pub(super) fn archive(path: &Path) -> io::Result<Option<Contents>> {
+    let data = match files_of(File::open(path)?) {
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => return Ok(None),
+        data => data?,
+    };
+    // regatta-agent-VERSION-ARCHITECTURE/...
+    let Some(name) = data.first().and_then(|(name, _)| name.split('/').next()) else {
+        return Ok(None);
+    };
+    let Some((version, architecture)) = name
+        .strip_prefix("regatta-agent-")
+        .and_then(|rest| rest.rsplit_once('-'))
+    else {
+        return Ok(None);
+    };
+    let installed = [
+        ("bin/regatta-agent", "~/.local/bin/regatta-agent"),
+        (
+            "regatta-agent.service",
+            "~/.config/systemd/user/regatta-agent.service",
+        ),
+    ];
+    let files = installed
+        .iter()
+        .filter_map(|(inside, outside)| {
+            let (_, body) = data
+                .iter()
+                .find(|(path, _)| path.ends_with(&format!("/{inside}")))?;
+            Some(((*outside).to_owned(), hex(&sha256(body))))
+        })
+        .collect();
+    Ok(Some(Contents {
+        way: Way::User,
+        architecture: architecture.to_owned(),
+        version: version.to_owned(),
+        unpacked: data.iter().map(|(_, body)| body.len() as u64).sum(),
+        files,
+    }))
+}
