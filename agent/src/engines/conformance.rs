@@ -1,7 +1,7 @@
 //! What every engine must do, checked on every engine of this build. `tensorrt` runs over twins of CUDA's driver and of
 //! TensorRT, in host memory with graphs and by copies without.
 
-mod subjects;
+pub(crate) mod subjects;
 
 use std::thread;
 

@@ -3,7 +3,7 @@
 //! An engine belongs to one thread at a time and knows nothing of LoadGen's scenarios, queues or logs.
 
 #[cfg(test)]
-mod conformance;
+pub(crate) mod conformance;
 mod error;
 mod exchange;
 mod model_file;

@@ -11,145 +11,25 @@ mod memory;
 mod runner;
 mod samples;
 mod tensors;
+mod wish;
 
-use std::{error::Error, path::PathBuf, sync::Arc};
+use std::{error::Error, sync::Arc};
 
-use regatta_cuda::{Context, Driver, Stream, Wait};
+use regatta_cuda::{Context, Stream};
 use regatta_rules::documents::EngineKind;
-use regatta_tensorrt::{Engine as TrtEngine, Entry, Installed, Precision, Shims, TensorRt};
+use regatta_tensorrt::{Engine as TrtEngine, Entry, TensorRt};
 
-pub(crate) use self::samples::SharedSamples;
 use self::{
     runner::{Runner, Setup},
     tensors::Tensors,
+    wish::Unit,
+};
+pub(crate) use self::{
+    samples::SharedSamples,
+    wish::{Graphs, Installation, UnitWish, Wish},
 };
 use super::{Description, Engine, EngineError, LoadRequest, Loaded, model_file};
 use crate::engine_command::chip;
-
-/// Where NVIDIA's software lies; `None` is where the system has it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Installation {
-    /// The CUDA driver's file.
-    pub(crate) cuda: Option<PathBuf>,
-    /// TensorRT's directory.
-    pub(crate) tensorrt: Option<PathBuf>,
-    /// The shims' directories.
-    pub(crate) shims: Shims,
-}
-
-impl Installation {
-    /// What the environment says of this machine.
-    pub(crate) fn of_this_machine() -> Self {
-        Self {
-            cuda: None,
-            tensorrt: None,
-            shims: Shims::from_environment(),
-        }
-    }
-
-    fn open(&self) -> Result<(Context, TensorRt), EngineError> {
-        let driver = match &self.cuda {
-            None => Driver::open(),
-            Some(file) => Driver::open_file(file),
-        };
-        let context = driver.and_then(|driver| driver.context(0)).map_err(unavailable)?;
-        context.bind().map_err(unavailable)?;
-        let installed = Installed::find(self.tensorrt.as_deref()).map_err(unavailable)?;
-        let tensorrt = TensorRt::open(&installed, &self.shims).map_err(unavailable)?;
-        Ok((context, tensorrt))
-    }
-}
-
-/// What a run asks of TensorRT.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Wish {
-    /// Where NVIDIA's software lies.
-    pub(crate) installation: Installation,
-    /// Where engines are kept.
-    pub(crate) cache: PathBuf,
-    /// Types that the engines were allowed to compute in; `None` takes any.
-    pub(crate) precision: Option<Precision>,
-    /// The GPU.
-    pub(crate) gpu: UnitWish,
-    /// Each DLA core.
-    pub(crate) dla: UnitWish,
-    /// Which DLA cores.
-    pub(crate) dla_cores: Vec<u32>,
-    /// Batches that a DLA core gets at once and computes one after the other.
-    pub(crate) dla_loops: usize,
-    /// Whether the GPU's batches of fixed size are CUDA graphs; where that is only usual, failing is no error.
-    pub(crate) graphs: Graphs,
-    /// Whether the device works in host memory; `None` where that is the same memory.
-    pub(crate) direct_host_access: Option<bool>,
-    /// How a thread waits for its unit.
-    pub(crate) wait: Wait,
-}
-
-/// Whether graphs are wanted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Graphs {
-    /// No.
-    Never,
-    /// If they can be had.
-    Usual,
-    /// Yes, by name.
-    Wanted,
-}
-
-/// What is asked of one kind of unit.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct UnitWish {
-    /// The engine by key or directory; `None` looks for one that fits.
-    pub(crate) engine: Option<String>,
-    /// Most samples in a batch, where the user says so.
-    pub(crate) batch: Option<usize>,
-    /// Contexts, each with a batch in flight; none leaves the unit out.
-    pub(crate) streams: usize,
-    /// Streams on which they compute; 0 gives each its own.
-    pub(crate) inference_streams: usize,
-}
-
-/// A unit of the chip.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Unit {
-    Gpu,
-    Dla(u32),
-}
-
-impl Unit {
-    fn name(self) -> String {
-        match self {
-            Self::Gpu => "gpu".to_owned(),
-            Self::Dla(core) => format!("dla{core}"),
-        }
-    }
-}
-
-impl Wish {
-    fn units(&self) -> Vec<Unit> {
-        let gpu = (self.gpu.streams > 0).then_some(Unit::Gpu);
-        gpu.into_iter()
-            .chain(self.dla_cores.iter().map(|&core| Unit::Dla(core)))
-            .collect()
-    }
-
-    fn of(&self, unit: Unit) -> &UnitWish {
-        match unit {
-            Unit::Gpu => &self.gpu,
-            Unit::Dla(_) => &self.dla,
-        }
-    }
-
-    /// How many streams there are over all units.
-    pub(crate) fn streams(&self) -> usize {
-        self.units().iter().map(|&unit| self.of(unit).streams).sum()
-    }
-
-    /// How many units there are.
-    pub(crate) fn unit_count(&self) -> usize {
-        self.units().len()
-    }
-}
 
 /// Opens CUDA and TensorRT, loads the engines that fit, and makes a runner for every stream: the first of each unit, then the
 /// second of those that have one, and so on.
@@ -161,15 +41,8 @@ pub(super) fn load(request: &LoadRequest<'_>) -> Result<Loaded, EngineError> {
         tensorrt: tensorrt.version(),
         chip: chip(),
     };
-    let shared = context
-        .device()
-        .integrated
-        .then(|| Arc::new(SharedSamples::new(&context)));
-    let shared = match wish.direct_host_access {
-        Some(true) => Some(shared.unwrap_or_else(|| Arc::new(SharedSamples::new(&context)))),
-        Some(false) => None,
-        None => shared,
-    };
+    let direct = wish.direct_host_access.unwrap_or(context.device().integrated);
+    let shared = direct.then(|| Arc::new(SharedSamples::new(&context)));
     let units: Vec<LoadedUnit> = wish
         .units()
         .into_iter()

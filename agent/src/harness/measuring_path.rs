@@ -11,7 +11,14 @@ use regatta_loadgen::{
 use regatta_rules::{Mode, Scenario, TestSettings, documents::EngineKind};
 
 use super::*;
-use crate::{counting_allocator::allocations, engines::sim::SimModel, fixture::Fixture};
+use crate::{
+    counting_allocator::allocations,
+    engines::{
+        conformance::subjects::{Subject, subjects},
+        sim::SimModel,
+    },
+    fixture::Fixture,
+};
 
 /// Queries after which every buffer has its size.
 const WARM: u64 = 3;
@@ -41,8 +48,9 @@ impl SystemUnderTest for Watched<'_> {
     }
 }
 
-fn allocations_of(kind: EngineKind, settings: &HarnessSettings) -> (u64, u64) {
+fn allocations_of(subject: &Subject, settings: &HarnessSettings) -> (u64, u64) {
     let (fixture, logs) = (Fixture::new(), tempfile::tempdir().unwrap());
+    let wish = subject.wish(&fixture, "fp32", 1, 1);
     let mut request = RunRequest::new(
         "pixels",
         Scenario::SingleStream,
@@ -53,12 +61,13 @@ fn allocations_of(kind: EngineKind, settings: &HarnessSettings) -> (u64, u64) {
                 *.SingleStream.min_duration = 0\n";
     request.user_conf = Some(ConfText::new("user.conf", conf));
     let test = TestSettings::new(Scenario::SingleStream, Mode::PerformanceOnly);
-    let harness = Harness::set_up(
+    let harness = Harness::with_wish(
         &fixture.benchmark(),
-        kind,
+        subject.kind,
         settings,
         &test,
         Some(fixture.scratch()),
+        &wish,
     )
     .unwrap();
     SEEN.set((0, 0, 0));
@@ -73,8 +82,11 @@ fn allocations_of(kind: EngineKind, settings: &HarnessSettings) -> (u64, u64) {
 fn the_measuring_path_allocates_nothing() {
     let mut settings = HarnessSettings::default();
     settings.sim.board.units = SimModel::parse_units("gpu=20+0").unwrap();
-    for kind in [EngineKind::Null, EngineKind::Sim] {
-        let (allocations, queries) = allocations_of(kind, &settings);
-        assert_eq!((allocations, queries), (0, 500), "{kind}");
+    for subject in subjects()
+        .iter()
+        .filter(|subject| subject.kind != EngineKind::Tract)
+    {
+        let (allocations, queries) = allocations_of(subject, &settings);
+        assert_eq!((allocations, queries), (0, 500), "{subject}");
     }
 }

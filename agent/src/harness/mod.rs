@@ -36,7 +36,7 @@ use self::{
     direct::DirectSut, fault::FirstFault, lane::Lane, library::Library, queue::SampleQueue,
     queued::QueuedSut, unit_log::UnitLog,
 };
-use crate::engines::{self, Description, EngineError, LoadRequest};
+use crate::engines::{self, Description, EngineError, LoadRequest, tensorrt::Wish};
 
 pub(crate) use fault::HarnessError;
 pub(crate) use issue_log::IssueLog;
@@ -99,7 +99,19 @@ impl Harness {
         scratch: Option<&Path>,
     ) -> Result<Self, SetUpError> {
         let wish = tensorrt_wish::wish(settings, test.scenario, scratch);
-        let plan = ServingPlan::new(kind, settings, &wish, test)?;
+        Self::with_wish(benchmark, kind, settings, test, scratch, &wish)
+    }
+
+    /// As [`set_up`](Self::set_up), with what is asked of TensorRT.
+    fn with_wish(
+        benchmark: &Benchmark,
+        kind: EngineKind,
+        settings: &HarnessSettings,
+        test: &TestSettings,
+        scratch: Option<&Path>,
+        wish: &Wish,
+    ) -> Result<Self, SetUpError> {
+        let plan = ServingPlan::new(kind, settings, wish, test)?;
         let fault = FirstFault::default();
         let (mut library, model_file) = match scratch {
             _ if !kind.computes() => (Library::counted(benchmark, fault.clone()), Default::default()),
@@ -118,7 +130,7 @@ impl Harness {
             takes_any_batch: test.scenario == Scenario::Offline,
             streams: plan.streams,
             sim: &settings.sim,
-            tensorrt: &wish,
+            tensorrt: wish,
         })?;
         if let Some(shared) = loaded.shared {
             library.share(shared);

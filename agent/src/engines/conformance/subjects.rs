@@ -81,10 +81,7 @@ impl Subject {
         let mut benchmark = fixture.benchmark();
         benchmark.model.input_dtype = dtype;
         let largest = batch_sizes.iter().copied().max().unwrap();
-        let cache = fixture.path("engines");
-        if self.kind == EngineKind::Tensorrt {
-            build(fixture, &cache, element, largest, streams);
-        }
+        let wish = self.wish(fixture, element, largest, streams);
         load(&LoadRequest {
             kind: self.kind,
             benchmark: &benchmark,
@@ -94,11 +91,16 @@ impl Subject {
             takes_any_batch: false,
             streams,
             sim: &quick_sim(),
-            tensorrt: &self.wish(cache, largest, streams),
+            tensorrt: &wish,
         })
     }
 
-    fn wish(&self, cache: PathBuf, batch: usize, streams: usize) -> Wish {
+    /// What is asked of TensorRT, with an engine for it in the fixture's cache.
+    pub(crate) fn wish(&self, fixture: &Fixture, element: &str, batch: usize, streams: usize) -> Wish {
+        let cache = fixture.path("engines");
+        if self.kind == EngineKind::Tensorrt {
+            build(fixture, &cache, element, batch, streams);
+        }
         let unit = |streams| UnitWish {
             engine: None,
             batch: Some(batch),

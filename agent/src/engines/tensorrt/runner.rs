@@ -101,6 +101,8 @@ impl Runner {
         let stream = Arc::new(Stream::new(context)?);
         // SAFETY: the stream is of the context that the calling thread is bound to, as making it has seen to.
         let execution = unsafe { engine.context(setup.profile, stream.as_raw()) }?;
+        // The profile is set in the stream's turn, but the work may be another stream's.
+        stream.synchronize()?;
         let part = setup
             .wished
             .map_or(tensors.batch, |wish| wish.min(tensors.batch))

@@ -43,3 +43,32 @@ impl SharedSamples {
         within.then(|| self.device.load(Ordering::Relaxed) + offset as u64)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use regatta_cuda::Driver;
+
+    use super::*;
+    use crate::engines::conformance::subjects::installation;
+
+    #[test]
+    fn only_what_lies_among_the_loaded_samples_has_an_address() {
+        let driver = Driver::open_file(&installation().cuda.unwrap()).unwrap();
+        let shared = SharedSamples::new(&driver.context(0).unwrap());
+        assert_eq!(shared.device_address(&[1, 2], 1), None);
+        let memory = shared.allocate(100).unwrap();
+        let from = |begin: usize, needed| shared.device_address(&memory.bytes()[begin..], needed);
+        assert_eq!(from(0, 100), Some(memory.device_address()));
+        assert_eq!(from(60, 40), Some(memory.device_address() + 60));
+        assert_eq!(
+            from(60, 41),
+            None,
+            "a batch that is filled up must not read beyond the samples"
+        );
+        assert_eq!(
+            shared.device_address(&[1, 2], 2),
+            None,
+            "other memory is no sample"
+        );
+    }
+}
