@@ -7,7 +7,7 @@ use regatta_rules::{
     Mode, Scenario,
     benchmark::Benchmark,
     documents::{Delivery, DeviceFacts, EngineKind, EngineSpec, LoadgenChoice, RunLength, StateSpec},
-    system::Wanted,
+    system::{PowerSetting, Wanted},
 };
 
 use super::{device, duration::Length};
@@ -51,10 +51,14 @@ pub(crate) fn resolve(words: &Words, catalogue: &Catalogue, store: &Store) -> Re
     let mut drafts = Vec::new();
     for &mode in &modes {
         for &scenario in &scenarios {
+            let state = state(words, &facts, benchmark, scenario)?;
             let wanted = Wanted {
                 benchmark,
                 scenario,
-                power: words.power_setting,
+                power: match &state {
+                    Some(state) if state.name == PowerSetting::MaxQ.as_str() => PowerSetting::MaxQ,
+                    _ => PowerSetting::MaxP,
+                },
                 engine,
             };
             let system = catalogue
@@ -75,7 +79,7 @@ pub(crate) fn resolve(words: &Words, catalogue: &Catalogue, store: &Store) -> Re
                 delivery: delivery(words)?,
                 system: system.map_err(Failure::usage)?,
                 conf: words.conf.clone(),
-                state: state(words, &device, benchmark, scenario)?,
+                state,
             };
             drafts.push(request.draft().map_err(Failure::usage)?);
         }
@@ -126,14 +130,13 @@ fn length(words: &Words) -> Result<RunLength, Failure> {
 
 fn state(
     words: &Words,
-    device: &DeviceRow,
+    facts: &DeviceFacts,
     benchmark: &Benchmark,
     scenario: Scenario,
 ) -> Result<Option<StateSpec>, Failure> {
     let Some(words) = &words.state else {
         return Ok(None);
     };
-    let facts: DeviceFacts = serde_json::from_str(&device.facts).unwrap_or_default();
     words
         .resolve(&facts.model, &benchmark.name, scenario)
         .map_err(Failure::usage)

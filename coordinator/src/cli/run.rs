@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use regatta_rules::system::PowerSetting;
 
 use super::{Context, context::say, progress, resolve::resolve, runs::document};
 use crate::{
@@ -51,9 +50,6 @@ pub(super) struct Args {
     /// [default: the device's own system, where there is one]
     #[arg(long, value_name = "SYSTEM")]
     system: Option<String>,
-    /// The state of the board that those values are for
-    #[arg(long, value_name = "MaxP|MaxQ", default_value = "MaxP")]
-    power_setting: PowerSetting,
     /// A setting of the engine, KEY=VALUE
     #[arg(long, value_name = "K=V", value_parser = pair)]
     set: Vec<(String, String)>,
@@ -106,7 +102,6 @@ impl Args {
             duration: self.duration.clone(),
             stream: self.stream.clone(),
             system: self.system.clone(),
-            power_setting: self.power_setting,
             set: self.set.iter().cloned().collect(),
             conf: self.conf.iter().cloned().collect(),
             state: self.state.clone().map(StateWords::Preset),

@@ -16,7 +16,6 @@
 
 use std::collections::BTreeMap;
 
-use regatta_rules::system::PowerSetting;
 use serde::Deserialize;
 
 use super::StateWords;
@@ -74,9 +73,6 @@ pub(crate) struct Words {
     /// given.
     #[serde(default)]
     pub(crate) system: Option<String>,
-    /// The state of the board that those values are for: `MaxP` or `MaxQ`; MaxP when none is given.
-    #[serde(default)]
-    pub(crate) power_setting: PowerSetting,
     /// Engine settings.
     #[serde(default)]
     pub(crate) set: BTreeMap<String, String>,

@@ -75,6 +75,10 @@ fn published_settings_are_those_of_the_published_classes() {
                 "{round} {benchmark} {class}: {known} is left out"
             );
         }
+        assert_eq!(
+            run.settings.dla_core, None,
+            "there it means to build for DLA, here to use that core alone"
+        );
         let rate = match run.scenario {
             Scenario::Offline => (run.expected.offline_expected_qps, "offline_expected_qps"),
             Scenario::SingleStream => {
