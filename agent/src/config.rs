@@ -33,6 +33,8 @@ pub(crate) struct AgentConfig {
     pub(crate) live_bytes_per_second: u64,
     /// Bytes that the runs on this device may take up before no other is started.
     pub(crate) spool_max_bytes: u64,
+    /// Bytes that models and data from the coordinator may take up.
+    pub(crate) assets_max_bytes: u64,
     /// How long the next run waits, at most, for the delivery of those before it.
     pub(crate) deliver_first: Duration,
     /// Free space without which no run is started.
@@ -109,6 +111,8 @@ struct ConfigFile {
     live_kib_per_s: Spanned<u64>,
     #[serde(default = "default_spool_max_mib")]
     spool_max_mib: u64,
+    #[serde(default = "default_assets_max_mib")]
+    assets_max_mib: u64,
     #[serde(default = "default_deliver_first_ms")]
     deliver_first_ms: u64,
     #[serde(default = "default_min_free_mib")]
@@ -130,6 +134,9 @@ fn default_live_kib_per_s() -> Spanned<u64> {
 }
 const fn default_spool_max_mib() -> u64 {
     8 * 1024
+}
+const fn default_assets_max_mib() -> u64 {
+    16 * 1024
 }
 const fn default_deliver_first_ms() -> u64 {
     30_000
@@ -218,6 +225,7 @@ impl AgentConfig {
             window_chunks,
             live_bytes_per_second: live_kib_per_s.saturating_mul(1 << 10),
             spool_max_bytes: file.spool_max_mib.saturating_mul(1 << 20),
+            assets_max_bytes: file.assets_max_mib.saturating_mul(1 << 20),
             deliver_first: Duration::from_millis(file.deliver_first_ms),
             min_free_bytes: file.min_free_mib.saturating_mul(1 << 20),
             abort_grace: Duration::from_millis(file.abort_grace_ms),

@@ -1,6 +1,7 @@
 //! The agent's binary: reads the command line, hands over to the command, prints its failure once and ends with the
 //! documented exit code. What the commands do lives in their own modules.
 
+mod assets;
 mod bench;
 mod cli;
 mod config;

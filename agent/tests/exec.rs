@@ -40,6 +40,7 @@ fn spec(fixture: &Fixture, engine: EngineKind, scenario: Scenario, mode: Mode) -
         audit: None,
         system: None,
         state: None,
+        assets: None,
     }
 }
 

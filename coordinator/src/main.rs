@@ -1,6 +1,7 @@
 //! `regatta`: everything that runs on the workstation. The rooms below do the work; this file only calls the command
 //! that was asked for and turns its answer into an exit code.
 
+mod assets;
 mod broker;
 mod cli;
 mod daemon;

@@ -121,7 +121,8 @@ impl Lab {
         let mut init = lab.regatta();
         init.args(["init", "--host", host])
             .arg(format!("--listen={host}:{port}"))
-            .arg(format!("--enrol-listen={host}:{}", free_port()));
+            .arg(format!("--enrol-listen={host}:{}", free_port()))
+            .arg(format!("--assets-listen={host}:{}", free_port()));
         if broker == Broker::Mosquitto {
             init.args(["--broker", "mosquitto"]);
         }

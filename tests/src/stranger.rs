@@ -81,6 +81,22 @@ impl Stranger {
         })
     }
 
+    /// GET over HTTP instead of MQTT; head and body of the answer, as text.
+    ///
+    /// # Errors
+    /// When the connection ends without one.
+    pub fn get(&mut self, address: &str, header: &str) -> io::Result<String> {
+        let request = format!("GET {address} HTTP/1.1\r\nHost: x\r\n{header}Connection: close\r\n\r\n");
+        self.stream.write_all(request.as_bytes())?;
+        let mut answer = Vec::new();
+        let read = self.stream.read_to_end(&mut answer);
+        if answer.is_empty() {
+            read?;
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(String::from_utf8_lossy(&answer).into_owned())
+    }
+
     /// CONNECT, with a last will on `will` where one is given; the broker's reason code.
     ///
     /// # Errors

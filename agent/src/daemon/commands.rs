@@ -122,7 +122,10 @@ impl<L: Link> Service<L> {
             return;
         }
         match self.runs.get(&id) {
-            Some(run) if run.phase() == RunPhase::Queued && run.job.ending.is_none() => {
+            Some(run) if run.waits_for_its_start() => {
+                if let Some(fetching) = &self.fetching {
+                    fetching.cancel_for(id);
+                }
                 self.end_run(
                     id,
                     Ending {

@@ -13,6 +13,7 @@ use regatta_rules::{
 use tokio::task::{JoinError, spawn_blocking};
 
 use super::{
+    assets,
     link::Link,
     process::{ProcessNews, RunProcess, describe_end},
     run_dir::Ending,
@@ -126,16 +127,14 @@ pub(crate) enum RunNews {
 impl<L: Link> Service<L> {
     /// The queued run that arrived first.
     fn next_queued(&self) -> Option<RunId> {
-        let queued = self
-            .runs
-            .values()
-            .filter(|run| run.phase() == RunPhase::Queued && run.job.ending.is_none());
+        let queued = self.runs.values().filter(|run| run.waits_for_its_start());
         queued.min_by_key(|run| run.job.arrival).map(super::run::Run::id)
     }
 
     /// When the next queued run may start, if that is to be waited for: delivery goes first while somebody takes it.
     pub(super) fn next_start(&self, now: Instant) -> Option<Instant> {
         if self.active.is_some()
+            || self.fetching.is_some()
             || self.sealing.is_some()
             || !self.to_seal.is_empty()
             || self.stop_by.is_some()
@@ -152,7 +151,10 @@ impl<L: Link> Service<L> {
 
     /// Starts the next queued run if its time has come.
     pub(super) fn start_next_run(&mut self, now: Instant) {
-        let at_rest = self.active.is_none() && self.sealing.is_none() && self.to_seal.is_empty();
+        let at_rest = self.active.is_none()
+            && self.fetching.is_none()
+            && self.sealing.is_none()
+            && self.to_seal.is_empty();
         if !at_rest || self.next_start(now).is_some() {
             return;
         }
@@ -170,6 +172,15 @@ impl<L: Link> Service<L> {
 
     fn begin(&mut self, id: RunId) -> Result<(), String> {
         self.make_room()?;
+        let assets = self.runs.get(&id).and_then(|run| assets::of_run(&run.dir));
+        match assets {
+            Some(assets) => self.begin_to_fetch(id, assets),
+            None => self.begin_watch(id),
+        }
+    }
+
+    /// Has the device brought into the run's state, and then its process started: everything that it needs is on the device.
+    pub(super) fn begin_watch(&mut self, id: RunId) -> Result<(), String> {
         let Some(run) = self.runs.get_mut(&id) else {
             return Ok(());
         };
@@ -255,13 +266,18 @@ impl<L: Link> Service<L> {
 
     /// The device is as it was wished: the run's process begins.
     fn start_process(&mut self) -> Result<(), String> {
+        let id = self.active.as_ref().map(|active| active.run);
+        let Some(run) = id.and_then(|id| self.runs.get(&id)) else {
+            return Ok(());
+        };
+        let scratch = self.scratch_of(&run.dir)?;
         let Some(active) = &mut self.active else {
             return Ok(());
         };
         let Some(run) = self.runs.get_mut(&active.run) else {
             return Ok(());
         };
-        let process = RunProcess::start(&run.dir, self.config.scratch.as_deref())
+        let process = RunProcess::start(&run.dir, scratch.as_deref())
             .map_err(|e| format!("the run process cannot be started: {e}"))?;
         run.job.process = Some(process.identity());
         run.write_down();

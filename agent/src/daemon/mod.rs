@@ -10,9 +10,12 @@
 //! STATE/runs/RUN/spec.json             what was asked for, byte for byte
 //! STATE/runs/RUN/job.json              where the run stands (run_dir)
 //! STATE/runs/RUN/outbox.journal        how far it is delivered (journal)
+//! STATE/runs/RUN/scratch/              links to its assets and to the device's own files (assets)
+//! STATE/assets/                        models and data from the coordinator, shared by all runs (crate::assets)
 //! STATE/runs/RUN/files/                what was logged; each file is a stream
 //! ```
 
+mod assets;
 mod commands;
 mod delivery;
 pub(crate) mod durable;

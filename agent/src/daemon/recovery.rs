@@ -77,6 +77,7 @@ impl<L: Link> Service<L> {
             refused: VecDeque::new(),
             next_arrival,
             active: None,
+            fetching: None,
             to_seal,
             sealing: None,
             due: Due::default(),
@@ -127,7 +128,7 @@ fn recover_run(id: RunId, dir: RunDir, window_chunks: u32) -> Option<Run> {
 
 /// Whether the run was on when the daemon died, and how it ended is not known.
 fn was_cut_off(run: &Run) -> bool {
-    let on = !run.phase().is_final() && run.phase() != RunPhase::Queued;
+    let on = !run.phase().is_final() && !run.waits_for_its_start();
     on && run.job.ending.is_none()
 }
 

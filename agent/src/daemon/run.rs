@@ -67,6 +67,16 @@ impl Run {
         self.job.state.phase
     }
 
+    /// Whether its process is still to be started: it is queued, or its assets are on their way.
+    pub(crate) fn waits_for_its_start(&self) -> bool {
+        let before_its_process = match self.phase() {
+            RunPhase::Queued => true,
+            RunPhase::Preparing => self.job.before.is_none(),
+            _ => false,
+        };
+        before_its_process && self.job.ending.is_none()
+    }
+
     /// Whether the run has ended, is sealed, and the coordinator has all of it.
     pub(crate) fn is_delivered(&self) -> bool {
         self.job.sealed && self.outbox.is_delivered()

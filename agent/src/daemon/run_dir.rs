@@ -169,6 +169,11 @@ impl RunDir {
         self.path.join("spec.json")
     }
 
+    /// The run's own view of the scratch directory, where it has assets.
+    pub(crate) fn scratch(&self) -> PathBuf {
+        self.path.join("scratch")
+    }
+
     /// Where the run's files lie: each is a stream.
     pub(crate) fn files(&self) -> PathBuf {
         self.path.join("files")

@@ -23,6 +23,7 @@ use tokio::{
 
 use super::{
     AGENT_VERSION, ENGINES,
+    assets::{FetchNews, Fetching},
     durable::Reserve,
     lifecycle::{Active, RunNews},
     link::{Link, LinkEvent, Publication},
@@ -57,6 +58,8 @@ pub(crate) struct Service<L> {
     pub(super) refused: VecDeque<(RunId, RunState)>,
     pub(super) next_arrival: u64,
     pub(super) active: Option<Active>,
+    /// Assets on their way for the next run.
+    pub(super) fetching: Option<Fetching>,
     pub(super) to_seal: VecDeque<RunId>,
     pub(super) sealing: Option<(RunId, JoinHandle<Sealed>)>,
     pub(super) due: Due,
@@ -105,6 +108,7 @@ impl<L: Link> Service<L> {
             tokio::select! {
                 news = run_news(&mut self.active) => self.take_run_news(news),
                 event = self.link.next(wants_room) => if self.take_link_event(event).is_break() { break },
+                news = fetch_news(&mut self.fetching) => self.take_fetch_news(news),
                 (run, sealed) = next_sealed(&mut self.sealing) => self.take_sealed(run, sealed),
                 _ = heartbeat.tick() => {
                     self.due.heartbeat = self.connected;
@@ -192,6 +196,10 @@ impl<L: Link> Service<L> {
         tracing::info!("stopping");
         let now = Instant::now();
         self.stop_by = Some(now + self.config.abort_grace + STOP_PATIENCE);
+        if let Some(fetching) = &self.fetching {
+            // What is here is kept; the run goes on when the daemon comes back.
+            fetching.cancel();
+        }
         if let Some(active) = &mut self.active {
             active.interrupt(
                 "interrupted: the agent was stopped",
@@ -289,6 +297,13 @@ pub(crate) fn hello(
 async fn run_news(active: &mut Option<Active>) -> RunNews {
     match active {
         Some(active) => active.next().await,
+        None => pending().await,
+    }
+}
+
+async fn fetch_news(fetching: &mut Option<Fetching>) -> FetchNews {
+    match fetching {
+        Some(fetching) => fetching.next().await,
         None => pending().await,
     }
 }

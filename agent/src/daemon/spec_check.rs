@@ -5,6 +5,7 @@ use std::path::{Component, Path};
 
 use regatta_rules::{
     DeviceId, RunId,
+    assets::{is_inner_path, is_sha256},
     documents::{Document as _, DocumentError, EngineKind, RunSpec},
 };
 
@@ -79,6 +80,16 @@ pub(crate) fn check(
     if let Some(state) = &spec.state {
         name("state", &state.name)?;
         state.words().parse::<Wish>().map_err(SpecError::State)?;
+    }
+    for asset in spec.assets.iter().flat_map(|assets| &assets.needed) {
+        inner_path("asset", &asset.path)?;
+        if !is_inner_path(&asset.path) || !is_sha256(&asset.sha256) {
+            return Err(SpecError::Name {
+                what: "asset",
+                given: asset.path.chars().take(LONGEST_NAME).collect(),
+                why: "has no place below a scratch directory, or no SHA-256",
+            });
+        }
     }
     if !engines.contains(&spec.engine.kind) {
         let available: Vec<&str> = engines.iter().map(|engine| engine.as_str()).collect();

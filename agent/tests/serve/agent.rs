@@ -168,6 +168,7 @@ impl Agent {
             audit: None,
             system: None,
             state: None,
+            assets: None,
         }
     }
 

@@ -27,6 +27,9 @@ pub(super) struct Args {
     /// Where devices enrol
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "0.0.0.0:8884")]
     enrol_listen: SocketAddr,
+    /// Where devices get models and data over HTTPS
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "0.0.0.0:8885")]
+    assets_listen: SocketAddr,
     /// Name or address of this machine as devices reach it [default: its address on the network]
     #[arg(long, value_name = "HOST")]
     host: Option<String>,
@@ -58,6 +61,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         external,
         listen: args.listen,
         enrol_listen: args.enrol_listen,
+        assets_listen: args.assets_listen,
         host: host.clone(),
     };
     let workspace = Workspace::create(root, &Config::template(&config))?;

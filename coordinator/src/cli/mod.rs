@@ -2,6 +2,7 @@
 //! [`context`].
 
 mod accuracy;
+mod asset;
 mod audit;
 mod context;
 mod deploy;
@@ -70,6 +71,9 @@ enum Command {
     /// Shows, exports, verifies and ends runs
     #[command(subcommand)]
     Runs(runs::Command),
+    /// Keeps models, preprocessed data and caches for devices
+    #[command(subcommand)]
+    Asset(asset::Command),
     /// Preprocesses a benchmark's data set
     Prep(prep::Args),
     /// Judges the accuracy of logged answers
@@ -107,6 +111,7 @@ pub(crate) fn run() -> Outcome {
         Command::Device(command) => device::run(&command, &context),
         Command::Run(args) => run::run(&args, &context),
         Command::Runs(command) => runs::run(&command, &context),
+        Command::Asset(command) => asset::run(&command, &context),
         Command::Prep(args) => prep::run(&args, &context),
         Command::Accuracy(args) => accuracy::run(&args, &context),
         Command::Audit(command) => audit::run(&command, &context),

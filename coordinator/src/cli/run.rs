@@ -6,6 +6,7 @@ use anyhow::Context as _;
 
 use super::{Context, context::say, progress, resolve::resolve, runs::document};
 use crate::{
+    assets,
     exit::{self, Failure, Outcome},
     runs::{Catalogue, Draft, Plan, StateWords, Words},
     store::{RunRow, Store},
@@ -59,6 +60,9 @@ pub(super) struct Args {
     /// The state that the device is set to for the run: MaxP, MaxQ or as-is; a plan may name single clocks [default: as-is]
     #[arg(long, value_name = "STATE")]
     state: Option<String>,
+    /// An asset that the run needs beside its benchmark's files, such as a calibration cache
+    #[arg(long, value_name = "PATH")]
+    asset: Vec<String>,
     /// When logs leave the device: after the run, or live [default: after]
     #[arg(long)]
     stream: Option<String>,
@@ -105,6 +109,7 @@ impl Args {
             set: self.set.iter().cloned().collect(),
             conf: self.conf.iter().cloned().collect(),
             state: self.state.clone().map(StateWords::Preset),
+            asset: self.asset.clone(),
         }
     }
 }
@@ -125,7 +130,11 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     };
     let mut drafts = Vec::new();
     for words in &requests {
-        drafts.extend(resolve(words, &catalogue, &store)?);
+        for mut draft in resolve(words, &catalogue, &store)? {
+            assets::name_in(&mut draft.spec, &words.asset, &store, workspace.config())
+                .map_err(Failure::usage)?;
+            drafts.push(draft);
+        }
     }
     // Either all runs of a plan are asked for, or none.
     store.all_or_nothing(|store| drafts.iter().try_for_each(|draft| store.add_run(draft)))?;

@@ -13,6 +13,7 @@ pub(crate) use security::server_hosts;
 
 use self::security::Security;
 use crate::{
+    assets,
     broker::Broker,
     enrolment, fleet, ingest,
     link::{self, Address, Link, Way},
@@ -26,6 +27,7 @@ pub(crate) struct Daemon {
     address: Address,
     broker: Option<Broker>,
     enrolment: Option<enrolment::Listener>,
+    assets: Option<assets::Server>,
     link: Link,
     bell: Bell,
     threads: Vec<JoinHandle<()>>,
@@ -57,6 +59,7 @@ impl Daemon {
         let enrolment = security
             .take_enrolments(workspace, broker.as_ref().map(Broker::address))
             .await?;
+        let assets = security.serve_assets(workspace).await?;
         let link = Link::start(address.clone(), way, inbox).await?;
         let bell = Bell::new();
         let admission = &security.admission;
@@ -76,6 +79,7 @@ impl Daemon {
             address,
             broker,
             enrolment,
+            assets,
             link,
             bell,
             threads,
@@ -110,6 +114,9 @@ impl Daemon {
     pub(crate) async fn stop(self) -> anyhow::Result<()> {
         if let Some(enrolment) = self.enrolment {
             enrolment.stop();
+        }
+        if let Some(assets) = self.assets {
+            assets.stop();
         }
         self.link.stop().await;
         // Ends the ingest too: with link and broker gone, its inbox closes.

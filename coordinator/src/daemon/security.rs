@@ -6,6 +6,7 @@ use std::{net::SocketAddr, sync::Arc};
 use anyhow::Context as _;
 
 use crate::{
+    assets,
     broker::Front,
     enrolment::{Desk, Listener},
     fleet::Admission,
@@ -59,6 +60,18 @@ impl Security {
             Some(keys) if address.tls => Way::Tls(keys::client(keys)?),
             _ => Way::Plain,
         })
+    }
+
+    /// Begins to serve assets, in a lab with keys that wants to.
+    pub(super) async fn serve_assets(&self, workspace: &Workspace) -> anyhow::Result<Option<assets::Server>> {
+        let (Some(keys), Some(listen)) = (&self.keys, workspace.config().assets_listen) else {
+            return Ok(None);
+        };
+        let tls = keys::broker_server(keys, &self.hosts)?;
+        let admission = Arc::clone(&self.admission);
+        let server = assets::Server::start(listen, tls, admission, assets::Shelf::of(workspace)).await?;
+        tracing::debug!(address = %server.address(), "serving assets");
+        Ok(Some(server))
     }
 
     /// Begins to take enrolments, in a lab with keys.

@@ -122,6 +122,8 @@ impl Place {
                 external: None,
                 listen: self.listen[0],
                 enrol_listen: self.listen[1],
+                // Everything lies on this machine: nobody asks.
+                assets_listen: SocketAddr::from(([127, 0, 0, 1], 0)),
                 host: "127.0.0.1".to_owned(),
             })
         )

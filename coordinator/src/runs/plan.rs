@@ -82,6 +82,9 @@ pub(crate) struct Words {
     /// The device's state; as it is when none is given.
     #[serde(default)]
     pub(crate) state: Option<StateWords>,
+    /// Assets that the run needs beside its benchmark's files.
+    #[serde(default)]
+    pub(crate) asset: Vec<String>,
 }
 
 /// A plan.

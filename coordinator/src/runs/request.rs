@@ -92,6 +92,7 @@ impl Request<'_> {
             audit: None,
             system: None,
             state: self.state.clone(),
+            assets: None,
         };
         let mut draft = Draft {
             spec,

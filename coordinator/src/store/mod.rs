@@ -4,6 +4,7 @@
 //! Several connections are open at once (ingest, dispatch, finish, commands): WAL lets them read while one writes, and
 //! every commit is flushed to disk before it returns. Files of runs lie beside it, not in it.
 
+mod assets;
 mod devices;
 mod examinations;
 mod members;
@@ -19,6 +20,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+pub(crate) use assets::AssetRow;
 pub(crate) use devices::DeviceRow;
 pub(crate) use examinations::Examination;
 pub(crate) use members::{Entry, NewCertificate};

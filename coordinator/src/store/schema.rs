@@ -100,6 +100,16 @@ CREATE TABLE examinations (
     told     INTEGER NOT NULL DEFAULT 0  -- whether a device that refused may forget the question
 ) STRICT, WITHOUT ROWID;
 ",
+    "
+CREATE TABLE assets (
+    path    TEXT PRIMARY KEY,            -- below the scratch directory
+    kind    TEXT NOT NULL,               -- file or tree
+    sha256  TEXT NOT NULL,               -- of the file, or of the tree's manifest
+    bytes   INTEGER NOT NULL,
+    files   INTEGER NOT NULL,
+    added   TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+",
 ];
 
 /// Brings the database to the present version.

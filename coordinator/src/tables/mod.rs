@@ -1,5 +1,6 @@
 //! Results for people: tables that line up, and the few words in them. Programs get JSON from the commands themselves.
 
+mod assets;
 mod audits;
 mod device_state;
 mod devices;
@@ -9,6 +10,7 @@ mod runs;
 mod tests;
 mod words;
 
+pub(crate) use assets::assets;
 pub(crate) use audits::audit;
 use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
 pub(crate) use devices::{device, devices};

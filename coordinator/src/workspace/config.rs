@@ -63,6 +63,8 @@ pub(crate) struct Config {
     pub(crate) tls: bool,
     /// Where enrolments are taken.
     pub(crate) enrol_listen: SocketAddr,
+    /// Where devices get assets over HTTPS; `None` where none are served.
+    pub(crate) assets_listen: Option<SocketAddr>,
     /// The name or address of this machine as devices reach it.
     pub(crate) host: String,
     /// Data and models for accuracy, relative to the workspace.
@@ -83,6 +85,8 @@ struct File {
     tls: bool,
     #[serde(default = "default_enrol_listen")]
     enrol_listen: SocketAddr,
+    #[serde(default)]
+    assets_listen: Option<SocketAddr>,
     #[serde(default = "default_host")]
     host: String,
     #[serde(default)]
@@ -125,6 +129,8 @@ pub(crate) struct NewConfig {
     pub(crate) listen: SocketAddr,
     /// Where enrolments are taken.
     pub(crate) enrol_listen: SocketAddr,
+    /// Where assets are served.
+    pub(crate) assets_listen: SocketAddr,
     /// The name or address of this machine as devices reach it.
     pub(crate) host: String,
 }
@@ -161,6 +167,7 @@ impl Config {
             broker,
             tls: file.tls,
             enrol_listen: file.enrol_listen,
+            assets_listen: file.assets_listen.filter(|_| file.tls),
             host: file.host,
             scratch: file.scratch,
             keep_on_device: SignedDuration::from_hours(i64::from(file.keep_on_device_hours)),
@@ -173,6 +180,7 @@ impl Config {
             external,
             listen,
             enrol_listen,
+            assets_listen,
             host,
         } = new;
         let broker = external
@@ -193,8 +201,21 @@ impl Config {
              \n\
              # Where devices enrol, and the name or address of this machine as they reach it.\n\
              enrol_listen = \"{enrol_listen}\"\n\
-             host = \"{host}\"\n"
+             host = \"{host}\"\n\
+             \n\
+             # Where enrolled devices get models and data (`regatta asset`), over HTTPS.\n\
+             assets_listen = \"{assets_listen}\"\n"
         )
+    }
+
+    /// The store of assets as devices reach it: `host:port`; `None` where none are served.
+    pub(crate) fn assets_for_devices(&self) -> Option<String> {
+        let port = self.assets_listen?.port();
+        Some(if self.host.contains(':') {
+            format!("[{}]:{port}", self.host)
+        } else {
+            format!("{}:{port}", self.host)
+        })
     }
 
     /// The broker as devices reach it. `embedded` is where the embedded one listens, once it does.
@@ -230,12 +251,14 @@ mod tests {
             external: None,
             listen: "0.0.0.0:8883".parse().unwrap(),
             enrol_listen: "0.0.0.0:8884".parse().unwrap(),
+            assets_listen: "0.0.0.0:8885".parse().unwrap(),
             host: "lab".to_owned(),
         };
         let config = Config::from_toml(&Config::template(&new)).unwrap();
         assert_eq!(config.broker, BrokerChoice::Embedded { listen: new.listen });
         assert!(config.tls);
         assert_eq!(config.broker_for_devices(None).to_string(), "mqtts://lab:8883");
+        assert_eq!(config.assets_for_devices().as_deref(), Some("lab:8885"));
         new.external = Some("mqtts://127.0.0.1:8885".parse().unwrap());
         let config = Config::from_toml(&Config::template(&new)).unwrap();
         assert_eq!(config.broker_for_devices(None).to_string(), "mqtts://lab:8885");

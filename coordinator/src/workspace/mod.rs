@@ -10,6 +10,7 @@
 //! configs/rounds/         likewise
 //! configs/systems/        likewise
 //! scratch/                data and models for accuracy, unless configured or MLPERF_SCRATCH_PATH says elsewhere
+//! assets/                 what devices get from here, by content (`crate::assets`)
 //! runs/<id>/spec.json     what was asked for, as it was sent
 //! runs/<id>/partial/      streams on their way
 //! runs/<id>/files/        streams that are whole and have the device's SHA-256

@@ -3,6 +3,7 @@
 //! Everything in Regatta speaks these words. The crate reads configuration (`mlperf.conf`, rounds, benchmarks) and
 //! checks it; it touches no network, starts no run and writes no log.
 
+pub mod assets;
 pub mod benchmark;
 pub mod conf;
 pub mod documents;

@@ -5,7 +5,9 @@ use std::{collections::BTreeMap, fmt, str::FromStr};
 use serde::{Deserialize, Serialize};
 
 use super::StateSpec;
-use crate::{DeviceId, Mode, RunId, Scenario, UnknownWord, benchmark::Benchmark, system::SystemUse};
+use crate::{
+    DeviceId, Mode, RunId, Scenario, UnknownWord, assets::Assets, benchmark::Benchmark, system::SystemUse,
+};
 
 /// One benchmark x scenario x mode on one device.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -45,6 +47,10 @@ pub struct RunSpec {
     /// The state that the device is to be in; `None` takes it as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<StateSpec>,
+    /// What the device gets from the coordinator before the run. `None` where everything lies on the device; an agent that
+    /// does not know the field looks there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub assets: Option<Assets>,
 }
 super::document!(RunSpec, "run spec", 2);
 

@@ -75,7 +75,7 @@ impl std::fmt::Display for RunPhase {
 pub struct RunState {
     /// Where the run stands.
     pub phase: RunPhase,
-    /// Why, when it failed or was aborted: one sentence.
+    /// Why, when it failed or was aborted; what it waits for, while it is prepared: one sentence.
     pub reason: Option<String>,
     /// Counts the changes of this run's state, so that a late message cannot turn it back.
     pub revision: u64,

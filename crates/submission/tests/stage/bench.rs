@@ -280,6 +280,7 @@ impl Bench {
             audit: None,
             system: None,
             state: None,
+            assets: None,
         };
         let evidence = json!({
             "schema": 1, "run": id(number), "device": device, "agent": "regatta-agent 0.1.0", "outcome": state,

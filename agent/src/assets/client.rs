@@ -1,0 +1,236 @@
+//! One request over HTTPS and the bytes that come back: TLS 1.3 with the lab's authority as the only root, the device's
+//! certificate, a connection per request. Retries and files are the caller's.
+
+use std::{
+    io::{self, Read as _, Write as _},
+    net::{TcpStream, ToSocketAddrs as _},
+    sync::Arc,
+    time::Duration,
+};
+
+use regatta_wire::enrolment::SERVER_NAME;
+use rustls::{ClientConfig, ClientConnection, StreamOwned, pki_types::ServerName};
+
+/// How long the network may be silent.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Longest head of an answer.
+const LONGEST_HEAD: usize = 16 * 1024;
+/// Longest explanation of a refusal that is read.
+const LONGEST_WHY: u64 = 300;
+
+/// Why there is no answer to use.
+#[derive(Debug)]
+pub(super) enum GetError {
+    /// Worth another attempt.
+    Network(io::Error),
+    /// Not worth one.
+    Refused {
+        /// The HTTP status.
+        status: u16,
+        /// What the coordinator says.
+        why: String,
+    },
+}
+
+impl From<io::Error> for GetError {
+    fn from(error: io::Error) -> Self {
+        Self::Network(error)
+    }
+}
+
+/// Asks one server.
+#[derive(Debug)]
+pub(super) struct Client {
+    server: String,
+    tls: Arc<ClientConfig>,
+}
+
+/// The bytes of an answer.
+pub(super) struct Body {
+    stream: StreamOwned<ClientConnection, TcpStream>,
+    /// Bytes that came with the head.
+    early: io::Cursor<Vec<u8>>,
+    /// Bytes that are still to come.
+    pub(super) left: u64,
+}
+
+impl Client {
+    /// A client of `server`, `host:port`.
+    pub(super) fn new(server: &str, tls: Arc<ClientConfig>) -> Self {
+        let server = server.to_owned();
+        Self { server, tls }
+    }
+
+    /// Its server.
+    pub(super) fn server(&self) -> &str {
+        &self.server
+    }
+
+    /// Asks for what is at `address` from byte `from` on.
+    pub(super) fn get(&self, address: &str, from: u64) -> Result<Body, GetError> {
+        let mut stream = self.connect()?;
+        let range = match from {
+            0 => String::new(),
+            from => format!("Range: bytes={from}-\r\n"),
+        };
+        let request =
+            format!("GET {address} HTTP/1.1\r\nHost: {SERVER_NAME}\r\n{range}Connection: close\r\n\r\n");
+        stream.write_all(request.as_bytes())?;
+        stream.flush()?;
+        let (head, early) = read_head(&mut stream)?;
+        let mut body = Body {
+            stream,
+            early: io::Cursor::new(early),
+            left: head.length,
+        };
+        match (head.status, from) {
+            (200, 0) => Ok(body),
+            (206, from) if head.begins_at == Some(from) => Ok(body),
+            (status @ 400..=499, _) => Err(GetError::Refused {
+                status,
+                why: body.text(),
+            }),
+            (status, _) => Err(io::Error::other(format!("an unexpected answer: {status}")).into()),
+        }
+    }
+
+    fn connect(&self) -> io::Result<StreamOwned<ClientConnection, TcpStream>> {
+        let wrong = || io::Error::new(io::ErrorKind::InvalidInput, "the server is not written host:port");
+        let (host, port) = self.server.rsplit_once(':').ok_or_else(wrong)?;
+        let port: u16 = port.parse().map_err(|_| wrong())?;
+        let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+        for address in (host.trim_matches(['[', ']']), port).to_socket_addrs()? {
+            match TcpStream::connect_timeout(&address, PATIENCE) {
+                Ok(socket) => {
+                    socket.set_read_timeout(Some(PATIENCE))?;
+                    socket.set_write_timeout(Some(PATIENCE))?;
+                    let name = ServerName::try_from(SERVER_NAME).map_err(io::Error::other)?;
+                    let connection =
+                        ClientConnection::new(Arc::clone(&self.tls), name).map_err(io::Error::other)?;
+                    return Ok(StreamOwned::new(connection, socket));
+                }
+                Err(e) => last = e,
+            }
+        }
+        Err(last)
+    }
+}
+
+/// What a head says.
+#[derive(Debug, PartialEq, Eq)]
+struct Head {
+    status: u16,
+    length: u64,
+    begins_at: Option<u64>,
+}
+
+/// Reads a head, and what has come of the body with it.
+fn read_head(stream: &mut impl io::Read) -> io::Result<(Head, Vec<u8>)> {
+    let mut bytes = Vec::new();
+    let mut piece = [0; 4096];
+    loop {
+        let read = stream.read(&mut piece)?;
+        if read == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        bytes.extend_from_slice(piece.get(..read).unwrap_or_default());
+        if let Some((head, length)) = parse_head(&bytes)? {
+            return Ok((head, bytes.split_off(length)));
+        }
+        if bytes.len() > LONGEST_HEAD {
+            return Err(io::Error::other("the answer's head does not end"));
+        }
+    }
+}
+
+/// The head that `bytes` begin with, and its length; `None` while it is not all there.
+fn parse_head(bytes: &[u8]) -> io::Result<Option<(Head, usize)>> {
+    let mut headers = [httparse::EMPTY_HEADER; 32];
+    let mut response = httparse::Response::new(&mut headers);
+    let httparse::Status::Complete(length) = response.parse(bytes).map_err(io::Error::other)? else {
+        return Ok(None);
+    };
+    let value = |name: &str| {
+        let header = response
+            .headers
+            .iter()
+            .find(|h| h.name.eq_ignore_ascii_case(name))?;
+        std::str::from_utf8(header.value).ok()
+    };
+    let content = value("content-length").and_then(|value| value.parse().ok());
+    let begins_at = value("content-range")
+        .and_then(|value| value.strip_prefix("bytes ")?.split_once('-')?.0.parse().ok());
+    let head = Head {
+        status: response.code.unwrap_or(0),
+        length: content.ok_or_else(|| io::Error::other("the answer does not say how long it is"))?,
+        begins_at,
+    };
+    Ok(Some((head, length)))
+}
+
+impl Body {
+    /// Reads some of what is left. An end before that is an error.
+    pub(super) fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let most = usize::try_from(self.left).unwrap_or(usize::MAX).min(into.len());
+        let Some(into) = into.get_mut(..most).filter(|into| !into.is_empty()) else {
+            return Ok(0);
+        };
+        let mut read = self.early.read(into)?;
+        if read == 0 {
+            read = self.stream.read(into)?;
+        }
+        if read == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        self.left -= read as u64;
+        Ok(read)
+    }
+
+    /// A short text, as far as it can be read.
+    fn text(&mut self) -> String {
+        let mut bytes = vec![0; usize::try_from(self.left.min(LONGEST_WHY)).unwrap_or(0)];
+        let mut filled = 0;
+        while let Ok(read @ 1..) = self.read(bytes.get_mut(filled..).unwrap_or_default()) {
+            filled += read;
+        }
+        bytes.truncate(filled);
+        let text = String::from_utf8_lossy(&bytes);
+        text.chars().filter(|c| !c.is_control()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_head_is_read_from_pieces_and_the_body_begins_behind_it() {
+        let answer =
+            b"HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 17-19/20\r\ncontent-length: 3\r\n\r\nabc";
+        let (head, early) = read_head(&mut answer.as_slice()).unwrap();
+        let expected = Head {
+            status: 206,
+            length: 3,
+            begins_at: Some(17),
+        };
+        assert_eq!((head, early.as_slice()), (expected, b"abc".as_slice()));
+        for cut in 0..answer.len() - 3 {
+            assert!(read_head(&mut answer.get(..cut).unwrap()).is_err(), "{cut}");
+        }
+        let endless = [b"HTTP/1.1 200 OK\r\nA: ".as_slice(), &[b'x'; 40_000]].concat();
+        assert!(read_head(&mut endless.as_slice()).is_err());
+        assert!(
+            read_head(&mut b"HTTP/1.1 200 OK\r\n\r\n".as_slice()).is_err(),
+            "no length"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn garbage_is_no_panic(bytes in proptest::collection::vec(any::<u8>(), 0..500)) {
+            let _ = read_head(&mut bytes.as_slice());
+        }
+    }
+}

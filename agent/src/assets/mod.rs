@@ -1,0 +1,203 @@
+//! Assets, the device's half: models, preprocessed data and caches that a run needs come from the coordinator over HTTPS, are
+//! kept by their content and shared by all runs. Cut connections, restarts and power cuts cost no more than what was not on
+//! the disk yet; what does not have its SHA-256 is not kept. The coordinator's half, and how the bytes travel: docs/assets.md.
+//!
+//! ```text
+//! STATE/assets/file/SHA256       a file
+//! STATE/assets/tree/SHA256/      a tree, all of it
+//! STATE/assets/manifest/SHA256   what belongs to a tree
+//! STATE/assets/part/SHA256       a file or tree on its way
+//! ```
+//!
+//! Blocks; it is called on a thread of its own. How a run looks at its assets: [`view`].
+
+mod client;
+mod pull;
+mod shelf;
+pub(crate) mod view;
+
+use std::{
+    collections::BTreeSet,
+    fs::{self, File},
+    io::{self, BufRead as _, BufReader},
+    path::PathBuf,
+    sync::{Arc, atomic::AtomicBool},
+};
+
+use regatta_rules::assets::{Asset, AssetKind, Assets, ManifestLine};
+
+pub(crate) use self::shelf::{Limits, Shelf};
+use self::{
+    client::Client,
+    pull::{Piece, Puller},
+};
+use crate::{enrolment::Enrolment, identity::DeviceIdentity};
+
+/// Longest manifest: a line per file, and trees of a few hundred thousand files.
+const LONGEST_MANIFEST: u64 = 64 << 20;
+
+/// Why a run's assets are not on the device.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum AssetError {
+    /// Without a certificate nobody is served.
+    #[error("the device is not enrolled: only enrolled devices get assets")]
+    NotEnrolled,
+    /// The enrolment does not do.
+    #[error("the device's enrolment cannot be used")]
+    Enrolment(#[from] crate::enrolment::EnrolmentError),
+    /// For a long time there was not a byte.
+    #[error("assets cannot be got from {server}")]
+    Network {
+        /// The coordinator's store of assets.
+        server: String,
+        /// The last failure.
+        #[source]
+        source: io::Error,
+    },
+    /// The coordinator says no.
+    #[error("the coordinator refuses `{what}`: {why} ({status})")]
+    Refused {
+        /// The asset.
+        what: String,
+        /// The HTTP status.
+        status: u16,
+        /// What it says.
+        why: String,
+    },
+    /// The bytes are others than those that were asked for.
+    #[error(
+        "what the coordinator sent as `{what}` has another SHA-256: add it there again with `regatta asset add`"
+    )]
+    Wrong {
+        /// The asset, or the file of it.
+        what: String,
+    },
+    /// There is no room.
+    #[error(
+        "{} MiB of assets are missing and {} MiB are free for them: make room, or change min_free_mib or assets_max_mib",
+        .wanted.div_ceil(1 << 20), .free >> 20
+    )]
+    NoRoom {
+        /// Bytes that are missing.
+        wanted: u64,
+        /// Bytes that may be used.
+        free: u64,
+    },
+    /// The disk refuses.
+    #[error("cannot use {}", .path.display())]
+    Disk {
+        /// The file or directory.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// The run is over.
+    #[error("nobody wants them any more")]
+    Cancelled,
+}
+
+/// What is to be got.
+#[derive(Debug)]
+pub(crate) struct Order {
+    /// Where key and enrolment lie, and the shelf.
+    pub(crate) state_dir: PathBuf,
+    /// Who asks.
+    pub(crate) identity: Arc<DeviceIdentity>,
+    /// What, and from where.
+    pub(crate) assets: Assets,
+    /// SHA-256 of what other runs still need.
+    pub(crate) pinned: BTreeSet<String>,
+    /// What may be used of the disk.
+    pub(crate) limits: Limits,
+    /// Set when nobody wants it any more.
+    pub(crate) cancelled: Arc<AtomicBool>,
+}
+
+/// Gets what is missing. `progress` hears of the bytes that are here and of all, now and then.
+///
+/// # Errors
+/// [`AssetError`]. What has come is kept, and another attempt goes on with it.
+pub(crate) fn fetch(order: &Order, progress: &mut dyn FnMut(u64, u64)) -> Result<(), AssetError> {
+    let shelf = Shelf::open(&order.state_dir)?;
+    let needed = &order.assets.needed;
+    let missing: Vec<&Asset> = needed.iter().filter(|asset| !shelf.use_now(asset)).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let mut pinned = order.pinned.clone();
+    pinned.extend(needed.iter().map(|asset| asset.sha256.clone()));
+    shelf.make_room(&missing, &pinned, order.limits)?;
+    let enrolment = Enrolment::load(&order.state_dir)?.ok_or(AssetError::NotEnrolled)?;
+    let client = Client::new(&order.assets.server, enrolment.tls(&order.identity)?);
+    let total = needed.iter().map(|asset| asset.bytes).sum();
+    let here: u64 = total - missing.iter().map(|asset| asset.bytes).sum::<u64>();
+    let mut report = |done: u64| progress(done, total);
+    let mut puller = Puller::new(client, &order.cancelled, here, &mut report);
+    for asset in missing {
+        match asset.kind {
+            AssetKind::File => fetch_file(&shelf, asset, &mut puller)?,
+            AssetKind::Tree => fetch_tree(&shelf, asset, &mut puller)?,
+        }
+    }
+    Ok(())
+}
+
+fn fetch_file(shelf: &Shelf, asset: &Asset, puller: &mut Puller<'_>) -> Result<(), AssetError> {
+    let part = shelf.part(&asset.sha256);
+    let piece = Piece {
+        path: part.clone(),
+        bytes: asset.bytes,
+        sha256: asset.sha256.clone(),
+        name: asset.path.clone(),
+    };
+    puller.pull(&format!("/v1/file/{}", asset.sha256), std::iter::once(Ok(piece)))?;
+    shelf.settle(&part, &shelf.place(asset))
+}
+
+fn fetch_tree(shelf: &Shelf, asset: &Asset, puller: &mut Puller<'_>) -> Result<(), AssetError> {
+    let manifest = shelf.manifest(&asset.sha256);
+    if !manifest.exists() {
+        fetch_manifest(shelf, asset, puller)?;
+    }
+    let part = shelf.part(&asset.sha256);
+    let disk = |source| AssetError::Disk {
+        path: manifest.clone(),
+        source,
+    };
+    fs::create_dir_all(&part).map_err(disk)?;
+    let lines = BufReader::new(File::open(&manifest).map_err(disk)?).lines();
+    let pieces = lines.map(|line| {
+        let line: ManifestLine = line
+            .and_then(|line| line.parse().map_err(io::Error::other))
+            .map_err(disk)?;
+        Ok(Piece {
+            path: part.join(&line.path),
+            bytes: line.bytes,
+            name: format!("{}/{}", asset.path, line.path),
+            sha256: line.sha256,
+        })
+    });
+    puller.pull(&format!("/v1/tree/{}", asset.sha256), pieces)?;
+    shelf.settle(&part, &shelf.place(asset))
+}
+
+/// A manifest's length stands in no spec: the coordinator is asked for it.
+fn fetch_manifest(shelf: &Shelf, asset: &Asset, puller: &mut Puller<'_>) -> Result<(), AssetError> {
+    let address = format!("/v1/file/{}", asset.sha256);
+    let bytes = puller.length(&address, &asset.path)?;
+    if bytes > LONGEST_MANIFEST {
+        return Err(AssetError::Wrong {
+            what: asset.path.clone(),
+        });
+    }
+    let part = shelf.manifest(&format!("{}.part", asset.sha256));
+    let piece = Piece {
+        path: part.clone(),
+        bytes,
+        sha256: asset.sha256.clone(),
+        name: asset.path.clone(),
+    };
+    puller.pull_uncounted(&address, piece)?;
+    shelf.settle(&part, &shelf.manifest(&asset.sha256))
+}

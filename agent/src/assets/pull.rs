@@ -1,0 +1,283 @@
+//! Files out of one run of bytes, one after the other, each hashed as it is written. What a file holds already is hashed
+//! again and not asked for again; when the connection is cut, the next one begins with the first byte that is missing.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Read as _, Seek as _, SeekFrom, Write as _},
+    path::PathBuf,
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+    time::{Duration, Instant},
+};
+
+use sha2::{Digest as _, Sha256};
+
+use super::{
+    AssetError,
+    client::{Body, Client, GetError},
+};
+use crate::identity::hex;
+
+/// Bytes that are read at once.
+const PIECE: usize = 64 * 1024;
+/// Bytes of a file that may wait for the disk: what a power cut may cost, and what fills a small board's memory.
+const UNFLUSHED: u64 = 32 << 20;
+/// How long there may be not a single byte.
+const PATIENCE: Duration = Duration::from_secs(600);
+/// The pause before another attempt, doubled up to the longest.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
+/// How often a pause looks whether anybody still wants it.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// A file of the run of bytes.
+#[derive(Debug)]
+pub(super) struct Piece {
+    /// Where it is written.
+    pub(super) path: PathBuf,
+    /// Its length.
+    pub(super) bytes: u64,
+    /// Its SHA-256, hexadecimal.
+    pub(super) sha256: String,
+    /// What it is called.
+    pub(super) name: String,
+}
+
+/// Pulls runs of bytes from one server.
+pub(super) struct Puller<'a> {
+    client: Client,
+    cancelled: &'a AtomicBool,
+    /// Bytes that are here and have their hash, or are on their way to it.
+    done: u64,
+    report: &'a mut dyn FnMut(u64),
+    /// The open answer, and the place of its next byte.
+    open: Option<(u64, Body)>,
+    /// When the last byte came.
+    heard: Instant,
+    pause: Duration,
+}
+
+/// A file that is being written.
+struct Target {
+    file: File,
+    hasher: Sha256,
+    written: u64,
+    unflushed: u64,
+}
+
+impl<'a> Puller<'a> {
+    /// A puller that begins to count at `done`.
+    pub(super) fn new(
+        client: Client,
+        cancelled: &'a AtomicBool,
+        done: u64,
+        report: &'a mut dyn FnMut(u64),
+    ) -> Self {
+        Self {
+            client,
+            cancelled,
+            done,
+            report,
+            open: None,
+            heard: Instant::now(),
+            pause: PAUSES.0,
+        }
+    }
+
+    /// Bytes of what is at `address`.
+    pub(super) fn length(&mut self, address: &str, name: &str) -> Result<u64, AssetError> {
+        self.open = None;
+        self.open_at(address, 0, name)?;
+        Ok(self.open.take().map_or(0, |(_, body)| body.left))
+    }
+
+    /// Pulls the files that are at `address` one after the other.
+    pub(super) fn pull(
+        &mut self,
+        address: &str,
+        pieces: impl Iterator<Item = Result<Piece, AssetError>>,
+    ) -> Result<(), AssetError> {
+        self.open = None;
+        let mut begin = 0;
+        for piece in pieces {
+            let piece = piece?;
+            self.pull_one(address, begin, &piece)?;
+            begin += piece.bytes;
+        }
+        Ok(())
+    }
+
+    /// Pulls a file that is nothing a user asked for.
+    pub(super) fn pull_uncounted(&mut self, address: &str, piece: Piece) -> Result<(), AssetError> {
+        let done = self.done;
+        let pulled = self.pull(address, std::iter::once(Ok(piece)));
+        self.done = done;
+        pulled
+    }
+
+    fn pull_one(&mut self, address: &str, begin: u64, piece: &Piece) -> Result<(), AssetError> {
+        let disk = |source| disk(piece, source);
+        let done = self.done;
+        // A second time from its beginning, when what lay on the disk was not what had come.
+        for _ in 0..2 {
+            self.done = done;
+            let mut target = Target::open(piece).map_err(disk)?;
+            let found = target.written;
+            self.advance(found);
+            self.fill(address, begin, piece, &mut target)?;
+            let is_right = hex(&target.hasher.clone().finalize()) == piece.sha256;
+            if is_right {
+                return Ok(());
+            }
+            target.file.set_len(0).map_err(disk)?;
+            if found == 0 {
+                break;
+            }
+        }
+        self.done = done;
+        Err(AssetError::Wrong {
+            what: piece.name.clone(),
+        })
+    }
+
+    /// Writes what is missing of a file.
+    fn fill(
+        &mut self,
+        address: &str,
+        begin: u64,
+        piece: &Piece,
+        target: &mut Target,
+    ) -> Result<(), AssetError> {
+        let mut buffer = vec![0; PIECE];
+        while target.written < piece.bytes {
+            let at = begin + target.written;
+            if self.open.as_ref().is_none_or(|(next, _)| *next != at) {
+                self.open_at(address, at, &piece.name)?;
+            }
+            let Some((next, body)) = &mut self.open else {
+                continue;
+            };
+            let left = usize::try_from(piece.bytes - target.written)
+                .unwrap_or(PIECE)
+                .min(PIECE);
+            match body.read(buffer.get_mut(..left).unwrap_or_default()) {
+                Ok(0) => self.cut(io::ErrorKind::UnexpectedEof.into())?,
+                Ok(read) => {
+                    *next += read as u64;
+                    (self.heard, self.pause) = (Instant::now(), PAUSES.0);
+                    let bytes = buffer.get(..read).unwrap_or_default();
+                    target.write(bytes).map_err(|source| disk(piece, source))?;
+                    self.advance(read as u64);
+                    self.still_wanted()?;
+                }
+                Err(error) => self.cut(error)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn advance(&mut self, bytes: u64) {
+        self.done += bytes;
+        (self.report)(self.done);
+    }
+
+    /// Opens what is at `address` at a byte, as often as it takes.
+    fn open_at(&mut self, address: &str, from: u64, name: &str) -> Result<(), AssetError> {
+        loop {
+            self.still_wanted()?;
+            match self.client.get(address, from) {
+                Ok(body) => {
+                    self.open = Some((from, body));
+                    return Ok(());
+                }
+                Err(GetError::Refused { status, why }) => {
+                    return Err(AssetError::Refused {
+                        what: name.to_owned(),
+                        status,
+                        why,
+                    });
+                }
+                Err(GetError::Network(error)) => self.cut(error)?,
+            }
+        }
+    }
+
+    /// The connection is cut: a pause, unless there have been enough of them.
+    fn cut(&mut self, error: io::Error) -> Result<(), AssetError> {
+        self.open = None;
+        if self.heard.elapsed() > PATIENCE {
+            return Err(AssetError::Network {
+                server: self.client.server().to_owned(),
+                source: error,
+            });
+        }
+        tracing::info!("assets: {error}; trying on in {:?}", self.pause);
+        let until = Instant::now() + self.pause;
+        self.pause = (self.pause * 2).min(PAUSES.1);
+        while Instant::now() < until {
+            self.still_wanted()?;
+            thread::sleep(LOOK);
+        }
+        Ok(())
+    }
+
+    fn still_wanted(&self) -> Result<(), AssetError> {
+        if self.cancelled.load(Ordering::Relaxed) {
+            return Err(AssetError::Cancelled);
+        }
+        Ok(())
+    }
+}
+
+impl Target {
+    /// Goes on with a file: what it holds is hashed, what it holds too much is cut.
+    fn open(piece: &Piece) -> io::Result<Self> {
+        if let Some(directory) = piece.path.parent() {
+            fs::create_dir_all(directory)?;
+        }
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&piece.path)?;
+        if file.metadata()?.len() > piece.bytes {
+            file.set_len(0)?;
+        }
+        let (mut hasher, mut written) = (Sha256::new(), 0);
+        let mut buffer = vec![0; PIECE];
+        loop {
+            let read = file.read(&mut buffer)?;
+            if read == 0 {
+                break;
+            }
+            hasher.update(buffer.get(..read).unwrap_or_default());
+            written += read as u64;
+        }
+        file.seek(SeekFrom::Start(written))?;
+        Ok(Self {
+            file,
+            hasher,
+            written,
+            unflushed: 0,
+        })
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all(bytes)?;
+        self.hasher.update(bytes);
+        self.written += bytes.len() as u64;
+        self.unflushed += bytes.len() as u64;
+        if self.unflushed >= UNFLUSHED {
+            self.file.sync_data()?;
+            self.unflushed = 0;
+        }
+        Ok(())
+    }
+}
+
+fn disk(piece: &Piece, source: io::Error) -> AssetError {
+    AssetError::Disk {
+        path: piece.path.clone(),
+        source,
+    }
+}

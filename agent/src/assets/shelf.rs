@@ -1,0 +1,228 @@
+//! Where assets lie on the device, how much room they take, and which go first when it gets short: those that no run needs
+//! and that were used longest ago.
+
+use std::{
+    collections::BTreeSet,
+    fs::{self, File},
+    io,
+    path::{Path, PathBuf},
+    time::SystemTime,
+};
+
+use regatta_rules::assets::{Asset, AssetKind};
+
+use super::AssetError;
+use crate::daemon::durable;
+
+/// What may be used of the disk.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    /// Bytes that stay free.
+    pub(crate) stays_free: u64,
+    /// Bytes that all assets together may take.
+    pub(crate) most: u64,
+}
+
+/// The shelf of a device.
+#[derive(Debug)]
+pub(crate) struct Shelf(PathBuf);
+
+/// Something on the shelf.
+#[derive(Debug)]
+struct Kept {
+    path: PathBuf,
+    sha256: String,
+    bytes: u64,
+    used: SystemTime,
+}
+
+impl Shelf {
+    /// The shelf in a state directory, which is made.
+    pub(crate) fn open(state_dir: &Path) -> Result<Self, AssetError> {
+        let shelf = Self(state_dir.join("assets"));
+        for kind in ["file", "tree", "manifest", "part"] {
+            let path = shelf.0.join(kind);
+            fs::create_dir_all(&path).map_err(|source| AssetError::Disk { path, source })?;
+        }
+        Ok(shelf)
+    }
+
+    /// Where an asset lies when all of it is here.
+    pub(crate) fn place(&self, asset: &Asset) -> PathBuf {
+        self.0.join(asset.kind.as_str()).join(&asset.sha256)
+    }
+
+    pub(super) fn part(&self, sha256: &str) -> PathBuf {
+        self.0.join("part").join(sha256)
+    }
+
+    pub(super) fn manifest(&self, sha256: &str) -> PathBuf {
+        self.0.join("manifest").join(sha256)
+    }
+
+    /// Whether an asset is here; it is then noted that it is used.
+    pub(super) fn use_now(&self, asset: &Asset) -> bool {
+        let Ok(file) = File::open(self.place(asset)) else {
+            return false;
+        };
+        // What cannot be noted goes a little earlier when room gets short.
+        let _ = file.set_modified(SystemTime::now());
+        true
+    }
+
+    /// What was on its way is here: flushed, and renamed to its place.
+    pub(super) fn settle(&self, part: &Path, place: &Path) -> Result<(), AssetError> {
+        let settle = || {
+            // A tree has thousands of files: one flush for all of them.
+            rustix::fs::syncfs(File::open(part)?)?;
+            fs::rename(part, place)?;
+            durable::sync_directory(place.parent().unwrap_or(&self.0))
+        };
+        settle().map_err(|source| AssetError::Disk {
+            path: place.to_owned(),
+            source,
+        })
+    }
+
+    /// Sees to it that there is room for what is missing, and removes what nobody needs for it.
+    pub(super) fn make_room(
+        &self,
+        missing: &[&Asset],
+        pinned: &BTreeSet<String>,
+        limits: Limits,
+    ) -> Result<(), AssetError> {
+        let disk = |source| AssetError::Disk {
+            path: self.0.clone(),
+            source,
+        };
+        let mut kept = self.kept().map_err(disk)?;
+        let wanted: u64 = missing.iter().map(|asset| asset.bytes).sum();
+        let on_their_way = |kept: &&Kept| missing.iter().any(|asset| asset.sha256 == kept.sha256);
+        let here: u64 = kept.iter().filter(on_their_way).map(|kept| kept.bytes).sum();
+        let wanted = wanted.saturating_sub(here);
+        kept.sort_by_key(|kept| std::cmp::Reverse(kept.used));
+        loop {
+            let free = durable::free_bytes(&self.0)
+                .map_err(disk)?
+                .saturating_sub(limits.stays_free);
+            let used: u64 = kept.iter().map(|kept| kept.bytes).sum();
+            let free = free.min(limits.most.saturating_sub(used));
+            if wanted <= free {
+                return Ok(());
+            }
+            let Some(oldest) = kept.iter().rposition(|kept| !pinned.contains(&kept.sha256)) else {
+                return Err(AssetError::NoRoom { wanted, free });
+            };
+            let oldest = kept.remove(oldest);
+            tracing::info!("assets: {} makes room for others", oldest.sha256);
+            self.remove(&oldest).map_err(disk)?;
+        }
+    }
+
+    fn remove(&self, kept: &Kept) -> io::Result<()> {
+        if kept.path.is_dir() {
+            // Renamed first: half a tree must not look like a whole one.
+            let part = self.part(&kept.sha256);
+            if kept.path != part {
+                let _ = fs::remove_dir_all(&part);
+                fs::rename(&kept.path, &part)?;
+            }
+            fs::remove_dir_all(&part)?;
+            // It comes again with the tree.
+            let _ = fs::remove_file(self.manifest(&kept.sha256));
+            return Ok(());
+        }
+        fs::remove_file(&kept.path)
+    }
+
+    fn kept(&self) -> io::Result<Vec<Kept>> {
+        let mut kept = Vec::new();
+        for kind in [AssetKind::File.as_str(), AssetKind::Tree.as_str(), "part"] {
+            for entry in fs::read_dir(self.0.join(kind))? {
+                let entry = entry?;
+                let metadata = entry.metadata()?;
+                kept.push(Kept {
+                    path: entry.path(),
+                    sha256: entry.file_name().to_string_lossy().into_owned(),
+                    bytes: if metadata.is_dir() {
+                        bytes_below(&entry.path())?
+                    } else {
+                        metadata.len()
+                    },
+                    used: metadata.modified()?,
+                });
+            }
+        }
+        Ok(kept)
+    }
+}
+
+fn bytes_below(directory: &Path) -> io::Result<u64> {
+    let mut sum = 0;
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        let metadata = entry.metadata()?;
+        sum += if metadata.is_dir() {
+            bytes_below(&entry.path())?
+        } else {
+            metadata.len()
+        };
+    }
+    Ok(sum)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn asset(digit: char, bytes: u64) -> Asset {
+        Asset {
+            path: format!("models/{digit}"),
+            kind: AssetKind::File,
+            bytes,
+            sha256: String::from(digit).repeat(64),
+        }
+    }
+
+    #[test]
+    fn what_no_run_needs_and_was_used_longest_ago_goes_first() {
+        let state = tempfile::tempdir().unwrap();
+        let shelf = Shelf::open(state.path()).unwrap();
+        for (age, digit) in ['a', 'b', 'c'].into_iter().enumerate() {
+            let path = shelf.place(&asset(digit, 100));
+            fs::write(&path, [0; 100]).unwrap();
+            let used = SystemTime::now() - Duration::from_secs(1000 * (3 - age as u64));
+            File::open(&path).unwrap().set_modified(used).unwrap();
+        }
+        let limits = Limits {
+            stays_free: 0,
+            most: 300,
+        };
+        let pinned = BTreeSet::from([asset('a', 0).sha256]);
+        let (missing, there) = (asset('d', 90), |digit| shelf.place(&asset(digit, 0)).exists());
+        shelf.make_room(&[&missing], &pinned, limits).unwrap();
+        assert_eq!(
+            ['a', 'b', 'c'].map(there),
+            [true, false, true],
+            "b: a is needed, c is newer"
+        );
+        // What is on its way counts as what is here.
+        fs::write(shelf.part(&missing.sha256), [0; 60]).unwrap();
+        let pinned = BTreeSet::from(['a', 'c', 'd'].map(|digit| asset(digit, 0).sha256));
+        shelf.make_room(&[&missing], &pinned, limits).unwrap();
+        let too_large = asset('e', 200);
+        let none = shelf.make_room(&[&too_large], &pinned, limits).unwrap_err();
+        assert!(
+            matches!(
+                none,
+                AssetError::NoRoom {
+                    wanted: 200,
+                    free: 40
+                }
+            ),
+            "{none}"
+        );
+    }
+}

@@ -1,0 +1,89 @@
+//! How a run sees its assets: a scratch directory of its own in which every asset is at its place and everything else is
+//! where the device's own scratch directory has it. Links only; neither assets nor the device's own files are written.
+
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+};
+
+/// Makes the directory `view` out of links: `assets` at their places, over what `own` has.
+///
+/// # Errors
+/// When the disk refuses.
+pub(crate) fn make(view: &Path, own: Option<&Path>, assets: &BTreeMap<String, PathBuf>) -> io::Result<()> {
+    if view.exists() {
+        // It consists of links and directories.
+        fs::remove_dir_all(view)?;
+    }
+    let places: Vec<(Vec<&str>, &Path)> = assets
+        .iter()
+        .map(|(place, target)| {
+            let parts = place.split('/').filter(|part| !part.is_empty()).collect();
+            (parts, target.as_path())
+        })
+        .collect();
+    lay(view, own, &places)
+}
+
+fn lay(view: &Path, own: Option<&Path>, places: &[(Vec<&str>, &Path)]) -> io::Result<()> {
+    fs::create_dir_all(view)?;
+    let mut inner: BTreeMap<&str, Vec<(Vec<&str>, &Path)>> = BTreeMap::new();
+    for (parts, target) in places {
+        let Some((first, rest)) = parts.split_first() else {
+            continue;
+        };
+        inner.entry(first).or_default().push((rest.to_vec(), target));
+    }
+    for entry in own.map(fs::read_dir).and_then(Result::ok).into_iter().flatten() {
+        let name = entry?.file_name();
+        if name.to_str().is_none_or(|name| !inner.contains_key(name)) {
+            let target = own.unwrap_or(view).join(&name);
+            symlink(target, view.join(&name))?;
+        }
+    }
+    for (name, places) in inner {
+        let below = view.join(name);
+        match places.iter().find(|(rest, _)| rest.is_empty()) {
+            Some((_, target)) => symlink(target, &below)?,
+            None => lay(&below, own.map(|own| own.join(name)).as_deref(), &places)?,
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn assets_lie_over_the_devices_own_files() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |path: &str| dir.path().join(path);
+        for file in [
+            "own/models/a/old.onnx",
+            "own/models/b/b.onnx",
+            "own/data/x.npy",
+            "shelf/new",
+        ] {
+            fs::create_dir_all(at(file).parent().unwrap()).unwrap();
+            fs::write(at(file), file).unwrap();
+        }
+        let assets = BTreeMap::from([
+            ("models/a/new.onnx".to_owned(), at("shelf/new")),
+            ("deep/er/new".to_owned(), at("shelf/new")),
+        ]);
+        for _ in 0..2 {
+            make(&at("view"), Some(&at("own")), &assets).unwrap();
+            let read = |path: &str| fs::read_to_string(at("view").join(path)).unwrap();
+            assert_eq!(read("models/a/new.onnx"), "shelf/new");
+            assert_eq!(read("deep/er/new"), "shelf/new");
+            assert_eq!(read("models/a/old.onnx"), "own/models/a/old.onnx");
+            assert_eq!(read("models/b/b.onnx"), "own/models/b/b.onnx");
+            assert_eq!(read("data/x.npy"), "own/data/x.npy");
+        }
+        make(&at("view"), None, &assets).unwrap();
+        assert!(!at("view/data").exists() && at("own/data/x.npy").exists());
+    }
+}

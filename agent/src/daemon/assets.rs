@@ -1,0 +1,191 @@
+//! Assets in a run's life: got before its process starts, while the run is `preparing` and says how far it is. A daemon that
+//! ends meanwhile goes on when it comes back. How they are got: [`crate::assets`].
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use regatta_rules::{
+    RunId,
+    assets::Assets,
+    documents::{Document as _, RunPhase, RunSpec},
+};
+use tokio::sync::mpsc;
+
+use super::{
+    link::Link,
+    run::Run,
+    run_dir::{Ending, RunDir},
+    service::Service,
+};
+use crate::assets::{AssetError, Limits, Order, Shelf, fetch, view};
+
+/// How often the run says how far it is.
+const REPORT_EVERY: Duration = Duration::from_secs(2);
+
+/// Assets on their way for one run.
+#[derive(Debug)]
+pub(super) struct Fetching {
+    run: RunId,
+    cancelled: Arc<AtomicBool>,
+    news: mpsc::Receiver<FetchNews>,
+}
+
+/// What is heard of them.
+#[derive(Debug)]
+pub(super) enum FetchNews {
+    /// Bytes that are here, and all.
+    Progress(u64, u64),
+    /// They are here, or will not be.
+    Ended(Result<(), AssetError>),
+}
+
+impl Fetching {
+    /// The next news. Cancel-safe.
+    pub(super) async fn next(&mut self) -> FetchNews {
+        let lost = FetchNews::Ended(Err(AssetError::Cancelled));
+        self.news.recv().await.unwrap_or(lost)
+    }
+
+    /// Nobody wants them any more.
+    pub(super) fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Relaxed);
+    }
+
+    /// That run does not want them any more.
+    pub(super) fn cancel_for(&self, run: RunId) {
+        if run == self.run {
+            self.cancel();
+        }
+    }
+}
+
+/// The assets that a run's spec names.
+pub(super) fn of_run(dir: &RunDir) -> Option<Assets> {
+    let spec = RunSpec::from_json(&dir.read_spec().ok()?).ok()?;
+    spec.assets.filter(|assets| !assets.needed.is_empty())
+}
+
+impl<L: Link> Service<L> {
+    /// Begins to get a run's assets.
+    ///
+    /// # Errors
+    /// In words for the run's state.
+    pub(super) fn begin_to_fetch(&mut self, id: RunId, assets: Assets) -> Result<(), String> {
+        let pinned = self.pinned_assets();
+        let Some(run) = self.runs.get_mut(&id) else {
+            return Ok(());
+        };
+        run.enter(RunPhase::Preparing, None);
+        self.due.states.insert(id);
+        let cancelled = Arc::new(AtomicBool::new(false));
+        let order = Order {
+            state_dir: self.config.state_dir.clone(),
+            identity: Arc::clone(&self.identity),
+            assets,
+            pinned,
+            limits: Limits {
+                stays_free: self.config.min_free_bytes,
+                most: self.config.assets_max_bytes,
+            },
+            cancelled: Arc::clone(&cancelled),
+        };
+        let (sender, news) = mpsc::channel(4);
+        let work = move || {
+            let mut told = Instant::now();
+            let fetched = fetch(&order, &mut |done, total| {
+                if told.elapsed() > REPORT_EVERY {
+                    told = Instant::now();
+                    // A daemon that is busy hears the next one.
+                    let _ = sender.try_send(FetchNews::Progress(done, total));
+                }
+            });
+            // Nobody listens when the daemon is ending.
+            let _ = sender.blocking_send(FetchNews::Ended(fetched));
+        };
+        thread::Builder::new()
+            .name("assets".to_owned())
+            .spawn(work)
+            .map_err(|e| format!("the assets cannot be got: {e}"))?;
+        self.fetching = Some(Fetching {
+            run: id,
+            cancelled,
+            news,
+        });
+        Ok(())
+    }
+
+    /// SHA-256 of everything that runs on this device will still need.
+    fn pinned_assets(&self) -> BTreeSet<String> {
+        let open = self.runs.values().filter(|run| !run.phase().is_final());
+        open.filter_map(|run| of_run(&run.dir))
+            .flat_map(|assets| assets.needed)
+            .map(|asset| asset.sha256)
+            .collect()
+    }
+
+    pub(super) fn take_fetch_news(&mut self, news: FetchNews) {
+        let Some(fetching) = &self.fetching else { return };
+        let id = fetching.run;
+        match news {
+            FetchNews::Progress(done, total) => {
+                let so_far = format!(
+                    "{} of {} MiB of assets are here",
+                    done >> 20,
+                    total.div_ceil(1 << 20)
+                );
+                if let Some(run) = self.runs.get_mut(&id)
+                    && run.waits_for_its_start()
+                {
+                    run.enter(RunPhase::Preparing, Some(so_far));
+                    self.due.states.insert(id);
+                }
+            }
+            FetchNews::Ended(fetched) => {
+                self.fetching = None;
+                let is_wanted = self.runs.get(&id).is_some_and(Run::waits_for_its_start);
+                if !is_wanted || self.stop_by.is_some() {
+                    return;
+                }
+                let began = fetched
+                    .map_err(|e| format!("{:#}", anyhow::Error::from(e)))
+                    .and_then(|()| self.begin_watch(id));
+                if let Err(reason) = began {
+                    let phase = RunPhase::Failed;
+                    let reason = Some(reason);
+                    self.end_run(id, Ending { phase, reason });
+                }
+            }
+        }
+    }
+
+    /// The scratch directory of a run's process.
+    ///
+    /// # Errors
+    /// In words for the run's state, when its assets cannot be laid out.
+    pub(super) fn scratch_of(&self, dir: &RunDir) -> Result<Option<PathBuf>, String> {
+        let Some(assets) = of_run(dir) else {
+            return Ok(self.config.scratch.clone());
+        };
+        let lay_out = || -> anyhow::Result<PathBuf> {
+            let shelf = Shelf::open(&self.config.state_dir)?;
+            let places: BTreeMap<String, PathBuf> = assets
+                .needed
+                .iter()
+                .map(|asset| (asset.path.clone(), shelf.place(asset)))
+                .collect();
+            let scratch = dir.scratch();
+            view::make(&scratch, self.config.scratch.as_deref(), &places)?;
+            Ok(scratch)
+        };
+        let laid_out = lay_out().map_err(|e| format!("the run's assets cannot be laid out: {e:#}"))?;
+        Ok(Some(laid_out))
+    }
+}

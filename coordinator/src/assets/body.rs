@@ -1,0 +1,120 @@
+//! The bytes of an answer, read from the disk as fast as the device takes them: a few pieces wait in memory, whatever the
+//! length. A device that takes nothing for a while, or is removed, is left alone.
+
+use std::{
+    io::SeekFrom,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use hyper::body::{Body, Frame, SizeHint};
+use regatta_rules::DeviceId;
+use tokio::{
+    fs::File,
+    io::{self, AsyncReadExt as _, AsyncSeekExt as _},
+    sync::mpsc,
+    time::timeout,
+};
+
+use super::tree::Part;
+use crate::fleet::Admission;
+
+const PIECE: usize = 64 * 1024;
+/// Pieces that wait.
+const WAITING: usize = 4;
+/// How long a device may take nothing.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// An answer's bytes, of a length that is known before.
+#[derive(Debug)]
+pub(super) struct Content {
+    pieces: mpsc::Receiver<io::Result<Bytes>>,
+    left: u64,
+}
+
+/// Who gets it, and whether he still may.
+pub(super) struct Recipient {
+    pub(super) device: DeviceId,
+    pub(super) admission: Arc<Admission>,
+}
+
+impl Content {
+    /// A short text.
+    pub(super) fn text(text: &str) -> Self {
+        let (sender, pieces) = mpsc::channel(1);
+        // A channel that was just made has room.
+        let _ = sender.try_send(Ok(Bytes::copy_from_slice(text.as_bytes())));
+        let left = text.len() as u64;
+        Self { pieces, left }
+    }
+
+    /// `bytes` bytes of files.
+    pub(super) fn of(
+        parts: impl Iterator<Item = io::Result<Part>> + Send + 'static,
+        bytes: u64,
+        to: Recipient,
+    ) -> Self {
+        let (sender, pieces) = mpsc::channel(WAITING);
+        tokio::spawn(async move {
+            if let Err(error) = send(parts, &sender, &to).await {
+                tracing::debug!(device = %to.device, "an asset was not sent to its end: {error}");
+                // The length that was promised tells the device that this is not all.
+                let _ = sender.try_send(Err(error));
+            }
+        });
+        Self { pieces, left: bytes }
+    }
+}
+
+async fn send(
+    parts: impl Iterator<Item = io::Result<Part>>,
+    sender: &mpsc::Sender<io::Result<Bytes>>,
+    to: &Recipient,
+) -> io::Result<()> {
+    for part in parts {
+        let part = part?;
+        let mut file = File::open(&part.path).await?;
+        file.seek(SeekFrom::Start(part.from)).await?;
+        let mut left = part.bytes - part.from;
+        while left > 0 {
+            if !to.admission.admits(&to.device) {
+                return Err(io::Error::other("it is no longer let in"));
+            }
+            let wanted = usize::try_from(left).unwrap_or(PIECE).min(PIECE);
+            let mut piece = vec![0; wanted];
+            file.read_exact(&mut piece).await?;
+            left -= wanted as u64;
+            match timeout(PATIENCE, sender.send(Ok(Bytes::from(piece)))).await {
+                Ok(Ok(())) => {}
+                Ok(Err(_)) => return Err(io::Error::other("it has gone")),
+                Err(_) => return Err(io::Error::from(io::ErrorKind::TimedOut)),
+            }
+        }
+    }
+    Ok(())
+}
+
+impl Body for Content {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        self.pieces.poll_recv(context).map(|piece| {
+            let piece = piece?;
+            if let Ok(bytes) = &piece {
+                self.left = self.left.saturating_sub(bytes.len() as u64);
+            }
+            Some(piece.map(Frame::data))
+        })
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.left)
+    }
+}

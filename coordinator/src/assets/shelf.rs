@@ -1,0 +1,292 @@
+//! Where assets lie: every file once, under its SHA-256, never changed. Putting in, looking up, sweeping out.
+//!
+//! ```text
+//! assets/ab/abcdef...   a file, or a tree's manifest
+//! assets/.new-...       one that is being put in
+//! ```
+
+use std::{
+    collections::BTreeSet,
+    fs::{self, File, OpenOptions},
+    io::{self, BufRead as _, BufReader, Read as _, Write as _},
+    path::{Path, PathBuf},
+};
+
+use regatta_rules::assets::{Asset, AssetKind, ManifestLine, is_inner_path, is_sha256};
+use sha2::{Digest as _, Sha256};
+
+use crate::{
+    hex::{hex, sha256, sha256_of_file},
+    workspace::{Workspace, sync_directory, write_durably},
+};
+
+/// Names of files that are being put in.
+const UNFINISHED: &str = ".new-";
+
+/// What cannot be put in or swept.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ShelfError {
+    /// A file or directory cannot be used.
+    #[error("cannot use {}", .path.display())]
+    Io {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// A name that no manifest can hold.
+    #[error("{} has a name that cannot be kept: too long, not UTF-8, or with control characters in it", .0.display())]
+    Name(PathBuf),
+    /// Neither a file nor a directory.
+    #[error("{} is neither a file nor a directory", .0.display())]
+    Kind(PathBuf),
+}
+
+/// An asset that was put in.
+#[derive(Debug)]
+pub(crate) struct Added {
+    /// What specs name.
+    pub(crate) asset: Asset,
+    /// Number of files.
+    pub(crate) files: u64,
+}
+
+/// What sweeping came to.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Swept {
+    /// Files that were removed.
+    pub(crate) files: u64,
+    /// Their bytes.
+    pub(crate) bytes: u64,
+}
+
+/// The shelf of a workspace.
+#[derive(Debug, Clone)]
+pub(crate) struct Shelf(PathBuf);
+
+impl Shelf {
+    /// The workspace's.
+    pub(crate) fn of(workspace: &Workspace) -> Self {
+        Self(workspace.root().join("assets"))
+    }
+
+    /// Where what has this SHA-256 lies; `None` for what is no SHA-256.
+    pub(super) fn place(&self, sha256: &str) -> Option<PathBuf> {
+        is_sha256(sha256).then(|| self.0.join(sha256.get(..2).unwrap_or_default()).join(sha256))
+    }
+
+    /// Puts in a copy of a file, or of a directory with all that is below it. Links are followed.
+    ///
+    /// # Errors
+    /// [`ShelfError`].
+    pub(crate) fn put(&self, source: &Path, path: &str) -> Result<Added, ShelfError> {
+        let kind = fs::metadata(source).map_err(at(source))?;
+        fs::create_dir_all(&self.0).map_err(at(&self.0))?;
+        if kind.is_file() {
+            let (bytes, sha256) = self.put_file(source)?;
+            let asset = Asset {
+                path: path.to_owned(),
+                kind: AssetKind::File,
+                bytes,
+                sha256,
+            };
+            return Ok(Added { asset, files: 1 });
+        }
+        if !kind.is_dir() {
+            return Err(ShelfError::Kind(source.to_owned()));
+        }
+        let mut files = Vec::new();
+        files_below(source, "", &mut files)?;
+        files.sort();
+        let (mut manifest, mut bytes) = (String::new(), 0);
+        for name in &files {
+            let (length, sha256) = self.put_file(&source.join(name))?;
+            let line = ManifestLine {
+                sha256,
+                bytes: length,
+                path: name.clone(),
+            };
+            manifest.push_str(&format!("{line}\n"));
+            bytes += length;
+        }
+        let name = hex(&sha256(manifest.as_bytes()));
+        if let Some(place) = self.place(&name) {
+            make_parent(&place)?;
+            write_durably(&place, manifest.as_bytes()).map_err(at(&place))?;
+        }
+        let asset = Asset {
+            path: path.to_owned(),
+            kind: AssetKind::Tree,
+            bytes,
+            sha256: name,
+        };
+        let files = files.len() as u64;
+        Ok(Added { asset, files })
+    }
+
+    /// Copies a file and hashes the copy on its way; length and SHA-256.
+    fn put_file(&self, source: &Path) -> Result<(u64, String), ShelfError> {
+        let beside = self.0.join(format!("{UNFINISHED}{}", std::process::id()));
+        let mut from = File::open(source).map_err(at(source))?;
+        let mut to = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .open(&beside)
+            .map_err(at(&beside))?;
+        let (mut hasher, mut bytes) = (Sha256::new(), 0);
+        let mut piece = vec![0; 256 * 1024];
+        loop {
+            let read = from.read(&mut piece).map_err(at(source))?;
+            if read == 0 {
+                break;
+            }
+            hasher.update(&piece[..read]);
+            to.write_all(&piece[..read]).map_err(at(&beside))?;
+            bytes += read as u64;
+        }
+        let name = hex(&hasher.finalize());
+        let place = self.place(&name).unwrap_or_default();
+        // A copy that has gone bad meanwhile is replaced.
+        if sha256_of_file(&place).is_ok_and(|(_, found)| hex(&found) == name) {
+            fs::remove_file(&beside).map_err(at(&beside))?;
+        } else {
+            make_parent(&place)?;
+            to.sync_all().map_err(at(&beside))?;
+            fs::rename(&beside, &place).map_err(at(&place))?;
+            let directory = place.parent().unwrap_or(&self.0);
+            sync_directory(directory).map_err(at(directory))?;
+        }
+        Ok((bytes, name))
+    }
+
+    /// Removes every file that no asset of `kept` is or has.
+    ///
+    /// # Errors
+    /// [`ShelfError`]; nothing is removed before everything that is kept is known.
+    pub(crate) fn sweep(&self, kept: &[Asset]) -> Result<Swept, ShelfError> {
+        let mut needed = BTreeSet::new();
+        for asset in kept {
+            needed.insert(asset.sha256.clone());
+            if asset.kind == AssetKind::Tree {
+                self.add_files_of(&asset.sha256, &mut needed)?;
+            }
+        }
+        let mut swept = Swept::default();
+        for directory in entries(&self.0)? {
+            let inside = if directory.is_dir() {
+                entries(&directory)?
+            } else {
+                vec![directory]
+            };
+            for file in inside {
+                let name = file
+                    .file_name()
+                    .unwrap_or_default()
+                    .to_string_lossy()
+                    .into_owned();
+                if needed.contains(&name) {
+                    continue;
+                }
+                swept.bytes += fs::metadata(&file).map_err(at(&file))?.len();
+                swept.files += 1;
+                fs::remove_file(&file).map_err(at(&file))?;
+            }
+        }
+        Ok(swept)
+    }
+
+    fn add_files_of(&self, manifest: &str, needed: &mut BTreeSet<String>) -> Result<(), ShelfError> {
+        let Some(place) = self.place(manifest) else {
+            return Ok(());
+        };
+        // A tree whose manifest is gone has nothing that could still be served.
+        let Ok(file) = File::open(&place) else {
+            return Ok(());
+        };
+        for line in BufReader::new(file).lines() {
+            let line = line.map_err(at(&place))?;
+            if let Ok(line) = line.parse::<ManifestLine>() {
+                needed.insert(line.sha256);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn at(path: &Path) -> impl FnOnce(io::Error) -> ShelfError + use<> {
+    let path = path.to_owned();
+    move |source| ShelfError::Io { path, source }
+}
+
+fn make_parent(place: &Path) -> Result<(), ShelfError> {
+    let directory = place.parent().unwrap_or_else(|| Path::new("."));
+    fs::create_dir_all(directory).map_err(at(directory))
+}
+
+fn entries(directory: &Path) -> Result<Vec<PathBuf>, ShelfError> {
+    let listed = match fs::read_dir(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        listed => listed.map_err(at(directory))?,
+    };
+    let paths: io::Result<_> = listed.map(|entry| Ok(entry?.path())).collect();
+    paths.map_err(at(directory))
+}
+
+/// Paths of all files below a directory, as a manifest has them.
+fn files_below(directory: &Path, prefix: &str, files: &mut Vec<String>) -> Result<(), ShelfError> {
+    for entry in entries(directory)? {
+        let name = entry.file_name().and_then(|name| name.to_str());
+        let path = name.map(|name| format!("{prefix}{name}"));
+        let path = path
+            .filter(|path| is_inner_path(path))
+            .ok_or_else(|| ShelfError::Name(entry.clone()))?;
+        let kind = fs::metadata(&entry).map_err(at(&entry))?;
+        if kind.is_dir() {
+            files_below(&entry, &format!("{path}/"), files)?;
+        } else if kind.is_file() {
+            files.push(path);
+        } else {
+            return Err(ShelfError::Kind(entry));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_files_lie_once_and_what_nobody_needs_is_swept() {
+        let dir = tempfile::tempdir().unwrap();
+        let source = dir.path().join("source");
+        fs::create_dir_all(source.join("inner")).unwrap();
+        fs::write(source.join("b"), "same").unwrap();
+        fs::write(source.join("inner/a"), "same").unwrap();
+        fs::write(source.join("other"), "other").unwrap();
+        let shelf = Shelf(dir.path().join("assets"));
+        let tree = shelf.put(&source, "data").unwrap();
+        assert_eq!((tree.files, tree.asset.bytes), (3, 13));
+        let manifest = fs::read_to_string(shelf.place(&tree.asset.sha256).unwrap()).unwrap();
+        let paths: Vec<_> = manifest
+            .lines()
+            .map(|line| line.split(' ').nth(2).unwrap())
+            .collect();
+        assert_eq!(paths, ["b", "inner/a", "other"]);
+        let file = shelf.put(&source.join("other"), "models/other").unwrap();
+        let again = shelf.put(&source, "elsewhere").unwrap();
+        assert_eq!(
+            again.asset.sha256, tree.asset.sha256,
+            "a tree's name is its content's"
+        );
+        assert_eq!(
+            shelf.sweep(std::slice::from_ref(&tree.asset)).unwrap(),
+            Swept::default()
+        );
+        // The manifest and "same".
+        assert_eq!(shelf.sweep(&[file.asset]).unwrap().files, 2);
+        assert_eq!(shelf.sweep(&[]).unwrap(), Swept { files: 1, bytes: 5 });
+    }
+}

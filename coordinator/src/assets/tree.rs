@@ -1,0 +1,69 @@
+//! A tree's content as one run of bytes: its files one after the other, in the order of its manifest, from any byte on. The
+//! manifest is read line by line: trees have tens of thousands of files.
+
+use std::{
+    fs::File,
+    io::{self, BufRead as _, BufReader},
+    path::PathBuf,
+};
+
+use regatta_rules::assets::ManifestLine;
+
+use super::shelf::Shelf;
+
+/// A piece of what is sent: a file, from a byte on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Part {
+    /// The file.
+    pub(super) path: PathBuf,
+    /// Where to begin.
+    pub(super) from: u64,
+    /// Its length.
+    pub(super) bytes: u64,
+}
+
+/// Bytes of a tree; `None` when the manifest is not here or is none.
+pub(super) fn bytes_of(shelf: &Shelf, manifest: &str) -> Option<u64> {
+    let lines = lines(shelf, manifest).ok()?;
+    let mut sum = 0_u64;
+    for line in lines {
+        sum = sum.checked_add(line.ok()?.bytes)?;
+    }
+    Some(sum)
+}
+
+/// The parts of a tree from byte `from` on.
+pub(super) fn parts(
+    shelf: &Shelf,
+    manifest: &str,
+    mut from: u64,
+) -> io::Result<impl Iterator<Item = io::Result<Part>> + use<>> {
+    let files = shelf.clone();
+    Ok(lines(shelf, manifest)?.filter_map(move |line| {
+        let line = match line {
+            Ok(line) => line,
+            Err(error) => return Some(Err(error)),
+        };
+        if line.bytes <= from {
+            from -= line.bytes;
+            return None;
+        }
+        let part = Part {
+            path: files.place(&line.sha256).unwrap_or_default(),
+            from: std::mem::take(&mut from),
+            bytes: line.bytes,
+        };
+        Some(Ok(part))
+    }))
+}
+
+fn lines(
+    shelf: &Shelf,
+    manifest: &str,
+) -> io::Result<impl Iterator<Item = io::Result<ManifestLine>> + use<>> {
+    let place = shelf
+        .place(manifest)
+        .ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
+    let lines = BufReader::new(File::open(place)?).lines();
+    Ok(lines.map(|line| line?.parse().map_err(io::Error::other)))
+}

@@ -1,0 +1,201 @@
+//! `regatta asset`: which models, preprocessed data and caches devices get from here.
+
+use std::path::{Path, PathBuf};
+
+use regatta_rules::assets::is_inner_path;
+use serde::Serialize;
+
+use super::Context;
+use crate::{
+    assets::Shelf,
+    exit::{self, Failure, Outcome},
+    runs::Catalogue,
+    store::{AssetRow, Store},
+    tables,
+    workspace::Workspace,
+};
+
+/// Commands about assets.
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum Command {
+    /// Keeps copies of files or directories for devices, or of a benchmark's model and samples
+    Add {
+        /// What to keep; below the scratch directory unless --at says where it belongs there
+        #[arg(required_unless_present = "benchmark")]
+        paths: Vec<PathBuf>,
+        /// The model, samples and map of a benchmark, out of the scratch directory
+        #[arg(long, conflicts_with = "paths")]
+        benchmark: Option<String>,
+        /// Where a device finds it below its scratch directory
+        #[arg(long, value_name = "PATH", conflicts_with = "benchmark")]
+        at: Option<String>,
+    },
+    /// Lists what is kept
+    List,
+    /// Names something no longer; `gc` then frees the space
+    Remove {
+        /// Where a device finds it below its scratch directory
+        path: String,
+    },
+    /// Removes the bytes that no asset and no open run needs
+    Gc,
+}
+
+/// An asset as programs get it.
+#[derive(Serialize)]
+struct AssetDocument<'a> {
+    path: &'a str,
+    kind: &'static str,
+    sha256: &'a str,
+    bytes: u64,
+    files: u64,
+    added: &'a str,
+}
+
+impl<'a> From<&'a AssetRow> for AssetDocument<'a> {
+    fn from(row: &'a AssetRow) -> Self {
+        Self {
+            path: &row.asset.path,
+            kind: row.asset.kind.as_str(),
+            sha256: &row.asset.sha256,
+            bytes: row.asset.bytes,
+            files: row.files,
+            added: &row.added,
+        }
+    }
+}
+
+pub(super) fn run(command: &Command, context: &Context) -> Outcome {
+    let (workspace, store) = context.open_store()?;
+    match command {
+        Command::Add { paths, benchmark, at } => {
+            let sources = match benchmark {
+                Some(name) => sources_of(name, &workspace)?,
+                None => sources(paths, at.as_deref(), &workspace)?,
+            };
+            add(&sources, &workspace, &store, context)
+        }
+        Command::List => {
+            let rows = store.assets()?;
+            print(&rows, context)
+        }
+        Command::Remove { path } => {
+            if !store.drop_asset(path)? {
+                return Err(Failure::misuse(format!("`{path}` is no asset"))
+                    .way_out("`regatta asset list` shows those that there are"));
+            }
+            context.print(&serde_json::json!({ "removed": path }), || {
+                format!("{path} is no asset any more; `regatta asset gc` frees its space")
+            })?;
+            Ok(exit::OK)
+        }
+        Command::Gc => {
+            let mut kept: Vec<_> = store.assets()?.into_iter().map(|row| row.asset).collect();
+            for run in store.open_runs()? {
+                kept.extend(
+                    run.draft
+                        .spec
+                        .assets
+                        .map(|assets| assets.needed)
+                        .unwrap_or_default(),
+                );
+            }
+            let swept = Shelf::of(&workspace).sweep(&kept)?;
+            let document = serde_json::json!({ "files": swept.files, "bytes": swept.bytes });
+            context.print(&document, || {
+                format!("{} files with {} MiB removed", swept.files, swept.bytes >> 20)
+            })?;
+            Ok(exit::OK)
+        }
+    }
+}
+
+/// What is to be kept, and where it belongs below the scratch directory.
+type Source = (PathBuf, String);
+
+fn sources_of(name: &str, workspace: &Workspace) -> Result<Vec<Source>, Failure> {
+    let catalogue = Catalogue::read(Some(workspace)).map_err(Failure::usage)?;
+    let benchmark = catalogue.benchmark(name).map_err(Failure::usage)?;
+    let (model, dataset) = (&benchmark.model, &benchmark.dataset);
+    let mut places = vec![&model.file, &dataset.dir];
+    if !Path::new(&dataset.map).starts_with(&dataset.dir) {
+        places.push(&dataset.map);
+    }
+    let scratch = workspace.scratch();
+    Ok(places
+        .into_iter()
+        .map(|place| (scratch.join(place), place.clone()))
+        .collect())
+}
+
+fn sources(paths: &[PathBuf], at: Option<&str>, workspace: &Workspace) -> Result<Vec<Source>, Failure> {
+    if at.is_some() && paths.len() > 1 {
+        return Err(Failure::misuse("--at says where one thing belongs, not several"));
+    }
+    let scratch = workspace.scratch();
+    let place = |path: &PathBuf| {
+        let source = if path.exists() {
+            path.clone()
+        } else {
+            scratch.join(path)
+        };
+        if let Some(at) = at {
+            return Ok((source, at.trim_end_matches('/').to_owned()));
+        }
+        let below = std::path::absolute(&source)
+            .ok()
+            .and_then(|source| {
+                Some(
+                    source
+                        .strip_prefix(std::path::absolute(&scratch).ok()?)
+                        .ok()?
+                        .to_owned(),
+                )
+            })
+            .and_then(|below| Some(below.to_str()?.to_owned()));
+        below.map(|below| (source, below)).ok_or_else(|| {
+            Failure::misuse(format!(
+                "{} is not below the scratch directory {}",
+                path.display(),
+                scratch.display()
+            ))
+            .way_out("say with --at where a device finds it below its scratch directory")
+        })
+    };
+    paths.iter().map(place).collect()
+}
+
+fn add(sources: &[Source], workspace: &Workspace, store: &Store, context: &Context) -> Outcome {
+    if workspace.config().assets_for_devices().is_none() {
+        return Err(Failure::misuse("this workspace serves no assets").way_out(
+            "in a lab with keys (`regatta init`), set `assets_listen = \"0.0.0.0:8885\"` in regatta.toml",
+        ));
+    }
+    let shelf = Shelf::of(workspace);
+    let mut added = Vec::new();
+    for (source, path) in sources {
+        if !is_inner_path(path) {
+            return Err(Failure::misuse(format!(
+                "`{path}` cannot be a place below a scratch directory"
+            )));
+        }
+        added.push(shelf.put(source, path)?);
+    }
+    store.all_or_nothing(|store| {
+        added
+            .iter()
+            .try_for_each(|added| store.keep_asset(&added.asset, added.files))
+    })?;
+    let rows = store.assets()?;
+    let is_new = |row: &AssetRow| added.iter().any(|added| added.asset.path == row.asset.path);
+    let rows: Vec<_> = rows.into_iter().filter(is_new).collect();
+    print(&rows, context)
+}
+
+fn print(rows: &[AssetRow], context: &Context) -> Outcome {
+    let documents: Vec<_> = rows.iter().map(AssetDocument::from).collect();
+    context.print(&serde_json::json!({ "assets": documents }), || {
+        tables::assets(rows)
+    })?;
+    Ok(exit::OK)
+}
