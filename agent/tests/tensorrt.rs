@@ -228,6 +228,11 @@ fn a_driver_or_a_device_that_fails_is_told_by_its_own_words() {
         let told = place.fault(&settings, &[("TWIN_CUDA_FAULTS", faults)]);
         assert!(told.contains(words), "{faults}: {told}");
     }
+    let told = place.fault(&[], &[("TWIN_CUDA_FAULTS", "memory=200")]);
+    assert!(
+        told.contains("stream 1 of gpu cannot be made: beside its tensors it takes 1 KiB of the device's memory, of which 0 KiB are free"),
+        "{told}"
+    );
     // The log of a run that ended so is kept, and says that it is no result.
     let detail = fs::read_to_string(place.fixture.path("logs/mlperf_log_detail.txt")).unwrap();
     assert!(detail.contains("\"is_error\": true"), "{detail}");

@@ -25,6 +25,25 @@ pub(crate) enum EngineError {
         #[source]
         source: Box<dyn Error + Send + Sync>,
     },
+    /// A stream of a unit cannot be made.
+    #[error(
+        "stream {stream} of {unit} cannot be made: beside its tensors it takes {} KiB of the device's memory, of which {} KiB are free; fewer streams or a smaller batch take less",
+        needed / 1024,
+        free / 1024
+    )]
+    Stream {
+        /// Which, counted from 1.
+        stream: usize,
+        /// The unit's name.
+        unit: String,
+        /// Bytes that its context takes.
+        needed: u64,
+        /// Bytes that are free.
+        free: u64,
+        /// What the library or the driver says.
+        #[source]
+        source: Box<dyn Error + Send + Sync>,
+    },
     /// No built engine serves the run.
     #[error("the {engine} engine finds nothing to run in {}: {reason}; this makes one: {command}", cache.display())]
     NoPlan {

@@ -53,7 +53,15 @@ pub(super) fn load(request: &LoadRequest<'_>) -> Result<Loaded, EngineError> {
     for number in 0..most {
         for (position, unit) in units.iter().enumerate().filter(|(_, unit)| number < unit.streams) {
             let setup = unit.setup(request, position, number, shared.clone());
-            engines.push(Box::new(Runner::new(&context, &unit.engine, setup)?));
+            let runner = Runner::new(&context, &unit.engine, setup);
+            let failed = |source| EngineError::Stream {
+                stream: number + 1,
+                unit: unit.unit.name(),
+                needed: unit.engine.context_bytes(),
+                free: context.memory().map_or(0, |(free, _)| free as u64),
+                source,
+            };
+            engines.push(Box::new(runner.map_err(failed)?));
         }
     }
     Ok(Loaded {
@@ -97,6 +105,9 @@ impl LoadedUnit {
             .load(&plan, core)
             .map_err(|error| refused(error.into()))?;
         let tensors = Tensors::of(&engine, request)?;
+        for difference in tensors.differences(request.tensorrt) {
+            tracing::warn!(unit = unit.name(), "{difference}");
+        }
         let profiles = engine.profiles();
         if tensors.batch_is_free && wish.streams > profiles {
             return Err(choice::too_few_profiles(request, &entry, wish.streams, profiles));

@@ -36,6 +36,8 @@ pub(crate) fn wish(settings: &HarnessSettings, scenario: Scenario, scratch: Opti
             "int8" => Precision::Int8,
             _ => Precision::AsInNetwork,
         }),
+        input_dtype: accelerator.input_dtype,
+        input_format: accelerator.input_format,
         gpu: unit(
             &accelerator.gpu,
             settings,

@@ -111,6 +111,8 @@ impl Subject {
             installation: installation(),
             cache,
             precision: None,
+            input_dtype: None,
+            input_format: None,
             gpu: unit(streams),
             dla: unit(0),
             dla_cores: Vec::new(),

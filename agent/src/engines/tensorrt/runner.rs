@@ -82,12 +82,16 @@ impl Runner {
     /// Makes context, memory and graphs.
     ///
     /// # Errors
-    /// [`EngineError::Unavailable`] when memory does not suffice or the device fails.
-    pub(super) fn new(context: &Context, engine: &TrtEngine, setup: Setup) -> Result<Self, EngineError> {
-        let mut runner = Self::make(context, engine, setup).map_err(super::unavailable)?;
+    /// When memory does not suffice, the device fails, or a graph is wanted and cannot be had.
+    pub(super) fn new(
+        context: &Context,
+        engine: &TrtEngine,
+        setup: Setup,
+    ) -> Result<Self, Box<dyn Error + Send + Sync>> {
+        let mut runner = Self::make(context, engine, setup)?;
         match (runner.setup.graphs, runner.capture_all()) {
             (_, Ok(())) => {}
-            (Graphs::Wanted, Err(error)) => return Err(super::unavailable(error)),
+            (Graphs::Wanted, Err(error)) => return Err(error),
             (_, Err(error)) => {
                 tracing::warn!(%error, "the engine cannot be kept as a graph; its batches are enqueued instead");
                 runner.graphs = GraphSet::default();

@@ -5,7 +5,10 @@ use std::ffi::CString;
 use regatta_rules::benchmark::Response;
 use regatta_tensorrt::{Engine as TrtEngine, Tensor};
 
-use super::convert::{Conversion, Element};
+use super::{
+    convert::{Conversion, Element},
+    wish::Wish,
+};
 use crate::engines::{EngineError, LoadRequest};
 
 /// One tensor of an engine.
@@ -119,6 +122,22 @@ impl Tensors {
             batch,
             least: least.max(1),
         })
+    }
+
+    /// What of the wish the engine's input is not. The samples decide whether the run can be; these only make it slower.
+    pub(super) fn differences(&self, wish: &Wish) -> Vec<String> {
+        let dtype = wish
+            .input_dtype
+            .filter(|word| Element::named(word) != Some(self.input.element));
+        let dtype = dtype.map(|word| {
+            format!(
+                "input_dtype is {word}, but the engine takes {:?}",
+                self.input.element
+            )
+        });
+        let format = wish.input_format.filter(|&word| word != "linear");
+        let format = format.map(|word| format!("input_format is {word}, but the engine takes linear input"));
+        dtype.into_iter().chain(format).collect()
     }
 
     /// Samples that are computed when `given` come: a batch that is not free is filled up.

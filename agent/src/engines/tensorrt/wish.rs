@@ -56,6 +56,9 @@ pub(crate) struct Wish {
     pub(crate) cache: PathBuf,
     /// Types that the engines were allowed to compute in; `None` takes any.
     pub(crate) precision: Option<Precision>,
+    /// Type and layout of the input that the settings expect; engines that differ are told of.
+    pub(crate) input_dtype: Option<&'static str>,
+    pub(crate) input_format: Option<&'static str>,
     /// The GPU.
     pub(crate) gpu: UnitWish,
     /// Each DLA core.
