@@ -72,6 +72,7 @@ new_board() { # NAME: a system of its own, with sshd on a port of its own
     cp -a --reflink=auto "$base" "$root"
     cp /etc/resolv.conf "$root/etc/resolv.conf" 2>/dev/null || true
     echo "$boat" >"$root/etc/hostname"
+    printf '127.0.0.1 localhost %s\n' "$boat" >"$root/etc/hosts"
     printf 'Port %s\nListenAddress 127.0.0.1\nUseDNS no\n' "$ssh_port" >>"$root/etc/ssh/sshd_config"
 }
 
@@ -261,6 +262,8 @@ echo "sailor:$password" | on_board chpasswd
 own=("raft-$architecture" "sailor@127.0.0.1:$ssh_port")
 deploy "${own[@]}"
 wait_for_device "raft-$architecture"
+# As the deployment says: without it the service ends with his last login.
+shown loginctl enable-linger sailor
 # Asked over a login of his own, as he would.
 shown su - sailor -c 'XDG_RUNTIME_DIR=/run/user/$(id -u) systemctl --user status --no-pager --lines=2 regatta-agent' || failed "the user's service does not run"
 race "raft-$architecture" /home/sailor/.local/state/regatta Offline null

@@ -27,23 +27,37 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// What it complained of: the last lines of its standard error, else of its output.
+    /// What it complained of: what our own scripts and packages said, else the last lines of its standard error, else of its
+    /// output.
     pub(crate) fn complaint(&self) -> String {
         let text = if self.err.trim().is_empty() {
             &self.out
         } else {
             &self.err
         };
-        let printable = |line: &str| line.chars().filter(|c| !c.is_control()).collect::<String>();
-        let lines: Vec<String> = text
+        let own: Vec<&str> = text
             .lines()
-            .map(str::trim)
-            .filter(|line| !line.is_empty())
-            .map(printable)
+            .filter_map(|line| line.strip_prefix("regatta-agent: "))
             .collect();
-        let from = lines.len().saturating_sub(6);
-        lines.get(from..).unwrap_or_default().join("; ")
+        if own.is_empty() {
+            last_lines(text)
+        } else {
+            last_lines(&own.join("\n"))
+        }
     }
+}
+
+/// The last few lines of a text that came from a board, as one, for a sentence.
+pub(crate) fn last_lines(text: &str) -> String {
+    let printable = |line: &str| line.chars().filter(|c| !c.is_control()).collect::<String>();
+    let lines: Vec<String> = text
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .map(printable)
+        .collect();
+    let from = lines.len().saturating_sub(6);
+    lines.get(from..).unwrap_or_default().join("; ")
 }
 
 /// A machine at the other end of a link.
@@ -129,7 +143,7 @@ impl Script<'_> {
                 let mut input = line.as_bytes().chain(input);
                 board.run(
                     self.doing,
-                    &format!("sudo -k -S -p '' {}", self.line()),
+                    &format!("env LC_ALL=C sudo -k -S -p '' {}", self.line()),
                     &mut input,
                     &mut |_| {},
                 )

@@ -57,12 +57,20 @@ impl Deployment<'_> {
         let host = self
             .lab
             .host_for(self.order.coordinator.as_deref(), self.link_address)?;
-        let (survey, way, package) = self.examine()?;
+        let (mut survey, mut way, mut package) = self.examine(self.order.way)?;
         say(&survey.sentence());
+        let root = match Site::rights(self.board, &survey, way, password) {
+            Err(StepError::NoSudoer { .. }) if self.order.way.is_none() => {
+                say("sudo is not for this login: for this user alone, then");
+                (survey, way, package) = self.examine(Some(Way::User))?;
+                None
+            }
+            root => root?,
+        };
         let places = Places::of(way, &survey);
         let site = Site {
             board: self.board,
-            root: Site::rights(self.board, &survey, way, password)?,
+            root,
             way,
             places,
             cache: survey.cache.clone(),
@@ -100,10 +108,10 @@ impl Deployment<'_> {
     }
 
     /// Looks at the board, and chooses way and package.
-    fn examine(&self) -> Result<(Survey, Way, &Package), DeployError> {
+    fn examine(&self, asked: Option<Way>) -> Result<(Survey, Way, &Package), DeployError> {
         // Which of the two copies matters is known only after the survey; it is asked about the system's first.
         let survey = Survey::of(self.board, Package::copy_name(Way::System), self.packages)?;
-        let way = fitting::way(&survey, self.order.way)?;
+        let way = fitting::way(&survey, asked)?;
         let survey = match way {
             Way::System => survey,
             Way::User => Survey::of(self.board, Package::copy_name(Way::User), self.packages)?,

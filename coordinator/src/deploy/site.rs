@@ -4,7 +4,7 @@
 use std::{fs::File, io};
 
 use super::{
-    board::{Board, LinkLost, Output, Root, Script},
+    board::{Board, LinkLost, Output, Root, Script, last_lines},
     package::{Package, Way},
     survey::{Sudo, Survey},
 };
@@ -20,6 +20,12 @@ pub(crate) enum StepError {
     /// The package here cannot be read.
     #[error("the package cannot be read")]
     Package(#[source] io::Error),
+    /// The login has no right to root's.
+    #[error("{user} may not use sudo on this board, and the system service needs root's rights")]
+    NoSudoer {
+        /// The login.
+        user: String,
+    },
     /// The board said no.
     #[error("{what}: {why}")]
     Refused {
@@ -105,10 +111,20 @@ impl Site<'_> {
             words: &[],
         };
         let output = check.run_as(Some(&root), board, &mut io::empty())?;
-        accepted(
-            &output,
-            "sudo on the board does not take the password, or does not know the login",
-        )?;
+        // In sudo's own words, older and newer.
+        if [
+            "is not in the sudoers file",
+            "is not allowed to",
+            "may not run sudo",
+        ]
+        .iter()
+        .any(|words| output.err.contains(words))
+        {
+            return Err(StepError::NoSudoer {
+                user: survey.user.clone(),
+            });
+        }
+        accepted(&output, "sudo on the board does not take the password")?;
         Ok(Some(root))
     }
 
@@ -212,7 +228,7 @@ impl Site<'_> {
     /// The daemon's last lines.
     pub(crate) fn log(&self) -> String {
         self.service("log")
-            .map(|output| output.complaint())
+            .map(|output| last_lines(&output.out))
             .unwrap_or_default()
     }
 
