@@ -2,15 +2,17 @@
 //!
 //! It takes no other form and judges none: what it does not take goes to [`super::log_line`].
 
-/// A record; its value is as it stands in the line, and is JSON.
+/// A record up to its time; its value is as it stands in the line, and is JSON. The rest is taken by itself, because it is
+/// the same wherever one place in LoadGen writes, and can be compared instead.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct PlainLine<'a> {
     pub(super) key: &'a str,
     pub(super) value: &'a str,
-    pub(super) is_error: bool,
+    /// What follows the time.
+    pub(super) tail: &'a str,
 }
 
-/// Takes the record of a line without its marker.
+/// Takes the record of a line without its marker, but for its tail.
 pub(super) fn take(json: &str) -> Option<PlainLine<'_>> {
     let mut rest = Rest(json.trim_end_matches(['\n', '\r']));
     rest.literal("{\"key\": \"")?;
@@ -19,6 +21,16 @@ pub(super) fn take(json: &str) -> Option<PlainLine<'_>> {
     let value = rest.value()?;
     rest.literal(", \"time_ms\": ")?;
     rest.number()?;
+    Some(PlainLine {
+        key,
+        value,
+        tail: rest.0,
+    })
+}
+
+/// Takes the tail of a record: whether it is of an error.
+pub(super) fn take_tail(tail: &str) -> Option<bool> {
+    let mut rest = Rest(tail);
     rest.literal(", \"namespace\": \"")?;
     rest.text()?;
     rest.literal(", \"event_type\": \"")?;
@@ -35,7 +47,7 @@ pub(super) fn take(json: &str) -> Option<PlainLine<'_>> {
     rest.number()?;
     rest.literal(", \"tid\": ")?;
     rest.number()?;
-    (rest.0 == "}}").then_some(PlainLine { key, value, is_error })
+    (rest.0 == "}}").then_some(is_error)
 }
 
 /// What is left of the line.
@@ -84,6 +96,10 @@ impl<'a> Rest<'a> {
 
     /// `[1,2,3]`, as sample indices are written.
     fn list(&mut self) -> Option<()> {
+        if let Some(end) = end_of_counts(self.0.as_bytes()) {
+            self.0 = self.0.get(end..)?;
+            return Some(());
+        }
         if self.literal("]").is_some() {
             return Some(());
         }
@@ -116,6 +132,23 @@ impl<'a> Rest<'a> {
     }
 }
 
+/// Where a list of counts ends, behind its bracket, in one pass: sample indices are half of a log. `None` for any other list.
+fn end_of_counts(bytes: &[u8]) -> Option<usize> {
+    let (mut digits, mut zero) = (0_usize, false);
+    for (at, &byte) in bytes.iter().enumerate() {
+        match byte {
+            b'0'..=b'9' if !zero => {
+                zero = digits == 0 && byte == b'0';
+                digits += 1;
+            }
+            b',' if digits > 0 => (digits, zero) = (0, false),
+            b']' if digits > 0 => return Some(at + 1),
+            _ => return None,
+        }
+    }
+    None
+}
+
 /// Whether the text is a number by JSON's grammar.
 fn is_number(text: &str) -> bool {
     let text = text.strip_prefix('-').unwrap_or(text);
@@ -138,8 +171,15 @@ fn is_number(text: &str) -> bool {
 mod tests {
     use proptest::prelude::*;
 
-    use super::take;
+    use super::{PlainLine, take_tail};
     use crate::check::log_line::Record;
+
+    /// A whole record, and whether it is of an error.
+    fn take(json: &str) -> Option<(PlainLine<'_>, bool)> {
+        let plain = super::take(json)?;
+        let is_error = take_tail(plain.tail)?;
+        Some((plain, is_error))
+    }
 
     fn line(value: &str) -> String {
         format!(
@@ -158,20 +198,22 @@ mod tests {
             "true",
             "[]",
             "[1,22,3]",
+            "[0,10]",
+            "[1.5,-2]",
             "0",
             "0.5",
         ] {
             let line = line(value);
-            let taken = take(&line).unwrap();
-            assert_eq!((taken.key, taken.value, taken.is_error), ("k", value, false));
+            let (taken, is_error) = take(&line).unwrap();
+            assert_eq!((taken.key, taken.value, is_error), ("k", value, false));
         }
     }
 
     #[test]
     fn what_is_no_json_is_not() {
         for value in [
-            "", "01", "1.", ".5", "+1", "[1,]", "[,]", "\"a\\\"", "\"a\tb\"", "nan", "tru", "1e", "[1 ,2]",
-            "--1",
+            "", "01", "[01]", "[1,,2]", "[00]", "1.", ".5", "+1", "[1,]", "[,]", "\"a\\\"", "\"a\tb\"",
+            "nan", "tru", "1e", "[1 ,2]", "--1",
         ] {
             assert_eq!(take(&line(value)), None, "{value}");
         }
@@ -189,10 +231,10 @@ mod tests {
             let at = at.index(bytes.len());
             bytes[at] = byte;
             let text = String::from_utf8(bytes).unwrap();
-            if let Some(taken) = take(&text) {
+            if let Some((taken, is_error)) = take(&text) {
                 let record: Record<'_> = serde_json::from_str(&text).unwrap();
                 prop_assert_eq!(taken.key, record.key.as_ref());
-                prop_assert_eq!(taken.is_error, record.metadata.is_error);
+                prop_assert_eq!(is_error, record.metadata.is_error);
             }
         }
     }

@@ -12,7 +12,7 @@ use regatta_mllog::read::{DetailReader, Quirk, Value};
 
 use super::{
     log_line::{Record, Scalar},
-    plain_line,
+    plain_line::{self, PlainLine},
 };
 use crate::tree::Tree;
 
@@ -22,6 +22,8 @@ const MARKER: &str = ":::MLLOG ";
 const LONGEST_LINE: u64 = 64 << 20;
 /// Keys beyond this are not kept: LoadGen writes about two hundred.
 const MOST_KEYS: usize = 4096;
+/// Longer line ends are not kept: LoadGen's have at most some hundred bytes.
+const LONGEST_TAIL: usize = 4096;
 /// Errors and unreadable lines beyond this are only counted.
 const MOST_FAULTS: usize = 100;
 
@@ -35,8 +37,10 @@ pub(crate) struct LogLine {
 /// The facts of a detail log.
 #[derive(Debug, Default)]
 pub(crate) struct RunLog {
-    /// The line and value of each key's first record.
-    first: HashMap<String, (Option<u64>, Value)>,
+    /// Each key's first record.
+    first: HashMap<String, First>,
+    /// How the last list's line ended, where it is no error; lists themselves are not kept.
+    list_tail: Box<str>,
     /// Records that LoadGen marked as errors, the first hundred.
     pub(crate) errors: Vec<LogLine>,
     /// How many there are.
@@ -51,6 +55,15 @@ pub(crate) struct RunLog {
     pub(crate) begins_with_record: bool,
 }
 
+/// What is kept of a key's first record.
+#[derive(Debug)]
+struct First {
+    line: Option<u64>,
+    value: Value,
+    /// How the key's last line ended, where it is no error: most lines of a key end alike.
+    tail: Box<str>,
+}
+
 /// A log that cannot be read at all.
 #[derive(Debug, Clone)]
 pub(crate) struct Unreadable(pub(crate) String);
@@ -58,7 +71,11 @@ pub(crate) struct Unreadable(pub(crate) String);
 impl RunLog {
     /// A log of these values, in no file: errors in it are those that a value counts.
     pub(crate) fn of(values: impl IntoIterator<Item = (String, Value)>) -> Self {
-        let first = values.into_iter().map(|(key, value)| (key, (None, value)));
+        let first = values.into_iter().map(|(key, value)| {
+            let tail = Box::default();
+            let line = None;
+            (key, First { line, value, tail })
+        });
         let mut log = Self {
             first: first.collect(),
             ..Self::default()
@@ -99,15 +116,43 @@ impl RunLog {
         self.begins_with_record |= line == 1;
         if let Some(plain) = plain_line::take(json) {
             // Most lines repeat a key whose first value is known: theirs is not even parsed.
-            if plain.is_error || !self.first.contains_key(plain.key) {
-                let value = serde_json::from_str(plain.value).unwrap_or(Scalar::Bulk);
-                self.take(line, plain.key.into(), plain.is_error, value);
+            let is_list = plain.value.starts_with('[');
+            let known = self.first.get(plain.key);
+            let usual = if is_list {
+                Some(&self.list_tail)
+            } else {
+                known.map(|first| &first.tail)
+            };
+            // An empty tail is none.
+            if usual.is_some_and(|tail| !tail.is_empty() && **tail == *plain.tail) {
+                return;
             }
-            return;
+            if let Some(is_error) = plain_line::take_tail(plain.tail) {
+                if is_error || known.is_none() {
+                    let value = match is_list {
+                        true => Scalar::Bulk,
+                        false => serde_json::from_str(plain.value).unwrap_or(Scalar::Bulk),
+                    };
+                    self.take(line, plain.key.into(), is_error, value);
+                }
+                if !is_error && plain.tail.len() <= LONGEST_TAIL {
+                    self.keep_tail(&plain, is_list);
+                }
+                return;
+            }
         }
         match serde_json::from_str::<Record<'_>>(json) {
             Ok(record) => self.take(line, record.key, record.metadata.is_error, record.value),
             Err(_) => self.unusual(line, bytes),
+        }
+    }
+
+    /// Keeps how a line ends, to know the next one by it.
+    fn keep_tail(&mut self, plain: &PlainLine<'_>, is_list: bool) {
+        if is_list {
+            self.list_tail = plain.tail.into();
+        } else if let Some(first) = self.first.get_mut(plain.key) {
+            first.tail = plain.tail.into();
         }
     }
 
@@ -151,7 +196,12 @@ impl RunLog {
             push(&mut self.errors, LogLine { line, text });
         }
         if !known && self.first.len() < MOST_KEYS {
-            self.first.insert(key.into_owned(), (Some(line), value));
+            let first = First {
+                line: Some(line),
+                value,
+                tail: Box::default(),
+            };
+            self.first.insert(key.into_owned(), first);
         }
     }
 
@@ -178,12 +228,12 @@ impl RunLog {
 
     /// The value of a key's first record.
     pub(crate) fn value(&self, key: &str) -> Option<&Value> {
-        self.first.get(key).map(|(_, value)| value)
+        self.first.get(key).map(|first| &first.value)
     }
 
     /// The line of a key's first record.
     pub(crate) fn line(&self, key: &str) -> Option<u64> {
-        self.first.get(key).and_then(|&(line, _)| line)
+        self.first.get(key).and_then(|first| first.line)
     }
 
     /// A key's value where it is text.

@@ -81,9 +81,13 @@ impl Walk {
             Ok(entries) => entries,
             Err(error) => return self.close(index, &error.to_string()),
         };
-        let mut names: Vec<_> = entries.flatten().map(|entry| entry.file_name()).collect();
-        names.sort();
-        for name in names {
+        // Asked for while the directory is open: the system need not look for it again by its whole path.
+        let mut names: Vec<_> = entries
+            .flatten()
+            .map(|entry| (entry.file_name(), entry.metadata()))
+            .collect();
+        names.sort_by(|(one, _), (other, _)| one.cmp(other));
+        for (name, own) in names {
             if self.nodes.len() >= MOST_ENTRIES {
                 if !self.full {
                     self.full = true;
@@ -99,13 +103,12 @@ impl Walk {
             };
             let file = on_disk.join(&name);
             let raw = (name.to_str().is_none() || self.nodes[index].raw.is_some()).then(|| file.clone());
-            self.entry(index, Entry { path, file, raw }, place);
+            self.entry(index, Entry { path, file, raw, own }, place);
         }
     }
 
     fn entry(&mut self, parent: usize, entry: Entry, place: Place) {
-        let Entry { path, file, raw } = entry;
-        let own = fs::symlink_metadata(&file);
+        let Entry { path, file, raw, own } = entry;
         let link = own.as_ref().is_ok_and(fs::Metadata::is_symlink);
         let (kind, size) = match if link { fs::metadata(&file) } else { own } {
             Ok(data) if data.is_dir() => (Kind::Directory, 0),
@@ -157,6 +160,8 @@ struct Entry {
     path: String,
     file: PathBuf,
     raw: Option<PathBuf>,
+    /// Of the entry itself, links not followed.
+    own: io::Result<fs::Metadata>,
 }
 
 /// Whether the link at `file` leads to a directory that encloses it.

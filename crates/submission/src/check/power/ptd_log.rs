@@ -4,6 +4,7 @@ use super::{
     samples::unix_seconds,
     session::{Complaint, Session, Verdict},
 };
+use regatta_rules::round::PowerRules;
 use serde_json::Value;
 
 /// A longer log is none of PTDaemon's: a session prints some hundred kilobytes.
@@ -13,8 +14,8 @@ const STAMP: usize = 23;
 /// What PTDaemon may report during the testing run.
 const KNOWN_TESTING_ERROR: &str = "USB.";
 
-struct Log<'a> {
-    session: &'a Session<'a>,
+pub(super) struct Log<'a> {
+    rules: &'a PowerRules,
     text: String,
     /// Added to its stamps, in seconds.
     shift: f64,
@@ -39,7 +40,7 @@ impl Report<'_> {
 
 /// Checks, as the official program does: the first warning ends it.
 pub(super) fn check(session: &Session<'_>) -> Verdict {
-    let log = Log::read(session)?;
+    let log = session.ptd_log()?;
     log.uncertainty_checked()?;
     for line in log.text.split_inclusive('\n') {
         if let Some(report) = log.report(line, "WARNING:")? {
@@ -55,7 +56,7 @@ pub(super) fn check(session: &Session<'_>) -> Verdict {
 /// What the official program overlooks: errors outside of the ranging run behind its first warning, and uncertainties in
 /// the part of the run that it leaves out. Line numbers and texts.
 pub(super) fn overlooked(session: &Session<'_>) -> Vec<(u64, String)> {
-    let Ok(log) = Log::read(session) else {
+    let Ok(log) = session.ptd_log() else {
         return Vec::new();
     };
     let margin = f64::from(session.rules.clock_tolerance_ms) / 1e3;
@@ -78,14 +79,18 @@ pub(super) fn overlooked(session: &Session<'_>) -> Vec<(u64, String)> {
 }
 
 impl<'a> Log<'a> {
-    fn read(session: &'a Session<'a>) -> Result<Self, String> {
+    /// Reads the log of a session.
+    pub(super) fn read(session: &Session<'a>) -> Result<Self, String> {
         let name = "power/ptd_logs.txt";
         let bytes = session
             .tree
             .read(&session.at(name), LONGEST)
             .map_err(|error| format!("{name} cannot be read: {error}"))?;
         let text = String::from_utf8(bytes).map_err(|_| format!("{name} is no UTF-8 text"))?;
-        let text = text.replace("\r\n", "\n").replace('\r', "\n");
+        let text = match text.contains('\r') {
+            true => text.replace("\r\n", "\n").replace('\r', "\n"),
+            false => text,
+        };
         let (begin, end) = session.window("run_1")?;
         let stamp = |text: &str| unix_seconds(text).ok_or_else(|| format!("`{text}` is no time stamp"));
         let zone = match session.server.get("timezone") {
@@ -95,7 +100,7 @@ impl<'a> Log<'a> {
         };
         let zone = zone.ok_or("timezone is no number")?;
         let mut log = Self {
-            session,
+            rules: session.rules,
             text,
             shift: if session.rules.log_in_local_time {
                 zone
@@ -105,7 +110,8 @@ impl<'a> Log<'a> {
             ranging: (0.0, 0.0),
             run: (stamp(&begin)?, stamp(&end)?),
         };
-        log.ranging = log.find_ranging()?;
+        let name = session.server.get("session_name");
+        log.ranging = log.find_ranging(name.and_then(Value::as_str).unwrap_or_default())?;
         Ok(log)
     }
 
@@ -121,9 +127,7 @@ impl<'a> Log<'a> {
     }
 
     /// From the mark of the ranging run to the next completed test.
-    fn find_ranging(&self) -> Result<(f64, f64), String> {
-        let name = self.session.server.get("session_name");
-        let name = name.and_then(Value::as_str).unwrap_or_default();
+    fn find_ranging(&self, name: &str) -> Result<(f64, f64), String> {
         let quote = if name.contains('\'') { '"' } else { '\'' };
         let start = format!(": Go with mark {quote}{name}_ranging{quote}");
         let mut begin = None;
@@ -179,7 +183,7 @@ impl<'a> Log<'a> {
     }
 
     fn warning(&self, report: &Report<'_>) -> Verdict {
-        let rules = self.session.rules;
+        let rules = self.rules;
         let margin = rules.warning_margin_s;
         if !(self.run.0 + margin < report.time && report.time < self.run.1 - margin) {
             return Ok(());
@@ -199,7 +203,7 @@ impl<'a> Log<'a> {
         if !self.in_ranging(report.time) {
             return Err(format!("outside of the ranging run: {}", report.said()).into());
         }
-        let mut known = self.session.rules.ranging_errors.iter();
+        let mut known = self.rules.ranging_errors.iter();
         if known.any(|known| report.text.starts_with(known.as_str())) {
             return Ok(());
         }

@@ -1,8 +1,11 @@
 //! A session's descriptions, `client.json` and `server.json`, and how checks speak.
 
+use std::cell::OnceCell;
+
 use regatta_rules::round::PowerRules;
 use serde_json::{Map, Value};
 
+use super::ptd_log;
 use crate::{check::run_log::RunLog, tree::Tree};
 
 /// Longer descriptions are none of the client's and server's.
@@ -53,6 +56,8 @@ pub(super) struct Session<'a> {
     pub(super) server: Map<String, Value>,
     ranging: Window,
     run: Window,
+    /// PTDaemon's log, read when it is first asked for.
+    ptd_log: OnceCell<Result<ptd_log::Log<'a>, String>>,
 }
 
 /// LoadGen's stamps of a run's beginning and end, or why there are none.
@@ -69,6 +74,7 @@ impl<'a> Session<'a> {
             server: Map::new(),
             ranging: Err(String::new()),
             run: Err(String::new()),
+            ptd_log: OnceCell::new(),
         };
         session.client = session.description("power/client.json")?;
         session.server = session.description("power/server.json")?;
@@ -93,6 +99,12 @@ impl<'a> Session<'a> {
         } else {
             Err(format!("{name} lacks {}", missing.join(", ")))
         }
+    }
+
+    /// PTDaemon's log, or why it cannot be used.
+    pub(super) fn ptd_log(&self) -> Result<&ptd_log::Log<'a>, String> {
+        let log = self.ptd_log.get_or_init(|| ptd_log::Log::read(self));
+        log.as_ref().map_err(Clone::clone)
     }
 
     /// The path in the tree of a file of the session.
