@@ -8,6 +8,7 @@ use std::{
     io::{Read as _, Write as _},
     net::{Shutdown, TcpListener, TcpStream},
     path::PathBuf,
+    process::{Command, Stdio},
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -18,7 +19,7 @@ use std::{
 
 use rcgen::ExtendedKeyUsagePurpose;
 use regatta_tests::{
-    Broker, DEVICE, Lab, eventually,
+    Broker, DEVICE, Lab, eventually, left_out,
     papers::{self, Authority},
     stranger::Stranger,
     succeed_output,
@@ -422,4 +423,58 @@ fn nobody_else_is_served_and_a_removed_device_no_longer() {
     assert!(between.down() < BULK_BYTES);
     let said = get(Some(&device), &file, "").expect("an answer");
     assert!(said.starts_with("HTTP/1.1 403"), "{said}");
+}
+
+/// A small disk for the device's assets, gone with the test.
+struct SmallDisk(PathBuf);
+
+impl SmallDisk {
+    /// `None`, with the reason printed, without the right to mount.
+    fn mount(place: PathBuf, mib: u64) -> Option<Self> {
+        fs::create_dir_all(&place).expect("a directory of the lab");
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &format!("size={mib}m"), "none"])
+            .arg(&place)
+            .stderr(Stdio::null())
+            .status();
+        if !mounted.is_ok_and(|status| status.success()) {
+            left_out("small disks want root, for tmpfs");
+            return None;
+        }
+        Some(Self(place))
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        // Lazily: the agent may still have a file open there.
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn a_disk_that_somebody_fills_meanwhile_fails_the_run_and_not_those_after_it() {
+    let mut lab = lab_of_a_bare_device();
+    let Some(disk) = SmallDisk::mount(lab.state().join("assets"), 16) else {
+        return;
+    };
+    let between = Between::start(&lab, &[]);
+    add_bulk(&lab);
+    lab.start_device();
+    lab.wait_for_device();
+    between.hold_at(2 << 20);
+    let run = ask_for_bulk(&lab);
+    between.wait_until_held();
+    let filler = disk.0.join("somebody");
+    // As much as fits.
+    let _ = fs::write(&filler, vec![0; 16 << 20]);
+    between.hold_at(u64::MAX);
+    let (phase, reason) = end_of(&lab, &run);
+    assert_eq!(phase, "failed");
+    assert!(reason.contains("No space left on device"), "{reason}");
+    assert!(kept(&lab, "part").is_empty(), "half an asset is in nobody's way");
+    fs::remove_file(filler).expect("a file of the test");
+    let (phase, reason) = end_of(&lab, &ask_for_bulk(&lab));
+    assert_eq!(phase, "done", "{reason}");
+    drop(lab);
 }

@@ -97,6 +97,12 @@ pub(crate) enum AssetError {
     Cancelled,
 }
 
+impl AssetError {
+    fn is_full_disk(&self) -> bool {
+        matches!(self, Self::Disk { source, .. } if source.kind() == io::ErrorKind::StorageFull)
+    }
+}
+
 /// What is to be got.
 #[derive(Debug)]
 pub(crate) struct Order {
@@ -135,10 +141,15 @@ pub(crate) fn fetch(order: &Order, progress: &mut dyn FnMut(u64, u64)) -> Result
     let mut report = |done: u64| progress(done, total);
     let mut puller = Puller::new(client, &order.cancelled, here, &mut report);
     for asset in missing {
-        match asset.kind {
-            AssetKind::File => fetch_file(&shelf, asset, &mut puller)?,
-            AssetKind::Tree => fetch_tree(&shelf, asset, &mut puller)?,
+        let fetched = match asset.kind {
+            AssetKind::File => fetch_file(&shelf, asset, &mut puller),
+            AssetKind::Tree => fetch_tree(&shelf, asset, &mut puller),
+        };
+        if fetched.as_ref().is_err_and(AssetError::is_full_disk) {
+            // Somebody else has filled the disk: half an asset would only keep other runs from it.
+            shelf.drop_part(&asset.sha256);
         }
+        fetched?;
     }
     Ok(())
 }

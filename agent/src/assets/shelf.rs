@@ -119,6 +119,17 @@ impl Shelf {
         }
     }
 
+    /// Removes what is on its way.
+    pub(super) fn drop_part(&self, sha256: &str) {
+        let part = self.part(sha256);
+        // What cannot be removed is tried again when room is made.
+        let _ = if part.is_dir() {
+            fs::remove_dir_all(&part)
+        } else {
+            fs::remove_file(&part)
+        };
+    }
+
     fn remove(&self, kept: &Kept) -> io::Result<()> {
         if kept.path.is_dir() {
             // Renamed first: half a tree must not look like a whole one.
