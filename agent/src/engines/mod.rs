@@ -72,6 +72,10 @@ pub(crate) struct LoadRequest<'a> {
     /// The batch sizes to be quick at, each at least 1; never empty. Other sizes up to the largest work as well.
     pub(crate) batch_sizes: &'a [usize],
     /// Whether the user asked for the largest of these sizes by name, so that a smaller one is no substitute.
+    #[cfg_attr(
+        not(feature = "tract"),
+        expect(dead_code, reason = "TensorRT's wish has each unit's own batch")
+    )]
     pub(crate) batch_size_is_wish: bool,
     /// Whether batches of any size serve the run as well, so that an engine may set its own.
     pub(crate) takes_any_batch: bool,
