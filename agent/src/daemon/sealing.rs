@@ -213,18 +213,7 @@ fn attempts(request: &SealRequest, spec: Option<&RunSpec>) -> Vec<Attempt> {
         .and_then(|bytes| serde_json::from_slice::<Attempt>(&bytes).ok());
     let unreported = || {
         let spec = spec.filter(|_| request.before.is_some())?;
-        Some(Attempt {
-            name: "run".to_owned(),
-            asked_loadgen: spec.loadgen.clone(),
-            loadgen: None,
-            engine: spec.engine.kind.to_string(),
-            valid: None,
-            invalid_reasons: Vec::new(),
-            started: None,
-            ended: None,
-            window: WindowCost::default(),
-            timing: None,
-        })
+        Some(Attempt::asked(spec))
     };
     let attempt = reported.or_else(unreported);
     let with_window = |attempt: Attempt| Attempt {

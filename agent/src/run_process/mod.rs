@@ -16,9 +16,7 @@ use regatta_loadgen::{
     outcome::Outcome,
     request::{ConfText, RunRequest},
 };
-use regatta_rules::documents::{
-    Attempt, Document, EngineSpec, LoadgenIdentity, RunPhase, RunSpec, WindowCost,
-};
+use regatta_rules::documents::{Attempt, Document, EngineSpec, LoadgenIdentity, RunPhase, RunSpec};
 
 use self::{
     event::Event,
@@ -57,7 +55,7 @@ fn run(args: &ExecArgs) -> Result<u8, Failure> {
         request: request(&spec, &run_dir),
         scratch: args.scratch.clone(),
     };
-    let mut attempt = first_words(&spec);
+    let mut attempt = Attempt::asked(&spec);
     let ready = race.prepare()?;
     run_dir.keep_mlperf_conf(ready.mlperf_conf())?;
     attempt.engine = ready.harness().engine().to_string();
@@ -124,22 +122,6 @@ fn request(spec: &RunSpec, run_dir: &RunDir) -> RunRequest {
         .as_ref()
         .map(|text| ConfText::new("audit.config", text));
     request
-}
-
-/// What can be said of an attempt before anything is loaded.
-fn first_words(spec: &RunSpec) -> Attempt {
-    Attempt {
-        name: "run".to_owned(),
-        asked_loadgen: spec.loadgen.clone(),
-        loadgen: None,
-        engine: spec.engine.kind.to_string(),
-        valid: None,
-        invalid_reasons: Vec::new(),
-        started: None,
-        ended: None,
-        window: WindowCost::default(),
-        timing: None,
-    }
 }
 
 fn identity(outcome: &Outcome, ready: &ReadyRace) -> LoadgenIdentity {

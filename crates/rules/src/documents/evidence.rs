@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{LoadgenChoice, RunState, StateProof, StateSpec};
+use super::{LoadgenChoice, RunSpec, RunState, StateProof, StateSpec};
 use crate::{DeviceId, RunId, StreamName};
 
 /// The device's proof of a run.
@@ -82,6 +82,25 @@ pub struct Attempt {
     /// How LoadGen's timing thread ran. `None` when it issued nothing, and in attempts of agents before this was noted.
     #[serde(default)]
     pub timing: Option<TimingThread>,
+}
+
+impl Attempt {
+    /// What can be said before anything is loaded: what was asked for.
+    #[must_use]
+    pub fn asked(spec: &RunSpec) -> Self {
+        Self {
+            name: "run".to_owned(),
+            asked_loadgen: spec.loadgen.clone(),
+            loadgen: None,
+            engine: spec.engine.kind.to_string(),
+            valid: None,
+            invalid_reasons: Vec::new(),
+            started: None,
+            ended: None,
+            window: WindowCost::default(),
+            timing: None,
+        }
+    }
 }
 
 /// How the thread ran that issues queries and measures time.
