@@ -64,7 +64,7 @@ fn a_run_in_maxp_is_proven_shown_and_leaves_the_board_as_it_was() {
     let shown = succeed_output(lab.regatta().args(["runs", "show", run]));
     let shown = String::from_utf8(shown.stdout).unwrap();
     for line in [
-        "device     set to MaxP",
+        "board      set to MaxP",
         "memory-rate",
         "telemetry.csv",
         "not from the machine itself",

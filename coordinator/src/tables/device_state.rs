@@ -17,8 +17,8 @@ pub(super) fn of(row: &RunRow) -> Vec<String> {
     };
     let mut lines = Vec::new();
     match &proof.asked {
-        Some(asked) => lines.push(format!("device     set to {} ({})", asked.name, asked.source)),
-        None => lines.push("device     as it was found".to_owned()),
+        Some(asked) => lines.push(format!("board      set to {} ({})", asked.name, asked.source)),
+        None => lines.push("board      as it was found".to_owned()),
     }
     lines.extend(
         proof

@@ -41,7 +41,7 @@ pub(in crate::cli) struct Args {
     /// The login on the board: user@host or user@host:port, as `ssh` takes it (~/.ssh/config counts)
     #[arg(value_name = "USER@HOST", conflicts_with = "hosts")]
     destination: Option<Destination>,
-    /// Many boards: a file with `NAME USER@HOST` on every line, or TOML with [[device]] tables
+    /// Many boards: a file with `NAME USER@HOST` on every line, or TOML with `[[device]]` tables
     #[arg(long, value_name = "FILE", conflicts_with = "name")]
     hosts: Option<PathBuf>,
     /// Boards at the same time
