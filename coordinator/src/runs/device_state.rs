@@ -119,6 +119,8 @@ impl StateWords {
             state.source.push_str(", changed by the plan");
         }
         state.wish.extend(own);
+        // What a preset sets and this board does not have.
+        state.wish.retain(|_, value| value != "as-is");
         let wish: Wish = state.words().parse().map_err(StateError::Words)?;
         if wish == Wish::default() {
             return Err(StateError::Words(WrongWish(String::new())));
@@ -258,6 +260,13 @@ mod tests {
             Scenario::Offline,
         );
         assert_eq!(state.unwrap().unwrap().name, "own");
+        let state = resolve("{ preset = 'MaxP', fan = 'as-is' }", "digits", Scenario::Offline)
+            .unwrap()
+            .unwrap();
+        assert_eq!(
+            state.words(),
+            "cpu=lock:max gpu=lock:max memory=lock:max power-mode=MAXN"
+        );
         assert_eq!(resolve("'as-is'", "digits", Scenario::Offline).unwrap(), None);
         for wrong in [
             "'fast'",
