@@ -14,6 +14,7 @@ use regatta_rules::round::PowerRules;
 use serde::Serialize;
 
 use crate::tree::Tree;
+pub(crate) use session::Logs;
 use session::{Complaint, Session, Verdict};
 
 /// What became of a check.
@@ -57,7 +58,7 @@ impl PowerReport {
 /// Judges the session in `directory` of `tree` (`""` for the root), as the round's power checker does.
 #[must_use]
 pub fn check(tree: &Tree, directory: &str, rules: &PowerRules) -> PowerReport {
-    match Session::read(tree, directory, rules) {
+    match Session::read(tree, directory, rules, Logs::default()) {
         Ok(session) => judge(&session),
         Err(reason) => unread(reason),
     }
@@ -65,8 +66,13 @@ pub fn check(tree: &Tree, directory: &str, rules: &PowerRules) -> PowerReport {
 
 /// The same, and what a stricter reading of PTDaemon's log finds, by line: the official one ends at its first warning and
 /// leaves out the run's first and last minutes.
-pub(crate) fn review(tree: &Tree, directory: &str, rules: &PowerRules) -> (PowerReport, Vec<(u64, String)>) {
-    match Session::read(tree, directory, rules) {
+pub(crate) fn review(
+    tree: &Tree,
+    directory: &str,
+    rules: &PowerRules,
+    logs: Logs<'_>,
+) -> (PowerReport, Vec<(u64, String)>) {
+    match Session::read(tree, directory, rules, logs) {
         Ok(session) => (judge(&session), ptd_log::overlooked(&session)),
         Err(reason) => (unread(reason), Vec::new()),
     }

@@ -47,6 +47,15 @@ impl From<&str> for Complaint {
 /// What a check says.
 pub(super) type Verdict = Result<(), Complaint>;
 
+/// Detail logs of a session that were read already.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Logs<'a> {
+    /// Of the ranging run.
+    pub(crate) ranging: Option<&'a RunLog>,
+    /// Of the testing run.
+    pub(crate) run: Option<&'a RunLog>,
+}
+
 /// A measured session.
 pub(super) struct Session<'a> {
     pub(super) tree: &'a Tree,
@@ -64,8 +73,13 @@ pub(super) struct Session<'a> {
 type Window = Result<(String, String), String>;
 
 impl<'a> Session<'a> {
-    /// Reads both descriptions.
-    pub(super) fn read(tree: &'a Tree, directory: &'a str, rules: &'a PowerRules) -> Result<Self, String> {
+    /// Reads both descriptions, and the runs' logs where they are not at hand.
+    pub(super) fn read(
+        tree: &'a Tree,
+        directory: &'a str,
+        rules: &'a PowerRules,
+        logs: Logs<'_>,
+    ) -> Result<Self, String> {
         let mut session = Self {
             tree,
             directory,
@@ -78,8 +92,8 @@ impl<'a> Session<'a> {
         };
         session.client = session.description("power/client.json")?;
         session.server = session.description("power/server.json")?;
-        session.ranging = session.stamps("ranging");
-        session.run = session.stamps("run_1");
+        session.ranging = session.stamps("ranging", logs.ranging);
+        session.run = session.stamps("run_1", logs.run);
         Ok(session)
     }
 
@@ -124,9 +138,15 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn stamps(&self, run: &str) -> Window {
+    fn stamps(&self, run: &str, log: Option<&RunLog>) -> Window {
         let name = format!("{run}/mlperf_log_detail.txt");
-        let log = RunLog::read(self.tree, &self.at(&name)).map_err(|error| format!("{name}: {}", error.0))?;
+        let own;
+        let log = if let Some(log) = log {
+            log
+        } else {
+            own = RunLog::read(self.tree, &self.at(&name)).map_err(|error| format!("{name}: {}", error.0))?;
+            &own
+        };
         let stamp = |key: &str| {
             let text = log.text(key).map(str::to_owned);
             text.ok_or_else(|| format!("{name} has no {key}"))

@@ -9,7 +9,7 @@ use super::{
 use crate::check::{
     finding::{Findings, Severity},
     power::{
-        self, Outcome,
+        self, Logs, Outcome,
         samples::{self, Reading},
     },
     rules,
@@ -67,8 +67,12 @@ pub(super) fn check(
             );
         }
     }
-    session(case, &base, findings);
     let ranging = read_log(case, &format!("{base}/ranging"), findings);
+    let logs = Logs {
+        ranging: ranging.as_ref(),
+        run: performance,
+    };
+    session(case, &base, logs, findings);
     if let Some((ranging, run)) = ranging.as_ref().zip(performance)
         && ranging.text("effective_scenario") != run.text("effective_scenario")
     {
@@ -91,11 +95,11 @@ pub(super) fn check(
 }
 
 /// The Power working group's own checks, and what they overlook.
-fn session(case: &Case<'_>, base: &str, findings: &mut Findings) {
+fn session(case: &Case<'_>, base: &str, logs: Logs<'_>, findings: &mut Findings) {
     let Some(rules_of) = &case.context.round.power else {
         return;
     };
-    let (report, overlooked) = power::review(case.context.tree, base, rules_of);
+    let (report, overlooked) = power::review(case.context.tree, base, rules_of, logs);
     for check in report.checks {
         let (severity, reason) = match check.outcome {
             Outcome::Passed => continue,
