@@ -73,8 +73,8 @@ impl Oracle {
         }
         command.current_dir(dir);
         let mut output = command.output().unwrap();
-        // With several issuing threads the official one now and then dies of a memory fault, on the same case that it
-        // does well at other times: its threads share what they do not guard.
+        // With several issuing threads it now and then dies of a memory fault, on the same case that it does well at other
+        // times; whether LoadGen or our driver is to blame is not known (docs/loadgen.md).
         for _ in 0..CRASHES {
             if case.issue_threads > 1 && output.status.signal().is_some() {
                 println!(
