@@ -126,7 +126,8 @@ typed() {
 }
 start_coordinator() {
     mkdir -p "$work/home"
-    lab init --host 127.0.0.1 --listen "127.0.0.1:$(free_port)" --enrol-listen "127.0.0.1:$(free_port)" >/dev/null
+    lab init --host 127.0.0.1 --listen "127.0.0.1:$(free_port)" --enrol-listen "127.0.0.1:$(free_port)" \
+        --assets-listen "127.0.0.1:$(free_port)" >/dev/null
     # Not by way of `lab`: the process to be ended is this one, not a shell around it.
     "$regatta" serve --workspace "$work/lab" >"$work/serve.log" 2>&1 &
     serve=$!
