@@ -25,6 +25,9 @@ pub(crate) struct AgentConfig {
     pub(crate) scratch: Option<PathBuf>,
     /// The broker; `None` for the one that the enrolment names.
     pub(crate) broker: Option<BrokerAddress>,
+    /// The coordinator's name or address as this device reaches it, for assets and for the next certificate; `None` for what
+    /// the coordinator itself says.
+    pub(crate) coordinator: Option<String>,
     /// Time between heartbeats.
     pub(crate) heartbeat: Duration,
     /// Log chunks of one run that may be on their way without the coordinator's acknowledgement.
@@ -101,6 +104,7 @@ struct ConfigFile {
     state_dir: Spanned<PathBuf>,
     scratch: Option<PathBuf>,
     broker: Option<Spanned<String>>,
+    coordinator: Option<Spanned<String>>,
     #[serde(default)]
     allow_plain: bool,
     #[serde(default = "default_heartbeat_ms")]
@@ -183,6 +187,19 @@ impl AgentConfig {
             }
             None => None,
         };
+        if let Some(given) = file
+            .coordinator
+            .as_ref()
+            .filter(|given| !is_host(given.get_ref()))
+        {
+            return Err((
+                given.span(),
+                format!(
+                    "`coordinator` is a name or address, without scheme and port, not `{}`",
+                    given.get_ref()
+                ),
+            ));
+        }
         let in_range = |what: &str, value: u64, span, range: Range<u64>| {
             if range.contains(&value) {
                 return Ok(());
@@ -221,6 +238,7 @@ impl AgentConfig {
             state_dir: absolute(&base.join(file.state_dir.get_ref())),
             scratch: file.scratch.map(|scratch| absolute(&base.join(scratch))),
             broker,
+            coordinator: file.coordinator.map(Spanned::into_inner),
             heartbeat: Duration::from_millis(heartbeat_ms),
             window_chunks,
             live_bytes_per_second: live_kib_per_s.saturating_mul(1 << 10),
@@ -284,6 +302,12 @@ pub(crate) fn broker_address(given: &str) -> Result<BrokerAddress, String> {
     })
 }
 
+/// Whether a text can stand in an address as its host.
+fn is_host(text: &str) -> bool {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "-._:".contains(c);
+    !text.is_empty() && text.len() <= 255 && text.chars().all(allowed)
+}
+
 fn line_of(text: &str, offset: usize) -> usize {
     let before = text.get(..offset).unwrap_or(text);
     before.matches('\n').count() + 1
@@ -339,6 +363,7 @@ mod tests {
             complaint("name = ''\nstate_dir = 's'\nbroker = 'mqtt://localhost'\n"),
             complaint("name = 'a'\nstate_dir = 's'\n\nbroker = 'localhost:1883'\n"),
             complaint("name = 'a'\nstate_dir = 's'\n\nbroker = 'mqtt://10.0.0.1:1883'\n"),
+            complaint(&format!("{good}coordinator = 'https://lab:8885'\n")),
         ];
         insta::assert_snapshot!(complaints.join("\n"));
     }

@@ -28,7 +28,17 @@ struct Yard {
 
 impl Yard {
     fn new() -> Self {
+        Self::at("127.0.0.1")
+    }
+
+    /// A yard whose coordinator calls itself `host`, and is to be had at 127.0.0.1 alone.
+    fn at(host: &str) -> Self {
         let mut lab = Lab::secure(Broker::Embedded).unwrap();
+        let config = lab.workspace().join("regatta.toml");
+        let own = "host = \"127.0.0.1\"\n";
+        let text = fs::read_to_string(&config).unwrap();
+        assert!(text.contains(own), "{text}");
+        fs::write(&config, text.replace(own, &format!("host = \"{host}\"\n"))).unwrap();
         lab.start_coordinator();
         let yard = Self {
             lab,
@@ -157,7 +167,8 @@ fn a_board_is_deployed_to_and_the_second_time_there_is_nothing_to_do() {
     let Some(sshd) = Sshd::start(Likeness::default()) else {
         return;
     };
-    let yard = Yard::new();
+    // The board reaches the coordinator by the link's own address and by no other: for broker, enrolment and assets.
+    let yard = Yard::at("127.0.0.9");
     yard.pack_agent();
 
     let dry = yard.deploy(&sshd, &["--dry-run"]);
@@ -173,7 +184,10 @@ fn a_board_is_deployed_to_and_the_second_time_there_is_nothing_to_do() {
     assert_done(&again, "\"changes\": []");
     assert_eq!(listing(&sshd.home()), installed);
 
-    // It races.
+    // It races, with a file that it has to get first.
+    let cache = yard.lab.scratch().join("calibration.cache");
+    fs::write(&cache, "kept at the coordinator").unwrap();
+    let _ = succeed_output(yard.lab.regatta().args(["asset", "add", "calibration.cache"]));
     let raced = yard
         .lab
         .regatta()
@@ -193,6 +207,8 @@ fn a_board_is_deployed_to_and_the_second_time_there_is_nothing_to_do() {
             "PerformanceOnly",
             "--duration",
             "500ms",
+            "--asset",
+            "calibration.cache",
         ])
         .output()
         .unwrap();
@@ -440,8 +456,68 @@ fn a_link_that_is_lost_in_the_middle_leaves_nothing_half_done() {
     assert!(!listing(&sshd.home()).contains(".part"));
 }
 
+#[test]
+fn a_link_that_is_lost_while_it_installs_ends_nothing_on_the_board() {
+    // Unpacking waits for the test, so that the link is lost in the middle of the installation and at no other time.
+    let tar = "touch \"$HOME/unpacking\"; while [ ! -e \"$HOME/go\" ]; do sleep 0.05; done; exec /usr/bin/tar \"$@\"";
+    let Some(sshd) = Sshd::start(Likeness {
+        programs: &[("tar", tar)],
+        home: None,
+    }) else {
+        return;
+    };
+    let yard = Yard::new();
+    yard.pack_agent();
+    let (unpacking, go) = (sshd.home().join("unpacking"), sshd.home().join("go"));
+    let cut = cut_when(sshd.port, unpacking.clone());
+    let mut command = yard.command();
+    command.arg(BOAT).arg(format!("{SAILOR}@127.0.0.1:{cut}"));
+    command
+        .args(["--accept-host-key", &sshd.fingerprint()])
+        .arg("--identity")
+        .arg(sshd.key());
+    assert_refused(
+        &command.output().unwrap(),
+        &[
+            "the link to the board was lost while installing",
+            "run the same command again",
+        ],
+    );
+    let program = sshd.home().join(".local/bin/regatta-agent");
+    assert!(unpacking.exists() && !program.exists());
+    // Nobody is connected any more; the board goes on by itself, to the end.
+    fs::write(&go, "").unwrap();
+    let copy = sshd.home().join(".cache/regatta/regatta-agent.tar.gz");
+    eventually("the board to install by itself", 60, || {
+        program.exists() && !copy.exists()
+    });
+    // The same command looks what came of it: nothing is copied or installed anew.
+    let again = yard.deploy(&sshd, &[]);
+    assert_done(&again, "deployed, says hello");
+    let said = both(&again);
+    assert!(
+        !said.contains("copying") && !said.contains("installing"),
+        "{said}"
+    );
+}
+
+/// Carries one connection to `port` and cuts it as soon as there is such a file.
+fn cut_when(port: u16, file: PathBuf) -> u16 {
+    cut_by(port, u64::MAX, move |near| {
+        while !file.exists() {
+            thread::sleep(std::time::Duration::from_millis(20));
+        }
+        let _ = near.shutdown(std::net::Shutdown::Both);
+    })
+}
+
 /// Carries one connection to `port` and cuts it after so many bytes.
 fn cut_after(port: u16, bytes: u64) -> u16 {
+    cut_by(port, bytes, |_| {})
+}
+
+/// Carries one connection to `port`, and cuts it after so many bytes or when `end` ends it, which is given its near side.
+fn cut_by(port: u16, bytes: u64, end: impl FnOnce(&TcpStream) + Send + 'static) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let here = listener.local_addr().unwrap().port();
     thread::spawn(move || {
@@ -449,6 +525,8 @@ fn cut_after(port: u16, bytes: u64) -> u16 {
         let far = TcpStream::connect(("127.0.0.1", port)).unwrap();
         let (mut back_from, mut back_to) = (far.try_clone().unwrap(), near.try_clone().unwrap());
         thread::spawn(move || std::io::copy(&mut back_from, &mut back_to));
+        let watched = near.try_clone().unwrap();
+        thread::spawn(move || end(&watched));
         let _ = std::io::copy(
             &mut near.try_clone().unwrap().take(bytes),
             &mut far.try_clone().unwrap(),

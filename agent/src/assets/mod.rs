@@ -120,6 +120,15 @@ pub(crate) struct Order {
     pub(crate) cancelled: Arc<AtomicBool>,
 }
 
+/// A server, `host:port`, as a device reaches it that knows the coordinator by another host.
+pub(crate) fn server_at(server: &str, host: &str) -> String {
+    let port = server.rsplit_once(':').map_or("", |(_, port)| port);
+    if host.contains(':') {
+        return format!("[{host}]:{port}");
+    }
+    format!("{host}:{port}")
+}
+
 /// Gets what is missing. `progress` hears of the bytes that are here and of all, now and then.
 ///
 /// # Errors
@@ -211,4 +220,15 @@ fn fetch_manifest(shelf: &Shelf, asset: &Asset, puller: &mut Puller<'_>) -> Resu
     };
     puller.pull_uncounted(&address, piece)?;
     shelf.settle(&part, &shelf.manifest(&asset.sha256))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::server_at;
+
+    #[test]
+    fn another_host_keeps_the_port() {
+        assert_eq!(server_at("lab:8885", "10.0.0.5"), "10.0.0.5:8885");
+        assert_eq!(server_at("[::1]:8885", "fe80::2"), "[fe80::2]:8885");
+    }
 }

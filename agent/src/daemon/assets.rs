@@ -25,7 +25,7 @@ use super::{
     run_dir::{Ending, RunDir},
     service::Service,
 };
-use crate::assets::{AssetError, Limits, Order, Shelf, fetch, view};
+use crate::assets::{AssetError, Limits, Order, Shelf, fetch, server_at, view};
 
 /// How often the run says how far it is.
 const REPORT_EVERY: Duration = Duration::from_secs(2);
@@ -78,8 +78,11 @@ impl<L: Link> Service<L> {
     ///
     /// # Errors
     /// In words for the run's state.
-    pub(super) fn begin_to_fetch(&mut self, id: RunId, assets: Assets) -> Result<(), String> {
+    pub(super) fn begin_to_fetch(&mut self, id: RunId, mut assets: Assets) -> Result<(), String> {
         let pinned = self.pinned_assets();
+        if let Some(host) = &self.config.coordinator {
+            assets.server = server_at(&assets.server, host);
+        }
         let Some(run) = self.runs.get_mut(&id) else {
             return Ok(());
         };

@@ -183,7 +183,8 @@ impl<L: Link> Service<L> {
     /// Renews the device's certificate when it is time, on a thread of its own: that waits for the coordinator.
     fn look_at_certificate(&self) {
         let (state_dir, identity) = (self.config.state_dir.clone(), Arc::clone(&self.identity));
-        let look = move || enrolment::renew_when_due(&state_dir, &identity);
+        let coordinator = self.config.coordinator.clone();
+        let look = move || enrolment::renew_when_due(&state_dir, coordinator.as_deref(), &identity);
         if let Err(e) = std::thread::Builder::new().name("renewal".to_owned()).spawn(look) {
             tracing::warn!("the certificate could not be looked at: {e}");
         }

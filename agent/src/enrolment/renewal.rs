@@ -15,12 +15,12 @@ use crate::identity::DeviceIdentity;
 /// A certificate lasts a year; with a third of it left it is time.
 const TIME_TO_RENEW: SignedDuration = SignedDuration::from_hours(120 * 24);
 
-/// Renews the certificate of a state directory when it is time. What stands in the way is logged: there are months left to
-/// try again.
-pub(crate) fn renew_when_due(state_dir: &Path, identity: &DeviceIdentity) {
+/// Renews the certificate of a state directory when it is time, at the host where the device enrolled or at `coordinator`, where
+/// it is told so. What stands in the way is logged: there are months left to try again.
+pub(crate) fn renew_when_due(state_dir: &Path, coordinator: Option<&str>, identity: &DeviceIdentity) {
     match Enrolment::load(state_dir) {
         Ok(Some(enrolment)) if is_due(&enrolment.not_after, Timestamp::now()) => {
-            match renew(&enrolment, state_dir, identity) {
+            match renew(&enrolment, state_dir, coordinator, identity) {
                 Ok(renewed) => tracing::info!("the certificate is renewed, until {}", renewed.not_after),
                 Err(e) => tracing::warn!(
                     "the certificate ends at {} and could not be renewed: {e:#}",
@@ -39,13 +39,18 @@ fn is_due(not_after: &str, now: Timestamp) -> bool {
         .is_ok_and(|end| end.duration_since(now) < TIME_TO_RENEW)
 }
 
-fn renew(enrolment: &Enrolment, state_dir: &Path, identity: &DeviceIdentity) -> anyhow::Result<Enrolment> {
+fn renew(
+    enrolment: &Enrolment,
+    state_dir: &Path,
+    coordinator: Option<&str>,
+    identity: &DeviceIdentity,
+) -> anyhow::Result<Enrolment> {
     let (host, port) = enrolment
         .enrolment
         .rsplit_once(':')
         .ok_or_else(|| anyhow::anyhow!("the enrolment names no place to renew at"))?;
     let place = Place {
-        host: host.trim_matches(['[', ']']).to_owned(),
+        host: coordinator.unwrap_or(host.trim_matches(['[', ']'])).to_owned(),
         port: port.parse()?,
         authority: enrolment.authority_fingerprint()?,
     };

@@ -91,7 +91,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
             error => Failure::from(error),
         })?;
     let token = made.token.to_string();
-    let image = Image::new(package, &lab.settings(&args.name, &host), &token)?;
+    let image = Image::new(package, &lab.settings(&args.name, &host, None), &token)?;
     let instance: String = hex(&sha256(token.as_bytes())).chars().take(12).collect();
     let document = ImageDocument {
         name: &args.name,

@@ -77,7 +77,11 @@ impl Deployment<'_> {
         };
         let identity = self.identity(&site)?;
         let standing = self.standing(&identity)?;
-        let settings = self.lab.settings(name, &host);
+        let enrolled = match standing {
+            Standing::Enrolled => identity.enrolment.as_ref().map(|lab| lab.broker.as_str()),
+            Standing::ToEnrol | Standing::Unanswered => None,
+        };
+        let settings = self.lab.settings(name, &host, enrolled);
         let plan = self.plan(&site, &survey, package, &settings, standing)?;
         let changes = plan.changes(self.order, &host);
         let done = |device: Option<DeviceId>, agent| Outcome {

@@ -25,8 +25,8 @@ pub(crate) enum LabError {
     #[error("no coordinator serves this workspace, so that no board can be enrolled or heard")]
     Unserved,
     /// It listens to itself only.
-    #[error("the coordinator listens on this machine only, and a board elsewhere cannot reach it")]
-    LoopbackOnly,
+    #[error("the coordinator listens on this machine only (`{0}`), and a board elsewhere cannot reach it")]
+    LoopbackOnly(&'static str),
     /// Nobody said how the board reaches us.
     #[error(
         "the board reaches this machine neither by `host` of regatta.toml, a loopback address, nor by the link's own address"
@@ -42,8 +42,8 @@ impl LabError {
     pub(crate) const fn way_out(&self) -> Option<&'static str> {
         match self {
             Self::Unserved => Some("start `regatta serve` first"),
-            Self::LoopbackOnly => Some(
-                "set `listen`, `enrol_listen` and `host` in regatta.toml, and start `regatta serve` again",
+            Self::LoopbackOnly(_) => Some(
+                "set `listen`, `enrol_listen`, `assets_listen` and `host` in regatta.toml, and start `regatta serve` again",
             ),
             Self::NoAddress => Some("--coordinator HOST names the address that the board reaches it by"),
             Self::Keys(_) => None,
@@ -62,8 +62,8 @@ pub(crate) struct Lab {
     /// Whether the broker is on this machine, so that it moves with the address by which a board reaches it.
     broker_is_here: bool,
     enrol_port: u16,
-    /// Whether only this machine itself is listened to.
-    is_local: bool,
+    /// The first setting by which only this machine itself is listened to.
+    local: Option<&'static str>,
 }
 
 impl Lab {
@@ -89,7 +89,21 @@ impl Lab {
             broker,
             broker_is_here,
             enrol_port: config.enrol_listen.port(),
-            is_local: broker_is_local || (config.tls && config.enrol_listen.ip().is_loopback()),
+            local: [
+                ("listen", broker_is_local),
+                (
+                    "enrol_listen",
+                    config.tls && config.enrol_listen.ip().is_loopback(),
+                ),
+                (
+                    "assets_listen",
+                    config
+                        .assets_listen
+                        .is_some_and(|listen| listen.ip().is_loopback()),
+                ),
+            ]
+            .into_iter()
+            .find_map(|(setting, is_local)| is_local.then_some(setting)),
         })
     }
 
@@ -105,27 +119,31 @@ impl Lab {
             (None, Some(address)) => address.to_canonical().to_string(),
             (None, None) => return Err(LabError::NoAddress),
         };
-        if !is_loopback(&host) && self.is_local {
-            return Err(LabError::LoopbackOnly);
+        match self.local {
+            Some(setting) if !is_loopback(&host) => Err(LabError::LoopbackOnly(setting)),
+            _ => Ok(host),
         }
-        Ok(host)
     }
 
-    /// What is to stand in the board's `agent.toml`. The enrolment names the broker by the workspace's own address; only a board
-    /// that reaches it by another is told so.
-    pub(crate) fn settings(&self, name: &str, host: &str) -> Settings {
-        let host = if self.broker_is_here {
-            host
-        } else {
-            &self.broker.host
-        };
+    /// What is to stand in the board's `agent.toml`. Enrolments and runs name this machine by the workspace's own address; only a
+    /// board that reaches it by another is told so. `enrolled` is the broker that the enrolment of a board names which has one
+    /// already: this machine may have moved since.
+    pub(crate) fn settings(&self, name: &str, host: &str, enrolled: Option<&str>) -> Settings {
         let address = Address {
-            host: host.to_owned(),
+            host: if self.broker_is_here {
+                host.to_owned()
+            } else {
+                self.broker.host.clone()
+            },
             ..self.broker.clone()
         };
+        let broker = address.to_string();
+        let named = enrolled.map_or_else(|| self.broker.to_string(), str::to_owned);
+        let is_elsewhere = host != self.host || (self.broker_is_here && broker != named);
         Settings {
             name: name.to_owned(),
-            broker: (self.authority.is_none() || address != self.broker).then(|| address.to_string()),
+            broker: (self.authority.is_none() || broker != named).then_some(broker),
+            coordinator: (self.authority.is_some() && is_elsewhere).then(|| host.to_owned()),
             allow_plain: self.authority.is_none() && !address.is_loopback(),
         }
     }

@@ -1,4 +1,4 @@
-//! The two or three lines of `agent.toml` that a deployment sets. Everything else in the file is its owner's and stays as it is.
+//! The few lines of `agent.toml` that a deployment sets. Everything else in the file is its owner's and stays as it is.
 
 /// What a deployment wants to stand in `agent.toml`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -7,6 +7,8 @@ pub(crate) struct Settings {
     pub(crate) name: String,
     /// The broker; `None` leaves it to the enrolment.
     pub(crate) broker: Option<String>,
+    /// The coordinator's host for assets and renewals; `None` leaves it to what the coordinator says.
+    pub(crate) coordinator: Option<String>,
     /// Whether plain MQTT to another machine is allowed.
     pub(crate) allow_plain: bool,
 }
@@ -20,6 +22,11 @@ impl Settings {
             &mut lines,
             "broker",
             self.broker.as_deref().map(string).as_deref(),
+        );
+        set(
+            &mut lines,
+            "coordinator",
+            self.coordinator.as_deref().map(string).as_deref(),
         );
         set(&mut lines, "allow_plain", self.allow_plain.then_some("true"));
         let mut text = lines.join("\n");
@@ -73,6 +80,7 @@ mod tests {
         let settings = Settings {
             name: "boat-3".to_owned(),
             broker: Some("mqtts://10.0.0.5:8883".to_owned()),
+            coordinator: Some("10.0.0.5".to_owned()),
             allow_plain: false,
         };
         let once = settings.applied_to(example);
@@ -80,10 +88,12 @@ mod tests {
         assert!(
             once.contains("# broker = \"mqtts://192.168.1.5:8883\"\nbroker = \"mqtts://10.0.0.5:8883\"\n")
         );
-        assert_eq!(once.lines().count(), example.lines().count() + 1);
+        assert_eq!(once.lines().count(), example.lines().count() + 2);
+        assert!(once.contains("# coordinator = \"192.168.1.5\"\ncoordinator = \"10.0.0.5\"\n"));
         assert_eq!(settings.applied_to(&once), once, "nothing to do the second time");
         let by_enrolment = Settings {
             broker: None,
+            coordinator: None,
             name: "board-1".to_owned(),
             ..settings
         };
@@ -96,6 +106,7 @@ mod tests {
         let settings = Settings {
             name: "boat".to_owned(),
             broker: None,
+            coordinator: None,
             allow_plain: true,
         };
         assert_eq!(

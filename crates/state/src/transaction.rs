@@ -169,7 +169,7 @@ fn set_all(board: &Board, wish: &Wish, wanted: &mut BTreeMap<Knob, String>) -> R
         }
     }
     if let Some(clock) = wish.cpu {
-        for policy in board.policies() {
+        for policy in some(board.policies(), "processor clock")? {
             let (min, max) = (Knob::CpuMin(policy), Knob::CpuMax(policy));
             set_bounds(board, &mut set, (min, max), clock)?;
         }
@@ -186,7 +186,7 @@ fn set_all(board: &Board, wish: &Wish, wanted: &mut BTreeMap<Knob, String>) -> R
         None => {}
     }
     if let Some(clock) = wish.dla {
-        for core in board.dla_cores() {
+        for core in some(board.dla_cores(), "DLA clock")? {
             set(
                 Knob::DlaMax(core),
                 board.clock_value(Knob::DlaMax(core), clock.rate())?,
@@ -199,6 +199,14 @@ fn set_all(board: &Board, wish: &Wish, wanted: &mut BTreeMap<Knob, String>) -> R
         }
     }
     Ok(())
+}
+
+/// What a board has of a kind that a wish names: none is a refusal, as otherwise the wish would pass with nothing set.
+fn some(found: Vec<u32>, kind: &str) -> Result<Vec<u32>, String> {
+    if found.is_empty() {
+        return Err(format!("this board has no {kind} that can be set"));
+    }
+    Ok(found)
 }
 
 /// Sets the upper bound, and for a lock the lower one, so that the lower is never above the upper.

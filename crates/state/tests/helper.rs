@@ -171,6 +171,16 @@ fn what_the_board_does_not_have_is_refused_before_it_is_measured() {
         assert!(why.contains(said), "{asked}: {why}");
         assert_eq!(bytes_of(root.path()), before, "{asked}");
     }
+    // As a PC in a virtual machine is: no clock of the processor, no DLA.
+    fs::remove_dir_all(root.path().join("sys/devices/system/cpu/cpufreq")).unwrap();
+    fs::remove_dir_all(root.path().join("sys/kernel/nvpmodel_clk_cap")).unwrap();
+    for (asked, said) in [
+        ("cpu=lock:max", "no processor clock that can be set"),
+        ("dla=cap:883200000", "no DLA clock that can be set"),
+    ] {
+        let why = refused(Helper::connect(&socket.path()).unwrap().apply(&wish(asked)));
+        assert!(why.contains(said), "{asked}: {why}");
+    }
 }
 
 #[test]
