@@ -10,6 +10,8 @@ use regatta_rules::{
     system::PowerSetting,
 };
 
+use regatta_tensorrt::{IoFormat, IoType};
+
 use crate::duration::RunDuration;
 
 /// Races MLPerf Inference on this device.
@@ -99,6 +101,18 @@ pub(crate) struct EngineBuildArgs {
     /// Managed SRAM per DLA core in KiB; NVIDIA's harness uses 1024 on Orin
     #[arg(long, value_name = "KIB", requires = "dla_core")]
     pub(crate) dla_sram: Option<u32>,
+    /// Type of every input; by default the network's
+    #[arg(long, value_name = "fp32|fp16|int8|int32")]
+    pub(crate) input_dtype: Option<IoType>,
+    /// Layout of every input, such as linear, chw4 or, on DLA, dla_hwc4
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) input_format: Option<IoFormat>,
+    /// Type of every output; by default the network's
+    #[arg(long, value_name = "fp32|fp16|int8|int32")]
+    pub(crate) output_dtype: Option<IoType>,
+    /// Layout of every output; only linear ones can be answers of a run
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) output_format: Option<IoFormat>,
     /// A calibration cache in TensorRT's text format, for --precision int8
     #[arg(long, value_name = "FILE")]
     pub(crate) calibration_cache: Option<PathBuf>,

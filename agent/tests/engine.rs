@@ -128,6 +128,9 @@ fn the_real_tensorrt_builds_an_engine_once() {
 
     // Where there is no GPU the plan does not load, and TensorRT says why; where there is one, it does.
     let engine = place.only_engine();
+    let blocks = place.json(&[&build[..], &["--input-format", "chw32"]].concat(), 0);
+    assert_eq!(blocks["manifest"]["input"]["format"], "chw32");
+    assert_ne!(blocks["plan_sha256"], built["plan_sha256"]);
     let inspected = place.engine(&["inspect", engine.to_str().unwrap()]);
     let said = String::from_utf8_lossy(&inspected.stdout).into_owned();
     match inspected.status.code() {
@@ -160,6 +163,19 @@ fn the_real_tensorrt_refuses_with_its_own_words() {
     assert!(
         dla.contains("DLA core 0 was asked for") && dla.contains("finds 0 here"),
         "{dla}"
+    );
+    let input = ["build", "--onnx", "digits.onnx", "--input-dtype"];
+    let int8 = place.refused(&[&input[..], &["int8"]].concat(), 2);
+    assert!(
+        int8.contains(
+            "is of another type than was asked for, and TensorRT rtx-1.7.1 takes types from the network alone"
+        ),
+        "{int8}"
+    );
+    let format = place.refused(&[&input[..], &["fp32", "--input-format", "dla_hwc4"]].concat(), 3);
+    assert!(
+        format.contains("has dataType Float unsupported by tensor's allowed TensorFormats"),
+        "{format}"
     );
     assert!(!place.scratch.path().join("engines").exists());
 }
@@ -282,6 +298,6 @@ fn what_is_missing_is_said_with_the_way_to_get_it() {
     assert!(
         other
             .refused(&["build", "--onnx", "digits.onnx"], 3)
-            .contains("has ABI 99, but this agent speaks 3")
+            .contains("has ABI 99, but this agent speaks 4")
     );
 }

@@ -4,7 +4,13 @@
 
 mod support;
 
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    io::{BufRead as _, BufReader},
+    os::unix::process::ExitStatusExt as _,
+    path::PathBuf,
+    process::Stdio,
+};
 
 use regatta_rules::{
     Mode, RunId, Scenario,
@@ -12,7 +18,8 @@ use regatta_rules::{
         Attempt, ConfTexts, Delivery, Document, EngineKind, EngineSpec, LoadgenChoice, RunLength, RunSpec,
     },
 };
-use support::{Ended, FEW_QUERIES, MLPERF_CONF, USER_CONF, agent, fixture::Fixture};
+use rustix::process::{Pid, Signal, kill_process};
+use support::{Ended, FEW_QUERIES, MLPERF_CONF, USER_CONF, agent, fixture::Fixture, twins::Twins};
 
 /// A run that takes a moment.
 fn spec(fixture: &Fixture, engine: EngineKind, scenario: Scenario, mode: Mode) -> RunSpec {
@@ -222,4 +229,53 @@ fn specs_that_cannot_be_read_are_told_apart() {
     })
     .collect();
     insta::assert_snapshot!(told.join("\n"));
+}
+
+/// Over twins of CUDA's driver and of TensorRT: a whole run, and one that is cancelled while the device computes.
+#[test]
+fn tensorrt_runs_and_a_batch_in_flight_holds_up_no_cancelling() {
+    let (fixture, twins) = (Fixture::new(), Twins::new());
+    if !fixture.path("model.onnx").exists() {
+        fs::write(fixture.path("model.onnx"), "the twin reads no model").unwrap();
+    }
+    let command =
+        |arguments: &[&str]| twins.agent(env!("CARGO_BIN_EXE_regatta-agent"), fixture.scratch(), arguments);
+    let build = ["engine", "build", "--onnx", "model.onnx", "--batch", "8"];
+    let built = command(&build).output().unwrap();
+    assert!(built.status.success(), "{built:?}");
+    let mut spec = spec(
+        &fixture,
+        EngineKind::Tensorrt,
+        Scenario::Offline,
+        Mode::AccuracyOnly,
+    );
+    let write = |spec: &RunSpec| {
+        fs::create_dir_all(fixture.path("run")).unwrap();
+        fs::write(fixture.path("run/spec.json"), serde_json::to_vec(spec).unwrap()).unwrap();
+    };
+    let exec = ["exec", "run/spec.json", "--scratch", "."];
+    write(&spec);
+    let ended = Ended::from(command(&exec).output().unwrap());
+    assert_eq!((ended.code, ended.stdout.as_str()), (0, WHOLE_RUN), "{ended:?}");
+    let engine = attempt(&fixture).engine;
+    assert!(engine.starts_with("tensorrt 8.5.2 on twin of a GPU"), "{engine}");
+
+    fs::remove_dir_all(fixture.path("run")).unwrap();
+    spec.scenario = Scenario::SingleStream;
+    spec.engine
+        .settings
+        .insert("use_graphs".to_owned(), "false".to_owned());
+    write(&spec);
+    let mut slow = command(&exec);
+    // Ten minutes a kernel.
+    slow.env("TWIN_CUDA_FAULTS", "slow=600000000");
+    let mut run = slow.stdout(Stdio::piped()).spawn().unwrap();
+    let told = BufReader::new(run.stdout.take().unwrap()).lines();
+    let running = told
+        .map(|line| line.unwrap())
+        .find(|line| line.contains("running"));
+    assert!(running.is_some(), "{:?}", run.wait());
+    kill_process(Pid::from_child(&run), Signal::TERM).unwrap();
+    assert_eq!(run.wait().unwrap().signal(), Some(Signal::TERM.as_raw()));
+    assert!(attempt(&fixture).ended.is_none());
 }

@@ -193,6 +193,102 @@ fn types_are_converted_where_a_number_says_enough_and_refused_where_not() {
     );
 }
 
+/// NVIDIA's int8 samples as `int8_linear` and `int8_chw4`, one file for GPU and DLA, found by the settings of its harness.
+#[test]
+fn type_and_layout_of_the_input_choose_the_engine_and_are_held_against_the_samples() {
+    let place = Place::new();
+    let prepare = |shape: &[usize], one: &[u8]| {
+        for index in 0..fixture::TOTAL {
+            let data = fixture::pixels_as(index, one);
+            place
+                .fixture
+                .write_sample(index, &fixture::npy("|i1", shape, &data));
+        }
+        let described = fixture::DESCRIPTION
+            .replace("[1, 8, 8]", &format!("{shape:?}"))
+            .replace("float32", "int8");
+        fs::write(place.fixture.path("benchmark.toml"), described).unwrap();
+    };
+    let right = |scenario: &str, settings: &[&str]| {
+        let ended = place.bench(scenario, "AccuracyOnly", settings, &[]);
+        assert_eq!(ended.code, 0, "{settings:?}: {ended:?}");
+        assert_eq!(place.answers(), expected(), "{settings:?}");
+    };
+    let (linear, chw4) = (
+        ["input_dtype=int8", "input_format=linear"],
+        ["input_dtype=int8", "input_format=chw4"],
+    );
+    let single = place.build(&["--batch", "4"], &[]);
+    let told = place.fault(&linear, &[]);
+    assert!(
+        told.contains("the setting input_dtype asks for int8, but its samples are Float32"),
+        "{told}"
+    );
+
+    prepare(&[1, 8, 8], &[1]);
+    let told = place.fault(&linear, &[]);
+    assert!(
+        told.contains("none of 1 takes the input that the settings ask for; this makes one")
+            && told.contains("--batch 1 --input-dtype int8 --cache"),
+        "{told}"
+    );
+    let named = format!("gpu_engine={}", single.display());
+    let told = place.fault(&[&linear[..], &[&named]].concat(), &[]);
+    assert!(
+        told.contains("does not take the input that the settings ask for"),
+        "{told}"
+    );
+    place.build(&["--batch", "4", "--input-dtype", "int8"], &[]);
+    right("SingleStream", &linear);
+    right(
+        "Offline",
+        &[&linear[..], &["use_direct_host_access=false"]].concat(),
+    );
+
+    let told = place.fault(&[&chw4[..], &["dla_core=0"]].concat(), &[]);
+    assert!(
+        told.contains("--input-dtype int8 --input-format dla_hwc4 --dla-core 0"),
+        "{told}"
+    );
+    let int8 = ["--batch", "4", "--input-dtype", "int8", "--input-format"];
+    place.build(&[&int8[..], &["chw4"]].concat(), &[]);
+    let told = place.fault(&chw4, &[]);
+    assert!(
+        told.contains("takes int8 [-1, 1, 8, 8] chw4 image, which lies in memory as [1, 8, 8, 4], but a sample is [1, 8, 8]"),
+        "{told}"
+    );
+    prepare(&[8, 8, 4], &[1, 0, 0, 0]);
+    right("SingleStream", &chw4);
+    right("Offline", &[&chw4[..], &["use_direct_host_access=true"]].concat());
+    // DLA's lines of 32 bytes would have gaps.
+    place.build(&[&int8[..], &["dla_hwc4", "--dla-core", "0"]].concat(), &[]);
+    let told = place.fault(&[&chw4[..], &["dla_core=0"]].concat(), &[]);
+    assert!(
+        told.contains("int8 [4, 1, 8, 8] dla_hwc4 image, which cannot be served"),
+        "{told}"
+    );
+    let build = [
+        "engine",
+        "build",
+        "--onnx",
+        "model.onnx",
+        "--input-format",
+        "chw4",
+    ];
+    let refused = place.agent(&build, &[]);
+    assert_eq!(refused.code, 3, "{refused:?}");
+    assert!(
+        refused.stderr.contains("Could not find any implementation"),
+        "{refused:?}"
+    );
+    let unknown = place.agent(&["engine", "build", "--onnx", "m", "--input-format", "chw5"], &[]);
+    assert_eq!(unknown.code, 2, "{unknown:?}");
+    assert!(
+        unknown.stderr.contains("`chw5` is none of linear, hwc8, chw4"),
+        "{unknown:?}"
+    );
+}
+
 #[test]
 fn a_driver_or_a_device_that_fails_is_told_by_its_own_words() {
     let place = Place::new();

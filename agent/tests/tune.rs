@@ -12,7 +12,7 @@ use std::{
 };
 
 use regatta_rules::{Scenario, documents::EngineKind, system::System};
-use support::{Ended, agent, fixture::Fixture};
+use support::{Ended, agent, fixture::Fixture, twins::Twins};
 
 const COUNTS: [&str; 4] = ["--total-samples", "64", "--performance-samples", "64"];
 
@@ -185,4 +185,56 @@ fn where_nothing_runs_every_trial_says_why() {
         "{}",
         ended.stderr
     );
+}
+
+/// Over twins of CUDA's driver and of TensorRT: of two engines the search finds a batch, and `bench` takes what it found.
+#[test]
+fn tensorrt_is_tuned_with_the_engines_that_there_are() {
+    let (fixture, twins) = (Fixture::new(), Twins::new());
+    if !fixture.path("model.onnx").exists() {
+        fs::write(fixture.path("model.onnx"), "the twin reads no model").unwrap();
+    }
+    let agent = |arguments: &[&str]| {
+        let program = env!("CARGO_BIN_EXE_regatta-agent");
+        let output = twins.agent(program, fixture.scratch(), arguments).output();
+        Ended::from(output.unwrap())
+    };
+    for batch in ["8", "64"] {
+        let build = [
+            "engine",
+            "build",
+            "--onnx",
+            "model.onnx",
+            "--profiles",
+            "2",
+            "--batch",
+            batch,
+        ];
+        let built = agent(&build);
+        assert_eq!(built.code, 0, "{built:?}");
+    }
+    let pixels = [
+        "--model",
+        "pixels",
+        "--benchmark-file",
+        "benchmark.toml",
+        "--scratch",
+        ".",
+    ];
+    let tune = [
+        "tune",
+        "--sut",
+        "tensorrt",
+        "--scenario",
+        "Offline",
+        "--limit",
+        "2s",
+    ];
+    let ended = agent(&[&tune[..], &pixels, &["--out", "found.toml"]].concat());
+    assert_eq!(ended.code, 0, "{ended:?}");
+    let (system, text) = found(&fixture);
+    assert_eq!(system.runs.len(), 1, "{text}");
+    assert_eq!(system.runs[0].engine, EngineKind::Tensorrt);
+    let batch = system.runs[0].settings.gpu_batch_size;
+    assert!(batch.is_some_and(|batch| batch <= 64), "{text}");
 }

@@ -15,7 +15,7 @@ extern "C" {
 #endif
 
 /* Grows with every change that a caller could notice. */
-#define REGATTA_TRT_ABI 3u
+#define REGATTA_TRT_ABI 4u
 
 typedef enum {
     REGATTA_TRT_OK = 0,
@@ -61,6 +61,8 @@ typedef struct {
     int32_t dla_core;         /* -1: GPU */
     int32_t gpu_fallback;     /* whether layers that DLA cannot run may go to the GPU */
     uint64_t dla_sram_bytes;  /* managed SRAM per core; 0: TensorRT's default */
+    int32_t input_type, output_type;     /* of all inputs or outputs, as in regatta_trt_tensor; -1: the network's */
+    int32_t input_format, output_format; /* likewise; -1: TensorRT's choice, which is linear */
     const void* timing_cache; /* may be NULL */
     size_t timing_cache_size;
     const void* calibration_cache; /* may be NULL */
@@ -81,7 +83,8 @@ typedef struct {
     int32_t is_input;
     int32_t type;     /* 0 fp32, 1 fp16, 2 int8, 3 int32, 4 bool, 5 uint8, 8 int64; others as nvinfer1::DataType */
     int32_t rank;
-    int64_t dims[8];  /* -1 where free */
+    int64_t dims[8];  /* -1 where free; those of the network, whatever the format */
+    int32_t format;   /* 0 linear, 2 hwc8, 3 chw4, 4 chw16, 5 chw32, 6 dhwc8, 7 cdhw32, 9 dla_linear, 10 dla_hwc4; others as nvinfer1::TensorFormat */
 } regatta_trt_tensor;
 
 /* REGATTA_TRT_ABI of the shim. */

@@ -251,6 +251,27 @@ int32_t place_on_dla(regatta_trt_library& library, nvinfer1::IBuilder& builder, 
     return REGATTA_TRT_OK;
 }
 
+// Type and layout of one input or output, where they were asked for.
+int32_t set_io(nvinfer1::ITensor& tensor, char const* kind, int32_t type, int32_t format) {
+    if (type >= 0 && static_cast<int32_t>(tensor.getType()) != type) {
+#if !REGATTA_STRONG_ONLY
+        tensor.setType(static_cast<nvinfer1::DataType>(type));
+#endif
+        if (static_cast<int32_t>(tensor.getType()) != type)
+            return fail(REGATTA_TRT_UNSUPPORTED, std::string("the ") + kind + " " + tensor.getName() + " is of another type than was asked for, and TensorRT " + regatta_trt_headers() + " takes types from the network alone: give an ONNX file where it has that type");
+    }
+    if (format >= 0) tensor.setAllowedFormats(1u << static_cast<uint32_t>(format));
+    return REGATTA_TRT_OK;
+}
+
+int32_t set_all_io(nvinfer1::INetworkDefinition& network, regatta_trt_settings const& settings) {
+    for (int32_t number = 0; number < network.getNbInputs(); ++number)
+        if (int32_t const status = set_io(*network.getInput(number), "input", settings.input_type, settings.input_format)) return status;
+    for (int32_t number = 0; number < network.getNbOutputs(); ++number)
+        if (int32_t const status = set_io(*network.getOutput(number), "output", settings.output_type, settings.output_format)) return status;
+    return REGATTA_TRT_OK;
+}
+
 int32_t configure(regatta_trt_library& library, nvinfer1::IBuilder& builder, nvinfer1::INetworkDefinition& network, nvinfer1::IBuilderConfig& config, regatta_trt_settings const& settings) {
     config.setProfilingVerbosity(nvinfer1::ProfilingVerbosity::kDETAILED);
     if (settings.workspace_bytes) config.setMemoryPoolLimit(nvinfer1::MemoryPoolType::kWORKSPACE, settings.workspace_bytes);
@@ -269,6 +290,7 @@ int32_t configure(regatta_trt_library& library, nvinfer1::IBuilder& builder, nvi
     if (settings.precision >= REGATTA_TRT_FP16) config.setFlag(nvinfer1::BuilderFlag::kFP16);
     if (settings.precision >= REGATTA_TRT_INT8) config.setFlag(nvinfer1::BuilderFlag::kINT8);
 #endif
+    if (int32_t const status = set_all_io(network, settings)) return status;
     if (int32_t const status = add_profiles(builder, network, config, settings)) return status;
     return settings.dla_core >= 0 ? place_on_dla(library, builder, network, config, settings) : REGATTA_TRT_OK;
 }
@@ -289,7 +311,7 @@ std::unique_ptr<nvinfer1::INetworkDefinition> new_network(nvinfer1::IBuilder& bu
 int32_t check_calibration(nvinfer1::INetworkDefinition const& network, regatta_trt_settings const& settings) {
     if (network.getNbInputs() != 1) return fail(REGATTA_TRT_MODEL, "the network has " + std::to_string(network.getNbInputs()) + " inputs; calibrating over samples takes one");
     nvinfer1::ITensor const& input = *network.getInput(0);
-    if (input.getType() != nvinfer1::DataType::kFLOAT) return fail(REGATTA_TRT_MODEL, "the input " + std::string(input.getName()) + " is not fp32, as calibrating over samples takes it");
+    if (input.getType() != nvinfer1::DataType::kFLOAT) return fail(REGATTA_TRT_MODEL, "the input " + std::string(input.getName()) + " is not fp32, as calibrating over samples takes it: build once without a type for it, and the scales are kept");
     nvinfer1::Dims const dims = input.getDimensions();
     uint64_t bytes = sizeof(float);
     for (int32_t axis = 1; axis < dims.nbDims; ++axis) bytes *= static_cast<uint64_t>(dims.d[axis]);
@@ -433,6 +455,7 @@ int32_t regatta_trt_engine_tensor(regatta_trt_engine const* engine, int32_t numb
     tensor->type = static_cast<int32_t>(engine->engine->getTensorDataType(name));
     tensor->rank = dims.nbDims;
     for (int32_t axis = 0; axis < std::min(dims.nbDims, 8); ++axis) tensor->dims[axis] = dims.d[axis];
+    tensor->format = static_cast<int32_t>(engine->engine->getTensorFormat(name));
     return REGATTA_TRT_OK;
 }
 

@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::Context as _;
 use regatta_tensorrt::{
-    BuildSettings, Cache, Calibration, Dla, Entry, Manifest, Precision, TensorRt, Version, sha256_of,
+    BuildSettings, Cache, Calibration, Dla, Entry, Io, Manifest, Precision, TensorRt, Version, sha256_of,
 };
 
 use super::{
@@ -135,6 +135,14 @@ fn settings(args: &EngineBuildArgs) -> Result<BuildSettings, Failure> {
             gpu_fallback: !args.no_fallback,
             sram_bytes: u64::from(args.dla_sram.unwrap_or(0)) << 10,
         }),
+        input: Io {
+            element: args.input_dtype,
+            format: args.input_format,
+        },
+        output: Io {
+            element: args.output_dtype,
+            format: args.output_format,
+        },
         timing_cache: fs::read(args.place.cache.join(TIMINGS)).unwrap_or_default(),
         calibration_cache,
     })

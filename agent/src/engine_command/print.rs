@@ -58,8 +58,14 @@ pub(super) fn entry(out: &mut dyn Write, place: &Path, entry: &Entry) -> io::Res
         let way = if tensor.input { "input" } else { "output" };
         writeln!(
             out,
-            "  {way:<13} {} {} {:?}",
-            tensor.name, tensor.kind, tensor.dims
+            "  {way:<13} {} {} {:?}{}",
+            tensor.name,
+            tensor.kind,
+            tensor.dims,
+            match tensor.format.as_str() {
+                "linear" => String::new(),
+                format => format!(" {format}"),
+            }
         )?;
     }
     placement(out, entry)

@@ -7,6 +7,7 @@
 mod choice;
 mod convert;
 mod graphs;
+mod inputs;
 mod memory;
 mod runner;
 mod samples;
@@ -95,6 +96,7 @@ impl LoadedUnit {
             Unit::Gpu => None,
             Unit::Dla(core) => Some(core),
         };
+        inputs::check_wish(request)?;
         let (entry, plan) = choice::choose(request, here, wish, core.is_some())?;
         let refused = |source: Box<dyn Error + Send + Sync>| EngineError::ModelRefused {
             engine: EngineKind::Tensorrt,
@@ -104,10 +106,9 @@ impl LoadedUnit {
         let engine = tensorrt
             .load(&plan, core)
             .map_err(|error| refused(error.into()))?;
-        let tensors = Tensors::of(&engine, request)?;
-        for difference in tensors.differences(request.tensorrt) {
-            tracing::warn!(unit = unit.name(), "{difference}");
-        }
+        // Without the GPU's help DLA reads an input as it lies.
+        let alone = entry.manifest.dla.is_some_and(|dla| !dla.gpu_fallback);
+        let tensors = Tensors::of(&engine, request, alone)?;
         let profiles = engine.profiles();
         if tensors.batch_is_free && wish.streams > profiles {
             return Err(choice::too_few_profiles(request, &entry, wish.streams, profiles));

@@ -36,8 +36,9 @@ pub(crate) fn wish(settings: &HarnessSettings, scenario: Scenario, scratch: Opti
             "int8" => Precision::Int8,
             _ => Precision::AsInNetwork,
         }),
-        input_dtype: accelerator.input_dtype,
-        input_format: accelerator.input_format,
+        // The settings know no other words than these types do.
+        input_dtype: accelerator.input_dtype.and_then(|word| word.parse().ok()),
+        input_format: accelerator.input_format.and_then(|word| word.parse().ok()),
         gpu: unit(
             &accelerator.gpu,
             settings,

@@ -3,7 +3,8 @@
  * It "builds" a plan that says what the engine takes, has two DLA cores, and says of one layer in three that DLA cannot run it. Its
  * engines compute on the CPU, in the streams of the driver's twin (cuda_driver.c): a score per class, the sum of the pixels whose
  * position modulo 10 is the class. With TWIN_TRT_OUTPUT=index the answer is the best class itself, as of a network that ends in TopK.
- * TWIN_TRT_INPUT (fp32, fp16, int8) sets the input's type; TWIN_TRT_FIXED makes a batch that is not free. */
+ * TWIN_TRT_INPUT (fp32, fp16, int8) is the type of the network's input, which a build may ask otherwise of; TWIN_TRT_FIXED makes
+ * a batch that is not free. Inputs are linear, or chw4 and dla_hwc4 but for fp32: pixels in fours, of which the first counts. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +16,9 @@
 #define TWIN_ABI REGATTA_TRT_ABI
 #endif
 enum { FP32, FP16, INT8, INT32 };
+enum { LINEAR = 0, CHW4 = 3, DLA_HWC4 = 10 };
 enum { PIXELS = 64, CLASSES = 10 };
-#define PLAN "a twin's plan: input %d output %d batch %d to %d profiles %d dla %d"
+#define PLAN "a twin's plan: input %d output %d batch %d to %d profiles %d dla %d format %d"
 
 static char error_words[512];
 
@@ -26,7 +28,7 @@ struct regatta_trt_library {
 };
 struct regatta_trt_engine {
     regatta_trt_library* library;
-    int input, output, min, max, profiles, dla;
+    int input, output, min, max, profiles, dla, format;
     int used[64];
 };
 struct regatta_trt_context {
@@ -100,6 +102,11 @@ int32_t regatta_trt_build(regatta_trt_library* library, const regatta_trt_settin
     static const char* const types[] = {"fp32", "fp16", "int8"};
     static const char* const outputs[] = {"scores", "index"};
     if (settings->size != sizeof *settings) return fail(REGATTA_TRT_UNSUPPORTED, "the settings are not those of this shim");
+    int input = settings->input_type >= 0 ? settings->input_type : one_of("TWIN_TRT_INPUT", types, 3, FP32);
+    int format = settings->input_format >= 0 ? settings->input_format : LINEAR;
+    if (settings->output_type > FP32 || settings->output_format > LINEAR) return fail(REGATTA_TRT_BUILD, "the output is fp32 and linear");
+    if (input > INT8 || (format != LINEAR && (input == FP32 || (format != CHW4 && format != DLA_HWC4))))
+        return fail(REGATTA_TRT_BUILD, "Could not find any implementation for the input's type and format");
     for (int number = 0; settings->dla_core >= 0 && number < 3; ++number) {
         int supported = number != 1;
         if (!supported) library->log(library->user, 2, "top_k: DLA has no TopK");
@@ -113,8 +120,8 @@ int32_t regatta_trt_build(regatta_trt_library* library, const regatta_trt_settin
         if (settings->progress && settings->progress(settings->user, "twin's build", step, 3)) return fail(REGATTA_TRT_CANCELLED, "");
     char plan[256];
     int fixed = settings->dla_core >= 0 || getenv("TWIN_TRT_FIXED");
-    int size = snprintf(plan, sizeof plan, PLAN, one_of("TWIN_TRT_INPUT", types, 3, FP32), one_of("TWIN_TRT_OUTPUT", outputs, 2, 0),
-                        fixed ? settings->max_batch : settings->min_batch, settings->max_batch, settings->profiles, settings->dla_core);
+    int size = snprintf(plan, sizeof plan, PLAN, input, one_of("TWIN_TRT_OUTPUT", outputs, 2, 0),
+                        fixed ? settings->max_batch : settings->min_batch, settings->max_batch, settings->profiles, settings->dla_core, format);
     settings->take_plan(settings->user, plan, (size_t)size);
     if (settings->take_timing_cache) settings->take_timing_cache(settings->user, "timings", 7);
     return REGATTA_TRT_OK;
@@ -124,7 +131,7 @@ int32_t regatta_trt_engine_open(regatta_trt_library* library, const void* plan, 
     char text[256] = "";
     regatta_trt_engine read = {.library = library};
     memcpy(text, plan, size < sizeof text ? size : sizeof text - 1);
-    if (sscanf(text, PLAN, &read.input, &read.output, &read.min, &read.max, &read.profiles, &read.dla) != 6)
+    if (sscanf(text, PLAN, &read.input, &read.output, &read.min, &read.max, &read.profiles, &read.dla, &read.format) != 7)
         return fail(REGATTA_TRT_PLAN, "Serialization assertion plan->header.magicTag == rt::kPLAN_MAGIC_TAG failed.");
     if (dla_core > 1) return fail(REGATTA_TRT_PLAN, "DLA core 2 is not available");
     *engine = malloc(sizeof **engine);
@@ -137,9 +144,9 @@ static int output_type(const regatta_trt_engine* engine) { return engine->output
 int32_t regatta_trt_engine_tensor(const regatta_trt_engine* engine, int32_t number, regatta_trt_tensor* tensor) {
     int64_t batch = engine->min < engine->max ? -1 : engine->max;
     if (number == 0)
-        *tensor = (regatta_trt_tensor){"image", 1, engine->input, 4, {batch, 1, 8, 8}};
+        *tensor = (regatta_trt_tensor){"image", 1, engine->input, 4, {batch, 1, 8, 8}, engine->format};
     else
-        *tensor = (regatta_trt_tensor){"scores", 0, output_type(engine), 2, {batch, engine->output ? 1 : CLASSES}};
+        *tensor = (regatta_trt_tensor){"scores", 0, output_type(engine), 2, {batch, engine->output ? 1 : CLASSES}, LINEAR};
     return REGATTA_TRT_OK;
 }
 int32_t regatta_trt_engine_inspect(regatta_trt_engine* engine, regatta_trt_take take, void* user) {
@@ -196,14 +203,15 @@ static uint16_t to_half(float value) {
 }
 static void compute(void* argument) {
     const regatta_trt_context* context = argument;
+    int step = context->engine->format == LINEAR ? 1 : 4;
     int input_type = context->engine->input, type = output_type(context->engine), columns = context->engine->output ? 1 : CLASSES;
-    const char* pixels = resolve(context->input, (size_t)context->batch * PIXELS * size_of(input_type));
+    const char* pixels = resolve(context->input, (size_t)context->batch * PIXELS * step * size_of(input_type));
     char* output = resolve(context->output, (size_t)context->batch * columns * size_of(type));
     for (int64_t row = 0; pixels && output && row < context->batch; ++row) {
         float scores[CLASSES] = {0};
         int best = 0;
         for (int i = 0; i < PIXELS; ++i) {
-            const char* pixel = pixels + (row * PIXELS + i) * size_of(input_type);
+            const char* pixel = pixels + (row * PIXELS + i) * step * size_of(input_type);
             scores[i % CLASSES] += input_type == FP32 ? *(const float*)pixel : input_type == FP16 ? half(*(const uint16_t*)pixel) : *(const signed char*)pixel;
         }
         for (int c = 1; c < CLASSES; ++c) best = scores[c] > scores[best] ? c : best;

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     error::BuildError,
     face::{self, Settings},
+    io::Io,
     library::{TensorRt, c_path, text},
     placement::{Layer, Placement},
 };
@@ -59,6 +60,10 @@ pub struct BuildSettings {
     pub optimization_level: Option<u32>,
     /// For a DLA core instead of the GPU.
     pub dla: Option<Dla>,
+    /// Type and layout of the inputs.
+    pub input: Io,
+    /// Type and layout of the outputs.
+    pub output: Io,
     /// A timing cache of an earlier build.
     pub timing_cache: Vec<u8>,
     /// A calibration cache, in TensorRT's text format.
@@ -165,6 +170,10 @@ impl TensorRt {
             dla_core: settings.dla.map_or(-1, |dla| count(dla.core)),
             gpu_fallback: settings.dla.is_some_and(|dla| dla.gpu_fallback).into(),
             dla_sram_bytes: settings.dla.map_or(0, |dla| dla.sram_bytes),
+            input_type: settings.input.element.map_or(-1, |element| element as i32),
+            output_type: settings.output.element.map_or(-1, |element| element as i32),
+            input_format: settings.input.format.map_or(-1, |format| format as i32),
+            output_format: settings.output.format.map_or(-1, |format| format as i32),
             timing_cache,
             timing_cache_size,
             calibration_cache,
@@ -281,4 +290,4 @@ fn chain(error: &dyn std::error::Error) -> String {
     causes.fold(error.to_string(), |line, cause| format!("{line}: {cause}"))
 }
 
-const _: () = assert!(face::ABI == 3, "the settings above are those of ABI 3");
+const _: () = assert!(face::ABI == 4, "the settings above are those of ABI 4");

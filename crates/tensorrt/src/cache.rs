@@ -15,6 +15,7 @@ use crate::{
     build::{BuildSettings, Built, Dla, Precision},
     engine::Tensor,
     error::{CacheError, Refusal},
+    io::Io,
     placement::Placement,
     version::Version,
 };
@@ -47,6 +48,12 @@ pub struct Manifest {
     pub optimization_level: Option<u32>,
     /// DLA, where it was asked for.
     pub dla: Option<Dla>,
+    /// Type and layout of the inputs, where they were asked for; left out otherwise, so that older keys hold.
+    #[serde(default, skip_serializing_if = "Io::is_open")]
+    pub input: Io,
+    /// Of the outputs, likewise.
+    #[serde(default, skip_serializing_if = "Io::is_open")]
+    pub output: Io,
     /// SHA-256 of the calibration cache, where there was one.
     pub calibration_sha256: Option<String>,
 }
@@ -84,6 +91,8 @@ impl Manifest {
             workspace_bytes: settings.workspace_bytes,
             optimization_level: settings.optimization_level,
             dla: settings.dla,
+            input: settings.input,
+            output: settings.output,
             calibration_sha256: (!settings.calibration_cache.is_empty())
                 .then(|| hex(&Sha256::digest(&settings.calibration_cache))),
         }

@@ -12,6 +12,7 @@ use crate::{
     context::Context,
     error::{BuildError, RunError},
     face::{self, EngineHandle},
+    io::IoFormat,
     library::{Opened, text},
 };
 
@@ -25,8 +26,11 @@ pub struct Tensor {
     /// Its type, such as `fp32`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// Its dimensions, -1 where free.
+    /// Its dimensions, -1 where free; the network's, whatever the layout.
     pub dims: Vec<i64>,
+    /// Its layout, such as `linear`.
+    #[serde(default = "linear")]
+    pub format: String,
 }
 
 /// A loaded engine. Clones are the same one.
@@ -80,6 +84,7 @@ impl Engine {
                 kind: 0,
                 rank: 0,
                 dims: [0; 8],
+                format: 0,
             };
             // SAFETY: the engine is open and `tensor` outlives the call.
             let result = unsafe { (face.engine_tensor)(self.0.handle, number, &raw mut tensor) };
@@ -90,6 +95,7 @@ impl Engine {
                 input: tensor.is_input != 0,
                 kind: data_type(tensor.kind),
                 dims: tensor.dims[..rank].to_vec(),
+                format: IoFormat::word_of(tensor.format),
             })
         };
         (0..count).map(tensor).collect()
@@ -164,6 +170,11 @@ impl Drop for Loaded {
         // SAFETY: opened once, closed once, before the library that it holds.
         unsafe { (self.opened.face.engine_close)(self.handle) };
     }
+}
+
+/// What engines had before their layout was kept.
+fn linear() -> String {
+    IoFormat::Linear.to_string()
 }
 
 /// `nvinfer1::DataType`.

@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_void};
 use libloading::Library;
 
 /// The ABI that is declared below.
-pub(crate) const ABI: u32 = 3;
+pub(crate) const ABI: u32 = 4;
 
 /// `regatta_trt_status`, the values that are told apart.
 pub(crate) mod status {
@@ -37,6 +37,10 @@ pub(crate) struct Settings {
     pub(crate) dla_core: i32,
     pub(crate) gpu_fallback: i32,
     pub(crate) dla_sram_bytes: u64,
+    pub(crate) input_type: i32,
+    pub(crate) output_type: i32,
+    pub(crate) input_format: i32,
+    pub(crate) output_format: i32,
     pub(crate) timing_cache: *const c_void,
     pub(crate) timing_cache_size: usize,
     pub(crate) calibration_cache: *const c_void,
@@ -61,6 +65,7 @@ pub(crate) struct Tensor {
     pub(crate) kind: i32,
     pub(crate) rank: i32,
     pub(crate) dims: [i64; 8],
+    pub(crate) format: i32,
 }
 
 /// `regatta_trt_library`.

@@ -10,7 +10,7 @@ use libloading::Library;
 use regatta_cuda::Wait;
 use regatta_rules::{benchmark::Dtype, documents::EngineKind};
 use regatta_tensorrt::{
-    BuildSettings, Cache, Entry, Installed, Manifest, Precision, Shims, TensorRt, sha256_of,
+    BuildSettings, Cache, Entry, Installed, Io, Manifest, Precision, Shims, TensorRt, sha256_of,
 };
 
 use crate::{
@@ -199,6 +199,8 @@ fn build(fixture: &Fixture, cache: &Path, element: &str, batch: usize, profiles:
         workspace_bytes: 0,
         optimization_level: None,
         dla: None,
+        input: Io::default(),
+        output: Io::default(),
         timing_cache: Vec::new(),
         calibration_cache: Vec::new(),
     };

@@ -5,7 +5,7 @@ use std::path::Path;
 use regatta_rules::documents::EngineKind;
 use regatta_tensorrt::{Cache, Entry, Precision, Version};
 
-use super::UnitWish;
+use super::{UnitWish, inputs};
 use crate::engines::{EngineError, LoadRequest};
 
 /// What an engine must have been made of and for.
@@ -50,10 +50,16 @@ pub(super) fn choose(
             let unit = if dla { "the GPU" } else { "DLA" };
             return Err(none(format!("{} was built for {unit}", place.display())));
         }
+        if !inputs::are_wished(&entry, request.tensorrt, dla) {
+            return Err(none(format!(
+                "{} does not take the input that the settings ask for",
+                place.display()
+            )));
+        }
         return Ok((entry, plan));
     }
     let listed = Cache::new(cache.clone()).list().map_err(super::unavailable)?;
-    let entries: Vec<_> = listed
+    let mut entries: Vec<_> = listed
         .into_iter()
         .filter_map(|(place, entry)| Some((place, entry.ok()?)))
         .filter(|(_, entry)| {
@@ -64,8 +70,11 @@ pub(super) fn choose(
                 && precision.is_none_or(|wanted| wanted == manifest.precision)
         })
         .collect();
+    let before = entries.len();
+    entries.retain(|(_, entry)| inputs::are_wished(entry, request.tensorrt, dla));
     let mut fitting = Vec::new();
-    let mut refusal = None;
+    let mut refusal = (entries.len() < before)
+        .then(|| format!("none of {before} takes the input that the settings ask for"));
     for (place, entry) in entries {
         match entry.manifest.fits(here.tensorrt, &here.chip) {
             Ok(()) => fitting.push((place, entry)),
@@ -145,13 +154,14 @@ fn no_plan(
     } else {
         String::new()
     };
+    let input = inputs::flags(request.tensorrt, dla);
     let core = if dla { " --dla-core 0" } else { "" };
     EngineError::NoPlan {
         engine: EngineKind::Tensorrt,
         cache: request.tensorrt.cache.clone(),
         reason,
         command: format!(
-            "regatta-agent engine build --onnx {} --batch {batch}{profiles}{precision}{core} --cache {}",
+            "regatta-agent engine build --onnx {} --batch {batch}{profiles}{precision}{input}{core} --cache {}",
             request.model_file.display(),
             request.tensorrt.cache.display()
         ),

@@ -3,12 +3,9 @@
 use std::ffi::CString;
 
 use regatta_rules::benchmark::Response;
-use regatta_tensorrt::{Engine as TrtEngine, Tensor};
+use regatta_tensorrt::{Engine as TrtEngine, IoFormat, Tensor};
 
-use super::{
-    convert::{Conversion, Element},
-    wish::Wish,
-};
+use super::convert::{Conversion, Element};
 use crate::engines::{EngineError, LoadRequest};
 
 /// One tensor of an engine.
@@ -18,7 +15,7 @@ pub(super) struct Row {
     pub(super) name: CString,
     /// Type of its elements.
     pub(super) element: Element,
-    /// Elements of a sample.
+    /// Elements of a sample as it lies in memory, with what its layout adds.
     pub(super) elements: usize,
     /// Its dimensions behind the batch.
     pub(super) dims: Vec<i64>,
@@ -55,7 +52,11 @@ impl Tensors {
     ///
     /// # Errors
     /// [`EngineError::ModelUnfit`] with what the engine has and what the benchmark needs.
-    pub(super) fn of(engine: &TrtEngine, request: &LoadRequest<'_>) -> Result<Self, EngineError> {
+    pub(super) fn of(
+        engine: &TrtEngine,
+        request: &LoadRequest<'_>,
+        dla_alone: bool,
+    ) -> Result<Self, EngineError> {
         let unfit = |reason: String| EngineError::ModelUnfit {
             file: request.model_file.clone(),
             benchmark: request.benchmark.name.clone(),
@@ -75,13 +76,18 @@ impl Tensors {
             .iter()
             .map(|&dim| i64::try_from(dim).unwrap_or(i64::MAX))
             .collect();
-        if input.dims.get(1..) != Some(&wanted) {
+        let (row, stored) = row(input, dla_alone).map_err(&unfit)?;
+        if !same_in_memory(&stored, &wanted, input) {
+            let lies = if stored == row.dims {
+                String::new()
+            } else {
+                format!(", which lies in memory as {stored:?}")
+            };
             return Err(unfit(format!(
-                "its engine takes {}, but a sample is {wanted:?}",
+                "its engine takes {}{lies}, but a sample is {wanted:?}",
                 shown(input)
             )));
         }
-        let row = row(input).map_err(&unfit)?;
         let conversion = Conversion::between(model.input_dtype, row.element).ok_or_else(|| {
             unfit(format!(
                 "its engine takes {}, but its samples are {:?}, which do not become that without a scale",
@@ -99,8 +105,8 @@ impl Tensors {
         let outputs: Vec<Row> = outputs
             .iter()
             .map(|output| {
-                if output.dims.first() == input.dims.first() {
-                    self::row(output).map_err(&unfit)
+                if output.dims.first() == input.dims.first() && output.format == LINEAR {
+                    self::row(output, false).map(|(row, _)| row).map_err(&unfit)
                 } else {
                     Err(unfit(format!(
                         "its engine gives {}, not a row per sample",
@@ -124,46 +130,51 @@ impl Tensors {
         })
     }
 
-    /// What of the wish the engine's input is not. The samples decide whether the run can be; these only make it slower.
-    pub(super) fn differences(&self, wish: &Wish) -> Vec<String> {
-        let dtype = wish
-            .input_dtype
-            .filter(|word| Element::named(word) != Some(self.input.element));
-        let dtype = dtype.map(|word| {
-            format!(
-                "input_dtype is {word}, but the engine takes {:?}",
-                self.input.element
-            )
-        });
-        let format = wish.input_format.filter(|&word| word != "linear");
-        let format = format.map(|word| format!("input_format is {word}, but the engine takes linear input"));
-        dtype.into_iter().chain(format).collect()
-    }
-
     /// Samples that are computed when `given` come: a batch that is not free is filled up.
     pub(super) fn rows(&self, given: usize) -> usize {
         given.max(self.least)
     }
 }
 
-fn row(tensor: &Tensor) -> Result<Row, String> {
+/// The layout of a tensor that is as its shape says.
+const LINEAR: &str = "linear";
+
+/// A tensor's row, and the shape in which it lies in memory. DLA without the GPU's help takes `chw4` as its own `dla_hwc4`.
+fn row(tensor: &Tensor, dla_alone: bool) -> Result<(Row, Vec<i64>), String> {
     let dims = tensor.dims.get(1..).unwrap_or_default().to_vec();
-    let elements = dims.iter().try_fold(1_usize, |product, &dim| {
+    let refused = || format!("its engine has {}, which cannot be served", shown(tensor));
+    let element = Element::named(&tensor.kind).ok_or_else(refused)?;
+    let bytes = i64::try_from(element.size()).unwrap_or(i64::MAX);
+    let stored = match tensor.format.parse() {
+        Ok(IoFormat::Chw4) if dla_alone => IoFormat::DlaHwc4.stored(&dims, bytes),
+        Ok(IoFormat::Linear) => Some(dims.clone()),
+        Ok(format) => format.stored(&dims, bytes),
+        Err(_) => None,
+    };
+    let stored = stored.ok_or_else(refused)?;
+    let elements = stored.iter().try_fold(1_usize, |product, &dim| {
         product.checked_mul(usize::try_from(dim).ok()?)
     });
-    let element = Element::named(&tensor.kind);
-    match (elements, element) {
-        (Some(elements), Some(element)) if elements > 0 => Ok(Row {
-            name: CString::new(tensor.name.as_str()).unwrap_or_default(),
-            element,
-            elements,
-            dims,
-        }),
-        _ => Err(format!(
-            "its engine has {}, which cannot be served",
-            shown(tensor)
-        )),
-    }
+    let elements = elements.filter(|&elements| elements > 0).ok_or_else(refused)?;
+    let name = CString::new(tensor.name.as_str()).unwrap_or_default();
+    let row = Row {
+        name,
+        element,
+        elements,
+        dims,
+    };
+    Ok((row, stored))
+}
+
+/// Whether samples of that shape are what the input reads. A single block of channels needs no dimension of its own.
+fn same_in_memory(stored: &[i64], sample: &[i64], input: &Tensor) -> bool {
+    let behind_ones = |dims: &[i64]| {
+        dims.iter()
+            .copied()
+            .skip_while(|&dim| dim == 1)
+            .collect::<Vec<_>>()
+    };
+    stored == sample || (input.format != LINEAR && behind_ones(stored) == behind_ones(sample))
 }
 
 /// Whether the class can be had from the answer: the largest of several scores, or one whole number that is the class.
@@ -177,7 +188,11 @@ fn check_answer(output: &Row, response: Response) -> Result<(), String> {
     }
 }
 
-/// A tensor as `fp16 [-1, 3, 224, 224] image`.
+/// A tensor as `fp16 [-1, 3, 224, 224] image`, with its layout behind the shape where that is not linear.
 fn shown(tensor: &Tensor) -> String {
-    format!("{} {:?} {}", tensor.kind, tensor.dims, tensor.name)
+    let format = match tensor.format.as_str() {
+        LINEAR => String::new(),
+        format => format!(" {format}"),
+    };
+    format!("{} {:?}{format} {}", tensor.kind, tensor.dims, tensor.name)
 }

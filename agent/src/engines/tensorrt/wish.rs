@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use regatta_cuda::{Context, Driver, Wait};
-use regatta_tensorrt::{Installed, Precision, Shims, TensorRt};
+use regatta_tensorrt::{Installed, IoFormat, IoType, Precision, Shims, TensorRt};
 
 use crate::engines::EngineError;
 
@@ -56,9 +56,9 @@ pub(crate) struct Wish {
     pub(crate) cache: PathBuf,
     /// Types that the engines were allowed to compute in; `None` takes any.
     pub(crate) precision: Option<Precision>,
-    /// Type and layout of the input that the settings expect; engines that differ are told of.
-    pub(crate) input_dtype: Option<&'static str>,
-    pub(crate) input_format: Option<&'static str>,
+    /// Type and layout of the input that the engines must have; `None` takes any.
+    pub(crate) input_dtype: Option<IoType>,
+    pub(crate) input_format: Option<IoFormat>,
     /// The GPU.
     pub(crate) gpu: UnitWish,
     /// Each DLA core.

@@ -130,6 +130,8 @@ const STREAMS: &str = "a whole number from 1 to 64";
 const CORE: &str = "a whole number from 0 to 15";
 const ENGINE: &str = "an engine's key, or its directory";
 const SWITCH: &str = "`true` or `false`";
+const FORMAT: &str =
+    "`linear`, `chw4`, `chw16`, `chw32`, `hwc8`, `dhwc8`, `cdhw32`, `dla_linear` or `dla_hwc4`";
 
 pub(super) const SETTINGS: &[Setting] = &[
     of_units("gpu_batch_size", COUNT, |s, v| {
@@ -185,10 +187,23 @@ pub(super) const SETTINGS: &[Setting] = &[
             one_of(&["fp32", "fp16", "int8", "int32"], v),
         )
     }),
-    of_units("input_format", "`linear`, `chw4`, `cdhw32` or `dhwc8`", |s, v| {
+    of_units("input_format", FORMAT, |s, v| {
         put(
             &mut s.accelerator.input_format,
-            one_of(&["linear", "chw4", "cdhw32", "dhwc8"], v),
+            one_of(
+                &[
+                    "linear",
+                    "chw4",
+                    "chw16",
+                    "chw32",
+                    "hwc8",
+                    "dhwc8",
+                    "cdhw32",
+                    "dla_linear",
+                    "dla_hwc4",
+                ],
+                v,
+            ),
         )
     }),
 ];

@@ -1,0 +1,71 @@
+//! `input_dtype` and `input_format` of the settings: held against the samples, and what they ask of an engine. How samples lie in
+//! memory is in `tensors`.
+
+use regatta_tensorrt::{Entry, IoFormat};
+
+use super::{
+    convert::{Conversion, Element},
+    wish::Wish,
+};
+use crate::engines::{EngineError, LoadRequest};
+
+/// Refuses a type that the samples do not become.
+///
+/// # Errors
+/// [`EngineError::ModelUnfit`].
+pub(super) fn check_wish(request: &LoadRequest<'_>) -> Result<(), EngineError> {
+    let Some(wanted) = request.tensorrt.input_dtype else {
+        return Ok(());
+    };
+    let samples = request.benchmark.model.input_dtype;
+    let element = Element::named(&wanted.to_string());
+    if element.is_some_and(|element| Conversion::between(samples, element).is_some()) {
+        return Ok(());
+    }
+    Err(EngineError::ModelUnfit {
+        file: request.model_file.clone(),
+        benchmark: request.benchmark.name.clone(),
+        reason: format!(
+            "the setting input_dtype asks for {wanted}, but its samples are {samples:?}, which do not become that without a scale: prepare them as {wanted}, or change the setting"
+        ),
+    })
+}
+
+/// Whether an engine's inputs are what the settings ask for. What was never loaded is known by what it was built with.
+pub(super) fn are_wished(entry: &Entry, wish: &Wish, dla: bool) -> bool {
+    let inputs: Vec<_> = entry.tensors.iter().filter(|tensor| tensor.input).collect();
+    let built = entry.manifest.input;
+    let element = wish.input_dtype.is_none_or(|wanted| {
+        if inputs.is_empty() {
+            return built.element == Some(wanted);
+        }
+        inputs.iter().all(|input| input.kind == wanted.to_string())
+    });
+    let format = wish.input_format.is_none_or(|wanted| {
+        let same = |found: IoFormat| found == wanted || (dla && found == on_dla(wanted));
+        if inputs.is_empty() {
+            return same(built.format.unwrap_or(IoFormat::Linear));
+        }
+        inputs.iter().all(|input| input.format.parse().is_ok_and(same))
+    });
+    element && format
+}
+
+/// The flags of `engine build` that make such an engine.
+pub(super) fn flags(wish: &Wish, dla: bool) -> String {
+    let element = wish.input_dtype.map(|wanted| format!(" --input-dtype {wanted}"));
+    let format = wish.input_format.filter(|&wanted| wanted != IoFormat::Linear);
+    let format = format.map(|wanted| {
+        let wanted = if dla { on_dla(wanted) } else { wanted };
+        format!(" --input-format {wanted}")
+    });
+    element.into_iter().chain(format).collect()
+}
+
+/// DLA's own name of a layout: an image of `chw4` lies in memory as one of its `dla_hwc4`, so both units take the same samples.
+const fn on_dla(format: IoFormat) -> IoFormat {
+    match format {
+        IoFormat::Chw4 => IoFormat::DlaHwc4,
+        other => other,
+    }
+}
