@@ -8,7 +8,7 @@ use regatta_submission::{
 };
 use serde_json::json;
 
-use super::{Context, submission::catalogue};
+use super::{Context, submission::rounds};
 use crate::exit::{self, Failure, Outcome};
 
 /// What can be done with power measurements.
@@ -38,8 +38,8 @@ pub(super) fn run(command: &Command, context: &Context) -> Outcome {
 }
 
 fn check(args: &CheckArgs, context: &Context) -> Outcome {
-    let catalogue = catalogue(context)?;
-    let round = catalogue.round(args.round.as_deref()).map_err(Failure::usage)?;
+    let rounds = rounds(context)?;
+    let round = rounds.named(args.round.as_deref()).map_err(Failure::usage)?;
     let rules = round.power.as_ref().ok_or_else(|| {
         Failure::misuse(format!("round {} has no rules for power", round.name))
             .way_out("name another round with --version")

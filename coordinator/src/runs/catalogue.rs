@@ -60,7 +60,7 @@ pub(crate) enum CatalogueError {
 #[derive(Debug)]
 pub(crate) struct Catalogue {
     benchmarks: Vec<Benchmark>,
-    rounds: Vec<Round>,
+    rounds: Rounds,
     systems: Systems,
 }
 
@@ -71,18 +71,16 @@ impl Catalogue {
     /// [`CatalogueError`] when a file does not read.
     pub(crate) fn read(workspace: Option<&Workspace>) -> Result<Self, CatalogueError> {
         let mut benchmarks = Vec::new();
-        let mut rounds = Vec::new();
         if let Some(workspace) = workspace {
             benchmarks = read_files(
                 "benchmark",
                 &workspace.configs("benchmarks"),
                 Benchmark::from_toml,
             )?;
-            rounds = read_files("round", &workspace.configs("rounds"), Round::from_toml)?;
         }
         // The first of a name is found.
         benchmarks.extend(known::benchmarks()?);
-        rounds.extend(known::rounds()?);
+        let rounds = Rounds::read(workspace)?;
         let systems = Systems::read(workspace)?;
         Ok(Self {
             benchmarks,
@@ -116,15 +114,52 @@ impl Catalogue {
     /// # Errors
     /// [`CatalogueError::Unknown`] naming those that there are.
     pub(crate) fn round(&self, name: Option<&str>) -> Result<&Round, CatalogueError> {
-        let found = match name {
-            Some(name) => self.rounds.iter().find(|round| round.name == name),
-            // Built-in rounds stand behind the workspace's own, oldest first.
-            None => self.rounds.last(),
+        self.rounds.named(name)
+    }
+}
+
+/// The rounds that a user may name. Of those that come with Regatta only the one that is named is read: the checker is done
+/// in less time than all of them take.
+#[derive(Debug)]
+pub(crate) struct Rounds {
+    /// The workspace's.
+    own: Vec<Round>,
+}
+
+impl Rounds {
+    /// The built-in files, and a workspace's own.
+    ///
+    /// # Errors
+    /// [`CatalogueError`] when a file of the workspace does not read.
+    pub(crate) fn read(workspace: Option<&Workspace>) -> Result<Self, CatalogueError> {
+        let own = match workspace {
+            Some(workspace) => read_files("round", &workspace.configs("rounds"), Round::from_toml)?,
+            None => Vec::new(),
         };
-        found.ok_or_else(|| CatalogueError::Unknown {
-            kind: "round",
-            given: name.unwrap_or_default().to_owned(),
-            known: listed(self.rounds.iter().map(|round| round.name.as_str())),
+        Ok(Self { own })
+    }
+
+    /// The round that a user means; the newest built-in one when none is named.
+    ///
+    /// # Errors
+    /// [`CatalogueError::Unknown`] naming those that there are.
+    pub(crate) fn named(&self, name: Option<&str>) -> Result<&Round, CatalogueError> {
+        let own = name.and_then(|name| self.own.iter().find(|round| round.name == name));
+        let name = name
+            .or_else(|| known::round_names().next_back())
+            .unwrap_or_default();
+        let found = match own {
+            None => known::round(name)?,
+            own => own,
+        };
+        found.ok_or_else(|| {
+            let mut names: Vec<&str> = known::round_names().collect();
+            names.extend(self.own.iter().map(|round| round.name.as_str()));
+            CatalogueError::Unknown {
+                kind: "round",
+                given: name.to_owned(),
+                known: listed(names.into_iter()),
+            }
         })
     }
 }

@@ -20,7 +20,7 @@ mod systems;
 mod verify;
 
 pub(crate) use accuracy::{judge as judge_accuracy, line as accuracy_line};
-pub(crate) use catalogue::Catalogue;
+pub(crate) use catalogue::{Catalogue, Rounds};
 pub(crate) use device_state::StateWords;
 pub(crate) use dispatch::start as start_dispatch;
 pub(crate) use draft::{Draft, Metric, Outcome, Rates};

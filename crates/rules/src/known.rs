@@ -1,6 +1,8 @@
 //! The rounds, benchmarks and systems that come with Regatta: the files under `configs/`, carried in the binaries so that both
 //! work without an installation directory. A file that the user names wins over these; nothing here is searched for.
 
+use std::sync::OnceLock;
+
 use crate::{
     benchmark::Benchmark,
     round::Round,
@@ -22,6 +24,9 @@ const ROUNDS: &[(&str, &str)] = &[
     ("v6.0.toml", include_str!("../../../configs/rounds/v6.0.toml")),
     ("v6.1.toml", include_str!("../../../configs/rounds/v6.1.toml")),
 ];
+
+/// The rounds that were read already.
+static READ: [OnceLock<Round>; ROUNDS.len()] = [const { OnceLock::new() }; ROUNDS.len()];
 
 /// The files of `configs/systems` by name, without their ending.
 macro_rules! systems {
@@ -73,6 +78,31 @@ pub fn rounds() -> Result<Vec<Round>, KnownFileError> {
         .iter()
         .map(|&(file, text)| Round::from_toml(text).map_err(|source| KnownFileError { file, source }))
         .collect()
+}
+
+/// The round called `name` that comes with Regatta, without reading the others; `None` when there is none.
+///
+/// # Errors
+/// When its built-in file does not read, which the tests exclude.
+pub fn round(name: &str) -> Result<Option<&'static Round>, KnownFileError> {
+    let mut known = ROUNDS.iter().zip(&READ);
+    let Some((&(file, text), read)) = known.find(|((file, _), _)| stem(file) == name) else {
+        return Ok(None);
+    };
+    if let Some(round) = read.get() {
+        return Ok(Some(round));
+    }
+    let round = Round::from_toml(text).map_err(|source| KnownFileError { file, source })?;
+    Ok(Some(read.get_or_init(|| round)))
+}
+
+/// The names of the rounds that come with Regatta, oldest first.
+pub fn round_names() -> impl DoubleEndedIterator<Item = &'static str> {
+    ROUNDS.iter().map(|(file, _)| stem(file))
+}
+
+fn stem(file: &'static str) -> &'static str {
+    file.strip_suffix(".toml").unwrap_or(file)
 }
 
 /// The systems that come with Regatta: names and the texts of their files.

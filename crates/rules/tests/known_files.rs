@@ -40,6 +40,10 @@ fn every_round_file_is_carried_and_named_after_its_round() {
         .map(|round| round.name)
         .collect();
     assert_eq!(known, names_in("rounds"));
+    for name in known::round_names() {
+        assert_eq!(known::round(name).unwrap().unwrap().name, name);
+    }
+    assert!(known::round("v0.1").unwrap().is_none());
 }
 
 #[test]

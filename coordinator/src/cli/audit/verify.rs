@@ -5,12 +5,11 @@ use std::{fmt::Write as _, path::PathBuf};
 use regatta_submission::audit::{self, AuditError, Dtype, Report, Request, Test, explain};
 use serde_json::{Value, json};
 
-use super::{
-    super::{Context, submission::catalogue},
-    accuracies,
-    given::Given,
+use super::{super::Context, accuracies, given::Given};
+use crate::{
+    exit::{self, Failure, Outcome},
+    runs::Catalogue,
 };
-use crate::exit::{self, Failure, Outcome};
 
 /// Flags of `audit verify`: those of `run_verification.py`.
 #[derive(Debug, clap::Args)]
@@ -48,7 +47,8 @@ pub(crate) struct Args {
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
-    let catalogue = catalogue(context)?;
+    let workspace = context.open_if_there()?;
+    let catalogue = Catalogue::read(workspace.as_ref()).map_err(Failure::usage)?;
     let given = Given::of(args, context)?;
     let round = catalogue.round(given.round.as_deref()).map_err(Failure::usage)?;
     let request = Request {

@@ -14,7 +14,7 @@ use super::{
         Context,
         context::{Format, say},
     },
-    catalogue, expect_tree,
+    expect_tree, rounds,
 };
 use crate::exit::{self, Failure, Outcome};
 
@@ -41,8 +41,8 @@ pub(crate) struct Args {
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
-    let catalogue = catalogue(context)?;
-    let round = catalogue.round(Some(&args.round)).map_err(Failure::usage)?;
+    let rounds = rounds(context)?;
+    let round = rounds.named(Some(&args.round)).map_err(Failure::usage)?;
     let root = args.input.as_deref().or(args.tree.as_deref());
     let root = root.ok_or_else(|| Failure::misuse("name the submission's root with --input"))?;
     expect_tree(root)?;

@@ -8,7 +8,7 @@ use regatta_submission::{
 };
 use serde_json::json;
 
-use super::{super::Context, catalogue, expect_tree};
+use super::{super::Context, expect_tree, rounds};
 use crate::exit::{self, Failure, Outcome};
 
 /// Flags of `submission infer`: those of `preprocess_submission.py` that are about inferring.
@@ -29,8 +29,8 @@ pub(crate) struct Args {
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
-    let catalogue = catalogue(context)?;
-    let round = catalogue.round(args.round.as_deref()).map_err(Failure::usage)?;
+    let rounds = rounds(context)?;
+    let round = rounds.named(args.round.as_deref()).map_err(Failure::usage)?;
     expect_tree(&args.input)?;
     let report = infer::infer(&Request {
         input: &args.input,

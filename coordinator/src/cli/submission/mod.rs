@@ -12,7 +12,7 @@ use std::{fs, path::Path};
 use super::Context;
 use crate::{
     exit::{Failure, Outcome},
-    runs::Catalogue,
+    runs::Rounds,
 };
 
 /// What can be done with a submission tree.
@@ -49,9 +49,9 @@ pub(super) fn run(command: &Command, context: &Context) -> Outcome {
 }
 
 /// The rounds that may be named.
-pub(super) fn catalogue(context: &Context) -> Result<Catalogue, Failure> {
+pub(super) fn rounds(context: &Context) -> Result<Rounds, Failure> {
     let workspace = context.open_if_there()?;
-    Catalogue::read(workspace.as_ref()).map_err(Failure::usage)
+    Rounds::read(workspace.as_ref()).map_err(Failure::usage)
 }
 
 /// Refuses a tree that is not there, which the library would take for one that lacks what it looks for.

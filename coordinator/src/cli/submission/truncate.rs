@@ -13,7 +13,7 @@ use regatta_submission::truncate::{
 };
 use serde_json::{Value, json};
 
-use super::{super::Context, catalogue, expect_tree};
+use super::{super::Context, expect_tree, rounds};
 use crate::exit::{self, Failure, Outcome};
 
 /// Flags of `submission truncate`: the official tool's own, and `--verify`.
@@ -44,8 +44,8 @@ pub(crate) struct Args {
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
-    let catalogue = catalogue(context)?;
-    let round = catalogue.round(args.round.as_deref()).map_err(Failure::usage)?;
+    let rounds = rounds(context)?;
+    let round = rounds.named(args.round.as_deref()).map_err(Failure::usage)?;
     let rule = rule(round)?;
     expect_tree(&args.input)?;
     let (destination, cut_tree, originals) = places(args)?;

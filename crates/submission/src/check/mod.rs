@@ -6,6 +6,7 @@ mod accuracy_text;
 mod endpoints;
 mod finding;
 pub mod format;
+mod lines;
 mod log_line;
 mod official;
 mod parallel;

@@ -1,7 +1,8 @@
-//! Work on many scenarios at once, results in order. One job holds one log's facts, so memory is bounded by the
-//! number of threads.
+//! Work on many scenarios at once, the largest first, so that none is left to one thread at the end; results in order. One
+//! job holds one log's facts, so memory is bounded by the number of threads.
 
 use std::{
+    cmp::Reverse,
     num::NonZero,
     sync::{
         Mutex, PoisonError,
@@ -13,19 +14,25 @@ use std::{
 /// Disks and memory gain nothing from more.
 const MOST_THREADS: usize = 16;
 
-/// Applies `work` to every job, as many at a time as the machine has processors.
-pub(crate) fn map<T: Send, J: Sync>(jobs: &[J], work: impl Fn(&J) -> T + Sync) -> Vec<T> {
+/// Applies `work` to every job, as many at a time as the machine has processors; `size` tells what there is to do.
+pub(crate) fn map<T: Send, J: Sync>(
+    jobs: &[J],
+    size: impl Fn(&J) -> u64,
+    work: impl Fn(&J) -> T + Sync,
+) -> Vec<T> {
     let processors = thread::available_parallelism().map_or(1, NonZero::get);
     let threads = processors.min(MOST_THREADS).min(jobs.len());
     if threads <= 1 {
         return jobs.iter().map(work).collect();
     }
+    let mut order: Vec<_> = (0..jobs.len()).collect();
+    order.sort_by_cached_key(|&index| Reverse(jobs.get(index).map(&size)));
     let next = AtomicUsize::new(0);
     let done = Mutex::new(Vec::with_capacity(jobs.len()));
     thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
-                while let Some(index) = Some(next.fetch_add(1, Ordering::Relaxed))
+                while let Some(&index) = order.get(next.fetch_add(1, Ordering::Relaxed))
                     && let Some(job) = jobs.get(index)
                 {
                     let result = work(job);

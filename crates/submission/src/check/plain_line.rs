@@ -2,6 +2,8 @@
 //!
 //! It takes no other form and judges none: what it does not take goes to [`super::log_line`].
 
+use memchr::memchr;
+
 /// A record up to its time; its value is as it stands in the line, and is JSON. The rest is taken by itself, because it is
 /// the same wherever one place in LoadGen writes, and can be compared instead.
 #[derive(Debug, PartialEq, Eq)]
@@ -132,21 +134,26 @@ impl<'a> Rest<'a> {
     }
 }
 
-/// Where a list of counts ends, behind its bracket, in one pass: sample indices are half of a log. `None` for any other list.
+/// Where a list of counts ends, behind its bracket, sample indices are much of a log. `None` for any other list.
 fn end_of_counts(bytes: &[u8]) -> Option<usize> {
-    let (mut digits, mut zero) = (0_usize, false);
-    for (at, &byte) in bytes.iter().enumerate() {
-        match byte {
-            b'0'..=b'9' if !zero => {
-                zero = digits == 0 && byte == b'0';
-                digits += 1;
-            }
-            b',' if digits > 0 => (digits, zero) = (0, false),
-            b']' if digits > 0 => return Some(at + 1),
-            _ => return None,
-        }
-    }
-    None
+    let end = memchr(b']', bytes)?;
+    let list = bytes.get(..end)?;
+    // Which of the counts' digits is the first is told by its neighbours alone, so that whole words are looked at at once.
+    let is_digit = |byte: u8| byte.wrapping_sub(b'0') < 10;
+    let odd_byte = |odd, &byte: &u8| odd | !(is_digit(byte) | (byte == b','));
+    let empty = |odd, (&one, &two): (&u8, &u8)| odd | ((one == b',') & (two == b','));
+    let zero = |odd, ((&one, &two), &three): ((&u8, &u8), &u8)| {
+        odd | ((one == b',') & (two == b'0') & is_digit(three))
+    };
+    let (next, after) = (list.get(1..)?, list.get(2..).unwrap_or_default());
+    let odd = list.iter().fold(false, odd_byte)
+        | list.iter().zip(next).fold(false, empty)
+        | list.iter().zip(next).zip(after).fold(false, zero)
+        // The first count and the last one have one neighbour less.
+        | !list.first().is_some_and(|&byte| is_digit(byte))
+        | !list.last().is_some_and(|&byte| is_digit(byte))
+        | (list.first() == Some(&b'0') && next.first().is_some_and(|&byte| is_digit(byte)));
+    (!odd).then_some(end + 1)
 }
 
 /// Whether the text is a number by JSON's grammar.

@@ -2,15 +2,12 @@
 //!
 //! The log is read once and a line at a time; what it means is the checks' business.
 
-use std::{
-    borrow::Cow,
-    collections::HashMap,
-    io::{BufRead, BufReader, Read},
-};
+use std::{borrow::Cow, collections::HashMap};
 
 use regatta_mllog::read::{DetailReader, Quirk, Value};
 
 use super::{
+    lines::Lines,
     log_line::{Record, Scalar},
     plain_line::{self, PlainLine},
 };
@@ -19,7 +16,7 @@ use crate::tree::Tree;
 /// What a record begins with.
 const MARKER: &str = ":::MLLOG ";
 /// Longer lines are none of LoadGen's, and are not taken into memory.
-const LONGEST_LINE: u64 = 64 << 20;
+const LONGEST_LINE: usize = 64 << 20;
 /// Keys beyond this are not kept: LoadGen writes about two hundred.
 const MOST_KEYS: usize = 4096;
 /// Longer line ends are not kept: LoadGen's have at most some hundred bytes.
@@ -87,20 +84,18 @@ impl RunLog {
     /// Reads the log at `path`.
     pub(crate) fn read(tree: &Tree, path: &str) -> Result<Self, Unreadable> {
         let file = tree.open(path).map_err(|error| Unreadable(error.to_string()))?;
-        let mut input = BufReader::with_capacity(1 << 17, file);
+        let mut lines = Lines::new(file, LONGEST_LINE);
         let mut log = Self::default();
-        let mut bytes = Vec::new();
         for line in 1.. {
-            bytes.clear();
-            let read = (&mut input).take(LONGEST_LINE).read_until(b'\n', &mut bytes);
-            if read.map_err(|error| Unreadable(format!("line {line}: {error}")))? == 0 {
+            let read = lines.next();
+            let Some(bytes) = read.map_err(|error| Unreadable(format!("line {line}: {error}")))? else {
                 break;
-            }
-            if bytes.len() as u64 == LONGEST_LINE && !bytes.ends_with(b"\n") {
+            };
+            if bytes.len() == LONGEST_LINE && !bytes.ends_with(b"\n") {
                 log.unread(line, "the line is longer than 64 MiB".to_owned());
                 break;
             }
-            log.line_of(line, &bytes);
+            log.line_of(line, bytes);
         }
         Ok(log)
     }

@@ -110,6 +110,12 @@ impl Tree {
             })
     }
 
+    /// The size of all files below the directory `path`, in bytes.
+    pub(crate) fn size_below(&self, path: &str) -> u64 {
+        self.below(path)
+            .fold(0, |sum: u64, node| sum.saturating_add(node.size))
+    }
+
     /// Opens the regular file at `path`.
     ///
     /// # Errors

@@ -170,7 +170,13 @@ impl Place<'_> {
     }
 }
 
-/// Results in paths' order out of jobs that ran in any.
-fn run_all<T: Send, J: Sync>(jobs: &[J], work: impl Fn(&J) -> T + Sync) -> Vec<T> {
-    parallel::map(jobs, work)
+/// Results in paths' order out of jobs that ran in any; `place` tells where a job's scenario lies.
+fn run_all<T: Send, J: Sync>(
+    context: &Context<'_>,
+    jobs: &[J],
+    place: impl for<'a> Fn(&'a J) -> Place<'a>,
+    work: impl Fn(&J) -> T + Sync,
+) -> Vec<T> {
+    let size = |job: &J| context.tree.size_below(&place(job).below("results"));
+    parallel::map(jobs, size, work)
 }

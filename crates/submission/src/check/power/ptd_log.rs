@@ -4,6 +4,7 @@ use super::{
     samples::unix_seconds,
     session::{Complaint, Session, Verdict},
 };
+use memchr::{memchr, memchr_iter, memmem, memrchr};
 use regatta_rules::round::PowerRules;
 use serde_json::Value;
 
@@ -11,6 +12,8 @@ use serde_json::Value;
 const LONGEST: u64 = 256 << 20;
 /// `08-03-2022 08:11:56.642`
 const STAMP: usize = 23;
+const WARNING: &str = "WARNING:";
+const ERROR: &str = "ERROR:";
 /// What PTDaemon may report during the testing run.
 const KNOWN_TESTING_ERROR: &str = "USB.";
 
@@ -42,11 +45,11 @@ impl Report<'_> {
 pub(super) fn check(session: &Session<'_>) -> Verdict {
     let log = session.ptd_log()?;
     log.uncertainty_checked()?;
-    for line in log.text.split_inclusive('\n') {
-        if let Some(report) = log.report(line, "WARNING:")? {
+    for (_, line) in log.telling() {
+        if let Some(report) = log.report(line, WARNING)? {
             log.warning(&report)?;
         }
-        if let Some(report) = log.report(line, "ERROR:")? {
+        if let Some(report) = log.report(line, ERROR)? {
             log.error(&report)?;
         }
     }
@@ -61,14 +64,14 @@ pub(super) fn overlooked(session: &Session<'_>) -> Vec<(u64, String)> {
     };
     let margin = f64::from(session.rules.clock_tolerance_ms) / 1e3;
     let mut found = Vec::new();
-    for (number, line) in (1..).zip(log.text.split_inclusive('\n')) {
-        if let Ok(Some(report)) = log.report(line, "ERROR:") {
+    for (number, line) in log.telling() {
+        if let Ok(Some(report)) = log.report(line, ERROR) {
             let known = report.text == KNOWN_TESTING_ERROR;
             if !known && !log.in_ranging(report.time) {
                 found.push((number, report.text.to_owned()));
             }
         }
-        if let Ok(Some(report)) = log.report(line, "WARNING:") {
+        if let Ok(Some(report)) = log.report(line, WARNING) {
             let within = log.run.0 + margin < report.time && report.time < log.run.1 - margin;
             if within && is_uncertainty(report.text) {
                 found.push((number, report.text.to_owned()));
@@ -156,6 +159,26 @@ impl<'a> Log<'a> {
             Some(_) => Err("the uncertainty was watched only after the ranging run had begun".into()),
             None => Err("the line that says that the uncertainty is watched has no time stamp".into()),
         }
+    }
+
+    /// The lines that hold [`WARNING`] or [`ERROR`], with their numbers: few of very many.
+    fn telling(&self) -> impl Iterator<Item = (u64, &str)> {
+        let bytes = self.text.as_bytes();
+        let mut words = [WARNING, ERROR].map(|word| memmem::find_iter(bytes, word).peekable());
+        let (mut number, mut end) = (0, 0);
+        std::iter::from_fn(move || {
+            for places in &mut words {
+                while places.next_if(|&at| at < end).is_some() {}
+            }
+            let at = words
+                .iter_mut()
+                .filter_map(|places| places.peek().copied())
+                .min()?;
+            let begin = memrchr(b'\n', &bytes[end..at]).map_or(end, |newline| end + newline + 1);
+            number += memchr_iter(b'\n', &bytes[end..begin]).count() as u64 + 1;
+            end = memchr(b'\n', &bytes[at..]).map_or(bytes.len(), |newline| at + newline + 1);
+            Some((number, self.text.get(begin..end)?))
+        })
     }
 
     /// What a line says behind `word`.

@@ -2,12 +2,10 @@
 //!
 //! Whether the measurement followed the rules is not this file's business.
 
-use std::io::{BufRead, BufReader, Read};
-
-use crate::tree::Tree;
+use crate::{check::lines::Lines, tree::Tree};
 
 /// A longer line is none of PTDaemon's.
-const LONGEST_LINE: u64 = 1 << 16;
+const LONGEST_LINE: usize = 1 << 16;
 
 /// Which lines and samples count; it changed with the rounds.
 #[derive(Debug, Clone, Copy)]
@@ -19,6 +17,9 @@ pub(crate) struct Reading {
     /// Each sample must have a power factor.
     pub(crate) factor: bool,
 }
+
+/// `08-03-2022 08:11:56.642`
+const PLAIN: usize = 23;
 
 /// Where PTDaemon writes the power factor, counted from the watts.
 const FACTOR_AFTER_WATTS: usize = 5;
@@ -44,18 +45,12 @@ pub(crate) fn mean(
     let stamp = |text: &str| microseconds(text).ok_or_else(|| format!("`{text}` is no power time stamp"));
     let (begin, end) = (stamp(begin)?, stamp(end)?);
     let file = tree.open(path).map_err(|error| format!("{path}: {error}"))?;
-    let mut input = BufReader::new(file);
+    let mut lines = Lines::new(file, LONGEST_LINE);
     let (mut sum, mut samples, mut number) = (0.0, 0_u64, 0_u64);
-    let mut line = Vec::new();
-    loop {
-        line.clear();
+    while let Some(line) = lines.next().map_err(|error| format!("{path}: {error}"))? {
         number += 1;
-        let read = (&mut input).take(LONGEST_LINE).read_until(b'\n', &mut line);
-        if read.map_err(|error| format!("{path}: {error}"))? == 0 {
-            break;
-        }
         let fault = || format!("{path}, line {number}: not a power sample");
-        let text = std::str::from_utf8(&line).map_err(|_| fault())?;
+        let text = std::str::from_utf8(line).map_err(|_| fault())?;
         if !reading.every_line && !text.starts_with("Time") {
             continue;
         }
@@ -87,6 +82,38 @@ pub(crate) fn mean(
 
 /// `month-day-year hour:minute:second.fraction` in microseconds since the year 0.
 pub(super) fn microseconds(text: &str) -> Option<i64> {
+    match <&[u8; PLAIN]>::try_from(text.as_bytes()) {
+        Ok(plain) => plain_microseconds(plain).or_else(|| any_microseconds(text)),
+        Err(_) => any_microseconds(text),
+    }
+}
+
+/// The same of a stamp with each digit in its place, as nearly all are; `None` for any other.
+fn plain_microseconds(text: &[u8; PLAIN]) -> Option<i64> {
+    let odd_mark = |(&byte, &mark): (&u8, &u8)| mark != b'd' && byte != mark;
+    if text.iter().zip(b"dd-dd-dddd dd:dd:dd.ddd").any(odd_mark) {
+        return None;
+    }
+    let mut odd = false;
+    let mut number = |from: usize, to: usize| {
+        text[from..to].iter().fold(0, |number, byte| {
+            let digit = byte.wrapping_sub(b'0');
+            odd |= digit > 9;
+            number * 10 + i64::from(digit)
+        })
+    };
+    let (month, day, year) = (number(0, 2), number(3, 5), number(6, 10));
+    let (hour, minute, second) = (number(11, 13), number(14, 16), number(17, 19));
+    let thousandths = number(20, 23);
+    let stamp = Stamp {
+        date: (year, month, day),
+        time: (hour, minute, second),
+        micros: thousandths * 1000,
+    };
+    stamp.microseconds().filter(|_| !odd)
+}
+
+fn any_microseconds(text: &str) -> Option<i64> {
     let (date, time) = text.split_once(' ')?;
     let mut date = date.split('-').map(|part| part.parse::<i64>().ok());
     let (month, day, year) = (date.next()??, date.next()??, date.next()??);
@@ -98,18 +125,38 @@ pub(super) fn microseconds(text: &str) -> Option<i64> {
     let (second, fraction) = time.next()?.split_once('.')?;
     let second: i64 = second.parse().ok()?;
     let digits = fraction.len();
-    let valid = (1..=12).contains(&month)
-        && (1..=31).contains(&day)
-        && (1..=9999).contains(&year)
-        && (0..24).contains(&hour)
-        && (0..60).contains(&minute)
-        && (0..62).contains(&second)
-        && (1..=6).contains(&digits)
-        && fraction.bytes().all(|byte| byte.is_ascii_digit());
+    let valid = (1..=6).contains(&digits) && fraction.bytes().all(|byte| byte.is_ascii_digit());
     let fraction: i64 = fraction.parse().ok().filter(|_| valid)?;
-    let fraction = fraction * 10_i64.pow(u32::try_from(6 - digits).ok()?);
-    let seconds = ((days(year, month, day) * 24 + hour) * 60 + minute) * 60 + second;
-    Some(seconds * 1_000_000 + fraction)
+    let stamp = Stamp {
+        date: (year, month, day),
+        time: (hour, minute, second),
+        micros: fraction * 10_i64.pow(u32::try_from(6 - digits).ok()?),
+    };
+    stamp.microseconds()
+}
+
+/// The numbers of a stamp.
+struct Stamp {
+    /// Year, month, day.
+    date: (i64, i64, i64),
+    /// Hour, minute, second.
+    time: (i64, i64, i64),
+    micros: i64,
+}
+
+impl Stamp {
+    /// Since the year 0; `None` for numbers that no clock shows.
+    fn microseconds(&self) -> Option<i64> {
+        let ((year, month, day), (hour, minute, second)) = (self.date, self.time);
+        let valid = (1..=12).contains(&month)
+            && (1..=31).contains(&day)
+            && (1..=9999).contains(&year)
+            && (0..24).contains(&hour)
+            && (0..60).contains(&minute)
+            && (0..62).contains(&second);
+        let seconds = || ((days(year, month, day) * 24 + hour) * 60 + minute) * 60 + second;
+        valid.then(|| seconds() * 1_000_000 + self.micros)
+    }
 }
 
 /// The same in seconds since 1970, as the client and server stamp their phases; the stamp is taken for UTC.
@@ -144,6 +191,23 @@ mod tests {
             2 * 86_400_000_000
         );
         assert_eq!(microseconds("2024-01-01 00:00:00.0"), None);
+        let same = [
+            "01-02-2024 03:04:05.060",
+            "1-2-2024 3:4:5.06",
+            "01-02-2024 03:04:5.06000",
+        ];
+        assert!(
+            same.iter()
+                .all(|text| microseconds(text) == microseconds(same[0]))
+        );
+        for wrong in [
+            "13-02-2024 03:04:05.060",
+            "01-02-2024 24:04:05.060",
+            "01-02-2024 03:04:05.06x",
+            "01-02-2024 03:04 05.060",
+        ] {
+            assert_eq!(microseconds(wrong), None, "{wrong}");
+        }
         assert_eq!(unix_seconds("08-03-2022 08:11:56.642"), Some(1_659_514_316.642));
     }
 }

@@ -82,7 +82,8 @@ pub fn strict(tree: &Tree, round: &Round) -> Report {
     hygiene::root(&context, &mut findings);
     let jobs = walk::walk(&context, &mut findings);
     let mut report = Report::default();
-    for outcome in parallel::map(&jobs, |job| scenario::check(&context, job)) {
+    let size = |job: &walk::Job| tree.size_below(&job.results());
+    for outcome in parallel::map(&jobs, size, |job| scenario::check(&context, job)) {
         findings.extend(outcome.findings);
         report.results.extend(outcome.results);
         report.facts.extend(outcome.facts);

@@ -69,10 +69,7 @@ impl Case<'_> {
 /// Judges a scenario.
 pub(super) fn check(context: &Context<'_>, job: &Job) -> Outcome {
     let mut outcome = Outcome::default();
-    let results = format!(
-        "{}/{}/results/{}/{}/{}",
-        job.division, job.submitter, job.system, job.model, job.scenario
-    );
+    let results = job.results();
     // A benchmark or scenario that the round does not have was found on the way here.
     let known = context
         .round

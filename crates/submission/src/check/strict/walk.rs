@@ -27,6 +27,21 @@ pub(super) struct Job {
     pub(super) tainted: bool,
 }
 
+impl Job {
+    /// The scenario's directory of results.
+    pub(super) fn results(&self) -> String {
+        let Self {
+            division,
+            submitter,
+            system,
+            model,
+            scenario,
+            ..
+        } = self;
+        format!("{division}/{submitter}/results/{system}/{model}/{scenario}")
+    }
+}
+
 /// The scenario that a directory stands for.
 pub(super) fn scenario_of(directory: &str) -> Option<SubmittedScenario> {
     directory.parse().ok()

@@ -31,7 +31,13 @@ impl From<Raised> for Crash {
 pub(super) fn check(context: &Context<'_>) -> Official {
     let walk = walk::walk(context);
     let jobs: Vec<_> = walk.steps.iter().flat_map(Step::jobs).collect();
-    let mut outcomes = run_all(&jobs, |job| scenario::check(context, job)).into_iter();
+    let outcomes = run_all(
+        context,
+        &jobs,
+        |job| job.place(),
+        |job| scenario::check(context, job),
+    );
+    let mut outcomes = outcomes.into_iter();
     let mut official = Official {
         checker: context.checker.clone(),
         verdict: Verdict::Accept,

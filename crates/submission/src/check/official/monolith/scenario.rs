@@ -33,13 +33,7 @@ pub(super) struct Outcome {
 
 /// Judges a scenario.
 pub(super) fn check(context: &Context<'_>, job: &&Job) -> Outcome {
-    let place = Place {
-        division: &job.division,
-        submitter: &job.submitter,
-        system: &job.system,
-        model: &job.model,
-        scenario: &job.scenario,
-    };
+    let place = job.place();
     let mut judge = Judge {
         context,
         job,

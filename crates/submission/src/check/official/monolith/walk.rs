@@ -6,7 +6,7 @@ use regatta_rules::{Scenario, round::OfficialCheck};
 use serde_json::Value;
 
 use super::{
-    super::{Context, Note, object},
+    super::{Context, Note, Place, object},
     hygiene,
     system::{self, System},
 };
@@ -47,6 +47,19 @@ pub(super) struct Job {
     /// The official benchmark.
     pub(super) benchmark: String,
     pub(super) description: System,
+}
+
+impl Job {
+    /// Where it lies.
+    pub(super) fn place(&self) -> Place<'_> {
+        Place {
+            division: &self.division,
+            submitter: &self.submitter,
+            system: &self.system,
+            model: &self.model,
+            scenario: &self.scenario,
+        }
+    }
 }
 
 impl Step {

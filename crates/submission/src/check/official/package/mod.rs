@@ -25,7 +25,9 @@ fn raised(path: &str, raised: Raised) -> (String, String) {
 /// Judges the tree.
 pub(super) fn check(context: &Context<'_>) -> Official {
     let walk = walk::walk(context);
-    let outcomes = run_all(&walk.jobs, |job| scenario::check(context, job));
+    let outcomes = run_all(context, &walk.jobs, walk::Job::place, |job| {
+        scenario::check(context, job)
+    });
     let mut official = Official {
         checker: context.checker.clone(),
         verdict: Verdict::Accept,

@@ -62,13 +62,7 @@ pub(super) struct EndpointsRun {
 
 /// Judges a scenario.
 pub(super) fn check(context: &Context<'_>, job: &Job) -> Outcome {
-    let place = Place {
-        division: &job.division,
-        submitter: &job.submitter,
-        system: &job.system,
-        model: &job.model,
-        scenario: &job.scenario,
-    };
+    let place = job.place();
     let results = place.below("results");
     let mut outcome = Outcome {
         path: format!("{results}/performance/run_1/mlperf_log_detail.txt"),

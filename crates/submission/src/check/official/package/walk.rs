@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use regatta_rules::round::SubmittedScenario;
 use serde_json::{Map, Value};
 
-use super::super::{Context, Note, object};
+use super::super::{Context, Note, Place, object};
 
 /// A scenario to judge.
 #[derive(Debug)]
@@ -19,6 +19,19 @@ pub(super) struct Job {
     pub(super) description: Arc<Map<String, Value>>,
     /// What is wrong with the model's set of scenarios; every scenario fails for it.
     pub(super) set_fault: Option<String>,
+}
+
+impl Job {
+    /// Where it lies.
+    pub(super) fn place(&self) -> Place<'_> {
+        Place {
+            division: &self.division,
+            submitter: &self.submitter,
+            system: &self.system,
+            model: &self.model,
+            scenario: &self.scenario,
+        }
+    }
 }
 
 /// The scenarios, and where the official program ends while it looks for them.
