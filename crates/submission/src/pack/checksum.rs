@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use ring::digest::{Context, SHA1_FOR_LEGACY_USE_ONLY};
+use sha1::{Digest as _, Sha1};
 
 use super::{PackError, buffered};
 use crate::files::{At, FileError, hexadecimal, read_small};
@@ -16,10 +16,10 @@ pub(super) fn sha1(path: &Path) -> Result<(String, u64), FileError> {
     let hash = || {
         let mut input = buffered(File::open(path)?);
         let mut block = vec![0; 1 << 16];
-        let (mut context, mut length) = (Context::new(&SHA1_FOR_LEGACY_USE_ONLY), 0);
+        let (mut context, mut length) = (Sha1::new(), 0);
         loop {
             match input.read(&mut block) {
-                Ok(0) => return Ok((hexadecimal(context.finish().as_ref()), length)),
+                Ok(0) => return Ok((hexadecimal(context.finalize().as_ref()), length)),
                 Ok(count) => {
                     context.update(block.get(..count).unwrap_or_default());
                     length += count as u64;

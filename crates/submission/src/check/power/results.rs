@@ -2,8 +2,8 @@
 
 use std::{collections::BTreeMap, io::Read};
 
-use ring::digest::{Context, SHA1_FOR_LEGACY_USE_ONLY};
 use serde_json::{Map, Value};
+use sha1::{Digest as _, Sha1};
 
 use super::session::{Session, Verdict};
 use crate::files::hexadecimal;
@@ -95,11 +95,11 @@ fn sha1(session: &Session<'_>, name: &str) -> Result<Option<String>, String> {
     }
     let failed = |error| format!("{name} cannot be read: {error}");
     let mut file = session.tree.open(&path).map_err(failed)?;
-    let mut context = Context::new(&SHA1_FOR_LEGACY_USE_ONLY);
+    let mut context = Sha1::new();
     let mut block = vec![0; 1 << 16];
     loop {
         match file.read(&mut block).map_err(failed)? {
-            0 => return Ok(Some(hexadecimal(context.finish().as_ref()))),
+            0 => return Ok(Some(hexadecimal(context.finalize().as_ref()))),
             count => context.update(block.get(..count).unwrap_or_default()),
         }
     }
