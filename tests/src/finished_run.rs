@@ -82,6 +82,12 @@ impl Lab {
         matches!(whole, Ok(Some(true)))
     }
 
+    /// Where the coordinator keeps a file of a run until it has it whole.
+    #[must_use]
+    pub fn arriving(&self, run: &str, file: &str) -> PathBuf {
+        self.workspace().join("runs").join(run).join("partial").join(file)
+    }
+
     /// Where the coordinator keeps a whole file of a run.
     #[must_use]
     pub fn delivered(&self, run: &str, file: &str) -> PathBuf {

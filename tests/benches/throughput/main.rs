@@ -4,6 +4,7 @@
 //! system. `REGATTA_BENCH_MIB` (1024), `REGATTA_BENCH_ROUNDS` (3) and `REGATTA_BENCH_DIR` (the system's temporary directory)
 //! set size, number and place. Wants Debian's openssh-server and, as root, iproute2; says what is left out without them.
 
+mod memory;
 mod ours;
 mod pipeline;
 mod place;
@@ -72,14 +73,14 @@ fn on_loopback(
     let sshd = sshd.transpose()?;
     let pipeline = Pipeline::start(directory)?;
     let (mut ours, mut plain, mut scp, mut parts) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    for _ in 0..rounds {
-        ours.push(ours::deliver(log, directory, &place)?);
-        plain.push(ours::deliver_plain(log, directory)?);
-        if let Some(sshd) = &sshd {
-            scp.push(sshd.copy(log)?);
-        }
-        if let Some(pipeline) = &pipeline {
-            parts.push(pipeline.deliver(log)?);
+    // Each round begins with another one: what one leaves behind (dirty pages, free memory) meets every one of them.
+    for turn in (0..rounds).flat_map(|round| (0..4).map(move |turn| (round + turn) % 4)) {
+        match (turn, &sshd, &pipeline) {
+            (0, ..) => ours.push(ours::deliver(log, directory, &place)?),
+            (1, ..) => plain.push(ours::deliver_plain(log, directory)?),
+            (2, Some(sshd), _) => scp.push(sshd.copy(log)?),
+            (3, _, Some(pipeline)) => parts.push(pipeline.deliver(log)?),
+            _ => {}
         }
     }
     let our_rate = rates(mib, ours.iter().map(|delivery| delivery.seconds));

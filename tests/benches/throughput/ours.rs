@@ -11,7 +11,7 @@ use std::{
 use regatta_tests::{Broker, LARGE_LOG, Lab};
 use sha2::{Digest as _, Sha256};
 
-use crate::{AnyError, place::Place};
+use crate::{AnyError, memory::Reserve, place::Place};
 
 /// What one delivery took.
 #[derive(Debug, Clone, Copy)]
@@ -35,26 +35,26 @@ pub(crate) struct Delivery {
 /// Delivers `log` once over TLS 1.3.
 pub(crate) fn deliver(log: &Path, directory: &Path, place: &Place) -> Result<Delivery, AnyError> {
     let lab = Lab::secure_in(directory, Broker::Embedded, place.coordinator_address());
-    deliver_in(lab.ok_or("the embedded broker needs nothing")?, log, place)
+    let lab = lab.ok_or("the embedded broker needs nothing")?;
+    deliver_in(lab, log, directory, place)
 }
 
 /// Delivers `log` once in plain TCP on loopback: what is left without TLS.
 pub(crate) fn deliver_plain(log: &Path, directory: &Path) -> Result<Delivery, AnyError> {
     let lab = Lab::plain_in(directory, Broker::Embedded);
-    deliver_in(
-        lab.ok_or("the embedded broker needs nothing")?,
-        log,
-        &Place::Loopback,
-    )
+    let lab = lab.ok_or("the embedded broker needs nothing")?;
+    deliver_in(lab, log, directory, &Place::Loopback)
 }
 
-fn deliver_in(mut lab: Lab, log: &Path, place: &Place) -> Result<Delivery, AnyError> {
+fn deliver_in(mut lab: Lab, log: &Path, directory: &Path, place: &Place) -> Result<Delivery, AnyError> {
     lab.coordinator_prefix = place.coordinator_prefix();
     lab.device_prefix = place.device_prefix();
     lab.start_coordinator();
     let run = lab.leave_run(log);
     let coordinator = lab.coordinator.as_ref().ok_or("it was started")?;
     let (cpu_before, line_before) = (coordinator.cpu_seconds(), place.bytes_sent());
+    let copy = lab.arriving(&run, LARGE_LOG);
+    let _reserve = Reserve::for_copy(copy, fs::metadata(log)?.len(), directory)?;
     let begin = Instant::now();
     lab.start_device();
     while !lab.is_whole(&run, LARGE_LOG) {

@@ -25,7 +25,7 @@ use sha2::{Digest as _, Sha256};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-use crate::AnyError;
+use crate::{AnyError, memory::Reserve};
 
 const CHUNK: usize = 64 * 1024;
 const FLUSH_EVERY: u64 = 8 << 20;
@@ -68,6 +68,7 @@ impl Pipeline {
         let bytes = fs::metadata(log)?.len().to_string();
         let mut subscriber = Process::start(self.side("--subscribe")?.arg(&copy).arg(bytes), &said);
         eventually("the subscriber", 20, || subscriber.output().contains("ready"));
+        let _reserve = Reserve::for_copy(copy.clone(), fs::metadata(log)?.len(), &self.directory)?;
         let begin = Instant::now();
         let _publisher = Process::start(
             self.side("--publish")?.arg(log),

@@ -10,7 +10,7 @@ use std::{
 
 use regatta_tests::{Process, eventually, free_port, succeed_output};
 
-use crate::{AnyError, place::Place};
+use crate::{AnyError, memory::Reserve, place::Place};
 
 /// A running sshd and the key that it takes.
 pub(crate) struct Sshd<'a> {
@@ -76,6 +76,7 @@ impl<'a> Sshd<'a> {
         ]);
         scp.args(["-o", "LogLevel=ERROR", "-P", &self.port.to_string(), "-i"]);
         scp.arg(self.directory.join("user")).arg(file).arg(to);
+        let _reserve = Reserve::for_copy(copy.clone(), fs::metadata(file)?.len(), &self.directory)?;
         let begin = Instant::now();
         let _ = succeed_output(&mut scp);
         let _ = succeed_output(Command::new("sync").arg(&copy));

@@ -1,0 +1,66 @@
+//! Memory for a contestant's copy that the machine has at hand. A virtual machine may give pages back to its host seconds after they
+//! were freed; whoever writes into them next then pays, in kernel time, up to ten times what the others pay. So files of the copy's
+//! size are laid down beforehand and removed a little ahead of the growing copy, which gets their pages. It measures nothing itself.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+const PIECE: u64 = 64 << 20;
+/// How far the removed files are ahead of the copy: the pages wait for well under a second.
+const AHEAD: u64 = 4 * PIECE;
+
+/// Files whose pages go to a copy. What is left of them is removed when it is dropped.
+pub(crate) struct Reserve {
+    done: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Reserve {
+    /// Lays down as many bytes as `copy` will get, beside it on the same file system, and gives them up as it grows.
+    pub(crate) fn for_copy(copy: PathBuf, bytes: u64, directory: &Path) -> io::Result<Self> {
+        let content = vec![1; usize::try_from(PIECE).map_err(io::Error::other)?];
+        let pieces = (0..bytes.div_ceil(PIECE) + AHEAD / PIECE)
+            .map(|number| directory.join(format!("reserve-{number}")))
+            .collect::<Vec<_>>();
+        for piece in &pieces {
+            fs::write(piece, &content)?;
+        }
+        let done = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&done);
+        let thread = thread::spawn(move || give_up(&pieces, &copy, &told));
+        Ok(Self {
+            done,
+            thread: Some(thread),
+        })
+    }
+}
+
+impl Drop for Reserve {
+    fn drop(&mut self) {
+        self.done.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn give_up(pieces: &[PathBuf], copy: &Path, done: &AtomicBool) {
+    let mut given = 0;
+    for piece in pieces {
+        while !done.load(Ordering::Relaxed)
+            && given >= AHEAD + fs::metadata(copy).map_or(0, |copy| copy.len())
+        {
+            thread::sleep(Duration::from_millis(10));
+        }
+        let _ = fs::remove_file(piece);
+        given += PIECE;
+    }
+}
