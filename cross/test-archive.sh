@@ -56,9 +56,19 @@ for line in open(f"{place}/messages.json"):
 P
 [ -s "$place/list" ] || could_not "no test was built"
 cp "$here/test-archive/run" "$place/run"
+# The twins of CUDA and TensorRT that tests compile elsewhere, each with the macros that a test asks for: a board may have no compiler.
+rm -rf "$place/twins"
+mkdir -p "$place/twins"
+twin() {
+    "$compiler" --sysroot="$sysroot" -B"$library" -L"$library" -shared -fPIC -pthread -I "$source/cross/tensorrt" -o "$place/twins/$1$2.so" \
+        ${2:+"$2"} ${3:+"$3"} "$source/agent/tests/twins/$1.c" || could_not "the twin $1 cannot be compiled"
+}
+twin version ""
+for macro in "" -DTWIN_WITHOUT_GRAPHS; do twin cuda_driver "$macro" -Wl,-soname,libcuda.so.1; done
+for macro in "" -DTWIN_ABI=99; do twin trt_shim "$macro"; done
 # Beside the tests: the programs that they start, stripped, at their paths.
 mapfile -t binaries < <(cut -d' ' -f1 "$place/list"; cd "$place" && find "target/$target/debug" -maxdepth 1 -type f -executable)
 for binary in "${binaries[@]}"; do "$triple-strip" --strip-debug "$place/$binary"; done
-tar -C /var/tmp -czf "$out" "${binaries[@]/#/regatta-tests/}" regatta-tests/list regatta-tests/run regatta-tests/source
+tar -C /var/tmp -czf "$out" "${binaries[@]/#/regatta-tests/}" regatta-tests/list regatta-tests/run regatta-tests/twins regatta-tests/source
 echo "test-archive.sh: $(wc -l <"$place/list") test binaries, $(du -h "$out" | cut -f1)" >&2
 printf '%s\n' "$out"

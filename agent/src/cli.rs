@@ -44,6 +44,9 @@ pub(crate) enum Command {
     Engine(EngineCommand),
     /// Says what this board is and whether it is fit to measure; exit code 1 when it is not
     Doctor(DoctorArgs),
+    /// Says what CUDA finds, as JSON (what `serve` and `doctor` start)
+    #[command(hide = true)]
+    Gpus,
 }
 
 /// What can be done with engines.

@@ -52,6 +52,7 @@ fn main() -> ExitCode {
         Command::Exec(args) => run_process::exec(&args),
         Command::Engine(command) => engine_command::engine(&command),
         Command::Doctor(args) => doctor::doctor(&args),
+        Command::Gpus => facts::gpu::print(),
     };
     let code = outcome.unwrap_or_else(|failure| report(&failure));
     ExitCode::from(code)

@@ -8,10 +8,10 @@ mod support;
 use std::{
     env, fs,
     path::{Path, PathBuf},
-    process::{Command, Output},
+    process::{Command, Output, Stdio},
 };
 
-use support::twins::Twins;
+use support::{small_disk::SmallDisk, twins::Twins};
 use tempfile::TempDir;
 
 /// A place with a model, a TensorRT and shims.
@@ -63,15 +63,19 @@ impl Place {
     }
 
     fn engine(&self, arguments: &[&str]) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_regatta-agent"))
+        self.command(arguments).output().unwrap()
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_regatta-agent"));
+        command
             .arg("engine")
             .args(arguments)
             .current_dir(self.scratch.path())
             .env("REGATTA_TENSORRT", &self.tensorrt)
             .env("REGATTA_PLUGINS", &self.shims)
-            .env_remove("REGATTA_ENGINES")
-            .output()
-            .unwrap()
+            .env_remove("REGATTA_ENGINES");
+        command
     }
 
     /// Standard output of a command that ends with `code`, as JSON.
@@ -83,7 +87,16 @@ impl Place {
 
     /// Standard error of a command that ends with `code`.
     fn refused(&self, arguments: &[&str], code: i32) -> String {
-        let output = self.engine(arguments);
+        self.refused_with(&[], arguments, code)
+    }
+
+    /// The same, with a fault of the twin's.
+    fn refused_with(&self, faults: &[(&str, &str)], arguments: &[&str], code: i32) -> String {
+        let output = self
+            .command(arguments)
+            .envs(faults.iter().copied())
+            .output()
+            .unwrap();
         assert_eq!(output.status.code(), Some(code), "{output:?}");
         String::from_utf8(output.stderr).unwrap()
     }
@@ -177,7 +190,7 @@ fn the_real_tensorrt_refuses_with_its_own_words() {
         format.contains("has dataType Float unsupported by tensor's allowed TensorFormats"),
         "{format}"
     );
-    assert!(!place.scratch.path().join("engines").exists());
+    assert_eq!(place.json(&["list"], 0), serde_json::json!([]), "nothing is kept");
 }
 
 #[test]
@@ -193,6 +206,15 @@ fn placement_on_dla_is_reported_and_fallback_can_be_refused() {
 
     let refused = place.refused(&[&build[..], &["--no-fallback"]].concat(), 2);
     assert!(refused.contains("1 of 3 layers cannot (top_k)"), "{refused}");
+    let none = place.refused_with(
+        &[("TWIN_TRT_NO_DLA", "1")],
+        &[&build[..], &["--batch", "2"]].concat(),
+        2,
+    );
+    assert!(
+        none.contains("DLA core 1 was asked for, but TensorRT 8.5.2 finds 0 here: this version drives DLA where the chip has it"),
+        "{none}"
+    );
     let shown = place.engine(&build);
     insta::assert_snapshot!(mask(&String::from_utf8_lossy(&shown.stdout)));
 }
@@ -300,4 +322,115 @@ fn what_is_missing_is_said_with_the_way_to_get_it() {
             .refused(&["build", "--onnx", "digits.onnx"], 3)
             .contains("has ABI 99, but this agent speaks 4")
     );
+}
+
+#[test]
+fn memory_that_looks_too_small_is_told_before_anything_is_built() {
+    let place = Place::twin(&[]);
+    let build = ["build", "--onnx", "digits.onnx", "--workspace", "1000000000"];
+    let told = place.refused(&build, 3);
+    assert!(
+        told.contains("MiB are needed to build, but ") && told.contains("build with --ignore-memory"),
+        "{told}"
+    );
+    assert_eq!(place.json(&["list"], 0), serde_json::json!([]));
+    place.json(&[&build[..], &["--ignore-memory"]].concat(), 0);
+}
+
+#[test]
+fn an_engine_that_was_damaged_is_built_again() {
+    let place = Place::twin(&[]);
+    let build = ["build", "--onnx", "digits.onnx"];
+    let built = place.json(&build, 0);
+    let engine = place.only_engine();
+    for (file, words) in [
+        ("engine.plan", "was changed after it was built"),
+        ("engine.json", "is no manifest of an engine"),
+    ] {
+        let whole = fs::read(engine.join(file)).unwrap();
+        fs::write(engine.join(file), &whole[..whole.len() / 2]).unwrap();
+        let again = place.engine(&build);
+        assert_eq!(again.status.code(), Some(0), "{again:?}");
+        let said = String::from_utf8_lossy(&again.stderr).into_owned();
+        assert!(
+            said.contains(words) && said.contains("; it is built again"),
+            "{said}"
+        );
+        assert_eq!(place.json(&["list"], 0)[0]["plan_sha256"], built["plan_sha256"]);
+    }
+    // An entry that lost its plan, one that never had a manifest, and what a killed builder left.
+    let engines = engine.parent().unwrap();
+    fs::create_dir(engines.join("0123456789abcdef")).unwrap();
+    fs::create_dir(engines.join(".new-killed")).unwrap();
+    fs::write(engines.join("timing.cache"), "no timings").unwrap();
+    place.json(&[&build[..], &["--batch", "2"]].concat(), 0);
+    assert!(!engines.join(".new-killed").exists());
+    assert_eq!(place.json(&["list"], 0).as_array().unwrap().len(), 2);
+    fs::remove_file(engine.join("engine.plan")).unwrap();
+    let told = place.refused(&["inspect", engine.to_str().unwrap()], 3);
+    assert!(
+        told.contains("cannot use") && told.contains("engine.plan"),
+        "{told}"
+    );
+}
+
+#[test]
+fn two_builders_at_once_build_once() {
+    let place = Place::twin(&[]);
+    let build = ["build", "--onnx", "digits.onnx", "--format", "json"];
+    let start = || {
+        let mut command = place.command(&build);
+        command.env("TWIN_TRT_SLOW", "300");
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().unwrap()
+    };
+    let builders: Vec<_> = (0..3).map(|_| start()).collect();
+    let outputs: Vec<_> = builders
+        .into_iter()
+        .map(|builder| builder.wait_with_output().unwrap())
+        .collect();
+    let said = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        outputs.iter().all(|output| output.status.success()),
+        "{outputs:?}"
+    );
+    let built = outputs
+        .iter()
+        .filter(|output| said(output).contains("building with"));
+    assert_eq!(built.count(), 1, "{outputs:?}");
+    let found = outputs.iter().filter(|output| said(output).contains("found in "));
+    assert_eq!(found.count(), 2, "{outputs:?}");
+    place.only_engine();
+}
+
+#[test]
+fn a_disk_that_is_full_keeps_no_half_engine() {
+    let Some(disk) = SmallDisk::mount("1m") else {
+        return;
+    };
+    let place = Place::twin(&[]);
+    let cache = disk.path.join("engines");
+    let build = [
+        "build",
+        "--onnx",
+        "digits.onnx",
+        "--cache",
+        cache.to_str().unwrap(),
+    ];
+    place.json(&build, 0);
+    disk.fill();
+    let told = place.refused(&[&build[..], &["--batch", "2"]].concat(), 3);
+    assert!(told.contains("No space left on device"), "{told}");
+    let names = || {
+        let entries = fs::read_dir(&cache)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name());
+        entries
+            .filter(|name| name != "lock" && name != "timing.cache")
+            .count()
+    };
+    assert_eq!(names(), 1, "the first is there, and nothing of the second");
+    fs::remove_file(disk.path.join("filler")).unwrap();
+    place.json(&[&build[..], &["--batch", "2"]].concat(), 0);
+    assert_eq!(names(), 2);
 }

@@ -5,8 +5,9 @@
 
 mod support;
 
-use std::{env, fs, path::PathBuf};
+use std::{env, fs, io::BufReader, path::PathBuf};
 
+use regatta_rules::response_units::ResponseUnits;
 use support::{
     Ended, MLPERF_CONF, USER_CONF,
     fixture::{self, Fixture},
@@ -167,6 +168,100 @@ fn every_scenario_gives_the_right_answers_and_a_result() {
             "{engine}"
         );
     }
+}
+
+/// Two GPUs with memory of their own: every scenario, each with a share of the work where queries overlap.
+#[test]
+fn several_gpus_share_the_work() {
+    let place = Place::new();
+    let two = [("TWIN_CUDA_FAULTS", "discrete,devices=2")];
+    place.build(&["--batch", "8", "--profiles", "2"], &two);
+    let streams = ["gpu_copy_streams=2", "gpu_inference_streams=1"];
+    for (scenario, settings) in [
+        ("SingleStream", &[][..]),
+        ("MultiStream", &[]),
+        ("Offline", &streams),
+        ("Offline", &["use_direct_host_access=true", "use_graphs=true"]),
+        ("Offline", &["sharing=first-free"]),
+        (
+            "Server",
+            &["batch_size=4", "deque_timeout_usec=500", "use_graphs=true"],
+        ),
+    ] {
+        let ended = place.bench(scenario, "AccuracyOnly", settings, &two);
+        assert_eq!(ended.code, 0, "{scenario} {settings:?}: {ended:?}");
+        assert_eq!(place.answers(), expected(), "{scenario} {settings:?}");
+    }
+    let report = |scenario: &str, settings: &[&str], faults: &str| {
+        let ended = place.bench(
+            scenario,
+            "PerformanceOnly",
+            settings,
+            &[("TWIN_CUDA_FAULTS", faults)],
+        );
+        let report: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+        report["engine"].as_str().unwrap().to_owned()
+    };
+    fs::write(
+        place.fixture.path("user.conf"),
+        "*.Offline.target_qps = 2000\n*.Server.target_qps = 2000\n",
+    )
+    .unwrap();
+    // Whoever is free: what is learnt of twins on a busy machine may well leave one out.
+    for scenario in ["Offline", "Server"] {
+        let settings = ["gpu_batch_size=4", "sharing=first-free"];
+        let engine = report(scenario, &settings, "discrete,devices=2,slow=3000");
+        assert!(
+            engine.contains("on 2 x twin of a GPU (CUDA 11.4, by copies; gpu0: engine ")
+                && engine.contains("; gpu1: engine "),
+            "{engine}"
+        );
+        let file = fs::File::open(place.fixture.path("logs/response_units.bin")).unwrap();
+        let units = ResponseUnits::read(&mut BufReader::new(file)).unwrap();
+        let counts: Vec<_> = units.counts().collect();
+        assert!(
+            matches!(counts[..], [("gpu0", 1..), ("gpu1", 1..)]),
+            "{scenario}: {counts:?}"
+        );
+    }
+    let engine = report("Offline", &["gpus=1"], "discrete,devices=2");
+    assert!(
+        engine.contains("on twin of a GPU (") && engine.contains("; gpu: engine "),
+        "{engine}"
+    );
+    // One of another kind is left out, and refused by name.
+    let unlike = "discrete,devices=2,unlike";
+    assert!(report("Offline", &[], unlike).contains("on twin of a GPU ("));
+    let refused = |settings: &[&str], faults: &str| {
+        let ended = place.bench(
+            "Offline",
+            "AccuracyOnly",
+            settings,
+            &[("TWIN_CUDA_FAULTS", faults)],
+        );
+        assert_eq!(ended.code, 3, "{ended:?}");
+        ended.stderr
+    };
+    let told = refused(&["gpus=0,1"], unlike);
+    assert!(
+        told.contains("GPU 0 is twin of a GPU, but GPU 1 is another twin, and an engine serves one of them"),
+        "{told}"
+    );
+    let told = refused(&["gpus=1"], unlike);
+    assert!(
+        told.contains("built for another chip: twin of a GPU, but here it is another twin"),
+        "{told}"
+    );
+    let told = refused(&["gpus=0,5"], "discrete,devices=2");
+    assert!(
+        told.contains("finds 2 devices here, so there is no device 5"),
+        "{told}"
+    );
+    let told = refused(&["use_graphs=false"], "discrete,devices=2,device=1,lost=30");
+    assert!(
+        told.contains("on gpu1: ") && told.contains("CUDA_ERROR_ECC_UNCORRECTABLE (214)"),
+        "{told}"
+    );
 }
 
 #[test]
@@ -424,6 +519,7 @@ fn an_engine_that_does_not_fit_is_refused_with_the_command_that_builds_one() {
     assert!(told.contains("was built from another model"), "{told}");
     let told = changed(&|entry| entry["plan_sha256"] = "00".into());
     assert!(told.contains("was changed after it was built"), "{told}");
+    let plan = fs::read(engine.join("engine.plan")).unwrap();
     fs::write(engine.join("engine.plan"), "no plan").unwrap();
     let told = changed(&|entry| {
         // SHA-256 of "no plan".
@@ -432,6 +528,23 @@ fn an_engine_that_does_not_fit_is_refused_with_the_command_that_builds_one() {
     assert!(
         told.contains("TensorRT does not load the plan: Serialization assertion"),
         "{told}"
+    );
+    fs::write(&manifest, &text).unwrap();
+    fs::write(engine.join("engine.plan"), &plan).unwrap();
+    // What TensorRT says of a plan that the manifest was wrong about.
+    let wrong = "The engine plan file is generated on an incompatible device, expecting compute 8.7 got compute 7.2, please rebuild.";
+    let ended = place.bench(
+        "Offline",
+        "AccuracyOnly",
+        &[&named],
+        &[("TWIN_TRT_REFUSES", wrong)],
+    );
+    assert_eq!(ended.code, 3, "{ended:?}");
+    assert!(
+        ended
+            .stderr
+            .contains(&format!("TensorRT does not load the plan: {wrong}")),
+        "{ended:?}"
     );
     fs::remove_dir_all(place.twins.libraries()).unwrap();
     assert!(offline(&[]).contains("no TensorRT was found"), "{told}");

@@ -237,4 +237,68 @@ fn tensorrt_is_tuned_with_the_engines_that_there_are() {
     assert_eq!(system.runs[0].engine, EngineKind::Tensorrt);
     let batch = system.runs[0].settings.gpu_batch_size;
     assert!(batch.is_some_and(|batch| batch <= 64), "{text}");
+    assert_eq!(system.board.sms, Some(16), "as the driver says");
+    let ended = agent(&bench_words(&fixture, "tensorrt", "found.toml"));
+    takes(&ended, "tensorrt 8.5.2");
+}
+
+/// The CPU engine over a real model: what the search finds is what `bench` then runs with, and nothing was modelled.
+#[cfg(feature = "tract")]
+#[test]
+fn the_cpu_engine_is_tuned_on_a_real_model() {
+    let fixture = Fixture::new();
+    let tract = [
+        "--sut",
+        "tract",
+        "--scenario",
+        "Offline",
+        "--limit",
+        "2s",
+        "--scratch",
+        ".",
+    ];
+    let ended = tune(&fixture, &tract);
+    assert_eq!(ended.code, 0, "{ended:?}");
+    let (system, text) = found(&fixture);
+    let [offline] = &system.runs[..] else {
+        panic!("{text}");
+    };
+    let settings = &offline.settings;
+    assert!(
+        settings.batch_size.is_some() && settings.inference_streams.is_some(),
+        "{text}"
+    );
+    assert_eq!(
+        offline.expected.offline_expected_qps, offline.result,
+        "LoadGen is told what was measured"
+    );
+    assert!(text.contains("  coarse "), "{text}");
+    let ended = support::agent(fixture.scratch(), &bench_words(&fixture, "tract", "found.toml"));
+    takes(&ended, "tract ");
+}
+
+/// Words of a short `bench` with a system's values.
+fn bench_words<'a>(fixture: &Fixture, sut: &'a str, system: &'a str) -> Vec<&'a str> {
+    for (name, conf) in [
+        ("mlperf.conf", support::MLPERF_CONF),
+        ("user.conf", "*.*.min_duration = 50\n"),
+    ] {
+        fs::write(fixture.path(name), conf).unwrap();
+    }
+    let words = "bench --model pixels --benchmark-file benchmark.toml --scratch . --scenario Offline --mode PerformanceOnly \
+                 --mlperf-conf mlperf.conf --user-conf user.conf --log-dir logs --duration 100ms --format json";
+    let words = words.split_ascii_whitespace();
+    words.chain(["--sut", sut, "--system", system]).collect()
+}
+
+/// Whether a run was made by that engine with all that the file has for it.
+fn takes(ended: &Ended, engine: &str) {
+    let report: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert!(
+        report["engine"].as_str().unwrap().starts_with(engine),
+        "{report:#}"
+    );
+    assert!(report["metric"]["value"].as_f64().unwrap() > 0.0, "{report:#}");
+    let taken = report["system"]["settings"].as_array().unwrap();
+    assert!(!taken.is_empty(), "{report:#}");
 }

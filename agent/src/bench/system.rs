@@ -7,11 +7,16 @@ use anyhow::{Context as _, anyhow};
 use regatta_loadgen::request::ConfText;
 use regatta_rules::{
     conf::Conf,
+    documents::DeviceFacts,
     known,
     system::{BoardFacts, Chosen, System, Wanted, generic},
 };
 
-use crate::{digest, exit::Failure, facts::FactsReader};
+use crate::{
+    digest,
+    exit::Failure,
+    facts::{FactsReader, gpu},
+};
 
 /// The word for this board's own system.
 const AUTO: &str = "auto";
@@ -57,13 +62,11 @@ fn of_this_board(wanted: &Wanted<'_>) -> Result<Chosen, Failure> {
             return Ok(chosen);
         }
     }
-    let board = BoardFacts {
-        sms: None,
-        dla_cores: facts.dla_cores,
-        memory_bytes: facts.memory_bytes,
-        integrated: facts.module.is_some(),
+    let facts = DeviceFacts {
+        gpus: gpu::ask(),
+        ..facts
     };
-    generic(&board, wanted.benchmark, wanted.scenario)
+    generic(&BoardFacts::from(&facts), wanted.benchmark, wanted.scenario)
         .choose(wanted, "generic", None)
         .ok_or_else(|| {
             Failure::usage(anyhow!(

@@ -102,7 +102,8 @@ impl<L: Link> Service<L> {
     }
 
     fn examination(&self, question: RunId) -> Option<Publication> {
-        let examined = doctor::examine(&self.config.system_root).map(|(json, text)| Examined { json, text });
+        let examined = doctor::examine(&self.config.system_root, self.facts.gpus())
+            .map(|(json, text)| Examined { json, text });
         let payload = examined
             .map_err(anyhow::Error::from)
             .and_then(|examined| Ok(examined.to_frame()?))

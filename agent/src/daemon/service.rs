@@ -10,14 +10,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-use regatta_rules::{RunId, documents::RunState};
+use regatta_rules::{
+    RunId,
+    documents::{GpuFacts, RunState},
+};
 use regatta_wire::{
     message::{Hello, Message as _},
     topic::{Leaf, Topic},
 };
 use tokio::{
     signal::unix::{SignalKind, signal},
-    task::{JoinError, JoinHandle},
+    task::{JoinError, JoinHandle, spawn_blocking},
     time::{Interval, MissedTickBehavior, interval, sleep_until, timeout},
 };
 
@@ -33,7 +36,12 @@ use super::{
     supervisor::Supervisor,
     trust::Trust,
 };
-use crate::{config::AgentConfig, enrolment, facts::FactsReader, identity::DeviceIdentity};
+use crate::{
+    config::AgentConfig,
+    enrolment,
+    facts::{FactsReader, gpu},
+    identity::DeviceIdentity,
+};
 
 /// How long a stopping daemon waits for run process and sealing, beyond the run process's own grace.
 const STOP_PATIENCE: Duration = Duration::from_secs(10);
@@ -96,6 +104,7 @@ impl<L: Link> Service<L> {
         let mut watchdog = supervisor.watchdog_interval().map(interval);
         supervisor.ready();
         let mut certificate = interval(CERTIFICATE_LOOK);
+        let mut gpus = Some(spawn_blocking(gpu::probe));
         loop {
             let now = Instant::now();
             self.go_on(now);
@@ -110,6 +119,7 @@ impl<L: Link> Service<L> {
                 event = self.link.next(wants_room) => if self.take_link_event(event).is_break() { break },
                 news = fetch_news(&mut self.fetching) => self.take_fetch_news(news),
                 (run, sealed) = next_sealed(&mut self.sealing) => self.take_sealed(run, sealed),
+                found = once(&mut gpus) => self.take_gpus(found),
                 _ = heartbeat.tick() => {
                     self.due.heartbeat = self.connected;
                     self.watch_room();
@@ -170,6 +180,14 @@ impl<L: Link> Service<L> {
             .into_iter()
             .flatten()
             .min()
+    }
+
+    /// What CUDA has found goes into facts from now on. A machine without GPUs has nothing new to say.
+    fn take_gpus(&mut self, found: Vec<GpuFacts>) {
+        if !found.is_empty() {
+            self.facts = self.facts.clone().with_gpus(found);
+            self.due.hello = self.connected;
+        }
     }
 
     fn take_time(&mut self, now: Instant) {
@@ -305,6 +323,18 @@ async fn run_news(active: &mut Option<Active>) -> RunNews {
 async fn fetch_news(fetching: &mut Option<Fetching>) -> FetchNews {
     match fetching {
         Some(fetching) => fetching.next().await,
+        None => pending().await,
+    }
+}
+
+/// What a task has found, once; nothing where it panicked.
+async fn once<T: Default>(task: &mut Option<JoinHandle<T>>) -> T {
+    match task {
+        Some(running) => {
+            let found = running.await.unwrap_or_default();
+            *task = None;
+            found
+        }
         None => pending().await,
     }
 }

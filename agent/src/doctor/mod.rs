@@ -11,6 +11,7 @@ use std::{
 };
 
 use anyhow::Context as _;
+use regatta_rules::documents::GpuFacts;
 use serde::Serialize;
 
 use self::{
@@ -20,7 +21,9 @@ use self::{
 use crate::{
     cli::{DoctorArgs, Format},
     exit::{self, Failure},
-    facts::{board::Board, power::Power, root::Root, sensors::Sensors, software::Software, system::System},
+    facts::{
+        board::Board, gpu, power::Power, root::Root, sensors::Sensors, software::Software, system::System,
+    },
 };
 
 /// Everything that `doctor` tells. Its JSON is a promise: fields are added, never renamed or removed, under one schema.
@@ -31,6 +34,9 @@ pub(crate) struct Examination {
     fit: bool,
     findings: Vec<Finding>,
     board: Board,
+    /// What CUDA says of the GPUs; left out where it was not asked, as of another system's root.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gpus: Option<Vec<GpuFacts>>,
     software: Software,
     power: Power,
     sensors: Sensors,
@@ -42,8 +48,8 @@ pub(crate) struct Examination {
 impl Examination {
     const SCHEMA: u32 = 1;
 
-    /// Reads the board below `root`, and judges.
-    fn of(root: &Root) -> Self {
+    /// Reads the board below `root`, and judges. The GPUs are no affair of files.
+    fn of(root: &Root, gpus: Option<Vec<GpuFacts>>) -> Self {
         let (board, software, system) = (Board::read(root), Software::read(root), System::read(root));
         let mut examination = Self {
             schema: Self::SCHEMA,
@@ -53,6 +59,7 @@ impl Examination {
             power: Power::read(root),
             sensors: Sensors::read(root),
             board,
+            gpus,
             software,
             system,
         };
@@ -65,9 +72,9 @@ impl Examination {
     }
 }
 
-/// What is found below `root`, as JSON for programs and as text for people.
-pub(crate) fn examine(root: &Path) -> io::Result<(String, String)> {
-    let examination = Examination::of(&Root::new(root));
+/// What is found below `root`, with the GPUs that there are, as JSON for programs and as text for people.
+pub(crate) fn examine(root: &Path, gpus: &[GpuFacts]) -> io::Result<(String, String)> {
+    let examination = Examination::of(&Root::new(root), Some(gpus.to_vec()));
     let json = serde_json::to_string(&examination)?;
     let mut text = Vec::new();
     text::print(&examination, &mut text)?;
@@ -86,7 +93,8 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8, Failure> {
         );
         return Err(Failure::usage(why));
     }
-    let examination = Examination::of(&Root::new(&args.root));
+    let gpus = (args.root == Path::new("/")).then(gpu::probe);
+    let examination = Examination::of(&Root::new(&args.root), gpus);
     let mut out = io::stdout().lock();
     let printed = if args.json || args.format == Format::Json {
         serde_json::to_writer_pretty(&mut out, &examination)

@@ -65,6 +65,17 @@ fn print_board(seen: &Examination, to: &mut impl Write) -> io::Result<()> {
         });
     line(to, "chip", chip)?;
     line(to, "DLA cores", Some(seen.board.dla_cores))?;
+    for (number, gpu) in seen.gpus.iter().flatten().enumerate() {
+        let text = format!(
+            "{}, {} SMs, compute capability {}, {} GiB of {} memory",
+            gpu.name,
+            gpu.multiprocessors,
+            gpu.compute_capability,
+            gpu.memory_bytes >> 30,
+            if gpu.integrated { "shared" } else { "its own" }
+        );
+        line(to, &format!("GPU {number}"), Some(text))?;
+    }
     let software = &seen.software;
     line(to, "system", software.os.as_ref())?;
     line(to, "kernel", software.kernel.as_ref())?;

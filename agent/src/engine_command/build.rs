@@ -9,12 +9,13 @@ use std::{
 
 use anyhow::Context as _;
 use regatta_tensorrt::{
-    BuildSettings, Cache, Calibration, Dla, Entry, Io, Manifest, Precision, TensorRt, Version, sha256_of,
+    BuildSettings, Cache, CacheError, Calibration, Dla, Entry, Io, Manifest, Precision, TensorRt, Version,
+    sha256_of,
 };
 
 use super::{
     calibration::{OnDevice, Samples},
-    chip, memory, open, print,
+    memory, open, print, this_chip,
 };
 use crate::{
     cli::{EngineBuildArgs, EnginePrecision},
@@ -32,12 +33,16 @@ pub(super) fn build(args: &EngineBuildArgs) -> Result<u8, Failure> {
     let tensorrt = open(args.tensorrt.as_deref())?;
     let cache = Cache::new(args.place.cache.clone());
     let samples = calibration_samples(args, tensorrt.version())?;
-    let mut manifest = Manifest::new(&settings, sha256_of(&onnx), tensorrt.version(), chip());
+    let mut manifest = Manifest::new(&settings, sha256_of(&onnx), tensorrt.version(), this_chip());
     if let Some(samples) = &samples {
         manifest.calibration_sha256 = Some(samples.sha256().to_owned());
     }
-    if let Some((entry, _)) = cache.find(&manifest)? {
-        say(&format!("found in {}", args.place.cache.display()));
+    let place = &args.place.cache;
+    let _held_until_the_end = cache.hold(|| {
+        say(&format!("waits for another build into {}", place.display()));
+    })?;
+    if let Some(entry) = found(&cache, &manifest)? {
+        say(&format!("found in {}", place.display()));
         return show(args, &cache.place(&manifest), &entry);
     }
     if !args.ignore_memory {
@@ -48,26 +53,39 @@ pub(super) fn build(args: &EngineBuildArgs) -> Result<u8, Failure> {
         let (place, entry) = build_new(&tensorrt, &settings, None, manifest, args, None)?;
         return show(args, &place, &entry);
     };
-    let scales = scales(args, &manifest);
-    settings.calibration_cache = fs::read(&scales).unwrap_or_default();
+    let scales = scales(&manifest);
+    let kept = args.place.cache.join(&scales);
+    settings.calibration_cache = fs::read(&kept).unwrap_or_default();
     let mut on_device = None;
     if settings.calibration_cache.is_empty() {
         say(&format!("calibrating over {} samples", samples.len()));
         on_device = Some(OnDevice::new(samples, settings.batch as usize).map_err(Failure::could_not)?);
     } else {
-        say(&format!("scales found in {}", scales.display()));
+        say(&format!("scales found in {}", kept.display()));
     }
     let calibration = on_device.as_mut().map(|samples| samples as &mut dyn Calibration);
     let (place, entry) = build_new(&tensorrt, &settings, calibration, manifest, args, Some(&scales))?;
     show(args, &place, &entry)
 }
 
-/// Where the calibration cache of a model, its samples and a TensorRT lies: other batches and units build with it again.
-fn scales(args: &EngineBuildArgs, manifest: &Manifest) -> PathBuf {
+/// The engine, where it was built before and is whole.
+fn found(cache: &Cache, manifest: &Manifest) -> Result<Option<Entry>, Failure> {
+    match cache.find(manifest) {
+        Ok(found) => Ok(found.map(|(entry, _)| entry)),
+        // A disk that filled up or lost power; what it should be is known.
+        Err(damaged @ (CacheError::Manifest { .. } | CacheError::Changed { .. })) => {
+            say(&format!("{damaged}; it is built again"));
+            Ok(None)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The file's name of a model's calibration cache over samples and of a TensorRT: other batches and units build with it again.
+fn scales(manifest: &Manifest) -> String {
     let samples = manifest.calibration_sha256.as_deref().unwrap_or_default();
     let made_of = format!("{} {samples} {}", manifest.onnx_sha256, manifest.tensorrt);
-    let name = format!("calibration-{}.cache", &sha256_of(made_of.as_bytes())[..16]);
-    args.place.cache.join(name)
+    format!("calibration-{}.cache", &sha256_of(made_of.as_bytes())[..16])
 }
 
 /// The samples that INT8 is calibrated over, where they are given and this TensorRT does such a thing.
@@ -166,7 +184,7 @@ fn build_new(
     calibration: Option<&mut dyn Calibration>,
     manifest: Manifest,
     args: &EngineBuildArgs,
-    scales: Option<&Path>,
+    scales: Option<&str>,
 ) -> Result<(PathBuf, Entry), Failure> {
     let directory = &args.place.cache;
     say(&format!(
@@ -198,14 +216,14 @@ fn build_new(
         },
         placement: built.placement.clone(),
     };
-    let place = Cache::new(directory.clone()).keep(&entry, &built)?;
+    let cache = Cache::new(directory.clone());
+    let place = cache.keep(&entry, &built)?;
     if let Some(scales) = scales.filter(|_| !built.calibration_cache.is_empty()) {
-        fs::write(scales, &built.calibration_cache)
-            .with_context(|| format!("the calibration cache {} cannot be written", scales.display()))?;
-        say(&format!("calibration cache kept in {}", scales.display()));
+        let kept = cache.keep_file(scales, &built.calibration_cache)?;
+        say(&format!("calibration cache kept in {}", kept.display()));
     }
     // The next build is slower without it, and no worse.
-    let _ = fs::write(directory.join(TIMINGS), &built.timing_cache);
+    let _ = cache.keep_file(TIMINGS, &built.timing_cache);
     Ok((place, entry))
 }
 

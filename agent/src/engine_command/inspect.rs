@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use regatta_tensorrt::{BuildError, Entry};
 use serde::Serialize;
 
-use super::{chip, open, print};
+use super::{open, print, this_chip};
 use crate::{
     cli::EngineInspectArgs,
     exit::{self, Failure},
@@ -26,7 +26,7 @@ pub(super) fn inspect(args: &EngineInspectArgs) -> Result<u8, Failure> {
     let (entry, plan) = Entry::read(&place)?;
     let tensorrt = open(args.tensorrt.as_deref())?;
     let core = entry.manifest.dla.map(|dla| dla.core);
-    let described = match entry.manifest.fits(tensorrt.version(), &chip()) {
+    let described = match entry.manifest.fits(tensorrt.version(), &this_chip()) {
         Err(refusal) => Err(refusal.to_string()),
         Ok(()) => tensorrt
             .load(&plan, core)

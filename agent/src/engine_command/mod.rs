@@ -8,8 +8,9 @@ mod list;
 mod memory;
 mod print;
 
-use std::{fs, path::Path};
+use std::path::Path;
 
+use regatta_cuda::{Device, Driver};
 use regatta_tensorrt::{BuildError, CacheError, Installed, OpenError, Shims, TensorRt};
 
 use crate::{cli::EngineCommand, exit::Failure, facts::FactsReader};
@@ -32,18 +33,24 @@ fn open(directory: Option<&Path>) -> Result<TensorRt, Failure> {
     Ok(TensorRt::open(&installed, &Shims::from_environment())?)
 }
 
-/// What an engine is bound to beside TensorRT's version: the GPU, or the board's model, or that there is neither.
-pub(crate) fn chip() -> String {
-    let gpu = || {
-        let gpu = fs::read_dir("/proc/driver/nvidia/gpus").ok()?.next()?.ok()?;
-        let text = fs::read_to_string(gpu.path().join("information")).ok()?;
-        Some(text.lines().next()?.split_once(':')?.1.trim().to_owned())
-    };
+/// What an engine is bound to beside TensorRT's version: a discrete GPU's name, else the board's model, or that there is neither.
+pub(crate) fn chip(gpu: Option<&Device>) -> String {
+    let name = |gpu: &Device| gpu.name.clone();
+    // A workstation's GPU says more than its mainboard; a Jetson's GPU is called as that of its smaller sisters.
+    if let Some(discrete) = gpu.filter(|gpu| !gpu.integrated) {
+        return name(discrete);
+    }
     let facts = FactsReader::of_this_machine().read();
-    // A workstation's GPU says more than its mainboard; a Jetson has no such entry.
-    gpu()
-        .or_else(|| (!facts.model.is_empty()).then_some(facts.model))
+    (!facts.model.is_empty())
+        .then_some(facts.model)
+        .or_else(|| gpu.map(name))
         .unwrap_or_else(|| format!("{} without a GPU", std::env::consts::ARCH))
+}
+
+/// The chip on which this program builds and loads: that of CUDA's first device, which `CUDA_VISIBLE_DEVICES` may choose.
+fn this_chip() -> String {
+    let devices = Driver::open().and_then(|driver| driver.devices());
+    chip(devices.unwrap_or_default().first())
 }
 
 impl From<OpenError> for Failure {

@@ -1,4 +1,4 @@
-//! The `tensorrt` engine: engines that `engine build` made, run on the GPU and on DLA cores at once.
+//! The `tensorrt` engine: engines that `engine build` made, run on GPUs and on DLA cores at once.
 //!
 //! Each stream is an execution context with memory of its own ([`Runner`]); streams of one unit overlap their copies and take turns
 //! on the unit. What a run asks for is a [`Wish`]; which engine of the cache answers it, [`choice`] says. Nothing is built here,
@@ -6,6 +6,7 @@
 
 mod choice;
 mod convert;
+mod gpus;
 mod graphs;
 mod inputs;
 mod memory;
@@ -14,20 +15,21 @@ mod samples;
 mod tensors;
 mod wish;
 
-use std::{error::Error, sync::Arc};
+use std::{error::Error, iter, sync::Arc};
 
 use regatta_cuda::{Context, Stream};
 use regatta_rules::documents::EngineKind;
 use regatta_tensorrt::{Engine as TrtEngine, Entry, TensorRt};
 
+pub(crate) use self::{
+    gpus::Gpus,
+    samples::SharedSamples,
+    wish::{Graphs, Installation, UnitWish, Wish},
+};
 use self::{
     runner::{Runner, Setup},
     tensors::Tensors,
     wish::Unit,
-};
-pub(crate) use self::{
-    samples::SharedSamples,
-    wish::{Graphs, Installation, UnitWish, Wish},
 };
 use super::{Description, Engine, EngineError, LoadRequest, Loaded, model_file};
 use crate::engine_command::chip;
@@ -36,37 +38,42 @@ use crate::engine_command::chip;
 /// second of those that have one, and so on.
 pub(super) fn load(request: &LoadRequest<'_>) -> Result<Loaded, EngineError> {
     let wish = request.tensorrt;
-    let (context, tensorrt) = wish.installation.open()?;
+    let contexts = wish.gpus.open(&wish.installation.driver()?)?;
+    let tensorrt = wish.installation.tensorrt()?;
+    let first = &contexts[0];
     let here = choice::Here {
         onnx_sha256: model_file::checked_hash(request)?,
         tensorrt: tensorrt.version(),
-        chip: chip(),
+        chip: chip(Some(first.device())),
     };
-    let direct = wish.direct_host_access.unwrap_or(context.device().integrated);
-    let shared = direct.then(|| Arc::new(SharedSamples::new(&context)));
+    let direct = wish.direct_host_access.unwrap_or(first.device().integrated);
+    let shared = direct.then(|| Arc::new(SharedSamples::new(first)));
+    // DLA cores belong to the chip of the first GPU.
+    let of_gpus = contexts.iter().chain(iter::repeat(first));
     let units: Vec<LoadedUnit> = wish
         .units()
         .into_iter()
-        .map(|unit| LoadedUnit::new(unit, request, &here, &tensorrt, &context))
+        .zip(of_gpus)
+        .map(|(unit, context)| LoadedUnit::new(unit, request, &here, &tensorrt, context))
         .collect::<Result<_, _>>()?;
     let most = units.iter().map(|unit| unit.streams).max().unwrap_or(0);
     let mut engines: Vec<Box<dyn Engine>> = Vec::new();
     for number in 0..most {
         for (position, unit) in units.iter().enumerate().filter(|(_, unit)| number < unit.streams) {
             let setup = unit.setup(request, position, number, shared.clone());
-            let runner = Runner::new(&context, &unit.engine, setup);
+            let runner = Runner::new(&unit.context, &unit.engine, setup);
             let failed = |source| EngineError::Stream {
                 stream: number + 1,
-                unit: unit.unit.name(),
+                unit: wish.name_of(unit.unit),
                 needed: unit.engine.context_bytes(),
-                free: context.memory().map_or(0, |(free, _)| free as u64),
+                free: unit.context.memory().map_or(0, |(free, _)| free as u64),
                 source,
             };
             engines.push(Box::new(runner.map_err(failed)?));
         }
     }
     Ok(Loaded {
-        description: describe(&tensorrt, &context, &units, shared.is_some()),
+        description: describe(wish, &tensorrt, &contexts, &units, shared.is_some()),
         engines,
         shared,
     })
@@ -75,6 +82,8 @@ pub(super) fn load(request: &LoadRequest<'_>) -> Result<Loaded, EngineError> {
 /// A unit with its engine loaded.
 struct LoadedUnit {
     unit: Unit,
+    /// The GPU, or the one beside which the DLA core lies.
+    context: Context,
     entry: Entry,
     engine: TrtEngine,
     tensors: Tensors,
@@ -93,7 +102,7 @@ impl LoadedUnit {
     ) -> Result<Self, EngineError> {
         let wish = request.tensorrt.of(unit);
         let core = match unit {
-            Unit::Gpu => None,
+            Unit::Gpu(_) => None,
             Unit::Dla(core) => Some(core),
         };
         inputs::check_wish(request)?;
@@ -103,6 +112,8 @@ impl LoadedUnit {
             file: request.model_file.clone(),
             source,
         };
+        // TensorRT loads an engine for the device that the thread uses.
+        context.bind().map_err(unavailable)?;
         let engine = tensorrt
             .load(&plan, core)
             .map_err(|error| refused(error.into()))?;
@@ -121,6 +132,7 @@ impl LoadedUnit {
             .map_err(unavailable)?;
         Ok(Self {
             unit,
+            context: context.clone(),
             entry,
             engine,
             tensors,
@@ -137,10 +149,10 @@ impl LoadedUnit {
         shared: Option<Arc<SharedSamples>>,
     ) -> Setup {
         let wish = request.tensorrt;
-        let on_gpu = self.unit == Unit::Gpu;
+        let on_gpu = matches!(self.unit, Unit::Gpu(_));
         Setup {
             unit: position,
-            unit_name: self.unit.name(),
+            unit_name: wish.name_of(self.unit),
             tensors: self.tensors.clone(),
             profile: if self.tensors.batch_is_free { number } else { 0 },
             loops: if on_gpu { 1 } else { wish.dla_loops.max(1) },
@@ -156,25 +168,31 @@ impl LoadedUnit {
     }
 }
 
-fn describe(tensorrt: &TensorRt, context: &Context, units: &[LoadedUnit], direct: bool) -> Description {
+fn describe(
+    wish: &Wish,
+    tensorrt: &TensorRt,
+    contexts: &[Context],
+    units: &[LoadedUnit],
+    direct: bool,
+) -> Description {
     let told = units.iter().map(|unit| {
         let manifest = &unit.entry.manifest;
         format!(
             "{}: engine {}, batch {}, {} stream(s)",
-            unit.unit.name(),
+            wish.name_of(unit.unit),
             manifest.key(),
             manifest.batch,
             unit.streams
         )
     });
-    let driver = context.driver().version();
+    let driver = contexts[0].driver().version();
     let access = if direct { "in host memory" } else { "by copies" };
     Description {
         kind: EngineKind::Tensorrt,
         version: tensorrt.version().to_string(),
         runs_on: format!(
             "{} (CUDA {}.{}, {access}; {})",
-            context.device().name,
+            gpus::in_words(contexts),
             driver / 1000,
             driver % 1000 / 10,
             told.collect::<Vec<_>>().join("; ")

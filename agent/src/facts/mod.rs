@@ -1,8 +1,9 @@
-//! What the machine is and in what state, from the kernel's own files. Needs no rights and no library; what a machine
-//! does not tell stays empty. Here are the few facts that go into every hello and every run's evidence; the modules read
+//! What the machine is and in what state, from the kernel's own files. Needs no rights and no library (but for [`gpu`]); what a
+//! machine does not tell stays empty. Here are the few facts that go into every hello and every run's evidence; the modules read
 //! all the rest, for `doctor`.
 
 pub(crate) mod board;
+pub(crate) mod gpu;
 pub(crate) mod power;
 pub(crate) mod root;
 pub(crate) mod sensors;
@@ -11,7 +12,7 @@ pub(crate) mod system;
 
 use std::{fs, path::Path};
 
-use regatta_rules::documents::DeviceFacts;
+use regatta_rules::documents::{DeviceFacts, GpuFacts};
 
 use self::root::Root;
 
@@ -19,12 +20,30 @@ use self::root::Root;
 #[derive(Debug, Clone)]
 pub(crate) struct FactsReader {
     root: Root,
+    gpus: Vec<GpuFacts>,
 }
 
 impl FactsReader {
     /// Of this machine.
     pub(crate) fn of_this_machine() -> Self {
-        Self { root: Root::new("/") }
+        Self::below(Path::new("/"))
+    }
+
+    fn below(root: &Path) -> Self {
+        Self {
+            root: Root::new(root),
+            gpus: Vec::new(),
+        }
+    }
+
+    /// The same, with GPUs that were asked for.
+    pub(crate) fn with_gpus(self, gpus: Vec<GpuFacts>) -> Self {
+        Self { gpus, ..self }
+    }
+
+    /// The GPUs, as far as they were asked for.
+    pub(crate) fn gpus(&self) -> &[GpuFacts] {
+        &self.gpus
     }
 
     /// The facts as they are now.
@@ -48,6 +67,7 @@ impl FactsReader {
                 .number("sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq"),
             hottest_millicelsius: self.hottest_millicelsius(),
             load_average: self.load_average(),
+            gpus: self.gpus.clone(),
         }
     }
 

@@ -45,10 +45,7 @@ fn a_board_is_read_from_its_device_tree_and_sysfs() {
     put(root, "sys/class/thermal/thermal_zone9/temp", "51000\n");
     put(root, "sys/class/thermal/cooling_device0/temp", "99999\n");
     put(root, "proc/loadavg", "0.25 0.5 0.75 1/100 4242\n");
-    let mut facts = FactsReader {
-        root: Root::new(root),
-    }
-    .read();
+    let mut facts = FactsReader::below(root).read();
     facts.arch = "aarch64".to_owned();
     insta::assert_snapshot!(serde_json::to_string_pretty(&facts).unwrap());
 }
@@ -56,10 +53,7 @@ fn a_board_is_read_from_its_device_tree_and_sysfs() {
 #[test]
 fn a_machine_that_tells_nothing_gives_empty_facts() {
     let dir = tempfile::tempdir().unwrap();
-    let facts = FactsReader {
-        root: Root::new(dir.path()),
-    }
-    .read();
+    let facts = FactsReader::below(dir.path()).read();
     let nothing = DeviceFacts {
         arch: std::env::consts::ARCH.to_owned(),
         ..DeviceFacts::default()

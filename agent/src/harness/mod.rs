@@ -111,6 +111,13 @@ impl Harness {
         scratch: Option<&Path>,
         wish: &Wish,
     ) -> Result<Self, SetUpError> {
+        let known;
+        let wish = if kind == EngineKind::Tensorrt {
+            known = wish.on_this_machine()?;
+            &known
+        } else {
+            wish
+        };
         let plan = ServingPlan::new(kind, settings, wish, test)?;
         let fault = FirstFault::default();
         let (mut library, model_file) = match scratch {

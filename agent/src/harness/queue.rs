@@ -13,10 +13,20 @@ use regatta_schedule::policy::Policy;
 /// When a worker takes a batch that is not full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Gather {
-    /// Whenever there is a sample and it has waited this long.
+    /// Once the oldest sample has waited this long, wherever it waited: for company, or for a worker.
     Within(Duration),
     /// Only once LoadGen has flushed: every batch but a series' last is full.
     UntilFull,
+}
+
+impl Gather {
+    /// How long a sample waits for company, where it does.
+    const fn patience(self) -> Option<Duration> {
+        match self {
+            Self::Within(time) if !time.is_zero() => Some(time),
+            Self::Within(_) | Self::UntilFull => None,
+        }
+    }
 }
 
 /// Samples on their way to the workers.
@@ -34,6 +44,8 @@ pub(crate) struct SampleQueue {
 #[derive(Default)]
 struct State {
     samples: VecDeque<QuerySample>,
+    /// When each of them came, where they are to wait for company.
+    arrivals: VecDeque<Instant>,
     /// Who takes how many, where that is not simply whoever comes first.
     policy: Option<Box<dyn Policy + Send>>,
     /// Samples of the queries at hand that nobody has taken, put in or not.
@@ -66,9 +78,11 @@ impl SampleQueue {
         capacity: Option<usize>,
         policy: Option<Box<dyn Policy + Send>>,
     ) -> Self {
-        let samples = VecDeque::with_capacity(capacity.unwrap_or(4096));
+        let room = capacity.unwrap_or(4096);
+        let arrivals = if gather.patience().is_some() { room } else { 0 };
         let state = Mutex::new(State {
-            samples,
+            samples: VecDeque::with_capacity(room),
+            arrivals: VecDeque::with_capacity(arrivals),
             policy,
             ..State::default()
         });
@@ -95,6 +109,10 @@ impl SampleQueue {
             state
                 .samples
                 .extend((begin..end).map(|position| query.sample(position)));
+            if self.gather.patience().is_some() {
+                let now = Instant::now();
+                state.arrivals.extend((begin..end).map(|_| now));
+            }
             state.completer = Some(completer.clone());
             state.flushed = false;
             drop(state);
@@ -147,36 +165,33 @@ impl SampleQueue {
     pub(crate) fn take(&self, batch: &mut Vec<QuerySample>, most: usize, unit: usize) -> Option<Completer> {
         batch.clear();
         let mut state = self.lock();
-        let mut patience = None;
         loop {
             if state.closed.is_some() {
                 return None;
             }
             let waiting = state.samples.len();
-            if waiting == 0 {
-                // Another worker took what this one had patience with.
-                patience = None;
-            }
             let size = if state.policy.is_some() {
                 state.portion(unit, most, self.now())
-            } else if waiting >= most || (waiting > 0 && self.may_be_short(&state, &mut patience)) {
+            } else if waiting >= most || (waiting > 0 && self.may_be_short(&state)) {
                 waiting.min(most)
             } else {
                 0
             };
             if size > 0 {
                 batch.extend(state.samples.drain(..size));
+                let noted = size.min(state.arrivals.len());
+                state.arrivals.drain(..noted);
                 state.left -= size.min(state.left);
                 self.room.notify_all();
                 return state.completer.clone();
             }
-            state = match (waiting, patience) {
-                (1.., Some(end)) => {
+            state = match self.deadline(&state) {
+                Some(end) => {
                     let left = Instant::saturating_duration_since(&end, Instant::now());
                     let waited = self.arrived.wait_timeout(state, left);
                     waited.unwrap_or_else(PoisonError::into_inner).0
                 }
-                _ => self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner),
+                None => self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner),
             };
         }
     }
@@ -197,20 +212,67 @@ impl SampleQueue {
         self.begun.elapsed().as_secs_f64()
     }
 
-    /// Whether a batch may go although it is not full. `patience` is when the worker stops waiting for more.
-    fn may_be_short(&self, state: &State, patience: &mut Option<Instant>) -> bool {
+    /// Whether a batch may go although it is not full.
+    fn may_be_short(&self, state: &State) -> bool {
         match self.gather {
             _ if state.flushed => true,
             Gather::UntilFull => false,
-            Gather::Within(Duration::ZERO) => true,
-            Gather::Within(time) => {
-                let now = Instant::now();
-                now >= *patience.get_or_insert(now + time)
-            }
+            Gather::Within(_) => self.deadline(state).is_none_or(|end| Instant::now() >= end),
         }
+    }
+
+    /// When the oldest sample has waited long enough; `None` where there is no sample, or none is to wait.
+    fn deadline(&self, state: &State) -> Option<Instant> {
+        Some(*state.arrivals.front()? + self.gather.patience()?)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use regatta_loadgen::sut::{CompletionSink, QuerySampleResponse, ResponseId, SutError};
+
+    use super::*;
+
+    struct Nobody;
+
+    impl CompletionSink for Nobody {
+        fn complete(&self, _: &[QuerySampleResponse<'_>]) {}
+
+        fn first_token(&self, _: &[QuerySampleResponse<'_>]) {}
+
+        fn fail(&self, _: SutError) {}
+    }
+
+    #[test]
+    fn a_batch_waits_no_longer_than_its_oldest_sample_may() {
+        let hour = Duration::from_secs(3600);
+        let queue = SampleQueue::new(Gather::Within(hour), None, None);
+        let completer = Completer::new(std::sync::Arc::new(Nobody));
+        let push = |index| {
+            let sample = QuerySample {
+                id: ResponseId(1),
+                index,
+            };
+            queue.push(Query::Slice(&[sample]), 1, &completer).unwrap();
+        };
+        let deadline = || queue.deadline(&queue.lock());
+        assert_eq!(deadline(), None);
+        let before = Instant::now();
+        push(1);
+        let first = deadline().unwrap();
+        assert!(first >= before + hour && first <= Instant::now() + hour);
+        std::thread::sleep(Duration::from_millis(2));
+        push(2);
+        assert_eq!(deadline(), Some(first), "who comes later does not put it off");
+        let mut batch = Vec::new();
+        queue.take(&mut batch, 1, 0).unwrap();
+        assert_eq!(batch[0].index, 1);
+        assert!(deadline() > Some(first), "the next has its own");
+        queue.take(&mut batch, 1, 0).unwrap();
+        assert_eq!(deadline(), None);
     }
 }

@@ -39,6 +39,11 @@ pub(crate) fn wish(settings: &HarnessSettings, scenario: Scenario, scratch: Opti
         // The settings know no other words than these types do.
         input_dtype: accelerator.input_dtype.and_then(|word| word.parse().ok()),
         input_format: accelerator.input_format.and_then(|word| word.parse().ok()),
+        gpus: match scenario {
+            // One sample at a time is one GPU's.
+            Scenario::SingleStream => accelerator.gpus.first(),
+            _ => accelerator.gpus.clone(),
+        },
         gpu: unit(
             &accelerator.gpu,
             settings,

@@ -67,6 +67,9 @@ impl Head {
         if let Some(module) = &facts.module {
             text.push_str(&format!("modules = [{}]\n", quoted(module)));
         }
+        if let Some(gpu) = facts.gpus.first() {
+            let _ = writeln!(text, "sms = {}", gpu.multiprocessors);
+        }
         let _ = writeln!(text, "dla_cores = {}", facts.dla_cores);
         let _ = writeln!(text, "memory_gib = {}", facts.memory_bytes.div_ceil(1 << 30));
         text

@@ -37,7 +37,7 @@ use crate::{
     bench,
     cli::TuneArgs,
     exit::{self, Failure},
-    facts::FactsReader,
+    facts::{FactsReader, gpu},
     harness::HarnessSettings,
 };
 
@@ -49,7 +49,10 @@ const MULTI_STREAM_SAMPLES: usize = 8;
 /// # Errors
 /// [`Failure`] when it cannot begin or its file cannot be written.
 pub(crate) fn tune(args: &TuneArgs) -> Result<u8, Failure> {
-    let facts = FactsReader::of_this_machine().read();
+    let mut facts = FactsReader::of_this_machine().read();
+    if args.sut == EngineKind::Tensorrt {
+        facts.gpus = gpu::ask();
+    }
     let fixed: BTreeMap<String, String> = args.settings.iter().cloned().collect();
     let machine = machine(args, &facts, &fixed)?;
     let directory = TrialDirectory::make()?;

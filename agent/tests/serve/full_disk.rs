@@ -1,61 +1,12 @@
-//! A real full disk: the state directory on a small tmpfs. Mounting wants root; without it the test says so and ends, and
-//! fails under CI.
+//! A real full disk: the state directory on a small tmpfs.
 
-use std::{fs, path::PathBuf, process::Command};
+use std::fs;
 
 use regatta_rules::documents::RunPhase;
 
-use crate::{agent::Agent, coordinator::Coordinator, eventually, mosquitto::Mosquitto};
-
-/// A mounted tmpfs, unmounted when dropped.
-struct SmallDisk {
-    path: PathBuf,
-    _directory: tempfile::TempDir,
-}
-
-impl SmallDisk {
-    fn mount(size: &str) -> Option<Self> {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("disk");
-        fs::create_dir(&path).unwrap();
-        let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", &format!("size={size}"), "none"])
-            .arg(&path)
-            .status()
-            .is_ok_and(|status| status.success());
-        if !mounted {
-            assert!(
-                std::env::var_os("CI").is_none_or(|ci| ci != "true"),
-                "CI leaves nothing out: no tmpfs"
-            );
-            println!("left out: a tmpfs cannot be mounted here (wants root)");
-            return None;
-        }
-        Some(Self {
-            path,
-            _directory: directory,
-        })
-    }
-
-    /// Leaves about so many bytes free.
-    fn fill_up_to(&self, left: u64) {
-        let disk = rustix::fs::statvfs(&self.path).unwrap();
-        let filler = vec![0; usize::try_from(disk.f_bavail * disk.f_frsize - left).unwrap()];
-        fs::write(self.path.join("filler"), filler).unwrap();
-    }
-
-    /// Leaves no byte free.
-    fn fill(&self) {
-        let written = fs::write(self.path.join("filler"), vec![0; 4 << 20]);
-        assert!(written.is_err(), "the disk is smaller than that");
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("--lazy").arg(&self.path).status();
-    }
-}
+use crate::{
+    agent::Agent, coordinator::Coordinator, eventually, mosquitto::Mosquitto, small_disk::SmallDisk,
+};
 
 #[test]
 fn a_disk_that_fills_up_fails_the_run_keeps_what_is_there_and_takes_no_other() {

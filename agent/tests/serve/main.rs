@@ -22,6 +22,8 @@ mod lean;
 mod mosquitto;
 mod runs;
 mod silence;
+#[path = "../support/small_disk.rs"]
+mod small_disk;
 mod start;
 mod state;
 mod supervisor;

@@ -7,7 +7,11 @@
  * TWIN_CUDA_FAULTS (or twin_cuda_faults) is a list of what goes wrong: no-device, version=10020, memory=BYTES (no more than
  * that), launch=N (the Nth launch is refused), late=N (the Nth kernel fails, told later), lost=N (the device is lost in the Nth
  * kernel), slow=MICROSECONDS (every kernel), discrete (no shared memory), capture (graphs cannot be captured),
- * code=N (late and lost with this result). */
+ * code=N (late and lost with this result), devices=N (so many), unlike (the second is of another kind), device=N (launch, late and
+ * lost happen on that one, 0 otherwise).
+ *
+ * Devices are apart, as real ones are: memory of one has no address on another, and what is given to a stream comes from a thread
+ * that is bound to its device. Host memory belongs to all. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -16,13 +20,15 @@
 #include <time.h>
 
 enum { SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3, NO_DEVICE = 100, INVALID_CONTEXT = 201,
-       ECC = 214, NOT_READY = 600, ILLEGAL_ADDRESS = 700, OUT_OF_RESOURCES = 701, LAUNCH_FAILED = 719,
+       ECC = 214, INVALID_HANDLE = 400, NOT_READY = 600, ILLEGAL_ADDRESS = 700, OUT_OF_RESOURCES = 701, LAUNCH_FAILED = 719,
        CAPTURE_UNSUPPORTED = 900, CAPTURE_INVALIDATED = 901 };
 #define GUARD 64
 #define TAG (1ull << 60)
 #define ARGUMENT 512
+#define DEVICES 8
 
-typedef struct memory { struct memory* next; unsigned char* bytes; size_t size; } memory;
+typedef struct device { int number, lost; long launches, kernels; } device;
+typedef struct memory { struct memory* next; unsigned char* bytes; size_t size; device* of; } memory;
 typedef struct event { unsigned long set, reached; } event;
 typedef enum { COPY, KERNEL, RECORD, WAIT } kind;
 typedef struct op {
@@ -36,17 +42,19 @@ typedef struct op {
     _Alignas(16) unsigned char argument[ARGUMENT];
 } op;
 typedef struct graph { op *first, *last; size_t nodes; } graph;
-typedef struct stream { pthread_t thread; op *first, *last; int busy, ends; graph* captured; int capture_broken; } stream;
+typedef struct stream { device* of; pthread_t thread; op *first, *last; int busy, ends; graph* captured; int capture_broken; } stream;
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static memory* memories;
 static size_t taken;
-static long live, allocations, launches, kernels;
-static int started, lost;
-static __thread void* bound;
+static long live, allocations;
+static int started;
+static device devices[DEVICES];
+/* The device that the calling thread uses; in a stream's own thread the stream's. */
+static __thread device* bound;
 static __thread stream* capturing;
-static struct { long memory, launch, late, lost, slow, version, code; int no_device, discrete, capture; } faults;
+static struct { long memory, launch, late, lost, slow, version, code, device, devices; int no_device, discrete, capture, unlike; } faults;
 
 static long number(const char* list, const char* name) {
     const char* found = list ? strstr(list, name) : NULL;
@@ -55,10 +63,11 @@ static long number(const char* list, const char* name) {
 void twin_cuda_faults(const char* list) {
     faults.memory = number(list, "memory="), faults.launch = number(list, "launch="), faults.late = number(list, "late=");
     faults.lost = number(list, "lost="), faults.slow = number(list, "slow="), faults.version = number(list, "version=");
-    faults.code = number(list, "code=");
+    faults.code = number(list, "code="), faults.device = number(list, "device="), faults.devices = number(list, "devices=");
+    faults.unlike = list && strstr(list, "unlike");
     faults.no_device = list && strstr(list, "no-device"), faults.discrete = list && strstr(list, "discrete");
     faults.capture = list && strstr(list, "capture");
-    launches = kernels = 0;
+    for (int i = 0; i < DEVICES; ++i) devices[i].number = i, devices[i].launches = devices[i].kernels = 0;
 }
 __attribute__((constructor)) static void begin(void) { twin_cuda_faults(getenv("TWIN_CUDA_FAULTS")); }
 
@@ -67,39 +76,47 @@ long twin_cuda_live(void) { return live; }
 /* Memories that were ever asked for. */
 long twin_cuda_allocations(void) { return allocations; }
 
-static int ready(void) { return lost ? lost : !started ? NOT_INITIALIZED : !bound ? INVALID_CONTEXT : SUCCESS; }
+/* Which device the calling thread uses, -1 for none. */
+int twin_cuda_device(void) { return bound ? bound->number : -1; }
+
+static int ready(void) { return !started ? NOT_INITIALIZED : !bound ? INVALID_CONTEXT : bound->lost; }
 #define READY()                              \
     do {                                     \
         int result = ready();                \
         if (result != SUCCESS) return result; \
     } while (0)
+#define READY_FOR(s)                                \
+    do {                                            \
+        READY();                                    \
+        if ((s)->of != bound) return INVALID_HANDLE; \
+    } while (0)
 
-/* Where a device address lies for the twin; NULL when nothing of that size lives there. */
+/* Where an address of the calling thread's device lies for the twin; NULL when nothing of that size lives there. */
 static void* resolve(uint64_t address, size_t bytes) {
     unsigned char* place = (unsigned char*)(uintptr_t)(address & ~TAG);
     if (!(address & TAG)) return NULL;
     for (memory* m = memories; m; m = m->next)
-        if (place >= m->bytes && place + bytes <= m->bytes + m->size) return place;
+        if (place >= m->bytes && place + bytes <= m->bytes + m->size && (!m->of || m->of == bound)) return place;
     return NULL;
 }
 void* twin_cuda_resolve(uint64_t address, size_t bytes) {
     pthread_mutex_lock(&mutex);
     void* place = resolve(address, bytes);
-    if (!place) lost = ILLEGAL_ADDRESS;
+    if (!place && bound) bound->lost = ILLEGAL_ADDRESS;
     pthread_mutex_unlock(&mutex);
     return place;
 }
 
 static void do_op(op* o) {
-    if (lost) return;
+    if (bound->lost) return;
     if (o->kind == KERNEL) {
         pthread_mutex_lock(&mutex);
-        long mine = ++kernels;
-        if (mine == faults.late) lost = faults.code ? (int)faults.code : LAUNCH_FAILED;
-        if (mine == faults.lost) lost = faults.code ? (int)faults.code : ECC;
+        long mine = bound->number == faults.device ? ++bound->kernels : 0;
+        if (mine && mine == faults.late) bound->lost = faults.code ? (int)faults.code : LAUNCH_FAILED;
+        if (mine && mine == faults.lost) bound->lost = faults.code ? (int)faults.code : ECC;
         pthread_mutex_unlock(&mutex);
         if (faults.slow) nanosleep(&(struct timespec){faults.slow / 1000000, faults.slow % 1000000 * 1000}, NULL);
-        if (!lost) o->kernel(o->argument);
+        if (!bound->lost) o->kernel(o->argument);
     } else if (o->kind == COPY) {
         memcpy(o->to, o->from, o->bytes);
     }
@@ -107,18 +124,19 @@ static void do_op(op* o) {
 
 static void* work(void* argument) {
     stream* s = argument;
+    bound = s->of;
     pthread_mutex_lock(&mutex);
     for (;;) {
         while (!s->first && !s->ends) pthread_cond_wait(&changed, &mutex);
         op* o = s->first;
         if (!o) break;
         if (o->kind == WAIT)
-            while (o->event->reached < o->ticket && !lost) pthread_cond_wait(&changed, &mutex);
+            while (o->event->reached < o->ticket && !bound->lost) pthread_cond_wait(&changed, &mutex);
         s->first = o->next, s->last = s->first ? s->last : NULL;
         pthread_mutex_unlock(&mutex);
         do_op(o);
         pthread_mutex_lock(&mutex);
-        if (o->kind == RECORD && !lost && o->event->reached < o->ticket) o->event->reached = o->ticket;
+        if (o->kind == RECORD && !bound->lost && o->event->reached < o->ticket) o->event->reached = o->ticket;
         s->busy--;
         free(o);
         pthread_cond_broadcast(&changed);
@@ -148,13 +166,13 @@ static int give(stream* s, op given) {
 }
 static int launch(void) {
     pthread_mutex_lock(&mutex);
-    int refused = ++launches == faults.launch;
+    int refused = bound->number == faults.device && ++bound->launches == faults.launch;
     pthread_mutex_unlock(&mutex);
     return refused ? OUT_OF_RESOURCES : SUCCESS;
 }
 /* Has `kernel` called with a copy of the argument, in the stream's turn. */
 int twin_cuda_launch(stream* s, void (*kernel)(void*), const void* argument, size_t size) {
-    READY();
+    READY_FOR(s);
     if (size > ARGUMENT) return INVALID_VALUE;
     int refused = s->captured ? SUCCESS : launch();
     op o = {.kind = KERNEL, .kernel = kernel};
@@ -164,17 +182,21 @@ int twin_cuda_launch(stream* s, void (*kernel)(void*), const void* argument, siz
 
 int cuInit(unsigned flags) { return flags ? INVALID_VALUE : faults.no_device ? NO_DEVICE : (started = 1, SUCCESS); }
 int cuDriverGetVersion(int* version) { return *version = faults.version ? (int)faults.version : 11040, SUCCESS; }
-int cuDeviceGetCount(int* count) { return *count = 1, SUCCESS; }
-int cuDeviceGet(int* device, int ordinal) { return *device = ordinal, ordinal == 0 ? SUCCESS : INVALID_VALUE; }
-int cuDeviceGetName(char* name, int size, int device) { return (void)device, snprintf(name, (size_t)size, "twin of a GPU"), SUCCESS; }
+static int count(void) { return faults.devices && faults.devices <= DEVICES ? (int)faults.devices : 1; }
+int cuDeviceGetCount(int* found) { return *found = count(), SUCCESS; }
+int cuDeviceGet(int* device, int ordinal) { return *device = ordinal, ordinal >= 0 && ordinal < count() ? SUCCESS : INVALID_VALUE; }
+int cuDeviceGetName(char* name, int size, int device) {
+    return snprintf(name, (size_t)size, faults.unlike && device == 1 ? "another twin" : "twin of a GPU"), SUCCESS;
+}
 int cuDeviceGetAttribute(int* value, int attribute, int device) {
     (void)device;
-    *value = attribute == 75 ? 8 : attribute == 76 ? 7 : attribute == 18 ? !faults.discrete : 0;
+    *value = attribute == 75 ? 8 : attribute == 76 ? 7 : attribute == 16 ? 16 : attribute == 18 ? !faults.discrete : 0;
     return SUCCESS;
 }
-int cuDevicePrimaryCtxRetain(void** context, int device) { return (void)device, live++, *context = &memories, SUCCESS; }
+int cuDeviceTotalMem_v2(size_t* bytes, int device) { return (void)device, *bytes = faults.memory ? (size_t)faults.memory : (size_t)1 << 30, SUCCESS; }
+int cuDevicePrimaryCtxRetain(device** context, int number) { return live++, *context = &devices[number], SUCCESS; }
 int cuDevicePrimaryCtxRelease_v2(int device) { return (void)device, live--, SUCCESS; }
-int cuCtxSetCurrent(void* context) { return bound = context, lost; }
+int cuCtxSetCurrent(device* context) { return bound = context, context ? context->lost : SUCCESS; }
 int cuMemGetInfo_v2(size_t* available, size_t* total) {
     READY();
     *total = faults.memory ? (size_t)faults.memory : (size_t)1 << 30;
@@ -182,7 +204,7 @@ int cuMemGetInfo_v2(size_t* available, size_t* total) {
     return SUCCESS;
 }
 
-static int allocate(unsigned char** place, size_t size) {
+static int allocate(unsigned char** place, size_t size, device* of) {
     READY();
     if (capturing) return capturing->capture_broken = 1, CAPTURE_UNSUPPORTED;
     pthread_mutex_lock(&mutex);
@@ -192,7 +214,7 @@ static int allocate(unsigned char** place, size_t size) {
         memory* m = malloc(sizeof *m);
         unsigned char* whole = malloc(size + 2 * GUARD);
         memset(whole, 0xA5, size + 2 * GUARD);
-        *m = (memory){memories, whole + GUARD, size};
+        *m = (memory){memories, whole + GUARD, size, of};
         memories = m, taken += size, live++, *place = m->bytes;
     }
     pthread_mutex_unlock(&mutex);
@@ -213,27 +235,27 @@ static int release(unsigned char* place) {
         free(place - GUARD), free(found);
     }
     pthread_mutex_unlock(&mutex);
-    return found ? lost : INVALID_VALUE;
+    return !found ? INVALID_VALUE : bound ? bound->lost : SUCCESS;
 }
 int cuMemAlloc_v2(uint64_t* address, size_t size) {
     unsigned char* place = NULL;
-    int result = allocate(&place, size);
+    int result = allocate(&place, size, bound);
     return *address = (uint64_t)(uintptr_t)place | TAG, result;
 }
 int cuMemFree_v2(uint64_t address) { return release((unsigned char*)(uintptr_t)(address & ~TAG)); }
-int cuMemHostAlloc(void** place, size_t size, unsigned flags) { return (void)flags, allocate((unsigned char**)place, size); }
+int cuMemHostAlloc(void** place, size_t size, unsigned flags) { return (void)flags, allocate((unsigned char**)place, size, NULL); }
 int cuMemFreeHost(void* place) { return release(place); }
 int cuMemHostGetDevicePointer_v2(uint64_t* address, void* place, unsigned flags) {
     READY();
     return (void)flags, *address = (uint64_t)(uintptr_t)place | TAG, SUCCESS;
 }
 int cuMemcpyHtoDAsync_v2(uint64_t to, const void* from, size_t bytes, stream* s) {
-    READY();
+    READY_FOR(s);
     void* place = twin_cuda_resolve(to, bytes);
     return place ? give(s, (op){.kind = COPY, .to = place, .from = (void*)from, .bytes = bytes}) : INVALID_VALUE;
 }
 int cuMemcpyDtoHAsync_v2(void* to, uint64_t from, size_t bytes, stream* s) {
-    READY();
+    READY_FOR(s);
     void* place = twin_cuda_resolve(from, bytes);
     return place ? give(s, (op){.kind = COPY, .to = to, .from = place, .bytes = bytes}) : INVALID_VALUE;
 }
@@ -242,7 +264,7 @@ int cuStreamCreate(stream** s, unsigned flags) {
     READY();
     (void)flags;
     *s = calloc(1, sizeof **s);
-    live++;
+    (*s)->of = bound, live++;
     return pthread_create(&(*s)->thread, NULL, work, *s) ? OUT_OF_RESOURCES : SUCCESS;
 }
 int cuStreamDestroy_v2(stream* s) {
@@ -252,24 +274,24 @@ int cuStreamDestroy_v2(stream* s) {
     pthread_mutex_unlock(&mutex);
     pthread_join(s->thread, NULL);
     live--;
-    return free(s), lost;
+    return free(s), bound ? bound->lost : SUCCESS;
 }
 int cuStreamSynchronize(stream* s) {
     READY();
     if (s->captured) return s->capture_broken = 1, CAPTURE_UNSUPPORTED;
     pthread_mutex_lock(&mutex);
-    while (s->busy && !lost) pthread_cond_wait(&changed, &mutex);
+    while (s->busy && !s->of->lost) pthread_cond_wait(&changed, &mutex);
     pthread_mutex_unlock(&mutex);
-    return lost;
+    return s->of->lost;
 }
 int cuStreamWaitEvent(stream* s, event* e, unsigned flags) {
-    READY();
+    READY_FOR(s);
     (void)flags;
     if (s->captured) return s->capture_broken = 1, CAPTURE_UNSUPPORTED;
     return give(s, (op){.kind = WAIT, .event = e, .ticket = e->set});
 }
 int cuStreamBeginCapture_v2(stream* s, int mode) {
-    READY();
+    READY_FOR(s);
     (void)mode;
     if (faults.capture) return CAPTURE_UNSUPPORTED;
     s->captured = calloc(1, sizeof *s->captured), s->capture_broken = 0, capturing = s;
@@ -304,7 +326,7 @@ int cuGraphInstantiateWithFlags(graph** made, graph* g, unsigned long long flags
 }
 #ifndef TWIN_WITHOUT_GRAPHS
 int cuGraphLaunch(graph* g, stream* s) {
-    READY();
+    READY_FOR(s);
     int refused = launch();
     for (op* o = g->first; o && !refused; o = o->next) give(s, *o);
     return refused;
@@ -315,9 +337,9 @@ int cuEventCreate(event** e, unsigned flags) {
     READY();
     return (void)flags, live++, *e = calloc(1, sizeof **e), SUCCESS;
 }
-int cuEventDestroy_v2(event* e) { return free(e), live--, lost; }
+int cuEventDestroy_v2(event* e) { return free(e), live--, bound ? bound->lost : SUCCESS; }
 int cuEventRecord(event* e, stream* s) {
-    READY();
+    READY_FOR(s);
     if (s->captured) return s->capture_broken = 1, CAPTURE_UNSUPPORTED;
     pthread_mutex_lock(&mutex);
     unsigned long ticket = ++e->set;
@@ -329,14 +351,14 @@ int cuEventQuery(event* e) {
     pthread_mutex_lock(&mutex);
     int reached = e->reached == e->set;
     pthread_mutex_unlock(&mutex);
-    return lost ? lost : reached ? SUCCESS : NOT_READY;
+    return bound->lost ? bound->lost : reached ? SUCCESS : NOT_READY;
 }
 int cuEventSynchronize(event* e) {
     READY();
     pthread_mutex_lock(&mutex);
-    while (e->reached < e->set && !lost) pthread_cond_wait(&changed, &mutex);
+    while (e->reached < e->set && !bound->lost) pthread_cond_wait(&changed, &mutex);
     pthread_mutex_unlock(&mutex);
-    return lost;
+    return bound->lost;
 }
 
 static const struct { int code; const char *name, *words; } RESULTS[] = {
@@ -345,6 +367,7 @@ static const struct { int code; const char *name, *words; } RESULTS[] = {
     {NO_DEVICE, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"},
     {INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
     {ECC, "CUDA_ERROR_ECC_UNCORRECTABLE", "uncorrectable ECC error encountered"},
+    {INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle"},
     {ILLEGAL_ADDRESS, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"},
     {OUT_OF_RESOURCES, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", "too many resources requested for launch"},
     {LAUNCH_FAILED, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},

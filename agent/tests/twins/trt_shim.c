@@ -4,11 +4,14 @@
  * engines compute on the CPU, in the streams of the driver's twin (cuda_driver.c): a score per class, the sum of the pixels whose
  * position modulo 10 is the class. With TWIN_TRT_OUTPUT=index the answer is the best class itself, as of a network that ends in TopK.
  * TWIN_TRT_INPUT (fp32, fp16, int8) is the type of the network's input, which a build may ask otherwise of; TWIN_TRT_FIXED makes
- * a batch that is not free. Inputs are linear, or chw4 and dla_hwc4 but for fp32: pixels in fours, of which the first counts. */
+ * a batch that is not free, TWIN_TRT_NO_DLA a chip without DLA; TWIN_TRT_REFUSES is what is said of every plan, and
+ * TWIN_TRT_SLOW the milliseconds of a build. Inputs are linear, or chw4 and dla_hwc4 but for fp32: pixels in fours, of which the first counts. An engine
+ * belongs to the device that the thread used which loaded it. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "regatta_trt.h"
 
@@ -29,7 +32,7 @@ struct regatta_trt_library {
 struct regatta_trt_engine {
     regatta_trt_library* library;
     int input, output, min, max, profiles, dla, format;
-    int used[64];
+    int device, used[64];
 };
 struct regatta_trt_context {
     regatta_trt_engine* engine;
@@ -41,12 +44,14 @@ struct regatta_trt_context {
 /* The driver's twin, which the agent has opened. */
 static int (*launch)(void*, void (*)(void*), const void*, size_t);
 static void* (*resolve)(uint64_t, size_t);
+static int (*device)(void);
 static int driver(void) {
     void* library = dlopen("libcuda.so.1", RTLD_NOW);
     if (!library) return 0;
     *(void**)&launch = dlsym(library, "twin_cuda_launch");
     *(void**)&resolve = dlsym(library, "twin_cuda_resolve");
-    return launch && resolve;
+    *(void**)&device = dlsym(library, "twin_cuda_device");
+    return launch && resolve && device;
 }
 
 static int32_t fail(int32_t status, const char* words) {
@@ -74,7 +79,7 @@ int32_t regatta_trt_open(const char* infer, const char* parser, regatta_trt_log 
 }
 void regatta_trt_close(regatta_trt_library* library) { free(library); }
 int32_t regatta_trt_version(const regatta_trt_library* library) { return (void)library, 8502; }
-int32_t regatta_trt_dla_cores(regatta_trt_library* library) { return (void)library, 2; }
+int32_t regatta_trt_dla_cores(regatta_trt_library* library) { return (void)library, getenv("TWIN_TRT_NO_DLA") ? 0 : 2; }
 
 /* Takes all batches that there are and sums them up: the "cache" tells whether every sample came, once. */
 static int32_t calibrate(const regatta_trt_settings* settings) {
@@ -116,6 +121,8 @@ int32_t regatta_trt_build(regatta_trt_library* library, const regatta_trt_settin
         int32_t status = calibrate(settings);
         if (status) return status;
     }
+    const char* slow = getenv("TWIN_TRT_SLOW");
+    if (slow) usleep((unsigned)atoi(slow) * 1000);
     for (int step = 0; step <= 3; ++step)
         if (settings->progress && settings->progress(settings->user, "twin's build", step, 3)) return fail(REGATTA_TRT_CANCELLED, "");
     char plan[256];
@@ -133,7 +140,9 @@ int32_t regatta_trt_engine_open(regatta_trt_library* library, const void* plan, 
     memcpy(text, plan, size < sizeof text ? size : sizeof text - 1);
     if (sscanf(text, PLAN, &read.input, &read.output, &read.min, &read.max, &read.profiles, &read.dla, &read.format) != 7)
         return fail(REGATTA_TRT_PLAN, "Serialization assertion plan->header.magicTag == rt::kPLAN_MAGIC_TAG failed.");
+    if (getenv("TWIN_TRT_REFUSES")) return fail(REGATTA_TRT_PLAN, getenv("TWIN_TRT_REFUSES"));
     if (dla_core > 1) return fail(REGATTA_TRT_PLAN, "DLA core 2 is not available");
+    read.device = driver() ? device() : -1;
     *engine = malloc(sizeof **engine);
     **engine = read;
     return REGATTA_TRT_OK;
@@ -166,6 +175,7 @@ int32_t regatta_trt_context_open(regatta_trt_engine* engine, int32_t profile, vo
     (void)stream;
     int is_free = engine->min < engine->max;
     if (!driver()) return fail(REGATTA_TRT_RUN, "CUDA initialization failure with error: 35");
+    if (device() != engine->device) return fail(REGATTA_TRT_RUN, "the engine was loaded on another device");
     if (profile >= engine->profiles || (is_free && engine->used[profile])) return fail(REGATTA_TRT_RUN, "the profile is not there or in use by another context");
     engine->used[profile] = 1;
     *context = calloc(1, sizeof **context);

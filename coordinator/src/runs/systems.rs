@@ -171,15 +171,9 @@ fn toml_files(directory: &Path) -> Result<Vec<PathBuf>, SystemsError> {
     Ok(paths)
 }
 
-/// By the generic rule. The daemon loads no CUDA, so that the size of a GPU is not among a device's facts.
+/// By the generic rule, from what the device told in its hello.
 fn by_rule(facts: &DeviceFacts, benchmark: &Benchmark, wanted: &Wanted<'_>) -> Option<Chosen> {
-    let board = BoardFacts {
-        sms: None,
-        dla_cores: facts.dla_cores,
-        memory_bytes: facts.memory_bytes,
-        integrated: facts.module.is_some(),
-    };
-    generic(&board, benchmark, wanted.scenario).choose(wanted, "generic", None)
+    generic(&BoardFacts::from(facts), benchmark, wanted.scenario).choose(wanted, "generic", None)
 }
 
 #[cfg(test)]

@@ -21,6 +21,10 @@ pub struct Device {
     pub compute_capability: (u32, u32),
     /// Whether it shares the host's memory, as all Jetsons do.
     pub integrated: bool,
+    /// Its streaming multiprocessors: 16 on AGX Orin.
+    pub multiprocessors: u32,
+    /// Bytes of memory that it has, or shares.
+    pub memory_bytes: u64,
     pub(crate) raw: CUdevice,
 }
 

@@ -114,13 +114,24 @@ impl Driver {
         Ok(Context::new(self.clone(), device, raw))
     }
 
-    fn device(&self, ordinal: u32) -> Result<Device, OpenError> {
-        let functions = &self.functions;
+    /// All devices, in the driver's order.
+    ///
+    /// # Errors
+    /// [`OpenError::Init`] with the driver's own failure.
+    pub fn devices(&self) -> Result<Vec<Device>, OpenError> {
+        (0..self.count()?).map(|ordinal| self.device(ordinal)).collect()
+    }
+
+    fn count(&self) -> Result<u32, OpenError> {
         let mut count = 0;
         // SAFETY: `count` outlives the call.
-        let counted = unsafe { (functions.cuDeviceGetCount)(&raw mut count) };
+        let counted = unsafe { (self.functions.cuDeviceGetCount)(&raw mut count) };
         self.check("cuDeviceGetCount", counted).map_err(OpenError::Init)?;
-        let found = u32::try_from(count).unwrap_or(0);
+        Ok(u32::try_from(count).unwrap_or(0))
+    }
+
+    fn device(&self, ordinal: u32) -> Result<Device, OpenError> {
+        let found = self.count()?;
         let Some(number) = i32::try_from(ordinal).ok().filter(|_| ordinal < found) else {
             return Err(OpenError::NoDevice {
                 wanted: ordinal,
@@ -135,6 +146,7 @@ impl Driver {
             CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR as MAJOR,
             CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR as MINOR,
             CU_DEVICE_ATTRIBUTE_INTEGRATED as INTEGRATED,
+            CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT as MULTIPROCESSORS,
         };
         let functions = &self.functions;
         let mut raw = 0;
@@ -158,10 +170,17 @@ impl Driver {
             self.check("cuDeviceGetAttribute", asked)
                 .map(|()| u32::try_from(value).unwrap_or(0))
         };
+        let mut memory_bytes = 0;
+        // SAFETY: `memory_bytes` outlives the call.
+        self.check("cuDeviceTotalMem", unsafe {
+            (functions.cuDeviceTotalMem_v2)(&raw mut memory_bytes, raw)
+        })?;
         Ok(Device {
             name,
             compute_capability: (attribute(MAJOR)?, attribute(MINOR)?),
             integrated: attribute(INTEGRATED)? != 0,
+            multiprocessors: attribute(MULTIPROCESSORS)?,
+            memory_bytes: memory_bytes as u64,
             raw,
         })
     }

@@ -98,6 +98,16 @@ extern "C" fn increment(argument: *mut Increment) {
 
 fn compile(directory: &TempDir, name: &str, flags: &[&str]) -> PathBuf {
     let file = directory.path().join(name);
+    // As in agent/tests/support/twins.rs: a board needs no compiler.
+    if let Some(made) = std::env::var_os("REGATTA_TWINS") {
+        let made = Path::new(&made).join(format!("cuda_driver{}.so", flags.concat()));
+        assert!(
+            std::fs::copy(&made, &file).is_ok(),
+            "{} is missing",
+            made.display()
+        );
+        return file;
+    }
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../agent/tests/twins/cuda_driver.c");
     let output = Command::new("cc")
         .args(["-shared", "-fPIC", "-pthread", "-o"])
@@ -222,6 +232,13 @@ fn a_driver_that_cannot_be_used_is_one_clear_error() {
         "cuInit failed: CUDA_ERROR_NO_DEVICE (100), no CUDA-capable device is detected"
     );
     let twin = Twin::new("");
+    let devices = Twin::new("devices=3,unlike").driver().unwrap().devices().unwrap();
+    let told: Vec<_> = devices
+        .iter()
+        .map(|device| (device.name.as_str(), device.multiprocessors, device.memory_bytes))
+        .collect();
+    let like = ("twin of a GPU", 16, 1 << 30);
+    assert_eq!(told, [like, ("another twin", 16, 1 << 30), like]);
     let second = twin.driver().unwrap().context(1).map(drop).unwrap_err();
     assert_eq!(
         second.to_string(),

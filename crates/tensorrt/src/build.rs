@@ -133,6 +133,9 @@ impl TensorRt {
         progress: &mut dyn FnMut(&Phase) -> bool,
         calibration: Option<&mut dyn Calibration>,
     ) -> Result<Built, BuildError> {
+        if let Some(dla) = settings.dla {
+            self.check_dla(dla.core)?;
+        }
         // What is left over from before belongs to no layer of this network.
         let _ = self.take_words();
         let onnx = c_path(&settings.onnx);
@@ -204,6 +207,19 @@ impl TensorRt {
         }
         outcome?;
         Ok(built)
+    }
+
+    /// Refuses a DLA core that this TensorRT does not find, with what is known of its version. Where it makes no builder to ask, the
+    /// build itself will say so.
+    fn check_dla(&self, core: u32) -> Result<(), BuildError> {
+        let version = self.version();
+        match self.dla_cores() {
+            Some(cores) if core >= cores => Err(BuildError::Unsupported(format!(
+                "DLA core {core} was asked for, but TensorRT {version} finds {cores} here: {}",
+                version.dla()
+            ))),
+            _ => Ok(()),
+        }
     }
 }
 

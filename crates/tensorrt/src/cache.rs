@@ -5,6 +5,7 @@
 use std::{
     fmt::Write as _,
     fs, io,
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
 };
 
@@ -19,6 +20,9 @@ use crate::{
     placement::Placement,
     version::Version,
 };
+
+/// How the name of an engine begins that is not whole yet.
+const NEW: &str = ".new-";
 
 /// The manifest's own version.
 const SCHEMA: u32 = 1;
@@ -164,6 +168,56 @@ impl Cache {
         read(&place).map(Some)
     }
 
+    /// Holds the cache for one builder: two at once would build the same engine twice, in memory that may not do for one. The lock is
+    /// free again when the file is dropped, or its process ends. Readers need none. `waits` is called when another holds it.
+    ///
+    /// # Errors
+    /// [`CacheError::File`].
+    pub fn hold(&self, waits: impl FnOnce()) -> Result<fs::File, CacheError> {
+        let path = self.0.join("lock");
+        let failed = |source| CacheError::File {
+            path: path.clone(),
+            source,
+        };
+        fs::create_dir_all(&self.0).map_err(failed)?;
+        let file = fs::File::create(&path).map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(fs::TryLockError::WouldBlock) => {
+                waits();
+                file.lock().map_err(failed)?;
+            }
+            Err(fs::TryLockError::Error(source)) => return Err(failed(source)),
+        }
+        self.sweep();
+        Ok(file)
+    }
+
+    /// Takes away what builders left that were killed. Only for who holds the cache.
+    fn sweep(&self) {
+        let entries = fs::read_dir(&self.0).into_iter().flatten().flatten();
+        for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(NEW)) {
+            // What cannot be removed takes room and does no harm.
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+
+    /// Keeps a file beside the engines, whole or not at all.
+    ///
+    /// # Errors
+    /// [`CacheError::File`].
+    pub fn keep_file(&self, name: &str, bytes: &[u8]) -> Result<PathBuf, CacheError> {
+        let path = self.0.join(name);
+        let failed = |source| CacheError::File {
+            path: path.clone(),
+            source,
+        };
+        let mut new = tempfile::NamedTempFile::new_in(&self.0).map_err(failed)?;
+        io::Write::write_all(&mut new, bytes).map_err(failed)?;
+        new.persist(&path).map_err(|error| failed(error.error))?;
+        Ok(path)
+    }
+
     /// Keeps an engine. It appears whole or not at all; an equal one that is there is replaced.
     ///
     /// # Errors
@@ -176,7 +230,9 @@ impl Cache {
         };
         fs::create_dir_all(&self.0).map_err(failed(&self.0))?;
         let new = tempfile::Builder::new()
-            .prefix(".new-")
+            .prefix(NEW)
+            // Who builds and who runs may be different users.
+            .permissions(fs::Permissions::from_mode(0o755))
             .tempdir_in(&self.0)
             .map_err(failed(&self.0))?;
         let write = |name: &str, bytes: &[u8]| {

@@ -62,6 +62,7 @@ impl Version {
             (_, 10, 8.., _) | (_, 11, 0..=3, _) | (_, 11, 4, 0) => {
                 "this version drives no DLA: 10.8 to 11.4.0 do not"
             }
+            (_, 11.., ..) => "this version drives DLA on AGX Orin",
             _ => "this version drives DLA where the chip has it",
         }
     }
@@ -127,6 +128,32 @@ mod tests {
         assert_eq!(read(101_602, false), "10.16.2");
         assert_eq!(read(110_401, false), "11.4.1");
         assert_eq!(read(10_701, true), "rtx-1.7.1");
+    }
+
+    /// 8.5 to 10.7 yes, none in 10.8 to 11.3, back in 11.4.1 for AGX Orin.
+    #[test]
+    fn dla_is_a_fact_of_the_version() {
+        let drives = |version: &str| {
+            version
+                .parse::<Version>()
+                .unwrap()
+                .dla()
+                .starts_with("this version drives DLA")
+        };
+        for with in ["8.5.2", "8.6.2", "10.3.0", "10.7.0", "11.4.1", "11.5.0"] {
+            assert!(drives(with), "{with}");
+        }
+        for without in [
+            "10.8.0",
+            "10.13.3",
+            "10.16.2",
+            "11.0.0",
+            "11.3.0",
+            "11.4.0",
+            "rtx-1.7.1",
+        ] {
+            assert!(!drives(without), "{without}");
+        }
     }
 
     #[test]

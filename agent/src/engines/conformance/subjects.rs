@@ -7,7 +7,7 @@ use std::{
 };
 
 use libloading::Library;
-use regatta_cuda::Wait;
+use regatta_cuda::{Driver, Wait};
 use regatta_rules::{benchmark::Dtype, documents::EngineKind};
 use regatta_tensorrt::{
     BuildSettings, Cache, Entry, Installed, Io, Manifest, Precision, Shims, TensorRt, sha256_of,
@@ -18,7 +18,7 @@ use crate::{
     engines::{
         EngineError, LoadRequest, Loaded, load,
         sim::SimModel,
-        tensorrt::{Graphs, Installation, UnitWish, Wish},
+        tensorrt::{Gpus, Graphs, Installation, UnitWish, Wish},
     },
     fixture::Fixture,
     twins::Twins,
@@ -113,6 +113,7 @@ impl Subject {
             precision: None,
             input_dtype: None,
             input_format: None,
+            gpus: Gpus::All.first(),
             gpu: unit(streams),
             dla: unit(0),
             dla_cores: Vec::new(),
@@ -212,8 +213,15 @@ fn build(fixture: &Fixture, cache: &Path, element: &str, batch: usize, profiles:
     let plan = String::from_utf8(built.plan).unwrap();
     built.plan = plan.replace("input 0", &format!("input {number}")).into_bytes();
     let onnx = fs::read(model(fixture)).unwrap();
+    let driver = Driver::open_file(&installation().cuda.unwrap()).unwrap();
+    let devices = driver.devices().unwrap();
     let entry = Entry {
-        manifest: Manifest::new(&settings, sha256_of(&onnx), tensorrt.version(), chip()),
+        manifest: Manifest::new(
+            &settings,
+            sha256_of(&onnx),
+            tensorrt.version(),
+            chip(devices.first()),
+        ),
         plan_sha256: sha256_of(&built.plan),
         plan_bytes: built.plan.len() as u64,
         build_seconds: 0.0,

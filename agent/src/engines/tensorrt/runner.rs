@@ -78,6 +78,22 @@ enum Trouble {
     Lost(#[source] CudaError),
 }
 
+/// Which of several units it was.
+#[derive(Debug, thiserror::Error)]
+#[error("on {unit}")]
+struct OnUnit {
+    unit: String,
+    source: Trouble,
+}
+
+/// TensorRT gives an engine's memory back on the device that the thread uses.
+impl Drop for Runner {
+    fn drop(&mut self) {
+        // A device that cannot be used any more has lost the memory anyway.
+        let _ = self.stream.context().bind();
+    }
+}
+
 impl Runner {
     /// Makes context, memory and graphs.
     ///
@@ -302,10 +318,14 @@ impl Engine for Runner {
         }
         let address = self.place(batch)?;
         self.compute(given, address)
-            .map_err(|trouble| EngineError::Compute {
+            .map_err(|source| EngineError::Compute {
                 engine: EngineKind::Tensorrt,
                 samples: given,
-                source: trouble.into(),
+                source: OnUnit {
+                    unit: self.setup.unit_name.clone(),
+                    source,
+                }
+                .into(),
             })?;
         let output = &self.setup.tensors.outputs[0];
         for row in self.outputs[0].bytes().chunks_exact(output.bytes()).take(given) {

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use regatta_cuda::{Context, HostMemory};
 
-/// Memory for loaded samples, and where it lies for the device.
+/// Memory for loaded samples, and where it lies for the device: at one address for all GPUs, as CUDA promises of host memory that
+/// is for every context (unified addressing, which 64-bit Linux always has).
 pub(crate) struct SharedSamples {
     context: Context,
     host: AtomicUsize,

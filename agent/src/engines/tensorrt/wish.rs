@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
-use regatta_cuda::{Context, Driver, Wait};
+use regatta_cuda::{Driver, Wait};
 use regatta_tensorrt::{Installed, IoFormat, IoType, Precision, Shims, TensorRt};
 
+use super::gpus::{self, Gpus};
 use crate::engines::EngineError;
 
 /// Where NVIDIA's software lies; `None` is where the system has it.
@@ -28,22 +29,25 @@ impl Installation {
         }
     }
 
-    /// Opens CUDA and TensorRT, in the calling thread's context of the first device.
+    /// Opens CUDA.
     ///
     /// # Errors
     /// [`EngineError::Unavailable`] with what is missing.
-    pub(super) fn open(&self) -> Result<(Context, TensorRt), EngineError> {
+    pub(super) fn driver(&self) -> Result<Driver, EngineError> {
         let driver = match &self.cuda {
             None => Driver::open(),
             Some(file) => Driver::open_file(file),
         };
-        let context = driver
-            .and_then(|driver| driver.context(0))
-            .map_err(super::unavailable)?;
-        context.bind().map_err(super::unavailable)?;
+        driver.map_err(super::unavailable)
+    }
+
+    /// Opens TensorRT.
+    ///
+    /// # Errors
+    /// [`EngineError::Unavailable`] with what is missing.
+    pub(super) fn tensorrt(&self) -> Result<TensorRt, EngineError> {
         let installed = Installed::find(self.tensorrt.as_deref()).map_err(super::unavailable)?;
-        let tensorrt = TensorRt::open(&installed, &self.shims).map_err(super::unavailable)?;
-        Ok((context, tensorrt))
+        TensorRt::open(&installed, &self.shims).map_err(super::unavailable)
     }
 }
 
@@ -59,7 +63,9 @@ pub(crate) struct Wish {
     /// Type and layout of the input that the engines must have; `None` takes any.
     pub(crate) input_dtype: Option<IoType>,
     pub(crate) input_format: Option<IoFormat>,
-    /// The GPU.
+    /// Which GPUs.
+    pub(crate) gpus: Gpus,
+    /// Each GPU.
     pub(crate) gpu: UnitWish,
     /// Each DLA core.
     pub(crate) dla: UnitWish,
@@ -99,36 +105,56 @@ pub(crate) struct UnitWish {
     pub(crate) inference_streams: usize,
 }
 
-/// A unit of the chip.
+/// A unit of the machine, by CUDA's or TensorRT's number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unit {
-    Gpu,
+    Gpu(u32),
     Dla(u32),
 }
 
-impl Unit {
-    /// Its name, as evidence tells which unit computed what.
-    pub(super) fn name(self) -> String {
-        match self {
-            Self::Gpu => "gpu".to_owned(),
-            Self::Dla(core) => format!("dla{core}"),
-        }
-    }
-}
-
 impl Wish {
-    /// The units, the GPU first.
+    /// The same with every GPU by its number, so that units can be counted. Asks CUDA only where none was named.
+    ///
+    /// # Errors
+    /// [`EngineError::Unavailable`] without a driver.
+    pub(crate) fn on_this_machine(&self) -> Result<Self, EngineError> {
+        let mut known = self.clone();
+        if self.gpus == Gpus::All {
+            let devices = self
+                .installation
+                .driver()?
+                .devices()
+                .map_err(super::unavailable)?;
+            known.gpus = Gpus::Named(gpus::alike(&devices));
+        }
+        Ok(known)
+    }
+
+    /// The units, GPUs first.
     pub(super) fn units(&self) -> Vec<Unit> {
-        let gpu = (self.gpu.streams > 0).then_some(Unit::Gpu);
-        gpu.into_iter()
-            .chain(self.dla_cores.iter().map(|&core| Unit::Dla(core)))
+        let gpus = if self.gpu.streams > 0 {
+            self.gpus.numbers()
+        } else {
+            &[]
+        };
+        let gpus = gpus.iter().map(|&number| Unit::Gpu(number));
+        gpus.chain(self.dla_cores.iter().map(|&core| Unit::Dla(core)))
             .collect()
+    }
+
+    /// A unit's name, as evidence tells which unit computed what.
+    pub(super) fn name_of(&self, unit: Unit) -> String {
+        match unit {
+            Unit::Gpu(_) if self.gpus.numbers().len() == 1 => "gpu".to_owned(),
+            Unit::Gpu(number) => format!("gpu{number}"),
+            Unit::Dla(core) => format!("dla{core}"),
+        }
     }
 
     /// What is asked of a unit.
     pub(super) fn of(&self, unit: Unit) -> &UnitWish {
         match unit {
-            Unit::Gpu => &self.gpu,
+            Unit::Gpu(_) => &self.gpu,
             Unit::Dla(_) => &self.dla,
         }
     }

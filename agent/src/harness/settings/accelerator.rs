@@ -9,11 +9,14 @@ use regatta_schedule::{
 };
 
 use super::table::{COUNT, Setting, count, put};
+use crate::engines::tensorrt::Gpus;
 
 /// The units and the engines on them; `None` leaves it to the engine.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct AcceleratorSettings {
-    /// The GPU.
+    /// Which GPUs.
+    pub(crate) gpus: Gpus,
+    /// Each GPU.
     pub(crate) gpu: UnitSettings,
     /// Each DLA core.
     pub(crate) dla: UnitSettings,
@@ -128,6 +131,7 @@ const fn of_units(
 
 const STREAMS: &str = "a whole number from 1 to 64";
 const CORE: &str = "a whole number from 0 to 15";
+const GPUS: &str = "`all`, or CUDA's numbers of GPUs separated by commas, such as 0,2";
 const ENGINE: &str = "an engine's key, or its directory";
 const SWITCH: &str = "`true` or `false`";
 const FORMAT: &str =
@@ -160,6 +164,10 @@ pub(super) const SETTINGS: &[Setting] = &[
     }),
     of_units("dla_engine", ENGINE, |s, v| {
         put(&mut s.accelerator.dla_engine, word(v))
+    }),
+    of_units("gpus", GPUS, |s, v| {
+        s.accelerator.gpus = Gpus::parse(v)?;
+        Some(())
     }),
     of_units("max_dlas", CORE, |s, v| put(&mut s.accelerator.max_dlas, core(v))),
     of_units("dla_core", CORE, |s, v| put(&mut s.accelerator.dla_core, core(v))),

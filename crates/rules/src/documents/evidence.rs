@@ -200,6 +200,24 @@ pub struct DeviceFacts {
     pub hottest_millicelsius: Option<i64>,
     /// One-minute load average.
     pub load_average: Option<f64>,
+    /// The GPUs, where CUDA was asked for them, in its own order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gpus: Vec<GpuFacts>,
+}
+
+/// What CUDA's driver says of a GPU.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GpuFacts {
+    /// Its name, such as `Orin`.
+    pub name: String,
+    /// Compute capability, such as `8.7`.
+    pub compute_capability: String,
+    /// Streaming multiprocessors.
+    pub multiprocessors: u32,
+    /// Bytes of memory that it has, or shares with the host.
+    pub memory_bytes: u64,
+    /// Whether it shares the host's memory.
+    pub integrated: bool,
 }
 
 /// One file of a run.

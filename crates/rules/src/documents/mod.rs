@@ -15,7 +15,7 @@ mod run_state;
 pub use audit::{AccuracyDelta, AuditResult, AuditedResponses};
 pub use device_state::{KnobProof, StateFinding, StateProof, StateSpec, Telemetry};
 pub use evidence::{
-    Attempt, Clock, DeviceFacts, Evidence, FileProof, LoadgenIdentity, TimingThread, WindowCost,
+    Attempt, Clock, DeviceFacts, Evidence, FileProof, GpuFacts, LoadgenIdentity, TimingThread, WindowCost,
 };
 pub use record::{AccuracyResult, DeliveryProof, Record, StreamProof};
 pub use run_spec::{AuditOf, ConfTexts, Delivery, EngineKind, EngineSpec, LoadgenChoice, RunLength, RunSpec};

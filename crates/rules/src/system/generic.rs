@@ -2,7 +2,11 @@
 //! starting point for `regatta-agent tune`, scaled from what the published configurations have in common.
 
 use super::{Board, Expected, Knobs, PowerSetting, Source, System, SystemRun};
-use crate::{Scenario, benchmark::Benchmark, documents::EngineKind};
+use crate::{
+    Scenario,
+    benchmark::Benchmark,
+    documents::{DeviceFacts, EngineKind},
+};
 
 /// What is known of a board.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,6 +19,20 @@ pub struct BoardFacts {
     pub memory_bytes: u64,
     /// Whether GPU and host share that memory.
     pub integrated: bool,
+}
+
+impl From<&DeviceFacts> for BoardFacts {
+    /// By the first GPU, as every engine is built for it. Where CUDA was not asked, a module's GPU is taken to share its memory.
+    fn from(device: &DeviceFacts) -> Self {
+        let gpu = device.gpus.first();
+        let own_memory = gpu.filter(|gpu| !gpu.integrated).map(|gpu| gpu.memory_bytes);
+        Self {
+            sms: gpu.map(|gpu| gpu.multiprocessors),
+            dla_cores: device.dla_cores,
+            memory_bytes: own_memory.unwrap_or(device.memory_bytes),
+            integrated: gpu.map_or(device.module.is_some(), |gpu| gpu.integrated),
+        }
+    }
 }
 
 /// Bytes of a sample that the published batches are for: resnet50's, as bytes.
