@@ -10,12 +10,7 @@ use std::{
     process::{Command, Output},
 };
 
-use support::{
-    Dice,
-    coordinator::Coordinator,
-    device::{Faults, SimulatedDevice},
-    eventually,
-};
+use support::{Dice, coordinator::Coordinator, delivering::Faults, device::SimulatedDevice, eventually};
 
 fn refusal(output: &Output) -> (Option<i32>, String) {
     let said = String::from_utf8(output.stderr.clone()).unwrap();

@@ -7,10 +7,7 @@ use std::collections::BTreeMap;
 
 use regatta_rules::documents::RunPhase;
 use support::{
-    Dice,
-    coordinator::Coordinator,
-    device::{Faults, SimulatedDevice},
-    mosquitto::Mosquitto,
+    Dice, coordinator::Coordinator, delivering::Faults, device::SimulatedDevice, mosquitto::Mosquitto,
 };
 
 fn assert_arrived(coordinator: &Coordinator, run: &str, files: &BTreeMap<String, Vec<u8>>) {

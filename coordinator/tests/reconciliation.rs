@@ -11,12 +11,7 @@ use regatta_wire::{
     message::{Command, Examined, Message as _},
     topic::Leaf,
 };
-use support::{
-    Dice,
-    coordinator::Coordinator,
-    device::{Faults, SimulatedDevice},
-    eventually,
-};
+use support::{Dice, coordinator::Coordinator, delivering::Faults, device::SimulatedDevice, eventually};
 
 fn with_device(seed: u8) -> (Coordinator, SimulatedDevice) {
     let mut coordinator = Coordinator::embedded();

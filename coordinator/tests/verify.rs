@@ -6,12 +6,7 @@ mod support;
 
 use std::{fs, path::Path};
 
-use support::{
-    Dice,
-    coordinator::Coordinator,
-    device::{Faults, SimulatedDevice},
-    eventually,
-};
+use support::{Dice, coordinator::Coordinator, delivering::Faults, device::SimulatedDevice, eventually};
 
 /// A coordinator with one recorded run.
 fn with_a_run() -> (Coordinator, String) {

@@ -11,7 +11,7 @@ use std::{
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _};
 use serde_json::Value;
 
-use crate::{DEVICE, Lab, eventually, lab::succeed_output};
+use crate::Lab;
 
 /// The log that is moved.
 pub const LARGE_LOG: &str = "mlperf_log_accuracy.json";
@@ -26,8 +26,15 @@ impl Lab {
     pub fn leave_run(&mut self, log: &Path) -> String {
         self.start_device();
         self.wait_for_device();
-        let run = self.ask_for_a_long_run();
-        eventually("the run to begin", 60, || self.phase(&run) == "running");
+        let run = self.ask(&[
+            "--engine",
+            "sim",
+            "--scenario",
+            "SingleStream",
+            "--duration",
+            "600s",
+        ]);
+        self.wait_for_phase(&run, "running");
         if let Some(mut device) = self.device.take() {
             device.kill();
         }
@@ -39,35 +46,6 @@ impl Lab {
             .or_else(|_| fs::copy(log, &large).map(drop))
             .expect("the log is laid down");
         run
-    }
-
-    fn ask_for_a_long_run(&self) -> String {
-        let mut command = self.regatta();
-        command.args([
-            "run",
-            "--device",
-            DEVICE,
-            "--benchmark",
-            "digits",
-            "--engine",
-            "sim",
-        ]);
-        command.args(["--scenario", "SingleStream", "--duration", "600s", "--no-wait"]);
-        command.args(["--format", "json"]);
-        let asked: Value =
-            serde_json::from_slice(&succeed_output(&mut command).stdout).expect("run prints JSON");
-        asked["runs"][0]["run"].as_str().expect("a run id").to_owned()
-    }
-
-    /// A run's phase as `runs show` tells it.
-    ///
-    /// # Panics
-    /// When `runs show` fails.
-    #[must_use]
-    pub fn phase(&self, run: &str) -> String {
-        let output = succeed_output(self.regatta().args(["runs", "show", run, "--format", "json"]));
-        let shown: Value = serde_json::from_slice(&output.stdout).expect("runs show prints JSON");
-        shown["phase"].as_str().unwrap_or("unknown").to_owned()
     }
 
     /// Whether the coordinator's store has a stream whole: flushed, its hash equal, recorded.

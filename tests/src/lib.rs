@@ -8,6 +8,7 @@
     reason = "this package is test code throughout"
 )]
 
+mod asked;
 mod binaries;
 mod finished_run;
 mod lab;
@@ -44,6 +45,14 @@ pub fn eventually(what: &str, seconds: u64, mut happened: impl FnMut() -> bool) 
         assert!(begin.elapsed() < patience, "waited {seconds} s for {what}");
         std::thread::sleep(std::time::Duration::from_millis(100));
     }
+}
+
+/// All that a command has said: its output, then its errors.
+#[must_use]
+pub fn said(output: &std::process::Output) -> String {
+    [&output.stdout, &output.stderr]
+        .map(|stream| String::from_utf8_lossy(stream))
+        .concat()
 }
 
 /// Says why a test does nothing here, or fails where nothing may be left out (`CI=true`).

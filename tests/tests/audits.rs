@@ -5,7 +5,7 @@
 
 use std::{fs, path::Path, process::Output};
 
-use regatta_tests::{Broker, Lab};
+use regatta_tests::{Broker, Lab, said};
 use serde_json::Value;
 
 /// The simulated engine takes its time by the clock, on every machine alike.
@@ -23,10 +23,6 @@ const RUN: [&str; 9] = [
 
 fn regatta(lab: &Lab, words: &[&str]) -> Output {
     lab.regatta().args(words).output().expect("regatta starts")
-}
-
-fn said(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 /// The runs that a command tells of in JSON; it may say that not all went well.

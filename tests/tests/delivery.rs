@@ -5,50 +5,20 @@
 
 use std::process::Command;
 
-use regatta_tests::{Broker, DEVICE, Lab, eventually, succeed_output};
-use serde_json::Value;
+use regatta_tests::{Broker, Lab, eventually};
 
 /// Asks for one run without waiting for it, and returns its id.
 fn ask(lab: &Lab, scenario: &str, mode: &str, duration: &str) -> String {
-    let mut command = lab.regatta();
-    command.args([
-        "run",
-        "--device",
-        DEVICE,
-        "--benchmark",
-        "digits",
+    lab.ask(&[
         "--engine",
         "tract",
-        "--no-wait",
-    ]);
-    command.args([
         "--scenario",
         scenario,
         "--mode",
         mode,
         "--duration",
         duration,
-        "--format",
-        "json",
-    ]);
-    let asked: Value = serde_json::from_slice(&succeed_output(&mut command).stdout).expect("run prints JSON");
-    asked["runs"][0]["run"].as_str().expect("a run id").to_owned()
-}
-
-/// One run as `runs show` tells it.
-fn show(lab: &Lab, run: &str) -> Value {
-    let output = succeed_output(lab.regatta().args(["runs", "show", run, "--format", "json"]));
-    serde_json::from_slice(&output.stdout).expect("runs show prints JSON")
-}
-
-fn phase(lab: &Lab, run: &str) -> String {
-    show(lab, run)["phase"].as_str().unwrap_or("unknown").to_owned()
-}
-
-fn wait_for_phase(lab: &Lab, run: &str, wanted: &str) {
-    eventually(&format!("run {run} to be {wanted}"), 60, || {
-        phase(lab, run) == wanted
-    });
+    ])
 }
 
 /// Both sides hold the same files with the same bytes, and the four logs are among them.
@@ -76,11 +46,9 @@ fn a_run_arrives_whole(broker: Broker) {
     lab.start_device();
     lab.wait_for_device();
     let run = ask(&lab, "Offline", "AccuracyOnly", "1s");
-    wait_for_phase(&lab, &run, "done");
+    lab.wait_for_phase(&run, "done");
     assert_equal_on_both_sides(&lab, &run);
-    let accuracy = show(&lab, &run)["accuracy"]["value"]
-        .as_f64()
-        .expect("an accuracy");
+    let accuracy = lab.show(&run)["accuracy"]["value"].as_f64().expect("an accuracy");
     assert!(accuracy > 95.0, "digits reaches its accuracy: {accuracy}");
 }
 
@@ -107,7 +75,7 @@ fn a_run_asked_for_while_nobody_is_there_is_run_and_delivered_later() {
     drop(lab.coordinator.take());
     lab.start_device();
     lab.start_coordinator();
-    wait_for_phase(&lab, &run, "done");
+    lab.wait_for_phase(&run, "done");
     assert_equal_on_both_sides(&lab, &run);
 }
 
@@ -120,11 +88,11 @@ fn a_coordinator_that_dies_during_a_run_gets_everything_afterwards() {
     lab.start_device();
     lab.wait_for_device();
     let run = ask(&lab, "SingleStream", "PerformanceOnly", "3s");
-    wait_for_phase(&lab, &run, "running");
+    lab.wait_for_phase(&run, "running");
     lab.coordinator.as_mut().expect("it runs").kill();
     std::thread::sleep(std::time::Duration::from_secs(4));
     lab.start_coordinator();
-    wait_for_phase(&lab, &run, "done");
+    lab.wait_for_phase(&run, "done");
     assert_equal_on_both_sides(&lab, &run);
 }
 
@@ -137,9 +105,9 @@ fn a_broker_that_dies_takes_nothing_with_it() {
     lab.start_device();
     lab.wait_for_device();
     let run = ask(&lab, "SingleStream", "PerformanceOnly", "2s");
-    wait_for_phase(&lab, &run, "running");
+    lab.wait_for_phase(&run, "running");
     lab.mosquitto.as_mut().expect("this lab has one").restart();
-    wait_for_phase(&lab, &run, "done");
+    lab.wait_for_phase(&run, "done");
     assert_equal_on_both_sides(&lab, &run);
 }
 
@@ -152,15 +120,15 @@ fn a_killed_run_process_fails_with_the_reason_its_log_kept_and_the_next_run_is_f
     lab.start_device();
     lab.wait_for_device();
     let killed = ask(&lab, "SingleStream", "PerformanceOnly", "30s");
-    wait_for_phase(&lab, &killed, "running");
+    lab.wait_for_phase(&killed, "running");
     let pattern = format!("exec .*{killed}");
     let status = Command::new("pkill")
         .args(["-KILL", "-f", &pattern])
         .status()
         .expect("pkill is there");
     assert!(status.success(), "a run process was there to kill");
-    wait_for_phase(&lab, &killed, "failed");
-    let reason = show(&lab, &killed)["reason"]
+    lab.wait_for_phase(&killed, "failed");
+    let reason = lab.show(&killed)["reason"]
         .as_str()
         .unwrap_or_default()
         .to_owned();
@@ -174,6 +142,6 @@ fn a_killed_run_process_fails_with_the_reason_its_log_kept_and_the_next_run_is_f
     });
 
     let next = ask(&lab, "Offline", "AccuracyOnly", "1s");
-    wait_for_phase(&lab, &next, "done");
+    lab.wait_for_phase(&next, "done");
     assert_equal_on_both_sides(&lab, &next);
 }

@@ -1,25 +1,19 @@
-//! From queued to sealed: starts one run after the other, follows its process through the phases, and has it sealed when
-//! it has ended.
+//! From queued to ended: starts one run after the other, and follows its process through the phases.
 
-use std::{
-    future::pending,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use regatta_rules::{
     RunId,
-    documents::{Document as _, RunPhase, RunSpec, RunState},
+    documents::{Document as _, RunPhase, RunSpec},
 };
-use tokio::task::{JoinError, spawn_blocking};
 
 use super::{
+    active::{Active, RunNews},
     assets,
     link::Link,
     process::{ProcessNews, RunProcess, describe_end},
     run_dir::Ending,
-    sealing::{self, SealRequest, Sealed},
     service::Service,
-    spool::Extras,
     watch::{Watch, WatchNews, WatchPlan},
     window::WindowMeter,
 };
@@ -27,102 +21,6 @@ use crate::{exit, run_process::event::Event};
 
 /// A delivery that has heard nothing for so long does not hold up the next run.
 const HEARING_PATIENCE: Duration = Duration::from_secs(3);
-
-/// The run that is on.
-#[derive(Debug)]
-pub(crate) struct Active {
-    /// Which.
-    pub(super) run: RunId,
-    /// Its state guard.
-    watch: Watch,
-    /// Its process, from when the device is in the wished state until the process ends.
-    process: Option<RunProcess>,
-    /// Open while LoadGen runs.
-    pub(super) window: Option<WindowMeter>,
-    /// What the process says is wrong.
-    failure: Option<String>,
-    /// Set when the run is ended from outside.
-    ending: Option<Ending>,
-    kill_at: Option<Instant>,
-    /// How the run ended: the device's state is being put back.
-    outcome: Option<Ending>,
-    /// Set when the disk is filling up.
-    pub(super) extras: Option<Extras>,
-}
-
-impl Active {
-    /// Ends the run because somebody asked for it.
-    pub(super) fn abort(&mut self, reason: &str, kill_at: Instant) {
-        self.end_from_outside(RunPhase::Aborted, reason, kill_at);
-    }
-
-    /// Ends the run because the daemon ends.
-    pub(super) fn interrupt(&mut self, reason: &str, kill_at: Instant) {
-        self.end_from_outside(RunPhase::Failed, reason, kill_at);
-    }
-
-    fn end_from_outside(&mut self, phase: RunPhase, reason: &str, kill_at: Instant) {
-        if self.ending.is_none() {
-            self.ending = Some(Ending {
-                phase,
-                reason: Some(reason.to_owned()),
-            });
-            match &self.process {
-                Some(process) => {
-                    self.kill_at = Some(kill_at);
-                    process.terminate();
-                }
-                None => self.wind_up(None),
-            }
-        }
-    }
-
-    pub(super) const fn deadline(&self) -> Option<Instant> {
-        self.kill_at
-    }
-
-    pub(super) fn on_time(&mut self, now: Instant) {
-        if self.kill_at.is_some_and(|at| at <= now) {
-            self.kill_at = None;
-            if let Some(process) = &self.process {
-                process.kill();
-            }
-        }
-    }
-
-    /// No process runs any more, or will: the device's state is put back. `otherwise` is how the run ended when nobody
-    /// ended it from outside.
-    fn wind_up(&mut self, otherwise: Option<Ending>) {
-        self.watch.stop();
-        if self.outcome.is_none() {
-            self.outcome = self.ending.clone().or(otherwise);
-        }
-    }
-
-    /// What happens next to the run. Cancel-safe.
-    pub(super) async fn next(&mut self) -> RunNews {
-        let Self { process, watch, .. } = self;
-        let process = async {
-            match process {
-                Some(process) => process.next().await,
-                None => pending().await,
-            }
-        };
-        tokio::select! {
-            news = process => RunNews::Process(news),
-            news = watch.next() => RunNews::Watch(news),
-        }
-    }
-}
-
-/// What happens to the run that is on.
-#[derive(Debug)]
-pub(crate) enum RunNews {
-    /// Its process says something.
-    Process(ProcessNews),
-    /// Its state guard does.
-    Watch(WatchNews),
-}
 
 impl<L: Link> Service<L> {
     /// The queued run that arrived first.
@@ -202,17 +100,7 @@ impl<L: Link> Service<L> {
         .map_err(|e| format!("the device's state cannot be watched: {e}"))?;
         run.enter(RunPhase::Preparing, None);
         self.due.states.insert(id);
-        self.active = Some(Active {
-            run: id,
-            watch,
-            process: None,
-            window: None,
-            failure: None,
-            ending: None,
-            kill_at: None,
-            outcome: None,
-            extras: None,
-        });
+        self.active = Some(Active::new(id, watch));
         self.next_live_look = run.manners.live.then(Instant::now);
         Ok(())
     }
@@ -373,73 +261,4 @@ impl<L: Link> Service<L> {
             _ => failed(describe_end(ended)),
         }
     }
-
-    /// A run has ended, one way or another: it is to be sealed.
-    pub(super) fn end_run(&mut self, id: RunId, ending: Ending) {
-        let Some(run) = self.runs.get_mut(&id) else { return };
-        self.reserve.release_if_full();
-        run.end(ending);
-        self.last_ended = Some(Instant::now());
-        self.to_seal.push_back(id);
-    }
-
-    /// Seals the next run that has ended, one at a time and never beside a running one. Its files grow no more: they go
-    /// on their way while they are hashed.
-    pub(super) fn seal_next(&mut self) {
-        if self.sealing.is_some() || self.active.is_some() {
-            return;
-        }
-        let Some(id) = self.to_seal.pop_front() else {
-            return;
-        };
-        let Some(run) = self.runs.get_mut(&id) else { return };
-        run.open_for_delivery();
-        let ending = run.job.ending.clone().unwrap_or(Ending {
-            phase: run.phase(),
-            reason: None,
-        });
-        let request = SealRequest {
-            run: id,
-            dir: run.dir.clone(),
-            identity: std::sync::Arc::clone(&self.identity),
-            already_sealed: run.job.sealed,
-            outcome: RunState {
-                phase: ending.phase,
-                reason: ending.reason,
-                revision: run.job.state.revision.saturating_add(1),
-            },
-            before: run.job.before.clone(),
-            after: self.facts.read(),
-            window: run.job.window.clone(),
-            device_state: run.job.device_state.clone(),
-            foreign_root: foreign_root(&self.config.system_root),
-        };
-        self.sealing = Some((id, spawn_blocking(move || sealing::seal(&request))));
-    }
-
-    pub(super) fn take_sealed(&mut self, id: RunId, sealed: Result<Sealed, JoinError>) {
-        self.sealing = None;
-        let sealed = sealed.unwrap_or_else(|e| {
-            tracing::error!("run {id}: the sealing thread ended: {e}");
-            Sealed {
-                streams: Vec::new(),
-                incomplete: Some(sealing::SealError::Thread),
-            }
-        });
-        if let Some(run) = self.runs.get_mut(&id) {
-            run.take_sealed(sealed);
-            run.settle_delivery();
-            self.due.states.insert(id);
-        }
-    }
-}
-
-/// Why what was read of the device says nothing about it.
-fn foreign_root(root: &std::path::Path) -> Option<String> {
-    (root != std::path::Path::new("/")).then(|| {
-        format!(
-            "the device's state and sensors were read below {}, not from the machine itself",
-            root.display()
-        )
-    })
 }

@@ -15,10 +15,12 @@
 //! STATE/runs/RUN/files/                what was logged; each file is a stream
 //! ```
 
+mod active;
 mod assets;
 mod commands;
 mod delivery;
 pub(crate) mod durable;
+mod ended;
 mod journal;
 mod lab;
 mod lifecycle;

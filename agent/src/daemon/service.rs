@@ -26,9 +26,9 @@ use tokio::{
 
 use super::{
     AGENT_VERSION, ENGINES,
+    active::{Active, RunNews},
     assets::{FetchNews, Fetching},
     durable::Reserve,
-    lifecycle::{Active, RunNews},
     link::{Link, LinkEvent, Publication},
     pace::Pace,
     run::Run,

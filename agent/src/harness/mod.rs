@@ -52,7 +52,7 @@ pub(crate) enum SetUpError {
     Serving(#[from] ServingError),
     /// The engine needs files, and nobody said where they lie.
     #[error(
-        "the {0} engine needs the benchmark's files: name their directory with --scratch or MLPERF_SCRATCH_PATH"
+        "the {0} engine needs the benchmark's files: `regatta asset add --benchmark NAME` on the workstation brings them; files of one's own are named by --scratch, MLPERF_SCRATCH_PATH or `scratch` in agent.toml"
     )]
     NoScratch(EngineKind),
     /// The dataset does not do.

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use regatta_prep::bundled;
 use regatta_rules::assets::is_inner_path;
 use serde::Serialize;
 
@@ -122,6 +123,24 @@ fn sources_of(name: &str, workspace: &Workspace) -> Result<Vec<Source>, Failure>
         places.push(&dataset.map);
     }
     let scratch = workspace.scratch();
+    if bundled::holds(benchmark) {
+        bundled::install(benchmark, &scratch, &mut |_, _| {})?;
+    }
+    if let Some(missing) = places
+        .iter()
+        .map(|place| scratch.join(place))
+        .find(|path| !path.exists())
+    {
+        return Err(Failure::could_not(format!(
+            "{} of {} is not there",
+            missing.display(),
+            benchmark.name
+        ))
+        .way_out(format!(
+            "the model is yours to bring; `regatta prep {}` makes the samples (docs/assets.md)",
+            benchmark.name
+        )));
+    }
     Ok(places
         .into_iter()
         .map(|place| (scratch.join(place), place.clone()))

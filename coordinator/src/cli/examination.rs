@@ -9,6 +9,7 @@ use super::{Context, device::find, duration::Length};
 use crate::{
     exit::{self, Failure, Outcome},
     store::{DeviceRow, Examination, Store},
+    tables,
     workspace::Workspace,
 };
 
@@ -37,7 +38,7 @@ pub(super) fn run(args: &Args, context: &Context, workspace: &Workspace, store: 
         return Err(
             Failure::could_not(format!("{} is not there", device.name)).way_out(format!(
                 "it was last heard of at {}; `regatta-agent doctor` on the device needs no coordinator",
-                device.last_seen
+                tables::time(&device.last_seen)
             )),
         );
     }

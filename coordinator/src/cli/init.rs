@@ -1,6 +1,9 @@
 //! `regatta init`: makes a workspace, with the keys of a new lab.
 
-use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::{
+    net::{Ipv4Addr, SocketAddr, UdpSocket},
+    path::Path,
+};
 
 use clap::ValueEnum;
 
@@ -78,9 +81,15 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
             directory.display()
         ));
     }
+    // Said where the words alone would not find it.
+    let named = match std::env::var_os("REGATTA_WORKSPACE") {
+        None if root != Path::new(".") => format!(" --workspace {place}"),
+        _ => String::new(),
+    };
     text.push_str(&format!(
         "devices reach this machine as {host} (`host` in {CONFIG_FILE})\n\
-         next: `regatta serve`, and `regatta device add NAME` for every device"
+         next: `regatta serve{named}`, and for every board `regatta device deploy NAME user@host{named}`, or \
+         `regatta device add NAME{named}` where it is brought in by hand"
     ));
     say(&text)?;
     Ok(exit::OK)

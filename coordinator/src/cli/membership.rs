@@ -11,6 +11,7 @@ use crate::{
     exit::Failure,
     keys::Keys,
     store::Store,
+    tables,
     workspace::{CONFIG_FILE, Workspace},
 };
 
@@ -56,7 +57,11 @@ pub(super) fn add(
         returning: None,
     };
     let made = enrolment::issue(store, &wanted).map_err(|error| match error {
-        TokenError::Name(_) | TokenError::Taken(_) => Failure::usage(error),
+        TokenError::Taken(_) => Failure::usage(error).way_out(format!(
+            "`regatta device remove {}` takes either back, after which a new device may have the name",
+            args.name
+        )),
+        TokenError::Name(_) => Failure::usage(error),
         error => Failure::from(error),
     })?;
     let document = TokenDocument {
@@ -72,7 +77,8 @@ pub(super) fn add(
         };
         format!(
             "on the device, once, until {}:\n  regatta-agent enroll --config agent.toml {}{note}",
-            made.expires, document.token
+            tables::time(&made.expires),
+            document.token
         )
     })?;
     Ok(())
@@ -87,14 +93,16 @@ struct RemovalDocument<'a> {
     broker_told: Option<bool>,
 }
 
-/// Removes a device.
+/// Removes a device, or takes a token back that nobody has used.
 pub(super) fn remove(
     given: &str,
     context: &Context,
     workspace: &Workspace,
     store: &Store,
 ) -> Result<(), Failure> {
-    let (device, name, public_key) = find(given, store)?;
+    let Some((device, name, public_key)) = find(given, store)? else {
+        return take_back(given, context, store);
+    };
     store.remove_member(&device, &name, &public_key)?;
     let directory = workspace.mosquitto();
     let broker_told = if directory.exists() && workspace.config().tls {
@@ -126,8 +134,20 @@ pub(super) fn remove(
     Ok(())
 }
 
+/// Takes back the token for a device that has not come.
+fn take_back(name: &str, context: &Context, store: &Store) -> Result<(), Failure> {
+    if store.forget_unused_tokens(name)? == 0 {
+        return Err(Failure::misuse(format!("unknown device `{name}`"))
+            .way_out("`regatta device list` shows those that there are"));
+    }
+    context.print(&serde_json::json!({ "name": name, "removed": true }), || {
+        format!("took the token for {name} back: it lets nobody in any more")
+    })?;
+    Ok(())
+}
+
 /// The device that a user means by name or id: a member, or one that has only said hello.
-fn find(given: &str, store: &Store) -> Result<(DeviceId, String, [u8; 32]), Failure> {
+fn find(given: &str, store: &Store) -> Result<Option<(DeviceId, String, [u8; 32])>, Failure> {
     let members = store
         .members()?
         .into_iter()
@@ -143,16 +163,10 @@ fn find(given: &str, store: &Store) -> Result<(DeviceId, String, [u8; 32]), Fail
         .iter()
         .filter(|(id, name, _)| id.as_str() == given || name == given);
     match (meant.next(), meant.next()) {
-        (Some(device), None) => Ok(device.clone()),
+        (Some(device), None) => Ok(Some(device.clone())),
         (Some(_), Some(_)) => Err(Failure::misuse(format!(
             "more than one device is called `{given}`: name it by its id"
         ))),
-        (None, _) => {
-            let names: Vec<&str> = known.iter().map(|(_, name, _)| name.as_str()).collect();
-            Err(Failure::misuse(format!(
-                "unknown device `{given}`; known are {}",
-                names.join(", ")
-            )))
-        }
+        (None, _) => Ok(None),
     }
 }

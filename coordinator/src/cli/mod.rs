@@ -35,6 +35,9 @@ pub(crate) use serve::{runtime, with_way_out};
 
 use crate::exit::{self, Outcome};
 
+/// Flags that every command takes stand apart from its own in its help.
+const EVERYWHERE: &str = "Options of every command";
+
 /// Races MLPerf Inference on fleets of devices: starts the runs, keeps the logs, judges them.
 #[derive(Debug, Parser)]
 #[command(name = "regatta", version, propagate_version = true)]
@@ -45,11 +48,18 @@ struct Cli {
         global = true,
         value_name = "DIR",
         env = "REGATTA_WORKSPACE",
-        default_value = "."
+        default_value = ".",
+        help_heading = EVERYWHERE
     )]
     workspace: PathBuf,
     /// How results are printed
-    #[arg(long, global = true, value_parser = context::text_or_json(), default_value = "text")]
+    #[arg(
+        long,
+        global = true,
+        value_parser = context::text_or_json(),
+        default_value = "text",
+        help_heading = EVERYWHERE
+    )]
     format: Format,
     #[command(subcommand)]
     command: Command,

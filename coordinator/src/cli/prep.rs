@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use indicatif::ProgressBar;
-use regatta_prep::{PrepError, PrepReport, prepare, raw_data_dir};
+use regatta_prep::{PrepError, PrepReport, bundled, prepare, raw_data_dir};
 use serde::Serialize;
 
 use super::Context;
@@ -17,12 +17,12 @@ use crate::{
 pub(super) struct Args {
     /// The benchmark
     benchmark: String,
-    /// Where the data set lies as published [default: data/BENCHMARK below --out]
+    /// Where the data set lies as published [default: data/BENCHMARK below --out; what comes with Regatta lays itself there]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// The scratch directory, as MLPERF_SCRATCH_PATH names it
+    /// The scratch directory, as MLPERF_SCRATCH_PATH names it [default: the workspace's]
     #[arg(long, value_name = "DIR", env = "MLPERF_SCRATCH_PATH")]
-    out: PathBuf,
+    out: Option<PathBuf>,
 }
 
 #[derive(Serialize)]
@@ -38,10 +38,14 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let workspace = context.open_if_there()?;
     let catalogue = Catalogue::read(workspace.as_ref()).map_err(Failure::usage)?;
     let benchmark = catalogue.benchmark(&args.benchmark).map_err(Failure::usage)?;
-    let data = args
-        .data
-        .clone()
-        .unwrap_or_else(|| raw_data_dir(benchmark, &args.out));
+    let out = match (&args.out, &workspace) {
+        (Some(out), _) => out.clone(),
+        (None, Some(workspace)) => workspace.scratch(),
+        (None, None) => {
+            return Err(Failure::misuse("nobody said where the samples belong")
+                .way_out("name the scratch directory with --out or MLPERF_SCRATCH_PATH, or a workspace with --workspace"));
+        }
+    };
     let bar = if context.is_lively() {
         ProgressBar::new(0)
     } else {
@@ -56,7 +60,12 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         unchanged,
         dir,
         map,
-    } = prepare(benchmark, &data, &args.out, &mut progress).map_err(|error| match error {
+    } = match &args.data {
+        Some(data) => prepare(benchmark, data, &out, &mut progress),
+        None if bundled::holds(benchmark) => bundled::install(benchmark, &out, &mut progress),
+        None => prepare(benchmark, &raw_data_dir(benchmark, &out), &out, &mut progress),
+    }
+    .map_err(|error| match error {
         PrepError::NoRecipe { .. } | PrepError::Recipe { .. } => Failure::usage(error),
         error => error.into(),
     })?;

@@ -4,7 +4,13 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 
-use super::{Context, context::say, progress, resolve::resolve, runs::document};
+use super::{
+    Context,
+    context::{say, tell},
+    progress,
+    resolve::resolve,
+    runs::document,
+};
 use crate::{
     assets,
     exit::{self, Failure, Outcome},
@@ -154,11 +160,14 @@ pub(super) fn finish(
         let documents: Vec<_> = rows.iter().map(document).collect();
         context.print(&serde_json::json!({ "runs": documents }), || tables::runs(rows))
     };
-    if !workspace.is_served() {
-        if no_wait {
-            print(&progress::rows(store, &ids)?)?;
-            return Ok(exit::OK);
+    if no_wait {
+        if !workspace.is_served() {
+            tell("nobody runs them yet: start `regatta serve` in this workspace");
         }
+        print(&progress::rows(store, &ids)?)?;
+        return Ok(exit::OK);
+    }
+    if !workspace.is_served() {
         return Err(Failure::could_not(format!(
             "{} queued, but no coordinator serves {}",
             if ids.len() == 1 {
@@ -170,10 +179,7 @@ pub(super) fn finish(
         ))
         .way_out("start `regatta serve` there; `regatta runs list` then shows how they fare"));
     }
-    if no_wait {
-        print(&progress::rows(store, &ids)?)?;
-        return Ok(exit::OK);
-    }
+    tell_who_is_away(drafts, store)?;
     let rows = progress::wait(context, workspace, store, &ids)?;
     print(&rows)?;
     if context.format == super::Format::Text {
@@ -186,6 +192,20 @@ pub(super) fn finish(
         say_why(context, &rows)?;
     }
     Ok(if good { exit::OK } else { exit::NO })
+}
+
+/// Waiting for a device that is switched off looks like nothing at all.
+fn tell_who_is_away(drafts: &[Draft], store: &Store) -> Result<(), Failure> {
+    for device in store.devices()?.iter().filter(|device| !device.online) {
+        if drafts.iter().any(|draft| draft.spec.device == device.id) {
+            tell(&format!(
+                "{} is not there, last heard of at {}: its runs begin when it is back; Ctrl-C leaves them queued",
+                device.name,
+                tables::time(&device.last_seen)
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn say_why(context: &Context, rows: &[RunRow]) -> std::io::Result<()> {

@@ -19,7 +19,9 @@ use crate::workspace::Workspace;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CatalogueError {
     /// No such benchmark or round.
-    #[error("unknown {kind} `{given}`; known are {known}")]
+    #[error(
+        "unknown {kind} `{given}`; known are {known}, and a workspace's files in configs/{kind}s add to them"
+    )]
     Unknown {
         /// `benchmark` or `round`.
         kind: &'static str,

@@ -71,14 +71,14 @@ impl Store {
         Ok(())
     }
 
-    /// Forgets the tokens for a name that nobody has used.
+    /// Forgets the tokens for a name that nobody has used; how many there were.
     ///
     /// # Errors
     /// When the store fails.
-    pub(crate) fn forget_unused_tokens(&self, name: &str) -> Result<()> {
-        self.connection
-            .execute("DELETE FROM tokens WHERE name = ?1 AND device IS NULL", [name])?;
-        Ok(())
+    pub(crate) fn forget_unused_tokens(&self, name: &str) -> Result<usize> {
+        Ok(self
+            .connection
+            .execute("DELETE FROM tokens WHERE name = ?1 AND device IS NULL", [name])?)
     }
 
     /// Whether a name is taken: by a member other than `except`, or by a token that can still be used.

@@ -12,21 +12,36 @@ mod words;
 
 pub(crate) use assets::assets;
 pub(crate) use audits::audit;
-use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
+use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle};
+use console::Term;
 pub(crate) use devices::{device, devices};
 pub(crate) use quickstart::{Comparison, quickstart, rules};
 pub(crate) use runs::{result, run, runs, why_not};
-pub(crate) use words::bytes;
+pub(crate) use words::{bytes, time};
 
-/// A headline, a rule below it, and columns that line up; no wider than what stands in it.
+/// A headline, a rule below it, and columns that line up.
 const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
+/// A table as wide as what stands in it, at a terminal no wider than that: words then go on in the line below, within their
+/// column. What follows a pipe stays one line a row.
 fn table<'a>(headline: impl IntoIterator<Item = &'a str>) -> Table {
     let mut table = Table::new();
     table
         .load_style(STYLE)
         .set_header(headline.into_iter().map(Cell::new).collect::<Vec<_>>());
+    if let Some((_, columns)) = Term::stdout().size_checked() {
+        table
+            .set_content_arrangement(ContentArrangement::Dynamic)
+            .set_width(columns);
+    }
     table
+}
+
+/// What is copied out of the first column, a run's id, stays in one piece.
+fn keep_whole(table: &mut Table) {
+    if let Some(column) = table.column_mut(0) {
+        column.set_constraint(ColumnConstraint::ContentWidth);
+    }
 }
 
 /// Numbers stand right.

@@ -2,7 +2,7 @@
 
 use comfy_table::Cell;
 
-use super::{right, table, words};
+use super::{keep_whole, right, table, words};
 use crate::{
     store::{RunRow, StreamRow},
     workspace::RunDir,
@@ -43,6 +43,7 @@ pub(crate) fn runs(rows: &[RunRow]) -> String {
             ),
         ]);
     }
+    keep_whole(&mut table);
     table.trim_fmt()
 }
 

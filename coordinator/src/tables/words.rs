@@ -30,7 +30,7 @@ pub(super) fn value(metric: &Metric) -> String {
 }
 
 /// A time as the store keeps it, to the second.
-pub(super) fn time(stored: &str) -> String {
+pub(crate) fn time(stored: &str) -> String {
     let to_the_second = stored.split('.').next().unwrap_or(stored);
     format!("{} UTC", to_the_second.trim_end_matches('Z').replace('T', " "))
 }

@@ -1,5 +1,5 @@
 //! The simulated device: the agent's part of the protocol, honest unless told otherwise. It measures nothing; its files
-//! are what a test gives it.
+//! are what a test gives it, and `delivering.rs` sends them.
 
 use std::{
     collections::BTreeMap,
@@ -12,38 +12,16 @@ use std::{
 };
 
 use regatta_rules::{
-    DeviceId, RunId, StreamName,
+    DeviceId, RunId,
     documents::{DeviceFacts, Document as _, EngineKind, Evidence, FileProof, RunPhase, RunSpec, RunState},
 };
 use regatta_wire::{
-    chunk::{Chunk, MAX_DATA},
-    message::{Ack, Command, Hello, Message as _, StateReport, StreamEnd, WholeStream},
+    message::{Command, Hello, Message as _, StateReport},
     topic::{Leaf, Topic},
 };
 use ring::signature::{Ed25519KeyPair, KeyPair as _};
 use rumqttc::{Client, Event, IncomingPacketSizeLimit, MqttOptions, Packet, PublishOptions, QoS};
 use sha2::{Digest as _, Sha256};
-
-use super::Dice;
-
-/// How often something goes wrong on the way: once in so many chunks; 0 is never.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Faults {
-    pub lose: u64,
-    pub double: u64,
-    pub flip: u64,
-    pub swap: u64,
-}
-
-impl Faults {
-    /// Everything at once.
-    pub const ALL: Self = Self {
-        lose: 6,
-        double: 5,
-        flip: 9,
-        swap: 4,
-    };
-}
 
 /// A device that exists in a test only.
 pub struct SimulatedDevice {
@@ -204,7 +182,8 @@ impl SimulatedDevice {
         self.inbox.try_iter().any(is_ack)
     }
 
-    fn receive(&self, deadline: Instant) -> Option<(Topic, Vec<u8>)> {
+    /// The next message, until the deadline.
+    pub(super) fn receive(&self, deadline: Instant) -> Option<(Topic, Vec<u8>)> {
         self.inbox
             .recv_timeout(deadline.saturating_duration_since(Instant::now()))
             .ok()
@@ -261,175 +240,6 @@ impl SimulatedDevice {
         files.insert("evidence.json".to_owned(), bytes);
         files.insert("evidence.sig".to_owned(), signature.into_bytes());
     }
-
-    /// Sends a chunk as it is.
-    pub fn send_chunk(&self, run: RunId, stream: &str, offset: u64, data: &[u8]) {
-        self.say(
-            Leaf::Log(run, name(stream)),
-            Chunk { offset, data }.to_frame().unwrap(),
-            false,
-        );
-    }
-
-    /// Delivers streams until the coordinator has all of them, however often that takes; `between` is called now and then.
-    pub fn deliver(
-        &self,
-        run: RunId,
-        files: &BTreeMap<String, Vec<u8>>,
-        faults: Faults,
-        dice: &mut Dice,
-        mut between: impl FnMut(u64),
-    ) {
-        let mut left: BTreeMap<StreamName, (usize, &[u8])> = files
-            .iter()
-            .map(|(stream, content)| (name(stream), (0, content.as_slice())))
-            .collect();
-        let (begun, mut heard) = (Instant::now(), 0_u64);
-        for round in 0.. {
-            assert!(
-                begun.elapsed() < Duration::from_secs(60),
-                "never whole after {round} rounds and {heard} acknowledgements: {:?}",
-                left.iter()
-                    .map(|(name, (committed, _))| (name.as_str(), committed))
-                    .collect::<Vec<_>>()
-            );
-            for (stream, (committed, content)) in &left {
-                self.send_some(run, stream, *committed, content, faults, dice);
-            }
-            between(round);
-            let deadline = Instant::now() + Duration::from_millis(60);
-            while let Some((topic, payload)) = self.receive(deadline) {
-                if topic.leaf != Leaf::Ack(run) {
-                    continue;
-                }
-                heard += 1;
-                let ack = Ack::from_frame(&payload).unwrap();
-                let Some(entry) = left.get_mut(&ack.stream) else {
-                    continue;
-                };
-                match ack.whole {
-                    Some(WholeStream::Equal) => drop(left.remove(&ack.stream)),
-                    Some(WholeStream::Different) => entry.0 = 0,
-                    None => entry.0 = usize::try_from(ack.committed).unwrap(),
-                }
-            }
-            if left.is_empty() {
-                return;
-            }
-        }
-    }
-
-    /// Sends one long stream as fast as acknowledgements within a window allow, and repeats from the acknowledged offset
-    /// when they stay away. Returns how often that was.
-    pub fn pour(&self, run: RunId, stream: &str, content: &[u8], window: usize) -> u32 {
-        let (mut committed, mut sent, mut repeats) = (0, 0, 0);
-        loop {
-            while sent < content.len() && sent < committed + window {
-                let piece = &content[sent..content.len().min(sent + MAX_DATA)];
-                self.send_chunk(run, stream, sent as u64, piece);
-                sent += piece.len();
-            }
-            if committed == content.len() {
-                let end = StreamEnd {
-                    length: content.len() as u64,
-                    sha256: Sha256::digest(content).into(),
-                };
-                self.say(Leaf::Log(run, name(stream)), end.to_frame().unwrap(), false);
-            }
-            let Some((topic, payload)) = self.receive(Instant::now() + Duration::from_secs(5)) else {
-                repeats += 1;
-                assert!(repeats < 20, "the coordinator does not answer");
-                sent = committed;
-                continue;
-            };
-            if topic.leaf != Leaf::Ack(run) {
-                continue;
-            }
-            let ack = Ack::from_frame(&payload).unwrap();
-            if ack.whole == Some(WholeStream::Equal) {
-                return repeats;
-            }
-            committed = committed.max(usize::try_from(ack.committed).unwrap());
-        }
-    }
-
-    /// A few chunks from where the coordinator is, and the end when it has all, with what goes wrong on the way.
-    fn send_some(
-        &self,
-        run: RunId,
-        stream: &StreamName,
-        committed: usize,
-        content: &[u8],
-        faults: Faults,
-        dice: &mut Dice,
-    ) {
-        const PIECE: usize = 5_000;
-        let mut frames = Vec::new();
-        for offset in (committed..content.len()).step_by(PIECE).take(16) {
-            let data = &content[offset..content.len().min(offset + PIECE)];
-            frames.push(
-                Chunk {
-                    offset: offset as u64,
-                    data,
-                }
-                .to_frame()
-                .unwrap(),
-            );
-        }
-        if committed == content.len() {
-            let end = StreamEnd {
-                length: content.len() as u64,
-                sha256: Sha256::digest(content).into(),
-            };
-            frames.push(end.to_frame().unwrap());
-        }
-        for index in 1..frames.len() {
-            if dice.hits(faults.swap) {
-                frames.swap(index - 1, index);
-            }
-        }
-        for mut frame in frames {
-            if dice.hits(faults.lose) {
-                continue;
-            }
-            if dice.hits(faults.double) {
-                self.say(Leaf::Log(run, stream.clone()), frame.clone(), false);
-            }
-            if dice.hits(faults.flip) {
-                let bit = dice.below(frame.len() as u64 * 8) as usize;
-                frame[bit / 8] ^= 1 << (bit % 8);
-            }
-            self.say(Leaf::Log(run, stream.clone()), frame, false);
-        }
-    }
-
-    /// Plays a whole run honestly: accepted, run, sealed, delivered, done. Returns its files.
-    pub fn play(&mut self, faults: Faults, dice: &mut Dice) -> (RunId, BTreeMap<String, Vec<u8>>) {
-        let (run, spec_json) = self.next_start();
-        for phase in [
-            RunPhase::Queued,
-            RunPhase::Preparing,
-            RunPhase::Ready,
-            RunPhase::Running,
-        ] {
-            self.tell(run, phase, &[]);
-        }
-        let mut files = BTreeMap::from([
-            ("mlperf_log_detail.txt".to_owned(), dice.bytes(300_000)),
-            ("mlperf_log_accuracy.json".to_owned(), Vec::new()),
-            ("run.log".to_owned(), dice.bytes(70_001)),
-        ]);
-        self.seal(run, &spec_json, &mut files);
-        let names: Vec<&str> = files.keys().map(String::as_str).collect();
-        self.tell(run, RunPhase::Draining, &names);
-        self.deliver(run, &files, faults, dice, |_| {});
-        self.tell(run, RunPhase::Done, &names);
-        (run, files)
-    }
-}
-
-fn name(text: &str) -> StreamName {
-    text.parse().unwrap()
 }
 
 fn hex(bytes: &[u8]) -> String {

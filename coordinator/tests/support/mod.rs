@@ -12,6 +12,7 @@
 )]
 
 pub mod coordinator;
+pub mod delivering;
 pub mod device;
 pub mod mosquitto;
 

@@ -34,6 +34,12 @@ pub fn file(path: &str) -> Option<&'static [u8]> {
         .map(|(_, content)| *content)
 }
 
+/// Whether the model and the data of `benchmark` come with the program.
+#[must_use]
+pub fn holds(benchmark: &Benchmark) -> bool {
+    file(&benchmark.model.file).is_some()
+}
+
 /// Lays out model, dataset and samples of `benchmark` below `scratch`. Doing so again changes nothing; a model or a
 /// dataset that is not bundled must lie there already.
 ///

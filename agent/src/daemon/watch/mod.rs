@@ -5,6 +5,7 @@
 //! The thread keeps off LoadGen's processor, and holds the helper's connection: when the daemon dies, that closes, and the
 //! helper puts everything back.
 
+mod finder;
 mod guard;
 mod probe;
 mod sampler;

@@ -1,5 +1,5 @@
-//! The columns of `telemetry.csv`: found once, before LoadGen starts, by the names that the kernel gives, and read once a
-//! second. What a machine does not have is no column; what it refuses to tell for once is an empty cell.
+//! The columns of `telemetry.csv`, read once a second: what the board refuses to tell for once is an empty cell. Which columns
+//! there are, `finder.rs` finds.
 
 use std::{
     collections::BTreeMap,
@@ -9,11 +9,7 @@ use std::{
 use regatta_state::knob::Knob;
 use rustix::time::{ClockId, clock_gettime};
 
-use super::probe::Probe;
-use crate::facts::root::Root;
-
-/// Rails that carry all of a board's power, by label.
-const WHOLE_BOARD: [&str; 3] = ["VDD_IN", "POM_5V_IN", "VIN"];
+use super::{finder, probe::Probe};
 
 /// What was set, for comparison.
 #[derive(Debug, Default)]
@@ -43,8 +39,10 @@ pub(super) enum Kind {
     Locked(i64),
 }
 
+/// Where a column's number comes from.
 #[derive(Debug)]
-enum Source {
+pub(super) enum Source {
+    /// A file that holds the number.
     File(Probe),
     /// Millivolts and milliamperes.
     Product(Probe, Probe),
@@ -58,11 +56,13 @@ enum Source {
     Helper(Knob),
 }
 
+/// One column.
 #[derive(Debug)]
-struct Column {
-    name: String,
-    kind: Kind,
-    source: Source,
+pub(super) struct Column {
+    /// With its unit in front, as in `millicelsius:gpu`.
+    pub(super) name: String,
+    pub(super) kind: Kind,
+    pub(super) source: Source,
 }
 
 /// One line's values.
@@ -88,12 +88,7 @@ pub(super) struct Sampler {
 impl Sampler {
     /// Finds and opens everything below `root`.
     pub(super) fn open(root: &Path, held: Held) -> Self {
-        let mut columns = Finder {
-            root: Root::new(root),
-            columns: Vec::new(),
-        }
-        .find(&held);
-        only_the_whole(&mut columns);
+        let columns = finder::columns(root, &held);
         let knobs = held.files.into_iter();
         Self {
             meanings: columns
@@ -148,21 +143,6 @@ impl Sampler {
     }
 }
 
-/// Where one rail carries the whole board, the others are parts of it.
-fn only_the_whole(columns: &mut [Column]) {
-    let is_whole = |column: &Column| {
-        let label = column.name.strip_prefix("milliwatts:");
-        label.is_some_and(|label| WHOLE_BOARD.contains(&label))
-    };
-    if let Some(whole) = columns.iter().position(is_whole) {
-        for (index, column) in columns.iter_mut().enumerate() {
-            if column.kind == Kind::Rail(true) {
-                column.kind = Kind::Rail(index == whole);
-            }
-        }
-    }
-}
-
 impl Source {
     fn read(&mut self, from_helper: &BTreeMap<Knob, Option<String>>) -> Option<i64> {
         match self {
@@ -200,166 +180,6 @@ fn ticks(stat: &str) -> Option<(u64, u64)> {
     let total: u64 = ticks.iter().sum();
     let idle = ticks.get(3)? + ticks.get(4)?;
     Some((total.saturating_sub(idle), total))
-}
-
-/// Looks for columns.
-struct Finder {
-    root: Root,
-    columns: Vec<Column>,
-}
-
-impl Finder {
-    fn find(mut self, held: &Held) -> Vec<Column> {
-        if let Some(probe) = self.probe("proc/stat") {
-            self.push("cpu_busy_percent", Kind::Plain, Source::Busy(probe, (0, 0)));
-        }
-        if let Some(probe) = self.probe("proc/meminfo") {
-            self.push("memory_used_kib", Kind::Plain, Source::Memory(probe));
-        }
-        self.clocks(held);
-        self.temperatures();
-        self.monitors();
-        self.old_rails();
-        self.cooling();
-        self.columns
-    }
-
-    fn clocks(&mut self, held: &Held) {
-        let lock_of = |wanted: Knob| {
-            let set = held.files.iter().find(|(knob, ..)| *knob == wanted);
-            set.and_then(|(_, value, _)| value.parse().ok())
-        };
-        for policy in self.root.below("sys/devices/system/cpu/cpufreq", "policy") {
-            let number = policy.rsplit("policy").next().unwrap_or_default().to_owned();
-            let lock = number
-                .parse()
-                .ok()
-                .filter(|_| held.cpu)
-                .and_then(|n| lock_of(Knob::CpuMin(n)));
-            let kind = lock.map_or(Kind::Plain, Kind::Locked);
-            self.file(
-                format!("cpu_khz:{number}"),
-                kind,
-                &format!("{policy}/scaling_cur_freq"),
-            );
-        }
-        if let Some(gpu) = crate::facts::power::Power::read(&self.root).gpu {
-            let lock = lock_of(Knob::GpuMin).filter(|_| held.gpu);
-            let kind = lock.map_or(Kind::Plain, Kind::Locked);
-            let file = format!("sys/class/devfreq/{}/cur_freq", gpu.device);
-            self.file("gpu_hz".to_owned(), kind, &file);
-        }
-        if held.root.iter().any(|(knob, _)| *knob == Knob::MemoryRate) {
-            self.push("memory_hz", Kind::Plain, Source::Helper(Knob::MemoryRate));
-        }
-    }
-
-    fn temperatures(&mut self) {
-        for zone in self.root.below("sys/class/thermal", "thermal_zone") {
-            let name = self.root.text(&format!("{zone}/type"));
-            let name = format!("millicelsius:{}", label(&name.unwrap_or_default()));
-            self.file(name, Kind::Temperature, &format!("{zone}/temp"));
-        }
-    }
-
-    /// Rails, fans and over-current counters.
-    fn monitors(&mut self) {
-        for monitor in self.root.below("sys/class/hwmon", "hwmon") {
-            let name = self.root.text(&format!("{monitor}/name")).unwrap_or_default();
-            if name.starts_with("ina") {
-                (1..=3).for_each(|channel| self.rail(&monitor, &name, channel));
-            }
-            if name == "soctherm_oc" {
-                for counter in self.root.below(&monitor, "oc") {
-                    let file = counter.rsplit('/').next().unwrap_or_default();
-                    if let Some(which) = file.strip_suffix("_event_cnt") {
-                        self.file(format!("over_current_events:{which}"), Kind::Rise, &counter);
-                    }
-                }
-            }
-            for (file, what) in [("pwm1", "pwm"), ("fan1_input", "rpm"), ("rpm", "rpm")] {
-                self.file(
-                    format!("{what}:{}", label(&name)),
-                    Kind::Plain,
-                    &format!("{monitor}/{file}"),
-                );
-            }
-        }
-    }
-
-    fn rail(&mut self, monitor: &str, name: &str, channel: u8) {
-        let given = self.root.text(&format!("{monitor}/in{channel}_label"));
-        // Monitors of one channel need no label; of three, a channel without one measures nothing.
-        let given = given.or_else(|| (channel == 1 && !name.starts_with("ina3221")).then(|| name.to_owned()));
-        let Some(given) = given.filter(|given| given != "NC") else {
-            return;
-        };
-        let column = format!("milliwatts:{}", label(&given));
-        let probe = |file: String| self.probe(&format!("{monitor}/{file}"));
-        if let Some(power) = probe(format!("power{channel}_input")) {
-            self.push(&column, Kind::Rail(true), Source::Thousandth(power));
-        } else if let (Some(volts), Some(amperes)) = (
-            probe(format!("in{channel}_input")),
-            probe(format!("curr{channel}_input")),
-        ) {
-            self.push(&column, Kind::Rail(true), Source::Product(volts, amperes));
-        }
-    }
-
-    /// JetPack 4 has its rails elsewhere.
-    fn old_rails(&mut self) {
-        for device in self.root.below("sys/bus/iio/devices", "iio:device") {
-            for channel in 0..=2 {
-                let Some(name) = self.root.text(&format!("{device}/rail_name_{channel}")) else {
-                    continue;
-                };
-                let file = format!("{device}/in_power{channel}_input");
-                self.file(format!("milliwatts:{}", label(&name)), Kind::Rail(true), &file);
-            }
-        }
-    }
-
-    /// What slows the board down when it gets too hot or draws too much. A fan is no such thing.
-    fn cooling(&mut self) {
-        for device in self.root.below("sys/class/thermal", "cooling_device") {
-            let kind = self.root.text(&format!("{device}/type")).unwrap_or_default();
-            if !kind.contains("fan") && kind != "intel_powerclamp" {
-                let number = device.rsplit("cooling_device").next().unwrap_or_default();
-                let name = format!("cooling:{}:{number}", label(&kind));
-                self.file(name, Kind::Rise, &format!("{device}/cur_state"));
-            }
-        }
-    }
-
-    fn file(&mut self, name: String, kind: Kind, path: &str) {
-        if let Some(probe) = self.probe(path) {
-            self.push(&name, kind, Source::File(probe));
-        }
-    }
-
-    fn probe(&self, path: &str) -> Option<Probe> {
-        Probe::open(&self.root.path(path))
-    }
-
-    fn push(&mut self, name: &str, kind: Kind, source: Source) {
-        self.columns.push(Column {
-            name: name.to_owned(),
-            kind,
-            source,
-        });
-    }
-}
-
-/// A name of the kernel's as part of a column's: no comma, no quote, no line's end.
-fn label(given: &str) -> String {
-    let plain = |c: char| {
-        if c.is_ascii_alphanumeric() || "_-.+".contains(c) {
-            c
-        } else {
-            '_'
-        }
-    };
-    given.chars().map(plain).collect()
 }
 
 #[cfg(test)]

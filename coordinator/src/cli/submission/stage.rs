@@ -212,10 +212,7 @@ fn refused(lacks: &[Lack], context: &Context) -> Outcome {
         .map(|lack| json!({ "place": lack.place, "what": lack.what, "mend": lack.mend }))
         .collect();
     context.print(&json!({ "tree": null, "lacks": listed }), || {
-        let mut text = format!(
-            "nothing was staged: {} things are missing or not allowed",
-            lacks.len()
-        );
+        let mut text = format!("nothing was staged; missing or not allowed ({}):", lacks.len());
         for lack in lacks {
             let _ = write!(text, "\n  {}: {}\n      {}", lack.place, lack.what, lack.mend);
         }

@@ -12,7 +12,7 @@ use crate::{DraftError, audit::AuditError, files::FileError};
 #[non_exhaustive]
 pub enum StageError {
     /// Something is missing, or may not be submitted.
-    #[error("nothing was staged: {count} things are missing or not allowed:{list}", count = lacks.len(), list = lack::list(lacks))]
+    #[error("nothing was staged; missing or not allowed ({count}):{list}", count = lacks.len(), list = lack::list(lacks))]
     Refused {
         /// All of them.
         lacks: Vec<Lack>,

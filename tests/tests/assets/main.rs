@@ -3,223 +3,29 @@
 
 #![expect(clippy::expect_used, reason = "test code")]
 
-use std::{
-    fs,
-    io::{Read as _, Write as _},
-    net::{Shutdown, TcpListener, TcpStream},
-    path::PathBuf,
-    process::{Command, Stdio},
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    thread,
-    time::Duration,
-};
+mod between;
+mod support;
 
+use std::fs;
+
+use between::Between;
 use rcgen::ExtendedKeyUsagePurpose;
 use regatta_tests::{
-    Broker, DEVICE, Lab, eventually, left_out,
+    DEVICE, eventually,
     papers::{self, Authority},
     stranger::Stranger,
     succeed_output,
 };
-use serde_json::Value;
-
-/// A file that takes a moment to move.
-const BULK: &str = "bulk.bin";
-const BULK_BYTES: u64 = 12 << 20;
-
-/// A lab whose device has an empty scratch directory, served and enrolled but not started.
-fn lab_of_a_bare_device() -> Lab {
-    let mut lab = Lab::secure(Broker::Embedded).expect("the embedded broker needs nothing");
-    // Everything but the assets is reached by another address than the coordinator listens at: what lies between is the
-    // test's.
-    edit(
-        &lab.workspace().join("regatta.toml"),
-        &[
-            ("host = \"127.0.0.1\"", "host = \"127.0.0.2\""),
-            ("\nlisten = \"127.0.0.1:", "\nlisten = \"0.0.0.0:"),
-            ("enrol_listen = \"127.0.0.1:", "enrol_listen = \"0.0.0.0:"),
-        ],
-    );
-    let config = lab.device_directory().join("agent.toml");
-    let shared = format!("scratch = \"{}\"", lab.scratch().display());
-    edit(&config, &[(&shared, "scratch = \"scratch\"")]);
-    fs::create_dir_all(lab.device_directory().join("scratch")).expect("a directory of the lab");
-    lab.start_coordinator();
-    lab.enrol_device();
-    lab
-}
-
-fn edit(path: &PathBuf, changes: &[(&str, &str)]) {
-    let mut text = fs::read_to_string(path).expect("a configuration");
-    for (from, to) in changes {
-        assert!(text.contains(from), "{} lacks {from}", path.display());
-        text = text.replace(from, to);
-    }
-    fs::write(path, text).expect("a configuration");
-}
-
-fn json(lab: &Lab, words: &[&str]) -> Value {
-    let output = succeed_output(lab.regatta().args(words).args(["--format", "json"]));
-    serde_json::from_slice(&output.stdout).expect("JSON")
-}
-
-/// Keeps a large file for devices; its SHA-256.
-fn add_bulk(lab: &Lab) -> String {
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut noise = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state.to_le_bytes()
-    };
-    let bytes: Vec<u8> = (0..BULK_BYTES / 8).flat_map(|_| noise()).collect();
-    fs::write(lab.scratch().join(BULK), bytes).expect("a large file");
-    let added = json(lab, &["asset", "add", BULK]);
-    added["assets"][0]["sha256"].as_str().expect("a hash").to_owned()
-}
-
-fn ask(lab: &Lab, words: &[&str]) -> String {
-    let common = ["run", "--device", DEVICE, "--benchmark", "digits", "--no-wait"];
-    let asked = json(lab, &[&common, words].concat());
-    asked["runs"][0]["run"].as_str().expect("a run").to_owned()
-}
-
-/// A run that needs the large file and nothing else.
-fn ask_for_bulk(lab: &Lab) -> String {
-    let words = [
-        "--engine",
-        "sim",
-        "--scenario",
-        "Offline",
-        "--duration",
-        "300ms",
-        "--asset",
-        BULK,
-    ];
-    ask(lab, &words)
-}
-
-/// Waits for a run's end; its phase and reason.
-fn end_of(lab: &Lab, run: &str) -> (String, String) {
-    let mut last = Value::Null;
-    eventually(&format!("run {run} to end"), 90, || {
-        last = json(lab, &["runs", "show", run]);
-        !last["recorded"].is_null()
-    });
-    let text = |key: &str| last[key].as_str().unwrap_or_default().to_owned();
-    (text("phase"), text("reason"))
-}
-
-fn assets_port(lab: &Lab) -> u16 {
-    let config = fs::read_to_string(lab.workspace().join("regatta.toml")).expect("regatta.toml");
-    let line = config
-        .lines()
-        .find_map(|line| line.strip_prefix("assets_listen = \"127.0.0.1:"));
-    line.and_then(|rest| rest.trim_end_matches('"').parse().ok())
-        .expect("a port")
-}
-
-fn kept(lab: &Lab, kind: &str) -> Vec<PathBuf> {
-    let entries = fs::read_dir(lab.state().join("assets").join(kind));
-    entries
-        .into_iter()
-        .flatten()
-        .map(|entry| entry.expect("an entry").path())
-        .collect()
-}
-
-/// Where a file lies at the coordinator.
-fn object(lab: &Lab, sha256: &str) -> PathBuf {
-    lab.workspace().join("assets").join(&sha256[..2]).join(sha256)
-}
-
-/// What lies between the device and the coordinator's assets: counts what goes down, cuts connections, holds bytes back.
-struct Between {
-    down: Arc<AtomicU64>,
-    hold_at: Arc<AtomicU64>,
-}
-
-impl Between {
-    /// Begins to relay; connections are cut when so many bytes have gone down in all.
-    fn start(lab: &Lab, cut_at: &'static [u64]) -> Self {
-        let port = assets_port(lab);
-        let listener = TcpListener::bind(("127.0.0.2", port)).expect("an address of loopback");
-        let between = Self {
-            down: Arc::new(AtomicU64::new(0)),
-            hold_at: Arc::new(AtomicU64::new(u64::MAX)),
-        };
-        let (down, hold_at) = (Arc::clone(&between.down), Arc::clone(&between.hold_at));
-        thread::spawn(move || {
-            let mut cuts = cut_at.iter().copied();
-            let mut cut = cuts.next();
-            for device in listener.incoming().flatten() {
-                let Ok(server) = TcpStream::connect(("127.0.0.1", port)) else {
-                    continue;
-                };
-                let (mut up_from, mut up_to) = (
-                    device.try_clone().expect("a socket"),
-                    server.try_clone().expect("a socket"),
-                );
-                thread::spawn(move || std::io::copy(&mut up_from, &mut up_to));
-                if pass_down(server, device, &down, &hold_at, cut) {
-                    cut = cuts.next();
-                }
-            }
-        });
-        between
-    }
-
-    /// Bytes that went down.
-    fn down(&self) -> u64 {
-        self.down.load(Ordering::Relaxed)
-    }
-
-    /// Lets no more go down than so many bytes.
-    fn hold_at(&self, bytes: u64) {
-        self.hold_at.store(bytes, Ordering::Relaxed);
-    }
-
-    /// Waits until so many bytes are held back.
-    fn wait_until_held(&self) {
-        let at = self.hold_at.load(Ordering::Relaxed);
-        eventually("a part to be here", 60, || self.down() >= at);
-    }
-}
-
-/// Passes bytes on, until there are no more or it is time to cut: then `true`.
-fn pass_down(
-    mut server: TcpStream,
-    mut device: TcpStream,
-    counted: &AtomicU64,
-    hold_at: &AtomicU64,
-    cut: Option<u64>,
-) -> bool {
-    let mut piece = vec![0; 16 * 1024];
-    while let Ok(read @ 1..) = server.read(&mut piece) {
-        while counted.load(Ordering::Relaxed) >= hold_at.load(Ordering::Relaxed) {
-            thread::sleep(Duration::from_millis(5));
-        }
-        if device.write_all(&piece[..read]).is_err() {
-            break;
-        }
-        let down = counted.fetch_add(read as u64, Ordering::Relaxed) + read as u64;
-        if cut.is_some_and(|at| down >= at) {
-            let _ = device.shutdown(Shutdown::Both);
-            return true;
-        }
-    }
-    let _ = device.shutdown(Shutdown::Both);
-    false
-}
+use support::{
+    BULK, BULK_BYTES, SmallDisk, add_bulk, ask_for_bulk, assets_port, edit, end_of, kept,
+    lab_of_a_bare_device, object,
+};
 
 #[test]
 fn a_device_gets_what_it_lacks_and_two_runs_share_it() {
     let mut lab = lab_of_a_bare_device();
     let between = Between::start(&lab, &[]);
-    let added = json(&lab, &["asset", "add", "--benchmark", "digits"]);
+    let added = lab.json(&["asset", "add", "--benchmark", "digits"]);
     let kinds: Vec<_> = added["assets"]
         .as_array()
         .expect("assets")
@@ -240,17 +46,17 @@ fn a_device_gets_what_it_lacks_and_two_runs_share_it() {
         "--mode",
         "AccuracyOnly",
     ];
-    let first = ask(&lab, &words);
+    let first = lab.ask(&words);
     assert_eq!(end_of(&lab, &first).0, "done", "{}", end_of(&lab, &first).1);
     let after_one = between.down();
     assert!(
         after_one > 100_000,
         "it came from the coordinator: {after_one} bytes"
     );
-    let second = ask(&lab, &words);
+    let second = lab.ask(&words);
     assert_eq!(end_of(&lab, &second).0, "done", "{}", end_of(&lab, &second).1);
     assert_eq!(between.down(), after_one, "not a byte for the second");
-    let accuracy = |run: &str| json(&lab, &["runs", "show", run])["accuracy"].clone();
+    let accuracy = |run: &str| lab.show(run)["accuracy"].clone();
     assert_eq!(accuracy(&first), accuracy(&second));
     assert!(
         accuracy(&first)["value"].as_f64().expect("an accuracy") > 90.0,
@@ -259,16 +65,11 @@ fn a_device_gets_what_it_lacks_and_two_runs_share_it() {
     );
     assert!(kept(&lab, "part").is_empty());
     // What no run needs goes at the coordinator; the device keeps its copy.
-    for asset in json(&lab, &["asset", "list"])["assets"]
-        .as_array()
-        .expect("assets")
-    {
-        json(
-            &lab,
-            &["asset", "remove", asset["path"].as_str().expect("a path")],
-        );
+    for asset in lab.json(&["asset", "list"])["assets"].as_array().expect("assets") {
+        let path = asset["path"].as_str().expect("a path");
+        let _ = lab.json(&["asset", "remove", path]);
     }
-    let swept = json(&lab, &["asset", "gc"]);
+    let swept = lab.json(&["asset", "gc"]);
     assert!(swept["files"].as_u64() > Some(500), "{swept}");
     assert_eq!(
         (kept(&lab, "tree").len(), kept(&lab, "file").is_empty()),
@@ -286,7 +87,7 @@ fn a_cut_link_and_a_killed_agent_cost_nothing_that_was_here() {
     between.hold_at(8 << 20);
     let run = ask_for_bulk(&lab);
     between.wait_until_held();
-    assert_eq!(json(&lab, &["runs", "show", &run])["phase"], "preparing");
+    assert_eq!(lab.phase(&run), "preparing");
     if let Some(mut device) = lab.device.take() {
         device.kill();
     }
@@ -329,7 +130,7 @@ fn wrong_bytes_are_not_kept_and_a_good_copy_mends_it() {
         reason.contains("the coordinator has no such asset (404)"),
         "{reason}"
     );
-    json(&lab, &["asset", "add", BULK]);
+    let _ = lab.json(&["asset", "add", BULK]);
     let (phase, reason) = end_of(&lab, &ask_for_bulk(&lab));
     assert_eq!(phase, "done", "{reason}");
     assert_eq!(kept(&lab, "file").len(), 1);
@@ -423,33 +224,6 @@ fn nobody_else_is_served_and_a_removed_device_no_longer() {
     assert!(between.down() < BULK_BYTES);
     let said = get(Some(&device), &file, "").expect("an answer");
     assert!(said.starts_with("HTTP/1.1 403"), "{said}");
-}
-
-/// A small disk for the device's assets, gone with the test.
-struct SmallDisk(PathBuf);
-
-impl SmallDisk {
-    /// `None`, with the reason printed, without the right to mount.
-    fn mount(place: PathBuf, mib: u64) -> Option<Self> {
-        fs::create_dir_all(&place).expect("a directory of the lab");
-        let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", &format!("size={mib}m"), "none"])
-            .arg(&place)
-            .stderr(Stdio::null())
-            .status();
-        if !mounted.is_ok_and(|status| status.success()) {
-            left_out("small disks want root, for tmpfs");
-            return None;
-        }
-        Some(Self(place))
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        // Lazily: the agent may still have a file open there.
-        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
-    }
 }
 
 #[test]

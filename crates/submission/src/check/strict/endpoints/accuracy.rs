@@ -1,0 +1,101 @@
+//! The score of a run of the endpoints harness: there, complete, of the whole data set, and what the rules ask.
+
+use regatta_rules::round::AccuracyBound;
+use serde_json::{Map, Value};
+
+use super::Judge;
+use crate::check::{finding::Findings, rules, run_log::shown};
+
+impl Judge<'_> {
+    /// The score is there, complete, of the whole data set, and what the rules ask.
+    pub(super) fn accuracy(&self, findings: &mut Findings) {
+        let path = &self.documents.accuracy.path;
+        let mend = "run accuracy over the whole data set, and put its document there";
+        for entry in &self.logs.scores {
+            if entry.get("complete") == Some(&Value::Bool(false)) {
+                let text = format!("the score of {} is not complete", name_of(entry));
+                findings.error(rules::ACCURACY, path, text, mend);
+            }
+        }
+        let log = &self.logs.accuracy;
+        let samples = log
+            .value("effective_accuracy_sample_count")
+            .or_else(|| log.value("qsl_reported_total_count"));
+        if let Some(expected) = self.case.rules.dataset_samples_in(self.case.scenario)
+            && samples.and_then(regatta_mllog::read::Value::as_u64) != Some(expected)
+        {
+            let found = samples.map_or_else(|| "no number of".to_owned(), shown);
+            let text = format!("{found} samples, the data set has {expected}");
+            findings.error(rules::DATASET, path, text, mend);
+        }
+        // A performance run may score its own responses beside the accuracy run's.
+        let mut entries = self.logs.scores.iter();
+        let is_accuracy = |entry: &&Map<String, Value>| {
+            entry
+                .get("dataset_type")
+                .is_none_or(|kind| kind.is_null() || kind == "accuracy")
+        };
+        let score = entries.find(is_accuracy).and_then(|entry| entry.get("score"));
+        match score.filter(|score| !score.is_null()) {
+            None => findings.error(rules::ACCURACY, path, "there is no score", mend),
+            Some(score) if self.case.bound() => self.score(score, path, findings),
+            Some(_) => {}
+        }
+    }
+
+    fn score(&self, score: &Value, path: &str, findings: &mut Findings) {
+        let own = self.endpoints.scores.get(&self.case.job.benchmark);
+        let lower = own.map_or(
+            self.case.rules.accuracy_in(Some(self.case.scenario)),
+            std::slice::from_ref,
+        );
+        let upper = &self.case.rules.accuracy_at_most;
+        let bounds = lower.iter().map(|bound| (bound, true));
+        for (bound, at_least) in bounds.chain(upper.iter().map(|bound| (bound, false))) {
+            let Some(value) = value_of(score, bound, lower.len() == 1) else {
+                let text = format!("the score gives no {}", bound.metric);
+                let mend = "see that the scorer of the benchmark was used";
+                findings.warning(rules::ACCURACY, path, text, mend);
+                continue;
+            };
+            let limit = bound.value();
+            let met = if at_least { value >= limit } else { value <= limit };
+            if !met {
+                let side = if at_least { "below" } else { "above" };
+                let text = format!("{} is {value}, {side} {limit}", bound.metric);
+                let mend = "meet the accuracy target, or submit to the open division";
+                findings.error(rules::ACCURACY, path, text, mend);
+            }
+        }
+    }
+}
+
+fn name_of(entry: &Map<String, Value>) -> &str {
+    entry
+        .get("dataset_name")
+        .and_then(Value::as_str)
+        .unwrap_or("a data set")
+}
+
+/// A metric of a score, in the unit of its bound: alone where the benchmark has one metric, or by its name.
+fn value_of(score: &Value, bound: &AccuracyBound, alone: bool) -> Option<f64> {
+    let value = match score {
+        Value::Object(metrics) => {
+            let mut metrics = metrics.iter();
+            let metric = metrics.find(|(name, _)| name.eq_ignore_ascii_case(&bound.metric));
+            number(metric?.1)?
+        }
+        _ if alone => number(score)?,
+        _ => return None,
+    };
+    // Scorers give shares where the targets are in percent.
+    let is_share = (0.0..=1.0).contains(&value) && bound.reference > 1.0;
+    Some(if is_share { value * 100.0 } else { value })
+}
+
+fn number(value: &Value) -> Option<f64> {
+    match value {
+        Value::String(text) => text.trim().parse().ok(),
+        value => value.as_f64(),
+    }
+}

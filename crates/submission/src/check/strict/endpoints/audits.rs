@@ -1,0 +1,56 @@
+//! The audits that the endpoints harness ran, and what stands in for those that it cannot run.
+
+use serde_json::Value;
+
+use super::Judge;
+use crate::check::{finding::Findings, official::truthy, rules, run_log::shown, strict::system};
+
+impl Judge<'_> {
+    /// The audits that the round asks for passed.
+    pub(super) fn tests(&self, findings: &mut Findings) {
+        if !self.case.bound() {
+            return;
+        }
+        for test in &self.case.rules.tests {
+            self.output_tokens(test, findings);
+            let Some(name) = self.endpoints.audits.get(test) else {
+                continue;
+            };
+            let path = format!("{}/audit/audit_{name}.json", self.case.results);
+            if !self.case.context.tree.exists(&path) {
+                if self.endpoints.required_audits.contains(test) {
+                    let mend = format!("run {test} and add its document");
+                    findings.error(rules::TESTS, &path, "is missing", mend);
+                }
+                continue;
+            }
+            let Some(audit) = system::object(self.case.context, &path, rules::TESTS, findings) else {
+                continue;
+            };
+            let passed = audit.get("passed").is_some_and(truthy);
+            if audit.get("test").and_then(Value::as_str) != Some(name) || !passed {
+                let text = format!("does not say that {name} passed");
+                findings.error(rules::TESTS, &path, text, format!("repeat {test}"));
+            }
+        }
+    }
+
+    /// A test that bounds the mean of output tokens, which the run's own summary gives.
+    fn output_tokens(&self, test: &str, findings: &mut Findings) {
+        let Some(&(low, high)) = self.endpoints.mean_output_tokens.get(test) else {
+            return;
+        };
+        let log = &self.logs.performance;
+        let mean = log.value("mean_output_tokens");
+        if !mean
+            .and_then(regatta_mllog::read::Value::as_f64)
+            .is_some_and(|mean| (low..=high).contains(&mean))
+        {
+            let found = mean.map_or_else(|| "missing".to_owned(), shown);
+            let text =
+                format!("{test}: the mean of output tokens is {found}, it must lie from {low} to {high}");
+            let mend = "see that answers are neither cut nor padded";
+            findings.error(rules::TESTS, &self.documents.summary.path, text, mend);
+        }
+    }
+}

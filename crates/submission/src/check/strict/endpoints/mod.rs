@@ -1,0 +1,103 @@
+//! A scenario that the endpoints harness ran: its documents stand in for LoadGen's logs. The official checker compares
+//! hardly any of what is compared here.
+
+mod accuracy;
+mod audits;
+mod performance;
+
+use regatta_rules::round::Endpoints;
+use serde_json::Value;
+
+use super::{accuracy::extra_files, measurements, scenario::Case};
+use crate::check::{
+    endpoints::{Documents, Logs},
+    finding::Findings,
+    rules,
+    run_log::RunLog,
+};
+
+/// What the page and the results need of the scenario.
+pub(super) struct Judged {
+    pub(super) log: RunLog,
+    pub(super) result: Option<f64>,
+}
+
+/// Whether the scenario was run by the endpoints harness: it has its files and no LoadGen logs.
+pub(super) fn is_one(case: &Case<'_>) -> bool {
+    let there = |path: &str| case.context.tree.exists(&format!("{}/{path}", case.results));
+    !there("performance/run_1/mlperf_log_detail.txt")
+        && !there("accuracy/mlperf_log_detail.txt")
+        && (there("config.yaml") || there("config.yml") || there("performance/result_summary.json"))
+}
+
+/// Judges it; `None` where its documents cannot be read as such.
+pub(super) fn check(case: &Case<'_>, findings: &mut Findings) -> Option<Judged> {
+    let round = case.context.round;
+    let Some(endpoints) = &round.submission.endpoints else {
+        let text = format!("{} takes no results of the endpoints harness", round.name);
+        let mend = "run the scenario with LoadGen";
+        findings.error(rules::ENDPOINTS, case.results, text, mend);
+        return None;
+    };
+    if !endpoints.benchmarks.contains(&case.job.benchmark) {
+        let text = format!("{} may not be run by the endpoints harness", case.job.benchmark);
+        findings.error(rules::ENDPOINTS, case.results, text, "run it with LoadGen");
+    }
+    let documents = Documents::read(case.context.tree, case.results);
+    for document in [&documents.summary, &documents.accuracy, &documents.config] {
+        if let Some(fault) = &document.fault {
+            let mend = "add the harness's own document of this run";
+            findings.error(rules::ENDPOINTS, &document.path, fault.as_str(), mend);
+        }
+    }
+    measurements::check(case, findings);
+    extra_files(case, findings);
+    let logs = match documents.logs(Some(endpoints)) {
+        Ok(logs) => logs,
+        Err(text) => {
+            let mend = "put the harness's own documents there: the official checker ends here";
+            findings.error(rules::ENDPOINTS, case.results, text, mend);
+            return None;
+        }
+    };
+    let judge = Judge {
+        case,
+        endpoints,
+        documents: &documents,
+        logs: &logs,
+    };
+    judge.run(findings);
+    judge.scenario(findings);
+    judge.settings(findings);
+    judge.latencies(findings);
+    judge.accuracy(findings);
+    judge.tests(findings);
+    if case
+        .context
+        .tree
+        .exists(&format!("{}/performance/power", case.results))
+    {
+        let path = format!("{}/performance/power", case.results);
+        let text = "there is no LoadGen run that this power could belong to";
+        findings.error(rules::POWER, &path, text, "remove it");
+    }
+    let result = judge.result(findings);
+    Some(Judged {
+        log: logs.performance,
+        result,
+    })
+}
+
+struct Judge<'a> {
+    case: &'a Case<'a>,
+    endpoints: &'a Endpoints,
+    documents: &'a Documents,
+    logs: &'a Logs,
+}
+
+impl Judge<'_> {
+    fn config(&self, path: &[&str]) -> Option<&Value> {
+        path.iter()
+            .try_fold(&self.documents.config.value, |value, name| value.get(name))
+    }
+}

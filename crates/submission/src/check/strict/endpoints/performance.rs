@@ -1,0 +1,166 @@
+//! The measured run of the endpoints harness: came to its end, was of its scenario, with the round's seeds and duration, within the
+//! bounds; and its result.
+
+use regatta_rules::{Scenario, round::SubmittedScenario};
+use serde_json::Value;
+
+use super::Judge;
+use crate::check::{endpoints::Document, finding::Findings, rules, run_log::shown};
+
+impl Judge<'_> {
+    /// The run came to its end, and every request was answered.
+    pub(super) fn run(&self, findings: &mut Findings) {
+        let Document { path, value, .. } = &self.documents.summary;
+        let mend = "repeat the run until every request is answered";
+        let state = value.get("state").and_then(Value::as_str);
+        if value.get("complete") == Some(&Value::Bool(false))
+            || state.is_some_and(|state| state != "complete")
+        {
+            let state = state.unwrap_or("not complete");
+            findings.error(rules::VALID, path, format!("the run is {state}"), mend);
+        }
+        let log = &self.logs.performance;
+        if log.error_count > 0 {
+            let text = format!("{} requests failed", log.error_count);
+            findings.error(rules::LOADGEN_ERRORS, path, text, mend);
+        }
+        let number = |key: &str| log.number(key).filter(|count| count.is_finite());
+        if let (Some(issued), Some(completed)) =
+            (number("generated_query_count"), number("result_query_count"))
+            && completed < issued
+        {
+            let text = format!("{completed} of {issued} requests were completed");
+            findings.error(rules::VALID, path, text, mend);
+        }
+    }
+
+    /// The configuration is that of the directory's scenario.
+    pub(super) fn scenario(&self, findings: &mut Findings) {
+        let path = &self.documents.config.path;
+        let given = self.config(&["type"]).and_then(Value::as_str).unwrap_or_default();
+        let to = self.case.scenario;
+        let fits = match to {
+            // One request after the other is an online run with a concurrency of one.
+            SubmittedScenario::SingleStream => {
+                ["online", "singlestream"].contains(&given.to_ascii_lowercase().as_str())
+            }
+            SubmittedScenario::Server => ["online", "server"].contains(&given.to_ascii_lowercase().as_str()),
+            SubmittedScenario::Interactive => {
+                ["online", "interactive"].contains(&given.to_ascii_lowercase().as_str())
+            }
+            _ => given.eq_ignore_ascii_case(to.as_str()),
+        };
+        if !fits {
+            let text = format!("the run's type is `{given}`, the directory {to}");
+            findings.error(rules::INFERRED, path, text, format!("run {to}"));
+        }
+        let concurrency = self
+            .config(&["settings", "load_pattern", "target_concurrency"])
+            .and_then(Value::as_u64);
+        if let (SubmittedScenario::SingleStream, Some(concurrency)) = (to, concurrency)
+            && concurrency != 1
+        {
+            let text = format!("{concurrency} requests at a time are not {to}");
+            findings.error(rules::INFERRED, path, text, "set target_concurrency to 1");
+        }
+    }
+
+    /// Seeds and duration.
+    pub(super) fn settings(&self, findings: &mut Findings) {
+        let path = &self.documents.config.path;
+        let log = &self.logs.performance;
+        let round = self.case.context.round;
+        let found = |key: &str| log.value(key).map_or_else(|| "missing".to_owned(), shown);
+        if let Some(seeds) = round.seeds() {
+            for (key, name, expected) in [
+                (
+                    "effective_sample_index_rng_seed",
+                    "dataloader_random_seed",
+                    seeds.sample_index,
+                ),
+                (
+                    "effective_schedule_rng_seed",
+                    "scheduler_random_seed",
+                    seeds.schedule,
+                ),
+            ] {
+                if log.value(key).and_then(regatta_mllog::read::Value::as_u64) != Some(expected) {
+                    let text = format!("{name} is {}, {} has {expected}", found(key), round.name);
+                    let mend = format!("set settings.runtime.{name} and repeat the run");
+                    findings.error(rules::SEEDS, path, text, mend);
+                }
+            }
+        }
+        let key = "effective_min_duration_ms";
+        let needed = round.submission.min_duration_ms;
+        if !log.number(key).is_some_and(|found| found >= needed as f64) {
+            let text = format!("min_duration_ms is {}, at least {needed} is needed", found(key));
+            let mend = format!("set settings.runtime.min_duration_ms to {needed} and repeat the run");
+            findings.error(rules::DURATION, path, text, mend);
+        }
+        if self.case.job.description.network {
+            let text = "the endpoints harness writes no name of the system under test";
+            let mend = "run it with LoadGen in the network division";
+            findings.error(rules::NETWORK, self.case.results, text, mend);
+        }
+    }
+
+    /// The answers come within the scenario's bounds: the tokens of language models, the whole answers of others.
+    pub(super) fn latencies(&self, findings: &mut Findings) {
+        let rules_of = self.case.rules;
+        let whole = match self.case.scenario {
+            _ if rules_of.token_latencies => None,
+            SubmittedScenario::Server => rules_of.server_latency_ns,
+            SubmittedScenario::Interactive => rules_of.interactive_latency_ns,
+            _ => None,
+        };
+        let tokens = rules_of.token_limits.get(&self.case.scenario);
+        let bounds = [
+            ("result_99.00_percentile_latency_ns", whole),
+            (
+                "result_first_token_99.00_percentile_latency_ns",
+                tokens.map(|limits| limits.first_token_ns),
+            ),
+            (
+                "result_time_per_output_token_99.00_percentile_ns",
+                tokens.map(|limits| limits.per_token_ns),
+            ),
+        ];
+        let log = &self.logs.performance;
+        for (key, limit) in bounds {
+            let Some(limit) = limit else { continue };
+            if !log.number(key).is_some_and(|found| found <= limit as f64) {
+                let found = log.value(key).map_or_else(|| "missing".to_owned(), shown);
+                let text = format!("{key} is {found}, at most {limit} is allowed");
+                let mend = "ask for fewer queries per second";
+                findings.error(rules::LATENCY, &self.documents.summary.path, text, mend);
+            }
+        }
+    }
+
+    pub(super) fn result(&self, findings: &mut Findings) -> Option<f64> {
+        let key = self.endpoints.result_keys.get(&self.case.scenario)?;
+        let scenario = self.case.scenario.run();
+        let own = self.case.rules.result_keys.get(&scenario);
+        let streams = matches!(scenario, Scenario::SingleStream | Scenario::MultiStream);
+        // The official checker takes the benchmark's own key for the streams alone.
+        let key = own.filter(|_| streams).unwrap_or(key);
+        let value = self.logs.performance.number(key);
+        let value = value.filter(|value| value.is_finite() && *value > 0.0);
+        if value.is_none() {
+            let text = format!("gives no value for {key}");
+            findings.error(
+                rules::RESULT,
+                &self.documents.summary.path,
+                text,
+                "repeat the run",
+            );
+        }
+        let unit = match streams {
+            true if self.case.rules.latency_in_seconds => 1e9,
+            true => 1e6,
+            false => 1.0,
+        };
+        Some(value? / unit)
+    }
+}

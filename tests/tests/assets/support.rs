@@ -1,0 +1,139 @@
+//! A lab whose device has nothing yet, a large file to bring there, and what both sides keep.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use regatta_tests::{Broker, Lab, eventually, left_out};
+use serde_json::Value;
+
+/// A file that takes a moment to move.
+pub(crate) const BULK: &str = "bulk.bin";
+pub(crate) const BULK_BYTES: u64 = 12 << 20;
+
+/// A lab whose device has an empty scratch directory, served and enrolled but not started.
+pub(crate) fn lab_of_a_bare_device() -> Lab {
+    let mut lab = Lab::secure(Broker::Embedded).expect("the embedded broker needs nothing");
+    // Everything but the assets is reached by another address than the coordinator listens at: what lies between is the
+    // test's.
+    edit(
+        &lab.workspace().join("regatta.toml"),
+        &[
+            ("host = \"127.0.0.1\"", "host = \"127.0.0.2\""),
+            ("\nlisten = \"127.0.0.1:", "\nlisten = \"0.0.0.0:"),
+            ("enrol_listen = \"127.0.0.1:", "enrol_listen = \"0.0.0.0:"),
+        ],
+    );
+    let config = lab.device_directory().join("agent.toml");
+    let shared = format!("scratch = \"{}\"", lab.scratch().display());
+    edit(&config, &[(&shared, "scratch = \"scratch\"")]);
+    fs::create_dir_all(lab.device_directory().join("scratch")).expect("a directory of the lab");
+    lab.start_coordinator();
+    lab.enrol_device();
+    lab
+}
+
+/// Changes words of a configuration, all of which must stand there.
+pub(crate) fn edit(path: &Path, changes: &[(&str, &str)]) {
+    let mut text = fs::read_to_string(path).expect("a configuration");
+    for (from, to) in changes {
+        assert!(text.contains(from), "{} lacks {from}", path.display());
+        text = text.replace(from, to);
+    }
+    fs::write(path, text).expect("a configuration");
+}
+
+/// Keeps a large file for devices; its SHA-256.
+pub(crate) fn add_bulk(lab: &Lab) -> String {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut noise = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.to_le_bytes()
+    };
+    let bytes: Vec<u8> = (0..BULK_BYTES / 8).flat_map(|_| noise()).collect();
+    fs::write(lab.scratch().join(BULK), bytes).expect("a large file");
+    let added = lab.json(&["asset", "add", BULK]);
+    added["assets"][0]["sha256"].as_str().expect("a hash").to_owned()
+}
+
+/// A run that needs the large file and nothing else.
+pub(crate) fn ask_for_bulk(lab: &Lab) -> String {
+    let words = [
+        "--engine",
+        "sim",
+        "--scenario",
+        "Offline",
+        "--duration",
+        "300ms",
+        "--asset",
+        BULK,
+    ];
+    lab.ask(&words)
+}
+
+/// Waits for a run's end; its phase and reason.
+pub(crate) fn end_of(lab: &Lab, run: &str) -> (String, String) {
+    let mut last = Value::Null;
+    eventually(&format!("run {run} to end"), 90, || {
+        last = lab.show(run);
+        !last["recorded"].is_null()
+    });
+    let text = |key: &str| last[key].as_str().unwrap_or_default().to_owned();
+    (text("phase"), text("reason"))
+}
+
+/// Where the coordinator serves assets.
+pub(crate) fn assets_port(lab: &Lab) -> u16 {
+    let config = fs::read_to_string(lab.workspace().join("regatta.toml")).expect("regatta.toml");
+    let line = config
+        .lines()
+        .find_map(|line| line.strip_prefix("assets_listen = \"127.0.0.1:"));
+    line.and_then(|rest| rest.trim_end_matches('"').parse().ok())
+        .expect("a port")
+}
+
+/// What the device keeps of a kind: `file`, `tree`, or a `part` of either.
+pub(crate) fn kept(lab: &Lab, kind: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(lab.state().join("assets").join(kind));
+    entries
+        .into_iter()
+        .flatten()
+        .map(|entry| entry.expect("an entry").path())
+        .collect()
+}
+
+/// Where a file lies at the coordinator.
+pub(crate) fn object(lab: &Lab, sha256: &str) -> PathBuf {
+    lab.workspace().join("assets").join(&sha256[..2]).join(sha256)
+}
+
+/// A small disk for the device's assets, gone with the test.
+pub(crate) struct SmallDisk(pub(crate) PathBuf);
+
+impl SmallDisk {
+    /// `None`, with the reason printed, without the right to mount.
+    pub(crate) fn mount(place: PathBuf, mib: u64) -> Option<Self> {
+        fs::create_dir_all(&place).expect("a directory of the lab");
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &format!("size={mib}m"), "none"])
+            .arg(&place)
+            .stderr(Stdio::null())
+            .status();
+        if !mounted.is_ok_and(|status| status.success()) {
+            left_out("small disks want root, for tmpfs");
+            return None;
+        }
+        Some(Self(place))
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        // Lazily: the agent may still have a file open there.
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}

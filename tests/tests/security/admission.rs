@@ -1,0 +1,182 @@
+//! Who is let in: devices with a certificate of the lab, and nobody else; a removed device no longer.
+
+use rcgen::ExtendedKeyUsagePurpose::{ClientAuth, ServerAuth};
+use regatta_tests::{
+    Broker, DEVICE, Lab, eventually,
+    papers::{self, Authority},
+    said,
+    stranger::{NOT_AUTHORIZED, SUCCESS, Stranger},
+    succeed_output,
+};
+use serde_json::Value;
+
+use crate::{FUTURE, PAST, ask, authority, client_id, is_let_in, lab, own_device, wait_until_done};
+
+fn a_run_arrives_whole_and_verifies(broker: Broker) {
+    let Some(mut lab) = Lab::secure(broker) else {
+        return;
+    };
+    lab.start_coordinator();
+    lab.start_device();
+    lab.wait_for_device();
+    let run = ask(&lab, "1s");
+    wait_until_done(&lab, &run);
+    eventually("the record", 20, || {
+        lab.workspace()
+            .join("runs")
+            .join(&run)
+            .join("record.json")
+            .exists()
+    });
+    let verified = lab
+        .regatta()
+        .args(["runs", "verify", &run])
+        .output()
+        .expect("regatta starts");
+    assert_eq!(verified.status.code(), Some(0), "{}", said(&verified));
+    let examined = lab
+        .regatta()
+        .args(["device", "doctor", DEVICE, "--format", "json"])
+        .output();
+    let examined = examined.expect("regatta starts");
+    assert!(
+        matches!(examined.status.code(), Some(0 | 1)),
+        "{}",
+        said(&examined)
+    );
+    let found: Value = serde_json::from_slice(&examined.stdout).expect("JSON");
+    assert!(
+        found["system"]["memory_bytes"]
+            .as_u64()
+            .is_some_and(|bytes| bytes > 0),
+        "{found}"
+    );
+    for log in [&lab.coordinator, &lab.device] {
+        let log = log.as_ref().expect("it runs").output();
+        assert!(!log.contains("PLAIN"), "nothing is plain here: {log}");
+    }
+}
+
+#[test]
+fn a_run_arrives_whole_and_verifies_over_the_embedded_broker() {
+    a_run_arrives_whole_and_verifies(Broker::Embedded);
+}
+
+#[test]
+fn a_run_arrives_whole_and_verifies_over_mosquitto() {
+    a_run_arrives_whole_and_verifies(Broker::Mosquitto);
+}
+
+fn only_good_certificates_are_let_in(broker: Broker) {
+    let Some(lab) = lab(broker) else { return };
+    let ours = authority(&lab);
+    let theirs = Authority::self_made(&ours);
+    let (own, id) = papers::of_device(&lab.state());
+    assert!(is_let_in(&lab, Some(&own), &client_id(&id)), "the device itself");
+    assert!(!is_let_in(&lab, None, &client_id(&id)), "no certificate");
+    for (what, (papers, device)) in [
+        (
+            "an authority of the same name",
+            theirs.issue(None, ClientAuth, FUTURE),
+        ),
+        (
+            "an authority of the same name, for our device",
+            theirs.issue(Some(&id), ClientAuth, FUTURE),
+        ),
+        ("expired", ours.issue(None, ClientAuth, PAST)),
+        ("a server's", ours.issue(None, ServerAuth, FUTURE)),
+    ] {
+        assert!(!is_let_in(&lab, Some(&papers), &client_id(&device)), "{what}");
+        assert!(
+            !is_let_in(&lab, Some(&papers), &client_id(&id)),
+            "{what}, as our device"
+        );
+    }
+    // Signed by the lab's own authority, but over a key that never enrolled: at best it talks to itself.
+    let (papers, device) = ours.issue(None, ClientAuth, FUTURE);
+    let mut unknown = Stranger::reach(lab.port, &ours.certificate, Some(&papers)).expect("TLS");
+    let code = unknown.connect(&client_id(&device), None).expect("CONNACK");
+    match broker {
+        Broker::Embedded => assert_eq!(code, NOT_AUTHORIZED),
+        Broker::Mosquitto => {
+            let topic = format!("regatta/v1/{device}/hello");
+            assert_eq!(unknown.publish(&topic, b"anything").expect("PUBACK"), SUCCESS);
+            eventually("the coordinator to refuse it", 20, || {
+                let log = lab.coordinator.as_ref().expect("it runs").output();
+                log.contains("device that is not let in")
+            });
+        }
+    }
+}
+
+#[test]
+fn only_good_certificates_are_let_in_by_the_embedded_broker() {
+    only_good_certificates_are_let_in(Broker::Embedded);
+}
+
+#[test]
+fn only_good_certificates_are_let_in_by_mosquitto() {
+    only_good_certificates_are_let_in(Broker::Mosquitto);
+}
+
+#[test]
+fn a_removed_device_is_cut_off_at_once_and_does_not_come_back() {
+    let Some(mut lab) = lab(Broker::Embedded) else {
+        return;
+    };
+    let (mut device, id) = own_device(&lab);
+    let topic = format!("regatta/v1/{id}/telemetry");
+    assert_eq!(device.publish(&topic, b"x").expect("PUBACK"), SUCCESS);
+    let _ = succeed_output(lab.regatta().args(["device", "remove", DEVICE]));
+    assert!(device.is_cut_off(), "the live connection ends");
+    let (papers, _) = papers::of_device(&lab.state());
+    assert!(
+        !is_let_in(&lab, Some(&papers), &client_id(&id)),
+        "and no other begins"
+    );
+    // Nor by enrolling once more with the same key.
+    let enrolled = lab
+        .agent("enroll")
+        .arg(lab.token("boat-2"))
+        .output()
+        .expect("the agent starts");
+    assert_eq!(enrolled.status.code(), Some(3), "{}", said(&enrolled));
+    assert!(said(&enrolled).contains("was removed"), "{}", said(&enrolled));
+    // The real agent keeps trying, and says why it may not.
+    lab.start_device();
+    eventually("the agent to say that it is refused", 20, || {
+        lab.device
+            .as_ref()
+            .expect("it runs")
+            .output()
+            .contains("NotAuthorized")
+    });
+}
+
+#[test]
+fn a_removed_device_has_no_rights_in_mosquitto_at_once_and_no_connection_after_its_restart() {
+    let Some(mut lab) = lab(Broker::Mosquitto) else {
+        return;
+    };
+    let (mut device, id) = own_device(&lab);
+    let topic = format!("regatta/v1/{id}/telemetry");
+    assert!(device.publish(&topic, b"x").expect("PUBACK") < 0x80);
+    let removed = succeed_output(lab.regatta().args(["device", "remove", DEVICE]));
+    assert!(
+        said(&removed).contains("mosquitto has been told"),
+        "{}",
+        said(&removed)
+    );
+    eventually("mosquitto to forbid it", 10, || {
+        // It may also end the connection.
+        device
+            .publish(&topic, b"x")
+            .map_or(true, |code| code == NOT_AUTHORIZED)
+    });
+    lab.mosquitto.as_mut().expect("this lab has one").restart();
+    let (papers, _) = papers::of_device(&lab.state());
+    assert!(
+        !is_let_in(&lab, Some(&papers), &client_id(&id)),
+        "its certificate is on the list"
+    );
+}

@@ -1,0 +1,154 @@
+//! How a device joins: once, with a token, by a key of its own; and how it stays, by certificates that renew themselves.
+
+use std::fs;
+
+use regatta_tests::{Broker, DEVICE, Lab, Process, eventually, papers, said, succeed_output};
+use serde_json::Value;
+
+use crate::{client_id, files_below, is_let_in, lab};
+
+#[test]
+fn a_token_lets_in_one_device_once_for_a_while_and_its_key_stays_where_it_is() {
+    let Some(mut lab) = Lab::secure(Broker::Embedded) else {
+        return;
+    };
+    lab.start_coordinator();
+    let enroll = |token: &str, key: &str| {
+        let state = lab.device_directory().join(key);
+        let config = lab.device_directory().join(format!("{key}.toml"));
+        let text = format!("name = \"x\"\nstate_dir = \"{}\"\n", state.display());
+        fs::write(&config, text).expect("a configuration");
+        let mut agent = std::process::Command::new(regatta_tests::agent());
+        let output = agent
+            .arg("enroll")
+            .arg("--config")
+            .arg(&config)
+            .arg(token)
+            .output()
+            .expect("the agent starts");
+        (output.status.code(), said(&output))
+    };
+    let token = lab.token("first");
+    eventually("the first device to enrol", 20, || {
+        enroll(&token, "one").0 == Some(0)
+    });
+    // An answer may get lost: the same device may ask again.
+    assert_eq!(enroll(&token, "one").0, Some(0));
+    let (code, text) = enroll(&token, "two");
+    assert!(
+        code == Some(3) && text.contains("has been used"),
+        "{code:?} {text}"
+    );
+    let added = lab
+        .regatta()
+        .args(["device", "add", "first"])
+        .output()
+        .expect("regatta starts");
+    assert_eq!(
+        added.status.code(),
+        Some(2),
+        "one name, one device: {}",
+        said(&added)
+    );
+    for name in ["../x", "a/b", "", "a b", &"x".repeat(10_000), "-x"] {
+        let added = lab
+            .regatta()
+            .args(["device", "add", "--", name])
+            .output()
+            .expect("regatta starts");
+        assert_eq!(added.status.code(), Some(2), "{name}");
+    }
+    let short = lab.json(&["device", "add", "late", "--lifetime", "1ms"]);
+    let (code, text) = enroll(short["token"].as_str().expect("a token"), "two");
+    assert!(code == Some(3) && text.contains("expired"), "{code:?} {text}");
+    // A token with another authority's fingerprint: the coordinator at that address is not believed.
+    let fresh = lab.token("third");
+    let mut parts: Vec<String> = fresh.split('/').map(str::to_owned).collect();
+    parts[3] = "ab".repeat(32);
+    let (code, text) = enroll(&parts.join("/"), "two");
+    assert!(
+        code == Some(3) && !lab.device_directory().join("two/enrolment.json").exists(),
+        "{code:?} {text}"
+    );
+    let (code, text) = enroll(&fresh.replace(&fresh[fresh.len() - 8..], "00000000"), "two");
+    assert!(
+        code == Some(3) && text.contains("no such token"),
+        "{code:?} {text}"
+    );
+    assert_eq!(enroll("regatta-enrol://x", "two").0, Some(2));
+    assert_eq!(enroll(&fresh, "two").0, Some(0));
+    // The key is on the device alone, and the secret of a token nowhere at the coordinator.
+    let key = fs::read(lab.device_directory().join("one/device.key")).expect("the device's key");
+    let secret = token.rsplit('/').next().expect("a secret");
+    for file in files_below(&lab.workspace()) {
+        let bytes = fs::read(&file).unwrap_or_default();
+        let holds = |needle: &[u8]| bytes.windows(needle.len()).any(|window| window == needle);
+        assert!(
+            !holds(&key[16..48]) && !holds(secret.as_bytes()),
+            "{}",
+            file.display()
+        );
+    }
+}
+
+#[test]
+fn a_device_that_was_started_first_goes_on_by_itself_once_it_is_enrolled() {
+    let Some(mut lab) = Lab::secure(Broker::Embedded) else {
+        return;
+    };
+    lab.start_coordinator();
+    lab.device = Some(Process::start(
+        &mut lab.agent("serve"),
+        &lab.device_directory().join("device.log"),
+    ));
+    eventually("the device to wait", 20, || {
+        lab.device
+            .as_ref()
+            .expect("it runs")
+            .output()
+            .contains("waiting for `regatta-agent enroll`")
+    });
+    lab.enrol_device();
+    lab.wait_for_device();
+}
+
+#[test]
+fn a_certificate_is_renewed_by_itself_before_it_ends_unless_the_device_was_removed() {
+    let Some(mut lab) = lab(Broker::Embedded) else {
+        return;
+    };
+    // What the device believes of its certificate's end; the coordinator knows better.
+    let path = lab.state().join("enrolment.json");
+    let soon = "2026-12-01T00:00:00Z";
+    let enrolment =
+        || -> Value { serde_json::from_slice(&fs::read(&path).expect("it is there")).expect("JSON") };
+    let end_soon = || {
+        let mut changed = enrolment();
+        changed["not_after"] = soon.into();
+        fs::write(&path, changed.to_string()).expect("written");
+    };
+    let first = enrolment()["certificate"].clone();
+    end_soon();
+    lab.start_device();
+    eventually("the certificate to be renewed", 20, || {
+        enrolment()["not_after"] != soon
+    });
+    assert_ne!(enrolment()["certificate"], first);
+    lab.wait_for_device();
+    drop(lab.device.take());
+    let (papers, id) = papers::of_device(&lab.state());
+    assert!(
+        is_let_in(&lab, Some(&papers), &client_id(&id)),
+        "the new one is good"
+    );
+    let _ = succeed_output(lab.regatta().args(["device", "remove", DEVICE]));
+    end_soon();
+    lab.start_device();
+    eventually("the renewal to be refused", 20, || {
+        lab.device
+            .as_ref()
+            .expect("it runs")
+            .output()
+            .contains("not enrolled here")
+    });
+}

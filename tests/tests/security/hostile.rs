@@ -1,0 +1,163 @@
+//! An enrolled device that has turned hostile: its frames, names and floods change nothing, and cost nobody else anything.
+
+use std::{
+    fs,
+    io::Write as _,
+    net::TcpStream,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+
+use regatta_tests::{
+    Broker, Lab, papers,
+    stranger::{Papers, SUCCESS, Stranger},
+    succeed_output,
+};
+
+use crate::{RUN, ask, authority, client_id, files_below, lab, own_device, wait_until_done};
+
+#[test]
+fn frames_and_names_of_a_hostile_device_change_nothing() {
+    let Some(mut lab) = lab(Broker::Embedded) else {
+        return;
+    };
+    let before = files_below(&lab.workspace());
+    let (mut device, id) = own_device(&lab);
+    let long = "x".repeat(10_000);
+    let names = [
+        "..",
+        "../../../../tmp/x",
+        "%2e%2e",
+        "/etc/passwd",
+        ".hidden",
+        "a b",
+        "a\u{1b}[2J",
+        &long,
+    ];
+    for name in names {
+        let topic = format!("regatta/v1/{id}/log/{RUN}/{name}");
+        assert_ne!(
+            device.publish(&topic, b"RGTA").expect("PUBACK"),
+            SUCCESS,
+            "{name}"
+        );
+        let topic = format!("regatta/v1/{id}/state/{name}");
+        assert_ne!(
+            device.publish(&topic, b"RGTA").expect("PUBACK"),
+            SUCCESS,
+            "{name}"
+        );
+    }
+    // Frames: truncated, with every kind, with wrong lengths, with flipped bits, again and again.
+    let frame = [b"RGTA".as_slice(), &[1, 0, 5, 13, 0, 0, 0], &[0; 12], b"x"].concat();
+    for leaf in [
+        "hello",
+        "telemetry",
+        &format!("state/{RUN}"),
+        &format!("log/{RUN}/a"),
+    ] {
+        let topic = format!("regatta/v1/{id}/{leaf}");
+        for cut in 0..frame.len() {
+            assert_eq!(device.publish(&topic, &frame[..cut]).expect("PUBACK"), SUCCESS);
+        }
+        for bit in 0..frame.len() * 8 {
+            let mut flipped = frame.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(device.publish(&topic, &flipped).expect("PUBACK"), SUCCESS);
+        }
+    }
+    // A NUL in a topic and a packet beyond the limit end the connection, and that alone.
+    device
+        .bytes(&[0x30, 7, 0, 3, b'a', 0, b'b', 0, b'x'])
+        .expect("bytes");
+    assert!(device.is_cut_off(), "NUL in a topic");
+    let (mut device, _) = own_device(&lab);
+    device.bytes(&[0x32, 0xff, 0xff, 0xff, 0x7f]).expect("bytes");
+    assert!(device.is_cut_off(), "a packet of 256 MiB");
+    drop(device);
+    // A hello of another device, word for word, on its own topic is no longer possible: and the real device goes on.
+    lab.start_device();
+    lab.wait_for_device();
+    let run = ask(&lab, "500ms");
+    wait_until_done(&lab, &run);
+    let stray: Vec<PathBuf> = files_below(&lab.workspace())
+        .into_iter()
+        .filter(|file| !before.contains(file) && !file.starts_with(lab.workspace().join("runs").join(&run)))
+        .filter(|file| !file.to_string_lossy().contains("regatta."))
+        .collect();
+    assert!(stray.is_empty(), "nothing else was written: {stray:?}");
+}
+
+#[test]
+fn a_flood_and_slow_handshakes_leave_the_others_served_and_the_memory_bounded() {
+    let Some(mut lab) = lab(Broker::Embedded) else {
+        return;
+    };
+    let mut slow = stall(enrolment_port(&lab));
+    let added = lab.token("mole");
+    let mole = lab.device_directory().join("mole");
+    let config = lab.device_directory().join("mole.toml");
+    fs::write(&config, "name = \"mole\"\nstate_dir = \"mole\"\n").expect("a configuration");
+    let mut agent = std::process::Command::new(regatta_tests::agent());
+    let _ = succeed_output(agent.arg("enroll").arg("--config").arg(&config).arg(&added));
+    lab.start_device();
+    lab.wait_for_device();
+    slow.extend(stall(lab.port));
+    let (papers, id) = papers::of_device(&mole);
+    let authority = authority(&lab).certificate;
+    let port = lab.port;
+    let flood = std::thread::spawn(move || flood(port, &authority, &papers, &id));
+    let run = ask(&lab, "1s");
+    wait_until_done(&lab, &run);
+    drop(slow);
+    let sent = flood.join().expect("the flood ends");
+    println!("the flood sent {} MB", sent >> 20);
+    let peak = lab.coordinator.as_ref().expect("it runs").peak_kib();
+    println!("the coordinator's peak: {} MiB", peak >> 10);
+    assert!(peak < 384 << 10, "the coordinator took {} MiB", peak >> 10);
+}
+
+/// More half-open handshakes than a waiting room has places, each with the beginning of a ClientHello.
+fn stall(port: u16) -> Vec<TcpStream> {
+    let begin = |_| {
+        let mut socket = TcpStream::connect(("127.0.0.1", port)).expect("a socket");
+        let _ = socket.write_all(&[0x16, 3, 1, 2]);
+        socket
+    };
+    (0..300).map(begin).collect()
+}
+
+fn enrolment_port(lab: &Lab) -> u16 {
+    let config = fs::read_to_string(lab.workspace().join("regatta.toml")).expect("regatta.toml");
+    let line = config
+        .lines()
+        .find(|line| line.starts_with("enrol_listen"))
+        .expect("its line");
+    let digits = line.rsplit(':').next().expect("a port").trim_end_matches('"');
+    digits.parse().expect("a port")
+}
+
+/// Sends as much as it can for some seconds: chunks of runs that do not exist, and retained states of ever new runs.
+fn flood(port: u16, authority: &[u8], papers: &Papers, id: &str) -> u64 {
+    let mut sent = 0;
+    let begun = Instant::now();
+    let payload = vec![0x55; 64 * 1024];
+    while begun.elapsed() < Duration::from_secs(8) {
+        let Ok(mut stranger) = Stranger::reach(port, authority, Some(papers)) else {
+            continue;
+        };
+        if stranger.connect(&client_id(id), None).is_err() {
+            continue;
+        }
+        for number in 0_u64.. {
+            let run = format!("01930e7a-6f00-7000-8000-{number:012x}");
+            let log = stranger.say(&format!("regatta/v1/{id}/log/{run}/log"), &payload, false);
+            let state = stranger.say(&format!("regatta/v1/{id}/state/{run}"), &payload[..8_000], true);
+            if log.is_err() || state.is_err() || begun.elapsed() > Duration::from_secs(8) {
+                break;
+            }
+            sent += 72_000;
+        }
+    }
+    sent
+}

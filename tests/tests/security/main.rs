@@ -1,0 +1,97 @@
+//! A stranger on the lab's network can neither read, forge nor disturb: each hostile case against the real binaries, over
+//! the embedded broker and over a mosquitto with the configuration that `regatta init` writes. docs/security.md lists what
+//! each case gets. Here is what the cases share.
+
+#![expect(clippy::expect_used, reason = "test code")]
+
+mod admission;
+mod enrolment;
+mod hostile;
+mod rights;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use regatta_tests::{
+    Broker, Lab,
+    papers::{self, Authority},
+    stranger::{Papers, SUCCESS, Stranger},
+};
+
+const RUN: &str = "01930e7a-6f00-7000-8000-000000000001";
+const OTHER: &str = "fedcba9876543210fedcba9876543210";
+/// A year that is over, and one that is not for a while.
+const PAST: i32 = 2020;
+const FUTURE: i32 = 2090;
+
+/// A lab whose coordinator serves, and whose device is enrolled and not running.
+fn lab(broker: Broker) -> Option<Lab> {
+    let mut lab = Lab::secure(broker)?;
+    lab.start_coordinator();
+    lab.enrol_device();
+    Some(lab)
+}
+
+fn authority(lab: &Lab) -> Authority {
+    Authority::of_lab(&lab.workspace())
+}
+
+fn client_id(device: &str) -> String {
+    format!("regatta-agent-{device}")
+}
+
+/// Whether the broker lets this certificate speak at all.
+fn is_let_in(lab: &Lab, papers: Option<&Papers>, client_id: &str) -> bool {
+    let authority = authority(lab).certificate;
+    Stranger::reach(lab.port, &authority, papers)
+        .and_then(|mut stranger| stranger.connect(client_id, None))
+        .is_ok_and(|code| code == SUCCESS)
+}
+
+/// The lab's device, played by the test.
+fn own_device(lab: &Lab) -> (Stranger, String) {
+    let (papers, id) = papers::of_device(&lab.state());
+    let mut device = Stranger::reach(lab.port, &authority(lab).certificate, Some(&papers)).expect("TLS");
+    assert_eq!(device.connect(&client_id(&id), None).expect("CONNACK"), SUCCESS);
+    (device, id)
+}
+
+/// Asks for a run of so long; its id.
+fn ask(lab: &Lab, duration: &str) -> String {
+    lab.ask(&[
+        "--engine",
+        "tract",
+        "--scenario",
+        "Offline",
+        "--mode",
+        "AccuracyOnly",
+        "--duration",
+        duration,
+    ])
+}
+
+fn wait_until_done(lab: &Lab, run: &str) {
+    lab.wait_for_phase(run, "done");
+    let [coordinator, device] = lab.hashes(run);
+    assert_eq!(coordinator, device);
+    assert!(coordinator.contains_key("evidence.sig"));
+}
+
+fn files_below(directory: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(directory) else {
+        return Vec::new();
+    };
+    entries
+        .filter_map(Result::ok)
+        .flat_map(|entry| {
+            let path = entry.path();
+            if path.is_dir() {
+                files_below(&path)
+            } else {
+                vec![path]
+            }
+        })
+        .collect()
+}
