@@ -279,3 +279,50 @@ fn tensorrt_runs_and_a_batch_in_flight_holds_up_no_cancelling() {
     assert_eq!(run.wait().unwrap().signal(), Some(Signal::TERM.as_raw()));
     assert!(attempt(&fixture).ended.is_none());
 }
+
+/// What is on disk under a run is none of its affair any more; the next one looks.
+#[test]
+fn a_plan_that_is_swapped_under_a_run_changes_nothing_for_it_and_the_next_refuses_it() {
+    let (fixture, twins) = (Fixture::new(), Twins::new());
+    if !fixture.path("model.onnx").exists() {
+        fs::write(fixture.path("model.onnx"), "the twin reads no model").unwrap();
+    }
+    let command =
+        |arguments: &[&str]| twins.agent(env!("CARGO_BIN_EXE_regatta-agent"), fixture.scratch(), arguments);
+    let build = ["engine", "build", "--onnx", "model.onnx"];
+    let built = command(&build).output().unwrap();
+    assert!(built.status.success(), "{built:?}");
+    let spec = spec(
+        &fixture,
+        EngineKind::Tensorrt,
+        Scenario::SingleStream,
+        Mode::AccuracyOnly,
+    );
+    let engines = fs::read_dir(twins.engines()).unwrap();
+    let mut plans = engines.map(|entry| entry.unwrap().path().join("engine.plan"));
+    let plan = plans.find(|plan| plan.exists()).unwrap();
+    let write = || {
+        fs::create_dir_all(fixture.path("run")).unwrap();
+        fs::write(fixture.path("run/spec.json"), serde_json::to_vec(&spec).unwrap()).unwrap();
+    };
+    write();
+    let exec = ["exec", "run/spec.json", "--scratch", "."];
+    let mut slow = command(&exec);
+    slow.env("TWIN_CUDA_FAULTS", "slow=10000");
+    let mut run = slow.stdout(Stdio::piped()).spawn().unwrap();
+    let mut told = BufReader::new(run.stdout.take().unwrap()).lines();
+    let running = told.find(|line| line.as_ref().unwrap().contains("running"));
+    assert!(running.is_some(), "{:?}", run.wait());
+    let whole = fs::read_to_string(&plan).unwrap();
+    fs::write(&plan, whole.replace("output 0", "output 1")).unwrap();
+    // The pipe is read to its end, so that the process may write to it.
+    assert_eq!(told.count(), 1, "draining");
+    assert!(run.wait().unwrap().success());
+    assert!(attempt(&fixture).ended.is_some());
+
+    fs::remove_dir_all(fixture.path("run")).unwrap();
+    write();
+    let next = Ended::from(command(&exec).output().unwrap());
+    assert_ne!(next.code, 0, "{next:?}");
+    assert!(next.stderr.contains("was changed after it was built"), "{next:?}");
+}

@@ -1,4 +1,5 @@
-//! What happens between a query's issue and its answer: LoadGen, harness and engine on one thread, without one allocation.
+//! What happens between a query's issue and its answer: LoadGen, harness and engine on one thread, without one allocation; and the
+//! issuing thread alone, where workers compute.
 
 use std::cell::Cell;
 
@@ -48,19 +49,15 @@ impl SystemUnderTest for Watched<'_> {
     }
 }
 
-fn allocations_of(subject: &Subject, settings: &HarnessSettings) -> (u64, u64) {
+fn allocations_of(subject: &Subject, scenario: Scenario, settings: &HarnessSettings) -> (u64, u64) {
     let (fixture, logs) = (Fixture::new(), tempfile::tempdir().unwrap());
-    let wish = subject.wish(&fixture, "fp32", 1, 1);
-    let mut request = RunRequest::new(
-        "pixels",
-        Scenario::SingleStream,
-        Mode::PerformanceOnly,
-        logs.path(),
-    );
-    let conf = "*.SingleStream.min_query_count = 500\n*.SingleStream.max_query_count = 500\n\
-                *.SingleStream.min_duration = 0\n";
+    let batch = if scenario == Scenario::MultiStream { 8 } else { 1 };
+    let wish = subject.wish(&fixture, "fp32", batch, 1);
+    let mut request = RunRequest::new("pixels", scenario, Mode::PerformanceOnly, logs.path());
+    let conf = "*.*.min_query_count = 500\n*.*.max_query_count = 500\n*.*.min_duration = 0\n\
+                *.Server.target_qps = 5000\n";
     request.user_conf = Some(ConfText::new("user.conf", conf));
-    let test = TestSettings::new(Scenario::SingleStream, Mode::PerformanceOnly);
+    let test = TestSettings::new(scenario, Mode::PerformanceOnly);
     let harness = Harness::with_wish(
         &fixture.benchmark(),
         subject.kind,
@@ -86,7 +83,9 @@ fn the_measuring_path_allocates_nothing() {
         .iter()
         .filter(|subject| subject.kind != EngineKind::Tract)
     {
-        let (allocations, queries) = allocations_of(subject, &settings);
-        assert_eq!((allocations, queries), (0, 500), "{subject}");
+        for scenario in [Scenario::SingleStream, Scenario::MultiStream, Scenario::Server] {
+            let (allocations, queries) = allocations_of(subject, scenario, &settings);
+            assert_eq!((allocations, queries), (0, 500), "{subject} {scenario}");
+        }
     }
 }

@@ -111,14 +111,6 @@ impl Harness {
         scratch: Option<&Path>,
         wish: &Wish,
     ) -> Result<Self, SetUpError> {
-        let known;
-        let wish = if kind == EngineKind::Tensorrt {
-            known = wish.on_this_machine()?;
-            &known
-        } else {
-            wish
-        };
-        let plan = ServingPlan::new(kind, settings, wish, test)?;
         let fault = FirstFault::default();
         let (mut library, model_file) = match scratch {
             _ if !kind.computes() => (Library::counted(benchmark, fault.clone()), Default::default()),
@@ -128,6 +120,14 @@ impl Harness {
                 scratch.join(&benchmark.model.file),
             ),
         };
+        let known;
+        let wish = if kind == EngineKind::Tensorrt {
+            known = wish.on_this_machine()?;
+            &known
+        } else {
+            wish
+        };
+        let plan = ServingPlan::new(kind, settings, wish, test)?;
         let loaded = engines::load(&LoadRequest {
             kind,
             benchmark,

@@ -88,6 +88,8 @@ const FIRST: (Duration, Duration) = (Duration::from_millis(200), Duration::from_
 const LONGER: u32 = 4;
 /// Turns of the last two.
 const TURNS: usize = 5;
+/// Of fewer the bootstrap knows nothing: one figure of each would always seem certain.
+const LEAST_TURNS: usize = 3;
 /// A step must promise at least this much before it is measured again.
 const PROMISE: f64 = 1.003;
 
@@ -238,7 +240,7 @@ impl<S: Stand> Search<'_, S> {
                 partial,
             });
         };
-        if rivals.is_empty() || theirs.is_empty() {
+        if rivals.len().min(theirs.len()) < LEAST_TURNS {
             let reason = "the best figure so far; the comparison with the second was not finished".to_owned();
             return Some(Found {
                 candidate: best,
