@@ -37,7 +37,7 @@ comes_up() {
 mkdir -p "$(dirname "$program")" "$(dirname "$config")" "$state" "$units" || exit 3
 if [ -x "$program" ]; then cp -p "$program" "$program.previous"; fi
 # Beside it and renamed: a program that runs cannot be written to, and a full disk leaves the old one whole.
-cp -p bin/regatta-agent "$program.new" && mv "$program.new" "$program" || { rm -f "$program.new"; say "$program cannot be written"; exit 3; }
+cp -p bin/regatta-agent "$program.new" && sync "$program.new" && mv "$program.new" "$program" || { rm -f "$program.new"; say "$program cannot be written"; exit 3; }
 cp regatta-agent.service "$units/$unit"
 if [ ! -e "$config" ]; then
     sed -e "s/^name = .*/name = \"$(hostname)\"/" -e "s|^state_dir = .*|state_dir = \"$state\"|" agent.example.toml >"$config"

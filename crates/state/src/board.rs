@@ -3,7 +3,7 @@
 
 use std::{
     collections::BTreeMap,
-    fs::{self, OpenOptions},
+    fs::{self, File, OpenOptions},
     io::{self, Write as _},
     path::{Path, PathBuf},
     process::{Command, Stdio},
@@ -26,6 +26,8 @@ const MEMORY: &str = "sys/kernel/debug/bpmp/debug/clk/emc";
 const CAPS: &str = "sys/kernel/nvpmodel_clk_cap";
 /// Upper bound of the memory clock in JetPack 4.
 const OLD_MEMORY_CAP: &str = "sys/kernel/nvpmodel_emc_cap/emc_iso_cap";
+/// Where nvpmodel keeps its mode over a reboot.
+const POWER_MODE: &str = "var/lib/nvpmodel/status";
 /// nvpmodel and systemctl answer within seconds.
 const PROGRAM_PATIENCE: Duration = Duration::from_secs(60);
 
@@ -59,7 +61,7 @@ impl Board {
     pub fn read(&self, knob: Knob) -> Option<String> {
         match knob {
             Knob::PowerMode => {
-                let status = self.text("var/lib/nvpmodel/status")?;
+                let status = self.text(POWER_MODE)?;
                 let words = status.split_ascii_whitespace();
                 let id = words.filter_map(|word| word.strip_prefix("pmode:")).next()?;
                 Some(id.parse::<u32>().ok()?.to_string())
@@ -144,6 +146,23 @@ impl Board {
                 file.write_all(format!("{value}\n").as_bytes())
             }
         }
+    }
+
+    /// Brings nvpmodel's mode, the one knob that outlives a reboot, to the disk: after a power cut the board boots with it.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn flush_power_mode(&self) -> io::Result<()> {
+        let status = self.root.join(POWER_MODE);
+        match File::open(&status) {
+            Ok(file) => file.sync_all()?,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(e) => return Err(e),
+        }
+        // It may have been written beside and renamed.
+        status
+            .parent()
+            .map_or(Ok(()), |directory| File::open(directory)?.sync_all())
     }
 
     /// A power mode's number.

@@ -287,6 +287,8 @@ fn put_back(board: &Board, journal: &Journal, before: &Before) -> Result<Vec<Kno
         .collect();
     match lines.iter().find(|line| !line.holds()) {
         None => {
+            // Only then may the journal go: nvpmodel leaves its mode to the kernel's good time.
+            board.flush_power_mode()?;
             journal.clear()?;
             Ok(lines)
         }

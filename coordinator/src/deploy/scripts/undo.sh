@@ -9,12 +9,12 @@ case $scope in
     system)
         keep=/usr/lib/regatta-agent
         [ -x "$keep/previous/regatta-agent" ] || exit 3
-        cp -p "$keep/previous/regatta-agent" "$program.old" && mv -f "$program.old" "$program" || exit 1
+        cp -p "$keep/previous/regatta-agent" "$program.old" && sync "$program.old" && mv -f "$program.old" "$program" || exit 1
         unit=regatta-agent.service
         if [ -f "$keep/previous/$unit" ]; then cp -p "$keep/previous/$unit" "/lib/systemd/system/$unit"; fi
         helper=/usr/libexec/regatta-state
         if [ -f "$keep/previous/regatta-state" ]; then
-            cp -p "$keep/previous/regatta-state" "$helper.old" && mv -f "$helper.old" "$helper"
+            cp -p "$keep/previous/regatta-state" "$helper.old" && sync "$helper.old" && mv -f "$helper.old" "$helper"
         fi
         # dpkg's own account is wrong from here on; the package's scripts know this mark.
         touch "$keep/rolled-back"
