@@ -157,11 +157,11 @@ fn set_all(board: &Board, wish: &Wish, wanted: &mut BTreeMap<Knob, String>) -> R
         })
         .collect();
     if let Some(count) = wish.cores {
-        // Core 0 has no switch.
-        if count == 0 || count > u32::try_from(cores.len()).unwrap_or(0) + 1 {
+        // Core 0 is there and stays on, with a switch (arm64) or without one (x86).
+        let all = cores.iter().filter(|core| **core > 0).count() + 1;
+        if count == 0 || count > u32::try_from(all).unwrap_or(u32::MAX) {
             return Err(format!(
-                "this board has 1 to {} cores that can be on, not {count}",
-                cores.len() + 1
+                "this board has 1 to {all} cores that can be on, not {count}"
             ));
         }
         for &core in cores.iter().filter(|core| **core < count) {

@@ -171,6 +171,10 @@ fn what_the_board_does_not_have_is_refused_before_it_is_measured() {
         assert!(why.contains(said), "{asked}: {why}");
         assert_eq!(bytes_of(root.path()), before, "{asked}");
     }
+    // Where core 0 has a switch of its own, as arm64 kernels give it, it is no core more.
+    put(root.path(), "sys/devices/system/cpu/cpu0/online", "1\n");
+    let why = refused(Helper::connect(&socket.path()).unwrap().apply(&wish("cores=13")));
+    assert!(why.contains("1 to 12 cores"), "{why}");
     // As a PC in a virtual machine is: no clock of the processor, no DLA.
     fs::remove_dir_all(root.path().join("sys/devices/system/cpu/cpufreq")).unwrap();
     fs::remove_dir_all(root.path().join("sys/kernel/nvpmodel_clk_cap")).unwrap();
