@@ -10,7 +10,7 @@ use std::{
 
 use sha2::{Digest as _, Sha256};
 
-use crate::files::{At, FileError, hexadecimal};
+use crate::files::{At, FileError, hexadecimal, open};
 
 /// Bytes copied at once.
 const BLOCK: usize = 1 << 18;
@@ -116,7 +116,7 @@ fn make_parent(to: &Path) -> Result<(), FileError> {
 }
 
 fn copy(from: &Path, to: &Path) -> io::Result<String> {
-    let (mut from, mut to) = (File::open(from)?, File::create(to)?);
+    let (mut from, mut to) = (open(from)?, File::create(to)?);
     let (mut sha, mut block) = (Sha256::new(), vec![0; BLOCK]);
     loop {
         let count = match from.read(&mut block) {

@@ -41,11 +41,20 @@ impl<T> At<T> for io::Result<T> {
     }
 }
 
+/// Opens a regular file, or a link to one. A pipe is refused before it is opened: it would be waited for without end.
+pub(crate) fn open(path: &Path) -> io::Result<File> {
+    if fs::metadata(path)?.is_file() {
+        File::open(path)
+    } else {
+        Err(io::Error::other("it is no regular file"))
+    }
+}
+
 /// Reads a file that is known to be small; more than `limit` bytes are an error, not a full memory.
 pub(crate) fn read_small(path: &Path, limit: u64) -> Result<Vec<u8>, FileError> {
     let read = || {
         let mut bytes = Vec::new();
-        File::open(path)?.take(limit + 1).read_to_end(&mut bytes)?;
+        open(path)?.take(limit + 1).read_to_end(&mut bytes)?;
         if bytes.len() as u64 > limit {
             let message = format!("it is larger than {limit} bytes, which no such file is");
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
@@ -119,7 +128,7 @@ fn beside(path: &Path) -> PathBuf {
 /// The SHA-256 of a whole file, in lower-case hexadecimal, and its length.
 pub(crate) fn sha256(path: &Path) -> Result<(String, u64), FileError> {
     let hash = || {
-        let mut file = File::open(path)?;
+        let mut file = open(path)?;
         let mut block = vec![0; BLOCK];
         let (mut sha, mut length) = (Sha256::new(), 0_u64);
         loop {

@@ -2,7 +2,7 @@
 
 use std::{
     error::Error,
-    fs::File,
+    fs::{self, File},
     io::{self, BufReader},
     path::{Path, PathBuf},
 };
@@ -34,11 +34,20 @@ pub enum LogFileError<E: Error + 'static> {
 }
 
 fn open<E: Error + 'static>(path: &Path) -> Result<BufReader<File>, LogFileError<E>> {
-    let file = File::open(path).map_err(|source| LogFileError::Open {
+    let file = open_regular(path).map_err(|source| LogFileError::Open {
         path: path.to_owned(),
         source,
     })?;
     Ok(BufReader::with_capacity(1 << 16, file))
+}
+
+/// A pipe is refused before it is opened: it would be waited for without end.
+fn open_regular(path: &Path) -> io::Result<File> {
+    if fs::metadata(path)?.is_file() {
+        File::open(path)
+    } else {
+        Err(io::Error::other("it is no regular file"))
+    }
 }
 
 /// Reads a summary.

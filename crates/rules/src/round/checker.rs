@@ -119,6 +119,12 @@ pub enum Trait {
     PowerLogEveryLine,
     /// Power samples of 0 W and less are averaged in.
     PowerLogZeros,
+    /// The power checker takes PTDaemon's log for local time, not for UTC.
+    PowerLogInLocalTime,
+    /// Power analyzer files may lie anywhere below `measurements/`.
+    PowerFilesAnywhere,
+    /// The ranging run's power is averaged too, and must have samples.
+    RangingPower,
     /// A compliance directory is asked for even where no test is.
     ComplianceDirectoryAlways,
     /// The same, but for results whose directory's name holds `gptj`.

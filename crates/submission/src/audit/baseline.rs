@@ -11,7 +11,7 @@ use std::{
 use regatta_mllog::read::{AccuracyScanner, ScannedEntry};
 
 use super::AuditError;
-use crate::files::{At, FileError, replace_with};
+use crate::files::{At, FileError, open, replace_with};
 
 /// What a baseline came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub fn write_baseline(reference: &Path, audited: &Path, output: &Path) -> Result
         wanted.insert(entry.qsl_idx);
         Ok(())
     })?;
-    let mut source = BufReader::with_capacity(1 << 16, File::open(reference).at("open", reference)?);
+    let mut source = BufReader::with_capacity(1 << 16, open(reference).at("open", reference)?);
     let (mut place, mut entries, mut found) = (0_u64, 0_u64, HashSet::new());
     let mut fault = None;
     let written = replace_with(output, |out| {
@@ -71,7 +71,7 @@ fn each_entry(
     path: &Path,
     mut take: impl FnMut(ScannedEntry) -> Result<(), FileError>,
 ) -> Result<(), AuditError> {
-    let mut scanner = AccuracyScanner::new(File::open(path).at("open", path)?);
+    let mut scanner = AccuracyScanner::new(open(path).at("open", path)?);
     loop {
         let entry = scanner
             .next_entry(|_| ())

@@ -1,7 +1,6 @@
 //! SHA-1 of a package, in the line that `sha1sum` prints. It names a file, it protects nothing.
 
 use std::{
-    fs::File,
     io::{self, Read},
     path::Path,
 };
@@ -9,12 +8,12 @@ use std::{
 use sha1::{Digest as _, Sha1};
 
 use super::{PackError, buffered};
-use crate::files::{At, FileError, hexadecimal, read_small};
+use crate::files::{At, FileError, hexadecimal, open, read_small};
 
 /// The SHA-1 of a file, in lower-case hexadecimal, and its length.
 pub(super) fn sha1(path: &Path) -> Result<(String, u64), FileError> {
     let hash = || {
-        let mut input = buffered(File::open(path)?);
+        let mut input = buffered(open(path)?);
         let mut block = vec![0; 1 << 16];
         let (mut context, mut length) = (Sha1::new(), 0);
         loop {

@@ -12,7 +12,7 @@ use std::{
 };
 
 use super::{PackError, buffered};
-use crate::files::At;
+use crate::files::{At, open};
 
 /// Carries a password to `openssl`; only this user's processes can read another's environment.
 const VARIABLE: &str = "REGATTA_PACKAGE_PASSWORD";
@@ -65,7 +65,7 @@ pub(super) fn decrypt<T>(
     password: &Password,
     read: impl FnOnce(&mut dyn Read) -> Result<T, PackError>,
 ) -> Result<T, PackError> {
-    let source = File::open(input).at("open", input)?;
+    let source = open(input).at("open", input)?;
     let mut child = start("-d", password, source.into(), Stdio::piped())?;
     let Some(output) = child.stdout.take() else {
         return Err(ended(child, "decrypt", None));

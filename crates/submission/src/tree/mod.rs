@@ -14,6 +14,7 @@ use std::{
 
 pub use node::{Kind, Node};
 pub use scan::ScanError;
+pub(crate) use scan::leads_upwards;
 
 /// A directory tree, indexed by paths relative to its root, with `/` between names.
 #[derive(Debug)]
@@ -139,7 +140,9 @@ impl Tree {
     /// # Errors
     /// As [`Tree::open`]; also when the file is longer than `limit`.
     pub fn read(&self, path: &str, limit: u64) -> io::Result<Vec<u8>> {
-        let mut bytes = Vec::new();
+        // Room for all of it at once, and for the byte that would be too many.
+        let room = self.size(path).unwrap_or(0).min(limit) + 1;
+        let mut bytes = Vec::with_capacity(usize::try_from(room).unwrap_or_default());
         self.open(path)?.take(limit + 1).read_to_end(&mut bytes)?;
         if bytes.len() as u64 > limit {
             return Err(io::Error::other(format!("longer than {limit} bytes")));

@@ -165,7 +165,7 @@ struct Entry {
 }
 
 /// Whether the link at `file` leads to a directory that encloses it.
-fn leads_upwards(file: &Path) -> bool {
+pub(crate) fn leads_upwards(file: &Path) -> bool {
     let enclosing = file.parent().and_then(|parent| parent.canonicalize().ok());
     match (file.canonicalize(), enclosing) {
         (Ok(target), Some(enclosing)) => enclosing.starts_with(target),

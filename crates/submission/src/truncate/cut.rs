@@ -5,10 +5,11 @@
 //! a cut within a character) this goes on with the bytes as they are.
 
 use std::{
-    fs::File,
     io::{self, Read, Seek, SeekFrom},
     path::Path,
 };
+
+use crate::files::open;
 
 /// Characters kept at the beginning, bytes at the end (`VIEWABLE_SIZE`).
 const KEPT: usize = 4096;
@@ -19,7 +20,7 @@ const HEAD: u64 = 5 * KEPT as u64;
 
 /// What is to be left of a file; `None` when it is left alone, being shorter than 4096 bytes.
 pub(super) fn cut_file(path: &Path) -> io::Result<Option<Vec<u8>>> {
-    let mut file = File::open(path)?;
+    let mut file = open(path)?;
     let size = file.metadata()?.len();
     if size < KEPT as u64 {
         return Ok(None);

@@ -47,8 +47,14 @@ pub enum TruncateError {
         /// The directory.
         path: PathBuf,
     },
+    /// A link to a directory that holds it.
+    #[error("{path} is a link to a directory that it lies in: remove it", path = path.display())]
+    Circle {
+        /// The link.
+        path: PathBuf,
+    },
     /// Directories that do not end.
-    #[error("{path} lies too deep: a link leads back to where it came from, or this is no submission", path = path.display())]
+    #[error("{path} lies too deep: links lead in a circle, or this is no submission", path = path.display())]
     TooDeep {
         /// Where it was given up.
         path: PathBuf,

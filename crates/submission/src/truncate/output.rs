@@ -11,7 +11,10 @@ use super::{
     targets::{self, submitter_directories},
     treat_all,
 };
-use crate::files::At;
+use crate::{
+    files::{At, open},
+    tree::leads_upwards,
+};
 
 /// Says that a directory was made here and may be thrown away.
 const MARKER: &str = ".regatta-truncation-in-progress";
@@ -96,6 +99,9 @@ fn copy_tree(
         let (from, to) = (entry.path(), to.join(entry.file_name()));
         let metadata = fs::metadata(&from).at("look at", &from)?;
         if metadata.is_dir() {
+            if entry.file_type().at("look at", &from)?.is_symlink() && leads_upwards(&from) {
+                return Err(TruncateError::Circle { path: from });
+            }
             copy_tree(&from, &to, depth + 1, wanted)?;
         } else if wanted(&from) {
             copy_file(&from, &to)?;
@@ -106,6 +112,8 @@ fn copy_tree(
 
 /// Copies content, permissions and time.
 fn copy_file(from: &Path, to: &Path) -> Result<(), crate::files::FileError> {
+    // A pipe would be waited for without end.
+    open(from).at("copy", from)?;
     fs::copy(from, to).at("copy", from)?;
     let time = fs::metadata(from).and_then(|metadata| metadata.modified());
     let set = time.and_then(|time| File::options().append(true).open(to)?.set_modified(time));

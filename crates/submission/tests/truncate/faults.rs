@@ -231,6 +231,40 @@ fn a_linked_log_is_left_alone() {
     assert_eq!(fs::read(elsewhere).unwrap(), log_of(20_000));
 }
 
+/// A pipe is waited for without end by whoever opens it, and a link upwards never ends.
+#[test]
+fn pipes_and_circles_are_named_and_not_waited_for() {
+    let bench = Bench::new("v6.1", &log_of(20_000), "accuracy=76.1%\n");
+    let out = || Destination::Output(bench.dir.path().join("out"));
+    let refused = |destination: Destination, path: &str| {
+        let error = bench.run_to(destination).unwrap_err();
+        let text = format!(
+            "{error}: {:?}",
+            std::error::Error::source(&error).map(ToString::to_string)
+        );
+        assert!(text.contains(path), "{text}");
+    };
+    let pipe = |path: &Path| {
+        let made = std::process::Command::new("mkfifo").arg(path).status().unwrap();
+        assert!(made.success());
+    };
+    let text = bench.tree().join(TEXT);
+    fs::remove_file(&text).unwrap();
+    pipe(&text);
+    refused(Destination::Backup(bench.backup()), "accuracy.txt");
+    refused(out(), "accuracy.txt");
+    fs::remove_file(&text).unwrap();
+    put(&text, "accuracy=76.1%\n");
+    let stray = bench.tree().join("closed/ACME/systems");
+    pipe(&stray);
+    refused(out(), "closed/ACME/systems");
+    fs::remove_file(&stray).unwrap();
+    std::os::unix::fs::symlink("..", &stray).unwrap();
+    refused(out(), "closed/ACME/systems");
+    fs::remove_file(&stray).unwrap();
+    assert_eq!(bench.run_to(out()).unwrap().cut(), 1, "and then it goes on");
+}
+
 #[test]
 fn a_faulty_manifest_names_its_place() {
     let bench = Bench::new("v5.1", &log_of(20_000), "acc\n");

@@ -1,12 +1,13 @@
 //! Which of the chip's units computed the differing responses, where the audit's run noted it beside its logs.
 
 use std::{
-    fs::File,
     io::{self, BufReader},
     path::Path,
 };
 
 use regatta_rules::response_units::{RESPONSE_UNITS, ResponseUnits};
+
+use crate::files::open;
 
 /// A unit's part in a comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,7 +32,7 @@ pub(super) struct Units {
 impl Units {
     /// The notes of the run whose accuracy log this is.
     pub(super) fn beside(log: &Path) -> Self {
-        match File::open(log.with_file_name(RESPONSE_UNITS)) {
+        match open(&log.with_file_name(RESPONSE_UNITS)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Self::default(),
             Err(error) => Self::unusable(&error),
             Ok(file) => match ResponseUnits::read(BufReader::new(file)) {

@@ -1,5 +1,7 @@
 //! The power metric as the official checkers compute it: watts for Offline and Server, energy per query otherwise.
 
+use std::borrow::Cow;
+
 use regatta_rules::{
     Scenario,
     round::{OfficialCheck, SubmittedScenario, Trait},
@@ -73,7 +75,11 @@ pub(super) fn faults(context: &Context<'_>, directory: &str) -> Vec<(String, Str
     let Some(rules) = rules.filter(|_| context.checker.looks_at(OfficialCheck::PowerChecker)) else {
         return Vec::new();
     };
-    let report = power::check(context.tree, directory, rules);
+    let mut rules = Cow::Borrowed(rules);
+    if context.checker.has(Trait::PowerLogInLocalTime) {
+        rules.to_mut().log_in_local_time = true;
+    }
+    let report = power::check(context.tree, directory, &rules);
     let failed = report.checks.into_iter().filter_map(|check| match check.outcome {
         Outcome::Failed(reason) => Some((directory.to_owned(), format!("{}: {reason}", check.name))),
         _ => None,

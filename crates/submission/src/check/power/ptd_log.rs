@@ -8,22 +8,41 @@ use memchr::{memchr, memchr_iter, memmem, memrchr};
 use regatta_rules::round::PowerRules;
 use serde_json::Value;
 
+/// The log in a session's directory.
+pub(super) const FILE: &str = "power/ptd_logs.txt";
 /// A longer log is none of PTDaemon's: a session prints some hundred kilobytes.
 const LONGEST: u64 = 256 << 20;
 /// `08-03-2022 08:11:56.642`
 const STAMP: usize = 23;
-const WARNING: &str = "WARNING:";
-const ERROR: &str = "ERROR:";
+/// What stands before a report, by [`Word`].
+const WORDS: [&str; 2] = ["WARNING:", "ERROR:"];
 /// What PTDaemon may report during the testing run.
 const KNOWN_TESTING_ERROR: &str = "USB.";
 
 pub(super) struct Log<'a> {
     rules: &'a PowerRules,
     text: String,
+    /// Whether the text is the file's to the byte.
+    verbatim: bool,
     /// Added to its stamps, in seconds.
     shift: f64,
     ranging: (f64, f64),
     run: (f64, f64),
+}
+
+/// How a line reports something.
+#[derive(Debug, Clone, Copy)]
+enum Word {
+    Warning,
+    Error,
+}
+
+/// A line with one of [`WORDS`] or both.
+struct Telling<'a> {
+    number: u64,
+    line: &'a str,
+    /// Where each of the words is first.
+    words: [Option<usize>; 2],
 }
 
 /// A line that reports something.
@@ -45,11 +64,11 @@ impl Report<'_> {
 pub(super) fn check(session: &Session<'_>) -> Verdict {
     let log = session.ptd_log()?;
     log.uncertainty_checked()?;
-    for (_, line) in log.telling() {
-        if let Some(report) = log.report(line, WARNING)? {
+    for telling in log.telling() {
+        if let Some(report) = log.report(&telling, Word::Warning)? {
             log.warning(&report)?;
         }
-        if let Some(report) = log.report(line, ERROR)? {
+        if let Some(report) = log.report(&telling, Word::Error)? {
             log.error(&report)?;
         }
     }
@@ -64,17 +83,21 @@ pub(super) fn overlooked(session: &Session<'_>) -> Vec<(u64, String)> {
     };
     let margin = f64::from(session.rules.clock_tolerance_ms) / 1e3;
     let mut found = Vec::new();
-    for (number, line) in log.telling() {
-        if let Ok(Some(report)) = log.report(line, ERROR) {
+    for telling in log.telling() {
+        if let Ok(Some(report)) = log.report(&telling, Word::Error) {
             let known = report.text == KNOWN_TESTING_ERROR;
             if !known && !log.in_ranging(report.time) {
-                found.push((number, report.text.to_owned()));
+                found.push((telling.number, report.text.to_owned()));
             }
         }
-        if let Ok(Some(report)) = log.report(line, WARNING) {
+        // A session warns of every sample in the ranging run: most are not of interest, which their text tells at once.
+        if !telling.line.contains('%') {
+            continue;
+        }
+        if let Ok(Some(report)) = log.report(&telling, Word::Warning) {
             let within = log.run.0 + margin < report.time && report.time < log.run.1 - margin;
             if within && is_uncertainty(report.text) {
-                found.push((number, report.text.to_owned()));
+                found.push((telling.number, report.text.to_owned()));
             }
         }
     }
@@ -84,15 +107,16 @@ pub(super) fn overlooked(session: &Session<'_>) -> Vec<(u64, String)> {
 impl<'a> Log<'a> {
     /// Reads the log of a session.
     pub(super) fn read(session: &Session<'a>) -> Result<Self, String> {
-        let name = "power/ptd_logs.txt";
+        let name = FILE;
         let bytes = session
             .tree
             .read(&session.at(name), LONGEST)
             .map_err(|error| format!("{name} cannot be read: {error}"))?;
         let text = String::from_utf8(bytes).map_err(|_| format!("{name} is no UTF-8 text"))?;
-        let text = match text.contains('\r') {
-            true => text.replace("\r\n", "\n").replace('\r', "\n"),
-            false => text,
+        let verbatim = memchr(b'\r', text.as_bytes()).is_none();
+        let text = match verbatim {
+            true => text,
+            false => text.replace("\r\n", "\n").replace('\r', "\n"),
         };
         let (begin, end) = session.window("run_1")?;
         let stamp = |text: &str| unix_seconds(text).ok_or_else(|| format!("`{text}` is no time stamp"));
@@ -105,6 +129,7 @@ impl<'a> Log<'a> {
         let mut log = Self {
             rules: session.rules,
             text,
+            verbatim,
             shift: if session.rules.log_in_local_time {
                 zone
             } else {
@@ -116,6 +141,11 @@ impl<'a> Log<'a> {
         let name = session.server.get("session_name");
         log.ranging = log.find_ranging(name.and_then(Value::as_str).unwrap_or_default())?;
         Ok(log)
+    }
+
+    /// The file's contents, where they are at hand as they are.
+    pub(super) fn contents(&self) -> Option<&[u8]> {
+        self.verbatim.then_some(self.text.as_bytes())
     }
 
     /// When a line was written; `None` where it bears no stamp.
@@ -136,9 +166,11 @@ impl<'a> Log<'a> {
         let mut begin = None;
         for line in self.text.split_inclusive('\n') {
             let Some(time) = self.time(line)? else { continue };
-            match (line.get(STAMP..).unwrap_or_default().trim(), begin) {
-                (text, None) if text == start => begin = Some(time),
-                (": Completed test", Some(begin)) => return Ok((begin, time)),
+            let text = line.get(STAMP..).unwrap_or_default().trim_start();
+            let is = |said: &str| text.strip_prefix(said).is_some_and(|rest| rest.trim().is_empty());
+            match begin {
+                None if is(&start) => begin = Some(time),
+                Some(begin) if is(": Completed test") => return Ok((begin, time)),
                 _ => {}
             }
         }
@@ -161,36 +193,39 @@ impl<'a> Log<'a> {
         }
     }
 
-    /// The lines that hold [`WARNING`] or [`ERROR`], with their numbers: few of very many.
-    fn telling(&self) -> impl Iterator<Item = (u64, &str)> {
+    /// The lines that hold one of [`WORDS`]: few of many, or, while a meter cannot tell its uncertainty, nearly all.
+    fn telling(&self) -> impl Iterator<Item = Telling<'_>> {
         let bytes = self.text.as_bytes();
-        let mut words = [WARNING, ERROR].map(|word| memmem::find_iter(bytes, word).peekable());
+        let mut ahead = WORDS.map(|word| memmem::find_iter(bytes, word).peekable());
         let (mut number, mut end) = (0, 0);
         std::iter::from_fn(move || {
-            for places in &mut words {
-                while places.next_if(|&at| at < end).is_some() {}
-            }
-            let at = words
-                .iter_mut()
-                .filter_map(|places| places.peek().copied())
-                .min()?;
+            let next = ahead.iter_mut().filter_map(|places| places.peek().copied());
+            let at = next.min()?;
             let begin = memrchr(b'\n', &bytes[end..at]).map_or(end, |newline| end + newline + 1);
             number += memchr_iter(b'\n', &bytes[end..begin]).count() as u64 + 1;
             end = memchr(b'\n', &bytes[at..]).map_or(bytes.len(), |newline| at + newline + 1);
-            Some((number, self.text.get(begin..end)?))
+            let mut words = [None; 2];
+            for (first, places) in words.iter_mut().zip(&mut ahead) {
+                *first = places.next_if(|&at| at < end).map(|at| at - begin);
+                while places.next_if(|&at| at < end).is_some() {}
+            }
+            let line = self.text.get(begin..end)?;
+            Some(Telling { number, line, words })
         })
     }
 
     /// What a line says behind `word`.
-    fn report<'b>(&self, line: &'b str, word: &str) -> Result<Option<Report<'b>>, String> {
-        let Some((_, text)) = line.split_once(word) else {
+    fn report<'b>(&self, telling: &Telling<'b>, word: Word) -> Result<Option<Report<'b>>, String> {
+        let word = word as usize;
+        let Some(at) = telling.words[word] else {
             return Ok(None);
         };
+        let text = telling.line.get(at + WORDS[word].len()..).unwrap_or_default();
         let text = text.strip_suffix('\n').unwrap_or(text);
         if text.is_empty() {
             return Ok(None);
         }
-        let line = line.trim();
+        let line = telling.line.trim();
         match self.time(line)? {
             Some(time) => Ok(Some(Report {
                 line,

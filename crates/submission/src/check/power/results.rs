@@ -5,7 +5,10 @@ use std::{collections::BTreeMap, io::Read};
 use serde_json::{Map, Value};
 use sha1::{Digest as _, Sha1};
 
-use super::session::{Session, Verdict};
+use super::{
+    ptd_log,
+    session::{Session, Verdict},
+};
 use crate::files::hexadecimal;
 
 /// The files of a session that one of the descriptions must have hashed.
@@ -92,6 +95,12 @@ fn sha1(session: &Session<'_>, name: &str) -> Result<Option<String>, String> {
     let path = session.at(name);
     if !session.tree.exists(&path) {
         return Ok(None);
+    }
+    if name == ptd_log::FILE
+        && let Ok(log) = session.ptd_log()
+        && let Some(contents) = log.contents()
+    {
+        return Ok(Some(hexadecimal(&Sha1::digest(contents))));
     }
     let failed = |error| format!("{name} cannot be read: {error}");
     let mut file = session.tree.open(&path).map_err(failed)?;

@@ -1,5 +1,6 @@
 //! The accuracy run: its metrics, the hash and the truncated log.
 
+use memchr::memchr;
 use regatta_mllog::read::Value;
 
 use super::{performance, scenario::Case};
@@ -55,9 +56,10 @@ pub(super) fn lines(case: &Case<'_>, path: &str, findings: &mut Findings) -> Opt
                 let mend = "the official checker ends here; write it as UTF-8";
                 findings.error(rules::FILE_SET, path, "is no UTF-8 text", mend);
             }
-            let text = String::from_utf8_lossy(&bytes)
-                .replace("\r\n", "\n")
-                .replace('\r', "\n");
+            let mut text = String::from_utf8_lossy(&bytes);
+            if memchr(b'\r', &bytes).is_some() {
+                text = text.replace("\r\n", "\n").replace('\r', "\n").into();
+            }
             Some(text.split_inclusive('\n').map(str::to_owned).collect())
         }
         Err(error) => {

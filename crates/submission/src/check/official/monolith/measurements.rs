@@ -1,6 +1,6 @@
 //! The monolith's check of a measurement directory and the code that it points to.
 
-use regatta_rules::round::OfficialCheck;
+use regatta_rules::round::{OfficialCheck, Trait};
 
 use super::{
     super::{
@@ -9,6 +9,7 @@ use super::{
     },
     Crash,
 };
+use crate::tree::Kind;
 
 /// The outcome: whether it is in order, and `weight_data_types` for the CSV.
 pub(super) struct Measurements {
@@ -35,9 +36,7 @@ pub(super) fn check(
         Some((name, implementation)) => {
             let path = format!("{directory}/{name}");
             let json = object::read(context, &path)?;
-            if context.checker.has(regatta_rules::round::Trait::WeightDataTypes)
-                && !json.contains_key("weight_data_types")
-            {
+            if context.checker.has(Trait::WeightDataTypes) && !json.contains_key("weight_data_types") {
                 return Err(Crash(format!("{path}: weight_data_types is missing")));
             }
             weights = python::text(json.get("weight_data_types"));
@@ -75,30 +74,53 @@ fn required_files(context: &Context<'_>, directory: &str) -> Vec<String> {
         .collect()
 }
 
-/// Power analyzer files lie in the directory or up to three levels above it.
+/// What the names of power analyzer files begin with.
+const POWER_FILES: [&str; 2] = ["analyzer_table", "power_settings"];
+
+/// Power analyzer files that are missing, or empty where that counts.
 fn power_files(context: &Context<'_>, directory: &str) -> Vec<String> {
+    let empty_counts = context.checker.looks_at(OfficialCheck::EmptyMeasurementFiles);
+    let anywhere = context.checker.has(Trait::PowerFilesAnywhere);
+    let fault = |start| {
+        let has_contents = match anywhere {
+            true => power_file_anywhere(context, directory, start),
+            false => power_file_above(context, directory, start),
+        };
+        match has_contents {
+            None => Some(format!("{start}.* is missing")),
+            Some(false) if empty_counts => Some(format!("{start}.* is empty")),
+            Some(_) => None,
+        }
+    };
+    POWER_FILES.into_iter().filter_map(fault).collect()
+}
+
+/// Whether the file in the directory, or up to three levels above it, has contents; the outermost counts.
+fn power_file_above(context: &Context<'_>, directory: &str, start: &str) -> Option<bool> {
     let mut levels = vec![directory];
     for _ in 0..3 {
         let above = levels.last().and_then(|level| level.rsplit_once('/'));
         levels.extend(above.map(|(above, _)| above));
     }
-    ["analyzer_table", "power_settings"]
-        .into_iter()
-        .filter_map(|start| {
-            let found = levels.iter().rev().find_map(|level| {
-                let names = context.tree.files(level).unwrap_or_default();
-                let name = names.into_iter().find(|name| name.starts_with(start))?;
-                context.tree.size(&format!("{level}/{name}"))
-            });
-            match found {
-                None => Some(format!("{start}.* is missing")),
-                Some(0) if context.checker.looks_at(OfficialCheck::EmptyMeasurementFiles) => {
-                    Some(format!("{start}.* is empty"))
-                }
-                Some(_) => None,
-            }
-        })
-        .collect()
+    levels.iter().rev().find_map(|level| {
+        let names = context.tree.files(level).unwrap_or_default();
+        let name = names.into_iter().find(|name| name.starts_with(start))?;
+        Some(context.tree.size(&format!("{level}/{name}")) != Some(0))
+    })
+}
+
+/// Whether any such file below the directory that is three levels above has contents. Hidden directories are not looked
+/// into, as Python's `glob` does not.
+fn power_file_anywhere(context: &Context<'_>, directory: &str, start: &str) -> Option<bool> {
+    let above = |path: &'_ str| path.rsplit_once('/').map_or(0, |(above, _)| above.len());
+    let root = (0..3).fold(directory, |path, _| &path[..above(path)]);
+    let start = format!("{start}.");
+    let hidden = |path: &str| path[root.len()..].contains("/.");
+    let nodes = context.tree.below(root);
+    let found = nodes.filter(|node| node.name().starts_with(&start) && !hidden(&node.path));
+    found
+        .map(|node| node.kind != Kind::File || node.size > 0)
+        .reduce(|one, other| one || other)
 }
 
 /// The measurement file's name and the implementation that it names.

@@ -8,7 +8,7 @@ use regatta_rules::{
 use super::{
     super::{
         super::{
-            Note,
+            Context, Note,
             file_set::{self, FileSet},
             power,
             python::Raised,
@@ -18,6 +18,7 @@ use super::{
     },
     Judge, Performance,
 };
+use crate::check::run_log::RunLog;
 
 impl Judge<'_> {
     /// The run, when it is valid; its value becomes the item's.
@@ -89,9 +90,10 @@ impl Judge<'_> {
         let mut metric = None;
         if has_power {
             let results = &self.outcome.path;
-            if context.checker.looks_at(OfficialCheck::Ranging) {
-                self.ranging(rules, &format!("{results}/performance/ranging"))?;
-            }
+            let ranging = match context.checker.looks_at(OfficialCheck::Ranging) {
+                true => Some(self.ranging(rules, &format!("{results}/performance/ranging"))?),
+                false => None,
+            };
             for (part, set) in [
                 ("run_1", FileSet::PERFORMANCE_WITH_POWER),
                 ("ranging", FileSet::PERFORMANCE_WITH_POWER),
@@ -111,10 +113,11 @@ impl Judge<'_> {
             {
                 return Err(Raised::new("Unknown scenario: Interactive"));
             }
-            metric = power::metric(context, directory, &log, scenario)?;
-            if metric.is_none() {
-                return Err(Raised::new("spl.txt has no samples in the measured window"));
+            if let Some(ranging) = ranging.filter(|_| context.checker.has(Trait::RangingPower)) {
+                let directory = format!("{results}/performance/ranging");
+                mean_power(context, &directory, &ranging, scenario)?;
             }
+            metric = Some(mean_power(context, directory, &log, scenario)?);
             for (path, text) in power::faults(context, &format!("{results}/performance")) {
                 valid = false;
                 let fatal = true;
@@ -128,7 +131,8 @@ impl Judge<'_> {
         }))
     }
 
-    fn ranging(&self, rules: &BenchmarkRules, directory: &str) -> Result<(), Raised> {
+    /// The ranging run's log, which must have a result.
+    fn ranging(&self, rules: &BenchmarkRules, directory: &str) -> Result<RunLog, Raised> {
         let log = performance::read(self.context, directory)?;
         let scenario = log.text("effective_scenario").and_then(|name| {
             Scenario::ALL
@@ -136,6 +140,18 @@ impl Judge<'_> {
                 .find(|scenario| scenario.as_str() == name)
         });
         let scenario = scenario.ok_or_else(|| Raised::new(format!("{directory}: no scenario")))?;
-        result::measured(self.context, rules, &log, scenario).map(|_| ())
+        result::measured(self.context, rules, &log, scenario)?;
+        Ok(log)
     }
+}
+
+/// The power metric of a run, which must have samples in its window.
+fn mean_power(
+    context: &Context<'_>,
+    directory: &str,
+    log: &RunLog,
+    scenario: SubmittedScenario,
+) -> Result<f64, Raised> {
+    let metric = power::metric(context, directory, log, scenario)?;
+    metric.ok_or_else(|| Raised::new("spl.txt has no samples in the measured window"))
 }
