@@ -157,8 +157,9 @@ fn text(report: &Report, proofs: Option<&[Proof]>) -> String {
     }
     let _ = write!(
         text,
-        "{} accuracy logs cut, {} left alone with a problem",
+        "{} accuracy log{} cut, {} left alone with a problem",
         report.cut(),
+        if report.cut() == 1 { "" } else { "s" },
         report.problems().count()
     );
     for proof in proofs.unwrap_or_default() {

@@ -38,7 +38,10 @@ pub(super) fn check(
         let own = exact.and_then(|scenario| rules.dataset_samples_in.get(&scenario).copied());
         let expected = own.or(rules.dataset_samples_in.is_empty().then_some(expected));
         if expected.is_none() || found.and_then(Value::as_u64) != expected {
-            let text = format!("the accuracy run does not have {expected:?} samples");
+            let text = match expected {
+                Some(expected) => format!("the accuracy run does not have {expected} samples"),
+                None => "there is no number of samples for a directory of this name".to_owned(),
+            };
             faults.push((detail, text));
         }
     }
