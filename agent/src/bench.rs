@@ -49,6 +49,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<u8, Failure> {
         Some(given) => Some(take_system(given, args, &benchmark, &mut request, &mut settings)?),
         None => None,
     };
+    let benchmark = choice::in_form(benchmark, args.sut, &settings, args.scratch.as_deref())?;
     let race = Race {
         request,
         engine: EngineSpec {

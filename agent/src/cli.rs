@@ -7,10 +7,10 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use regatta_rules::{
     Mode, Scenario,
     documents::{EngineKind, LoadgenChoice},
+    layout::Layout,
     system::PowerSetting,
 };
-
-use regatta_tensorrt::{IoFormat, IoType};
+use regatta_tensorrt::IoType;
 
 use crate::duration::RunDuration;
 
@@ -109,13 +109,13 @@ pub(crate) struct EngineBuildArgs {
     pub(crate) input_dtype: Option<IoType>,
     /// Layout of every input, such as linear, chw4 or, on DLA, dla_hwc4
     #[arg(long, value_name = "FORMAT")]
-    pub(crate) input_format: Option<IoFormat>,
+    pub(crate) input_format: Option<Layout>,
     /// Type of every output; by default the network's
     #[arg(long, value_name = "fp32|fp16|int8|int32")]
     pub(crate) output_dtype: Option<IoType>,
     /// Layout of every output; only linear ones can be answers of a run
     #[arg(long, value_name = "FORMAT")]
-    pub(crate) output_format: Option<IoFormat>,
+    pub(crate) output_format: Option<Layout>,
     /// A calibration cache in TensorRT's text format, for --precision int8
     #[arg(long, value_name = "FILE")]
     pub(crate) calibration_cache: Option<PathBuf>,

@@ -153,6 +153,19 @@ fn the_real_tensorrt_builds_an_engine_once() {
     }
 }
 
+/// Every input has its place in the profile of each context.
+#[cfg(feature = "tract")]
+#[test]
+fn the_real_tensorrt_builds_a_network_of_three_inputs() {
+    let Some(place) = Place::real() else { return };
+    let model = support::fixture::onnx::three_inputs();
+    fs::write(place.scratch.path().join("three.onnx"), model).unwrap();
+    let build = ["build", "--onnx", "three.onnx", "--batch", "4", "--profiles", "2"];
+    let built = place.json(&build, 0);
+    assert_eq!(built["manifest"]["profiles"], 2);
+    assert!(built["plan_bytes"].as_u64().unwrap() > 1_000, "{built:#}");
+}
+
 #[test]
 fn the_real_tensorrt_refuses_with_its_own_words() {
     let Some(place) = Place::real() else { return };

@@ -1,128 +1,15 @@
 //! `bench --sut tensorrt` through the binary, over twins of CUDA's driver and of TensorRT: whole runs with the right answers, and
 //! every fault that a board can have, each told by its own words.
 
-#![expect(clippy::unwrap_used, reason = "a test says what it expects")]
-
 mod support;
 
 use std::{env, fs, io::BufReader, path::PathBuf};
 
 use regatta_rules::response_units::ResponseUnits;
 use support::{
-    Ended, MLPERF_CONF, USER_CONF,
-    fixture::{self, Fixture},
-    twins::Twins,
+    fixture,
+    place::{Place, expected},
 };
-
-/// A benchmark, the twins, and engines for it.
-struct Place {
-    fixture: Fixture,
-    twins: Twins,
-}
-
-impl Place {
-    fn new() -> Self {
-        let fixture = Fixture::new();
-        fs::write(fixture.path("mlperf.conf"), MLPERF_CONF).unwrap();
-        fs::write(fixture.path("user.conf"), USER_CONF).unwrap();
-        if !fixture.path("model.onnx").exists() {
-            fs::write(fixture.path("model.onnx"), "the twin reads no model").unwrap();
-        }
-        Self {
-            fixture,
-            twins: Twins::new(),
-        }
-    }
-
-    fn agent(&self, arguments: &[&str], environment: &[(&str, &str)]) -> Ended {
-        let program = env!("CARGO_BIN_EXE_regatta-agent");
-        let mut command = self.twins.agent(program, self.fixture.scratch(), arguments);
-        Ended::from(command.envs(environment.iter().copied()).output().unwrap())
-    }
-
-    /// Builds an engine and returns its directory.
-    fn build(&self, flags: &[&str], environment: &[(&str, &str)]) -> PathBuf {
-        let build = [
-            &["engine", "build", "--onnx", "model.onnx", "--format", "json"],
-            flags,
-        ]
-        .concat();
-        let built = self.agent(&build, environment);
-        assert_eq!(built.code, 0, "{built:?}");
-        let entries = fs::read_dir(self.twins.engines()).unwrap();
-        let engines = entries
-            .map(|entry| entry.unwrap().path())
-            .filter(|path| path.is_dir());
-        engines
-            .max_by_key(|path| {
-                fs::metadata(path.join("engine.plan"))
-                    .unwrap()
-                    .modified()
-                    .unwrap()
-            })
-            .unwrap()
-    }
-
-    fn bench(&self, scenario: &str, mode: &str, settings: &[&str], environment: &[(&str, &str)]) -> Ended {
-        let mut arguments = vec![
-            "bench",
-            "--sut",
-            "tensorrt",
-            "--model",
-            "pixels",
-            "--benchmark-file",
-            "benchmark.toml",
-            "--scratch",
-            ".",
-            "--mlperf-conf",
-            "mlperf.conf",
-            "--user-conf",
-            "user.conf",
-            "--log-dir",
-            "logs",
-            "--format",
-            "json",
-            "--scenario",
-            scenario,
-            "--mode",
-            mode,
-            "--setting",
-            "warmup_duration=0.05",
-        ];
-        if mode == "PerformanceOnly" {
-            arguments.extend(["--duration", "100ms"]);
-        }
-        for setting in settings {
-            arguments.extend(["--setting", setting]);
-        }
-        self.agent(&arguments, environment)
-    }
-
-    /// The answers in the accuracy log, by sample.
-    fn answers(&self) -> Vec<i32> {
-        let log = fs::read(self.fixture.path("logs/mlperf_log_accuracy.json")).unwrap();
-        let log: Vec<serde_json::Value> = serde_json::from_slice(&log).unwrap();
-        let mut answers = vec![-1; log.len()];
-        for entry in log {
-            let data = u32::from_str_radix(entry["data"].as_str().unwrap(), 16).unwrap();
-            let index = usize::try_from(entry["qsl_idx"].as_u64().unwrap()).unwrap();
-            answers[index] = i32::from_le_bytes(data.to_be_bytes());
-        }
-        answers
-    }
-
-    /// What an accuracy pass ends with when something fails: no result, one line that says why, and the logs.
-    fn fault(&self, settings: &[&str], environment: &[(&str, &str)]) -> String {
-        let ended = self.bench("SingleStream", "AccuracyOnly", settings, environment);
-        assert_eq!(ended.code, 3, "{ended:?}");
-        assert_eq!(ended.stderr.trim().lines().count(), 1, "{}", ended.stderr);
-        ended.stderr
-    }
-}
-
-fn expected() -> Vec<i32> {
-    (0..fixture::TOTAL).map(fixture::class).collect()
-}
 
 #[test]
 fn every_scenario_gives_the_right_answers_and_a_result() {
@@ -283,104 +170,8 @@ fn types_are_converted_where_a_number_says_enough_and_refused_where_not() {
     place.build(&[], &[("TWIN_TRT_INPUT", "int8")]);
     let refused = place.fault(&[], &[]);
     assert!(
-        refused.contains("its engine takes int8 [1, 1, 8, 8] image, but its samples are Float32"),
+        refused.contains("its engine takes int8 [1, 1, 8, 8] image, but its samples are fp32"),
         "{refused}"
-    );
-}
-
-/// NVIDIA's int8 samples as `int8_linear` and `int8_chw4`, one file for GPU and DLA, found by the settings of its harness.
-#[test]
-fn type_and_layout_of_the_input_choose_the_engine_and_are_held_against_the_samples() {
-    let place = Place::new();
-    let prepare = |shape: &[usize], one: &[u8]| {
-        for index in 0..fixture::TOTAL {
-            let data = fixture::pixels_as(index, one);
-            place
-                .fixture
-                .write_sample(index, &fixture::npy("|i1", shape, &data));
-        }
-        let described = fixture::DESCRIPTION
-            .replace("[1, 8, 8]", &format!("{shape:?}"))
-            .replace("float32", "int8");
-        fs::write(place.fixture.path("benchmark.toml"), described).unwrap();
-    };
-    let right = |scenario: &str, settings: &[&str]| {
-        let ended = place.bench(scenario, "AccuracyOnly", settings, &[]);
-        assert_eq!(ended.code, 0, "{settings:?}: {ended:?}");
-        assert_eq!(place.answers(), expected(), "{settings:?}");
-    };
-    let (linear, chw4) = (
-        ["input_dtype=int8", "input_format=linear"],
-        ["input_dtype=int8", "input_format=chw4"],
-    );
-    let single = place.build(&["--batch", "4"], &[]);
-    let told = place.fault(&linear, &[]);
-    assert!(
-        told.contains("the setting input_dtype asks for int8, but its samples are Float32"),
-        "{told}"
-    );
-
-    prepare(&[1, 8, 8], &[1]);
-    let told = place.fault(&linear, &[]);
-    assert!(
-        told.contains("none of 1 takes the input that the settings ask for; this makes one")
-            && told.contains("--batch 1 --input-dtype int8 --cache"),
-        "{told}"
-    );
-    let named = format!("gpu_engine={}", single.display());
-    let told = place.fault(&[&linear[..], &[&named]].concat(), &[]);
-    assert!(
-        told.contains("does not take the input that the settings ask for"),
-        "{told}"
-    );
-    place.build(&["--batch", "4", "--input-dtype", "int8"], &[]);
-    right("SingleStream", &linear);
-    right(
-        "Offline",
-        &[&linear[..], &["use_direct_host_access=false"]].concat(),
-    );
-
-    let told = place.fault(&[&chw4[..], &["dla_core=0"]].concat(), &[]);
-    assert!(
-        told.contains("--input-dtype int8 --input-format dla_hwc4 --dla-core 0"),
-        "{told}"
-    );
-    let int8 = ["--batch", "4", "--input-dtype", "int8", "--input-format"];
-    place.build(&[&int8[..], &["chw4"]].concat(), &[]);
-    let told = place.fault(&chw4, &[]);
-    assert!(
-        told.contains("takes int8 [-1, 1, 8, 8] chw4 image, which lies in memory as [1, 8, 8, 4], but a sample is [1, 8, 8]"),
-        "{told}"
-    );
-    prepare(&[8, 8, 4], &[1, 0, 0, 0]);
-    right("SingleStream", &chw4);
-    right("Offline", &[&chw4[..], &["use_direct_host_access=true"]].concat());
-    // DLA's lines of 32 bytes would have gaps.
-    place.build(&[&int8[..], &["dla_hwc4", "--dla-core", "0"]].concat(), &[]);
-    let told = place.fault(&[&chw4[..], &["dla_core=0"]].concat(), &[]);
-    assert!(
-        told.contains("int8 [4, 1, 8, 8] dla_hwc4 image, which cannot be served"),
-        "{told}"
-    );
-    let build = [
-        "engine",
-        "build",
-        "--onnx",
-        "model.onnx",
-        "--input-format",
-        "chw4",
-    ];
-    let refused = place.agent(&build, &[]);
-    assert_eq!(refused.code, 3, "{refused:?}");
-    assert!(
-        refused.stderr.contains("Could not find any implementation"),
-        "{refused:?}"
-    );
-    let unknown = place.agent(&["engine", "build", "--onnx", "m", "--input-format", "chw5"], &[]);
-    assert_eq!(unknown.code, 2, "{unknown:?}");
-    assert!(
-        unknown.stderr.contains("`chw5` is none of linear, hwc8, chw4"),
-        "{unknown:?}"
     );
 }
 

@@ -31,6 +31,67 @@ fn with_a_known_device() -> Coordinator {
     coordinator
 }
 
+/// Samples of another type need what their numbers stand for, and nothing else does.
+#[test]
+fn samples_are_prepared_as_asked_or_not_at_all() {
+    let coordinator = Coordinator::embedded();
+    let scratch = tempfile::tempdir().unwrap();
+    let cache = scratch.path().join("digits.cache");
+    // The bits of 0.0625.
+    std::fs::write(&cache, "TRT-8502-EntropyCalibration2\nimage: 3d800000\n").unwrap();
+    let (scratch, cache) = (scratch.path().to_str().unwrap(), cache.to_str().unwrap());
+    let data = concat!(env!("CARGO_MANIFEST_DIR"), "/../benchmarks/digits");
+    let common = ["prep", "digits", "--data", data, "--out", scratch];
+    let with = |flags: &[&'static str]| [&common[..], flags].concat();
+    for (flags, words) in [
+        (&["--dtype", "int8"][..], "int8 needs a scale"),
+        (&["--scale", "1"], "other types take none"),
+        (
+            &["--dtype", "int8", "--scale", "0"],
+            "a scale is a positive number, not 0",
+        ),
+        (&["--dtype", "fp17"], "known are fp32, fp16, int8"),
+        (
+            &["--dtype", "int8", "--layout", "dla_hwc5", "--scale", "1"],
+            "known are linear",
+        ),
+        (&["--dtype", "int64"], "cannot be made int64_linear"),
+        (
+            &["--dtype", "int8", "--rounding", "nearest"],
+            "--rounding goes with a scale",
+        ),
+    ] {
+        let (code, said) = refusal(&coordinator.output(&with(flags)));
+        assert_eq!(code, Some(2), "{flags:?}: {said}");
+        assert!(said.contains(words), "{flags:?}: {said}");
+    }
+    let cached = [
+        "--dtype",
+        "int8",
+        "--layout",
+        "chw4",
+        "--calibration-cache",
+        cache,
+    ];
+    let (code, said) = refusal(&coordinator.output(&[&common[..], &cached].concat()));
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("name the network's input with --tensor"), "{said}");
+    // The benchmark's own samples are made on the way.
+    let made = coordinator.json(&[&common[..], &cached, &["--tensor", "image"]].concat());
+    assert_eq!((&made["samples"], &made["clipped"]), (&597.into(), &0.into()));
+    let set = std::fs::read_to_string(format!("{}/samples.json", made["dir"].as_str().unwrap())).unwrap();
+    let set: serde_json::Value = serde_json::from_str(&set).unwrap();
+    let quantised =
+        serde_json::json!({ "scale": 0.0625, "rounding": "toward-zero", "source": "digits.cache: image" });
+    assert_eq!(set["quantised"], quantised);
+    let coarse = coordinator.output(&with(&["--dtype", "int8", "--scale", "0.001"]));
+    let said = String::from_utf8_lossy(&coarse.stdout);
+    assert!(
+        said.contains("as int8_linear in") && said.contains("is the scale right?"),
+        "{said}"
+    );
+}
+
 #[test]
 fn what_is_unknown_is_answered_with_what_is_known() {
     let coordinator = with_a_known_device();

@@ -8,6 +8,8 @@ use regatta_rules::{
     benchmark::{Accuracy, Benchmark, Dataset, Dtype, Metric, Model, Response},
     documents::EngineKind,
     known,
+    layout::Layout,
+    samples::{Form, SampleSet},
 };
 
 use crate::exit::Failure;
@@ -57,6 +59,39 @@ pub(crate) fn benchmark(args: &Named<'_>) -> Result<Benchmark, Failure> {
         }
         (None, Some((total, performance))) => Ok(nameless(args.model, total, performance)),
         (None, None) => Err(Failure::usage(unknown(args)?)),
+    }
+}
+
+/// The benchmark over samples of the form that the settings of an engine ask for: where they are prepared, and where engines
+/// do not convert the benchmark's own.
+///
+/// # Errors
+/// [`Failure`] when its samples cannot have that form.
+pub(crate) fn in_form(
+    benchmark: Benchmark,
+    sut: EngineKind,
+    settings: &BTreeMap<String, String>,
+    scratch: Option<&Path>,
+) -> Result<Benchmark, Failure> {
+    let own = benchmark.form();
+    // Words that are none are told with all other settings.
+    let asked = Form::asked(settings, own).ok().flatten();
+    let Some(asked) = asked.filter(|&asked| sut == EngineKind::Tensorrt && asked != own) else {
+        return Ok(benchmark);
+    };
+    match benchmark.in_form(asked) {
+        // Described as they lie: the engine holds them against its input.
+        Err(_) if own.dtype == asked.dtype => Ok(benchmark),
+        Err(error) => Err(Failure::usage(error)),
+        Ok(changed) => {
+            let directory = scratch.unwrap_or(Path::new("")).join(&changed.dataset.dir);
+            let is_made = directory.join(SampleSet::FILE).is_file();
+            Ok(if own.converts_to(asked) && !is_made {
+                benchmark
+            } else {
+                changed
+            })
+        }
     }
 }
 
@@ -118,7 +153,10 @@ fn nameless(name: &str, total_samples: usize, performance_samples: usize) -> Ben
             sha256: None,
             input_shape: Vec::new(),
             input_dtype: Dtype::Int8,
+            input_format: Layout::Linear,
+            input_name: None,
             response: Response::Raw,
+            further_inputs: Vec::new(),
         },
         dataset: Dataset {
             dir: String::new(),

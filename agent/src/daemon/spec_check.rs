@@ -77,6 +77,10 @@ pub(crate) fn check(
     inner_path("model file", &spec.benchmark.model.file)?;
     inner_path("dataset directory", &spec.benchmark.dataset.dir)?;
     inner_path("dataset map", &spec.benchmark.dataset.map)?;
+    // Samples of several inputs lie in files of these names.
+    for input in spec.benchmark.model.inputs().filter_map(|input| input.name) {
+        inner_path("input", input)?;
+    }
     if let Some(state) = &spec.state {
         name("state", &state.name)?;
         state.words().parse::<Wish>().map_err(SpecError::State)?;

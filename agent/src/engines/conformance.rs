@@ -193,6 +193,41 @@ fn samples_of_16_and_8_bits_are_taken_by_engines_of_these_types() {
     }
 }
 
+/// By name, whatever the network's own order; every input matters to the answer.
+#[test]
+fn samples_of_three_inputs_are_taken_apart() {
+    let fixture = Fixture::new();
+    fixture.take_three_inputs();
+    for subject in subjects() {
+        let Some(mut loaded) = subject.load_three_inputs(&fixture, 4, 2) else {
+            continue;
+        };
+        for engine in &mut loaded.engines {
+            for size in 1..=4 {
+                let indices: Vec<usize> = (0..size).map(|i| (i * 7 + size) % fixture::TOTAL).collect();
+                let got = answers_to(engine.as_mut(), &indices, &fixture::three_inputs_bytes);
+                let expected: Vec<_> = indices
+                    .iter()
+                    .map(|&index| expected(subject.kind, index))
+                    .collect();
+                assert_eq!(got, expected, "{subject}");
+            }
+            let samples = samples(&[0]);
+            let short = fixture::three_inputs_bytes(0);
+            let refused = engine.infer(
+                &Batch {
+                    samples: &samples,
+                    input: Input::Contiguous(&short[4..]),
+                },
+                &mut Answers::default(),
+            );
+            assert!(matches!(refused, Err(EngineError::InputSize { .. })), "{subject}");
+        }
+        drop(loaded);
+        assert_eq!(subject.live_on_device(), 0, "{subject}");
+    }
+}
+
 #[test]
 fn the_same_input_gets_the_same_answer_however_often() {
     let fixture = Fixture::new();

@@ -1,6 +1,8 @@
 //! What goes into an engine and what comes out: batches that point into the loaded samples, and a reusable list of
 //! answers. Nothing here allocates once the buffers have reached their size.
 
+use std::ops::Range;
+
 use regatta_loadgen::sut::QuerySample;
 
 use super::EngineError;
@@ -31,12 +33,18 @@ pub(crate) enum Input<'a> {
 }
 
 impl Batch<'_> {
-    /// Copies the batch's data to the beginning of `tensor`, samples of `sample_bytes` each in the batch's order.
+    /// Copies one input's part of the batch's data to the beginning of `tensor`, in the batch's order. Samples have
+    /// `sample_bytes` each, of which `part` is that input's.
     ///
     /// # Errors
     /// [`EngineError::InputSize`] when the input does not hold that much, or `tensor` does not take it.
-    pub(crate) fn copy_input(&self, sample_bytes: usize, tensor: &mut [u8]) -> Result<(), EngineError> {
-        let expected = self.samples.len() * sample_bytes;
+    pub(crate) fn copy_input(
+        &self,
+        sample_bytes: usize,
+        part: &Range<usize>,
+        tensor: &mut [u8],
+    ) -> Result<(), EngineError> {
+        let expected = self.samples.len() * part.len();
         let wrong_size = |given| EngineError::InputSize {
             samples: self.samples.len(),
             given,
@@ -46,15 +54,15 @@ impl Batch<'_> {
         let target = tensor.get_mut(..expected).ok_or_else(|| wrong_size(room))?;
         match self.input {
             // In one piece, which is quicker than sample by sample.
-            Input::Contiguous(bytes) if bytes.len() == expected => {
+            Input::Contiguous(bytes) if part.len() == sample_bytes && bytes.len() == expected => {
                 target.copy_from_slice(bytes);
                 Ok(())
             }
             _ => self.each_sample(
                 sample_bytes,
-                target.chunks_exact_mut(sample_bytes),
+                target.chunks_exact_mut(part.len()),
                 |sample, place| {
-                    place.copy_from_slice(sample);
+                    place.copy_from_slice(&sample[part.clone()]);
                 },
             ),
         }
@@ -118,6 +126,22 @@ impl Answers {
     /// Adds the next sample's answer.
     pub(crate) fn push(&mut self, answer: &[u8]) {
         self.bytes.extend_from_slice(answer);
+        self.ends.push(self.bytes.len());
+    }
+
+    /// Adds the next sample's answer out of its rows of several outputs: their elements in turns. Rows come with the size of
+    /// an element, and are equally long.
+    pub(crate) fn push_stacked<'r>(&mut self, rows: impl Iterator<Item = (&'r [u8], usize)> + Clone) {
+        let elements = rows
+            .clone()
+            .map(|(row, size)| row.len() / size)
+            .next()
+            .unwrap_or(0);
+        for position in 0..elements {
+            for (row, size) in rows.clone() {
+                self.bytes.extend_from_slice(&row[position * size..][..size]);
+            }
+        }
         self.ends.push(self.bytes.len());
     }
 

@@ -8,14 +8,16 @@ mod model;
 
 use std::{
     error::Error,
+    ops::Range,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
 };
 
 use regatta_rules::{benchmark::Response, documents::EngineKind};
-use tract_onnx::prelude::{Tensor, TypedRunnableModel, TypedSimpleState, tvec};
+use tract_onnx::prelude::{TVec, Tensor, TypedRunnableModel, TypedSimpleState};
 use tract_onnx::tract_core::value::{IntoTValue, TValue};
 
+use self::model::PlanInput;
 use super::{Answers, Batch, Description, Engine, EngineError, LoadRequest, Loaded};
 use crate::panics::panic_text;
 
@@ -59,52 +61,63 @@ pub(super) fn load(request: &LoadRequest<'_>) -> Result<Loaded, EngineError> {
 struct Plan {
     batch_size: usize,
     sample_bytes: usize,
+    inputs: Vec<PlanInput>,
     runnable: Arc<TypedRunnableModel>,
 }
 
-/// A stream's own state of a plan, with an input tensor that is filled again and again.
+/// A stream's own state of a plan, with input tensors that are filled again and again.
 struct PlanState {
     batch_size: usize,
     sample_bytes: usize,
     state: TypedSimpleState,
-    input: Arc<Tensor>,
+    /// What of a sample goes into each.
+    inputs: Vec<(Range<usize>, Arc<Tensor>)>,
 }
 
 impl PlanState {
     fn new(plan: &Plan, request: &LoadRequest<'_>) -> Result<Self, EngineError> {
         let refused = |source: tract_onnx::prelude::TractError| model::refused(request, source.into());
         let state = plan.runnable.spawn().map_err(refused)?;
-        let input = model::input_tensor(plan.batch_size, &request.benchmark.model).map_err(refused)?;
+        let inputs = plan.inputs.iter().map(|input| {
+            let tensor = input.tensor(plan.batch_size)?;
+            Ok((input.part.clone(), Arc::new(tensor)))
+        });
         Ok(Self {
             batch_size: plan.batch_size,
             sample_bytes: plan.sample_bytes,
             state,
-            input: Arc::new(input),
+            inputs: inputs.collect::<Result<_, _>>().map_err(refused)?,
         })
     }
 
-    /// Runs the plan over the batch and returns the first output.
-    fn run(&mut self, batch: &Batch<'_>) -> Result<TValue, EngineError> {
-        if Arc::get_mut(&mut self.input).is_none() {
-            // A plan may hand its input on as its output: whoever holds that keeps it, and we take a new one.
-            self.input = Arc::new(self.input.deep_clone());
-        }
-        if let Some(tensor) = Arc::get_mut(&mut self.input) {
-            batch.copy_input(self.sample_bytes, tensor.as_bytes_mut())?;
+    /// Runs the plan over the batch and returns its outputs, at least one.
+    fn run(&mut self, batch: &Batch<'_>) -> Result<TVec<TValue>, EngineError> {
+        for (part, input) in &mut self.inputs {
+            if Arc::get_mut(input).is_none() {
+                // A plan may hand its input on as its output: whoever holds that keeps it, and we take a new one.
+                *input = Arc::new(input.deep_clone());
+            }
+            if let Some(tensor) = Arc::get_mut(input) {
+                batch.copy_input(self.sample_bytes, part, tensor.as_bytes_mut())?;
+            }
         }
         let failed = |source: Box<dyn Error + Send + Sync>| EngineError::Compute {
             engine: EngineKind::Tract,
             samples: batch.samples.len(),
             source,
         };
+        let inputs = self
+            .inputs
+            .iter()
+            .map(|(_, input)| Arc::clone(input).into_tvalue());
         let outputs = self
             .state
-            .run(tvec!(Arc::clone(&self.input).into_tvalue()))
+            .run(inputs.collect())
             .map_err(|source| failed(source.into()))?;
-        outputs
-            .into_iter()
-            .next()
-            .ok_or_else(|| failed("the model has no output".into()))
+        if outputs.is_empty() {
+            return Err(failed("the model has no output".into()));
+        }
+        Ok(outputs)
     }
 }
 
@@ -126,9 +139,9 @@ impl Engine for Tract {
         let Some(state) = fitting.filter(|_| given > 0) else {
             return Err(EngineError::BatchSize { given, max });
         };
-        let output = state.run(batch)?;
+        let outputs = state.run(batch)?;
         let rows = state.batch_size;
-        push_answers(&output, rows, given, self.response, answers).map_err(|source| EngineError::Compute {
+        push_answers(&outputs, rows, given, self.response, answers).map_err(|source| EngineError::Compute {
             engine: EngineKind::Tract,
             samples: given,
             source,
@@ -136,15 +149,26 @@ impl Engine for Tract {
     }
 }
 
-/// Adds the answers of the first `wanted` of `rows` rows of the output.
+/// Adds the answers of the first `wanted` of `rows` rows of the outputs.
 fn push_answers(
-    output: &Tensor,
+    outputs: &[TValue],
     rows: usize,
     wanted: usize,
     response: Response,
     answers: &mut Answers,
 ) -> Result<(), Box<dyn Error + Send + Sync>> {
+    let output = &outputs[0];
     match response {
+        Response::Stacked => {
+            for sample in 0..wanted {
+                let rows = outputs.iter().map(|output| {
+                    let bytes = output.as_bytes();
+                    let row = bytes.len() / rows;
+                    (&bytes[sample * row..][..row], output.datum_type().size_of())
+                });
+                answers.push_stacked(rows);
+            }
+        }
         Response::Raw => {
             let bytes = output.as_bytes();
             bytes

@@ -4,15 +4,21 @@
 //! takes the write lock, computing the read lock; LoadGen never does both at once.
 
 use std::{
+    fs,
     path::{Path, PathBuf},
     sync::{Arc, PoisonError, RwLock, RwLockReadGuard},
 };
 
 use regatta_loadgen::sut::{QuerySampleIndex, QuerySampleLibrary, SutError};
-use regatta_rules::benchmark::{Benchmark, Model};
+use regatta_rules::{
+    benchmark::{Benchmark, Model},
+    documents::{Document as _, DocumentError},
+    samples::{Form, OtherSamples, SampleSet},
+};
 
 use super::{
     arena::Arena,
+    array_set::ArraySet,
     fault::FirstFault,
     map_file::{MapFileError, read_sample_names},
     npy::{SampleError, read_sample},
@@ -39,6 +45,38 @@ pub(crate) enum LibraryError {
         /// Which, and why.
         #[source]
         source: SampleError,
+    },
+    /// The samples' directory is not there.
+    #[error("there are no samples of {benchmark} as {form} in {}: `{command}` makes them", directory.display())]
+    NotPrepared {
+        /// The benchmark.
+        benchmark: String,
+        /// Their type and layout.
+        form: Form,
+        /// Where they would lie.
+        directory: PathBuf,
+        /// What makes them.
+        command: String,
+    },
+    /// The samples were made in another type, layout or shape.
+    #[error("the samples in {} do not serve the run of {benchmark}", directory.display())]
+    OtherSamples {
+        /// The benchmark.
+        benchmark: String,
+        /// Where they lie.
+        directory: PathBuf,
+        /// Both sides.
+        #[source]
+        source: OtherSamples,
+    },
+    /// The document beside the samples does not read.
+    #[error("what the samples in {} are cannot be told", directory.display())]
+    Document {
+        /// Where they lie.
+        directory: PathBuf,
+        /// Why.
+        #[source]
+        source: DocumentError,
     },
     /// The description contradicts itself.
     #[error("the description of {benchmark} cannot be used: {problem}")]
@@ -71,10 +109,18 @@ pub(crate) struct Library {
 /// Samples as `.npy` files, and those of them that are loaded.
 struct NpyData {
     benchmark: String,
-    files: Vec<PathBuf>,
+    files: Files,
     model: Model,
     sample_bytes: usize,
     loaded: RwLock<Arena>,
+}
+
+/// How samples lie on disk.
+enum Files {
+    /// Each in its own.
+    OneEach(Vec<PathBuf>),
+    /// All of them in one per input.
+    PerInput(ArraySet),
 }
 
 impl Library {
@@ -99,31 +145,24 @@ impl Library {
         scratch: &Path,
         fault: FirstFault,
     ) -> Result<Self, LibraryError> {
-        let (dataset, name) = (&benchmark.dataset, || benchmark.name.clone());
+        let (dataset, model) = (&benchmark.dataset, &benchmark.model);
         let sample_bytes = sample_bytes(benchmark)?;
-        let names =
-            read_sample_names(&scratch.join(&dataset.map), dataset.total_samples).map_err(|source| {
-                LibraryError::Map {
-                    benchmark: name(),
-                    source,
-                }
-            })?;
         let directory = scratch.join(&dataset.dir);
-        let files: Vec<_> = names
-            .iter()
-            .map(|name| directory.join(format!("{name}.npy")))
-            .collect();
-        for file in &files {
-            check_present(file, sample_bytes).map_err(|source| LibraryError::Sample {
-                benchmark: name(),
+        check_document(benchmark, &directory)?;
+        let files = if model.further_inputs.is_empty() {
+            Files::OneEach(sample_files(benchmark, scratch, &directory, sample_bytes)?)
+        } else {
+            let arrays = ArraySet::open(&directory, model, dataset.total_samples);
+            Files::PerInput(arrays.map_err(|source| LibraryError::Sample {
+                benchmark: benchmark.name.clone(),
                 source,
-            })?;
-        }
-        let loaded = RwLock::new(Arena::new(files.len(), sample_bytes));
+            })?)
+        };
+        let loaded = RwLock::new(Arena::new(dataset.total_samples, sample_bytes));
         let data = NpyData {
-            benchmark: name(),
+            benchmark: benchmark.name.clone(),
             files,
-            model: benchmark.model.clone(),
+            model: model.clone(),
             sample_bytes,
             loaded,
         };
@@ -160,17 +199,67 @@ fn sample_bytes(benchmark: &Benchmark) -> Result<usize, LibraryError> {
         benchmark: benchmark.name.clone(),
         problem,
     };
-    let (model, dataset) = (&benchmark.model, &benchmark.dataset);
+    let dataset = &benchmark.dataset;
     if dataset.performance_samples == 0 || dataset.performance_samples > dataset.total_samples {
         return Err(fault("performance_samples must be from 1 to total_samples"));
     }
-    let bytes = model
-        .input_shape
+    let bytes = benchmark.model.sample_bytes();
+    bytes.ok_or_else(|| fault("input_shape holds no sample"))
+}
+
+/// Sees to it that the samples were made for such a run. A set without a document is known by its files alone.
+fn check_document(benchmark: &Benchmark, directory: &Path) -> Result<(), LibraryError> {
+    let form = benchmark.form();
+    // A benchmark's own samples may be anybody's; those in a directory of their form's name are `prep`'s.
+    let is_made = directory.file_name() == Some(form.to_string().as_ref());
+    if is_made && !directory.is_dir() {
+        return Err(LibraryError::NotPrepared {
+            benchmark: benchmark.name.clone(),
+            form,
+            directory: directory.to_owned(),
+            command: form.prep_command(&benchmark.name),
+        });
+    }
+    let Ok(document) = fs::read(directory.join(SampleSet::FILE)) else {
+        return Ok(());
+    };
+    let set = SampleSet::from_json(&document).map_err(|source| LibraryError::Document {
+        directory: directory.to_owned(),
+        source,
+    })?;
+    set.check(&benchmark.model)
+        .map_err(|source| LibraryError::OtherSamples {
+            benchmark: benchmark.name.clone(),
+            directory: directory.to_owned(),
+            source,
+        })
+}
+
+/// The files of all samples, in the order of their indices, which are all there.
+fn sample_files(
+    benchmark: &Benchmark,
+    scratch: &Path,
+    directory: &Path,
+    sample_bytes: usize,
+) -> Result<Vec<PathBuf>, LibraryError> {
+    let (dataset, name) = (&benchmark.dataset, || benchmark.name.clone());
+    let names = read_sample_names(&scratch.join(&dataset.map), dataset.total_samples).map_err(|source| {
+        LibraryError::Map {
+            benchmark: name(),
+            source,
+        }
+    })?;
+    let files: Vec<_> = names
         .iter()
-        .try_fold(model.input_dtype.size(), |bytes, dim| bytes.checked_mul(*dim));
-    bytes
-        .filter(|&bytes| bytes > 0)
-        .ok_or_else(|| fault("input_shape holds no sample"))
+        .map(|name| directory.join(format!("{name}.npy")))
+        .collect();
+    for file in &files {
+        check_present(file, sample_bytes).map_err(|source| LibraryError::Sample {
+            benchmark: name(),
+            source,
+        })?;
+    }
+    Ok(files)
 }
 
 /// A cheap look before the run, so that a missing or cut file is told before LoadGen begins.
@@ -202,11 +291,17 @@ impl NpyData {
             sample_bytes: self.sample_bytes,
         })?;
         for (place, &index) in room.chunks_exact_mut(self.sample_bytes).zip(samples) {
-            let file = self.files.get(index).ok_or_else(|| LibraryError::Description {
-                benchmark: self.benchmark.clone(),
-                problem: "LoadGen asks for a sample behind the last one",
-            })?;
-            read_sample(file, &self.model, place).map_err(|source| LibraryError::Sample {
+            let read = match &self.files {
+                Files::PerInput(arrays) => arrays.read(index, place),
+                Files::OneEach(files) => {
+                    let file = files.get(index).ok_or_else(|| LibraryError::Description {
+                        benchmark: self.benchmark.clone(),
+                        problem: "LoadGen asks for a sample behind the last one",
+                    })?;
+                    read_sample(file, &self.model, place)
+                }
+            };
+            read.map_err(|source| LibraryError::Sample {
                 benchmark: self.benchmark.clone(),
                 source,
             })?;

@@ -4,6 +4,7 @@
 //! how an engine computes, are elsewhere.
 
 mod arena;
+mod array_set;
 mod direct;
 mod fault;
 mod issue_log;

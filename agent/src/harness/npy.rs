@@ -6,8 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use npyz::{DType, NpyFile, Order};
-use regatta_rules::benchmark::{Dtype, Model};
+use npyz::{DType, NpyFile, NpyHeader, Order};
+use regatta_rules::benchmark::Model;
 
 /// A sample's file that is not such a sample.
 #[derive(Debug, thiserror::Error)]
@@ -66,10 +66,11 @@ pub(crate) fn read_sample(path: &Path, model: &Model, place: &mut [u8]) -> Resul
         path: path.to_owned(),
         source,
     })?;
-    let found = describe_header(&npy);
+    let found = describe_header(npy.header());
+    let shape = model.inputs().next().and_then(|input| input.stored());
     let expected = describe(
-        &format!("'{}'", descr(model.input_dtype)),
-        &model.input_shape,
+        &format!("'{}'", model.input_dtype.numpy()),
+        &shape.unwrap_or_default(),
         Order::C,
     );
     if found != expected {
@@ -111,26 +112,17 @@ fn read_as_much(from: &mut impl Read, place: &mut [u8]) -> io::Result<usize> {
     Ok(filled)
 }
 
-/// numpy's name of a type, little-endian as all supported machines are.
-const fn descr(dtype: Dtype) -> &'static str {
-    match dtype {
-        Dtype::Float32 => "<f4",
-        Dtype::Float16 => "<f2",
-        Dtype::Int8 => "|i1",
-        Dtype::Int32 => "<i4",
-        Dtype::Int64 => "<i8",
-    }
-}
-
-fn describe_header<R: Read>(npy: &NpyFile<R>) -> String {
-    let dtype = match npy.header().dtype() {
+/// What a file holds, as its header says.
+pub(super) fn describe_header(header: &NpyHeader) -> String {
+    let dtype = match header.dtype() {
         DType::Plain(plain) => format!("'{plain}'"),
         other => other.descr(),
     };
-    describe(&dtype, npy.header().shape(), npy.header().order())
+    describe(&dtype, header.shape(), header.order())
 }
 
-fn describe(dtype: &str, shape: &[impl ToString], order: Order) -> String {
+/// Type, shape and order in numpy's words.
+pub(super) fn describe(dtype: &str, shape: &[impl ToString], order: Order) -> String {
     let shape: Vec<String> = shape.iter().map(ToString::to_string).collect();
     let order = if order == Order::Fortran {
         " in Fortran order"

@@ -79,6 +79,23 @@ impl Fixture {
         self.path(&format!("samples/sample{index}.npy"))
     }
 
+    /// Makes it a benchmark of the same answers whose samples have three inputs, with a model for them.
+    pub(crate) fn take_three_inputs(&self) {
+        let described = DESCRIPTION
+            .replace("[1, 8, 8]", "[64]")
+            .replace("\"float32\"", "\"int32\"\ninput_name = \"input_ids\"")
+            .replace("[dataset]", THREE_INPUTS);
+        fs::write(self.path("benchmark.toml"), described).unwrap();
+        for (number, name) in INPUTS.iter().enumerate() {
+            let rows = (0..TOTAL).flat_map(|index| three_inputs(index)[number].clone());
+            let data: Vec<u8> = rows.flat_map(i32::to_le_bytes).collect();
+            let file = npy("<i4", &[TOTAL, PIXELS], &data);
+            fs::write(self.path(&format!("samples/{name}.npy")), file).unwrap();
+        }
+        #[cfg(feature = "tract")]
+        fs::write(self.path("model.onnx"), onnx::three_inputs()).unwrap();
+    }
+
     /// Replaces a sample.
     pub(crate) fn write_sample(&self, index: usize, npy: &[u8]) {
         fs::write(self.sample_file(index), npy).unwrap();
@@ -110,6 +127,42 @@ metric = "top1"
 reference = 100.0
 factor = 0.99
 "#;
+
+/// The inputs of the network that has three, named as BERT's.
+pub(crate) const INPUTS: [&str; 3] = ["input_ids", "input_mask", "segment_ids"];
+
+const THREE_INPUTS: &str = r#"
+[[model.further_inputs]]
+name = "input_mask"
+shape = [64]
+dtype = "int32"
+
+[[model.further_inputs]]
+name = "segment_ids"
+shape = [64]
+dtype = "int32"
+
+[dataset]"#;
+
+/// A sample of three inputs, whose pixels are `mask * (ids - segments)`. Next to the bright pixel lies one that is brighter
+/// without its mask, and behind it one that is without its segment.
+pub(crate) fn three_inputs(index: usize) -> [Vec<i32>; 3] {
+    let (mut ids, mut mask, mut segments) = (vec![0; PIXELS], vec![1; PIXELS], vec![0; PIXELS]);
+    let behind = |by: usize| (bright_pixel(index) + by) % PIXELS;
+    (ids[behind(0)], ids[behind(1)], ids[behind(2)]) = (3, 5, 9);
+    mask[behind(1)] = 0;
+    segments[behind(2)] = 9;
+    [ids, mask, segments]
+}
+
+/// The same as it lies in memory.
+pub(crate) fn three_inputs_bytes(index: usize) -> Vec<u8> {
+    three_inputs(index)
+        .concat()
+        .into_iter()
+        .flat_map(i32::to_le_bytes)
+        .collect()
+}
 
 /// The class that the model answers for a sample.
 pub(crate) fn class(index: usize) -> i32 {
@@ -158,8 +211,8 @@ pub(crate) fn npy(descr: &str, shape: &[usize], data: &[u8]) -> Vec<u8> {
 pub(crate) mod onnx {
     use prost::Message;
     use tract_onnx::pb::{
-        GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, TensorShapeProto, TypeProto,
-        ValueInfoProto,
+        AttributeProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, TensorShapeProto,
+        TypeProto, ValueInfoProto, attribute_proto,
         tensor_proto::DataType,
         tensor_shape_proto::{Dimension, dimension},
         type_proto,
@@ -225,6 +278,52 @@ pub(crate) mod onnx {
             )],
             ..GraphProto::default()
         };
+        encoded(graph)
+    }
+
+    /// Sums `mask * (ids - segments)` of each class; its second output has every sum negated.
+    pub(crate) fn three_inputs() -> Vec<u8> {
+        let classes = i64::try_from(CLASSES).unwrap();
+        let weights = (0..PIXELS)
+            .flat_map(|pixel| (0..CLASSES).map(move |class| f32::from(u8::from(pixel % CLASSES == class))));
+        let mut cast = node("Cast", &["masked"], "pixels");
+        cast.attribute = vec![AttributeProto {
+            name: "to".to_owned(),
+            r#type: attribute_proto::AttributeType::Int as i32,
+            i: i64::from(DataType::Float as i32),
+            ..AttributeProto::default()
+        }];
+        let graph = GraphProto {
+            name: "three inputs".to_owned(),
+            node: vec![
+                node("Sub", &["input_ids", "segment_ids"], "own"),
+                node("Mul", &["own", "input_mask"], "masked"),
+                cast,
+                node("MatMul", &["pixels", "weights"], "scores"),
+                node("Neg", &["scores"], "opposites"),
+            ],
+            initializer: vec![TensorProto {
+                name: "weights".to_owned(),
+                dims: vec![i64::try_from(PIXELS).unwrap(), classes],
+                data_type: DataType::Float as i32,
+                float_data: weights.collect(),
+                ..TensorProto::default()
+            }],
+            // In another order than the samples have them.
+            input: ["segment_ids", "input_ids", "input_mask"]
+                .iter()
+                .map(|name| value(name, DataType::Int32, None, &[i64::try_from(PIXELS).unwrap()]))
+                .collect(),
+            output: ["scores", "opposites"]
+                .iter()
+                .map(|name| value(name, DataType::Float, None, &[classes]))
+                .collect(),
+            ..GraphProto::default()
+        };
+        encoded(graph)
+    }
+
+    fn encoded(graph: GraphProto) -> Vec<u8> {
         let opset = OperatorSetIdProto {
             domain: String::new(),
             version: 13,

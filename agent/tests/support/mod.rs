@@ -15,6 +15,7 @@
 )]
 
 pub(crate) mod fixture;
+pub(crate) mod place;
 pub(crate) mod small_disk;
 pub(crate) mod twins;
 

@@ -108,7 +108,8 @@ fn compile(twin: &str, library: &Path, flags: &[&str]) {
         assert!(fs::copy(&made, library).is_ok(), "{} is missing", made.display());
         return;
     }
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/twins/{twin}.c"));
+    // As seen from any package of the workspace's first level.
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../agent/tests/twins/{twin}.c"));
     let output = Command::new("cc")
         .args(["-shared", "-fPIC", "-o"])
         .arg(library)

@@ -8,7 +8,7 @@
  * that), launch=N (the Nth launch is refused), late=N (the Nth kernel fails, told later), lost=N (the device is lost in the Nth
  * kernel), slow=MICROSECONDS (every kernel), discrete (no shared memory), capture (graphs cannot be captured),
  * code=N (late and lost with this result), devices=N (so many), unlike (the second is of another kind), device=N (launch, late and
- * lost happen on that one, 0 otherwise).
+ * lost happen on that one, 0 otherwise). Compiled with TWIN_FAULTS, that is the list where the environment has none.
  *
  * Devices are apart, as real ones are: memory of one has no address on another, and what is given to a stream comes from a thread
  * that is bound to its device. Host memory belongs to all. */
@@ -69,7 +69,13 @@ void twin_cuda_faults(const char* list) {
     faults.capture = list && strstr(list, "capture");
     for (int i = 0; i < DEVICES; ++i) devices[i].number = i, devices[i].launches = devices[i].kernels = 0;
 }
-__attribute__((constructor)) static void begin(void) { twin_cuda_faults(getenv("TWIN_CUDA_FAULTS")); }
+#ifndef TWIN_FAULTS
+#define TWIN_FAULTS NULL
+#endif
+__attribute__((constructor)) static void begin(void) {
+    const char* list = getenv("TWIN_CUDA_FAULTS");
+    twin_cuda_faults(list ? list : TWIN_FAULTS);
+}
 
 /* Streams, events, graphs, memories and contexts that nobody has given back. */
 long twin_cuda_live(void) { return live; }

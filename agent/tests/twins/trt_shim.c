@@ -6,7 +6,10 @@
  * TWIN_TRT_INPUT (fp32, fp16, int8) is the type of the network's input, which a build may ask otherwise of; TWIN_TRT_FIXED makes
  * a batch that is not free, TWIN_TRT_NO_DLA a chip without DLA; TWIN_TRT_REFUSES is what is said of every plan, and
  * TWIN_TRT_SLOW the milliseconds of a build. Inputs are linear, or chw4 and dla_hwc4 but for fp32: pixels in fours, of which the first counts. An engine
- * belongs to the device that the thread used which loaded it. */
+ * belongs to the device that the thread used which loaded it.
+ *
+ * With TWIN_TRT_INPUTS=3 the network has three inputs of int32 instead, named as BERT's: its pixels are mask * (ids - segments), and
+ * a second output has every score negated. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,8 +23,8 @@
 #endif
 enum { FP32, FP16, INT8, INT32 };
 enum { LINEAR = 0, CHW4 = 3, DLA_HWC4 = 10 };
-enum { PIXELS = 64, CLASSES = 10 };
-#define PLAN "a twin's plan: input %d output %d batch %d to %d profiles %d dla %d format %d"
+enum { PIXELS = 64, CLASSES = 10, TENSORS = 5 };
+#define PLAN "a twin's plan: input %d output %d batch %d to %d profiles %d dla %d format %d inputs %d"
 
 static char error_words[512];
 
@@ -31,14 +34,14 @@ struct regatta_trt_library {
 };
 struct regatta_trt_engine {
     regatta_trt_library* library;
-    int input, output, min, max, profiles, dla, format;
+    int input, output, min, max, profiles, dla, format, inputs;
     int device, used[64];
 };
 struct regatta_trt_context {
     regatta_trt_engine* engine;
     int profile;
-    int64_t batch;
-    uint64_t input, output;
+    int64_t batches[TENSORS];
+    uint64_t addresses[TENSORS];
 };
 
 /* The driver's twin, which the agent has opened. */
@@ -64,6 +67,17 @@ static int one_of(const char* variable, const char* const names[], int count, in
         if (!strcmp(value, names[i])) return i;
     return otherwise;
 }
+/* Inputs first, then outputs. */
+static const char* const one_input[] = {"image", "scores"};
+static const char* const three_inputs[] = {"input_ids", "input_mask", "segment_ids", "scores", "opposites"};
+static int tensors(const regatta_trt_engine* engine) { return engine->inputs == 3 ? 5 : 2; }
+static const char* name_of(const regatta_trt_engine* engine, int number) { return engine->inputs == 3 ? three_inputs[number] : one_input[number]; }
+static int number_of(const regatta_trt_engine* engine, const char* name) {
+    for (int number = 0; number < tensors(engine); ++number)
+        if (!strcmp(name_of(engine, number), name)) return number;
+    return -1;
+}
+static int is_input(const regatta_trt_engine* engine, int number) { return number >= 0 && number < engine->inputs; }
 static int size_of(int type) { return type == INT8 ? 1 : type == FP16 ? 2 : 4; }
 
 uint32_t regatta_trt_abi(void) { return TWIN_ABI; }
@@ -128,7 +142,8 @@ int32_t regatta_trt_build(regatta_trt_library* library, const regatta_trt_settin
     char plan[256];
     int fixed = settings->dla_core >= 0 || getenv("TWIN_TRT_FIXED");
     int size = snprintf(plan, sizeof plan, PLAN, input, one_of("TWIN_TRT_OUTPUT", outputs, 2, 0),
-                        fixed ? settings->max_batch : settings->min_batch, settings->max_batch, settings->profiles, settings->dla_core, format);
+                        fixed ? settings->max_batch : settings->min_batch, settings->max_batch, settings->profiles, settings->dla_core, format,
+                        getenv("TWIN_TRT_INPUTS") ? atoi(getenv("TWIN_TRT_INPUTS")) : 1);
     settings->take_plan(settings->user, plan, (size_t)size);
     if (settings->take_timing_cache) settings->take_timing_cache(settings->user, "timings", 7);
     return REGATTA_TRT_OK;
@@ -138,7 +153,7 @@ int32_t regatta_trt_engine_open(regatta_trt_library* library, const void* plan, 
     char text[256] = "";
     regatta_trt_engine read = {.library = library};
     memcpy(text, plan, size < sizeof text ? size : sizeof text - 1);
-    if (sscanf(text, PLAN, &read.input, &read.output, &read.min, &read.max, &read.profiles, &read.dla, &read.format) != 7)
+    if (sscanf(text, PLAN, &read.input, &read.output, &read.min, &read.max, &read.profiles, &read.dla, &read.format, &read.inputs) != 8)
         return fail(REGATTA_TRT_PLAN, "Serialization assertion plan->header.magicTag == rt::kPLAN_MAGIC_TAG failed.");
     if (getenv("TWIN_TRT_REFUSES")) return fail(REGATTA_TRT_PLAN, getenv("TWIN_TRT_REFUSES"));
     if (dla_core > 1) return fail(REGATTA_TRT_PLAN, "DLA core 2 is not available");
@@ -148,11 +163,13 @@ int32_t regatta_trt_engine_open(regatta_trt_library* library, const void* plan, 
     return REGATTA_TRT_OK;
 }
 void regatta_trt_engine_close(regatta_trt_engine* engine) { free(engine); }
-int32_t regatta_trt_engine_tensors(const regatta_trt_engine* engine) { return (void)engine, 2; }
+int32_t regatta_trt_engine_tensors(const regatta_trt_engine* engine) { return tensors(engine); }
 static int output_type(const regatta_trt_engine* engine) { return engine->output ? INT32 : engine->input == FP16 ? FP16 : FP32; }
 int32_t regatta_trt_engine_tensor(const regatta_trt_engine* engine, int32_t number, regatta_trt_tensor* tensor) {
     int64_t batch = engine->min < engine->max ? -1 : engine->max;
-    if (number == 0)
+    if (engine->inputs == 3)
+        *tensor = (regatta_trt_tensor){name_of(engine, number), is_input(engine, number), is_input(engine, number) ? INT32 : FP32, 2, {batch, is_input(engine, number) ? PIXELS : CLASSES}, LINEAR};
+    else if (number == 0)
         *tensor = (regatta_trt_tensor){"image", 1, engine->input, 4, {batch, 1, 8, 8}, engine->format};
     else
         *tensor = (regatta_trt_tensor){"scores", 0, output_type(engine), 2, {batch, engine->output ? 1 : CLASSES}, LINEAR};
@@ -166,7 +183,7 @@ int32_t regatta_trt_engine_inspect(regatta_trt_engine* engine, regatta_trt_take 
 }
 int32_t regatta_trt_engine_profiles(const regatta_trt_engine* engine) { return engine->min < engine->max ? engine->profiles : 1; }
 int32_t regatta_trt_engine_batches(const regatta_trt_engine* engine, const char* input, int32_t profile, int64_t* least, int64_t* most) {
-    if (strcmp(input, "image") || profile >= engine->profiles) return fail(REGATTA_TRT_PLAN, "no such input or profile");
+    if (!is_input(engine, number_of(engine, input)) || profile >= engine->profiles) return fail(REGATTA_TRT_PLAN, "no such input or profile");
     return *least = engine->min, *most = engine->max, REGATTA_TRT_OK;
 }
 uint64_t regatta_trt_engine_context_bytes(const regatta_trt_engine* engine) { return (uint64_t)engine->max * 1024; }
@@ -179,7 +196,8 @@ int32_t regatta_trt_context_open(regatta_trt_engine* engine, int32_t profile, vo
     if (profile >= engine->profiles || (is_free && engine->used[profile])) return fail(REGATTA_TRT_RUN, "the profile is not there or in use by another context");
     engine->used[profile] = 1;
     *context = calloc(1, sizeof **context);
-    **context = (regatta_trt_context){.engine = engine, .profile = profile, .batch = is_free ? 0 : engine->max};
+    **context = (regatta_trt_context){.engine = engine, .profile = profile};
+    for (int number = 0; number < engine->inputs; ++number) (*context)->batches[number] = is_free ? 0 : engine->max;
     return REGATTA_TRT_OK;
 }
 void regatta_trt_context_close(regatta_trt_context* context) {
@@ -187,13 +205,15 @@ void regatta_trt_context_close(regatta_trt_context* context) {
     free(context);
 }
 int32_t regatta_trt_context_shape(regatta_trt_context* context, const char* input, const int64_t* dims, int32_t rank) {
-    if (strcmp(input, "image") || rank != 4 || dims[0] < context->engine->min || dims[0] > context->engine->max)
+    int number = number_of(context->engine, input);
+    if (!is_input(context->engine, number) || rank != (context->engine->inputs == 3 ? 2 : 4) || dims[0] < context->engine->min || dims[0] > context->engine->max)
         return fail(REGATTA_TRT_RUN, "the shape is not within the profile");
-    return context->batch = dims[0], REGATTA_TRT_OK;
+    return context->batches[number] = dims[0], REGATTA_TRT_OK;
 }
 int32_t regatta_trt_context_address(regatta_trt_context* context, const char* tensor, void* address) {
-    *(strcmp(tensor, "image") ? &context->output : &context->input) = (uint64_t)(uintptr_t)address;
-    return REGATTA_TRT_OK;
+    int number = number_of(context->engine, tensor);
+    if (number < 0) return fail(REGATTA_TRT_RUN, "no such tensor");
+    return context->addresses[number] = (uint64_t)(uintptr_t)address, REGATTA_TRT_OK;
 }
 
 static float half(uint16_t bits) {
@@ -211,13 +231,31 @@ static uint16_t to_half(float value) {
     for (; value < 1; value *= 2) --exponent;
     return (uint16_t)(exponent << 10 | (int)((value - 1) * 1024));
 }
+static void compute_three(const regatta_trt_context* context) {
+    const int32_t* inputs[3];
+    float* outputs[2];
+    size_t rows = (size_t)context->batches[0];
+    for (int i = 0; i < 3; ++i)
+        if (!(inputs[i] = resolve(context->addresses[i], rows * PIXELS * sizeof(int32_t)))) return;
+    for (int o = 0; o < 2; ++o)
+        if (!(outputs[o] = resolve(context->addresses[3 + o], rows * CLASSES * sizeof(float)))) return;
+    for (size_t row = 0; row < rows; ++row) {
+        float scores[CLASSES] = {0};
+        for (size_t i = row * PIXELS; i < (row + 1) * PIXELS; ++i) scores[(i - row * PIXELS) % CLASSES] += (float)(inputs[1][i] * (inputs[0][i] - inputs[2][i]));
+        for (int c = 0; c < CLASSES; ++c) {
+            outputs[0][row * CLASSES + (size_t)c] = scores[c];
+            outputs[1][row * CLASSES + (size_t)c] = -scores[c];
+        }
+    }
+}
 static void compute(void* argument) {
     const regatta_trt_context* context = argument;
+    if (context->engine->inputs == 3) return compute_three(context);
     int step = context->engine->format == LINEAR ? 1 : 4;
     int input_type = context->engine->input, type = output_type(context->engine), columns = context->engine->output ? 1 : CLASSES;
-    const char* pixels = resolve(context->input, (size_t)context->batch * PIXELS * step * size_of(input_type));
-    char* output = resolve(context->output, (size_t)context->batch * columns * size_of(type));
-    for (int64_t row = 0; pixels && output && row < context->batch; ++row) {
+    const char* pixels = resolve(context->addresses[0], (size_t)context->batches[0] * PIXELS * step * size_of(input_type));
+    char* output = resolve(context->addresses[1], (size_t)context->batches[0] * columns * size_of(type));
+    for (int64_t row = 0; pixels && output && row < context->batches[0]; ++row) {
         float scores[CLASSES] = {0};
         int best = 0;
         for (int i = 0; i < PIXELS; ++i) {
@@ -234,7 +272,9 @@ static void compute(void* argument) {
     }
 }
 int32_t regatta_trt_context_enqueue(regatta_trt_context* context, void* stream) {
-    if (!context->batch || !context->input || !context->output) return fail(REGATTA_TRT_RUN, "a shape or an address was not set");
+    for (int number = 0; number < tensors(context->engine); ++number)
+        if (!context->addresses[number] || (is_input(context->engine, number) && (!context->batches[number] || context->batches[number] != context->batches[0])))
+            return fail(REGATTA_TRT_RUN, "a shape or an address was not set");
     int result = launch(stream, compute, context, sizeof *context);
     if (!result) return REGATTA_TRT_OK;
     snprintf(error_words, sizeof error_words, "Error Code 1: Cuda Runtime (CUDA error %d in enqueue)", result);

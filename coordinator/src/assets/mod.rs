@@ -79,8 +79,8 @@ fn places(spec: &RunSpec) -> [&str; 3] {
     ]
 }
 
-/// Whether what lies at `place` is the asset at `path`, is in it, or holds it.
-fn holds(path: &str, place: &str) -> bool {
+/// Whether what lies at `place` below the scratch directory is the asset at `path`, is in it, or holds it.
+pub(crate) fn holds(path: &str, place: &str) -> bool {
     let within = |inner: &str, outer: &str| {
         inner
             .strip_prefix(outer)

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use regatta_prep::bundled;
-use regatta_rules::assets::is_inner_path;
+use regatta_rules::{assets::is_inner_path, benchmark::Dtype, layout::Layout, samples::Form};
 use serde::Serialize;
 
 use super::Context;
@@ -30,6 +30,12 @@ pub(super) enum Command {
         /// Where a device finds it below its scratch directory
         #[arg(long, value_name = "PATH", conflicts_with = "benchmark")]
         at: Option<String>,
+        /// The benchmark's samples in another type, as `regatta prep --dtype` made them
+        #[arg(long, value_name = "TYPE", requires = "benchmark")]
+        dtype: Option<Dtype>,
+        /// The benchmark's samples in another layout, as `regatta prep --layout` made them
+        #[arg(long, value_name = "LAYOUT", requires = "benchmark")]
+        layout: Option<Layout>,
     },
     /// Lists what is kept
     List,
@@ -69,9 +75,15 @@ impl<'a> From<&'a AssetRow> for AssetDocument<'a> {
 pub(super) fn run(command: &Command, context: &Context) -> Outcome {
     let (workspace, store) = context.open_store()?;
     match command {
-        Command::Add { paths, benchmark, at } => {
+        Command::Add {
+            paths,
+            benchmark,
+            at,
+            dtype,
+            layout,
+        } => {
             let sources = match benchmark {
-                Some(name) => sources_of(name, &workspace)?,
+                Some(name) => sources_of(name, *dtype, *layout, &workspace)?,
                 None => sources(paths, at.as_deref(), &workspace)?,
             };
             add(&sources, &workspace, &store, context)
@@ -114,12 +126,25 @@ pub(super) fn run(command: &Command, context: &Context) -> Outcome {
 /// What is to be kept, and where it belongs below the scratch directory.
 type Source = (PathBuf, String);
 
-fn sources_of(name: &str, workspace: &Workspace) -> Result<Vec<Source>, Failure> {
+fn sources_of(
+    name: &str,
+    dtype: Option<Dtype>,
+    layout: Option<Layout>,
+    workspace: &Workspace,
+) -> Result<Vec<Source>, Failure> {
     let catalogue = Catalogue::read(Some(workspace)).map_err(Failure::usage)?;
     let benchmark = catalogue.benchmark(name).map_err(Failure::usage)?;
-    let (model, dataset) = (&benchmark.model, &benchmark.dataset);
+    let form = match (dtype, layout) {
+        (None, None) => benchmark.form(),
+        (dtype, layout) => Form::new(
+            dtype.unwrap_or(benchmark.model.input_dtype),
+            layout.unwrap_or_default(),
+        ),
+    };
+    let formed = benchmark.in_form(form).map_err(Failure::usage)?;
+    let (model, dataset) = (&formed.model, &formed.dataset);
     let mut places = vec![&model.file, &dataset.dir];
-    if !Path::new(&dataset.map).starts_with(&dataset.dir) {
+    if !dataset.map.is_empty() && !Path::new(&dataset.map).starts_with(&dataset.dir) {
         places.push(&dataset.map);
     }
     let scratch = workspace.scratch();
@@ -131,14 +156,18 @@ fn sources_of(name: &str, workspace: &Workspace) -> Result<Vec<Source>, Failure>
         .map(|place| scratch.join(place))
         .find(|path| !path.exists())
     {
+        let prep = if form == benchmark.form() {
+            format!("regatta prep {}", benchmark.name)
+        } else {
+            form.prep_command(&benchmark.name)
+        };
         return Err(Failure::could_not(format!(
             "{} of {} is not there",
             missing.display(),
             benchmark.name
         ))
         .way_out(format!(
-            "the model is yours to bring; `regatta prep {}` makes the samples (docs/assets.md)",
-            benchmark.name
+            "the model is yours to bring; `{prep}` makes the samples (docs/assets.md)"
         )));
     }
     Ok(places

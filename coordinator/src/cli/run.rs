@@ -14,7 +14,7 @@ use super::{
 use crate::{
     assets,
     exit::{self, Failure, Outcome},
-    runs::{Catalogue, Draft, Plan, StateWords, Words},
+    runs::{Catalogue, Draft, Plan, StateWords, Words, take_form},
     store::{RunRow, Store},
     tables,
     workspace::Workspace,
@@ -135,8 +135,11 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         }
     };
     let mut drafts = Vec::new();
+    let served: Vec<String> = store.assets()?.into_iter().map(|row| row.asset.path).collect();
+    let is_asset = |place: &str| served.iter().any(|path| assets::holds(path, place));
     for words in &requests {
         for mut draft in resolve(words, &catalogue, &store)? {
+            take_form(&mut draft.spec, &is_asset, &workspace.scratch()).map_err(Failure::usage)?;
             assets::name_in(&mut draft.spec, &words.asset, &store, workspace.config())
                 .map_err(Failure::usage)?;
             drafts.push(draft);

@@ -25,6 +25,7 @@ pub(crate) fn judge(
     }
     let metric = match benchmark.accuracy.metric {
         Metric::Top1 => "top1",
+        Metric::SquadF1 => "f1",
     };
     Ok(AccuracyResult {
         metric: metric.to_owned(),

@@ -1,8 +1,9 @@
 //! Runs, from what a user asks for to the record of what came of it.
 //!
 //! [`catalogue`] knows benchmarks and rounds, [`request`] and [`plan`] turn words into drafts, [`estimate`] fills in
-//! the rates that a device has shown, [`systems`] knows how boards run what, [`dispatch`] sends, [`finish`] judges and records. [`audit`] runs them once more under
-//! audits, and [`mod@verify`] looks at them again later.
+//! the rates that a device has shown, [`systems`] knows how boards run what, [`form`] which samples that needs, [`dispatch`]
+//! sends, [`finish`] judges and records. [`audit`] runs them once more under audits, and [`mod@verify`] looks at them again
+//! later.
 
 mod accuracy;
 pub(crate) mod audit;
@@ -14,6 +15,7 @@ mod estimate;
 mod evidence;
 mod figures;
 mod finish;
+mod form;
 mod plan;
 mod request;
 mod systems;
@@ -25,6 +27,7 @@ pub(crate) use device_state::StateWords;
 pub(crate) use dispatch::start as start_dispatch;
 pub(crate) use draft::{Draft, Metric, Outcome, Rates};
 pub(crate) use finish::start as start_finish;
+pub(crate) use form::take as take_form;
 pub(crate) use plan::{Plan, Words};
 pub(crate) use request::Request;
 pub(crate) use verify::{DEVICE_KEY, Subject, Verification, exported_key, verify};

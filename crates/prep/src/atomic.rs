@@ -17,17 +17,22 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<bool> {
     if fs::read(path).is_ok_and(|present| present == bytes) {
         return Ok(false);
     }
+    replace(path, |file| file.write_all(bytes))?;
+    Ok(true)
+}
+
+/// Gives `path` the content that `fill` writes; leaves it as it was when that fails.
+pub(crate) fn replace(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     let mut name = OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
     name.push(format!(".{}.part", std::process::id()));
     let part = path.with_file_name(name);
     let written = fs::File::create(&part).and_then(|mut file| {
-        file.write_all(bytes)?;
+        fill(&mut file)?;
         file.flush()
     });
     written.and_then(|()| fs::rename(&part, path)).inspect_err(|_| {
         // The first error is the one to tell; a part left behind does no harm.
         drop(fs::remove_file(&part));
-    })?;
-    Ok(true)
+    })
 }

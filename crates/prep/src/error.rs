@@ -2,6 +2,10 @@
 
 use std::{io, path::PathBuf};
 
+use regatta_rules::samples::{Form, FormError};
+
+use crate::{arrays::ArrayFault, forms::SourceFault, scale::ScaleError, val_map::ValMapError};
+
 /// Samples that could not be made. What had been written stays and is taken up by the next try; there is no map file
 /// until all samples are there.
 #[derive(Debug, thiserror::Error)]
@@ -61,6 +65,41 @@ pub enum PrepError {
         /// The system's reason.
         #[source]
         source: io::Error,
+    },
+    /// The samples cannot have that form.
+    #[error(transparent)]
+    Form(#[from] FormError),
+    /// Bytes are made by a scale, and nothing else is.
+    #[error(
+        "{form} cannot be made so: int8 needs a scale, by --scale or out of a --calibration-cache, and other types take none"
+    )]
+    Scale {
+        /// What was wanted.
+        form: Form,
+    },
+    /// The scale cannot be had.
+    #[error("the scale cannot be had")]
+    Cache(#[from] ScaleError),
+    /// The map of the samples that another form is made of does not read.
+    #[error("the samples that others are made of cannot be found: have they been prepared?")]
+    Map(#[from] ValMapError),
+    /// A sample that another form is made of does not do.
+    #[error("{path} is no sample to make others of", path = path.display())]
+    Source {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: SourceFault,
+    },
+    /// An array does not do.
+    #[error("{path} does not do", path = path.display())]
+    Array {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: ArrayFault,
     },
     /// A file that should have come with the program did not.
     #[error("{file} does not come with this program: put it below the scratch directory yourself")]

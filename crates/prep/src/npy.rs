@@ -6,15 +6,16 @@ const ALIGNMENT: usize = 64;
 /// NumPy leaves room for its first axis to grow to this many digits.
 const GROWTH_DIGITS: usize = 21;
 
-/// A float32 array of this shape, in row order.
-pub(crate) fn float32(shape: &[usize], values: &[f32]) -> Vec<u8> {
-    let mut bytes = header("<f4", shape);
-    bytes.reserve_exact(size_of_val(values));
-    bytes.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+/// An array of this shape and of numpy's type `descr`, in row order; `data` are its elements' bytes.
+pub(crate) fn array(descr: &str, shape: &[usize], data: &[u8]) -> Vec<u8> {
+    let mut bytes = header(descr, shape);
+    bytes.reserve_exact(data.len());
+    bytes.extend(data);
     bytes
 }
 
-fn header(descr: &str, shape: &[usize]) -> Vec<u8> {
+/// What stands before the data.
+pub(crate) fn header(descr: &str, shape: &[usize]) -> Vec<u8> {
     let axes: Vec<String> = shape.iter().map(usize::to_string).collect();
     let last = if axes.len() == 1 { "," } else { "" };
     let shape = axes.join(", ");
@@ -35,7 +36,7 @@ fn header(descr: &str, shape: &[usize]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::{float32, header};
+    use super::{array, header};
 
     #[test]
     fn headers_are_those_of_numpy_2() {
@@ -68,7 +69,11 @@ mod tests {
 
     #[test]
     fn the_library_reads_what_is_written() {
-        let bytes = float32(&[1, 2, 2], &[0.0, 0.5, -1.0, 2.5]);
+        let data: Vec<u8> = [0.0_f32, 0.5, -1.0, 2.5]
+            .into_iter()
+            .flat_map(f32::to_le_bytes)
+            .collect();
+        let bytes = array("<f4", &[1, 2, 2], &data);
         let npy = npyz::NpyFile::new(&bytes[..]).unwrap();
         assert_eq!((npy.shape(), npy.order()), (&[1, 2, 2][..], npyz::Order::C));
         assert_eq!(npy.into_vec::<f32>().unwrap(), [0.0, 0.5, -1.0, 2.5]);

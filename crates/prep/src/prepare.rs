@@ -7,9 +7,17 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_rules::benchmark::{Benchmark, Dtype, Prep};
+use regatta_rules::{
+    benchmark::{Benchmark, Dtype, Prep},
+    layout::Layout,
+    samples::Form,
+};
 
-use crate::{csv_images, error::PrepError, samples::SampleWriter};
+use crate::{
+    arrays, csv_images,
+    error::PrepError,
+    samples::{MapFile, SampleWriter},
+};
 
 /// What a preparation left on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,6 +26,8 @@ pub struct PrepReport {
     pub samples: usize,
     /// How many of them were there already, byte for byte.
     pub unchanged: usize,
+    /// Numbers that lay beyond what their new type holds, and were held back or became infinite.
+    pub clipped: u64,
     /// Where they lie.
     pub dir: PathBuf,
     /// The map file.
@@ -47,6 +57,7 @@ pub fn prepare(
         None => Err(PrepError::NoRecipe {
             benchmark: benchmark.name.clone(),
         }),
+        Some(Prep::Arrays {}) => arrays::prepare(benchmark, data, out, progress),
         Some(Prep::CsvImages {
             source,
             skip_rows,
@@ -61,10 +72,11 @@ pub fn prepare(
 
 /// What the kind `csv-images` needs of a benchmark's file.
 fn check_csv_images(benchmark: &Benchmark, divisor: f32) -> Result<(), PrepError> {
-    let reason = if benchmark.model.input_dtype != Dtype::Float32 {
+    let one = Form::new(Dtype::Float32, Layout::Linear);
+    let reason = if benchmark.form() != one || !benchmark.model.further_inputs.is_empty() {
         format!(
-            "csv-images makes float32 samples, not {:?}",
-            benchmark.model.input_dtype
+            "csv-images makes {one} samples of one input, not {}",
+            benchmark.form()
         )
     } else if !divisor.is_normal() {
         format!("pixels cannot be divided by {divisor}")
@@ -101,19 +113,20 @@ fn prepare_csv_images(
         // Writing to a String cannot fail.
         let _ = writeln!(map_text, "{stem}_{} {}", image.row, image.label);
     }
-    let mut writer = SampleWriter::new(&benchmark.dataset, shape, out, &map_text)?;
+    let map = MapFile::new(benchmark, out, &map_text)?;
+    let mut writer = SampleWriter::new(benchmark, out)?;
     for (index, image) in images.iter().enumerate() {
-        let values: Vec<f32> = image.pixels.iter().map(|pixel| pixel / divisor).collect();
-        writer.write_float32(&format!("{stem}_{}", image.row), &values)?;
+        let values = image.pixels.iter().map(|pixel| pixel / divisor);
+        let data: Vec<u8> = values.flat_map(f32::to_le_bytes).collect();
+        writer.write(&format!("{stem}_{}", image.row), &data)?;
         progress(index + 1, found);
     }
-    let unchanged = writer.unchanged;
-    let (dir, map) = writer.finish(&map_text)?;
     Ok(PrepReport {
         samples: found,
-        unchanged,
-        dir,
-        map,
+        unchanged: writer.unchanged,
+        clipped: 0,
+        dir: writer.finish(benchmark, None)?,
+        map: map.finish()?,
     })
 }
 

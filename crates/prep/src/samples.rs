@@ -1,73 +1,155 @@
-//! Samples and their map on disk, as the field keeps them: `NAME.npy` each, and lines of name and label.
+//! Samples, their map and their document on disk, as the field keeps them: `NAME.npy` each, lines of name and label, and
+//! `samples.json`, which says what they are.
 
 use std::{
-    fs,
+    fs, io,
     path::{Path, PathBuf},
 };
 
-use regatta_rules::benchmark::Dataset;
+use regatta_rules::{
+    benchmark::Benchmark,
+    documents::Document as _,
+    samples::{Quantised, SampleSet, SampleTensor},
+};
+use sha2::{Digest as _, Sha256};
 
 use crate::{atomic, error::PrepError, npy};
 
-/// Writes one benchmark's samples. The map comes last, so that a map means a whole set.
+/// Writes one benchmark's samples. Document and map come last, so that each means a whole set.
 #[derive(Debug)]
 pub(crate) struct SampleWriter {
     dir: PathBuf,
-    map: PathBuf,
+    descr: &'static str,
+    /// The shape of a sample as it lies.
     shape: Vec<usize>,
+    hash: Sha256,
     /// Samples that were there already with the same content.
     pub(crate) unchanged: usize,
 }
 
 impl SampleWriter {
-    /// Makes the directories, and takes away a map that says something else than `map_text`: its samples are about
-    /// to be replaced.
-    pub(crate) fn new(
-        dataset: &Dataset,
-        shape: &[usize],
-        out: &Path,
-        map_text: &str,
-    ) -> Result<Self, PrepError> {
-        let (dir, map) = (out.join(&dataset.dir), out.join(&dataset.map));
-        let map_dir = map.parent().unwrap_or(out);
-        for dir in [dir.as_path(), map_dir] {
-            fs::create_dir_all(dir).map_err(|source| PrepError::Write {
-                path: dir.to_owned(),
-                source,
-            })?;
-        }
-        match fs::read(&map) {
-            Ok(present) if present != map_text.as_bytes() => {
-                fs::remove_file(&map).map_err(|source| PrepError::Write {
-                    path: map.clone(),
-                    source,
-                })?;
-            }
-            _ => {}
-        }
+    /// Makes the directory, and takes away a document: its samples are about to be replaced.
+    pub(crate) fn new(benchmark: &Benchmark, out: &Path) -> Result<Self, PrepError> {
+        let dir = out.join(&benchmark.dataset.dir);
+        make_dir(&dir)?;
+        remove(&dir.join(SampleSet::FILE))?;
+        let first = benchmark.model.inputs().next();
         Ok(Self {
             dir,
-            map,
-            shape: shape.to_vec(),
+            descr: benchmark.model.input_dtype.numpy(),
+            shape: first.and_then(|input| input.stored()).unwrap_or_default(),
+            hash: Sha256::new(),
             unchanged: 0,
         })
     }
 
     /// Writes the sample `name`, with the bytes that `numpy.save` writes for the same array.
-    pub(crate) fn write_float32(&mut self, name: &str, values: &[f32]) -> Result<(), PrepError> {
+    pub(crate) fn write(&mut self, name: &str, data: &[u8]) -> Result<(), PrepError> {
+        self.hash.update(data);
         let path = self.dir.join(format!("{name}.npy"));
-        let written = atomic::write(&path, &npy::float32(&self.shape, values));
+        if let Some(parent) = path.parent().filter(|_| name.contains('/')) {
+            make_dir(parent)?;
+        }
+        let written = atomic::write(&path, &npy::array(self.descr, &self.shape, data));
         let written = written.map_err(|source| PrepError::Write { path, source })?;
         self.unchanged += usize::from(!written);
         Ok(())
     }
 
-    /// Writes the map, and gives the paths of samples and map.
-    pub(crate) fn finish(self, map_text: &str) -> Result<(PathBuf, PathBuf), PrepError> {
-        atomic::write(&self.map, map_text.as_bytes()).map_err(|source| PrepError::Write {
-            path: self.map.clone(),
-            source,
-        })?;
-        Ok((self.dir, self.map))
+    /// Writes the document, and gives the samples' directory.
+    pub(crate) fn finish(
+        self,
+        benchmark: &Benchmark,
+        quantised: Option<Quantised>,
+    ) -> Result<PathBuf, PrepError> {
+        let hashes = [hex(&self.hash.finalize())];
+        write_document(benchmark, &self.dir, &hashes, quantised)?;
+        Ok(self.dir)
     }
+}
+
+/// Says what the samples in `dir` are. There is a hash for every input of the model.
+pub(crate) fn write_document(
+    benchmark: &Benchmark,
+    dir: &Path,
+    hashes: &[String],
+    quantised: Option<Quantised>,
+) -> Result<(), PrepError> {
+    let tensors = benchmark
+        .model
+        .inputs()
+        .zip(hashes)
+        .map(|(input, sha256)| SampleTensor {
+            name: input.name.map(str::to_owned),
+            dtype: input.dtype,
+            format: input.layout,
+            shape: input.shape.to_vec(),
+            sha256: sha256.clone(),
+        });
+    let set = SampleSet {
+        schema: SampleSet::SCHEMA,
+        benchmark: benchmark.name.clone(),
+        samples: benchmark.dataset.total_samples,
+        tensors: tensors.collect(),
+        quantised,
+    };
+    let path = dir.join(SampleSet::FILE);
+    let text = serde_json::to_vec_pretty(&set).map_err(io::Error::from);
+    text.and_then(|mut text| {
+        text.push(b'\n');
+        atomic::write(&path, &text)
+    })
+    .map(drop)
+    .map_err(|source| PrepError::Write { path, source })
+}
+
+/// The map of a benchmark's samples, which is taken away while they are replaced by others.
+pub(crate) struct MapFile<'a> {
+    path: PathBuf,
+    text: &'a str,
+}
+
+impl<'a> MapFile<'a> {
+    /// Makes the map's directory, and takes away a map that says something else than `text`.
+    pub(crate) fn new(benchmark: &Benchmark, out: &Path, text: &'a str) -> Result<Self, PrepError> {
+        let path = out.join(&benchmark.dataset.map);
+        make_dir(path.parent().unwrap_or(out))?;
+        if fs::read(&path).is_ok_and(|present| present != text.as_bytes()) {
+            remove(&path)?;
+        }
+        Ok(Self { path, text })
+    }
+
+    /// Writes it, and gives its path.
+    pub(crate) fn finish(self) -> Result<PathBuf, PrepError> {
+        match atomic::write(&self.path, self.text.as_bytes()) {
+            Ok(_) => Ok(self.path),
+            Err(source) => Err(PrepError::Write {
+                path: self.path,
+                source,
+            }),
+        }
+    }
+}
+
+pub(crate) fn make_dir(dir: &Path) -> Result<(), PrepError> {
+    fs::create_dir_all(dir).map_err(|source| PrepError::Write {
+        path: dir.to_owned(),
+        source,
+    })
+}
+
+/// Removes a file that need not be there.
+pub(crate) fn remove(path: &Path) -> Result<(), PrepError> {
+    match fs::remove_file(path) {
+        Err(source) if source.kind() != io::ErrorKind::NotFound => Err(PrepError::Write {
+            path: path.to_owned(),
+            source,
+        }),
+        _ => Ok(()),
+    }
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

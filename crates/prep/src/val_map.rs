@@ -6,6 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use regatta_rules::assets::is_inner_path;
+
 /// Names and labels in the order of sample indices.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ValMap {
@@ -43,6 +45,29 @@ pub enum ValMapError {
         /// As it stands there.
         given: String,
     },
+}
+
+/// The names in a map, in the order of sample indices, whatever stands behind them.
+///
+/// # Errors
+/// [`ValMapError`], also for a name that leads out of the samples' directory.
+pub(crate) fn names(path: &Path) -> Result<Vec<String>, ValMapError> {
+    let text = fs::read_to_string(path).map_err(|source| ValMapError::Read {
+        path: path.to_owned(),
+        source,
+    })?;
+    let lines = text.trim_end().lines().enumerate();
+    lines
+        .map(|(index, line)| {
+            let name = line.split_whitespace().next();
+            name.filter(|name| is_inner_path(name))
+                .map(str::to_owned)
+                .ok_or_else(|| ValMapError::Line {
+                    path: path.to_owned(),
+                    line: index + 1,
+                })
+        })
+        .collect()
 }
 
 impl ValMap {

@@ -115,8 +115,8 @@ fn the_bundled_benchmark_is_laid_out_whole() {
     assert_eq!(map.len(), benchmark.dataset.total_samples);
     assert_eq!(
         fs::read_dir(&report.dir).unwrap().count(),
-        597,
-        "no other file is left there"
+        597 + 1,
+        "no other file is left there but what says what they are"
     );
     let mut table = String::new();
     let packed = bundled::file("data/digits/digits.csv.gz").unwrap();
@@ -278,7 +278,7 @@ fn a_benchmark_that_cannot_be_prepared_says_why() {
     let bytes = chain(&quietly(&benchmark, dir.path()).unwrap_err(), dir.path());
     assert_eq!(
         bytes,
-        "the file of benchmark small cannot be followed: csv-images makes float32 samples, not Int8"
+        "the file of benchmark small cannot be followed: csv-images makes fp32_linear samples of one input, not int8_linear"
     );
     benchmark.prep = None;
     let none = quietly(&benchmark, dir.path()).unwrap_err();

@@ -1,6 +1,10 @@
 //! A benchmark as its file under `configs/benchmarks/` describes it. No benchmark has a special case in code.
 
+use std::{fmt, str::FromStr};
+
 use serde::{Deserialize, Serialize};
+
+use crate::{UnknownWord, layout::Layout};
 
 /// One benchmark: model, data, and how answers are judged.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -46,12 +50,104 @@ pub struct Model {
     /// SHA-256 of the file, hexadecimal; `None` where the user brings their own.
     #[serde(default)]
     pub sha256: Option<String>,
-    /// Shape of one sample, without the batch dimension.
+    /// Shape of one sample, without the batch dimension; of the first input where the model has several.
     pub input_shape: Vec<usize>,
     /// Element type of the samples on disk and of the model's input.
     pub input_dtype: Dtype,
+    /// How samples lie on disk and in memory. Where that is not linear, `input_shape` is still the input's own.
+    #[serde(default, skip_serializing_if = "Layout::is_linear")]
+    pub input_format: Layout,
+    /// The input's name in the model; needed where there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_name: Option<String>,
     /// What a response holds.
     pub response: Response,
+    /// The inputs behind the first. A sample then has a tensor for each, and lies in one array per input instead of a file
+    /// of its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub further_inputs: Vec<FurtherInput>,
+}
+
+/// An input behind the first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FurtherInput {
+    /// Its name in the model.
+    pub name: String,
+    /// Shape of one sample, without the batch dimension.
+    pub shape: Vec<usize>,
+    /// Type of its elements.
+    pub dtype: Dtype,
+}
+
+/// One input of a model, as its samples lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ModelInput<'a> {
+    /// Its name, where the benchmark's file tells it.
+    pub name: Option<&'a str>,
+    /// Shape of one sample as the model has it, without the batch dimension.
+    pub shape: &'a [usize],
+    /// Type of its elements.
+    pub dtype: Dtype,
+    /// How a sample lies.
+    pub layout: Layout,
+}
+
+impl ModelInput<'_> {
+    /// The shape in which a sample lies in memory. A single block of channels has no dimension of its own, as in NVIDIA's
+    /// files. `None` where the shape cannot have the layout.
+    #[must_use]
+    pub fn stored(&self) -> Option<Vec<usize>> {
+        let mut stored = self.layout.stored(self.shape, self.dtype.size())?;
+        if stored.len() > self.shape.len() && stored[0] == 1 {
+            stored.remove(0);
+        }
+        Some(stored)
+    }
+
+    /// Bytes of one sample; `None` where there is no such sample.
+    #[must_use]
+    pub fn bytes(&self) -> Option<usize> {
+        let bytes = self
+            .stored()?
+            .iter()
+            .try_fold(self.dtype.size(), |bytes, dim| bytes.checked_mul(*dim));
+        bytes.filter(|&bytes| bytes > 0)
+    }
+}
+
+/// As `int32 linear [384] input_ids`.
+impl fmt::Display for ModelInput<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} {:?}", self.dtype.word(), self.layout, self.shape)?;
+        self.name.map_or(Ok(()), |name| write!(f, " {name}"))
+    }
+}
+
+impl Model {
+    /// The inputs, in the order in which a sample has them.
+    pub fn inputs(&self) -> impl Iterator<Item = ModelInput<'_>> + Clone {
+        let first = ModelInput {
+            name: self.input_name.as_deref(),
+            shape: &self.input_shape,
+            dtype: self.input_dtype,
+            layout: self.input_format,
+        };
+        let further = self.further_inputs.iter().map(|input| ModelInput {
+            name: Some(&input.name),
+            shape: &input.shape,
+            dtype: input.dtype,
+            layout: Layout::Linear,
+        });
+        std::iter::once(first).chain(further)
+    }
+
+    /// Bytes of a sample: its tensors behind each other. `None` where there is no such sample.
+    #[must_use]
+    pub fn sample_bytes(&self) -> Option<usize> {
+        self.inputs()
+            .try_fold(0_usize, |sum, input| sum.checked_add(input.bytes()?))
+    }
 }
 
 /// Element types of samples.
@@ -81,6 +177,46 @@ impl Dtype {
             Self::Int64 => 8,
         }
     }
+
+    /// The word of NVIDIA's harness and of published measurements.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Float32 => "fp32",
+            Self::Float16 => "fp16",
+            Self::Int8 => "int8",
+            Self::Int32 => "int32",
+            Self::Int64 => "int64",
+        }
+    }
+
+    /// numpy's name of the type, little-endian as all supported machines are.
+    #[must_use]
+    pub const fn numpy(self) -> &'static str {
+        match self {
+            Self::Float32 => "<f4",
+            Self::Float16 => "<f2",
+            Self::Int8 => "|i1",
+            Self::Int32 => "<i4",
+            Self::Int64 => "<i8",
+        }
+    }
+}
+
+impl FromStr for Dtype {
+    type Err = UnknownWord;
+
+    /// By [`Dtype::word`].
+    fn from_str(given: &str) -> Result<Self, UnknownWord> {
+        [Self::Float32, Self::Float16, Self::Int8, Self::Int32, Self::Int64]
+            .into_iter()
+            .find(|dtype| dtype.word() == given)
+            .ok_or_else(|| UnknownWord {
+                kind: "type",
+                given: given.to_owned(),
+                known: "fp32, fp16, int8, int32, int64",
+            })
+    }
 }
 
 /// What the bytes of a response hold; the accuracy log holds the same bytes in hexadecimal.
@@ -91,15 +227,21 @@ pub enum Response {
     ArgmaxInt32,
     /// The first output tensor as it is.
     Raw,
+    /// All output tensors, which have one shape and type, element by element in turns, as `numpy.stack(outputs, axis=-1)`
+    /// has them and `accuracy-squad.py` reads start and end.
+    Stacked,
 }
 
-/// Preprocessed samples: one `.npy` per sample and a map file.
+/// Preprocessed samples: one `.npy` per sample and a map file; where the model has several inputs, one `.npy` per input, whose
+/// first dimension counts samples.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Dataset {
     /// Directory of the samples, below the scratch directory. The sample named `N` in the map is `N.npy`.
     pub dir: String,
-    /// The map file, below the scratch directory: a line per sample, its name and its label.
+    /// The map file, below the scratch directory: a line per sample, its name and its label. Samples of several inputs have
+    /// no names, and need none unless their metric does.
+    #[serde(default)]
     pub map: String,
     /// Samples in the whole set.
     pub total_samples: usize,
@@ -121,6 +263,9 @@ pub enum Prep {
         /// What pixels are divided by.
         divisor: f32,
     },
+    /// Arrays that another program has made, such as the reference's own preprocessing: for every input of the model a
+    /// `.npy` of all samples, `INPUT.npy` in the dataset's directory.
+    Arrays {},
 }
 
 /// How answers are judged.
@@ -143,12 +288,14 @@ impl Accuracy {
     }
 }
 
-/// The accuracy metrics that Regatta computes itself.
+/// The accuracy metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Metric {
-    /// Percentage of samples whose first response element equals the label.
+    /// Percentage of samples whose first response element equals the label. Regatta reckons it itself.
     Top1,
+    /// F1 of answers cut out of texts (SQuAD), in percent. The reference's `accuracy-squad.py` reckons it.
+    SquadF1,
 }
 
 impl Benchmark {

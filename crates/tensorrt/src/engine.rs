@@ -6,13 +6,13 @@ use std::{
     sync::Arc,
 };
 
+use regatta_rules::layout::Layout;
 use serde::{Deserialize, Serialize};
 
 use crate::{
     context::Context,
     error::{BuildError, RunError},
     face::{self, EngineHandle},
-    io::IoFormat,
     library::{Opened, text},
 };
 
@@ -95,7 +95,7 @@ impl Engine {
                 input: tensor.is_input != 0,
                 kind: data_type(tensor.kind),
                 dims: tensor.dims[..rank].to_vec(),
-                format: IoFormat::word_of(tensor.format),
+                format: layout(tensor.format),
             })
         };
         (0..count).map(tensor).collect()
@@ -174,7 +174,12 @@ impl Drop for Loaded {
 
 /// What engines had before their layout was kept.
 fn linear() -> String {
-    IoFormat::Linear.to_string()
+    Layout::Linear.to_string()
+}
+
+/// `nvinfer1::TensorFormat`.
+fn layout(number: i32) -> String {
+    Layout::numbered(number).map_or_else(|| format!("format {number}"), |layout| layout.to_string())
 }
 
 /// `nvinfer1::DataType`.

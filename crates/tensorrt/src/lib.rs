@@ -24,7 +24,7 @@ pub use context::Context;
 pub use engine::{Engine, Tensor};
 pub use error::{BuildError, CacheError, OpenError, Refusal, RunError};
 pub use installed::Installed;
-pub use io::{Io, IoFormat, IoType, NoIo};
+pub use io::{Io, IoType};
 pub use library::TensorRt;
 pub use placement::{Layer, Placement};
 pub use shims::Shims;

@@ -70,6 +70,20 @@ impl Subject {
         has_types.then(|| self.load_with(fixture, dtype, element, &[4], 1).unwrap())
     }
 
+    /// Over the fixture's benchmark of three inputs; `None` where the engine looks at none.
+    pub(crate) fn load_three_inputs(
+        &self,
+        fixture: &Fixture,
+        batch: usize,
+        streams: usize,
+    ) -> Option<Loaded> {
+        let computes = self.kind.computes();
+        computes.then(|| {
+            self.load_with(fixture, Dtype::Int32, "int32", &[1, batch], streams)
+                .unwrap()
+        })
+    }
+
     fn load_with(
         &self,
         fixture: &Fixture,
@@ -208,10 +222,14 @@ fn build(fixture: &Fixture, cache: &Path, element: &str, batch: usize, profiles:
     let installed = Installed::find(Some(&twins().libraries())).unwrap();
     let tensorrt = TensorRt::open(&installed, &Shims::new(vec![twins().shims()])).unwrap();
     let mut built = tensorrt.build(&settings, &mut |_| true, None).unwrap();
-    let types = ["fp32", "fp16", "int8"];
+    let types = ["fp32", "fp16", "int8", "int32"];
     let number = types.iter().position(|name| *name == element).unwrap();
     let plan = String::from_utf8(built.plan).unwrap();
-    built.plan = plan.replace("input 0", &format!("input {number}")).into_bytes();
+    let inputs = fixture.benchmark().model.inputs().count();
+    built.plan = plan
+        .replace("input 0", &format!("input {number}"))
+        .replace("inputs 1", &format!("inputs {inputs}"))
+        .into_bytes();
     let onnx = fs::read(model(fixture)).unwrap();
     let driver = Driver::open_file(&installation().cuda.unwrap()).unwrap();
     let devices = driver.devices().unwrap();

@@ -72,6 +72,11 @@ pub(super) fn choose(
         .collect();
     let before = entries.len();
     entries.retain(|(_, entry)| inputs::are_wished(entry, request.tensorrt, dla));
+    // Engines of other samples stand beside those of these; alone, one is refused with both sides named when it is loaded.
+    let takes = |entry: &Entry| inputs::take_samples(entry, request.benchmark.model.input_dtype);
+    if entries.iter().any(|(_, entry)| takes(entry)) {
+        entries.retain(|(_, entry)| takes(entry));
+    }
     let mut fitting = Vec::new();
     let mut refusal = (entries.len() < before)
         .then(|| format!("none of {before} takes the input that the settings ask for"));

@@ -1,7 +1,8 @@
 //! `input_dtype` and `input_format` of the settings: held against the samples, and what they ask of an engine. How samples lie in
 //! memory is in `tensors`.
 
-use regatta_tensorrt::{Entry, IoFormat};
+use regatta_rules::{benchmark::Dtype, layout::Layout};
+use regatta_tensorrt::Entry;
 
 use super::{
     convert::{Conversion, Element},
@@ -26,7 +27,8 @@ pub(super) fn check_wish(request: &LoadRequest<'_>) -> Result<(), EngineError> {
         file: request.model_file.clone(),
         benchmark: request.benchmark.name.clone(),
         reason: format!(
-            "the setting input_dtype asks for {wanted}, but its samples are {samples:?}, which do not become that without a scale: prepare them as {wanted}, or change the setting"
+            "the setting input_dtype asks for {wanted}, but its samples are {}, which do not become that without a scale: prepare them as {wanted}, or change the setting",
+            samples.word()
         ),
     })
 }
@@ -42,19 +44,30 @@ pub(super) fn are_wished(entry: &Entry, wish: &Wish, dla: bool) -> bool {
         inputs.iter().all(|input| input.kind == wanted.to_string())
     });
     let format = wish.input_format.is_none_or(|wanted| {
-        let same = |found: IoFormat| found == wanted || (dla && found == on_dla(wanted));
+        let same = |found: Layout| found == wanted || (dla && found == on_dla(wanted));
         if inputs.is_empty() {
-            return same(built.format.unwrap_or(IoFormat::Linear));
+            return same(built.format.unwrap_or(Layout::Linear));
         }
         inputs.iter().all(|input| input.format.parse().is_ok_and(same))
     });
     element && format
 }
 
+/// Whether an engine's inputs take samples of a type, as far as is known before it is loaded.
+pub(super) fn take_samples(entry: &Entry, samples: Dtype) -> bool {
+    let takes = |kind: &str| {
+        Element::named(kind).is_some_and(|element| Conversion::between(samples, element).is_some())
+    };
+    let built = entry.manifest.input.element;
+    let known = entry.tensors.iter().filter(|tensor| tensor.input);
+    known.clone().all(|input| takes(&input.kind))
+        && (known.count() > 0 || built.is_none_or(|element| takes(&element.to_string())))
+}
+
 /// The flags of `engine build` that make such an engine.
 pub(super) fn flags(wish: &Wish, dla: bool) -> String {
     let element = wish.input_dtype.map(|wanted| format!(" --input-dtype {wanted}"));
-    let format = wish.input_format.filter(|&wanted| wanted != IoFormat::Linear);
+    let format = wish.input_format.filter(|&wanted| wanted != Layout::Linear);
     let format = format.map(|wanted| {
         let wanted = if dla { on_dla(wanted) } else { wanted };
         format!(" --input-format {wanted}")
@@ -63,9 +76,9 @@ pub(super) fn flags(wish: &Wish, dla: bool) -> String {
 }
 
 /// DLA's own name of a layout: an image of `chw4` lies in memory as one of its `dla_hwc4`, so both units take the same samples.
-const fn on_dla(format: IoFormat) -> IoFormat {
+const fn on_dla(format: Layout) -> Layout {
     match format {
-        IoFormat::Chw4 => IoFormat::DlaHwc4,
+        Layout::Chw4 => Layout::DlaHwc4,
         other => other,
     }
 }

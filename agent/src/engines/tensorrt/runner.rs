@@ -47,8 +47,8 @@ pub(super) struct Runner {
     // What is given back first stands first: graphs and the execution use the memory, the memory's work the stream.
     graphs: GraphSet,
     execution: Execution,
-    input: Buffer,
-    /// The first is the answer.
+    inputs: Vec<Buffer>,
+    /// The first is the answer, or all of them are.
     outputs: Vec<Buffer>,
     stream: Arc<Stream>,
     /// The input is there; the answer is there; all is done.
@@ -58,10 +58,10 @@ pub(super) struct Runner {
     setup: Setup,
     /// Samples of one batch of the engine, at most.
     part: usize,
-    /// The shape that the execution has; its first dimension is 0 before there is one.
-    shape: Vec<i64>,
-    /// Where the execution's tensors lie: the input's address and the first row.
-    placed: Option<(u64, usize)>,
+    /// The shapes that the execution's inputs have; their first dimensions are 0 before there are any.
+    shapes: Vec<Vec<i64>>,
+    /// Where the execution's tensors lie: where the only input is, if not in its own place, and the first row.
+    placed: Option<(Option<u64>, usize)>,
     /// The device is lost: nothing is given to it any more.
     lost: Option<CudaError>,
 }
@@ -129,23 +129,23 @@ impl Runner {
             .max(1);
         let rows = tensors.rows(part) * setup.loops;
         let direct = setup.shared.is_some();
-        let outputs = tensors
-            .outputs
-            .iter()
-            .map(|output| Buffer::new(context, rows * output.bytes(), direct))
-            .collect::<Result<_, _>>()?;
+        let room = |row: &Row| Buffer::new(context, rows * row.bytes(), direct);
+        let inputs = tensors.inputs.iter().map(|input| room(&input.row));
+        let shape = |dims: &[i64]| std::iter::once(0).chain(dims.iter().copied()).collect();
         Ok(Self {
             graphs: GraphSet::default(),
             execution,
-            input: Buffer::new(context, rows * tensors.input.bytes(), direct)?,
-            outputs,
+            inputs: inputs.collect::<Result<_, _>>()?,
+            outputs: tensors.outputs.iter().map(room).collect::<Result<_, _>>()?,
             stream,
             brought: Event::new(context)?,
             computed: Event::new(context)?,
             done: Event::new(context)?,
             part,
-            shape: std::iter::once(0)
-                .chain(tensors.input.dims.iter().copied())
+            shapes: tensors
+                .inputs
+                .iter()
+                .map(|input| shape(&input.row.dims))
                 .collect(),
             placed: None,
             lost: None,
@@ -166,49 +166,54 @@ impl Runner {
             }
             // The graph serves every batch of these rows, so it copies for the fullest of them.
             let given = rows.min(self.part);
-            let (stream, address) = (Arc::clone(&self.stream), self.input.address());
-            self.compute(given, address)?;
+            let stream = Arc::clone(&self.stream);
+            self.compute(given, None)?;
             // SAFETY: a captured copy or kernel is not done now; `compute` keeps the promise at each launch.
-            let graph = Graph::capture(&stream, || unsafe { self.give(given, address, true) })?;
+            let graph = Graph::capture(&stream, || unsafe { self.give(given, None, true) })?;
             self.graphs.add(rows, graph);
         }
         Ok(())
     }
 
-    /// Puts the batch where the device finds it: nowhere else where it lies in shared memory as the engine takes it, and no
-    /// graph wants it in its own place. Returns its address.
-    fn place(&mut self, batch: &Batch<'_>) -> Result<u64, EngineError> {
+    /// Puts the batch where the device finds it: nowhere else where it lies in shared memory as the only input takes it, and no
+    /// graph wants it in its own place. Returns its address there.
+    fn place(&mut self, batch: &Batch<'_>) -> Result<Option<u64>, EngineError> {
         let tensors = &self.setup.tensors;
         let given = batch.samples.len();
         let kept = self.graphs.of(tensors.rows(given)).is_some();
-        if let (Some(shared), Input::Contiguous(samples), Conversion::None, false) =
-            (&self.setup.shared, batch.input, tensors.conversion, kept)
+        if let (Some(shared), Input::Contiguous(samples), [only], false) =
+            (&self.setup.shared, batch.input, tensors.inputs.as_slice(), kept)
+            && only.conversion == Conversion::None
             && samples.len() == given * tensors.sample_bytes
         {
             let last = given - (given - 1) / self.part * self.part;
             let rows = given - last + tensors.rows(last);
-            if let Some(address) = shared.device_address(samples, rows * tensors.input.bytes()) {
-                return Ok(address);
+            if let Some(address) = shared.device_address(samples, rows * only.row.bytes()) {
+                return Ok(Some(address));
             }
         }
-        match tensors.conversion {
-            Conversion::None => batch.copy_input(tensors.sample_bytes, self.input.bytes_mut())?,
-            conversion => {
-                let places = self.input.bytes_mut().chunks_exact_mut(tensors.input.bytes());
-                batch.each_sample(tensors.sample_bytes, places, |sample, place| {
-                    conversion.put(sample, place);
-                })?;
+        for (input, buffer) in tensors.inputs.iter().zip(&mut self.inputs) {
+            match input.conversion {
+                Conversion::None => {
+                    batch.copy_input(tensors.sample_bytes, &input.part, buffer.bytes_mut())?;
+                }
+                conversion => {
+                    let places = buffer.bytes_mut().chunks_exact_mut(input.row.bytes());
+                    batch.each_sample(tensors.sample_bytes, places, |sample, place| {
+                        conversion.put(&sample[input.part.clone()], place);
+                    })?;
+                }
             }
         }
-        Ok(self.input.address())
+        Ok(None)
     }
 
-    /// Has so many samples computed that lie at `address`, and waits for them.
-    fn compute(&mut self, given: usize, address: u64) -> Result<(), Trouble> {
+    /// Has so many samples computed, and waits for them. They lie in the inputs' own places, or `elsewhere`.
+    fn compute(&mut self, given: usize, elsewhere: Option<u64>) -> Result<(), Trouble> {
         if let Some(lost) = &self.lost {
             return Err(Trouble::Lost(lost.clone()));
         }
-        let computed = self.compute_on_device(given, address);
+        let computed = self.compute_on_device(given, elsewhere);
         if let Err(trouble) = &computed {
             // Whatever was given before the failure still uses the memory.
             let after = self.stream.synchronize().err();
@@ -221,14 +226,14 @@ impl Runner {
         computed
     }
 
-    fn compute_on_device(&mut self, given: usize, address: u64) -> Result<(), Trouble> {
+    fn compute_on_device(&mut self, given: usize, elsewhere: Option<u64>) -> Result<(), Trouble> {
         // TensorRT works in the calling thread's context; a worker's first batch finds none there.
         self.stream.context().bind()?;
         // SAFETY: this thread alone uses the memory, and waits below (on failure in `compute`) before it does so again.
         unsafe {
             match self.graphs.of(self.setup.tensors.rows(given)) {
                 Some(graph) => graph.launch(&self.stream)?,
-                None => self.give(given, address, false)?,
+                None => self.give(given, elsewhere, false)?,
             }
         }
         self.done.record(&self.stream)?;
@@ -238,14 +243,16 @@ impl Runner {
     /// Gives copies and work to the stream. Within a graph all of it is on the runner's own.
     ///
     /// # Safety
-    /// Until the stream has come so far, the memory at `address` and the buffers live and are not used otherwise.
-    unsafe fn give(&mut self, given: usize, address: u64, in_graph: bool) -> Result<(), Trouble> {
+    /// Until the stream has come so far, the memory `elsewhere` and the buffers live and are not used otherwise.
+    unsafe fn give(&mut self, given: usize, elsewhere: Option<u64>, in_graph: bool) -> Result<(), Trouble> {
         let tensors = &self.setup.tensors;
         let shared = self.setup.inference.as_ref().filter(|_| !in_graph);
         let inference = Arc::clone(shared.unwrap_or(&self.stream));
-        if address == self.input.address() {
-            // SAFETY: the caller's promise.
-            unsafe { self.input.bring(&self.stream, given * tensors.input.bytes()) }?;
+        if elsewhere.is_none() {
+            for (input, buffer) in tensors.inputs.iter().zip(&self.inputs) {
+                // SAFETY: the caller's promise.
+                unsafe { buffer.bring(&self.stream, given * input.row.bytes()) }?;
+            }
         }
         let apart = !Arc::ptr_eq(&inference, &self.stream);
         if apart {
@@ -254,15 +261,27 @@ impl Runner {
         }
         for first in (0..given).step_by(self.part) {
             // SAFETY: the caller's promise.
-            unsafe { self.enqueue(first, given.min(first + self.part) - first, address, &inference) }?;
+            unsafe { self.enqueue(first, given.min(first + self.part) - first, elsewhere, &inference) }?;
         }
         if apart {
             self.computed.record(&inference)?;
             self.stream.wait_for(&self.computed)?;
         }
-        let answer = given * self.setup.tensors.outputs[0].bytes();
-        // SAFETY: the caller's promise.
-        Ok(unsafe { self.outputs[0].fetch(&self.stream, answer) }?)
+        for (output, buffer) in self.answering() {
+            // SAFETY: the caller's promise.
+            unsafe { buffer.fetch(&self.stream, given * output.bytes()) }?;
+        }
+        Ok(())
+    }
+
+    /// The outputs that are the answer.
+    fn answering(&self) -> impl Iterator<Item = (&Row, &Buffer)> + Clone {
+        let outputs = &self.setup.tensors.outputs;
+        let count = match self.setup.response {
+            Response::Stacked => outputs.len(),
+            Response::Raw | Response::ArgmaxInt32 => 1,
+        };
+        outputs.iter().zip(&self.outputs).take(count)
     }
 
     /// Gives one batch of the engine to the stream: `given` samples from the one numbered `first` on.
@@ -273,24 +292,27 @@ impl Runner {
         &mut self,
         first: usize,
         given: usize,
-        address: u64,
+        elsewhere: Option<u64>,
         stream: &Stream,
     ) -> Result<(), Trouble> {
         let tensors = &self.setup.tensors;
         let rows = i64::try_from(tensors.rows(given)).unwrap_or(i64::MAX);
-        if tensors.batch_is_free && self.shape[0] != rows {
-            self.shape[0] = rows;
-            self.execution.set_shape(&tensors.input.name, &self.shape)?;
-        }
-        if self.placed != Some((address, first)) {
-            let offset = |row: &Row| (first * row.bytes()) as u64;
-            self.execution
-                .set_address(&tensors.input.name, address + offset(&tensors.input))?;
-            for (output, buffer) in tensors.outputs.iter().zip(&self.outputs) {
-                self.execution
-                    .set_address(&output.name, buffer.address() + offset(output))?;
+        if tensors.batch_is_free && self.shapes[0][0] != rows {
+            for (input, shape) in tensors.inputs.iter().zip(&mut self.shapes) {
+                shape[0] = rows;
+                self.execution.set_shape(&input.row.name, shape)?;
             }
-            self.placed = Some((address, first));
+        }
+        if self.placed != Some((elsewhere, first)) {
+            let inputs = tensors.inputs.iter().map(|input| &input.row).zip(&self.inputs);
+            let inputs = inputs.map(|(row, buffer)| (row, elsewhere.unwrap_or(buffer.address())));
+            let outputs = tensors.outputs.iter().zip(&self.outputs);
+            let outputs = outputs.map(|(row, buffer)| (row, buffer.address()));
+            for (row, address) in inputs.chain(outputs) {
+                let offset = (first * row.bytes()) as u64;
+                self.execution.set_address(&row.name, address + offset)?;
+            }
+            self.placed = Some((elsewhere, first));
         }
         // SAFETY: the stream is of the bound context; every tensor has its address, with room for the shape's rows, and
         // for the rest the caller promises.
@@ -316,8 +338,8 @@ impl Engine for Runner {
         if given == 0 || given > max {
             return Err(EngineError::BatchSize { given, max });
         }
-        let address = self.place(batch)?;
-        self.compute(given, address)
+        let elsewhere = self.place(batch)?;
+        self.compute(given, elsewhere)
             .map_err(|source| EngineError::Compute {
                 engine: EngineKind::Tensorrt,
                 samples: given,
@@ -327,6 +349,16 @@ impl Engine for Runner {
                 }
                 .into(),
             })?;
+        if self.setup.response == Response::Stacked {
+            for sample in 0..given {
+                let rows = self.answering().map(|(output, buffer)| {
+                    let row = &buffer.bytes()[sample * output.bytes()..][..output.bytes()];
+                    (row, output.element.size())
+                });
+                answers.push_stacked(rows);
+            }
+            return Ok(());
+        }
         let output = &self.setup.tensors.outputs[0];
         for row in self.outputs[0].bytes().chunks_exact(output.bytes()).take(given) {
             convert::answer(row, output.element, self.setup.response, answers);

@@ -1,9 +1,12 @@
-//! What an engine's input and outputs are, held against the benchmark. Touches no memory.
+//! What an engine's inputs and outputs are, held against the benchmark. Touches no memory.
 
-use std::ffi::CString;
+use std::{ffi::CString, ops::Range};
 
-use regatta_rules::benchmark::Response;
-use regatta_tensorrt::{Engine as TrtEngine, IoFormat, Tensor};
+use regatta_rules::{
+    benchmark::{Model, ModelInput, Response},
+    layout::Layout,
+};
+use regatta_tensorrt::{Engine as TrtEngine, Tensor};
 
 use super::convert::{Conversion, Element};
 use crate::engines::{EngineError, LoadRequest};
@@ -28,15 +31,23 @@ impl Row {
     }
 }
 
+/// One input of an engine, and what of a sample goes into it.
+#[derive(Debug, Clone)]
+pub(super) struct InputRow {
+    pub(super) row: Row,
+    /// Its bytes within a sample.
+    pub(super) part: Range<usize>,
+    /// How these become the input's element type.
+    pub(super) conversion: Conversion,
+}
+
 /// What goes in and out.
 #[derive(Debug, Clone)]
 pub(super) struct Tensors {
-    /// The input.
-    pub(super) input: Row,
-    /// The first output, which is the answer, and those that nobody looks at.
+    /// The inputs, in the order in which a sample has them.
+    pub(super) inputs: Vec<InputRow>,
+    /// The outputs; the first is the answer, or all of them are.
     pub(super) outputs: Vec<Row>,
-    /// How a sample becomes the input's element type.
-    pub(super) conversion: Conversion,
     /// Bytes of a sample on disk and in memory.
     pub(super) sample_bytes: usize,
     /// Whether the batch is free up to `batch`, or always `batch`.
@@ -64,48 +75,36 @@ impl Tensors {
         };
         let tensors = engine.tensors().map_err(super::unavailable)?;
         let (inputs, outputs): (Vec<_>, Vec<_>) = tensors.into_iter().partition(|tensor| tensor.input);
-        let [input] = inputs.as_slice() else {
-            return Err(unfit(format!(
-                "its engine has {} inputs; one is needed",
-                inputs.len()
-            )));
-        };
         let model = &request.benchmark.model;
-        let wanted: Vec<i64> = model
-            .input_shape
-            .iter()
-            .map(|&dim| i64::try_from(dim).unwrap_or(i64::MAX))
-            .collect();
-        let (row, stored) = row(input, dla_alone).map_err(&unfit)?;
-        if !same_in_memory(&stored, &wanted, input) {
-            let lies = if stored == row.dims {
-                String::new()
-            } else {
-                format!(", which lies in memory as {stored:?}")
-            };
-            return Err(unfit(format!(
-                "its engine takes {}{lies}, but a sample is {wanted:?}",
-                shown(input)
-            )));
+        let (mut taken, mut begin) = (Vec::new(), 0);
+        for wanted in model.inputs() {
+            let found = matching(&inputs, &wanted, model).map_err(&unfit)?;
+            let (row, conversion) = held_against(found, &wanted, dla_alone).map_err(&unfit)?;
+            let end = begin + wanted.bytes().unwrap_or(0);
+            taken.push(InputRow {
+                row,
+                part: begin..end,
+                conversion,
+            });
+            begin = end;
         }
-        let conversion = Conversion::between(model.input_dtype, row.element).ok_or_else(|| {
-            unfit(format!(
-                "its engine takes {}, but its samples are {:?}, which do not become that without a scale",
-                shown(input),
-                model.input_dtype
-            ))
-        })?;
-        let batch_is_free = input.dims[0] < 0;
-        let (least, batch) = if batch_is_free {
-            engine.batches(&input.name, 0).map_err(super::unavailable)?
-        } else {
-            let batch = usize::try_from(input.dims[0]).unwrap_or(0);
-            (batch, batch)
-        };
+        let is_free = |input: &Tensor| input.dims.first().is_some_and(|&batch| batch < 0);
+        let batch_is_free = inputs.iter().any(is_free);
+        let (mut least, mut batch) = (1, usize::MAX);
+        for input in &inputs {
+            let (fewest, most) = if is_free(input) {
+                engine.batches(&input.name, 0).map_err(super::unavailable)?
+            } else {
+                let fixed = input.dims.first().copied().unwrap_or(0);
+                let fixed = usize::try_from(fixed).unwrap_or(0);
+                (fixed, fixed)
+            };
+            (least, batch) = (least.max(fewest), batch.min(most));
+        }
         let outputs: Vec<Row> = outputs
             .iter()
             .map(|output| {
-                if output.dims.first() == input.dims.first() && output.format == LINEAR {
+                if output.dims.first() == inputs[0].dims.first() && output.format == LINEAR {
                     self::row(output, false).map(|(row, _)| row).map_err(&unfit)
                 } else {
                     Err(unfit(format!(
@@ -118,15 +117,14 @@ impl Tensors {
         if outputs.is_empty() || batch == 0 {
             return Err(unfit("its engine gives nothing".to_owned()));
         }
-        check_answer(&outputs[0], model.response).map_err(unfit)?;
+        check_answer(&outputs, model.response).map_err(unfit)?;
         Ok(Self {
-            input: row,
+            inputs: taken,
             outputs,
-            conversion,
-            sample_bytes: model.input_shape.iter().product::<usize>() * model.input_dtype.size(),
+            sample_bytes: begin,
             batch_is_free,
             batch,
-            least: least.max(1),
+            least,
         })
     }
 
@@ -139,22 +137,78 @@ impl Tensors {
 /// The layout of a tensor that is as its shape says.
 const LINEAR: &str = "linear";
 
+/// The engine's input that takes one of the benchmark's: the one of its name, or the only one.
+fn matching<'a>(inputs: &'a [Tensor], wanted: &ModelInput<'_>, model: &Model) -> Result<&'a Tensor, String> {
+    let count = model.inputs().count();
+    let found = match (inputs, wanted.name) {
+        ([only], None) => Some(only),
+        (several, Some(name)) => several.iter().find(|input| input.name == name),
+        (_, None) => None,
+    };
+    found.filter(|_| inputs.len() == count).ok_or_else(|| {
+        let has: Vec<_> = inputs.iter().map(shown).collect();
+        let needs: Vec<_> = model.inputs().map(|input| input.to_string()).collect();
+        format!(
+            "its engine takes {}, but a sample is {}: as many inputs are needed, by the same names",
+            has.join(", "),
+            needs.join(", ")
+        )
+    })
+}
+
+/// An input's row, and how samples become its type, if they are what it takes.
+fn held_against(
+    input: &Tensor,
+    sample: &ModelInput<'_>,
+    dla_alone: bool,
+) -> Result<(Row, Conversion), String> {
+    let (row, stored) = row(input, dla_alone)?;
+    let wanted = sample.stored().unwrap_or_default();
+    let is_same = same_in_memory(&stored, &wanted, input);
+    // Where the benchmark tells its layout, its shape is the network's, and one channel is not four.
+    let same_shape = sample.layout.is_linear() || sizes(&row.dims).as_deref() == Some(sample.shape);
+    if !is_same || !same_shape {
+        let lies = if sizes(&row.dims).as_ref() == Some(&stored) {
+            String::new()
+        } else {
+            format!(", which lies in memory as {stored:?}")
+        };
+        return Err(format!(
+            "its engine takes {}{lies}, but a sample is {sample}",
+            shown(input)
+        ));
+    }
+    let conversion = Conversion::between(sample.dtype, row.element).ok_or_else(|| {
+        format!(
+            "its engine takes {}, but its samples are {}, which do not become that without a scale",
+            shown(input),
+            sample.dtype.word()
+        )
+    })?;
+    Ok((row, conversion))
+}
+
+/// Dimensions that are all set.
+fn sizes(dims: &[i64]) -> Option<Vec<usize>> {
+    dims.iter().map(|&dim| usize::try_from(dim).ok()).collect()
+}
+
 /// A tensor's row, and the shape in which it lies in memory. DLA without the GPU's help takes `chw4` as its own `dla_hwc4`.
-fn row(tensor: &Tensor, dla_alone: bool) -> Result<(Row, Vec<i64>), String> {
+fn row(tensor: &Tensor, dla_alone: bool) -> Result<(Row, Vec<usize>), String> {
     let dims = tensor.dims.get(1..).unwrap_or_default().to_vec();
     let refused = || format!("its engine has {}, which cannot be served", shown(tensor));
     let element = Element::named(&tensor.kind).ok_or_else(refused)?;
-    let bytes = i64::try_from(element.size()).unwrap_or(i64::MAX);
-    let stored = match tensor.format.parse() {
-        Ok(IoFormat::Chw4) if dla_alone => IoFormat::DlaHwc4.stored(&dims, bytes),
-        Ok(IoFormat::Linear) => Some(dims.clone()),
-        Ok(format) => format.stored(&dims, bytes),
-        Err(_) => None,
+    let layout = match tensor.format.parse() {
+        Ok(Layout::Chw4) if dla_alone => Some(Layout::DlaHwc4),
+        layout => layout.ok(),
     };
-    let stored = stored.ok_or_else(refused)?;
-    let elements = stored.iter().try_fold(1_usize, |product, &dim| {
-        product.checked_mul(usize::try_from(dim).ok()?)
-    });
+    let stored = layout
+        .zip(sizes(&dims))
+        .and_then(|(layout, dims)| layout.stored(&dims, element.size()))
+        .ok_or_else(refused)?;
+    let elements = stored
+        .iter()
+        .try_fold(1_usize, |product, &dim| product.checked_mul(dim));
     let elements = elements.filter(|&elements| elements > 0).ok_or_else(refused)?;
     let name = CString::new(tensor.name.as_str()).unwrap_or_default();
     let row = Row {
@@ -167,8 +221,8 @@ fn row(tensor: &Tensor, dla_alone: bool) -> Result<(Row, Vec<i64>), String> {
 }
 
 /// Whether samples of that shape are what the input reads. A single block of channels needs no dimension of its own.
-fn same_in_memory(stored: &[i64], sample: &[i64], input: &Tensor) -> bool {
-    let behind_ones = |dims: &[i64]| {
+fn same_in_memory(stored: &[usize], sample: &[usize], input: &Tensor) -> bool {
+    let behind_ones = |dims: &[usize]| {
         dims.iter()
             .copied()
             .skip_while(|&dim| dim == 1)
@@ -177,14 +231,23 @@ fn same_in_memory(stored: &[i64], sample: &[i64], input: &Tensor) -> bool {
     stored == sample || (input.format != LINEAR && behind_ones(stored) == behind_ones(sample))
 }
 
-/// Whether the class can be had from the answer: the largest of several scores, or one whole number that is the class.
-fn check_answer(output: &Row, response: Response) -> Result<(), String> {
+/// Whether the answer can be had: the class as the largest of several scores, or as one whole number; outputs in turns if they
+/// are alike.
+fn check_answer(outputs: &[Row], response: Response) -> Result<(), String> {
+    let first = &outputs[0];
     match response {
-        Response::ArgmaxInt32 if output.elements < 2 && !output.element.is_whole() => Err(format!(
+        Response::ArgmaxInt32 if first.elements < 2 && !first.element.is_whole() => Err(format!(
             "its engine gives one {:?} per sample, which leaves no largest value to look for",
-            output.element
+            first.element
         )),
-        Response::Raw | Response::ArgmaxInt32 => Ok(()),
+        Response::Stacked
+            if outputs
+                .iter()
+                .any(|output| output.element != first.element || output.dims != first.dims) =>
+        {
+            Err("its engine's outputs are not of one type and shape, and cannot be stacked".to_owned())
+        }
+        Response::Raw | Response::ArgmaxInt32 | Response::Stacked => Ok(()),
     }
 }
 

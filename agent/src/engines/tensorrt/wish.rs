@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use regatta_cuda::{Driver, Wait};
-use regatta_tensorrt::{Installed, IoFormat, IoType, Precision, Shims, TensorRt};
+use regatta_rules::layout::Layout;
+use regatta_tensorrt::{Installed, IoType, Precision, Shims, TensorRt};
 
 use super::gpus::{self, Gpus};
 use crate::engines::EngineError;
@@ -62,7 +63,7 @@ pub(crate) struct Wish {
     pub(crate) precision: Option<Precision>,
     /// Type and layout of the input that the engines must have; `None` takes any.
     pub(crate) input_dtype: Option<IoType>,
-    pub(crate) input_format: Option<IoFormat>,
+    pub(crate) input_format: Option<Layout>,
     /// Which GPUs.
     pub(crate) gpus: Gpus,
     /// Each GPU.

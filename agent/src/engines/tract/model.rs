@@ -1,16 +1,16 @@
-//! From an ONNX file to plans: reads the model, holds its input and output against the benchmark, and fixes the batch
+//! From an ONNX file to plans: reads the model, holds its inputs and outputs against the benchmark, and fixes the batch
 //! size. Runs nothing.
 
-use std::error::Error;
+use std::{error::Error, ops::Range};
 
 use regatta_rules::{
-    benchmark::{Dtype, Model, Response},
+    benchmark::{Dtype, ModelInput, Response},
     documents::EngineKind,
 };
 use tract_onnx::{
     prelude::{
         DatumType, Framework, InferenceModel, InferenceModelExt, IntoRunnable, Tensor, TractResult,
-        TypedModel,
+        TypedFact, TypedModel,
     },
     tract_core::internal::DimLike,
     tract_hir::infer::{Factoid, InferenceFact},
@@ -22,30 +22,48 @@ use crate::engines::{EngineError, LoadRequest, model_file};
 /// One plan per batch size that is asked for, ascending.
 pub(super) fn plans(request: &LoadRequest<'_>) -> Result<Vec<Plan>, EngineError> {
     model_file::checked_hash(request)?;
-    let onnx = read(request)?;
+    let (onnx, inputs) = read(request)?;
     let sizes = batch_sizes(request, &onnx)?;
-    let sample_bytes = sample_bytes(&request.benchmark.model);
+    let sample_bytes = request.benchmark.model.sample_bytes().unwrap_or(0);
     sizes
         .into_iter()
         .map(|batch_size| {
-            let model = fix_batch_size(&onnx, batch_size, request)
+            let model = fix_batch_size(&onnx, batch_size, &inputs)
                 .map_err(|source| refused(request, source.into()))?;
-            check_output(&model, batch_size, request)?;
+            check_outputs(&model, batch_size, request)?;
             let runnable = model
                 .into_runnable()
                 .map_err(|source| refused(request, source.into()))?;
             Ok(Plan {
                 batch_size,
                 sample_bytes,
+                inputs: inputs.clone(),
                 runnable,
             })
         })
         .collect()
 }
 
-/// An empty input tensor for a batch.
-pub(super) fn input_tensor(batch_size: usize, model: &Model) -> TractResult<Tensor> {
-    Tensor::zero_dt(datum_type(model.input_dtype), &batch_shape(batch_size, model))
+/// One input of the network, and what of a sample goes into it.
+#[derive(Debug, Clone)]
+pub(super) struct PlanInput {
+    dtype: Dtype,
+    shape: Vec<usize>,
+    /// Its bytes within a sample.
+    pub(super) part: Range<usize>,
+}
+
+impl PlanInput {
+    /// An empty tensor for a batch.
+    pub(super) fn tensor(&self, batch_size: usize) -> TractResult<Tensor> {
+        Tensor::zero_dt(datum_type(self.dtype), &self.batch_shape(batch_size))
+    }
+
+    fn batch_shape(&self, batch_size: usize) -> Vec<usize> {
+        std::iter::once(batch_size)
+            .chain(self.shape.iter().copied())
+            .collect()
+    }
 }
 
 /// tract does not take the model, for this reason.
@@ -65,48 +83,88 @@ fn unfit(request: &LoadRequest<'_>, reason: String) -> EngineError {
     }
 }
 
-/// Reads the model with its first output only, and checks that its one input takes the samples.
-fn read(request: &LoadRequest<'_>) -> Result<InferenceModel, EngineError> {
+/// Reads the model with the outputs that are the answer, and checks that its inputs take the samples. These come in the
+/// network's order.
+fn read(request: &LoadRequest<'_>) -> Result<(InferenceModel, Vec<PlanInput>), EngineError> {
     let refuse = |source: tract_onnx::prelude::TractError| refused(request, source.into());
     let mut onnx = tract_onnx::onnx()
         .model_for_path(&request.model_file)
         .map_err(refuse)?;
-    let inputs = onnx.input_outlets().map_err(refuse)?.len();
-    let first_output = onnx.output_outlets().map_err(refuse)?.first().copied();
-    let Some(first_output) = first_output.filter(|_| inputs == 1) else {
-        let outputs = onnx.output_outlets().map_err(refuse)?.len();
-        let reason =
-            format!("it has {inputs} inputs and {outputs} outputs; one input and an output are needed");
+    let inputs = onnx.input_outlets().map_err(refuse)?.to_vec();
+    let outputs = onnx.output_outlets().map_err(refuse)?.to_vec();
+    let model = &request.benchmark.model;
+    let wanted: Vec<(ModelInput<'_>, Range<usize>)> = model
+        .inputs()
+        .scan(0, |end, input| {
+            let begin = *end;
+            *end += input.bytes().unwrap_or(0);
+            Some((input, begin..*end))
+        })
+        .collect();
+    let Some(&first_output) = outputs.first().filter(|_| inputs.len() == wanted.len()) else {
+        let (found, needed) = (inputs.len(), wanted.len());
+        let inputs = if needed == 1 {
+            "one input".to_owned()
+        } else {
+            format!("{needed} inputs")
+        };
+        let reason = format!(
+            "it has {found} inputs and {} outputs; {inputs} and an output are needed",
+            outputs.len()
+        );
         return Err(unfit(request, reason));
     };
-    onnx.select_output_outlets(&[first_output]).map_err(refuse)?;
-    let input = onnx.input_fact(0).map_err(refuse)?;
-    if fits(input, &request.benchmark.model) {
-        return Ok(onnx);
+    if model.response != Response::Stacked {
+        onnx.select_output_outlets(&[first_output]).map_err(refuse)?;
     }
-    let model = &request.benchmark.model;
-    let reason = format!(
-        "it takes {}, but its samples come as {} {}",
-        describe(input),
-        dtype_name(datum_type(model.input_dtype)),
-        shape_name(std::iter::once("N".to_owned()).chain(model.input_shape.iter().map(usize::to_string)))
-    );
-    Err(unfit(request, reason))
+    let mut taken = Vec::new();
+    for (number, outlet) in inputs.iter().enumerate() {
+        let declared = onnx.input_fact(number).map_err(refuse)?;
+        let name = &onnx.node(outlet.node).name;
+        let named = wanted
+            .iter()
+            .find(|(input, _)| input.name.is_none_or(|wanted| wanted == name));
+        let Some((input, part)) = named else {
+            let names: Vec<_> = wanted.iter().filter_map(|(input, _)| input.name).collect();
+            let reason = format!("it has an input `{name}`, but a sample has {}", names.join(", "));
+            return Err(unfit(request, reason));
+        };
+        if !fits(declared, input) {
+            let dims = std::iter::once("N".to_owned()).chain(input.shape.iter().map(usize::to_string));
+            let reason = format!(
+                "it takes {}, but its samples come as {} {}",
+                describe(declared),
+                dtype_name(datum_type(input.dtype)),
+                shape_name(dims)
+            );
+            return Err(unfit(request, reason));
+        }
+        if !input.layout.is_linear() {
+            let reason = format!("tract takes samples in linear layout alone, but they are {input}");
+            return Err(unfit(request, reason));
+        }
+        taken.push(PlanInput {
+            dtype: input.dtype,
+            shape: input.shape.to_vec(),
+            part: part.clone(),
+        });
+    }
+    Ok((onnx, taken))
 }
 
 /// Whether the declared input takes batches of the benchmark's samples, in every dimension but the first.
-fn fits(input: &InferenceFact, model: &Model) -> bool {
+fn fits(input: &InferenceFact, wanted: &ModelInput<'_>) -> bool {
     let right_type = input
         .datum_type
         .concretize()
-        .is_none_or(|declared| declared == datum_type(model.input_dtype));
+        .is_none_or(|declared| declared == datum_type(wanted.dtype));
     let declared: Vec<_> = input.shape.dims().collect();
-    let right_rank = declared.len() == model.input_shape.len() + 1;
-    let right_rank = right_rank || (input.shape.is_open() && declared.len() <= model.input_shape.len());
+    let right_rank = declared.len() == wanted.shape.len() + 1;
+    let right_rank = right_rank || (input.shape.is_open() && declared.len() <= wanted.shape.len());
     let right_dims = declared
         .iter()
         .skip(1)
-        .zip(&model.input_shape)
+        .zip(wanted.shape)
         .all(|(declared, &wanted)| {
             declared
                 .concretize()
@@ -140,23 +198,36 @@ fn batch_sizes(request: &LoadRequest<'_>, onnx: &InferenceModel) -> Result<Vec<u
 }
 
 /// The model for one batch size, optimised.
-fn fix_batch_size(
-    onnx: &InferenceModel,
-    batch_size: usize,
-    request: &LoadRequest<'_>,
-) -> TractResult<TypedModel> {
-    let model = &request.benchmark.model;
-    let shape = batch_shape(batch_size, model);
-    onnx.clone()
-        .with_input_fact(0, InferenceFact::dt_shape(datum_type(model.input_dtype), &*shape))?
-        .into_optimized()
+fn fix_batch_size(onnx: &InferenceModel, batch_size: usize, inputs: &[PlanInput]) -> TractResult<TypedModel> {
+    let mut model = onnx.clone();
+    for (number, input) in inputs.iter().enumerate() {
+        let shape = input.batch_shape(batch_size);
+        model.set_input_fact(number, InferenceFact::dt_shape(datum_type(input.dtype), &*shape))?;
+    }
+    model.into_optimized()
 }
 
-/// The first output must have a row per sample, and more than one number in it where the largest is looked for.
-fn check_output(model: &TypedModel, batch_size: usize, request: &LoadRequest<'_>) -> Result<(), EngineError> {
-    let output = model
-        .output_fact(0)
-        .map_err(|source| refused(request, source.into()))?;
+/// Outputs must have a row per sample, those that are stacked rows of one kind.
+fn check_outputs(
+    model: &TypedModel,
+    batch_size: usize,
+    request: &LoadRequest<'_>,
+) -> Result<(), EngineError> {
+    let refuse = |source: tract_onnx::prelude::TractError| refused(request, source.into());
+    let first = model.output_fact(0).map_err(refuse)?;
+    for number in 0..model.output_outlets().map_err(refuse)?.len() {
+        let output = model.output_fact(number).map_err(refuse)?;
+        check_output(output, batch_size, request)?;
+        if output.datum_type != first.datum_type || output.shape != first.shape {
+            let reason = "its outputs are not of one type and shape, and cannot be stacked".to_owned();
+            return Err(unfit(request, reason));
+        }
+    }
+    Ok(())
+}
+
+/// An output must have a row per sample, and more than one number in it where the largest is looked for.
+fn check_output(output: &TypedFact, batch_size: usize, request: &LoadRequest<'_>) -> Result<(), EngineError> {
     let Some(shape) = output.shape.as_concrete() else {
         return Err(unfit(
             request,
@@ -188,16 +259,6 @@ fn check_output(model: &TypedModel, batch_size: usize, request: &LoadRequest<'_>
         return Err(unfit(request, reason));
     }
     Ok(())
-}
-
-fn batch_shape(batch_size: usize, model: &Model) -> Vec<usize> {
-    std::iter::once(batch_size)
-        .chain(model.input_shape.iter().copied())
-        .collect()
-}
-
-fn sample_bytes(model: &Model) -> usize {
-    model.input_shape.iter().product::<usize>() * model.input_dtype.size()
 }
 
 const fn datum_type(dtype: Dtype) -> DatumType {

@@ -108,9 +108,24 @@ fn arguments(
     Ok(words.iter().map(fill).collect())
 }
 
-/// Options of the reference script that judges the metric: for top-1, `accuracy-imagenet.py`.
+/// Options of the reference script that judges the metric: for top-1, `accuracy-imagenet.py`; for SQuAD, `accuracy-squad.py`
+/// with its files where a benchmark's data lies by custom.
 fn usual_arguments(args: &Args, benchmark: &Benchmark) -> Vec<String> {
-    let Metric::Top1 = benchmark.accuracy.metric;
+    if benchmark.accuracy.metric == Metric::SquadF1 {
+        let data = format!("{{scratch}}/data/{}", benchmark.name);
+        return [
+            "--log_file",
+            "{log}",
+            "--val_data",
+            &format!("{data}/dev-v1.1.json"),
+            "--vocab_file",
+            &format!("{data}/vocab.txt"),
+            "--features_cache_file",
+            &format!("{data}/eval_features.pickle"),
+        ]
+        .map(str::to_owned)
+        .into();
+    }
     let dtype = match args.dtype.or_else(|| LabelType::of(benchmark.model.response)) {
         Some(LabelType::Byte) => "byte",
         Some(LabelType::Int32) => "int32",

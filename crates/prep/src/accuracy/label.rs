@@ -43,7 +43,7 @@ impl LabelType {
     pub fn of(response: Response) -> Option<Self> {
         match response {
             Response::ArgmaxInt32 => Some(Self::Int32),
-            Response::Raw => None,
+            Response::Raw | Response::Stacked => None,
         }
     }
 

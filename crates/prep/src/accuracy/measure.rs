@@ -44,6 +44,16 @@ pub enum MeasureError {
         /// The benchmark.
         benchmark: String,
     },
+    /// The metric is the reference script's affair.
+    #[error(
+        "the accuracy of benchmark {benchmark} is reckoned by the reference's {script} alone: `regatta accuracy {benchmark} --log LOG --official {script}`"
+    )]
+    Elsewhere {
+        /// The benchmark.
+        benchmark: String,
+        /// The script's name.
+        script: &'static str,
+    },
     /// The map does not read.
     #[error("the labels of benchmark {benchmark} cannot be had: has it been prepared?")]
     Map {
@@ -86,6 +96,10 @@ pub fn measure(
 ) -> Result<Measured, MeasureError> {
     let name = || benchmark.name.clone();
     match benchmark.accuracy.metric {
+        Metric::SquadF1 => Err(MeasureError::Elsewhere {
+            benchmark: name(),
+            script: "accuracy-squad.py",
+        }),
         Metric::Top1 => {
             let label_type = label_type
                 .or_else(|| LabelType::of(benchmark.model.response))

@@ -37,6 +37,7 @@ impl Dtype {
         match response {
             Response::ArgmaxInt32 => Self::Int32,
             Response::Raw => Self::Byte,
+            Response::Stacked => Self::Float32,
         }
     }
 

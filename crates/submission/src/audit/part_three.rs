@@ -48,6 +48,7 @@ pub fn limits(round: &Round, benchmark: &Benchmark) -> Vec<Limit> {
     of_round.unwrap_or_else(|| {
         let metric = match benchmark.accuracy.metric {
             Metric::Top1 => "acc",
+            Metric::SquadF1 => "F1",
         };
         vec![Limit {
             metric: metric.to_owned(),

@@ -3,11 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use regatta_rules::{
-    Division,
-    benchmark::{Benchmark, Dtype},
-    round::BenchmarkRules,
-};
+use regatta_rules::{Division, benchmark::Benchmark, round::BenchmarkRules};
 use serde_json::{Map, Value};
 
 use super::{
@@ -186,12 +182,6 @@ impl Staging<'_> {
 }
 
 /// The type of what goes into the model, in the words of published measurements.
-fn input_type(benchmark: &Benchmark) -> &'static str {
-    match benchmark.model.input_dtype {
-        Dtype::Float32 => "fp32",
-        Dtype::Float16 => "fp16",
-        Dtype::Int8 => "int8",
-        Dtype::Int32 => "int32",
-        Dtype::Int64 => "int64",
-    }
+const fn input_type(benchmark: &Benchmark) -> &'static str {
+    benchmark.model.input_dtype.word()
 }

@@ -123,6 +123,7 @@ impl<'a> Staging<'a> {
         }
         let metric = match benchmark.accuracy.metric {
             Metric::Top1 => "acc",
+            Metric::SquadF1 => "F1",
         };
         let mut official = self.request.round.submission.benchmarks.iter();
         let same = official.find(|(_, rules)| rules.accuracy.iter().any(|bound| bound.metric == metric));

@@ -1,0 +1,153 @@
+//! Samples of several inputs: a `.npy` per input, whose first dimension counts samples. A sample is its rows behind each other, in
+//! the order of the model's inputs.
+
+use std::{
+    fs::File,
+    io::{Read as _, Seek as _},
+    os::unix::fs::FileExt as _,
+    path::{Path, PathBuf},
+};
+
+use npyz::{NpyHeader, Order};
+use regatta_rules::benchmark::{Model, ModelInput};
+
+use super::npy::{SampleError, describe, describe_header};
+
+/// All samples of a set, in files that stay open.
+pub(crate) struct ArraySet(Vec<Array>);
+
+struct Array {
+    path: PathBuf,
+    file: File,
+    /// Where the first sample begins.
+    begin: u64,
+    /// Bytes of one sample.
+    row: usize,
+}
+
+impl ArraySet {
+    /// Opens the arrays in `directory`, each of `total` samples, and holds type, shape and length against the model's inputs.
+    ///
+    /// # Errors
+    /// [`SampleError`], which names the file and what was expected.
+    pub(crate) fn open(directory: &Path, model: &Model, total: usize) -> Result<Self, SampleError> {
+        let arrays = model.inputs().map(|input| Array::open(directory, &input, total));
+        arrays.collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Reads the sample with this index into `place`, whose length is a sample's.
+    ///
+    /// # Errors
+    /// [`SampleError::Unreadable`].
+    pub(crate) fn read(&self, index: usize, place: &mut [u8]) -> Result<(), SampleError> {
+        let mut rest = place;
+        for array in &self.0 {
+            let Some((row, behind)) = rest.split_at_mut_checked(array.row) else {
+                break;
+            };
+            let offset = array.begin + (index as u64) * (array.row as u64);
+            let read = array.file.read_exact_at(row, offset);
+            read.map_err(|source| SampleError::Unreadable {
+                path: array.path.clone(),
+                source,
+            })?;
+            rest = behind;
+        }
+        Ok(())
+    }
+}
+
+impl Array {
+    fn open(directory: &Path, input: &ModelInput<'_>, total: usize) -> Result<Self, SampleError> {
+        let path = directory.join(format!("{}.npy", input.name.unwrap_or_default()));
+        let unreadable = |source| SampleError::Unreadable {
+            path: path.clone(),
+            source,
+        };
+        let file = File::open(&path).map_err(unreadable)?;
+        // Unbuffered, so that the file stands where the data begins.
+        let header = NpyHeader::from_reader((&file).by_ref()).map_err(|source| SampleError::Header {
+            path: path.clone(),
+            source,
+        })?;
+        let begin = (&file).stream_position().map_err(unreadable)?;
+        let shape: Vec<usize> = std::iter::once(total)
+            .chain(input.shape.iter().copied())
+            .collect();
+        let found = describe_header(&header);
+        let expected = describe(&format!("'{}'", input.dtype.numpy()), &shape, Order::C);
+        if found != expected {
+            return Err(SampleError::Other {
+                path,
+                found,
+                expected,
+            });
+        }
+        let row = input.bytes().unwrap_or(0);
+        let (there, needed) = (file.metadata().map_err(unreadable)?.len() - begin, row * total);
+        if there != needed as u64 {
+            return Err(SampleError::Length {
+                path,
+                found: format!("{there} bytes"),
+                expected: needed,
+            });
+        }
+        Ok(Self {
+            path,
+            file,
+            begin,
+            row,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use regatta_rules::benchmark::{Dtype, FurtherInput};
+
+    use super::*;
+    use crate::fixture::{Fixture, npy};
+
+    #[test]
+    fn a_sample_is_its_rows_behind_each_other() {
+        let fixture = Fixture::new();
+        let mut model = fixture.benchmark().model;
+        model.input_shape = vec![2];
+        model.input_dtype = Dtype::Int32;
+        model.input_name = Some("ids".to_owned());
+        model.further_inputs = vec![FurtherInput {
+            name: "mask".to_owned(),
+            shape: vec![3],
+            dtype: Dtype::Int8,
+        }];
+        let bytes = |numbers: &[i32]| numbers.iter().flat_map(|n| n.to_le_bytes()).collect::<Vec<_>>();
+        let write = |name: &str, file: &[u8]| fs::write(fixture.path(name), file).unwrap();
+        write("ids.npy", &npy("<i4", &[2, 2], &bytes(&[1, 2, 3, 4])));
+        write("mask.npy", &npy("|i1", &[2, 3], &[5, 6, 7, 8, 9, 10]));
+        let open = || ArraySet::open(fixture.scratch(), &model, 2);
+        let set = open().unwrap_or_else(|error| panic!("{error}"));
+        let mut place = vec![0; 11];
+        set.read(1, &mut place).unwrap();
+        assert_eq!(place, [bytes(&[3, 4]), vec![8, 9, 10]].concat());
+        let refused = || match open() {
+            Ok(_) => panic!("it was taken"),
+            Err(error) => error
+                .to_string()
+                .replace(&fixture.scratch().display().to_string(), "DIR"),
+        };
+        write("mask.npy", &npy("|i1", &[2, 3], &[5, 6, 7, 8, 9]));
+        assert_eq!(
+            refused(),
+            "the sample DIR/mask.npy holds 5 bytes of data, expected 6 bytes"
+        );
+        write("mask.npy", &npy("|i1", &[3, 2], &[5, 6, 7, 8, 9, 10]));
+        assert_eq!(
+            refused(),
+            "the sample DIR/mask.npy holds '|i1' (3, 2), expected '|i1' (2, 3)"
+        );
+        fs::remove_file(fixture.path("ids.npy")).unwrap();
+        assert_eq!(refused(), "the sample DIR/ids.npy cannot be read");
+    }
+}

@@ -1,0 +1,134 @@
+//! Which form of a benchmark's samples a run takes: the one that its engine's settings name. Says how to make it where devices
+//! cannot have it; makes nothing.
+
+use std::path::Path;
+
+use regatta_rules::{
+    UnknownWord,
+    documents::{EngineKind, RunSpec},
+    samples::{Form, FormError, SampleSet},
+};
+
+/// A form that a run cannot have.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NoForm {
+    /// The settings name no type or layout.
+    #[error("the engine's settings cannot be followed")]
+    Word(#[from] UnknownWord),
+    /// The benchmark's samples cannot be that.
+    #[error(transparent)]
+    Form(#[from] FormError),
+    /// Devices get the benchmark's samples from here, but not in this form.
+    #[error(
+        "the settings ask for samples of {benchmark} as {asked}, which devices cannot get from here: `{prep}` makes them, then `regatta asset add --benchmark {benchmark} --dtype {} --layout {}`; `--set input_dtype={}` runs without",
+        asked.dtype.word(),
+        asked.layout,
+        own.dtype.word()
+    )]
+    NoAsset {
+        /// The benchmark.
+        benchmark: String,
+        /// What the settings name.
+        asked: Form,
+        /// What there is.
+        own: Form,
+        /// What makes it.
+        prep: String,
+    },
+}
+
+/// Has a run take the form of samples that its settings name. `is_asset` tells whether devices get a directory from here;
+/// otherwise a device's own files count, which it alone can see.
+///
+/// # Errors
+/// [`NoForm`].
+pub(crate) fn take(
+    spec: &mut RunSpec,
+    is_asset: &dyn Fn(&str) -> bool,
+    scratch: &Path,
+) -> Result<(), NoForm> {
+    let (benchmark, own) = (&spec.benchmark, spec.benchmark.form());
+    let asked = match spec.engine.kind {
+        EngineKind::Tensorrt => Form::asked(&spec.engine.settings, own)?,
+        _ => None,
+    };
+    let Some(asked) = asked.filter(|&asked| asked != own) else {
+        return Ok(());
+    };
+    // Described as they lie, such as NVIDIA's files of [224, 224, 4]: the engine holds them against its input.
+    let changed = match benchmark.in_form(asked) {
+        Err(_) if own.dtype == asked.dtype => return Ok(()),
+        changed => changed?,
+    };
+    let dir = &changed.dataset.dir;
+    let is_made = is_asset(dir) || scratch.join(dir).join(SampleSet::FILE).is_file();
+    if own.converts_to(asked) && !is_made {
+        return Ok(());
+    }
+    if is_asset(&benchmark.dataset.dir) && !is_asset(dir) {
+        return Err(NoForm::NoAsset {
+            benchmark: benchmark.name.clone(),
+            asked,
+            own,
+            prep: asked.prep_command(&benchmark.name),
+        });
+    }
+    spec.benchmark = changed;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use regatta_rules::{documents::Document as _, known};
+
+    use super::*;
+
+    fn spec(settings: &[(&str, &str)]) -> RunSpec {
+        let benchmark = serde_json::to_value(known::benchmarks().unwrap().remove(0)).unwrap();
+        let settings: std::collections::BTreeMap<_, _> = settings.iter().copied().collect();
+        let spec = serde_json::json!({
+            "schema": 1, "run": "018f4e2a-7b6c-7d3e-8f00-112233445566", "device": "0123456789abcdef0123456789abcdef",
+            "created": "2026-01-01T00:00:00Z", "round": "v6.1", "benchmark": benchmark, "scenario": "Offline",
+            "mode": "PerformanceOnly", "engine": { "kind": "tensorrt", "settings": settings }, "loadgen": "native",
+            "length": "full", "conf": { "mlperf_conf": "", "user_conf": "", "audit_config": null }, "delivery": "after",
+        });
+        RunSpec::from_json(spec.to_string().as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn the_settings_choose_among_what_there_is() {
+        let scratch = tempfile::tempdir().unwrap();
+        let own = "preprocessed_data/digits/float32";
+        let dir = |settings: &[(&str, &str)], assets: &[&str]| {
+            let mut spec = spec(settings);
+            take(&mut spec, &|path| assets.contains(&path), scratch.path())
+                .map(|()| spec.benchmark.dataset.dir)
+        };
+        let int8 = [("input_dtype", "int8"), ("input_format", "chw4")];
+        let int8_dir = "preprocessed_data/digits/int8_chw4";
+        assert_eq!(dir(&[], &[]).unwrap(), own);
+        assert_eq!(
+            dir(&[("input_dtype", "fp32"), ("input_format", "linear")], &[own]).unwrap(),
+            own
+        );
+        assert_eq!(dir(&int8, &[]).unwrap(), int8_dir, "a device's own files");
+        assert_eq!(dir(&int8, &[own, int8_dir]).unwrap(), int8_dir);
+        assert_eq!(
+            dir(&int8, &[own]).unwrap_err().to_string(),
+            "the settings ask for samples of digits as int8_chw4, which devices cannot get from here: `regatta prep digits \
+             --dtype int8 --layout chw4 --scale SCALE --out SCRATCH` makes them, then `regatta asset add --benchmark digits \
+             --dtype int8 --layout chw4`; `--set input_dtype=fp32` runs without"
+        );
+        // Engines convert floats by themselves, but take them ready-made where they are.
+        let half = [("input_dtype", "fp16")];
+        let half_dir = "preprocessed_data/digits/fp16_linear";
+        assert_eq!(dir(&half, &[own]).unwrap(), own);
+        assert_eq!(dir(&half, &[own, half_dir]).unwrap(), half_dir);
+        fs::create_dir_all(scratch.path().join(half_dir)).unwrap();
+        fs::write(scratch.path().join(half_dir).join("samples.json"), "").unwrap();
+        assert_eq!(dir(&half, &[]).unwrap(), half_dir);
+        assert!(dir(&[("input_format", "chw5")], &[]).is_err());
+    }
+}

@@ -1,0 +1,172 @@
+//! How a sample lies in memory: the layouts that TensorRT knows, their words, and the shape that each gives a sample. Moves no
+//! data: `prep` makes samples of a layout, engines say which one they take.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+
+use crate::UnknownWord;
+
+/// Layouts of a tensor, named as in NVIDIA's harness; the numbers are those of `nvinfer1::TensorFormat`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Layout {
+    /// Row by row, as the shape says.
+    #[default]
+    Linear = 0,
+    /// Channels last, in eights.
+    Hwc8 = 2,
+    /// Blocks of 4 channels.
+    Chw4 = 3,
+    /// Blocks of 16 channels; DLA's own for fp16.
+    Chw16 = 4,
+    /// Blocks of 32 channels; DLA's own for int8.
+    Chw32 = 5,
+    /// Channels last, in eights, with a depth.
+    Dhwc8 = 6,
+    /// Blocks of 32 channels, with a depth.
+    Cdhw32 = 7,
+    /// DLA's linear one, whose lines begin at multiples of 64 bytes.
+    DlaLinear = 9,
+    /// DLA's for images: up to 4 channels, last.
+    DlaHwc4 = 10,
+}
+
+const LAYOUTS: [(&str, Layout); 9] = [
+    ("linear", Layout::Linear),
+    ("hwc8", Layout::Hwc8),
+    ("chw4", Layout::Chw4),
+    ("chw16", Layout::Chw16),
+    ("chw32", Layout::Chw32),
+    ("dhwc8", Layout::Dhwc8),
+    ("cdhw32", Layout::Cdhw32),
+    ("dla_linear", Layout::DlaLinear),
+    ("dla_hwc4", Layout::DlaHwc4),
+];
+
+/// What DLA's lines in memory begin at multiples of, in bytes.
+const DLA_LINE: usize = 64;
+
+/// Where the elements of a tensor of channels, and of everything behind them, go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Packing {
+    /// Nowhere else.
+    AsItIs,
+    /// Channels in blocks of so many, innermost; the last block is filled up with zeros.
+    Blocks(usize),
+    /// Channels innermost, filled up with zeros to a multiple of so many.
+    Last(usize),
+    /// Lines filled up with zeros to a multiple of so many elements.
+    Lines(usize),
+}
+
+impl Layout {
+    /// By its number among `nvinfer1::TensorFormat`.
+    #[must_use]
+    pub fn numbered(number: i32) -> Option<Self> {
+        let found = LAYOUTS.iter().find(|(_, layout)| *layout as i32 == number);
+        found.map(|(_, layout)| *layout)
+    }
+
+    /// Whether elements lie as the shape says.
+    #[must_use]
+    pub fn is_linear(&self) -> bool {
+        *self == Self::Linear
+    }
+
+    /// Where elements of so many bytes go.
+    #[must_use]
+    pub const fn packing(self, element_bytes: usize) -> Packing {
+        match self {
+            Self::Linear => Packing::AsItIs,
+            Self::Chw4 => Packing::Blocks(4),
+            Self::Chw16 => Packing::Blocks(16),
+            Self::Chw32 | Self::Cdhw32 => Packing::Blocks(32),
+            Self::Hwc8 | Self::Dhwc8 => Packing::Last(8),
+            Self::DlaHwc4 => Packing::Last(4),
+            Self::DlaLinear => Packing::Lines(DLA_LINE / element_bytes),
+        }
+    }
+
+    /// The shape in which a sample lies in memory whose tensor is `dims` (channels first, no batch) with elements of so many
+    /// bytes; what is added is zero. `None` where such a tensor cannot have the layout, or DLA's lines would need gaps in it.
+    #[must_use]
+    pub fn stored(self, dims: &[usize], element_bytes: usize) -> Option<Vec<usize>> {
+        if self.is_linear() {
+            return Some(dims.to_vec());
+        }
+        let (&channels, inner) = dims.split_first()?;
+        let width = *inner.last().unwrap_or(&1);
+        if self == Self::DlaHwc4 {
+            let line = width.checked_mul(4 * element_bytes)?;
+            if channels > 4 || line % DLA_LINE != 0 {
+                return None;
+            }
+        }
+        match self.packing(element_bytes) {
+            Packing::AsItIs => Some(dims.to_vec()),
+            Packing::Blocks(of) => Some([&[channels.div_ceil(of)], inner, &[of]].concat()),
+            Packing::Last(of) => Some([inner, &[channels.checked_next_multiple_of(of)?]].concat()),
+            Packing::Lines(of) => {
+                let (_, rows) = dims.split_last().filter(|(_, rows)| !rows.is_empty())?;
+                Some([rows, &[width.checked_next_multiple_of(of)?]].concat())
+            }
+        }
+    }
+}
+
+impl fmt::Display for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let known = LAYOUTS.iter().find(|(_, layout)| layout == self);
+        f.write_str(known.map_or("", |(word, _)| word))
+    }
+}
+
+impl FromStr for Layout {
+    type Err = UnknownWord;
+
+    fn from_str(given: &str) -> Result<Self, UnknownWord> {
+        let found = LAYOUTS.iter().find(|(word, _)| *word == given);
+        found.map(|(_, layout)| *layout).ok_or_else(|| UnknownWord {
+            kind: "layout",
+            given: given.to_owned(),
+            known: "linear, hwc8, chw4, chw16, chw32, dhwc8, cdhw32, dla_linear, dla_hwc4",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_lies_as_nvidias_harness_stores_it() {
+        let stored = |word: &str, dims: &[usize], bytes| {
+            let layout: Layout = word.parse().unwrap();
+            assert_eq!(layout.to_string().parse(), Ok(layout));
+            assert_eq!(Layout::numbered(layout as i32), Some(layout));
+            layout.stored(dims, bytes)
+        };
+        let image = [3, 224, 224];
+        assert_eq!(stored("linear", &image, 1), Some(vec![3, 224, 224]));
+        assert_eq!(stored("linear", &[], 4), Some(vec![]));
+        assert_eq!(stored("chw4", &image, 1), Some(vec![1, 224, 224, 4]));
+        assert_eq!(stored("dla_hwc4", &image, 1), Some(vec![224, 224, 4]));
+        assert_eq!(stored("chw32", &[64, 7, 7], 1), Some(vec![2, 7, 7, 32]));
+        assert_eq!(stored("chw16", &image, 2), Some(vec![1, 224, 224, 16]));
+        assert_eq!(stored("hwc8", &[9, 5, 6], 2), Some(vec![5, 6, 16]));
+        let volume = [4, 128, 64, 32];
+        assert_eq!(stored("cdhw32", &volume, 1), Some(vec![1, 128, 64, 32, 32]));
+        assert_eq!(stored("dhwc8", &volume, 2), Some(vec![128, 64, 32, 8]));
+        assert_eq!(stored("dla_linear", &image, 1), Some(vec![3, 224, 256]));
+        // Lines of 36 bytes would have gaps between them; 5 channels are not an image's.
+        assert_eq!(stored("dla_hwc4", &[3, 9, 9], 1), None);
+        assert_eq!(stored("dla_hwc4", &[5, 16, 16], 1), None);
+        let unknown = "chw5".parse::<Layout>().unwrap_err().to_string();
+        assert!(
+            unknown.contains(&LAYOUTS.map(|(word, _)| word).join(", ")),
+            "{unknown}"
+        );
+        assert_eq!(Layout::numbered(1), None);
+    }
+}

@@ -1,0 +1,233 @@
+//! TensorRT under the daemon, over twins of CUDA's driver and of TensorRT: a real coordinator asks for runs in the form that a
+//! system's file names, samples travel in that form, answers come back; and a device that is lost ends its run alone.
+
+#![expect(clippy::expect_used, reason = "test code")]
+
+#[path = "../../agent/tests/support/twins.rs"]
+mod twins;
+
+use std::{collections::BTreeMap, fs, path::PathBuf, process::Output};
+
+use regatta_tests::{Broker, DEVICE, Lab, agent, eventually, succeed_output};
+use serde_json::Value;
+use twins::Twins;
+
+/// A board's file as NVIDIA publishes its values.
+const BOARD: &str = "schema = 1\nname = 'boat'\ntitle = 'Boat'\n[[run]]\nbenchmark = 'digits'\nscenario = 'Offline'\n\
+                     source = { measured = 'made up for a test' }\n[run.settings]\ngpu_batch_size = 8\n\
+                     input_dtype = 'int8'\ninput_format = 'chw4'\n";
+
+/// A lab whose device finds the twins.
+struct Place {
+    lab: Lab,
+    twins: Twins,
+}
+
+impl Place {
+    fn new(lab: Lab) -> Self {
+        let twins = Twins::new();
+        let mut place = Self { lab, twins };
+        let variable = |name: &str, value: PathBuf| format!("{name}={}", value.display());
+        place.lab.device_prefix = vec![
+            "env".to_owned(),
+            variable("LD_LIBRARY_PATH", place.twins.cuda()),
+            variable("REGATTA_TENSORRT", place.twins.libraries()),
+            variable("REGATTA_PLUGINS", place.twins.shims()),
+            variable("REGATTA_ENGINES", place.twins.engines()),
+        ];
+        place
+    }
+
+    /// Starts both sides.
+    fn start(&mut self) {
+        self.lab.start_coordinator();
+        self.lab.start_device();
+        self.lab.wait_for_device();
+    }
+
+    /// Builds an engine for digits on the device.
+    fn build(&self, flags: &[&str]) {
+        let model = self.lab.scratch().join("models/digits/digits.onnx");
+        let model = model.display().to_string();
+        let words = [&["engine", "build", "--onnx", &model, "--batch", "8"], flags].concat();
+        let program = agent().display().to_string();
+        let mut build = self.twins.agent(&program, &self.lab.device_directory(), &words);
+        let _ = succeed_output(&mut build);
+    }
+
+    fn json(&self, words: &[&str]) -> Value {
+        let output = succeed_output(self.lab.regatta().args(words).args(["--format", "json"]));
+        serde_json::from_slice(&output.stdout).expect("JSON")
+    }
+
+    /// Asks for runs of digits on TensorRT.
+    fn ask(&self, words: &[&str]) -> Output {
+        let common = [
+            "run",
+            "--device",
+            DEVICE,
+            "--benchmark",
+            "digits",
+            "--engine",
+            "tensorrt",
+        ];
+        let mut ask = self.lab.regatta();
+        ask.args(common)
+            .args(words)
+            .args(["--no-wait", "--format", "json"]);
+        ask.output().expect("regatta runs")
+    }
+
+    /// Their ids.
+    fn asked(&self, words: &[&str]) -> Vec<String> {
+        let output = self.ask(words);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}");
+        let asked: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let runs = asked["runs"].as_array().expect("runs");
+        let id = |run: &Value| run["run"].as_str().expect("a run").to_owned();
+        runs.iter().map(id).collect()
+    }
+
+    /// What a run came to.
+    fn end_of(&self, run: &str) -> Value {
+        let mut shown = Value::Null;
+        eventually(&format!("run {run} to end"), 90, || {
+            shown = self.json(&["runs", "show", run]);
+            !shown["recorded"].is_null()
+        });
+        shown
+    }
+
+    /// The answers that the coordinator has of a run, by sample.
+    fn answers(&self, run: &str) -> BTreeMap<u64, String> {
+        let log = self.directory(run).join("files/mlperf_log_accuracy.json");
+        let log: Vec<Value> = serde_json::from_slice(&fs::read(log).expect("a log")).expect("JSON");
+        let answer = |entry: &Value| {
+            let index = entry["qsl_idx"].as_u64().expect("a sample");
+            (index, entry["data"].as_str().expect("an answer").to_owned())
+        };
+        log.iter().map(answer).collect()
+    }
+
+    fn directory(&self, run: &str) -> PathBuf {
+        self.lab.workspace().join("runs").join(run)
+    }
+}
+
+/// Gives the device a scratch directory of its own, which is empty.
+fn apart(lab: &Lab) {
+    let config = lab.device_directory().join("agent.toml");
+    let text = fs::read_to_string(&config).expect("agent.toml");
+    let shared = format!("scratch = \"{}\"", lab.scratch().display());
+    assert!(text.contains(&shared), "{text}");
+    fs::write(&config, text.replace(&shared, "scratch = \"scratch\"")).expect("agent.toml");
+    fs::create_dir_all(lab.device_directory().join("scratch")).expect("a directory of the lab");
+}
+
+#[test]
+fn samples_travel_in_the_form_that_the_boards_file_names_and_answers_are_those_of_floats() {
+    let lab = Lab::secure(Broker::Embedded).expect("the embedded broker needs nothing");
+    apart(&lab);
+    let mut place = Place::new(lab);
+    place.build(&[]);
+    place.build(&["--input-dtype", "int8", "--input-format", "chw4"]);
+    place.start();
+    let board = place.lab.workspace().join("boat.toml");
+    fs::write(&board, BOARD).expect("a system's file");
+    let board = board.display().to_string();
+    let scratch = place.lab.scratch().display().to_string();
+    let _ = place.json(&["asset", "add", "--benchmark", "digits"]);
+
+    // The floats that devices get from here are not what the board wants.
+    let offline = ["--scenario", "Offline", "--duration", "300ms", "--system"];
+    let refused = place.ask(&[&offline[..], &[&board]].concat());
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(2), "{said}");
+    let prep = "regatta prep digits --dtype int8 --layout chw4 --scale SCALE --out SCRATCH";
+    assert!(said.contains(prep), "{said}");
+
+    // As it says, with the scale that is exact for pixels of 0 to 16, divided by 16.
+    let words = prep.replace("SCALE", "0.0625").replace("SCRATCH", &scratch);
+    let words: Vec<&str> = words.split(' ').skip(1).collect();
+    let made = place.json(&words);
+    assert_eq!(
+        (&made["form"], &made["clipped"]),
+        (&"int8_chw4".into(), &0.into())
+    );
+    let _ = place.json(&[
+        "asset",
+        "add",
+        "--benchmark",
+        "digits",
+        "--dtype",
+        "int8",
+        "--layout",
+        "chw4",
+    ]);
+    let modes = ["--mode", "AccuracyOnly,PerformanceOnly"];
+    let bytes = place.asked(&[&offline[..], &[&board], &modes].concat());
+    let floats = place.asked(&[&offline[..], &["none", "--mode", "AccuracyOnly"]].concat());
+    for run in bytes.iter().chain(&floats) {
+        let shown = place.end_of(run);
+        assert_eq!(shown["phase"], "done", "{shown:#}");
+        let [here, there] = place.lab.hashes(run);
+        assert_eq!(here, there, "files of run {run}: coordinator, device");
+    }
+    let performance = place.end_of(&bytes[1]);
+    assert!(
+        performance["metric"]["value"].as_f64() > Some(0.0),
+        "{performance:#}"
+    );
+    let spec = fs::read_to_string(place.directory(&bytes[0]).join("spec.json")).expect("a spec");
+    let spec: Value = serde_json::from_str(&spec).expect("JSON");
+    let benchmark = &spec["benchmark"];
+    assert_eq!(benchmark["dataset"]["dir"], "preprocessed_data/digits/int8_chw4");
+    assert_eq!(benchmark["model"]["input_format"], "chw4");
+    let answers = place.answers(&bytes[0]);
+    assert_eq!(answers.len(), 597);
+    assert_eq!(answers, place.answers(&floats[0]));
+    let needed = spec["assets"]["needed"].as_array().expect("assets");
+    let paths: Vec<_> = needed.iter().filter_map(|asset| asset["path"].as_str()).collect();
+    let own = [
+        "models/digits/digits.onnx",
+        "preprocessed_data/digits/int8_chw4",
+        "preprocessed_data/digits/val_map.txt",
+    ];
+    assert_eq!(paths, own, "no other samples travel");
+}
+
+#[test]
+fn a_device_that_is_lost_ends_its_run_in_the_drivers_own_words_and_no_other() {
+    let lab = Lab::new(Broker::Embedded).expect("the embedded broker needs nothing");
+    let mut place = Place::new(lab);
+    place.build(&[]);
+    place.start();
+    let words = [
+        "--scenario",
+        "SingleStream",
+        "--mode",
+        "AccuracyOnly",
+        "--system",
+        "none",
+        "--set",
+        "warmup_duration=0",
+    ];
+    // The kernel of a sample in the middle of the run; the daemon itself opens no driver.
+    place.twins.compile_cuda(&["-DTWIN_FAULTS=\"lost=200\""]);
+    let lost = place.end_of(&place.asked(&words)[0]);
+    assert_eq!(lost["phase"], "failed", "{lost:#}");
+    let reason = lost["reason"].as_str().expect("a reason");
+    assert!(
+        reason.contains("CUDA_ERROR_ECC_UNCORRECTABLE (214), uncorrectable ECC error encountered"),
+        "{reason}"
+    );
+    let daemon = place.lab.device.as_mut().expect("it was started");
+    assert!(daemon.is_running(), "{}", daemon.output());
+
+    place.twins.compile_cuda(&[]);
+    let run = &place.asked(&words)[0];
+    let next = place.end_of(run);
+    assert_eq!(next["phase"], "done", "{next:#}");
+    assert_eq!(place.answers(run).len(), 597);
+}
