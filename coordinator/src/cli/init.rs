@@ -88,8 +88,10 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     };
     text.push_str(&format!(
         "devices reach this machine as {host} (`host` in {CONFIG_FILE})\n\
-         next: `regatta serve{named}`, and for every board `regatta device deploy NAME user@host{named}`, or \
-         `regatta device add NAME{named}` where it is brought in by hand"
+         next:\n  \
+           regatta serve{named}\n  \
+           regatta device deploy NAME user@host{named}    # for every board; or, where it is brought in by hand:\n  \
+           regatta device add NAME{named}"
     ));
     say(&text)?;
     Ok(exit::OK)

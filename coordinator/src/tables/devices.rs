@@ -3,7 +3,7 @@
 use regatta_rules::documents::DeviceFacts;
 use regatta_wire::frame;
 
-use super::{table, words};
+use super::{keep_whole, table, words};
 use crate::store::{DeviceRow, OtherVersion};
 
 /// Every device, a line each, and those that could not say hello.
@@ -38,6 +38,7 @@ fn known(devices: &[DeviceRow]) -> String {
             words::time(&device.last_seen),
         ]);
     }
+    keep_whole(&mut table, 1);
     table.trim_fmt()
 }
 

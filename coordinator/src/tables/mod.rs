@@ -29,7 +29,7 @@ fn table<'a>(headline: impl IntoIterator<Item = &'a str>) -> Table {
     table
         .load_style(STYLE)
         .set_header(headline.into_iter().map(Cell::new).collect::<Vec<_>>());
-    if let Some((_, columns)) = Term::stdout().size_checked() {
+    if let Some(columns) = terminal_columns() {
         table
             .set_content_arrangement(ContentArrangement::Dynamic)
             .set_width(columns);
@@ -37,9 +37,14 @@ fn table<'a>(headline: impl IntoIterator<Item = &'a str>) -> Table {
     table
 }
 
-/// What is copied out of the first column, a run's id, stays in one piece.
-fn keep_whole(table: &mut Table) {
-    if let Some(column) = table.column_mut(0) {
+/// How wide the terminal is, where results go to one.
+fn terminal_columns() -> Option<u16> {
+    Term::stdout().size_checked().map(|(_, columns)| columns)
+}
+
+/// What is copied out of a column, an id, stays in one piece.
+fn keep_whole(table: &mut Table, column: usize) {
+    if let Some(column) = table.column_mut(column) {
         column.set_constraint(ColumnConstraint::ContentWidth);
     }
 }

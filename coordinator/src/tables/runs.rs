@@ -1,15 +1,24 @@
 //! Tables of runs.
 
-use comfy_table::Cell;
+use comfy_table::{Cell, ContentArrangement};
 
-use super::{keep_whole, right, table, words};
+use super::{keep_whole, right, table, terminal_columns, words};
 use crate::{
     store::{RunRow, StreamRow},
     workspace::RunDir,
 };
 
-/// Runs, a line each.
+/// Runs, a line each; two lines each where the terminal is too narrow for that.
 pub(crate) fn runs(rows: &[RunRow]) -> String {
+    let wide = a_line_each(rows);
+    let most = wide.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+    match terminal_columns() {
+        Some(columns) if most > usize::from(columns) => two_lines_each(rows),
+        _ => wide,
+    }
+}
+
+pub(super) fn a_line_each(rows: &[RunRow]) -> String {
     let mut table = table([
         "run",
         "benchmark",
@@ -20,31 +29,49 @@ pub(crate) fn runs(rows: &[RunRow]) -> String {
         "",
         "accuracy",
     ]);
+    table.set_content_arrangement(ContentArrangement::Disabled);
     for row in rows {
-        let outcome = row.outcome.as_ref();
         table.add_row([
             Cell::new(row.id),
             Cell::new(&row.benchmark),
             Cell::new(row.scenario),
             Cell::new(row.audit().unwrap_or(row.mode.as_str())),
             Cell::new(row.shown_phase()),
-            right(
-                outcome
-                    .and_then(|outcome| outcome.metric.as_ref())
-                    .map(words::value)
-                    .unwrap_or_default(),
-            ),
-            Cell::new(outcome.map_or("", words::verdict)),
-            right(
-                outcome
-                    .and_then(|outcome| outcome.accuracy.as_ref())
-                    .map(words::accuracy)
-                    .unwrap_or_default(),
-            ),
+            right(metric(row).unwrap_or_default()),
+            Cell::new(row.outcome.as_ref().map_or("", words::verdict)),
+            right(accuracy(row).unwrap_or_default()),
         ]);
     }
-    keep_whole(&mut table);
     table.trim_fmt()
+}
+
+pub(super) fn two_lines_each(rows: &[RunRow]) -> String {
+    let mut table = table(["run", "asked for", "came of it"]);
+    for row in rows {
+        let verdict = row.outcome.as_ref().map_or("", words::verdict);
+        let values: Vec<String> = [metric(row), accuracy(row)].into_iter().flatten().collect();
+        let phase = row.shown_phase().to_string();
+        table.add_row([
+            row.id.to_string(),
+            format!(
+                "{} {}\n{}",
+                row.benchmark,
+                row.scenario,
+                row.audit().unwrap_or(row.mode.as_str())
+            ),
+            format!("{} {}\n{}", phase, verdict.trim_matches('-'), values.join(", ")),
+        ]);
+    }
+    keep_whole(&mut table, 0);
+    table.trim_fmt()
+}
+
+fn metric(row: &RunRow) -> Option<String> {
+    row.outcome.as_ref()?.metric.as_ref().map(words::value)
+}
+
+fn accuracy(row: &RunRow) -> Option<String> {
+    row.outcome.as_ref()?.accuracy.as_ref().map(words::accuracy)
 }
 
 /// One run with its streams.

@@ -9,7 +9,11 @@ use regatta_rules::{
     },
 };
 
-use super::{Comparison, quickstart, runs, why_not};
+use super::{
+    Comparison, quickstart,
+    runs::{a_line_each, two_lines_each},
+    why_not,
+};
 use crate::{
     runs::{Catalogue, Metric, Outcome, Request},
     store::RunRow,
@@ -156,5 +160,18 @@ fn the_quickstarts_table() {
 fn a_list_of_runs_and_why_some_are_no_good() {
     let rows = some_runs();
     let reasons: Vec<_> = rows[2..4].iter().map(why_not).collect();
-    insta::assert_snapshot!(format!("{}\n\n{}", runs(&rows), reasons.join("\n")));
+    insta::assert_snapshot!(format!("{}\n\n{}", a_line_each(&rows), reasons.join("\n")));
+}
+
+#[test]
+fn a_narrow_terminal_gets_two_lines_for_a_run() {
+    let table = two_lines_each(&some_runs());
+    for said in [
+        "digits SingleStream   done VALID",
+        "PerformanceOnly       0.125 ms",
+        "done INVALID",
+    ] {
+        assert!(table.contains(said), "{table}");
+    }
+    assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
 }
