@@ -63,6 +63,25 @@ fn agx_orin_on_jetpack_5_and_6() {
     examine("agx-orin-jetpack5");
 }
 
+/// `submission stage` asks for what is empty, and for nothing that the draft has not.
+#[test]
+fn the_draft_has_every_field_that_the_newest_checker_asks_for() {
+    let root = lay_down("agx-orin-jetpack6");
+    let seen = agent(
+        Path::new("/"),
+        &["doctor", "--json", "--root", root.path().to_str().unwrap()],
+    );
+    let seen: serde_json::Value = serde_json::from_str(&seen.stdout).unwrap();
+    let draft = seen["system_description"].as_object().unwrap();
+    let submission = regatta_rules::known::rounds().unwrap().pop().unwrap().submission;
+    let asked = submission
+        .system_fields
+        .iter()
+        .chain(&submission.system_fields_filled);
+    let missing: Vec<&String> = asked.filter(|field| !draft.contains_key(*field)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
 #[test]
 fn orin_nx_and_nano_on_third_party_carriers() {
     examine("orin-nx-third-party-carrier");

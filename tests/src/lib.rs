@@ -18,6 +18,8 @@ mod process;
 pub mod sshd;
 pub mod statistics;
 pub mod stranger;
+pub mod terminal;
+pub mod yard;
 
 pub use binaries::{agent, build_release_binaries, regatta};
 pub use finished_run::{LARGE_LOG, write_accuracy_log};

@@ -32,6 +32,8 @@ pub struct Likeness<'a> {
     pub programs: &'a [(&'a str, &'a str)],
     /// The mount options of its home, when that is a disk of its own: `size=2m`, `size=2m,ro`.
     pub home: Option<&'a str>,
+    /// Whether systemd is said to run, and the real sudo lets him be root for his password. Without, no systemd runs.
+    pub sudo: bool,
 }
 
 impl Sshd {
@@ -47,6 +49,10 @@ impl Sshd {
         }
         if !rustix::process::geteuid().is_root() {
             left_out("a board with users of its own needs root");
+            return None;
+        }
+        if likeness.sudo && !Path::new("/etc/sudoers").exists() {
+            left_out("sudo is not installed");
             return None;
         }
         let directory = tempfile::tempdir().expect("a temporary directory");
@@ -70,6 +76,12 @@ impl Sshd {
     #[must_use]
     pub fn key(&self) -> PathBuf {
         self.path().join("login_key")
+    }
+
+    /// Its `/etc/sudoers`, where it has one.
+    #[must_use]
+    pub fn sudoers(&self) -> PathBuf {
+        self.path().join("sudoers")
     }
 
     /// The fingerprint of its host key, as `ssh-keygen -l` prints it.
@@ -121,7 +133,6 @@ impl Sshd {
         let here = self.path();
         // The user goes through it to his home.
         fs::set_permissions(here, fs::Permissions::from_mode(0o755)).expect("permissions");
-        fs::create_dir_all("/run/sshd").expect("sshd's own directory");
         for name in ["home", "bin"] {
             fs::create_dir(here.join(name)).expect("a directory");
         }
@@ -146,6 +157,8 @@ impl Sshd {
         );
         also("group", format!("{SAILOR}:x:{UID}:"));
         also("shadow", format!("{SAILOR}:{hash}:19000:0:99999:7:::"));
+        fs::write(self.sudoers(), format!("{SAILOR} ALL=(ALL) ALL\n")).expect("who may use sudo");
+        fs::set_permissions(self.sudoers(), fs::Permissions::from_mode(0o440)).expect("permissions");
         let directory = here.display();
         let port = self.port;
         let config = format!(
@@ -161,8 +174,15 @@ impl Sshd {
         let disk = likeness.home.map_or_else(String::new, |options| {
             format!("mount -t tmpfs -o uid={UID},gid={UID},mode=755,{options} tmpfs {here}/home\n")
         });
+        // What runs on this machine does not run on the board.
+        let system = if likeness.sudo {
+            format!("mkdir -p /run/systemd/system\nmount --bind {here}/sudoers /etc/sudoers\n")
+        } else {
+            String::new()
+        };
+        let run = "mount -t tmpfs -o mode=755 tmpfs /run\nmkdir /run/sshd\n";
         let script = format!(
-            "set -e\n{disk}for file in passwd group shadow; do mount --bind {here}/$file /etc/$file; done\n\
+            "set -e\n{disk}{run}{system}for file in passwd group shadow; do mount --bind {here}/$file /etc/$file; done\n\
              exec /usr/sbin/sshd -D -e -f {here}/sshd_config"
         );
         let mut command = Command::new("unshare");

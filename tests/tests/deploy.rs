@@ -13,125 +13,11 @@ use std::{
 };
 
 use regatta_tests::{
-    Broker, Lab, Process, agent, eventually,
+    Process, eventually,
     sshd::{Likeness, PASSWORD, SAILOR, Sshd},
     succeed_output,
+    yard::{BOAT, Yard},
 };
-
-const BOAT: &str = "boat-1";
-
-/// A lab whose coordinator runs, packages, and a user at the workstation with a home of his own.
-struct Yard {
-    lab: Lab,
-    directory: tempfile::TempDir,
-}
-
-impl Yard {
-    fn new() -> Self {
-        Self::at("127.0.0.1")
-    }
-
-    /// A yard whose coordinator calls itself `host`, and is to be had at 127.0.0.1 alone.
-    fn at(host: &str) -> Self {
-        let mut lab = Lab::secure(Broker::Embedded).unwrap();
-        let config = lab.workspace().join("regatta.toml");
-        let own = "host = \"127.0.0.1\"\n";
-        let text = fs::read_to_string(&config).unwrap();
-        assert!(text.contains(own), "{text}");
-        fs::write(&config, text.replace(own, &format!("host = \"{host}\"\n"))).unwrap();
-        lab.start_coordinator();
-        let yard = Self {
-            lab,
-            directory: tempfile::tempdir().unwrap(),
-        };
-        fs::create_dir(yard.home()).unwrap();
-        yard
-    }
-
-    fn home(&self) -> PathBuf {
-        self.directory.path().join("home")
-    }
-
-    fn dist(&self) -> PathBuf {
-        self.directory.path().join("dist")
-    }
-
-    /// Packs a program as the agent of this machine. The archive alone: these boards take no other.
-    fn pack(&self, program: &Path, version: &str) {
-        let _ = fs::remove_dir_all(self.dist());
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cross/package.sh");
-        let mut command = Command::new(script);
-        command.args([
-            "--arch",
-            architecture(),
-            "--version",
-            version,
-            "--level",
-            "1",
-            "--binary",
-        ]);
-        let _ = succeed_output(command.arg(program).arg("--out").arg(self.dist()));
-        let package = format!("regatta-agent_{version}_{}.deb", architecture());
-        fs::remove_file(self.dist().join(package)).unwrap();
-    }
-
-    /// Packs the real agent, the first time; afterwards what was packed is there again.
-    fn pack_agent(&self) {
-        let kept = self.directory.path().join("kept");
-        if !kept.exists() {
-            let stripped = self.directory.path().join("regatta-agent");
-            let _ = succeed_output(Command::new("strip").arg("-o").arg(&stripped).arg(agent()));
-            self.pack(&stripped, "0.1.0");
-            fs::rename(self.dist(), &kept).unwrap();
-        }
-        let _ = fs::remove_dir_all(self.dist());
-        let _ = succeed_output(Command::new("cp").arg("-r").arg(kept).arg(self.dist()));
-    }
-
-    /// Packs a script in place of the agent: enough for whatever ends before it would start.
-    fn pack_script(&self, script: &str, version: &str) {
-        let program = self.directory.path().join("script");
-        fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
-        let _ = succeed_output(Command::new("chmod").arg("+x").arg(&program));
-        self.pack(&program, version);
-    }
-
-    /// `regatta device deploy boat-1 sailor@127.0.0.1 --port PORT`, letting in by key and knowing the host, with more words.
-    fn deploy(&self, sshd: &Sshd, more: &[&str]) -> Output {
-        let mut command = self.bare(BOAT, sshd);
-        command.arg("--identity").arg(sshd.key());
-        command
-            .args(["--accept-host-key", &sshd.fingerprint()])
-            .args(more);
-        command.output().unwrap()
-    }
-
-    fn bare(&self, name: &str, sshd: &Sshd) -> Command {
-        let mut command = self.command();
-        command.arg(name).arg(format!("{SAILOR}@127.0.0.1:{}", sshd.port));
-        command
-    }
-
-    fn command(&self) -> Command {
-        let mut command = self.lab.regatta();
-        command.args(["device", "deploy"]);
-        command
-            .arg("--package")
-            .arg(self.dist())
-            .env("HOME", self.home())
-            .env_remove("SSH_AUTH_SOCK")
-            .stdin(Stdio::null());
-        command
-    }
-}
-
-fn architecture() -> &'static str {
-    if cfg!(target_arch = "aarch64") {
-        "arm64"
-    } else {
-        "amd64"
-    }
-}
 
 fn both(output: &Output) -> String {
     format!(
@@ -245,6 +131,19 @@ fn a_board_is_deployed_to_and_the_second_time_there_is_nothing_to_do() {
     yard.pack_agent();
     assert_done(&yard.deploy(&sshd, &[]), "says hello");
 
+    // An older one that does not know what stands in agent.toml by now, likewise.
+    let config = config.display();
+    yard.pack_script(
+        &format!(
+            "case $1 in --version) echo regatta-agent 0.0.9 ;; serve) ! grep -q '^coordinator =' {config} && exec sleep 600 ;; esac; exit 2"
+        ),
+        "0.0.9",
+    );
+    let older = yard.deploy(&sshd, &["--wait", "2s"]);
+    assert_refused(&older, &["the board runs again what it ran before"]);
+    yard.pack_agent();
+    assert_done(&yard.deploy(&sshd, &[]), "says hello");
+
     // A program that was cut short is mended.
     let program = sshd.home().join(".local/bin/regatta-agent");
     fs::remove_file(&program).unwrap();
@@ -267,7 +166,7 @@ fn nobody_gets_in_between_and_nobody_gets_in_unasked() {
     let Some(mut sshd) = Sshd::start(Likeness::default()) else {
         return;
     };
-    let yard = Yard::new();
+    let yard = Yard::default();
     yard.pack_script("exit 3", "0.1.0");
     let by_password = |sshd: &Sshd, password: &str, more: &[&str]| {
         let mut command = yard.bare(BOAT, sshd);
@@ -298,12 +197,12 @@ fn nobody_gets_in_between_and_nobody_gets_in_unasked() {
     // Without a terminal and without a password there is nothing left to try.
     assert_refused(
         &yard.bare(BOAT, &sshd).output().unwrap(),
-        &["no password, because nobody is there to ask"],
+        &["no password, because none was given"],
     );
 
     // By the ssh-agent, and by the key file that OpenSSH would find.
-    let socket = yard.directory.path().join("agent");
-    let log = yard.directory.path().join("agent.log");
+    let socket = yard.path().join("agent");
+    let log = yard.path().join("agent.log");
     let mut ssh_agent = Command::new("ssh-agent");
     let ssh_agent = Process::start(ssh_agent.arg("-D").arg("-a").arg(&socket), &log);
     eventually("the ssh-agent to listen", 20, || socket.exists());
@@ -341,7 +240,7 @@ fn a_board_that_the_agent_does_not_fit_is_left_as_it_was() {
         (
             Likeness {
                 programs: &[("uname", uname), ("dpkg", dpkg)],
-                home: None,
+                ..Likeness::default()
             },
             &[],
             &["this board is riscv64, and the packages at hand are for"],
@@ -349,7 +248,7 @@ fn a_board_that_the_agent_does_not_fit_is_left_as_it_was() {
         (
             Likeness {
                 programs: &[("getconf", getconf)],
-                home: None,
+                ..Likeness::default()
             },
             &[],
             &[
@@ -360,23 +259,23 @@ fn a_board_that_the_agent_does_not_fit_is_left_as_it_was() {
         (
             Likeness {
                 programs: &[("sudo", "exit 1")],
-                home: None,
+                ..Likeness::default()
             },
             &["--as", "system"],
             &["no dpkg or no systemd"],
         ),
         (
             Likeness {
-                programs: &[],
                 home: Some("size=4m"),
+                ..Likeness::default()
             },
             &[],
             &["KiB free", "make room there"],
         ),
         (
             Likeness {
-                programs: &[],
                 home: Some("size=64m,ro"),
+                ..Likeness::default()
             },
             &[],
             &[
@@ -385,7 +284,7 @@ fn a_board_that_the_agent_does_not_fit_is_left_as_it_was() {
             ],
         ),
     ];
-    let yard = Yard::new();
+    let yard = Yard::default();
     yard.pack_script("exit 3", "0.1.0");
     for (likeness, more, words) in cases {
         let Some(sshd) = Sshd::start(likeness) else { return };
@@ -399,10 +298,11 @@ fn a_board_that_the_agent_does_not_fit_is_left_as_it_was() {
     let Some(sshd) = Sshd::start(Likeness {
         programs: &[("df", df)],
         home: Some("size=64k"),
+        ..Likeness::default()
     }) else {
         return;
     };
-    let large = yard.directory.path().join("large");
+    let large = yard.path().join("large");
     let _ = succeed_output(Command::new("sh").arg("-c").arg(format!(
         "{{ printf '#!/bin/sh\\nexit 0\\n#'; head -c 300000 /dev/urandom; }} >{0}; chmod +x {0}",
         large.display()
@@ -422,8 +322,8 @@ fn a_link_that_is_lost_in_the_middle_leaves_nothing_half_done() {
     let Some(sshd) = Sshd::start(Likeness::default()) else {
         return;
     };
-    let yard = Yard::new();
-    let large = yard.directory.path().join("large");
+    let yard = Yard::default();
+    let large = yard.path().join("large");
     let _ = succeed_output(Command::new("sh").arg("-c").arg(format!(
         "{{ printf '#!/bin/sh\\nexit 0\\n#'; head -c 3000000 /dev/urandom; }} >{0}; chmod +x {0}",
         large.display()
@@ -462,11 +362,11 @@ fn a_link_that_is_lost_while_it_installs_ends_nothing_on_the_board() {
     let tar = "touch \"$HOME/unpacking\"; while [ ! -e \"$HOME/go\" ]; do sleep 0.05; done; exec /usr/bin/tar \"$@\"";
     let Some(sshd) = Sshd::start(Likeness {
         programs: &[("tar", tar)],
-        home: None,
+        ..Likeness::default()
     }) else {
         return;
     };
-    let yard = Yard::new();
+    let yard = Yard::default();
     yard.pack_agent();
     let (unpacking, go) = (sshd.home().join("unpacking"), sshd.home().join("go"));
     let cut = cut_when(sshd.port, unpacking.clone());
@@ -546,13 +446,13 @@ fn many_boards_at_once_some_through_a_jump_host() {
     ) else {
         return;
     };
-    let yard = Yard::new();
+    let yard = Yard::default();
     yard.pack_agent();
     // One key opens all of them, as in a lab.
     for sshd in [&first, &second] {
         sshd.let_in(&gate.key());
     }
-    let hosts = yard.directory.path().join("fleet.toml");
+    let hosts = yard.path().join("fleet.toml");
     let board = |name: &str, port: u16, more: &str| {
         format!("[[device]]\nname = \"{name}\"\naddress = \"{SAILOR}@127.0.0.1:{port}\"\n{more}\n")
     };

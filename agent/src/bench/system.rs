@@ -36,10 +36,9 @@ pub(crate) fn chosen(given: &str, wanted: &Wanted<'_>) -> Result<Chosen, Failure
             text.with_context(|| format!("cannot read {given}"))?,
         )
     } else {
-        let known = known::system_texts();
-        let found = known.iter().find(|(name, _)| *name == given);
+        let found = known::system_texts().find(|(name, _)| *name == given);
         let (name, text) = found.ok_or_else(|| Failure::usage(unknown(given)))?;
-        (built_in(name), (*text).to_owned())
+        (built_in(name), text.to_owned())
     };
     in_file(&file, &text, wanted)?.ok_or_else(|| {
         let (benchmark, scenario, engine) = (&wanted.benchmark.name, wanted.scenario, wanted.engine);
@@ -87,7 +86,7 @@ fn built_in(name: &str) -> String {
 }
 
 fn unknown(given: &str) -> anyhow::Error {
-    let known: Vec<&str> = known::system_texts().iter().map(|(name, _)| *name).collect();
+    let known: Vec<&str> = known::system_texts().map(|(name, _)| name).collect();
     anyhow!(
         "unknown system `{given}`; known are {}, {AUTO}, or the path of a file that ends in .toml",
         known.join(", ")

@@ -1,31 +1,41 @@
 //! The draft of the official system description: what the board tells of itself under the submission checker's own keys.
-//! Empty fields want a person: supplier, cooling, power supply, status.
+//! Empty fields want a person: supplier, cooling, network, status.
 
 use serde::Serialize;
 
 use crate::facts::{
     board::{Board, Kind},
+    power::Power,
     software::Software,
     system::System,
 };
 
-/// Fields of a submission's `systems/<system>.json` that can be read, and the empty ones that the checker asks for.
+/// The fields of a submission's `systems/<system>.json`, as the newest round's checker asks for them: those that can be read, and
+/// the others empty.
 #[derive(Debug, Serialize)]
 pub(super) struct SystemDescription {
     accelerator_frequency: String,
     accelerator_host_interconnect: String,
     accelerator_interconnect: String,
+    accelerator_interconnect_topology: String,
     accelerator_memory_capacity: String,
     accelerator_memory_configuration: String,
     accelerator_model_name: String,
+    #[serde(rename = "accelerator_on-chip_memories")]
+    accelerator_on_chip_memories: String,
     accelerators_per_node: u32,
     cooling: String,
     division: String,
     framework: String,
     host_memory_capacity: String,
     host_memory_configuration: String,
+    host_network_card_count: String,
     host_networking: String,
+    host_networking_topology: String,
+    host_processor_caches: String,
     host_processor_core_count: u32,
+    host_processor_frequency: String,
+    host_processor_interconnect: String,
     host_processor_model_name: String,
     host_processors_per_node: u32,
     host_storage_capacity: String,
@@ -39,11 +49,12 @@ pub(super) struct SystemDescription {
     sw_notes: String,
     system_name: String,
     system_type: String,
+    system_type_detail: String,
 }
 
 impl SystemDescription {
     /// Fills in what is known.
-    pub(super) fn draft(board: &Board, software: &Software, system: &System) -> Self {
+    pub(super) fn draft(board: &Board, software: &Software, power: &Power, system: &System) -> Self {
         let is_jetson = board.kind == Kind::Jetson;
         let module = board.module.as_ref().and_then(|module| module.name.clone());
         let name = module.map(|name| {
@@ -56,30 +67,26 @@ impl SystemDescription {
                 }
             )
         });
+        // On a module accelerator and host are one chip with one memory.
+        let of_one_chip = |text: &str| is_jetson.then(|| text.to_owned()).unwrap_or_default();
         let storage: Vec<String> = system
             .storage
             .iter()
             .map(|disk| format!("{} GB {}", disk.bytes / 1_000_000_000, disk.kind))
             .collect();
         Self {
-            accelerator_frequency: String::new(),
-            accelerator_host_interconnect: if is_jetson {
-                "N/A".to_owned()
-            } else {
-                String::new()
-            },
-            accelerator_interconnect: if is_jetson {
-                "N/A".to_owned()
-            } else {
-                String::new()
-            },
-            accelerator_memory_capacity: if is_jetson {
-                "Shared with host".to_owned()
-            } else {
-                String::new()
-            },
+            accelerator_frequency: power
+                .gpu
+                .as_ref()
+                .and_then(|gpu| gpu.highest_hz)
+                .map_or_else(String::new, |hz| megahertz(hz / 1_000_000)),
+            accelerator_host_interconnect: of_one_chip("N/A"),
+            accelerator_interconnect: of_one_chip("N/A"),
+            accelerator_interconnect_topology: String::new(),
+            accelerator_memory_capacity: of_one_chip("Shared with host"),
             accelerator_memory_configuration: String::new(),
             accelerator_model_name: name.clone().unwrap_or_default(),
+            accelerator_on_chip_memories: String::new(),
             // The DLA cores are part of the one accelerator, as in the published descriptions.
             accelerators_per_node: u32::from(is_jetson),
             cooling: String::new(),
@@ -87,8 +94,18 @@ impl SystemDescription {
             framework: stack(software).join(", "),
             host_memory_capacity: memory_capacity(system.memory_bytes),
             host_memory_configuration: String::new(),
+            host_network_card_count: String::new(),
             host_networking: String::new(),
+            host_networking_topology: String::new(),
+            host_processor_caches: String::new(),
             host_processor_core_count: system.cpus_present,
+            host_processor_frequency: power
+                .cpu
+                .iter()
+                .filter_map(|clock| clock.highest_khz)
+                .max()
+                .map_or_else(String::new, |khz| megahertz(khz / 1_000)),
+            host_processor_interconnect: String::new(),
             host_processor_model_name: system.processor.clone().unwrap_or_default(),
             host_processors_per_node: 1,
             host_storage_capacity: storage.join(", "),
@@ -113,8 +130,14 @@ impl SystemDescription {
             sw_notes: String::new(),
             system_name: name.or_else(|| board.model.clone()).unwrap_or_default(),
             system_type: "edge".to_owned(),
+            system_type_detail: String::new(),
         }
     }
+}
+
+/// The highest clock of the hardware, whatever the power mode allows.
+fn megahertz(clock: u64) -> String {
+    format!("{clock} MHz")
 }
 
 fn stack(software: &Software) -> Vec<String> {

@@ -51,12 +51,13 @@ impl Examination {
     /// Reads the board below `root`, and judges. The GPUs are no affair of files.
     fn of(root: &Root, gpus: Option<Vec<GpuFacts>>) -> Self {
         let (board, software, system) = (Board::read(root), Software::read(root), System::read(root));
+        let power = Power::read(root);
         let mut examination = Self {
             schema: Self::SCHEMA,
             fit: false,
             findings: Vec::new(),
-            system_description: SystemDescription::draft(&board, &software, &system),
-            power: Power::read(root),
+            system_description: SystemDescription::draft(&board, &software, &power, &system),
+            power,
             sensors: Sensors::read(root),
             board,
             gpus,

@@ -1,8 +1,14 @@
-//! What `doctor` prints for people: the verdict first, then what the board is, a line each.
+//! What `doctor` prints for people: the verdict first, then what the board is, a line each. Sentences are folded for a terminal of
+//! 80 columns; commands stay whole, to be copied.
 
 use std::io::{self, Write};
 
 use super::{Examination, findings::Severity};
+
+/// Columns that every terminal has.
+const COLUMNS: usize = 80;
+/// What stands before a sentence's further lines: as much as before its first.
+const MARGIN: &str = "          ";
 
 /// Prints an examination.
 ///
@@ -29,12 +35,34 @@ fn print_findings(seen: &Examination, to: &mut impl Write) -> io::Result<()> {
             Severity::Warning => "warning",
             Severity::Note => "note   ",
         };
-        writeln!(to, "  {sign} {}: {}", finding.what, finding.why)?;
+        let sentence = format!("{}: {}", finding.what, finding.why);
+        writeln!(to, "  {sign} {}", folded(&sentence))?;
         if let Some(mend) = &finding.mend {
-            writeln!(to, "          {mend}")?;
+            writeln!(to, "{MARGIN}$ {mend}")?;
         }
     }
     writeln!(to)
+}
+
+/// A sentence in lines of at most [`COLUMNS`], the margin counted.
+fn folded(sentence: &str) -> String {
+    let mut text = String::with_capacity(sentence.len());
+    let mut column = MARGIN.len();
+    for word in sentence.split(' ') {
+        let length = word.chars().count();
+        if text.is_empty() {
+            column += length;
+        } else if column + 1 + length > COLUMNS {
+            text.push('\n');
+            text.push_str(MARGIN);
+            column = MARGIN.len() + length;
+        } else {
+            text.push(' ');
+            column += 1 + length;
+        }
+        text.push_str(word);
+    }
+    text
 }
 
 /// A line of what is known.

@@ -44,11 +44,14 @@ pub(crate) struct Deployment<'a> {
 }
 
 impl Deployment<'_> {
-    /// Deploys. `password` is asked for sudo's password where the board wants one.
+    /// Deploys. `password` is asked for sudo's password where the board wants one, and told whether the one before was wrong.
     ///
     /// # Errors
     /// [`DeployError`]; the board is then as it was, or the error says how it stands.
-    pub(crate) fn run(&self, password: &mut dyn FnMut() -> Option<Secret>) -> Result<Outcome, DeployError> {
+    pub(crate) fn run(
+        &self,
+        password: &mut dyn FnMut(bool) -> Option<Secret>,
+    ) -> Result<Outcome, DeployError> {
         let Order { name, dry_run, .. } = self.order;
         let say = |text: &str| self.narrator.say(text);
         if !self.workspace.is_served() {

@@ -6,6 +6,8 @@ use std::{fs::File, io};
 use super::{
     board::{Board, LinkLost, Output, Root, Script, last_lines},
     package::{Package, Way},
+    secret::Secret,
+    ssh::{Answer, ask_until},
     survey::{Sudo, Survey},
 };
 
@@ -84,7 +86,8 @@ pub(crate) struct Site<'a> {
 }
 
 impl Site<'_> {
-    /// Finds out how root's rights are had. `password` is asked for one where sudo wants it.
+    /// Finds out how root's rights are had. `password` is asked for one where sudo wants it; it is told whether the one before
+    /// was wrong.
     ///
     /// # Errors
     /// A wrong password, or a login that sudo does not know.
@@ -92,40 +95,38 @@ impl Site<'_> {
         board: &dyn Board,
         survey: &Survey,
         way: Way,
-        password: &mut dyn FnMut() -> Option<super::secret::Secret>,
+        password: &mut dyn FnMut(bool) -> Option<Secret>,
     ) -> Result<Option<Root>, StepError> {
         if way == Way::User {
             return Ok(None);
         }
-        let root = match (survey.is_root, survey.sudo) {
+        match (survey.is_root, survey.sudo) {
             (true, _) => return Ok(Some(Root::Already)),
             (false, Sudo::Free) => return Ok(Some(Root::Sudo)),
-            (false, _) => password().map(Root::SudoWith).ok_or(StepError::Refused {
-                what: "sudo on the board asks for a password",
-                why: "there is no terminal to ask at, and --password-stdin was not given".to_owned(),
-            })?,
-        };
-        let check = Script {
-            doing: "trying sudo",
-            text: "true",
-            words: &[],
-        };
-        let output = check.run_as(Some(&root), board, &mut io::empty())?;
-        // In sudo's own words, older and newer.
-        if [
-            "is not in the sudoers file",
-            "is not allowed to",
-            "may not run sudo",
-        ]
-        .iter()
-        .any(|words| output.err.contains(words))
-        {
-            return Err(StepError::NoSudoer {
-                user: survey.user.clone(),
-            });
+            (false, _) => {}
         }
-        accepted(&output, "sudo on the board does not take the password")?;
-        Ok(Some(root))
+        let mut root = None;
+        let mut refusal =
+            "none was given; at a terminal it is asked for, elsewhere --password-stdin reads it".to_owned();
+        let answer = ask_until(password, |password| {
+            let by_sudo = Root::SudoWith(password);
+            let output = try_sudo(&by_sudo, board, survey)?;
+            let is_right = output.code == 0;
+            refusal = output.complaint();
+            root = is_right.then_some(by_sudo);
+            Ok::<bool, StepError>(is_right)
+        })?;
+        match answer {
+            Answer::Right => Ok(root),
+            Answer::Wrong => Err(StepError::Refused {
+                what: "sudo on the board does not take the password",
+                why: refusal,
+            }),
+            Answer::None => Err(StepError::Refused {
+                what: "sudo on the board asks for a password",
+                why: refusal,
+            }),
+        }
     }
 
     /// Copies a package; `sent` hears how much has gone.
@@ -300,6 +301,31 @@ impl Site<'_> {
             Way::User => "user",
         }
     }
+}
+
+/// Runs nothing by sudo.
+///
+/// # Errors
+/// A login that sudo does not know: no password helps it.
+fn try_sudo(root: &Root, board: &dyn Board, survey: &Survey) -> Result<Output, StepError> {
+    let check = Script {
+        doing: "trying sudo",
+        text: "true",
+        words: &[],
+    };
+    let output = check.run_as(Some(root), board, &mut io::empty())?;
+    // In sudo's own words, older and newer.
+    let strangers = [
+        "is not in the sudoers file",
+        "is not allowed to",
+        "may not run sudo",
+    ];
+    if strangers.iter().any(|words| output.err.contains(words)) {
+        return Err(StepError::NoSudoer {
+            user: survey.user.clone(),
+        });
+    }
+    Ok(output)
 }
 
 fn accepted(output: &Output, what: &'static str) -> Result<(), StepError> {

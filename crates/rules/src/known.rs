@@ -1,7 +1,10 @@
 //! The rounds, benchmarks and systems that come with Regatta: the files under `configs/`, carried in the binaries so that both
-//! work without an installation directory. A file that the user names wins over these; nothing here is searched for.
+//! work without an installation directory. A file that the user names wins over these; nothing here is searched for. Rounds and
+//! systems are carried packed (`build.rs`), and unpacked when they are first asked for.
 
-use std::sync::OnceLock;
+use std::{io::Read as _, sync::OnceLock};
+
+use flate2::read::DeflateDecoder;
 
 use crate::{
     benchmark::Benchmark,
@@ -13,39 +16,11 @@ const BENCHMARKS: &[(&str, &str)] = &[(
     "digits.toml",
     include_str!("../../../configs/benchmarks/digits.toml"),
 )];
-const ROUNDS: &[(&str, &str)] = &[
-    ("v2.1.toml", include_str!("../../../configs/rounds/v2.1.toml")),
-    ("v3.0.toml", include_str!("../../../configs/rounds/v3.0.toml")),
-    ("v3.1.toml", include_str!("../../../configs/rounds/v3.1.toml")),
-    ("v4.0.toml", include_str!("../../../configs/rounds/v4.0.toml")),
-    ("v4.1.toml", include_str!("../../../configs/rounds/v4.1.toml")),
-    ("v5.0.toml", include_str!("../../../configs/rounds/v5.0.toml")),
-    ("v5.1.toml", include_str!("../../../configs/rounds/v5.1.toml")),
-    ("v6.0.toml", include_str!("../../../configs/rounds/v6.0.toml")),
-    ("v6.1.toml", include_str!("../../../configs/rounds/v6.1.toml")),
-];
-
-/// The rounds that were read already.
-static READ: [OnceLock<Round>; ROUNDS.len()] = [const { OnceLock::new() }; ROUNDS.len()];
-
-/// The files of `configs/systems` by name, without their ending.
-macro_rules! systems {
-    ($($name:literal),* $(,)?) => {
-        &[$(($name, include_str!(concat!("../../../configs/systems/", $name, ".toml")))),*]
-    };
-}
-
-const SYSTEMS: &[(&str, &str)] = systems![
-    "agx-orin-32gb",
-    "agx-orin-64gb",
-    "agx-orin-devkit-32gb",
-    "agx-xavier",
-    "orin-nano-4gb",
-    "orin-nano-8gb",
-    "orin-nx-16gb",
-    "orin-nx-8gb",
-    "xavier-nx",
-];
+/// In the order of their names, which is the order of their age.
+static ROUNDS: Packed = Packed::new(include_bytes!(concat!(env!("OUT_DIR"), "/rounds")));
+static SYSTEMS: Packed = Packed::new(include_bytes!(concat!(env!("OUT_DIR"), "/systems")));
+/// The rounds that were read already, each at its file's place.
+static READ: OnceLock<Vec<OnceLock<Round>>> = OnceLock::new();
 /// The published MaxQ clocks, as TOML text.
 pub const MAXQ: &str = include_str!("../../../configs/states/maxq.toml");
 
@@ -56,6 +31,47 @@ pub struct KnownFileError {
     file: &'static str,
     #[source]
     source: toml::de::Error,
+}
+
+/// Files of one directory as `build.rs` packed them, by name: `NAME \0 TEXT \0` for each, deflated.
+struct Packed {
+    bytes: &'static [u8],
+    files: OnceLock<Vec<Carried>>,
+}
+
+/// A file that is carried.
+struct Carried {
+    /// Its name without `.toml`.
+    name: String,
+    text: String,
+}
+
+impl Packed {
+    const fn new(bytes: &'static [u8]) -> Self {
+        Self {
+            bytes,
+            files: OnceLock::new(),
+        }
+    }
+
+    fn files(&'static self) -> &'static [Carried] {
+        self.files.get_or_init(|| {
+            let mut all = String::new();
+            #[expect(
+                clippy::expect_used,
+                reason = "the bytes were packed by build.rs in this very build"
+            )]
+            DeflateDecoder::new(self.bytes)
+                .read_to_string(&mut all)
+                .expect("what was packed unpacks");
+            let mut parts = all.split_terminator('\0').map(str::to_owned);
+            let mut files = Vec::new();
+            while let (Some(name), Some(text)) = (parts.next(), parts.next()) {
+                files.push(Carried { name, text });
+            }
+            files
+        })
+    }
 }
 
 /// The benchmarks that come with Regatta.
@@ -74,10 +90,7 @@ pub fn benchmarks() -> Result<Vec<Benchmark>, KnownFileError> {
 /// # Errors
 /// When a built-in file does not read, which the tests exclude.
 pub fn rounds() -> Result<Vec<Round>, KnownFileError> {
-    ROUNDS
-        .iter()
-        .map(|&(file, text)| Round::from_toml(text).map_err(|source| KnownFileError { file, source }))
-        .collect()
+    ROUNDS.files().iter().map(read_round).collect()
 }
 
 /// The round called `name` that comes with Regatta, without reading the others; `None` when there is none.
@@ -85,30 +98,36 @@ pub fn rounds() -> Result<Vec<Round>, KnownFileError> {
 /// # Errors
 /// When its built-in file does not read, which the tests exclude.
 pub fn round(name: &str) -> Result<Option<&'static Round>, KnownFileError> {
-    let mut known = ROUNDS.iter().zip(&READ);
-    let Some((&(file, text), read)) = known.find(|((file, _), _)| stem(file) == name) else {
+    let files = ROUNDS.files();
+    let places = READ.get_or_init(|| files.iter().map(|_| OnceLock::new()).collect());
+    let Some((file, place)) = files.iter().zip(places).find(|(file, _)| file.name == name) else {
         return Ok(None);
     };
-    if let Some(round) = read.get() {
+    if let Some(round) = place.get() {
         return Ok(Some(round));
     }
-    let round = Round::from_toml(text).map_err(|source| KnownFileError { file, source })?;
-    Ok(Some(read.get_or_init(|| round)))
+    let round = read_round(file)?;
+    Ok(Some(place.get_or_init(|| round)))
+}
+
+fn read_round(file: &'static Carried) -> Result<Round, KnownFileError> {
+    Round::from_toml(&file.text).map_err(|source| KnownFileError {
+        file: &file.name,
+        source,
+    })
 }
 
 /// The names of the rounds that come with Regatta, oldest first.
 pub fn round_names() -> impl DoubleEndedIterator<Item = &'static str> {
-    ROUNDS.iter().map(|(file, _)| stem(file))
-}
-
-fn stem(file: &'static str) -> &'static str {
-    file.strip_suffix(".toml").unwrap_or(file)
+    ROUNDS.files().iter().map(|file| file.name.as_str())
 }
 
 /// The systems that come with Regatta: names and the texts of their files.
-#[must_use]
-pub const fn system_texts() -> &'static [(&'static str, &'static str)] {
+pub fn system_texts() -> impl Iterator<Item = (&'static str, &'static str)> {
     SYSTEMS
+        .files()
+        .iter()
+        .map(|file| (file.name.as_str(), file.text.as_str()))
 }
 
 /// The systems that come with Regatta, read.
@@ -116,5 +135,5 @@ pub const fn system_texts() -> &'static [(&'static str, &'static str)] {
 /// # Errors
 /// When a built-in file does not read, which the tests exclude.
 pub fn systems() -> Result<Vec<System>, SystemError> {
-    SYSTEMS.iter().map(|&(_, text)| System::from_toml(text)).collect()
+    system_texts().map(|(_, text)| System::from_toml(text)).collect()
 }

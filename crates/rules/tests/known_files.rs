@@ -40,6 +40,8 @@ fn every_round_file_is_carried_and_named_after_its_round() {
         .map(|round| round.name)
         .collect();
     assert_eq!(known, names_in("rounds"));
+    assert_eq!(known::round_names().next(), Some("v2.1"), "the oldest first");
+    assert_eq!(known::round_names().next_back(), Some("v6.1"));
     for name in known::round_names() {
         assert_eq!(known::round(name).unwrap().unwrap().name, name);
     }
@@ -54,11 +56,7 @@ fn every_system_file_is_carried_and_named_after_its_system() {
         .map(|system| system.name)
         .collect();
     assert_eq!(known, names_in("systems"));
-    assert!(
-        known::system_texts()
-            .iter()
-            .all(|(name, _)| known.contains(*name))
-    );
+    assert!(known::system_texts().all(|(name, _)| known.contains(name)));
 }
 
 #[test]

@@ -7,7 +7,7 @@ mod support;
 use std::{
     fs,
     io::{BufRead as _, BufReader, Write as _},
-    os::unix::net::UnixStream,
+    os::unix::net::{UnixListener, UnixStream},
     path::Path,
     sync::atomic::{AtomicBool, Ordering},
     thread,
@@ -310,6 +310,29 @@ fn words_that_are_no_request_set_nothing() {
         assert_eq!(line, "");
     }
     assert_eq!(bytes_of(root.path()), before);
+}
+
+#[test]
+fn a_helper_that_answers_in_other_words_is_told_from_one_that_is_lost() {
+    let place = tempfile::tempdir().unwrap();
+    let answers = |answer: &'static [u8]| {
+        let socket = place.path().join("socket");
+        let _ = fs::remove_file(&socket);
+        let listener = UnixListener::bind(&socket).unwrap();
+        let helper = thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            BufReader::new(&stream).read_line(&mut String::new()).unwrap();
+            stream.write_all(answer).unwrap();
+        });
+        let error = Helper::connect(&socket).unwrap().read(&[]).unwrap_err();
+        helper.join().unwrap();
+        error.to_string()
+    };
+    assert!(
+        answers(b"knob fan 1 2\n")
+            .contains("is of another version: install agent and helper from one package")
+    );
+    assert!(answers(b"").ends_with("was lost"));
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod hosts;
 mod packages;
 mod prompt;
 mod show;
+mod unseen;
 
 use std::{
     collections::VecDeque,
@@ -18,13 +19,13 @@ pub(super) use self::packages::find as find_packages;
 use self::{
     hosts::Host,
     prompt::Asker,
-    show::{Board, Show},
+    show::{Board, Refusal, Row, Show},
 };
 use super::{Context, duration::Length};
 use crate::{
     deploy::{
         DeployError, Deployment, Lab, LabError, Narrator as _, Order, Outcome, Package, Way,
-        ssh::{Access, Destination, Over, Session, SshConfig, SshError},
+        ssh::{Access, Destination, Over, Prompt as _, Question, Session, SshConfig, SshError},
     },
     enrolment::check_name,
     exit::{self, Failure, Outcome as Exit},
@@ -124,6 +125,7 @@ pub(in crate::cli) fn run(args: &Args, context: &Context) -> Exit {
         board.end(&result, args.dry_run);
         result
     });
+    show.clear();
     report(&tasks, results, args.dry_run, context)
 }
 
@@ -232,7 +234,7 @@ fn one(
         packages,
         order: &task.order,
     };
-    Ok(deployment.run(&mut || asker.sudo_password(&task.access))?)
+    Ok(deployment.run(&mut |again| asker.secret(&Question::Sudo(&task.access), again))?)
 }
 
 /// Prints what came of all. One board's failure is the command's own; of many, the table tells, and the exit code.
@@ -242,39 +244,38 @@ fn report(
     dry_run: bool,
     context: &Context,
 ) -> Exit {
-    let mut rows = Vec::with_capacity(tasks.len());
-    let mut failure = None;
-    for (task, result) in tasks.iter().zip(results) {
-        match result {
-            Some(Ok(outcome)) => rows.push((task, Ok(outcome))),
-            Some(Err(error)) => {
-                rows.push((task, Err(sentence(&error))));
-                failure = Some(error);
-            }
-            None => rows.push((task, Err("its thread has died".to_owned()))),
-        }
-    }
-    if let (1, Some(error)) = (tasks.len(), &failure) {
-        let way_out = error.way_out();
-        let told = Failure::could_not(
-            rows.first()
-                .and_then(|(_, row)| row.as_ref().err())
-                .map_or("", String::as_str),
-        );
+    let rows: Vec<Row<'_>> = tasks
+        .iter()
+        .zip(results)
+        .map(|(task, result)| Row {
+            name: &task.order.name,
+            address: task.access.to_string(),
+            outcome: match result {
+                Some(result) => result.map_err(|error| Refusal {
+                    error: sentence(&error),
+                    way_out: error.way_out(),
+                }),
+                None => Err(Refusal {
+                    error: "its thread has died".to_owned(),
+                    way_out: None,
+                }),
+            },
+        })
+        .collect();
+    if let [
+        Row {
+            outcome: Err(Refusal { error, way_out }),
+            ..
+        },
+    ] = rows.as_slice()
+    {
+        let told = Failure::could_not(error);
         return Err(match way_out {
             Some(way_out) => told.way_out(way_out),
             None => told,
         });
     }
-    let failed = rows.iter().any(|(_, row)| row.is_err());
-    let rows: Vec<show::Row<'_>> = rows
-        .iter()
-        .map(|(task, row)| show::Row {
-            name: &task.order.name,
-            address: task.access.to_string(),
-            outcome: row.as_ref(),
-        })
-        .collect();
+    let failed = rows.iter().any(|row| row.outcome.is_err());
     context.print(&show::document(&rows, dry_run), || show::table(&rows, dry_run))?;
     Ok(if failed { exit::COULD_NOT } else { exit::OK })
 }

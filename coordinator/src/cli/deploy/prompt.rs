@@ -1,17 +1,16 @@
 //! Asking: at the terminal, one question at a time however many boards are at work; or a password from standard input, once.
 
 use std::{
-    io::{self, IsTerminal as _},
+    collections::BTreeMap,
+    io::{self, IsTerminal as _, Write as _},
     sync::{Mutex, PoisonError},
 };
 
-use console::Term;
-
-use super::Show;
+use super::{Show, unseen};
 use crate::{
     deploy::{
         Secret,
-        ssh::{Access, Prompt},
+        ssh::{Prompt, Question},
     },
     exit::Failure,
 };
@@ -22,8 +21,12 @@ pub(super) struct Asker<'a> {
     given: Option<Secret>,
     accepted: Vec<String>,
     show: &'a Show,
-    terminal: Option<Mutex<Term>>,
+    /// `None` where nobody sits at a terminal. Held for the length of a question.
+    terminal: Option<Mutex<Typed>>,
 }
+
+/// The passwords that were typed for logins, by login: sudo there mostly wants the same.
+type Typed = BTreeMap<String, Secret>;
 
 impl<'a> Asker<'a> {
     pub(super) fn new(password_stdin: bool, accepted: &[String], show: &'a Show) -> Result<Self, Failure> {
@@ -45,48 +48,83 @@ impl<'a> Asker<'a> {
             given,
             accepted: accepted.to_vec(),
             show,
-            terminal: is_there.then(|| Mutex::new(Term::stderr())),
+            terminal: is_there.then(Mutex::default),
         })
     }
 
-    /// The password for sudo on a board.
-    pub(super) fn sudo_password(&self, access: &Access) -> Option<Secret> {
-        self.secret(&format!("sudo password of {access}"), false)
-    }
-
-    fn ask(&self, question: &str, answer: impl FnOnce(&Term) -> io::Result<String>) -> Option<String> {
-        let terminal = self
+    /// Has the terminal for itself. `None` where there is none, or nothing was answered.
+    fn at_terminal<R>(&self, ask: impl FnOnce(&mut Typed) -> Option<R>) -> Option<R> {
+        let mut typed = self
             .terminal
             .as_ref()?
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        self.show.aside(|| {
-            terminal.write_str(question).ok()?;
-            answer(&terminal).ok()
-        })
+        self.show.aside(|| ask(&mut typed))
     }
 }
 
 impl Prompt for Asker<'_> {
-    fn secret(&self, what: &str, again: bool) -> Option<Secret> {
+    fn secret(&self, question: &Question<'_>, again: bool) -> Option<Secret> {
         if let Some(given) = &self.given {
             // A password that is wrong is wrong the second time too.
             return (!again).then(|| given.clone());
         }
-        let sorry = if again { "wrong; " } else { "" };
-        let answer = self.ask(&format!("{sorry}{what}: "), Term::read_secure_line)?;
-        (!answer.is_empty()).then(|| Secret::new(answer))
+        self.at_terminal(|typed| {
+            let of_login = match question {
+                Question::Sudo(access) if !again => typed.get(&access.to_string()),
+                _ => None,
+            };
+            let wrong = if again { "wrong; " } else { "" };
+            let short = if of_login.is_some() {
+                " (Enter: the login's)"
+            } else {
+                ""
+            };
+            write(&format!("{wrong}{question}{short}: "))?;
+            let answer = unseen::read_line().ok()?;
+            if answer.is_empty() {
+                return of_login.cloned();
+            }
+            let answer = Secret::new(answer);
+            if let Question::Password(access) = question {
+                typed.insert(access.to_string(), answer.clone());
+            }
+            Some(answer)
+        })
     }
 
     fn accepts(&self, host: &str, kind: &str, fingerprint: &str) -> bool {
         if self.accepted.iter().any(|accepted| accepted == fingerprint) {
             return true;
         }
-        let question = format!(
-            "{host} is not known yet.\nIts {kind} key is {fingerprint}\n(`ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub` on the board \
-             shows it too.)\nIs that it? yes/no: "
-        );
-        self.ask(&question, Term::read_line)
-            .is_some_and(|answer| answer.trim() == "yes")
+        self.at_terminal(|_| {
+            write(&format!(
+                "{host} is not known yet.\nIts {kind} key is {fingerprint}\n(on the board: ssh-keygen -lf \
+                 /etc/ssh/ssh_host_ed25519_key.pub)\nIs that it? yes/no: "
+            ))?;
+            loop {
+                match read_line()?.trim() {
+                    "yes" => return Some(true),
+                    answer if answer == fingerprint => return Some(true),
+                    "no" | "" => return Some(false),
+                    _ => write("yes, no, or the fingerprint as the board says it: ")?,
+                }
+            }
+        })
+        .unwrap_or(false)
     }
+}
+
+/// `None` when the terminal is gone.
+fn write(text: &str) -> Option<()> {
+    let mut terminal = io::stderr().lock();
+    terminal.write_all(text.as_bytes()).ok()?;
+    terminal.flush().ok()
+}
+
+/// `None` when the terminal is gone, or the line was ended by Ctrl-D.
+fn read_line() -> Option<String> {
+    let mut line = String::new();
+    let length = io::stdin().read_line(&mut line).ok()?;
+    (length > 0).then_some(line)
 }

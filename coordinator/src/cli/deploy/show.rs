@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
 use super::BoardError;
@@ -31,6 +31,14 @@ impl Show {
         }
     }
 
+    /// Takes away what was drawn: the results say it all.
+    pub(super) fn clear(&self) {
+        if let Some(bars) = &self.bars {
+            // Nothing is lost when the terminal is gone.
+            let _ = bars.clear();
+        }
+    }
+
     /// A board's own line.
     pub(super) fn board(&self, name: &str) -> Board<'_> {
         let bar = self.bars.as_ref().map(|bars| {
@@ -50,12 +58,17 @@ impl Show {
         }
     }
 
-    /// Does something at the terminal while nothing is drawn.
+    /// Does something at the terminal while nothing is drawn. The boards go on meanwhile.
     pub(super) fn aside<R>(&self, work: impl FnOnce() -> R) -> R {
-        match &self.bars {
-            Some(bars) => bars.suspend(work),
-            None => work(),
-        }
+        let Some(bars) = &self.bars else {
+            return work();
+        };
+        // Nothing is lost when the terminal is gone.
+        let _ = bars.clear();
+        bars.set_draw_target(ProgressDrawTarget::hidden());
+        let done = work();
+        bars.set_draw_target(ProgressDrawTarget::stderr());
+        done
     }
 }
 
@@ -71,11 +84,12 @@ impl Board<'_> {
     /// The last line about it.
     pub(super) fn end(&self, result: &Result<Outcome, BoardError>, dry_run: bool) {
         let text = match result {
-            Ok(outcome) => words(outcome, dry_run),
-            Err(_) => "FAILED".to_owned(),
+            Ok(outcome) => word(outcome, dry_run),
+            Err(_) => FAILED,
         };
         match &self.bar {
-            Some(bar) => bar.finish_with_message(text),
+            Some(bar) if self.show.many => bar.finish_with_message(text),
+            Some(bar) => bar.finish_and_clear(),
             None if self.show.many => tell(&format!("{}: {text}", self.name)),
             None => {}
         }
@@ -105,11 +119,23 @@ impl Narrator for Board<'_> {
     }
 }
 
-/// What came of one board, for the table.
+/// A board that was not deployed to, in a word.
+const FAILED: &str = "FAILED";
+
+/// A board that was not deployed to.
+#[derive(Serialize)]
+pub(super) struct Refusal {
+    /// Why, with all causes.
+    pub(super) error: String,
+    /// What can be done about it.
+    pub(super) way_out: Option<String>,
+}
+
+/// What came of one board.
 pub(super) struct Row<'a> {
     pub(super) name: &'a str,
     pub(super) address: String,
-    pub(super) outcome: Result<&'a Outcome, &'a String>,
+    pub(super) outcome: Result<Outcome, Refusal>,
 }
 
 #[derive(Serialize)]
@@ -125,7 +151,8 @@ struct DeviceDocument<'a> {
     ok: bool,
     #[serde(flatten)]
     outcome: Option<&'a Outcome>,
-    error: Option<&'a str>,
+    #[serde(flatten)]
+    refusal: Option<&'a Refusal>,
 }
 
 /// The results for programs.
@@ -134,8 +161,8 @@ pub(super) fn document<'a>(rows: &'a [Row<'a>], dry_run: bool) -> Document<'a> {
         name: row.name,
         address: &row.address,
         ok: row.outcome.is_ok(),
-        outcome: row.outcome.ok(),
-        error: row.outcome.err().map(String::as_str),
+        outcome: row.outcome.as_ref().ok(),
+        refusal: row.outcome.as_ref().err(),
     };
     Document {
         dry_run,
@@ -143,33 +170,60 @@ pub(super) fn document<'a>(rows: &'a [Row<'a>], dry_run: bool) -> Document<'a> {
     }
 }
 
-/// The results for people.
+/// The results for people: of one board a sentence; of many a table, and below it what does not fit into one.
 pub(super) fn table(rows: &[Row<'_>], dry_run: bool) -> String {
-    let told = |row: &Row<'_>| match row.outcome {
-        Ok(outcome) => words(outcome, dry_run),
-        Err(error) => format!("FAILED: {error}"),
-    };
-    match rows {
-        [row] => format!("{}: {}", row.name, told(row)),
-        rows => {
-            let lines = rows
-                .iter()
-                .map(|row| [row.name.to_owned(), row.address.clone(), told(row)]);
-            tables::plain(["DEVICE", "LOGIN", "OUTCOME"], lines)
+    let [row] = rows else {
+        let lines = rows.iter().map(|row| {
+            let word = row
+                .outcome
+                .as_ref()
+                .map_or(FAILED, |outcome| word(outcome, dry_run));
+            [row.name.to_owned(), row.address.clone(), word.to_owned()]
+        });
+        let mut text = tables::plain(["DEVICE", "LOGIN", "OUTCOME"], lines);
+        for row in rows.iter().filter(|row| dry_run || row.outcome.is_err()) {
+            text.push('\n');
+            text.push_str(&sentence(row, dry_run));
         }
+        return text;
+    };
+    sentence(row, dry_run)
+}
+
+/// What came of a board, whole.
+fn sentence(row: &Row<'_>, dry_run: bool) -> String {
+    let told = match &row.outcome {
+        Ok(outcome) => words(outcome, dry_run),
+        Err(Refusal { error, way_out: None }) => error.clone(),
+        Err(Refusal {
+            error,
+            way_out: Some(way_out),
+        }) => format!("{error}\n  {way_out}"),
+    };
+    format!("{}: {told}", row.name)
+}
+
+/// What came of a deployment, in a word.
+const fn word(outcome: &Outcome, dry_run: bool) -> &'static str {
+    match (&outcome.agent, outcome.changes.is_empty()) {
+        (_, true) if dry_run => "nothing would be done",
+        (_, false) if dry_run => "would be changed",
+        (Some(_), true) => "nothing to do",
+        (Some(_), false) => "deployed",
+        (None, _) => "not heard",
     }
 }
 
 fn words(outcome: &Outcome, dry_run: bool) -> String {
-    let changes = outcome.changes.join("; ");
-    match (&outcome.agent, outcome.changes.is_empty()) {
-        (_, true) if dry_run => "nothing would be done".to_owned(),
-        (_, false) if dry_run => format!("would {changes}"),
-        (Some(agent), true) => format!("nothing to do, says hello with {agent}"),
-        (Some(agent), false) => format!(
-            "deployed, says hello with {agent} as {}",
-            outcome.device.as_deref().unwrap_or_default()
-        ),
-        (None, _) => "not heard".to_owned(),
+    let word = word(outcome, dry_run);
+    let changes = &outcome.changes;
+    match &outcome.agent {
+        _ if dry_run && !changes.is_empty() => format!("would {}", changes.join("; ")),
+        Some(agent) if changes.is_empty() => format!("{word}, says hello with {agent}"),
+        Some(agent) => {
+            let device = outcome.device.as_deref().unwrap_or_default();
+            format!("{word}, says hello with {agent} as {device}")
+        }
+        None => word.to_owned(),
     }
 }

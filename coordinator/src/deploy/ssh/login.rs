@@ -5,17 +5,17 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use ssh2::{KeyboardInteractivePrompt, Prompt as Question, Session};
+use ssh2::{KeyboardInteractivePrompt, Session};
 
-use super::{Access, Prompt, SshError};
+use super::{Access, Answer, Prompt, Question, SshError, ask_until};
 use crate::deploy::Secret;
 
 /// The keys that OpenSSH looks for.
 const USUAL: [&str; 3] = ["id_ed25519", "id_ecdsa", "id_rsa"];
-/// Passwords that are asked for at a terminal.
-const TRIES: usize = 3;
 /// libssh2's word for a file that it cannot use, such as a key under a phrase that it was not given.
 const FILE: ssh2::ErrorCode = ssh2::ErrorCode::Session(-16);
+/// libssh2's word for a login that the host does not accept; it can be tried again.
+const REFUSED: ssh2::ErrorCode = ssh2::ErrorCode::Session(-18);
 
 /// Logs in.
 ///
@@ -33,21 +33,16 @@ pub(super) fn log_in(session: &Session, access: &Access, prompt: &dyn Prompt) ->
         return Ok(());
     }
     if methods.contains("password") || methods.contains("keyboard-interactive") {
-        let mut asked = false;
-        for again in [false, true, true].into_iter().take(TRIES) {
-            let Some(password) = prompt.secret(&format!("password of {access}"), again) else {
-                break;
-            };
-            asked = true;
-            if by_password(session, access, &methods, &password) {
-                return Ok(());
-            }
+        let question = Question::Password(access);
+        let answer = ask_until(
+            |again| prompt.secret(&question, again),
+            |password| by_password(session, access, &methods, &password),
+        )?;
+        match answer {
+            Answer::Right => return Ok(()),
+            Answer::Wrong => tried.push("the password, which is wrong".to_owned()),
+            Answer::None => tried.push("no password, because none was given".to_owned()),
         }
-        tried.push(if asked {
-            "the password, which is wrong".to_owned()
-        } else {
-            "no password, because nobody is there to ask".to_owned()
-        });
     }
     if tried.is_empty() {
         tried.push(format!("nothing: it takes {methods} alone"));
@@ -59,11 +54,15 @@ pub(super) fn log_in(session: &Session, access: &Access, prompt: &dyn Prompt) ->
 }
 
 fn by_key(session: &Session, access: &Access, prompt: &dyn Prompt, tried: &mut Vec<String>) -> bool {
-    for path in &access.identities {
-        if by_file(session, access, path, prompt) {
-            return true;
+    let try_file = |path: &Path, tried: &mut Vec<String>| match by_file(session, access, path, prompt) {
+        Ok(()) => true,
+        Err(why) => {
+            tried.push(format!("the key {}{why}", path.display()));
+            false
         }
-        tried.push(format!("the key {}", path.display()));
+    };
+    if access.identities.iter().any(|path| try_file(path, tried)) {
+        return true;
     }
     // A host ends the connection after a few keys: where some are named, no others are offered.
     if !access.identities.is_empty() {
@@ -76,29 +75,35 @@ fn by_key(session: &Session, access: &Access, prompt: &dyn Prompt, tried: &mut V
         tried.push(format!("{count} keys of the ssh-agent"));
     }
     let usual = env::home_dir().map(|home| home.join(".ssh"));
-    for path in usual
+    usual
         .into_iter()
         .flat_map(|directory| USUAL.map(|name| directory.join(name)))
-    {
-        if !path.exists() {
-            continue;
-        }
-        if by_file(session, access, &path, prompt) {
-            return true;
-        }
-        tried.push(format!("the key {}", path.display()));
-    }
-    false
+        .filter(|path| path.exists())
+        .any(|path| try_file(&path, tried))
 }
 
-fn by_file(session: &Session, access: &Access, path: &Path, prompt: &dyn Prompt) -> bool {
+/// Logs in by a key file; else says what is to be said behind its name.
+fn by_file(session: &Session, access: &Access, path: &Path, prompt: &dyn Prompt) -> Result<(), &'static str> {
     let attempt = |phrase: Option<&str>| session.userauth_pubkey_file(&access.user, None, path, phrase);
     match attempt(None) {
-        Ok(()) => session.authenticated(),
-        Err(error) if error.code() == FILE && has_phrase(path) => prompt
-            .secret(&format!("phrase of the key {}", path.display()), false)
-            .is_some_and(|phrase| attempt(Some(phrase.expose())).is_ok() && session.authenticated()),
-        Err(_) => false,
+        Ok(()) if session.authenticated() => return Ok(()),
+        Err(error) if error.code() == FILE && has_phrase(path) => {}
+        Ok(()) | Err(_) => return Err(""),
+    }
+    // A phrase that opens the key is right, whatever the host then says to the key.
+    let question = Question::Phrase(path);
+    let answer = ask_until(
+        |again| prompt.secret(&question, again),
+        |phrase| match attempt(Some(phrase.expose())) {
+            Err(error) if error.code() == FILE => Ok(false),
+            Ok(()) | Err(_) => Ok::<bool, std::convert::Infallible>(true),
+        },
+    );
+    match answer {
+        Ok(Answer::Right) if session.authenticated() => Ok(()),
+        Ok(Answer::Right) => Err(""),
+        Ok(Answer::Wrong) => Err(" under another phrase"),
+        Ok(Answer::None) => Err(" without its phrase"),
     }
 }
 
@@ -135,25 +140,39 @@ fn by_agent(session: &Session, access: &Access) -> Option<usize> {
     Some(identities.len())
 }
 
-fn by_password(session: &Session, access: &Access, methods: &str, password: &Secret) -> bool {
-    if methods.contains("password") && session.userauth_password(&access.user, password.expose()).is_ok() {
-        return session.authenticated();
+/// Whether the host takes the password.
+///
+/// # Errors
+/// A host that has ended the connection: it does so after some wrong passwords, and when it waits too long for one.
+fn by_password(
+    session: &Session,
+    access: &Access,
+    methods: &str,
+    password: &Secret,
+) -> Result<bool, SshError> {
+    let judged = |result: Result<(), ssh2::Error>| match result {
+        Ok(()) => Ok(session.authenticated()),
+        Err(error) if error.code() == REFUSED => Ok(false),
+        Err(error) => Err(SshError::Ended {
+            to: access.to_string(),
+            why: error.message().to_owned(),
+        }),
+    };
+    if methods.contains("password") && judged(session.userauth_password(&access.user, password.expose()))? {
+        return Ok(true);
     }
     if methods.contains("keyboard-interactive") {
         let mut answers = Answers(password);
-        return session
-            .userauth_keyboard_interactive(&access.user, &mut answers)
-            .is_ok()
-            && session.authenticated();
+        return judged(session.userauth_keyboard_interactive(&access.user, &mut answers));
     }
-    false
+    Ok(false)
 }
 
 /// Hosts that ask for the password as a question.
 struct Answers<'a>(&'a Secret);
 
 impl KeyboardInteractivePrompt for Answers<'_> {
-    fn prompt(&mut self, _: &str, _: &str, questions: &[Question<'_>]) -> Vec<String> {
+    fn prompt(&mut self, _: &str, _: &str, questions: &[ssh2::Prompt<'_>]) -> Vec<String> {
         questions.iter().map(|_| self.0.expose().to_owned()).collect()
     }
 }

@@ -8,7 +8,10 @@ mod known_hosts;
 mod login;
 mod session;
 
-use std::path::PathBuf;
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+};
 
 pub(crate) use config::{Over, SshConfig};
 pub(crate) use destination::{Destination, DestinationError};
@@ -31,8 +34,8 @@ pub(crate) struct Access {
     pub(crate) jump: Option<Box<Access>>,
 }
 
-impl std::fmt::Display for Access {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}@{}", self.user, self.host)?;
         if self.port != 22 {
             write!(f, " port {}", self.port)?;
@@ -41,11 +44,66 @@ impl std::fmt::Display for Access {
     }
 }
 
+/// A secret that is asked for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Question<'a> {
+    /// The password of a login.
+    Password(&'a Access),
+    /// The phrase of a key file.
+    Phrase(&'a Path),
+    /// The password for sudo, of a login.
+    Sudo(&'a Access),
+}
+
+impl fmt::Display for Question<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Password(access) => write!(f, "password of {access}"),
+            Self::Phrase(path) => write!(f, "phrase of the key {}", path.display()),
+            Self::Sudo(access) => write!(f, "sudo password of {access}"),
+        }
+    }
+}
+
 /// What a user at a terminal, or a file in place of one, is asked.
 pub(crate) trait Prompt: Sync {
-    /// A password, or the phrase of a key. `again` after one that was wrong. `None` when nobody is there to ask, or nothing
-    /// more is known.
-    fn secret(&self, what: &str, again: bool) -> Option<Secret>;
+    /// A secret. `again` after one that was wrong. `None` when nobody is there to ask, or nothing more is known.
+    fn secret(&self, question: &Question<'_>, again: bool) -> Option<Secret>;
     /// Whether an unknown host key is accepted. `fingerprint` is as `ssh-keygen -l` prints it.
     fn accepts(&self, host: &str, kind: &str, fingerprint: &str) -> bool;
+}
+
+/// What came of asking for a secret and trying it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// It was right.
+    Right,
+    /// All that were given were wrong.
+    Wrong,
+    /// None was given.
+    None,
+}
+
+/// How often somebody at a terminal may try.
+const TRIES: usize = 3;
+
+/// Asks until the answer is right, [`TRIES`] times at most. `ask` is told whether it is asked again, `is_right` tries the answer.
+///
+/// # Errors
+/// What `is_right` gave.
+pub(crate) fn ask_until<E>(
+    mut ask: impl FnMut(bool) -> Option<Secret>,
+    mut is_right: impl FnMut(Secret) -> Result<bool, E>,
+) -> Result<Answer, E> {
+    let mut answer = Answer::None;
+    for _ in 0..TRIES {
+        let Some(secret) = ask(answer == Answer::Wrong) else {
+            break;
+        };
+        if is_right(secret)? {
+            return Ok(Answer::Right);
+        }
+        answer = Answer::Wrong;
+    }
+    Ok(answer)
 }

@@ -81,6 +81,14 @@ pub(crate) enum SshError {
         /// Where that stands.
         place: String,
     },
+    /// The host has ended the connection while the login was still tried.
+    #[error("{to} has ended the connection before anybody was logged in: {why}")]
+    Ended {
+        /// Where.
+        to: String,
+        /// What libssh2 says.
+        why: String,
+    },
     /// The login was not accepted.
     #[error("{to} does not let us in; tried: {tried}")]
     Login {
@@ -112,6 +120,10 @@ impl SshError {
             Self::Login { .. } => {
                 Some("--identity FILE names a key; --password-stdin reads a password".to_owned())
             }
+            Self::Ended { .. } => Some(
+                "it does so after some wrong passwords, and when nobody answers for two minutes: run the same command again"
+                    .to_owned(),
+            ),
             _ => None,
         }
     }

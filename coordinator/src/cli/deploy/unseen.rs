@@ -1,0 +1,182 @@
+//! A line that is typed at the terminal and not shown: a password, a phrase. Knows the terminal, and not what is asked.
+//!
+//! Keys are read one by one, Ctrl-C among them: a program that is ended in the middle of such a line by the terminal itself leaves
+//! a shell behind in which nobody sees what he types.
+
+use std::{
+    io::{self, Read as _, Write as _},
+    mem::MaybeUninit,
+};
+
+use rustix::process::{Signal, getpid, kill_process};
+
+/// Reads one line from the terminal at standard input. Ctrl-C ends this process as it does everywhere else, with the terminal put
+/// back before.
+///
+/// # Errors
+/// A terminal that cannot be read or set, or that has ended before the line has.
+pub(super) fn read_line() -> io::Result<String> {
+    let unseen = Unseen::begin()?;
+    let typed = Keys::of(&unseen.before).read(io::stdin().lock().bytes());
+    drop(unseen);
+    // The Enter that was not shown.
+    let _ = writeln!(io::stderr());
+    match typed? {
+        Typed::Line(line) => Ok(line),
+        Typed::Ended => Err(io::ErrorKind::UnexpectedEof.into()),
+        Typed::Interrupted => {
+            kill_process(getpid(), Signal::INT)?;
+            Err(io::ErrorKind::Interrupted.into())
+        }
+    }
+}
+
+/// The settings of the terminal at standard input. `rustix` has these calls only with a feature that rebuilds half the tree.
+#[derive(Clone, Copy)]
+struct Settings(libc::termios);
+
+impl Settings {
+    fn read() -> io::Result<Self> {
+        let mut settings = MaybeUninit::uninit();
+        // SAFETY: the pointer is to a `termios` that the call fills in when it says 0.
+        let done = unsafe { libc::tcgetattr(libc::STDIN_FILENO, settings.as_mut_ptr()) };
+        if done != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: filled in, as was just looked at.
+        Ok(Self(unsafe { settings.assume_init() }))
+    }
+
+    /// Sets them; what was typed before is forgotten.
+    fn set(&self) -> io::Result<()> {
+        // SAFETY: the pointer is to a whole `termios`, which the call only reads.
+        match unsafe { libc::tcsetattr(libc::STDIN_FILENO, libc::TCSAFLUSH, &raw const self.0) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    fn key(&self, index: usize) -> u8 {
+        self.0.c_cc.get(index).copied().unwrap_or_default()
+    }
+}
+
+/// The terminal while it shows nothing; dropped, it is as it was.
+struct Unseen {
+    before: Settings,
+}
+
+impl Unseen {
+    fn begin() -> io::Result<Self> {
+        let before = Settings::read()?;
+        let mut quiet = before;
+        quiet.0.c_lflag &= !(libc::ECHO | libc::ICANON | libc::ISIG | libc::IEXTEN);
+        for (index, value) in [(libc::VMIN, 1), (libc::VTIME, 0)] {
+            if let Some(place) = quiet.0.c_cc.get_mut(index) {
+                *place = value;
+            }
+        }
+        quiet.set()?;
+        Ok(Self { before })
+    }
+}
+
+impl Drop for Unseen {
+    fn drop(&mut self) {
+        // A terminal that is gone needs no mending.
+        let _ = self.before.set();
+    }
+}
+
+/// What a line came to.
+#[derive(Debug, PartialEq, Eq)]
+enum Typed {
+    Line(String),
+    Interrupted,
+    Ended,
+}
+
+/// The keys that the user's terminal is set to.
+struct Keys {
+    interrupt: u8,
+    end: u8,
+    erase: u8,
+    kill: u8,
+}
+
+impl Keys {
+    fn of(terminal: &Settings) -> Self {
+        Self {
+            interrupt: terminal.key(libc::VINTR),
+            end: terminal.key(libc::VEOF),
+            erase: terminal.key(libc::VERASE),
+            kill: terminal.key(libc::VKILL),
+        }
+    }
+
+    /// Takes keys until one ends the line.
+    fn read(&self, keys: impl Iterator<Item = io::Result<u8>>) -> io::Result<Typed> {
+        let mut line = String::new();
+        let mut letter = Vec::with_capacity(4);
+        for key in keys {
+            match key? {
+                // What a terminal sends for a key that was switched off.
+                0 => {}
+                b'\r' | b'\n' => return Ok(Typed::Line(line)),
+                key if key == self.interrupt => return Ok(Typed::Interrupted),
+                key if key == self.end && line.is_empty() => return Ok(Typed::Ended),
+                key if key == self.erase || key == 0x7f || key == 0x08 => drop(line.pop()),
+                key if key == self.kill => line.clear(),
+                key => {
+                    letter.push(key);
+                    match std::str::from_utf8(&letter) {
+                        Ok(whole) => {
+                            line.push_str(whole);
+                            letter.clear();
+                        }
+                        Err(half) if half.error_len().is_none() => {}
+                        Err(_) => letter.clear(),
+                    }
+                }
+            }
+        }
+        Ok(Typed::Ended)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn typed(keys: &[u8]) -> Typed {
+        let usual = Keys {
+            interrupt: 3,
+            end: 4,
+            erase: 0x7f,
+            kill: 0x15,
+        };
+        usual.read(keys.iter().map(|&key| Ok(key))).unwrap()
+    }
+
+    #[test]
+    fn keys_edit_the_line_that_nobody_sees() {
+        let line = |text: &str| Typed::Line(text.to_owned());
+        assert_eq!(typed(b"secret\n"), line("secret"));
+        assert_eq!(typed(b"secret\r"), line("secret"));
+        assert_eq!(typed(b"wrong\x15right\n"), line("right"));
+        assert_eq!(typed("sä\u{7f}e\n".as_bytes()), line("se"));
+        assert_eq!(typed(b"\x7f\x08a b\n"), line("a b"));
+        assert_eq!(typed(b"a\xff\xfeb\n"), line("ab"), "bytes that are no letters");
+        assert_eq!(typed(b"half\x03"), Typed::Interrupted);
+        assert_eq!(typed(b"\x04"), Typed::Ended);
+        assert_eq!(typed(b"a\x04b\n"), line("a\x04b"), "only an empty line ends so");
+        assert_eq!(typed(b"no end"), Typed::Ended);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_keys_come_to_something(keys: Vec<u8>) {
+            let _ = typed(&keys);
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! `regatta device deploy` with a person at a terminal, before a real sshd and a real sudo: what is asked, what is shown of the
+//! answers, and how the terminal is left. Deployments themselves are tried in `deploy.rs`; here each stops before a board is changed.
+
+#![expect(clippy::unwrap_used, reason = "test code")]
+
+use std::{fs, os::unix::process::ExitStatusExt as _, process::Command};
+
+use regatta_tests::{
+    sshd::{Likeness, PASSWORD, Sshd},
+    succeed_output,
+    terminal::Terminal,
+    yard::{BOAT, Yard},
+};
+
+/// `regatta device deploy --dry-run` at a terminal.
+fn deploy(yard: &Yard, sshd: &Sshd, more: &[&str]) -> Terminal {
+    let mut command = yard.bare(BOAT, sshd);
+    command.arg("--dry-run").args(more);
+    Terminal::start(&command)
+}
+
+/// Answers a question whose answer is not shown.
+fn answer(terminal: &mut Terminal, question: &str, secret: &str) {
+    terminal.wait_for(question);
+    terminal.wait_until_unseen();
+    terminal.type_in(&format!("{secret}\n"));
+}
+
+/// That it ended well, with the terminal in order and no secret ever shown.
+fn assert_would_install(mut terminal: Terminal) {
+    terminal.wait_for("would copy and install");
+    let status = terminal.end();
+    let shown = terminal.shown();
+    assert!(status.success() && terminal.is_in_order(), "{status}\n{shown}");
+    assert!(
+        !shown.contains(PASSWORD) && !shown.contains("wrong one"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn a_stranger_is_asked_about_and_a_password_is_asked_for_unseen() {
+    let Some(sshd) = Sshd::start(Likeness::default()) else {
+        return;
+    };
+    let yard = Yard::default();
+    yard.pack_script("exit 3", "0.1.0");
+    let known_hosts = yard.home().join(".ssh/known_hosts");
+    let fingerprint = sshd.fingerprint();
+
+    // Neither Enter nor "y" by habit lets a stranger in.
+    let mut refused = deploy(&yard, &sshd, &[]);
+    refused.wait_for(&format!("Its ssh-ed25519 key is {fingerprint}"));
+    refused.wait_for("yes/no: ");
+    refused.type_in("y\n");
+    refused.wait_for("yes, no, or the fingerprint");
+    refused.type_in("no\n");
+    refused.wait_for("was not accepted");
+    assert_eq!(refused.end().code(), Some(3), "{}", refused.shown());
+    assert!(refused.is_in_order() && !known_hosts.exists());
+
+    // Ctrl-C where a password is asked for: ended as by any Ctrl-C, and the terminal is as it was.
+    let mut left = deploy(&yard, &sshd, &[]);
+    left.wait_for("yes/no: ");
+    left.type_in(&format!("{fingerprint}\n"));
+    left.wait_for("password of sailor@127.0.0.1");
+    left.wait_until_unseen();
+    left.type_in("half a pass\x03");
+    assert_eq!(left.end().signal(), Some(2), "{}", left.shown());
+    assert!(left.is_in_order(), "{}", left.shown());
+    assert!(!left.shown().contains("half a pass"), "{}", left.shown());
+
+    // The host is known from here on. A wrong password is asked for again; erased letters do not count.
+    let mut terminal = deploy(&yard, &sshd, &[]);
+    answer(&mut terminal, "password of sailor@127.0.0.1", "wrong one");
+    answer(&mut terminal, "wrong; password of", &format!("x\x7f{PASSWORD}"));
+    assert_would_install(terminal);
+
+    // Nobody answers rightly.
+    let mut terminal = deploy(&yard, &sshd, &[]);
+    for question in ["password of", "wrong; password of", "wrong; password of"] {
+        answer(&mut terminal, question, "wrong one");
+    }
+    terminal.wait_for("does not let us in");
+    terminal.wait_for("the password, which is wrong");
+    assert_eq!(terminal.end().code(), Some(3));
+}
+
+#[test]
+fn the_phrase_of_a_key_is_asked_for() {
+    let Some(sshd) = Sshd::start(Likeness::default()) else {
+        return;
+    };
+    let yard = Yard::default();
+    yard.pack_script("exit 3", "0.1.0");
+    let key = yard.path().join("key");
+    let phrase = "eight bells and all is well";
+    let mut keygen = Command::new("ssh-keygen");
+    let _ = succeed_output(keygen.args(["-q", "-t", "ed25519", "-N", phrase, "-f"]).arg(&key));
+    sshd.let_in(&key);
+    let fingerprint = sshd.fingerprint();
+    let name = key.to_str().unwrap();
+    let words = ["--accept-host-key", &fingerprint, "--identity", name];
+
+    let mut terminal = deploy(&yard, &sshd, &words);
+    answer(&mut terminal, &format!("phrase of the key {name}: "), "wrong one");
+    answer(&mut terminal, "wrong; phrase of the key", phrase);
+    assert_would_install(terminal);
+
+    // Without its phrase the key is no use, and the password is asked for.
+    let mut terminal = deploy(&yard, &sshd, &words);
+    answer(&mut terminal, "phrase of the key", "");
+    answer(&mut terminal, "password of", "");
+    terminal.wait_for(&format!("tried: the key {name} without its phrase"));
+    terminal.wait_for("no password, because none was given");
+    assert_eq!(terminal.end().code(), Some(3));
+}
+
+#[test]
+fn sudo_is_given_its_password() {
+    let Some(sshd) = Sshd::start(Likeness {
+        sudo: true,
+        ..Likeness::default()
+    }) else {
+        return;
+    };
+    let yard = Yard::default();
+    yard.pack_script("exit 3", "0.1.0");
+    let (fingerprint, key) = (sshd.fingerprint(), sshd.key());
+    let known = ["--accept-host-key", &fingerprint];
+
+    // By key into the board, by password to root; the third try is the last.
+    let by_key = [&known[..], &["--identity", key.to_str().unwrap()]].concat();
+    let mut terminal = deploy(&yard, &sshd, &by_key);
+    answer(&mut terminal, "sudo password of sailor@127.0.0.1", "wrong one");
+    answer(&mut terminal, "wrong; sudo password", PASSWORD);
+    terminal.wait_for("the Debian package");
+    assert_would_install(terminal);
+
+    // Whoever logged in by a password need not type it twice.
+    let mut terminal = deploy(&yard, &sshd, &known);
+    answer(&mut terminal, "password of sailor@127.0.0.1", PASSWORD);
+    answer(&mut terminal, "sudo password of", "");
+    assert_would_install(terminal);
+
+    let mut terminal = deploy(&yard, &sshd, &by_key);
+    answer(&mut terminal, "sudo password of", "");
+    terminal.wait_for("sudo on the board asks for a password: none was given");
+    assert_eq!(terminal.end().code(), Some(3));
+
+    // Somebody whom sudo does not know: for himself alone, and said so.
+    fs::write(sshd.sudoers(), "root ALL=(ALL) ALL\n").unwrap();
+    let mut terminal = deploy(&yard, &sshd, &by_key);
+    answer(&mut terminal, "sudo password of", PASSWORD);
+    terminal.wait_for("sudo is not for this login: for this user alone, then");
+    terminal.wait_for("the archive, for this user");
+    assert!(terminal.end().success());
+}
