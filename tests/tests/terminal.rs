@@ -1,8 +1,6 @@
 //! `regatta device deploy` with a person at a terminal, before a real sshd and a real sudo: what is asked, what is shown of the
 //! answers, and how the terminal is left. Deployments themselves are tried in `deploy.rs`; here each stops before a board is changed.
 
-#![expect(clippy::unwrap_used, reason = "test code")]
-
 use std::{fs, os::unix::process::ExitStatusExt as _, process::Command};
 
 use regatta_tests::{
@@ -27,8 +25,8 @@ fn answer(terminal: &mut Terminal, question: &str, secret: &str) {
 }
 
 /// That it ended well, with the terminal in order and no secret ever shown.
-fn assert_would_install(mut terminal: Terminal) {
-    terminal.wait_for("would copy and install");
+fn assert_would_install(mut terminal: Terminal, what: &str) {
+    terminal.wait_for(&format!("would copy and install {what}"));
     let status = terminal.end();
     let shown = terminal.shown();
     assert!(status.success() && terminal.is_in_order(), "{status}\n{shown}");
@@ -74,7 +72,7 @@ fn a_stranger_is_asked_about_and_a_password_is_asked_for_unseen() {
     let mut terminal = deploy(&yard, &sshd, &[]);
     answer(&mut terminal, "password of sailor@127.0.0.1", "wrong one");
     answer(&mut terminal, "wrong; password of", &format!("x\x7f{PASSWORD}"));
-    assert_would_install(terminal);
+    assert_would_install(terminal, "the archive");
 
     // Nobody answers rightly.
     let mut terminal = deploy(&yard, &sshd, &[]);
@@ -105,7 +103,7 @@ fn the_phrase_of_a_key_is_asked_for() {
     let mut terminal = deploy(&yard, &sshd, &words);
     answer(&mut terminal, &format!("phrase of the key {name}: "), "wrong one");
     answer(&mut terminal, "wrong; phrase of the key", phrase);
-    assert_would_install(terminal);
+    assert_would_install(terminal, "the archive");
 
     // Without its phrase the key is no use, and the password is asked for.
     let mut terminal = deploy(&yard, &sshd, &words);
@@ -134,14 +132,13 @@ fn sudo_is_given_its_password() {
     let mut terminal = deploy(&yard, &sshd, &by_key);
     answer(&mut terminal, "sudo password of sailor@127.0.0.1", "wrong one");
     answer(&mut terminal, "wrong; sudo password", PASSWORD);
-    terminal.wait_for("the Debian package");
-    assert_would_install(terminal);
+    assert_would_install(terminal, "the Debian package");
 
     // Whoever logged in by a password need not type it twice.
     let mut terminal = deploy(&yard, &sshd, &known);
     answer(&mut terminal, "password of sailor@127.0.0.1", PASSWORD);
     answer(&mut terminal, "sudo password of", "");
-    assert_would_install(terminal);
+    assert_would_install(terminal, "the Debian package");
 
     let mut terminal = deploy(&yard, &sshd, &by_key);
     answer(&mut terminal, "sudo password of", "");

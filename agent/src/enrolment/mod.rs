@@ -18,8 +18,9 @@ use regatta_wire::enrolment::Credentials;
 use rustls::{
     ClientConfig, RootCertStore,
     client::Resumption,
-    crypto::{CryptoProvider, ring},
+    crypto::{CryptoProvider, KeyProvider, ring},
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _},
+    sign::SigningKey,
     version::TLS13,
 };
 use serde::{Deserialize, Serialize};
@@ -172,5 +173,21 @@ impl Enrolment {
 }
 
 fn provider() -> Arc<CryptoProvider> {
-    Arc::new(ring::default_provider())
+    Arc::new(CryptoProvider {
+        key_provider: &Ed25519Keys,
+        ..ring::default_provider()
+    })
+}
+
+/// A device's key is Ed25519: signing by the other kinds, which rustls brings along, is left out of the binary.
+#[derive(Debug)]
+struct Ed25519Keys;
+
+impl KeyProvider for Ed25519Keys {
+    fn load_private_key(&self, key: PrivateKeyDer<'static>) -> Result<Arc<dyn SigningKey>, rustls::Error> {
+        match &key {
+            PrivateKeyDer::Pkcs8(key) => ring::sign::any_eddsa_type(key),
+            _ => Err(rustls::Error::General("a device's key is PKCS #8".to_owned())),
+        }
+    }
 }
