@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# The agent on a machine of its own: Debian 11 with its own kernel, systemd, sshd and cloud-init under qemu-system. What the container of
+# The agent on a machine of its own: Debian 11 with its own kernel, systemd, and sshd under qemu-system. What the container of
 # board-root.sh cannot show is seen here: the whole hardening of both units, power cuts, first boots, wrong clocks.
 #
 #   board-machine.sh [--regatta FILE] [--agent FILE] [--cuts N] [--seed N] [--only PART,...]
 #
-# PARTs: helper, cuts (both after a deployment), cloud-init, overlay; all, in this order, where none is named. FILEs are this machine's
+# PARTs: helper, cuts (both after a deployment), overlay; all, in this order, where none is named. FILEs are this machine's
 # coordinator and the agent for arm64, `regatta-state` beside it; without them both are built. Needs root, debootstrap, qemu-system-arm,
-# qemu-user-static, binfmt-support, genisoimage, cpio and openssh-client. What was bootstrapped is kept in
+# qemu-user-static, binfmt-support, cpio and openssh-client. What was bootstrapped is kept in
 # ${XDG_CACHE_HOME:-~/.cache}/regatta. Exit codes: 0 all held, 1 something did not, 2 wrong use, 3 could not.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 could_not() { echo "board-machine.sh: $1" >&2; exit 3; }
-regatta='' agent='' architecture=arm64 cuts=10 seed=1 only=helper,cuts,cloud-init,overlay
+regatta='' agent='' architecture=arm64 cuts=10 seed=1 only=helper,cuts,overlay
 while [ $# -gt 0 ]; do
     case "$1 ${2:-}" in
         "--regatta "?*) regatta=$(realpath "$2") ;;
@@ -26,9 +26,9 @@ done
 wanted() { case ",$only," in *",$1,"*) true ;; *) false ;; esac; }
 
 [ "$(id -u)" = 0 ] || could_not "it makes a root file system, which needs root"
-for tool in debootstrap qemu-system-aarch64 qemu-aarch64-static update-binfmts mke2fs genisoimage cpio ssh-keygen; do
+for tool in debootstrap qemu-system-aarch64 qemu-aarch64-static update-binfmts mke2fs cpio ssh-keygen; do
     PATH=$PATH:/usr/sbin:/sbin command -v "$tool" >/dev/null ||
-        could_not "$tool is missing: apt-get install debootstrap qemu-system-arm qemu-user-static binfmt-support genisoimage cpio openssh-client"
+        could_not "$tool is missing: apt-get install debootstrap qemu-system-arm qemu-user-static binfmt-support cpio openssh-client"
 done
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/regatta
 targets=${CARGO_TARGET_DIR:-$here/../target}
@@ -72,6 +72,5 @@ if wanted helper || wanted cuts; then
     if wanted cuts; then power_is_cut; fi
     power_cut
 fi
-if wanted cloud-init; then cloud_init_takes_user_data; fi
 if wanted overlay; then overlay_and_a_wrong_clock; fi
 printf '\nboard-machine: all held (%s)\n' "$(date -u +%FT%TZ)"

@@ -1,5 +1,5 @@
-# The story of boards that nobody logs in to: one takes cloud-init's files from a medium, one had the overlay unpacked before it was
-# flashed, and its clock is wrong. Sourced by board-machine.sh.
+# The story of a board that nobody logs in to: an overlay was unpacked before it was flashed, and its clock is wrong. Sourced by
+# board-machine.sh.
 
 came_by_itself() { # NAME VERSION
     local tries
@@ -12,28 +12,6 @@ came_by_itself() { # NAME VERSION
     [ "$(installed)" = "install ok installed $2" ] || failed "dpkg says $(installed)"
     shown journalctl --no-pager -o cat -u regatta-agent -u regatta-first-boot | grep -v '^$'
     race "$1" $state Offline null
-}
-
-cloud_init_takes_user_data() {
-    say "cloud-init takes the image's user data from a medium called CIDATA"
-    new_board "cloud-$architecture"
-    package 0.1.5 "$agent"
-    typed device image "$boat" --arch "$architecture" --package "$work/dist" --coordinator "$address" --out "$work/image"
-    genisoimage -quiet -volid CIDATA -joliet -rock -o "$work/cidata.iso" "$work/image/user-data" "$work/image/meta-data"
-    cloud_init=ds=nocloud power_on -drive "file=$work/cidata.iso,if=virtio,format=raw,readonly=on"
-    wait_for_device "$boat" 300
-    shown cloud-init status --wait
-    shown hostname
-    came_by_itself "$boat" 0.1.5
-    say "once more: nothing of it is done twice"
-    power_cut
-    cloud_init=ds=nocloud power_on -drive "file=$work/cidata.iso,if=virtio,format=raw,readonly=on"
-    wait_for_device "$boat" 120
-    shown cloud-init status --wait
-    shown systemctl list-unit-files --no-legend 'regatta-first-boot*'
-    if on_board test -e /usr/lib/regatta-first-boot; then failed "the second boot wrote the files again"; fi
-    race "$boat" $state Offline null
-    power_cut
 }
 
 clock_of_run() { # What the newest run's evidence says of the board's clock

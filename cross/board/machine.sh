@@ -1,4 +1,4 @@
-# A whole board as a machine of its own: Debian 11 with its own kernel, systemd, sshd and cloud-init under qemu-system, headless, its
+# A whole board as a machine of its own: Debian 11 with its own kernel, systemd and sshd under qemu-system, headless, its
 # console in a file, its network qemu's own, where this machine's loopback is 10.0.2.2. Every instruction is translated: it is slow, and
 # no figure from it means anything. Sourced by board-machine.sh, which sets $architecture, $cache and $work.
 
@@ -22,7 +22,7 @@ make_base() {
     cp /etc/resolv.conf "$root/etc/resolv.conf"
     in_root() { DEBIAN_FRONTEND=noninteractive chroot "$root" "$@" >>"$base/log" 2>&1 || { tail -n 5 "$base/log" >&2; could_not "$1 failed in the board's root"; }; }
     in_root apt-get update -qq
-    in_root apt-get install -y -qq --no-install-recommends cloud-init systemd-timesyncd udev kmod procps
+    in_root apt-get install -y -qq --no-install-recommends systemd-timesyncd udev kmod procps
     # The kernel is only unpacked: its package would bring a maker of initial file systems, and run that under emulation.
     kernel=$(chroot "$root" apt-cache depends "linux-image-cloud-$architecture" | sed -n 's/.*Depends: \(linux-image-[0-9][^ ]*\).*/\1/p')
     in_root sh -c "cd /root && apt-get download -qq $kernel busybox-static"
@@ -33,9 +33,8 @@ make_base() {
     cp "$root"/boot/vmlinuz-* "$base/kernel"
     printf '[Match]\nName=e*\n[Network]\nDHCP=ipv4\n' >"$root/etc/systemd/network/machine.network"
     in_root systemctl --quiet enable systemd-networkd systemd-timesyncd
-    mkdir -p "$root/etc/systemd/timesyncd.conf.d" "$root/etc/cloud/cloud.cfg.d"
+    mkdir -p "$root/etc/systemd/timesyncd.conf.d"
     printf '[Time]\nNTP=%s\nRootDistanceMaxSec=30\n' "$address" >"$root/etc/systemd/timesyncd.conf.d/machine.conf"
-    echo 'network: {config: disabled}' >"$root/etc/cloud/cloud.cfg.d/machine.cfg"
     echo board >"$root/etc/hostname"
     echo '127.0.0.1 localhost' >"$root/etc/hosts"
     echo 'UseDNS no' >>"$root/etc/ssh/sshd_config"
@@ -96,7 +95,7 @@ plug_in() { # [MORE OPTIONS OF QEMU]
     # Without -snapshot or cache=unsafe: what the board flushes is on the disk's file, what it has not flushed dies with it.
     qemu-system-aarch64 -machine virt -cpu cortex-a72 -accel tcg,thread=multi -smp "$processors" -m 1024 -nodefaults -no-user-config -display none -no-reboot \
         -kernel "$base/kernel" -initrd "$base/initrd" \
-        -append "root=/dev/vda rw console=ttyAMA0 net.ifnames=0 systemd.hostname=$boat panic=-1 ${cloud_init:-cloud-init=disabled}" \
+        -append "root=/dev/vda rw console=ttyAMA0 net.ifnames=0 systemd.hostname=$boat panic=-1" \
         -serial "file:$work/$boat.console" -monitor none \
         -drive "file=$disk,if=virtio,format=raw,cache=writeback" \
         -netdev "user,id=link,hostfwd=tcp:127.0.0.1:$ssh_port-:22" -device virtio-net-pci,netdev=link,romfile= \
