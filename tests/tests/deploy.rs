@@ -135,7 +135,7 @@ fn a_board_is_deployed_to_and_the_second_time_there_is_nothing_to_do() {
     let config = config.display();
     yard.pack_script(
         &format!(
-            "case $1 in --version) echo regatta-agent 0.0.9 ;; serve) ! grep -q '^coordinator =' {config} && exec sleep 600 ;; esac; exit 2"
+            "case $1 in --version) echo regatta-agent 0.0.9; exit 0 ;; serve) ! grep -q '^coordinator =' {config} && exec sleep 600 ;; esac; exit 2"
         ),
         "0.0.9",
     );
