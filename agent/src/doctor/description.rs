@@ -68,7 +68,7 @@ impl SystemDescription {
             )
         });
         // On a module accelerator and host are one chip with one memory.
-        let of_one_chip = |text: &str| is_jetson.then(|| text.to_owned()).unwrap_or_default();
+        let of_one_chip = |text: &str| if is_jetson { text.to_owned() } else { String::new() };
         let storage: Vec<String> = system
             .storage
             .iter()
