@@ -44,6 +44,8 @@ pub struct Finding {
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     list: Vec<Finding>,
+    /// Kept beside the list: it is asked for at every system and scenario, of which a hostile tree has any number.
+    errors: usize,
 }
 
 impl Findings {
@@ -57,6 +59,7 @@ impl Findings {
         mend: impl Into<String>,
     ) {
         let Place { path, line } = place.into();
+        self.errors += usize::from(severity == Severity::Error);
         self.list.push(Finding {
             severity,
             rule: format!("{}: {}", rule.name, rule.source),
@@ -91,11 +94,7 @@ impl Findings {
 
     /// How many errors there are.
     pub(crate) fn errors(&self) -> usize {
-        let errors = self
-            .list
-            .iter()
-            .filter(|finding| finding.severity == Severity::Error);
-        errors.count()
+        self.errors
     }
 
     /// All of them.
@@ -105,6 +104,7 @@ impl Findings {
 
     /// Adds another's findings.
     pub(crate) fn extend(&mut self, other: Self) {
+        self.errors += other.errors;
         self.list.extend(other.list);
     }
 }
