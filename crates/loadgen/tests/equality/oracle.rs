@@ -10,7 +10,7 @@ use std::{
 use crate::cases::Case;
 
 /// How often a run of the official one that crashed is tried again.
-const CRASHES: usize = 5;
+const CRASHES: usize = 20;
 
 /// A built driver.
 pub(crate) struct Oracle {
