@@ -159,8 +159,9 @@ fn misuse_is_2() {
         ("accuracy digits --log a --keep c".to_owned(), "--official"),
         (
             "accuracy digits --log a --official nothing.py".to_owned(),
-            "is no script",
+            "nothing.py is not there",
         ),
+        ("accuracy digits --log a --official .".to_owned(), "is no script"),
     ] {
         let (code, _, said) = regatta(&bench, &words);
         assert_eq!(code, 2, "{words}: {said}");
@@ -264,6 +265,24 @@ fn the_reference_scripts_words_are_kept_to_the_byte_and_ours_checks_them() {
         kept("accuracy.txt").unwrap(),
         "accuracy=99.000%\n",
         "what was kept stays"
+    );
+
+    bench.put("python.py", "");
+    let (code, _, said) = regatta(&bench, &format!("{words} python.py --python no-such-python"));
+    assert!(
+        code == 3 && said.contains("cannot start no-such-python"),
+        "{said}"
+    );
+
+    // What a measurement leaves: the script divides by zero, and ours says why.
+    bench.put("runs/p/files/mlperf_log_accuracy.json", "[\n]\n");
+    let (code, _, said) = regatta(&bench, &format!("{} fails", words.replace("runs/x", "runs/p")));
+    assert!(code == 3 && said.contains("AccuracyOnly"), "{said}");
+    assert!(!bench.at("runs/p/accuracy").exists());
+    let (code, _, said) = regatta(&bench, &format!("{} good", words.replace("runs/x", "runs/q")));
+    assert!(
+        code == 2 && said.contains("there is no accuracy log runs/q"),
+        "{said}"
     );
 
     reference(&bench, "own", "#!/bin/sh\necho \"$1 $2\"\n");

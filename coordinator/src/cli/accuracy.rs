@@ -100,13 +100,18 @@ fn judge(args: &Args, benchmark: &Benchmark, scratch: Option<&Path>, log: &Path)
             official: None,
         });
     };
-    let official = Some(official::run(args, script, benchmark, scratch, log)?);
     // The cross-check needs labels that the reference script may take from elsewhere.
-    let own = scratch.and_then(|scratch| {
+    let own = scratch.map(|scratch| {
         judge_accuracy(benchmark, args.dtype, scratch, log)
-            .map_err(|error| tracing::warn!("no cross-check: {:#}", anyhow::Error::from(error)))
-            .ok()
+            .map_err(|error| format!("{:#}", anyhow::Error::from(error)))
     });
+    let said = official::run(args, script, benchmark, scratch, log);
+    let (own, official) = match (own, said) {
+        // The script's traceback seldom says what is wrong with a log.
+        (Some(Err(why)), Err(failure)) => return Err(failure.way_out(format!("nothing was kept; {why}"))),
+        (own, said) => (own, Some(said?)),
+    };
+    let own = own.and_then(|own| own.map_err(|why| tracing::warn!("no cross-check: {why}")).ok());
     Ok(Judged { own, official })
 }
 

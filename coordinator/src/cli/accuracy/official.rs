@@ -6,7 +6,6 @@ use std::{
     process::Command,
 };
 
-use anyhow::Context as _;
 use regatta_prep::accuracy::LabelType;
 use regatta_rules::benchmark::{Benchmark, Metric};
 use regatta_submission::stage::official;
@@ -32,20 +31,32 @@ pub(super) fn run(
     log: &Path,
 ) -> Result<Said, Failure> {
     if !script.is_file() {
-        return Err(
-            Failure::misuse(format!("{} is no script", script.display())).way_out(
-                "name the benchmark's reference accuracy script, from a checkout of mlcommons/inference",
-            ),
-        );
+        let what = if script.exists() {
+            "is no script"
+        } else {
+            "is not there"
+        };
+        return Err(Failure::misuse(format!("{} {what}", script.display())).way_out(
+            "name the benchmark's reference accuracy script, from a checkout of mlcommons/inference",
+        ));
+    }
+    if !log.is_file() {
+        return Err(Failure::misuse(format!(
+            "there is no accuracy log {}",
+            log.display()
+        )));
     }
     // A bare name would be looked for in PATH.
     let script = &std::path::absolute(script)?;
     let mut command = interpreter(args, script);
     command.args(arguments(args, benchmark, scratch, log)?);
     let called = || format!("the reference script {}", script.display());
-    let output = command
-        .output()
-        .with_context(|| format!("cannot start {}", called()))?;
+    let output = command.output().map_err(|error| {
+        let program = Path::new(command.get_program()).display();
+        let sentence = format!("cannot start {program} for {}: {error}", called());
+        Failure::could_not(sentence)
+            .way_out("`--python` or REGATTA_PYTHON names the Python that runs scripts in .py")
+    })?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         let last = said.lines().rfind(|line| !line.trim().is_empty());

@@ -8,7 +8,7 @@ use std::{
 use regatta_mllog::read::file_name;
 
 use super::{AuditError, Comparison, PerformanceVerdict, Request};
-use crate::files::{At, FileError, replace};
+use crate::files::{At, FileError, open, replace};
 
 /// Writes the verdicts and copies the audit's logs.
 pub(super) fn write(
@@ -45,5 +45,7 @@ fn copy(from: &Path, to: &Path) -> Result<(), FileError> {
     if to.canonicalize().is_ok_and(|there| there == whole) {
         return Ok(());
     }
+    // A pipe would be waited for; here it is refused.
+    open(from).at("copy", from)?;
     fs::copy(from, to).at("copy", from).map(|_| ())
 }

@@ -25,7 +25,7 @@ pub(super) fn tree(input: &Path, draft: &Draft) -> Result<(), FileError> {
 }
 
 /// Copies a directory. A link to a file becomes the file, a link to a directory is refused: it may lead in a circle.
-/// Sockets and pipes are left.
+/// So are sockets and pipes, which would be waited for.
 pub(super) fn directory(from: &Path, to: &Path, draft: &Draft) -> Result<(), FileError> {
     let mut names = Vec::new();
     for entry in fs::read_dir(from).at("list", from)? {
@@ -35,14 +35,20 @@ pub(super) fn directory(from: &Path, to: &Path, draft: &Draft) -> Result<(), Fil
     for name in names {
         let (from, to) = (from.join(&name), to.join(&name));
         let metadata = fs::metadata(&from).at("look at", &from)?;
+        let refuse = |what: &'static str, why: &'static str| -> Result<(), FileError> {
+            Err::<(), _>(io::Error::other(why)).at(what, &from)
+        };
         if metadata.is_dir() && from.is_symlink() {
-            let refused: io::Result<()> =
-                Err(io::Error::other("it is a link: put the directory itself there"));
-            refused.at("copy the directory", &from)?;
+            refuse(
+                "copy the directory",
+                "it is a link: put the directory itself there",
+            )?;
         } else if metadata.is_dir() {
             directory(&from, &to, draft)?;
         } else if metadata.is_file() {
             draft.copy(&from, &to)?;
+        } else {
+            refuse("copy", "it is neither file nor directory: remove it")?;
         }
     }
     Ok(())

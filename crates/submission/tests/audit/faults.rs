@@ -243,3 +243,26 @@ fn runs_that_are_not_what_they_claim_are_observed() {
     the summary says `AccuracyOnly`, effective_test_mode in the detail log is `PerformanceOnly`
     ");
 }
+
+#[test]
+fn pipes_among_the_logs_are_named_and_not_waited_for() {
+    for (place, round) in [
+        ("audit/mlperf_log_summary.txt", "v2.1"),
+        ("audit/mlperf_log_summary.txt", "v6.1"),
+        ("audit/mlperf_log_detail.txt", "v6.1"),
+        ("audit/mlperf_log_accuracy.json", "v6.1"),
+        ("results/accuracy/mlperf_log_accuracy.json", "v6.1"),
+        ("results/performance/run_1/mlperf_log_detail.txt", "v6.1"),
+    ] {
+        let bench = Bench::new();
+        std::fs::remove_file(bench.at(place)).unwrap();
+        let made = std::process::Command::new("mkfifo")
+            .arg(bench.at(place))
+            .status()
+            .unwrap();
+        assert!(made.success());
+        let said = told(&bench.verify(Test::Test01, round).unwrap_err(), bench.dir.path());
+        assert!(said.contains(place), "{place} in {round}: {said}");
+        assert!(said.contains("no regular file"), "{place} in {round}: {said}");
+    }
+}

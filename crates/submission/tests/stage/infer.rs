@@ -233,6 +233,18 @@ fn nothing_is_overwritten_and_nothing_left_behind() {
     assert!(matches!(error, InferError::File(_)), "{error}");
     assert!(!dir.path().join("new").exists());
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+    // A pipe is named, not waited for and not left out in silence.
+    let home = dir.path().join("tree/closed/ACME");
+    std::fs::remove_file(home.join("loop")).unwrap();
+    let made = std::process::Command::new("mkfifo")
+        .arg(home.join("pipe"))
+        .status()
+        .unwrap();
+    assert!(made.success());
+    let error = run(&dir, &round).unwrap_err();
+    assert!(error.to_string().contains("closed/ACME/pipe"), "{error}");
+    assert!(!dir.path().join("new").exists());
+    std::fs::remove_file(home.join("pipe")).unwrap();
     let nobody = infer(&Request {
         input: &dir.path().join("tree"),
         output: &dir.path().join("new"),
