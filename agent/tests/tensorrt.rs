@@ -94,10 +94,11 @@ fn several_gpus_share_the_work() {
         "*.Offline.target_qps = 2000\n*.Server.target_qps = 2000\n",
     )
     .unwrap();
-    // Whoever is free: what is learnt of twins on a busy machine may well leave one out.
+    // Whoever is free: what is learnt of twins on a busy machine may well leave one out. Kernels of 10 ms leave either GPU work
+    // for half a second, so that both get some where threads wait long for a processor.
     for scenario in ["Offline", "Server"] {
         let settings = ["gpu_batch_size=4", "sharing=first-free"];
-        let engine = report(scenario, &settings, "discrete,devices=2,slow=3000");
+        let engine = report(scenario, &settings, "discrete,devices=2,slow=10000");
         assert!(
             engine.contains("on 2 x twin of a GPU (CUDA 11.4, by copies; gpu0: engine ")
                 && engine.contains("; gpu1: engine "),
@@ -144,7 +145,8 @@ fn several_gpus_share_the_work() {
         told.contains("finds 2 devices here, so there is no device 5"),
         "{told}"
     );
-    let told = refused(&["use_graphs=false"], "discrete,devices=2,device=1,lost=30");
+    // So many batches learning takes of every GPU, however short the warm-up.
+    let told = refused(&["use_graphs=false"], "discrete,devices=2,device=1,lost=8");
     assert!(
         told.contains("on gpu1: ") && told.contains("CUDA_ERROR_ECC_UNCORRECTABLE (214)"),
         "{told}"
