@@ -38,6 +38,9 @@ fn found(fixture: &Fixture) -> (System, String) {
 #[test]
 fn a_search_leaves_a_systems_file_that_bench_takes() {
     let fixture = Fixture::new();
+    let second = support::MLPERF_CONF.replace("target_latency = 10000", "target_latency = 1000");
+    assert_ne!(second, support::MLPERF_CONF);
+    fs::write(fixture.path("second.conf"), second).unwrap();
     let sim = [
         "--sut",
         "sim",
@@ -47,6 +50,8 @@ fn a_search_leaves_a_systems_file_that_bench_takes() {
         "3s",
         "--name",
         "boat",
+        "--mlperf-conf",
+        "second.conf",
     ];
     let units = [
         "--setting",
@@ -55,13 +60,15 @@ fn a_search_leaves_a_systems_file_that_bench_takes() {
         "gpu_copy_streams=1",
     ];
     let ended = tune(&fixture, &[&sim[..], &units, &COUNTS].concat());
-    assert_eq!(ended.code, 0, "{ended:?}");
     assert!(
         ended.stderr.contains("pixels Offline trial 1: "),
         "{}",
         ended.stderr
     );
     let (system, text) = found(&fixture);
+    // On a machine so busy that even six queries take a second there is no rate for Server, which is said and no fault.
+    let busy = ended.code == 1 && text.contains("keeps the latency bound at no rate that was tried");
+    assert!(ended.code == 0 || busy, "{ended:?}");
     assert_eq!(system.name, "boat");
     for (run, scenario) in system.runs.iter().zip([Scenario::Offline, Scenario::Server]) {
         assert_eq!(
@@ -83,7 +90,7 @@ fn a_search_leaves_a_systems_file_that_bench_takes() {
             "{measured}"
         );
     }
-    assert_eq!(system.runs.len(), 2, "{text}");
+    assert_eq!(system.runs.len(), if busy { 1 } else { 2 }, "{text}");
     let trials = text.lines().filter(|line| line.contains("  coarse "));
     assert!(trials.count() >= 2 && text.contains("# chosen: "), "{text}");
 

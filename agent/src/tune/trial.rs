@@ -19,8 +19,8 @@ use super::search::Stand;
 
 /// How often a trial is looked at.
 const LOOK: Duration = Duration::from_millis(10);
-/// What a trial may overrun the search's limit by, beside three times its length.
-const GRACE: Duration = Duration::from_secs(5);
+/// What a trial may overrun the search's limit by, beside three times its length: large engines take their time to load.
+const GRACE: Duration = Duration::from_secs(30);
 /// Samples per second that Offline begins with where nothing is known.
 const FIRST_RATE: f64 = 30.0;
 /// Runs until Offline's rate is known.
