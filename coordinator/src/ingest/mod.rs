@@ -18,6 +18,7 @@ mod unheard;
 use std::{
     sync::Arc,
     thread::{self, JoinHandle},
+    time::{Duration, Instant},
 };
 
 use tokio::sync::mpsc;
@@ -34,6 +35,10 @@ use crate::{
 const BATCH_BYTES: usize = 8 * 1024 * 1024;
 /// Messages in one batch at most.
 const BATCH_MESSAGES: usize = 256;
+/// How long a batch waits for more. A quick disk would else be asked to flush for every chunk, which costs more than it gains.
+const LINGER: Duration = Duration::from_millis(5);
+/// Between two looks while a batch waits.
+const LOOK: Duration = Duration::from_micros(500);
 
 /// Starts the ingest. It ends when the link does.
 ///
@@ -87,18 +92,30 @@ fn run(mut ingest: batch::Ingest, mut inbound: mpsc::Receiver<Inbound>, bell: &B
     }
 }
 
-/// What has arrived, up to a batch's limits.
+/// What has arrived or arrives soon, up to a batch's limits.
 fn batch_from(first: Inbound, inbound: &mut mpsc::Receiver<Inbound>) -> impl Iterator<Item = Inbound> {
+    let begin = Instant::now();
     let mut bytes = 0;
     let mut first = Some(first);
     let next = move || {
         let message = match first.take() {
             Some(first) => first,
-            None if bytes < BATCH_BYTES => inbound.try_recv().ok()?,
+            None if bytes < BATCH_BYTES => soon(inbound, begin)?,
             None => return None,
         };
         bytes += message.payload.len();
         Some(message)
     };
     std::iter::from_fn(next).take(BATCH_MESSAGES)
+}
+
+/// The next message, if one arrives while the batch that began at `begin` still waits.
+fn soon(inbound: &mut mpsc::Receiver<Inbound>, begin: Instant) -> Option<Inbound> {
+    loop {
+        match inbound.try_recv() {
+            Ok(message) => return Some(message),
+            Err(mpsc::error::TryRecvError::Empty) if begin.elapsed() < LINGER => thread::sleep(LOOK),
+            Err(_) => return None,
+        }
+    }
 }
