@@ -7,7 +7,8 @@ print(sum(run["phase"] not in ("done", "failed", "aborted") or not run["complete
 phase_of() { lab runs list --format json | python3 -c 'import json, sys
 print(next(run["phase"] for run in json.load(sys.stdin)["runs"] if run["run"] == sys.argv[1]))' "$1"; }
 committed() { # RUN: bytes that the coordinator has written down
-    find "$work/lab/runs/$1/files" -type f -printf '%s\n' 2>/dev/null | awk '{ sum += $1 } END { print sum + 0 }'
+    # Nothing delivered yet is no files, and no failure.
+    { find "$work/lab/runs/$1/files" -type f -printf '%s\n' 2>/dev/null || true; } | awk '{ sum += $1 } END { print sum + 0 }'
 }
 complete_before() { # Files of runs that were delivered whole
     (cd "$work/lab/runs" && for record in */record.json; do [ -e "$record" ] && find "${record%/*}/files" -type f -exec sha256sum {} + || true; done) | sort -k 2
