@@ -149,6 +149,12 @@ fn prepared_forms_lie_side_by_side_and_say_what_they_are() {
         told.contains("the samples in ./int8_chw4 do not serve the run of pixels: they are fp16 chw4 [1, 8, 8], but int8 chw4 [1, 8, 8] is needed"),
         "{told}"
     );
+    fs::write(directory.join("samples.json"), "{ \"schema\": 1,").unwrap();
+    let told = place.fault(&chw4, &[]);
+    assert!(
+        told.contains("int8_chw4/samples.json does not tell what the samples beside it are: `regatta prep pixels --dtype int8 --layout chw4"),
+        "{told}"
+    );
 }
 
 /// A network with BERT's inputs: every one of them matters to the answer.

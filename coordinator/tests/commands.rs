@@ -296,4 +296,28 @@ fn waiting_answers_with_the_runs_verdict_and_an_export_is_byte_exact() {
     assert!(checked.unwrap().success(), "sha256sum agrees");
     let (code, _) = refusal(&coordinator.output(&["runs", "export", &run.to_string(), "--out", out]));
     assert_eq!(code, Some(2), "nothing is overwritten");
+
+    // What is not what the device delivered any more is not passed on, and half a copy is not left.
+    let record = coordinator.path(&format!("runs/{run}/record.json"));
+    let first = files.keys().next().unwrap();
+    let stored = record.with_file_name("files").join(first);
+    let before = std::fs::read(&stored).unwrap();
+    let again = format!("{out}-again");
+    let export = ["runs", "export", &run.to_string(), "--out", &again];
+    std::fs::write(&stored, "something else").unwrap();
+    let (code, said) = refusal(&coordinator.output(&export));
+    assert!(
+        code == Some(3) && said.contains("no longer what the device delivered"),
+        "{said}"
+    );
+    assert!(
+        said.contains("the run itself is untouched; `regatta runs verify"),
+        "{said}"
+    );
+    std::fs::remove_file(&stored).unwrap();
+    let (code, said) = refusal(&coordinator.output(&export));
+    assert!(code == Some(3) && said.contains(first.as_str()), "{said}");
+    assert!(!std::path::Path::new(&again).exists());
+    std::fs::write(&stored, before).unwrap();
+    assert!(coordinator.output(&export).status.success());
 }

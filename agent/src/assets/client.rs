@@ -90,7 +90,9 @@ impl Client {
                 status,
                 why: body.text(),
             }),
-            (status, _) => Err(io::Error::other(format!("an unexpected answer: {status}")).into()),
+            (status, _) => {
+                Err(io::Error::other(format!("it answers {status} {}", body.text()).trim_end()).into())
+            }
         }
     }
 

@@ -46,10 +46,15 @@ pub(crate) enum AssetError {
     #[error("the device's enrolment cannot be used")]
     Enrolment(#[from] crate::enrolment::EnrolmentError),
     /// For a long time there was not a byte.
-    #[error("assets cannot be got from {server}")]
+    #[error(
+        "not a byte of the assets has come from {server} for {minutes} minutes: `regatta serve` has to run there, and the \
+         port to be open"
+    )]
     Network {
         /// The coordinator's store of assets.
         server: String,
+        /// How long.
+        minutes: u64,
         /// The last failure.
         #[source]
         source: io::Error,
@@ -103,6 +108,17 @@ impl AssetError {
     }
 }
 
+/// How far it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Progress {
+    /// Bytes that are here.
+    pub(crate) done: u64,
+    /// Bytes of everything that is needed.
+    pub(crate) total: u64,
+    /// Why nothing comes at the moment.
+    pub(crate) waits: Option<String>,
+}
+
 /// What is to be got.
 #[derive(Debug)]
 pub(crate) struct Order {
@@ -129,11 +145,11 @@ pub(crate) fn server_at(server: &str, host: &str) -> String {
     format!("{host}:{port}")
 }
 
-/// Gets what is missing. `progress` hears of the bytes that are here and of all, now and then.
+/// Gets what is missing. `progress` hears how far it is, with every piece and every pause.
 ///
 /// # Errors
 /// [`AssetError`]. What has come is kept, and another attempt goes on with it.
-pub(crate) fn fetch(order: &Order, progress: &mut dyn FnMut(u64, u64)) -> Result<(), AssetError> {
+pub(crate) fn fetch(order: &Order, progress: &mut dyn FnMut(Progress)) -> Result<(), AssetError> {
     let shelf = Shelf::open(&order.state_dir)?;
     let needed = &order.assets.needed;
     let missing: Vec<&Asset> = needed.iter().filter(|asset| !shelf.use_now(asset)).collect();
@@ -147,7 +163,7 @@ pub(crate) fn fetch(order: &Order, progress: &mut dyn FnMut(u64, u64)) -> Result
     let client = Client::new(&order.assets.server, enrolment.tls(&order.identity)?);
     let total = needed.iter().map(|asset| asset.bytes).sum();
     let here: u64 = total - missing.iter().map(|asset| asset.bytes).sum::<u64>();
-    let mut report = |done: u64| progress(done, total);
+    let mut report = |done, waits| progress(Progress { done, total, waits });
     let mut puller = Puller::new(client, &order.cancelled, here, &mut report);
     for asset in missing {
         let fetched = match asset.kind {

@@ -48,7 +48,7 @@ pub(super) struct Puller<'a> {
     cancelled: &'a AtomicBool,
     /// Bytes that are here and have their hash, or are on their way to it.
     done: u64,
-    report: &'a mut dyn FnMut(u64),
+    report: &'a mut dyn FnMut(u64, Option<String>),
     /// The open answer, and the place of its next byte.
     open: Option<(u64, Body)>,
     /// When the last byte came.
@@ -65,12 +65,12 @@ struct Target {
 }
 
 impl<'a> Puller<'a> {
-    /// A puller that begins to count at `done`.
+    /// A puller that begins to count at `done`. `report` hears of bytes that have come, and why none come at the moment.
     pub(super) fn new(
         client: Client,
         cancelled: &'a AtomicBool,
         done: u64,
-        report: &'a mut dyn FnMut(u64),
+        report: &'a mut dyn FnMut(u64, Option<String>),
     ) -> Self {
         Self {
             client,
@@ -177,7 +177,7 @@ impl<'a> Puller<'a> {
 
     fn advance(&mut self, bytes: u64) {
         self.done += bytes;
-        (self.report)(self.done);
+        (self.report)(self.done, None);
     }
 
     /// Opens what is at `address` at a byte, as often as it takes.
@@ -207,10 +207,13 @@ impl<'a> Puller<'a> {
         if self.heard.elapsed() > PATIENCE {
             return Err(AssetError::Network {
                 server: self.client.server().to_owned(),
+                minutes: PATIENCE.as_secs() / 60,
                 source: error,
             });
         }
         tracing::info!("assets: {error}; trying on in {:?}", self.pause);
+        let waits = format!("waiting for {}: {error}", self.client.server());
+        (self.report)(self.done, Some(waits));
         let until = Instant::now() + self.pause;
         self.pause = (self.pause * 2).min(PAUSES.1);
         while Instant::now() < until {

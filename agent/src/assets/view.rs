@@ -3,6 +3,7 @@
 
 use std::{
     collections::BTreeMap,
+    ffi::OsString,
     fs, io,
     os::unix::fs::symlink,
     path::{Path, PathBuf},
@@ -36,11 +37,11 @@ fn lay(view: &Path, own: Option<&Path>, places: &[(Vec<&str>, &Path)]) -> io::Re
         };
         inner.entry(first).or_default().push((rest.to_vec(), target));
     }
-    for entry in own.map(fs::read_dir).and_then(Result::ok).into_iter().flatten() {
-        let name = entry?.file_name();
-        if name.to_str().is_none_or(|name| !inner.contains_key(name)) {
-            let target = own.unwrap_or(view).join(&name);
-            symlink(target, view.join(&name))?;
+    if let Some(own) = own {
+        for name in names(own)? {
+            if name.to_str().is_none_or(|name| !inner.contains_key(name)) {
+                symlink(own.join(&name), view.join(&name))?;
+            }
         }
     }
     for (name, places) in inner {
@@ -51,6 +52,18 @@ fn lay(view: &Path, own: Option<&Path>, places: &[(Vec<&str>, &Path)]) -> io::Re
         }
     }
     Ok(())
+}
+
+/// What the device itself has in a directory, which need not be there.
+fn names(own: &Path) -> io::Result<Vec<OsString>> {
+    match fs::read_dir(own) {
+        Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            Ok(Vec::new())
+        }
+        listed => listed
+            .and_then(|entries| entries.map(|entry| Ok(entry?.file_name())).collect())
+            .map_err(|e| io::Error::new(e.kind(), format!("{}: {e}", own.display()))),
+    }
 }
 
 #[cfg(test)]

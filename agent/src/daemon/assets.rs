@@ -12,11 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use regatta_rules::{
-    RunId,
-    assets::Assets,
-    documents::{Document as _, RunPhase, RunSpec},
-};
+use regatta_rules::{RunId, assets::Assets, documents::RunPhase};
 use tokio::sync::mpsc;
 
 use super::{
@@ -25,7 +21,7 @@ use super::{
     run_dir::{Ending, RunDir},
     service::Service,
 };
-use crate::assets::{AssetError, Limits, Order, Shelf, fetch, server_at, view};
+use crate::assets::{AssetError, Limits, Order, Progress, Shelf, fetch, server_at, view};
 
 /// How often the run says how far it is.
 const REPORT_EVERY: Duration = Duration::from_secs(2);
@@ -41,8 +37,8 @@ pub(super) struct Fetching {
 /// What is heard of them.
 #[derive(Debug)]
 pub(super) enum FetchNews {
-    /// Bytes that are here, and all.
-    Progress(u64, u64),
+    /// How far it is.
+    Progress(Progress),
     /// They are here, or will not be.
     Ended(Result<(), AssetError>),
 }
@@ -68,9 +64,12 @@ impl Fetching {
 }
 
 /// The assets that a run's spec names.
-pub(super) fn of_run(dir: &RunDir) -> Option<Assets> {
-    let spec = RunSpec::from_json(&dir.read_spec().ok()?).ok()?;
-    spec.assets.filter(|assets| !assets.needed.is_empty())
+///
+/// # Errors
+/// In words for the run's state, when the spec cannot be read.
+pub(super) fn of_run(dir: &RunDir) -> Result<Option<Assets>, String> {
+    let spec = dir.spec().map_err(|e| format!("{:#}", anyhow::Error::from(e)))?;
+    Ok(spec.assets.filter(|assets| !assets.needed.is_empty()))
 }
 
 impl<L: Link> Service<L> {
@@ -103,11 +102,11 @@ impl<L: Link> Service<L> {
         let (sender, news) = mpsc::channel(4);
         let work = move || {
             let mut told = Instant::now();
-            let fetched = fetch(&order, &mut |done, total| {
+            let fetched = fetch(&order, &mut |progress| {
                 if told.elapsed() > REPORT_EVERY {
                     told = Instant::now();
                     // A daemon that is busy hears the next one.
-                    let _ = sender.try_send(FetchNews::Progress(done, total));
+                    let _ = sender.try_send(FetchNews::Progress(progress));
                 }
             });
             // Nobody listens when the daemon is ending.
@@ -128,7 +127,8 @@ impl<L: Link> Service<L> {
     /// SHA-256 of everything that runs on this device will still need.
     fn pinned_assets(&self) -> BTreeSet<String> {
         let open = self.runs.values().filter(|run| !run.phase().is_final());
-        open.filter_map(|run| of_run(&run.dir))
+        // A run whose spec cannot be read fails when its turn comes.
+        open.filter_map(|run| of_run(&run.dir).ok().flatten())
             .flat_map(|assets| assets.needed)
             .map(|asset| asset.sha256)
             .collect()
@@ -138,11 +138,12 @@ impl<L: Link> Service<L> {
         let Some(fetching) = &self.fetching else { return };
         let id = fetching.run;
         match news {
-            FetchNews::Progress(done, total) => {
+            FetchNews::Progress(progress) => {
+                let waits = progress.waits.map_or_else(String::new, |why| format!("; {why}"));
                 let so_far = format!(
-                    "{} of {} MiB of assets are here",
-                    done >> 20,
-                    total.div_ceil(1 << 20)
+                    "{} of {} MiB of assets are here{waits}",
+                    progress.done >> 20,
+                    progress.total.div_ceil(1 << 20)
                 );
                 if let Some(run) = self.runs.get_mut(&id)
                     && run.waits_for_its_start()
@@ -174,7 +175,7 @@ impl<L: Link> Service<L> {
     /// # Errors
     /// In words for the run's state, when its assets cannot be laid out.
     pub(super) fn scratch_of(&self, dir: &RunDir) -> Result<Option<PathBuf>, String> {
-        let Some(assets) = of_run(dir) else {
+        let Some(assets) = of_run(dir)? else {
             return Ok(self.config.scratch.clone());
         };
         let lay_out = || -> anyhow::Result<PathBuf> {

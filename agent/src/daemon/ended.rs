@@ -62,6 +62,7 @@ impl<L: Link> Service<L> {
             tracing::error!("run {id}: the sealing thread ended: {e}");
             Sealed {
                 streams: Vec::new(),
+                all_hashed: false,
                 incomplete: Some(sealing::SealError::Thread),
             }
         });

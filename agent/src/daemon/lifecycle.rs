@@ -2,10 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use regatta_rules::{
-    RunId,
-    documents::{Document as _, RunPhase, RunSpec},
-};
+use regatta_rules::{RunId, documents::RunPhase};
 
 use super::{
     active::{Active, RunNews},
@@ -70,8 +67,8 @@ impl<L: Link> Service<L> {
 
     fn begin(&mut self, id: RunId) -> Result<(), String> {
         self.make_room()?;
-        let assets = self.runs.get(&id).and_then(|run| assets::of_run(&run.dir));
-        match assets {
+        let assets = self.runs.get(&id).map(|run| assets::of_run(&run.dir));
+        match assets.transpose()?.flatten() {
             Some(assets) => self.begin_to_fetch(id, assets),
             None => self.begin_watch(id),
         }
@@ -82,16 +79,17 @@ impl<L: Link> Service<L> {
         let Some(run) = self.runs.get_mut(&id) else {
             return Ok(());
         };
+        // Not measured without the state that it asks for, because nobody could read that it does.
+        let spec = run
+            .dir
+            .spec()
+            .map_err(|e| format!("{:#}", anyhow::Error::from(e)))?;
         self.reserve
             .set_aside()
             .map_err(|e| format!("the device cannot keep the run: no space for its evidence: {e}"))?;
         run.job.before = Some(self.facts.read());
         let watch = Watch::start(WatchPlan {
-            state: run
-                .dir
-                .read_spec()
-                .ok()
-                .and_then(|spec| RunSpec::from_json(&spec).ok()?.state),
+            state: spec.state,
             socket: self.config.state_socket.clone(),
             root: self.config.system_root.clone(),
             files: run.dir.files(),

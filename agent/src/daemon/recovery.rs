@@ -9,10 +9,7 @@ use std::{
     time::Instant,
 };
 
-use regatta_rules::{
-    RunId,
-    documents::{Document as _, RunPhase, RunSpec},
-};
+use regatta_rules::{RunId, StreamName, documents::RunPhase};
 
 use super::{
     durable::Reserve,
@@ -100,11 +97,12 @@ fn recover_run(id: RunId, dir: RunDir, window_chunks: u32) -> Option<Run> {
             return None;
         }
     };
-    let spec = dir
-        .read_spec()
-        .ok()
-        .and_then(|spec| RunSpec::from_json(&spec).ok());
-    let manners = spec.as_ref().map(Manners::from).unwrap_or_default();
+    // Without its spec nothing starts again, and what has ended is delivered all the same.
+    let manners = dir
+        .spec()
+        .inspect_err(|e| tracing::error!("run {id}: {e}"))
+        .map(|spec| Manners::from(&spec))
+        .unwrap_or_default();
     let mut run = Run::open(id, dir, job, manners, window_chunks);
     if let Some(leftover) = run.job.process.take()
         && process::kill_leftover(&leftover)
@@ -132,11 +130,12 @@ fn was_cut_off(run: &Run) -> bool {
     on && run.job.ending.is_none()
 }
 
-/// A run that has ended and is not sealed; or is, and the journal has lost what its streams are.
+/// A run that has ended and is not sealed; or is, and owes files, or the journal has lost what its streams are.
 fn wants_sealing(run: &Run) -> bool {
     if !run.job.sealed {
         return run.job.ending.is_some();
     }
-    let on_disk = run.dir.streams().map(|(streams, _)| streams).unwrap_or_default();
-    on_disk.iter().any(|stream| !run.outbox.is_sealed(stream))
+    let all_known = |streams: &[StreamName]| streams.iter().all(|stream| run.outbox.is_sealed(stream));
+    // A directory that cannot be listed is told by the sealing.
+    run.job.owes_files || !run.dir.streams().is_ok_and(|(streams, _)| all_known(&streams))
 }

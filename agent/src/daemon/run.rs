@@ -79,7 +79,7 @@ impl Run {
 
     /// Whether the run has ended, is sealed, and the coordinator has all of it.
     pub(crate) fn is_delivered(&self) -> bool {
-        self.job.sealed && self.outbox.is_delivered()
+        self.job.sealed && !self.job.owes_files && self.outbox.is_delivered()
     }
 
     /// Whether files wait for delivery.
@@ -131,6 +131,7 @@ impl Run {
 
     /// The files have their last length, though not yet their hashes: their bytes may be sent.
     pub(crate) fn open_for_delivery(&mut self) {
+        // A directory that cannot be listed is told by the sealing, which follows.
         let Ok((streams, _)) = self.dir.streams() else {
             return;
         };
@@ -151,8 +152,11 @@ impl Run {
 
     /// Takes what sealing came to: the streams are fixed, the run's last state on the device follows.
     pub(crate) fn take_sealed(&mut self, sealed: Sealed) {
-        let names: Vec<StreamName> = sealed.streams.iter().map(|stream| stream.name.clone()).collect();
-        self.outbox.retain(&names);
+        self.job.owes_files = !sealed.all_hashed;
+        if sealed.all_hashed {
+            let names: Vec<StreamName> = sealed.streams.iter().map(|stream| stream.name.clone()).collect();
+            self.outbox.retain(&names);
+        }
         for stream in sealed.streams {
             self.outbox.seal(&stream.name, stream.length, stream.sha256);
             let record = Record::Sealed {
@@ -165,6 +169,11 @@ impl Run {
         self.flush_journal();
         let was_sealed = std::mem::replace(&mut self.job.sealed, true);
         if was_sealed {
+            if let Some(e) = sealed.incomplete {
+                let why = anyhow::Error::from(e);
+                tracing::error!("run {}: {why:#}; tried again at the next start", self.id);
+            }
+            self.write_down();
             return;
         }
         let ending = self.job.ending.clone().unwrap_or(Ending {
@@ -219,5 +228,32 @@ impl Run {
         if let Some(Err(e)) = self.journal.as_ref().map(Journal::sync) {
             tracing::error!("run {}: the delivery's journal cannot be flushed: {e}", self.id);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::daemon::sealing::SealError;
+
+    #[test]
+    fn a_run_whose_files_could_not_be_hashed_is_neither_done_nor_forgotten() {
+        let runs = tempfile::tempdir().unwrap();
+        let id = RunId::now();
+        let mut job = Job::queued(0);
+        job.state.phase = RunPhase::Draining;
+        job.sealed = true;
+        let dir = RunDir::create(runs.path(), id, b"{}", &job).unwrap();
+        let mut run = Run::open(id, dir.clone(), job, Manners::default(), 4);
+        let sealed = |all_hashed| Sealed {
+            streams: Vec::new(),
+            all_hashed,
+            incomplete: (!all_hashed).then_some(SealError::Thread),
+        };
+        run.take_sealed(sealed(false));
+        assert!(!run.settle_delivery() && !run.is_delivered());
+        assert!(dir.read_job().unwrap().owes_files, "known to the next start");
+        run.take_sealed(sealed(true));
+        assert!(run.settle_delivery() && run.phase() == RunPhase::Done);
     }
 }

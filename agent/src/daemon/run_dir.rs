@@ -11,7 +11,7 @@ use std::{
 
 use regatta_rules::{
     RunId, StreamName,
-    documents::{DeviceFacts, Document, DocumentError, RunPhase, RunState, StateProof, WindowCost},
+    documents::{DeviceFacts, Document, DocumentError, RunPhase, RunSpec, RunState, StateProof, WindowCost},
 };
 use serde::{Deserialize, Serialize};
 
@@ -34,9 +34,9 @@ pub(crate) enum RunDirError {
         #[source]
         source: io::Error,
     },
-    /// `job.json` is not what this program writes.
+    /// A document is not what this program, or its coordinator, writes.
     #[error("{} cannot be understood", .path.display())]
-    Job {
+    Document {
         /// The file.
         path: PathBuf,
         /// Why.
@@ -58,6 +58,9 @@ pub(crate) struct Job {
     pub(crate) ending: Option<Ending>,
     /// Whether every file is hashed and the evidence written, as far as that could be.
     pub(crate) sealed: bool,
+    /// Whether a file could not be hashed: the run is then neither done nor forgotten, and sealed again at the next start.
+    #[serde(default)]
+    pub(crate) owes_files: bool,
     /// The run process while there is one, so that a daemon that comes back can end it.
     pub(crate) process: Option<ProcessIdentity>,
     /// The device's state before the run.
@@ -90,6 +93,7 @@ impl Job {
             arrival,
             ending: None,
             sealed: false,
+            owes_files: false,
             process: None,
             before: None,
             window: WindowCost::default(),
@@ -199,6 +203,14 @@ impl RunDir {
         })
     }
 
+    /// The spec.
+    pub(crate) fn spec(&self) -> Result<RunSpec, RunDirError> {
+        RunSpec::from_json(&self.read_spec()?).map_err(|source| RunDirError::Document {
+            path: self.spec_path(),
+            source,
+        })
+    }
+
     /// The job as it was last written.
     pub(crate) fn read_job(&self) -> Result<Job, RunDirError> {
         let path = self.path.join("job.json");
@@ -207,7 +219,7 @@ impl RunDir {
             path: path.clone(),
             source,
         })?;
-        Job::from_json(&bytes).map_err(|source| RunDirError::Job { path, source })
+        Job::from_json(&bytes).map_err(|source| RunDirError::Document { path, source })
     }
 
     /// Replaces `job.json`, surviving a power cut.

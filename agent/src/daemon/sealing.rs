@@ -72,6 +72,8 @@ pub(crate) struct SealedStream {
 pub(crate) struct Sealed {
     /// Every stream that could be hashed, the evidence and its signature among them.
     pub(crate) streams: Vec<SealedStream>,
+    /// Whether those are all of the run's own: where a file cannot be read, the run still owes it.
+    pub(crate) all_hashed: bool,
     /// Why the evidence is missing, if it is.
     pub(crate) incomplete: Option<SealError>,
 }
@@ -100,13 +102,14 @@ pub(crate) enum SealError {
 pub(crate) fn seal(request: &SealRequest) -> Sealed {
     let mut sealed = Sealed {
         streams: Vec::new(),
+        all_hashed: false,
         incomplete: None,
     };
-    sealed.incomplete = seal_into(request, &mut sealed.streams).err();
+    sealed.incomplete = seal_into(request, &mut sealed).err();
     sealed
 }
 
-fn seal_into(request: &SealRequest, streams: &mut Vec<SealedStream>) -> Result<(), SealError> {
+fn seal_into(request: &SealRequest, sealed: &mut Sealed) -> Result<(), SealError> {
     let files = request.dir.files();
     let file_error = |what: &str| {
         let what = what.to_owned();
@@ -125,10 +128,18 @@ fn seal_into(request: &SealRequest, streams: &mut Vec<SealedStream>) -> Result<(
         }
     }
     let (names, undeliverable) = request.dir.streams().map_err(file_error("the run's directory"))?;
+    let mut unread = None;
     for name in names {
-        let sealed = hash_stream(&files, &name).map_err(file_error(name.as_str()))?;
-        streams.push(sealed);
+        match hash_stream(&files, &name) {
+            Ok(stream) => sealed.streams.push(stream),
+            Err(e) => unread = unread.or(Some(file_error(name.as_str())(e))),
+        }
     }
+    sealed.all_hashed = unread.is_none();
+    if let Some(unread) = unread {
+        return Err(unread);
+    }
+    let streams = &mut sealed.streams;
     if request.already_sealed {
         return Ok(());
     }

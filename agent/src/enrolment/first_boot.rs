@@ -61,6 +61,7 @@ impl FirstBoot {
             }
             Err(Attempt::Refused(why)) => {
                 tracing::error!("{why}; the token is kept as {REFUSED_FILE}");
+                // Where it stays it is refused again, in the same words.
                 let _ = fs::rename(&path, self.state_dir.join(REFUSED_FILE));
             }
             Err(Attempt::NotYet(why)) => self.say(why),

@@ -34,9 +34,9 @@ pub(crate) fn renew_when_due(state_dir: &Path, coordinator: Option<&str>, identi
 }
 
 fn is_due(not_after: &str, now: Timestamp) -> bool {
-    not_after
-        .parse::<Timestamp>()
-        .is_ok_and(|end| end.duration_since(now) < TIME_TO_RENEW)
+    // An end that does not read is none to wait for.
+    let has_time = |end: Timestamp| end.duration_since(now) >= TIME_TO_RENEW;
+    !not_after.parse().is_ok_and(has_time)
 }
 
 fn renew(
@@ -74,6 +74,9 @@ mod tests {
             is_due("2026-11-20T00:00:00Z", now),
             "also when it is too late: the answer says so"
         );
-        assert!(!is_due("never", now));
+        assert!(
+            is_due("never", now),
+            "nobody would notice that it is never renewed"
+        );
     }
 }

@@ -4,7 +4,7 @@
 //! takes the write lock, computing the read lock; LoadGen never does both at once.
 
 use std::{
-    fs,
+    fs, io,
     path::{Path, PathBuf},
     sync::{Arc, PoisonError, RwLock, RwLockReadGuard},
 };
@@ -70,13 +70,24 @@ pub(crate) enum LibraryError {
         source: OtherSamples,
     },
     /// The document beside the samples does not read.
-    #[error("what the samples in {} are cannot be told", directory.display())]
+    #[error("{} does not tell what the samples beside it are: `{command}` makes them anew", path.display())]
     Document {
-        /// Where they lie.
-        directory: PathBuf,
+        /// The document.
+        path: PathBuf,
+        /// What makes them.
+        command: String,
         /// Why.
         #[source]
         source: DocumentError,
+    },
+    /// The document beside the samples cannot be read.
+    #[error("{} cannot be read", path.display())]
+    Unreadable {
+        /// The document.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
     },
     /// The description contradicts itself.
     #[error("the description of {benchmark} cannot be used: {problem}")]
@@ -220,11 +231,15 @@ fn check_document(benchmark: &Benchmark, directory: &Path) -> Result<(), Library
             command: form.prep_command(&benchmark.name),
         });
     }
-    let Ok(document) = fs::read(directory.join(SampleSet::FILE)) else {
-        return Ok(());
+    let path = directory.join(SampleSet::FILE);
+    let document = match fs::read(&path) {
+        Ok(document) => document,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(source) => return Err(LibraryError::Unreadable { path, source }),
     };
     let set = SampleSet::from_json(&document).map_err(|source| LibraryError::Document {
-        directory: directory.to_owned(),
+        path,
+        command: form.prep_command(&benchmark.name),
         source,
     })?;
     set.check(&benchmark.model)

@@ -166,16 +166,9 @@ fn answer(
             Some(Some(from)) => Some(from),
             Some(None) => return refusal(StatusCode::BAD_REQUEST, "only `Range: bytes=N-` is known here"),
         };
-        // A manifest may be long: not on the network's threads.
-        let found = tokio::task::spawn_blocking(move || {
-            let bytes = match kind {
-                AssetKind::File => std::fs::metadata(shared.shelf.place(&sha256)?).ok()?.len(),
-                AssetKind::Tree => tree::bytes_of(&shared.shelf, &sha256)?,
-            };
-            Some((shared, sha256, bytes))
-        });
-        let Ok(Some((shared, sha256, bytes))) = found.await else {
-            return refusal(StatusCode::NOT_FOUND, "the coordinator has no such asset");
+        let bytes = match length(&shared, kind, &sha256).await {
+            Ok(bytes) => bytes,
+            Err(error) => return unreadable(&device, &error),
         };
         let begin = from.unwrap_or(0);
         if begin > bytes || (from.is_some() && begin == bytes) {
@@ -201,6 +194,33 @@ fn answer(
         response
             .body(content)
             .unwrap_or_else(|_| refusal(StatusCode::INTERNAL_SERVER_ERROR, "a header that cannot be"))
+    }
+}
+
+/// Bytes of what is asked for. A manifest may be long: it is read off the network's threads.
+async fn length(shared: &Arc<Shared>, kind: AssetKind, sha256: &str) -> io::Result<u64> {
+    let (shared, sha256) = (Arc::clone(shared), sha256.to_owned());
+    let look = move || match kind {
+        AssetKind::File => shared.shelf.bytes_of(&sha256),
+        AssetKind::Tree => tree::bytes_of(&shared.shelf, &sha256),
+    };
+    tokio::task::spawn_blocking(look).await?
+}
+
+/// The answer about an asset that cannot be sent. A device tries again what is the disk's fault, and nothing else.
+fn unreadable(device: &DeviceId, error: &io::Error) -> Response<Content> {
+    match error.kind() {
+        io::ErrorKind::NotFound => refusal(StatusCode::NOT_FOUND, "the coordinator has no such asset"),
+        io::ErrorKind::InvalidData => {
+            tracing::error!(%device, "a tree's manifest is none: {error}");
+            let why = "what the coordinator has under that name is no tree: add it there again";
+            refusal(StatusCode::NOT_FOUND, why)
+        }
+        _ => {
+            tracing::error!(%device, "an asset cannot be read: {error}");
+            let why = format!("the coordinator cannot read it: {error}");
+            refusal(StatusCode::INTERNAL_SERVER_ERROR, &why)
+        }
     }
 }
 

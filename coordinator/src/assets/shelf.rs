@@ -12,7 +12,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_rules::assets::{Asset, AssetKind, ManifestLine, is_inner_path, is_sha256};
+use regatta_rules::assets::{Asset, AssetKind, ManifestLine, NotALine, is_inner_path, is_sha256};
 use sha2::{Digest as _, Sha256};
 
 use crate::{
@@ -41,6 +41,19 @@ pub(crate) enum ShelfError {
     /// Neither a file nor a directory.
     #[error("{} is neither a file nor a directory", .0.display())]
     Kind(PathBuf),
+    /// A tree's manifest that has gone bad: which files the tree needs is not known.
+    #[error(
+        "{} has gone bad, and which files its tree needs is not known: add the tree again with `regatta asset add`, or \
+         remove it with `regatta asset remove`",
+        .path.display()
+    )]
+    Manifest {
+        /// The manifest.
+        path: PathBuf,
+        /// The first line that does not read.
+        #[source]
+        source: NotALine,
+    },
 }
 
 /// An asset that was put in.
@@ -74,6 +87,15 @@ impl Shelf {
     /// Where what has this SHA-256 lies; `None` for what is no SHA-256.
     pub(super) fn place(&self, sha256: &str) -> Option<PathBuf> {
         is_sha256(sha256).then(|| self.0.join(sha256.get(..2).unwrap_or_default()).join(sha256))
+    }
+
+    /// Bytes of the file of that name.
+    ///
+    /// # Errors
+    /// When it is not here, or cannot be looked at.
+    pub(super) fn bytes_of(&self, sha256: &str) -> io::Result<u64> {
+        let place = self.place(sha256).ok_or(io::ErrorKind::NotFound)?;
+        Ok(fs::metadata(place)?.len())
     }
 
     /// Puts in a copy of a file, or of a directory with all that is below it. Links are followed.
@@ -201,15 +223,20 @@ impl Shelf {
         let Some(place) = self.place(manifest) else {
             return Ok(());
         };
-        // A tree whose manifest is gone has nothing that could still be served.
-        let Ok(file) = File::open(&place) else {
-            return Ok(());
+        let file = match File::open(&place) {
+            // A tree whose manifest is gone has nothing that could still be served.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            opened => opened.map_err(at(&place))?,
         };
         for line in BufReader::new(file).lines() {
-            let line = line.map_err(at(&place))?;
-            if let Ok(line) = line.parse::<ManifestLine>() {
-                needed.insert(line.sha256);
-            }
+            let line: ManifestLine =
+                line.map_err(at(&place))?
+                    .parse()
+                    .map_err(|source| ShelfError::Manifest {
+                        path: place.clone(),
+                        source,
+                    })?;
+            needed.insert(line.sha256);
         }
         Ok(())
     }
@@ -288,5 +315,31 @@ mod tests {
         // The manifest and "same".
         assert_eq!(shelf.sweep(&[file.asset]).unwrap().files, 2);
         assert_eq!(shelf.sweep(&[]).unwrap(), Swept { files: 1, bytes: 5 });
+    }
+
+    #[test]
+    fn a_tree_whose_manifest_does_not_read_loses_no_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let source = dir.path().join("source");
+        fs::create_dir_all(&source).unwrap();
+        fs::write(source.join("a"), "of a tree").unwrap();
+        let shelf = Shelf(dir.path().join("assets"));
+        let tree = shelf.put(&source, "data").unwrap().asset;
+        let manifest = shelf.place(&tree.sha256).unwrap();
+        let kept = sha256_of_file(&source.join("a")).unwrap().1;
+        let kept = shelf.place(&hex(&kept)).unwrap();
+
+        fs::write(&manifest, "no line of a manifest\n").unwrap();
+        let refused = shelf.sweep(std::slice::from_ref(&tree)).unwrap_err();
+        assert!(matches!(refused, ShelfError::Manifest { .. }), "{refused}");
+        fs::remove_file(&manifest).unwrap();
+        fs::create_dir(&manifest).unwrap();
+        let refused = shelf.sweep(std::slice::from_ref(&tree)).unwrap_err();
+        assert!(matches!(refused, ShelfError::Io { .. }), "{refused}");
+        assert!(kept.exists());
+
+        fs::remove_dir(&manifest).unwrap();
+        shelf.put(&source, "data").unwrap();
+        assert_eq!(shelf.sweep(&[tree]).unwrap(), Swept::default());
     }
 }

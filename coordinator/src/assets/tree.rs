@@ -22,14 +22,16 @@ pub(super) struct Part {
     pub(super) bytes: u64,
 }
 
-/// Bytes of a tree; `None` when the manifest is not here or is none.
-pub(super) fn bytes_of(shelf: &Shelf, manifest: &str) -> Option<u64> {
-    let lines = lines(shelf, manifest).ok()?;
+/// Bytes of a tree.
+///
+/// # Errors
+/// When the manifest is not here, cannot be read or is none.
+pub(super) fn bytes_of(shelf: &Shelf, manifest: &str) -> io::Result<u64> {
     let mut sum = 0_u64;
-    for line in lines {
-        sum = sum.checked_add(line.ok()?.bytes)?;
+    for line in lines(shelf, manifest)? {
+        sum = sum.saturating_add(line?.bytes);
     }
-    Some(sum)
+    Ok(sum)
 }
 
 /// The parts of a tree from byte `from` on.
@@ -65,5 +67,6 @@ fn lines(
         .place(manifest)
         .ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
     let lines = BufReader::new(File::open(place)?).lines();
-    Ok(lines.map(|line| line?.parse().map_err(io::Error::other)))
+    let not_one = |error| io::Error::new(io::ErrorKind::InvalidData, error);
+    Ok(lines.map(move |line| line?.parse().map_err(not_one)))
 }

@@ -59,7 +59,8 @@ impl<'a> From<&'a DeviceRow> for DeviceDocument<'a> {
             engines: row.engines.iter().map(|engine| engine.as_str()).collect(),
             first_seen: &row.first_seen,
             last_seen: &row.last_seen,
-            facts: serde_json::from_str(&row.facts).unwrap_or_default(),
+            // As the device sent it, even if that is no JSON.
+            facts: serde_json::from_str(&row.facts).unwrap_or_else(|_| row.facts.as_str().into()),
         }
     }
 }

@@ -9,6 +9,7 @@ mod deploy;
 mod device;
 mod duration;
 mod examination;
+mod export;
 mod image;
 mod init;
 mod membership;

@@ -47,7 +47,7 @@ pub(crate) fn resolve(words: &Words, catalogue: &Catalogue, store: &Store) -> Re
     // The device comes last: a misspelt word is wrong on every device, and also while there is none.
     let device = device::find(store, words.device.as_deref())?;
     check_engine(&device, engine)?;
-    let facts: DeviceFacts = serde_json::from_str(&device.facts).unwrap_or_default();
+    let facts = told(&device)?;
     let mut drafts = Vec::new();
     for &mode in &modes {
         for &scenario in &scenarios {
@@ -85,6 +85,17 @@ pub(crate) fn resolve(words: &Words, catalogue: &Catalogue, store: &Store) -> Re
         }
     }
     Ok(drafts)
+}
+
+/// What a device says of itself. How it runs what follows from that: better no run than one by guesses.
+fn told(device: &DeviceRow) -> Result<DeviceFacts, Failure> {
+    device.told().map_err(|error| {
+        Failure::could_not(format!(
+            "what {} (agent {}) says of itself does not read here: {error}",
+            device.name, device.agent
+        ))
+        .way_out("`regatta device deploy` brings it the agent of this version")
+    })
 }
 
 fn check_engine(device: &DeviceRow, engine: EngineKind) -> Result<(), Failure> {

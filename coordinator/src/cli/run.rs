@@ -29,16 +29,16 @@ pub(super) struct Args {
     /// The device's name or id; the only one, when there is one
     #[arg(long)]
     device: Option<String>,
-    /// The benchmark
+    /// The benchmark: digits, which comes along, or one of configs/benchmarks in the workspace
     #[arg(long, required_unless_present = "plan")]
     benchmark: Option<String>,
-    /// Scenarios, comma separated
+    /// Scenarios, comma separated: SingleStream, MultiStream, Server, Offline
     #[arg(long, value_delimiter = ',', required_unless_present = "plan")]
     scenario: Vec<String>,
-    /// Modes, comma separated [default: PerformanceOnly]
+    /// Modes, comma separated: AccuracyOnly, PerformanceOnly, SubmissionRun, FindPeakPerformance [default: PerformanceOnly]
     #[arg(long, value_delimiter = ',')]
     mode: Vec<String>,
-    /// The round whose rules apply [default: the newest]
+    /// The round whose rules apply, such as v6.1 [default: the newest]
     #[arg(long)]
     round: Option<String>,
     /// What computes the answers: null, tract, tensorrt or sim [default: tract]

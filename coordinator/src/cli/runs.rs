@@ -1,16 +1,14 @@
-//! `regatta runs`: what was asked for, how it stands, what came of it. Verifying stands in [`super::verify`].
+//! `regatta runs`: what was asked for, how it stands, what came of it. Verifying stands in [`super::verify`], exporting in
+//! [`super::export`].
 
-use std::{fs, path::PathBuf};
+use std::path::PathBuf;
 
-use anyhow::Context as _;
 use regatta_rules::RunId;
 use serde::Serialize;
 
-use super::{Context, context::say, verify};
+use super::{Context, context::say, export, verify};
 use crate::{
     exit::{self, Failure, Outcome},
-    hex::{hex, sha256_of_file},
-    runs::DEVICE_KEY,
     store::{RunRow, Store, StreamRow},
     tables,
     workspace::Workspace,
@@ -78,6 +76,7 @@ pub(crate) fn document(row: &RunRow) -> RunDocument<'_> {
         phase: row.shown_phase().as_str(),
         reason: row.state.reason.as_deref(),
         recorded: row.recorded.as_deref(),
+        // Words and numbers are always JSON.
         outcome: row
             .outcome
             .as_ref()
@@ -116,7 +115,7 @@ pub(super) fn run(command: &Command, context: &Context) -> Outcome {
         Command::Verify { .. } => {}
         Command::List => list(context, &store)?,
         Command::Show { run } => show(context, &workspace, &store, &find(&store, run)?)?,
-        Command::Export { run, out } => export(&workspace, &store, &find(&store, run)?, out)?,
+        Command::Export { run, out } => export::export(&workspace, &store, &find(&store, run)?, out)?,
         Command::Abort { run } => {
             let row = find(&store, run)?;
             if !store.ask_to_abort(row.id, "aborted by the user")? {
@@ -153,60 +152,6 @@ fn show(context: &Context, workspace: &Workspace, store: &Store, row: &RunRow) -
         );
     }
     context.print(&value, || tables::run(row, &streams, &workspace.run(row.id)))?;
-    Ok(())
-}
-
-/// Exports a run that is recorded: `spec.json`, `record.json`, `files/`, the device's public key, and `SHA256SUMS` over the
-/// run's own, which `sha256sum -c` reads.
-fn export(workspace: &Workspace, store: &Store, row: &RunRow, out: &std::path::Path) -> Result<(), Failure> {
-    if row.recorded.is_none() {
-        return Err(Failure::could_not(format!(
-            "run {} is {}: it has no record yet",
-            row.id,
-            row.shown_phase().as_str()
-        ))
-        .way_out("export it once it is done"));
-    }
-    if out.exists() {
-        return Err(Failure::misuse(format!(
-            "{} exists already: name a new directory",
-            out.display()
-        )));
-    }
-    let dir = workspace.run(row.id);
-    let mut copies = vec![
-        ("spec.json".to_owned(), dir.spec()),
-        ("record.json".to_owned(), dir.record()),
-    ];
-    if let Some(device) = store.device(&row.device)? {
-        // With it the copy can be verified by anybody: `regatta runs verify DIR`.
-        let text = format!("{}\n", hex(&device.public_key));
-        fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
-        fs::write(out.join(DEVICE_KEY), text).context("cannot write the device's public key")?;
-    }
-    for stream in store.streams(row.id)?.iter().filter(|stream| stream.whole) {
-        copies.push((format!("files/{}", stream.name), dir.file(&stream.name)));
-    }
-    fs::create_dir_all(out.join("files")).with_context(|| format!("cannot make {}", out.display()))?;
-    let mut manifest = String::new();
-    for (name, from) in copies.into_iter().filter(|(_, from)| from.exists()) {
-        let to = out.join(&name);
-        fs::copy(&from, &to).with_context(|| format!("cannot copy to {}", to.display()))?;
-        let (copied, original) = (sha256_of_file(&to)?, sha256_of_file(&from)?);
-        if copied != original {
-            return Err(Failure::could_not(format!(
-                "{} is not what was copied: the disk is at fault",
-                to.display()
-            )));
-        }
-        manifest.push_str(&format!("{}  {name}\n", hex(&copied.1)));
-    }
-    fs::write(out.join("SHA256SUMS"), &manifest).context("cannot write SHA256SUMS")?;
-    say(&format!(
-        "{} files in {}; check them there with `sha256sum -c SHA256SUMS`",
-        manifest.lines().count(),
-        out.display()
-    ))?;
     Ok(())
 }
 

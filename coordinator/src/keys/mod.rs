@@ -55,9 +55,11 @@ pub(crate) enum KeysError {
         /// Its permission bits.
         mode: u32,
     },
-    /// It holds no key, or not the one that belongs there.
-    #[error("{} holds no Ed25519 key in PEM: restore it from a copy", .path.display())]
+    /// It holds something else than belongs there.
+    #[error("{} holds no {what} in PEM: restore it from a copy", .path.display())]
     Malformed {
+        /// What belongs there.
+        what: &'static str,
         /// The file.
         path: PathBuf,
     },
@@ -114,12 +116,20 @@ impl Keys {
     /// [`KeysError`], also when others may read a private key.
     pub(crate) fn load(directory: &Path) -> Result<Self, KeysError> {
         let malformed = |name: &str| KeysError::Malformed {
+            what: if name == CA_CERTIFICATE {
+                "certificate"
+            } else {
+                "Ed25519 key"
+            },
             path: directory.join(name),
         };
         let key = read_private(&directory.join(CA_KEY))?;
         let path = directory.join(CA_CERTIFICATE);
         let certificate = fs::read_to_string(&path).map_err(|source| KeysError::Io { path, source })?;
-        let authority = Authority::load(&certificate, &key).map_err(|_| malformed(CA_KEY))?;
+        let authority = Authority::load(&certificate, &key).map_err(|error| match error {
+            IssueError::Library(rcgen::Error::CouldNotParseCertificate) => malformed(CA_CERTIFICATE),
+            _ => malformed(CA_KEY),
+        })?;
         let coordinator_pem = read_private(&directory.join(COORDINATOR_KEY))?;
         let coordinator = tls::private_key(&coordinator_pem)
             .ok()

@@ -66,6 +66,9 @@ pub(crate) struct Outcome {
     pub(crate) metric: Option<Metric>,
     /// Accuracy, where answers were logged.
     pub(crate) accuracy: Option<AccuracyResult>,
+    /// What could not be found out about the run, and why.
+    #[serde(default)]
+    pub(crate) not_judged: Vec<String>,
     /// Samples that the run computed, where the log tells.
     pub(crate) samples: Option<u64>,
     /// Bytes delivered.

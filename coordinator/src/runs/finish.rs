@@ -12,13 +12,13 @@ use std::{
 };
 
 use anyhow::Context as _;
-use regatta_mllog::read::{file_name, summary_file};
+use regatta_mllog::read::{Summary, file_name, summary_file};
 use regatta_rules::{
     Mode, RunId,
-    documents::{AccuracyResult, Document as _, Record, RunSpec},
+    documents::{AccuracyResult, Document as _, Evidence, Record, RunSpec},
 };
 
-use super::{Outcome, accuracy, audit, evidence, figures};
+use super::{Outcome, accuracy, audit, evidence, figures, figures::Figures};
 use crate::{
     daemon::Bell,
     store::{self, RunRow, Store},
@@ -49,6 +49,16 @@ struct Finisher {
     store: Store,
     /// Runs whose record could not be written: said once, tried again.
     complained: BTreeSet<RunId>,
+}
+
+/// What a run's files tell of it.
+struct Judged {
+    figures: Figures,
+    /// Samples that a measurement took.
+    samples: Option<u64>,
+    accuracy: Option<AccuracyResult>,
+    /// What could not be found out, and why.
+    not_judged: Vec<String>,
 }
 
 impl Finisher {
@@ -86,37 +96,28 @@ impl Finisher {
             tracing::warn!(run = %run.id, "{contradiction}");
         }
         let spec = RunSpec::from_json(&fs::read(dir.spec()).context("the run's spec")?)?;
-        let summary_path = dir.files().join(file_name::SUMMARY);
-        let summary = summary_path
-            .exists()
-            .then(|| summary_file(&summary_path))
-            .transpose();
-        let summary = summary.unwrap_or_else(|error| {
-            tracing::warn!(run = %run.id, "{:#}", anyhow::Error::from(error));
-            None
-        });
-        let figures = figures::figures(&spec, summary.as_ref(), proven.evidence.as_ref());
-        let samples = File::open(dir.files().join(file_name::DETAIL)).ok();
-        let samples = samples.and_then(|detail| figures::samples(BufReader::new(detail)));
+        let judged = self.judge(&spec, &dir.files(), proven.evidence.as_ref());
+        for why in &judged.not_judged {
+            tracing::warn!(run = %run.id, "{why}");
+        }
         let attempts = proven.evidence.iter().flat_map(|evidence| &evidence.attempts);
         let window = attempts.last().map(|attempt| attempt.window.clone());
-        let accuracy = self.accuracy(run.id, &spec, &dir.files());
         let audit = spec.audit.as_ref();
         let audit = audit.map(|of| audit::verify(&self.workspace, &self.store, run, &spec, of));
-        let written = store::now();
         let record = Record {
             schema: Record::SCHEMA,
             run: run.id,
             device: run.device.clone(),
             device_name: device.map_or_else(String::new, |device| device.name),
             coordinator: concat!("regatta ", env!("CARGO_PKG_VERSION")).to_owned(),
-            written: written.clone(),
+            written: store::now(),
             spec_sha256: run.spec_sha256.clone().unwrap_or_default(),
             evidence_sha256: proven.evidence_sha256,
             evidence_signature_valid: proven.signature_valid,
             state: run.state.clone(),
             delivery: proven.delivery,
-            accuracy: accuracy.clone(),
+            accuracy: judged.accuracy.clone(),
+            not_judged: judged.not_judged.clone(),
             window: window.clone(),
             audit: audit.clone(),
         };
@@ -124,47 +125,88 @@ impl Finisher {
         text.push(b'\n');
         write_durably(&dir.record(), &text).context("record.json")?;
         let nothing_to_miss = !run.lost && streams.iter().all(|stream| !stream.listed);
-        let mut not_a_measurement = proven
-            .evidence
-            .as_ref()
-            .map(|evidence| evidence.not_a_measurement.clone())
-            .unwrap_or_default();
-        let evidence = proven.evidence.as_ref();
-        not_a_measurement.extend(evidence.and_then(|evidence| evidence.unproven_state(spec.state.as_ref())));
         let outcome = Outcome {
-            valid: figures.valid,
-            reasons: figures.reasons,
-            metric: figures.metric,
-            samples: samples.or(accuracy.as_ref().map(|accuracy| accuracy.total)),
-            accuracy,
+            valid: judged.figures.valid,
+            reasons: judged.figures.reasons,
+            metric: judged.figures.metric,
+            rates: judged.figures.rates,
+            samples: judged
+                .samples
+                .or(judged.accuracy.as_ref().map(|accuracy| accuracy.total)),
+            accuracy: judged.accuracy,
+            not_judged: judged.not_judged,
             bytes: record.delivery.bytes,
             complete: record.delivery.complete,
             signed: record.evidence_signature_valid,
-            not_a_measurement,
+            not_a_measurement: not_a_measurement(&spec, proven.evidence.as_ref()),
             device_state: proven.evidence.and_then(|evidence| evidence.state),
             forgettable: record.delivery.complete || nothing_to_miss,
-            rates: figures.rates,
             window,
             audit,
         };
-        self.store.run_is_recorded(run.id, &written, &outcome)?;
+        self.store.run_is_recorded(run.id, &record.written, &outcome)?;
         // Stays where a stream is still on its way.
         let _ = fs::remove_dir(dir.partial());
         tracing::info!(run = %run.id, phase = %run.state.phase, complete = outcome.complete, "recorded");
         Ok(())
     }
 
-    /// Accuracy is judged where all answers were logged. Why it could not be is logged, and does not hold up the record.
-    fn accuracy(&self, run: RunId, spec: &RunSpec, files: &Path) -> Option<AccuracyResult> {
+    /// What a run's files tell of it. What stands in the way of one thing holds up nothing else.
+    fn judge(&self, spec: &RunSpec, files: &Path, evidence: Option<&Evidence>) -> Judged {
+        let mut not_judged = Vec::new();
+        let summary = summary(files).unwrap_or_else(|why| {
+            not_judged.push(format!("no result: {why}"));
+            None
+        });
+        let accuracy = self.accuracy(spec, files).unwrap_or_else(|why| {
+            not_judged.push(format!("no accuracy: {why}"));
+            None
+        });
+        // A run that failed early has no such log, and only tables show the number.
+        let detail = File::open(files.join(file_name::DETAIL)).ok();
+        Judged {
+            figures: figures::figures(spec, summary.as_ref(), evidence),
+            samples: detail.and_then(|detail| figures::samples(BufReader::new(detail))),
+            accuracy,
+            not_judged,
+        }
+    }
+
+    /// Accuracy is judged where all answers were logged.
+    ///
+    /// # Errors
+    /// Why it could not be judged, in words for the record.
+    fn accuracy(&self, spec: &RunSpec, files: &Path) -> Result<Option<AccuracyResult>, String> {
         let log = files.join(file_name::ACCURACY);
         if !matches!(spec.mode, Mode::AccuracyOnly | Mode::SubmissionRun)
             || !log.exists()
             || !spec.engine.kind.computes()
         {
-            return None;
+            return Ok(None);
         }
         accuracy::judge(&spec.benchmark, None, &self.workspace.scratch(), &log)
-            .map_err(|error| tracing::warn!(%run, "no accuracy: {:#}", anyhow::Error::from(error)))
-            .ok()
+            .map(Some)
+            .map_err(in_words)
     }
+}
+
+/// What the device, or the lack of its proof, says against a measurement.
+fn not_a_measurement(spec: &RunSpec, evidence: Option<&Evidence>) -> Vec<String> {
+    let Some(evidence) = evidence else {
+        return Vec::new();
+    };
+    let mut reasons = evidence.not_a_measurement.clone();
+    reasons.extend(evidence.unproven_state(spec.state.as_ref()));
+    reasons
+}
+
+/// LoadGen's summary, where the run left one.
+fn summary(files: &Path) -> Result<Option<Summary>, String> {
+    let path = files.join(file_name::SUMMARY);
+    let read = path.exists().then(|| summary_file(&path)).transpose();
+    read.map_err(|error| format!("{}: {}", file_name::SUMMARY, in_words(error)))
+}
+
+fn in_words(error: impl std::error::Error + Send + Sync + 'static) -> String {
+    format!("{:#}", anyhow::Error::from(error))
 }

@@ -161,11 +161,12 @@ impl Systems {
 }
 
 fn toml_files(directory: &Path) -> Result<Vec<PathBuf>, SystemsError> {
-    let mut paths: Vec<_> = match fs::read_dir(directory) {
-        Ok(entries) => entries.flatten().map(|entry| entry.path()).collect(),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-        Err(source) => return Err(SystemsError::Io(directory.display().to_string(), source)),
+    let listed = match fs::read_dir(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        listed => listed.and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect()),
     };
+    let mut paths: Vec<_> =
+        listed.map_err(|source| SystemsError::Io(directory.display().to_string(), source))?;
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
     paths.sort();
     Ok(paths)

@@ -1,6 +1,9 @@
 //! Devices, as they described themselves when they last said hello.
 
-use regatta_rules::{DeviceId, documents::EngineKind};
+use regatta_rules::{
+    DeviceId,
+    documents::{DeviceFacts, EngineKind},
+};
 use regatta_wire::message::Hello;
 use rusqlite::{OptionalExtension as _, Row, params};
 
@@ -31,6 +34,16 @@ pub(crate) struct DeviceRow {
     pub(crate) last_seen: String,
 }
 
+impl DeviceRow {
+    /// What the device says of itself.
+    ///
+    /// # Errors
+    /// Where an agent of another version says it in other words.
+    pub(crate) fn told(&self) -> serde_json::Result<DeviceFacts> {
+        serde_json::from_str(&self.facts)
+    }
+}
+
 fn device(row: &Row<'_>) -> rusqlite::Result<DeviceRow> {
     Ok(DeviceRow {
         id: values::parsed(row, "id")?,
@@ -52,6 +65,7 @@ impl Store {
     /// # Errors
     /// When the store fails.
     pub(crate) fn device_said_hello(&self, hello: &Hello) -> Result<()> {
+        // A list of words is always JSON.
         let engines = serde_json::to_string(&hello.engines).unwrap_or_else(|_| "[]".to_owned());
         self.connection
             .prepare_cached(

@@ -145,6 +145,7 @@ pub(crate) fn result(row: &RunRow) -> String {
                 .as_ref()
                 .map(|found| format!("{} {}", found.metric, words::accuracy(found))),
         );
+        parts.extend(outcome.not_judged.iter().cloned());
         if !outcome.complete {
             parts.push("incomplete".to_owned());
         }
@@ -159,6 +160,7 @@ pub(crate) fn why_not(row: &RunRow) -> String {
     // A run that failed has said enough; what it lacks follows from that.
     if let Some(outcome) = row.outcome.as_ref().filter(|_| reasons.is_empty()) {
         reasons.extend(outcome.reasons.iter().cloned());
+        reasons.extend(outcome.not_judged.iter().cloned());
         if !outcome.complete {
             reasons.push("not every file of the evidence is here".to_owned());
         }

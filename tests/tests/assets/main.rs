@@ -24,7 +24,6 @@ use support::{
 #[test]
 fn a_device_gets_what_it_lacks_and_two_runs_share_it() {
     let mut lab = lab_of_a_bare_device();
-    let between = Between::start(&lab, &[]);
     let added = lab.json(&["asset", "add", "--benchmark", "digits"]);
     let kinds: Vec<_> = added["assets"]
         .as_array()
@@ -47,6 +46,13 @@ fn a_device_gets_what_it_lacks_and_two_runs_share_it() {
         "AccuracyOnly",
     ];
     let first = lab.ask(&words);
+    // Nobody answers there yet: the run says what it waits for.
+    eventually("the run to say so", 60, || {
+        let shown = lab.show(&first);
+        let reason = shown["reason"].as_str().unwrap_or_default();
+        shown["phase"] == "preparing" && reason.contains("assets are here; waiting for 127.0.0.2:")
+    });
+    let between = Between::start(&lab, &[]);
     assert_eq!(end_of(&lab, &first).0, "done", "{}", end_of(&lab, &first).1);
     let after_one = between.down();
     assert!(
@@ -64,6 +70,18 @@ fn a_device_gets_what_it_lacks_and_two_runs_share_it() {
         accuracy(&first)
     );
     assert!(kept(&lab, "part").is_empty());
+    // Labels that have gone at the coordinator take the accuracy with them, and the run says so.
+    let labels = lab.scratch().join("preprocessed_data/digits/val_map.txt");
+    fs::remove_file(labels).expect("the labels");
+    let third = lab.ask(&words);
+    assert_eq!(end_of(&lab, &third).0, "done", "{}", end_of(&lab, &third).1);
+    let shown = lab.show(&third);
+    let why = shown["not_judged"][0].as_str().unwrap_or_default();
+    assert!(shown["accuracy"].is_null(), "{shown}");
+    assert!(
+        why.contains("no accuracy: the labels of benchmark digits cannot be had"),
+        "{shown}"
+    );
     // What no run needs goes at the coordinator; the device keeps its copy.
     for asset in lab.json(&["asset", "list"])["assets"].as_array().expect("assets") {
         let path = asset["path"].as_str().expect("a path");

@@ -183,8 +183,16 @@ fn in_words(e: impl std::error::Error + Send + Sync + 'static) -> String {
 /// Puts back what a daemon or helper before this one has left, where there is a helper at all. Takes its time, and tells
 /// the log.
 pub(crate) fn put_back_leftovers(socket: &std::path::Path) {
-    let Ok(mut helper) = Helper::connect(socket) else {
-        return;
+    let mut helper = match Helper::connect(socket) {
+        Ok(helper) => helper,
+        Err(_) if !socket.exists() => return,
+        Err(e) => {
+            tracing::warn!(
+                "whether a run has left the device's state set is not known: {}",
+                in_words(e)
+            );
+            return;
+        }
     };
     match helper.restore() {
         Ok(lines) if lines.is_empty() => {}

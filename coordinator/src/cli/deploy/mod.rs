@@ -154,7 +154,7 @@ fn tasks(args: &Args) -> Result<Vec<Task>, Failure> {
             ));
         }
     };
-    let config = SshConfig::of_user();
+    let config = SshConfig::of_user()?;
     hosts.into_iter().map(|host| task(args, host, &config)).collect()
 }
 

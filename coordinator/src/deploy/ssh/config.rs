@@ -1,7 +1,7 @@
 //! `~/.ssh/config`, as far as a deployment needs it: `HostName`, `User`, `Port`, `IdentityFile` and `ProxyJump` below `Host`, the
 //! first word that fits counts. `Match` blocks and `Include` are passed over.
 
-use std::{env, fs, path::Path};
+use std::{env, fs, io, path::Path};
 
 use super::{Access, Destination, DestinationError};
 
@@ -35,11 +35,22 @@ pub(crate) struct Over {
 }
 
 impl SshConfig {
-    /// The user's own file; an empty one where there is none that reads.
-    pub(crate) fn of_user() -> Self {
-        let path = env::home_dir().map(|home| home.join(".ssh/config"));
-        let text = path.and_then(|path| fs::read_to_string(path).ok());
-        Self::from_text(&text.unwrap_or_default())
+    /// The user's own file; an empty one where there is none.
+    ///
+    /// # Errors
+    /// When it is there and cannot be read: a board would be looked for at another address than its user means.
+    pub(crate) fn of_user() -> io::Result<Self> {
+        let Some(path) = env::home_dir().map(|home| home.join(".ssh/config")) else {
+            return Ok(Self::default());
+        };
+        match fs::read(&path) {
+            Ok(text) => Ok(Self::from_text(&String::from_utf8_lossy(&text))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
+            Err(error) => Err(io::Error::new(
+                error.kind(),
+                format!("{}: {error}", path.display()),
+            )),
+        }
     }
 
     fn from_text(text: &str) -> Self {
@@ -89,7 +100,7 @@ impl SshConfig {
     /// The way to a destination.
     ///
     /// # Errors
-    /// A `ProxyJump` that does not read, or goes in circles.
+    /// A `Port` that is none; a `ProxyJump` that does not read, or goes in circles.
     pub(crate) fn access(&self, to: &Destination, over: &Over) -> Result<Access, DestinationError> {
         self.access_within(to, over, LONGEST_WAY)
     }
@@ -124,11 +135,14 @@ impl SshConfig {
             .or_else(|| first("user").map(str::to_owned))
             .or_else(|| env::var("USER").ok())
             .unwrap_or_else(|| "root".to_owned());
-        let port = over
-            .port
-            .or(to.port)
-            .or_else(|| first("port")?.parse().ok())
-            .unwrap_or(22);
+        let named = first("port").map(|port| {
+            let not_one = |_| DestinationError::Port(port.to_owned(), to.host.clone());
+            port.parse().map_err(not_one)
+        });
+        let port = match over.port.or(to.port) {
+            Some(port) => port,
+            None => named.transpose()?.unwrap_or(22),
+        };
         let mut identities = over.identities.clone();
         if identities.is_empty() {
             identities = self.get(&to.host, "identityfile").map(expanded).collect();
@@ -224,8 +238,20 @@ mod tests {
     }
 
     #[test]
-    fn a_way_in_circles_ends() {
+    fn a_way_in_circles_ends_and_a_port_that_is_none_is_told() {
         assert!(access("loop", &Over::default()).is_err());
+        let odd = SshConfig::from_text("Host odd\n  Port ssh\n");
+        let to: Destination = "odd".parse().unwrap();
+        let refused = odd.access(&to, &Over::default()).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "`ssh`, the Port of `odd` in ~/.ssh/config, is none"
+        );
+        let over = Over {
+            port: Some(2222),
+            ..Over::default()
+        };
+        assert_eq!(odd.access(&to, &over).unwrap().port, 2222);
     }
 
     proptest::proptest! {

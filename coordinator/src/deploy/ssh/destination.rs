@@ -11,6 +11,9 @@ pub(crate) enum DestinationError {
     /// The way there has no end.
     #[error("the ProxyJump of `{0}` in ~/.ssh/config leads in circles")]
     Circle(String),
+    /// A port that is no number.
+    #[error("`{0}`, the Port of `{1}` in ~/.ssh/config, is none")]
+    Port(String, String),
 }
 
 /// What stands on a command line or in a file.

@@ -210,7 +210,10 @@ pub(super) fn remember(host: &str, port: u16, key: &HostKey) -> io::Result<PathB
             .recursive(true)
             .create(directory)?;
     }
-    let before = fs::read(&path).unwrap_or_default();
+    let before = match fs::read(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        read => read?,
+    };
     let newline = if before.is_empty() || before.ends_with(b"\n") {
         ""
     } else {

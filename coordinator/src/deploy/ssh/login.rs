@@ -2,6 +2,7 @@
 
 use std::{
     env,
+    fs::File,
     path::{Path, PathBuf},
 };
 
@@ -68,11 +69,11 @@ fn by_key(session: &Session, access: &Access, prompt: &dyn Prompt, tried: &mut V
     if !access.identities.is_empty() {
         return false;
     }
-    if let Some(count) = by_agent(session, access) {
+    if let Some(agent) = by_agent(session, access) {
         if session.authenticated() {
             return true;
         }
-        tried.push(format!("{count} keys of the ssh-agent"));
+        tried.push(agent);
     }
     let usual = env::home_dir().map(|home| home.join(".ssh"));
     usual
@@ -83,12 +84,14 @@ fn by_key(session: &Session, access: &Access, prompt: &dyn Prompt, tried: &mut V
 }
 
 /// Logs in by a key file; else says what is to be said behind its name.
-fn by_file(session: &Session, access: &Access, path: &Path, prompt: &dyn Prompt) -> Result<(), &'static str> {
+fn by_file(session: &Session, access: &Access, path: &Path, prompt: &dyn Prompt) -> Result<(), String> {
+    // Otherwise libssh2 tells a file that is not there from one that the host refuses by its number alone.
+    File::open(path).map_err(|error| format!(", which cannot be read: {error}"))?;
     let attempt = |phrase: Option<&str>| session.userauth_pubkey_file(&access.user, None, path, phrase);
     match attempt(None) {
         Ok(()) if session.authenticated() => return Ok(()),
         Err(error) if error.code() == FILE && has_phrase(path) => {}
-        Ok(()) | Err(_) => return Err(""),
+        Ok(()) | Err(_) => return Err(String::new()),
     }
     // A phrase that opens the key is right, whatever the host then says to the key.
     let question = Question::Phrase(path);
@@ -101,9 +104,9 @@ fn by_file(session: &Session, access: &Access, path: &Path, prompt: &dyn Prompt)
     );
     match answer {
         Ok(Answer::Right) if session.authenticated() => Ok(()),
-        Ok(Answer::Right) => Err(""),
-        Ok(Answer::Wrong) => Err(" under another phrase"),
-        Ok(Answer::None) => Err(" without its phrase"),
+        Ok(Answer::Right) => Err(String::new()),
+        Ok(Answer::Wrong) => Err(" under another phrase".to_owned()),
+        Ok(Answer::None) => Err(" without its phrase".to_owned()),
     }
 }
 
@@ -122,22 +125,32 @@ fn has_phrase(path: &Path) -> bool {
         .is_ok_and(|bytes| !bytes.windows(4).any(|word| word == b"none"))
 }
 
-/// Tries the ssh-agent's keys; returns how many there are, `None` without an agent.
-fn by_agent(session: &Session, access: &Access) -> Option<usize> {
-    let mut agent = session.agent().ok()?;
+/// Tries the ssh-agent's keys; says what was tried, `None` without an agent.
+fn by_agent(session: &Session, access: &Access) -> Option<String> {
     let socket: PathBuf = env::var_os("SSH_AUTH_SOCK")?.into();
     if !socket.exists() {
         return None;
     }
-    agent.connect().ok()?;
-    agent.list_identities().ok()?;
-    let identities = agent.identities().ok()?;
+    let identities = || {
+        let mut agent = session.agent()?;
+        agent.connect()?;
+        agent.list_identities()?;
+        let identities = agent.identities()?;
+        Ok::<_, ssh2::Error>((agent, identities))
+    };
+    let (agent, identities) = match identities() {
+        Ok(found) => found,
+        Err(error) => {
+            let why = error.message();
+            return Some(format!("no key of the ssh-agent, which does not answer: {why}"));
+        }
+    };
     for identity in &identities {
         if agent.userauth(&access.user, identity).is_ok() {
             break;
         }
     }
-    Some(identities.len())
+    Some(format!("{} keys of the ssh-agent", identities.len()))
 }
 
 /// Whether the host takes the password.

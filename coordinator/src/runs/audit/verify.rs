@@ -203,7 +203,7 @@ impl Verifier<'_> {
     /// The devices' own word on which LoadGen and engine ran, where it is not the same for all three runs.
     fn other_loadgens(&self) -> Vec<String> {
         let Some(own) = self.ran(self.spec.run) else {
-            return Vec::new();
+            return vec!["the audit's evidence does not tell which LoadGen and engine ran".to_owned()];
         };
         let others = [
             ("performance", Some(self.of.performance)),
@@ -212,7 +212,11 @@ impl Verifier<'_> {
         others
             .into_iter()
             .filter_map(|(name, run)| {
-                let other = self.ran(run?)?;
+                let Some(other) = self.ran(run?) else {
+                    return Some(format!(
+                        "the {name} run's evidence does not tell which LoadGen and engine ran"
+                    ));
+                };
                 (other != own).then(|| format!("the audit was run by {own}, the {name} run by {other}"))
             })
             .collect()

@@ -32,6 +32,10 @@ pub struct Record {
     pub delivery: DeliveryProof,
     /// Accuracy, where the run logged answers and the metric is known.
     pub accuracy: Option<AccuracyResult>,
+    /// What the coordinator could not find out about the run, and why: an accuracy without labels, a summary that does not
+    /// read. Empty where nothing is open.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_judged: Vec<String>,
     /// What the agent itself did while LoadGen ran, by the evidence's last attempt.
     #[serde(default)]
     pub window: Option<WindowCost>,

@@ -1,0 +1,142 @@
+//! `regatta runs export`: a run's spec, record and files, byte for byte, for whoever is to check it elsewhere. Leaves a whole copy
+//! or none. Says nothing about whether the run is any good: that is [`super::verify`]'s.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use anyhow::Context as _;
+
+use super::context::say;
+use crate::{
+    exit::Failure,
+    hex::{hex, sha256_of_file},
+    runs::DEVICE_KEY,
+    store::{RunRow, Store},
+    workspace::Workspace,
+};
+
+/// A file of the copy.
+struct Copied {
+    /// Its path in the copy.
+    name: String,
+    /// Where it lies in the workspace.
+    from: PathBuf,
+    /// The SHA-256 that the device stated, hexadecimal; `None` for what the coordinator itself wrote.
+    stated: Option<String>,
+}
+
+/// Exports a run that is recorded: `spec.json`, `record.json`, `files/`, the device's public key, and `SHA256SUMS` over the
+/// run's own, which `sha256sum -c` reads.
+pub(super) fn export(workspace: &Workspace, store: &Store, row: &RunRow, out: &Path) -> Result<(), Failure> {
+    if row.recorded.is_none() {
+        return Err(Failure::could_not(format!(
+            "run {} is {}: it has no record yet",
+            row.id,
+            row.shown_phase().as_str()
+        ))
+        .way_out("export it once it is done"));
+    }
+    if out.exists() {
+        return Err(Failure::misuse(format!(
+            "{} exists already: name a new directory",
+            out.display()
+        )));
+    }
+    let dir = workspace.run(row.id);
+    let own = |name: &str, from| Copied {
+        name: name.to_owned(),
+        from,
+        stated: None,
+    };
+    let mut files = vec![own("spec.json", dir.spec()), own("record.json", dir.record())];
+    let mut left_out = Vec::new();
+    for stream in store.streams(row.id)? {
+        if stream.whole {
+            files.push(Copied {
+                name: format!("files/{}", stream.name),
+                from: dir.file(&stream.name),
+                stated: stream.stated_sha256,
+            });
+        } else {
+            left_out.push(format!("{} never came whole and is left out", stream.name));
+        }
+    }
+    let key = store.device(&row.device)?.map(|device| device.public_key);
+    if key.is_none() {
+        left_out
+            .push("the device's public key is not known: the copy's signature cannot be checked".to_owned());
+    }
+    let copied = copy(&files, key.as_ref(), out).map_err(|error| undo(error, &files, row, out))?;
+    for what in &left_out {
+        say(what)?;
+    }
+    say(&format!(
+        "{copied} files in {}; check them there with `sha256sum -c SHA256SUMS`",
+        out.display()
+    ))?;
+    Ok(())
+}
+
+/// Makes the copy; the number of files.
+fn copy(files: &[Copied], key: Option<&[u8; 32]>, out: &Path) -> anyhow::Result<usize> {
+    let directory = out.join("files");
+    fs::create_dir_all(&directory).with_context(|| format!("cannot make {}", directory.display()))?;
+    if let Some(key) = key {
+        // With it the copy can be verified by anybody: `regatta runs verify DIR`.
+        write(&out.join(DEVICE_KEY), &format!("{}\n", hex(key)))?;
+    }
+    let mut manifest = String::new();
+    for Copied { name, from, stated } in files {
+        let to = out.join(name);
+        fs::copy(from, &to).with_context(|| format!("cannot copy {} to {}", from.display(), to.display()))?;
+        let hash = |path: &Path| {
+            let hashed = sha256_of_file(path).with_context(|| format!("cannot read {}", path.display()));
+            hashed.map(|(_, sha256)| hex(&sha256))
+        };
+        let (copied, original) = (hash(&to)?, hash(from)?);
+        if stated.as_ref().is_some_and(|stated| *stated != original) {
+            anyhow::bail!("{} is no longer what the device delivered", from.display());
+        }
+        if copied != original {
+            anyhow::bail!("{} is not what was copied: the disk is at fault", to.display());
+        }
+        manifest.push_str(&format!("{copied}  {name}\n"));
+    }
+    write(&out.join("SHA256SUMS"), &manifest)?;
+    Ok(files.len())
+}
+
+fn write(path: &Path, text: &str) -> anyhow::Result<()> {
+    fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// Half a copy is none: removed, as this command made it.
+fn undo(error: anyhow::Error, files: &[Copied], row: &RunRow, out: &Path) -> Failure {
+    let cause = error.downcast_ref::<io::Error>().map(io::Error::kind);
+    let advice = match cause {
+        Some(io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) => {
+            let sizes = files.iter().filter_map(|file| fs::metadata(&file.from).ok());
+            let bytes: u64 = sizes.map(|file| file.len()).sum();
+            format!(
+                "name a directory on a disk with {} MiB free",
+                bytes.div_ceil(1 << 20)
+            )
+        }
+        _ => format!(
+            "`regatta runs verify {}` says what is still as it was delivered",
+            row.id
+        ),
+    };
+    let left = match fs::remove_dir_all(out) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            format!(
+                "; half a copy is left in {}, which cannot be removed: {error}",
+                out.display()
+            )
+        }
+        _ => String::new(),
+    };
+    Failure::from(error).way_out(format!("the run itself is untouched; {advice}{left}"))
+}
