@@ -20,6 +20,8 @@ use crate::doctor;
 
 /// Time between looks at the growing files of a live run.
 const LIVE_LOOK: Duration = Duration::from_millis(250);
+/// Bytes on their way beyond which growing files are not looked at: more would be flushed now and sent much later.
+const LIVE_ENOUGH: u64 = 4 << 20;
 /// Files that only grow while LoadGen runs; the others are written at once, at the end.
 const GROWING: [&str; 2] = ["mlperf_log_", "run.log"];
 
@@ -231,6 +233,7 @@ impl<L: Link> Service<L> {
             .active
             .as_ref()
             .and_then(|active| self.runs.get_mut(&active.run))
+            .filter(|run| run.outbox.backlog() < LIVE_ENOUGH)
         else {
             return;
         };
@@ -238,9 +241,8 @@ impl<L: Link> Service<L> {
             return;
         };
         for stream in streams {
-            let grows = GROWING.iter().any(|prefix| stream.as_str().starts_with(prefix));
-            if let (true, Ok(length)) = (grows, run.dir.stream_length(&stream)) {
-                run.outbox.grow(&stream, length);
+            if GROWING.iter().any(|prefix| stream.as_str().starts_with(prefix)) {
+                run.open_as_far_as_flushed(&stream);
             }
         }
     }

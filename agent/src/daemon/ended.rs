@@ -2,7 +2,10 @@
 
 use std::{path::Path, sync::Arc, time::Instant};
 
-use regatta_rules::{RunId, documents::RunState};
+use regatta_rules::{
+    RunId,
+    documents::{RunPhase, RunState},
+};
 use tokio::task::{JoinError, spawn_blocking};
 
 use super::{
@@ -22,8 +25,8 @@ impl<L: Link> Service<L> {
         self.to_seal.push_back(id);
     }
 
-    /// Seals the next run that has ended, one at a time and never beside a running one. Its files grow no more: they go
-    /// on their way while they are hashed.
+    /// Seals the next run that has ended, one at a time and never beside a running one. The files of one
+    /// that ended well go on their way while they are hashed.
     pub(super) fn seal_next(&mut self) {
         if self.sealing.is_some() || self.active.is_some() {
             return;
@@ -32,11 +35,14 @@ impl<L: Link> Service<L> {
             return;
         };
         let Some(run) = self.runs.get_mut(&id) else { return };
-        run.open_for_delivery();
         let ending = run.job.ending.clone().unwrap_or(Ending {
             phase: run.phase(),
             reason: None,
         });
+        // Its process has flushed what it logged. Of a run that ended badly nothing leaves before it is sealed.
+        if ending.phase == RunPhase::Draining {
+            run.open_for_delivery();
+        }
         let request = SealRequest {
             run: id,
             dir: run.dir.clone(),

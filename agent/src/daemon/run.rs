@@ -137,9 +137,14 @@ impl Run {
         };
         let ours = [sealing::EVIDENCE, sealing::SIGNATURE];
         for stream in streams.iter().filter(|stream| !ours.contains(&stream.as_str())) {
-            if let Ok(length) = self.dir.stream_length(stream) {
-                self.outbox.grow(stream, length);
-            }
+            self.open_as_far_as_flushed(stream);
+        }
+    }
+
+    /// A stream that grows may be sent as far as it is on this disk.
+    pub(crate) fn open_as_far_as_flushed(&mut self, stream: &StreamName) {
+        if let Ok(length) = self.dir.flushed_length(stream, self.outbox.length(stream)) {
+            self.outbox.grow(stream, length);
         }
     }
 

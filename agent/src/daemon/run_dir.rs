@@ -255,9 +255,15 @@ impl RunDir {
         Ok((streams, others))
     }
 
-    /// A stream's present length.
-    pub(crate) fn stream_length(&self, stream: &StreamName) -> io::Result<u64> {
-        Ok(fs::metadata(self.files().join(stream.as_str()))?.len())
+    /// A stream's present length, where that is more than `known` once so much of it is on the disk: what is sent is
+    /// acknowledged for good, and a power cut must not leave less of it here.
+    pub(crate) fn flushed_length(&self, stream: &StreamName, known: u64) -> io::Result<u64> {
+        let file = File::open(self.files().join(stream.as_str()))?;
+        let length = file.metadata()?.len();
+        if length > known {
+            file.sync_data()?;
+        }
+        Ok(length)
     }
 
     /// Whether the run's state has not changed for a while. Not, when the clock says otherwise.

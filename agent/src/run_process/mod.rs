@@ -89,6 +89,7 @@ fn measure(ready: &ReadyRace, run_dir: &RunDir, attempt: &mut Attempt) -> Result
     }
     run_dir.write_attempt(attempt)?;
     ready.keep_response_units(&run_dir.files())?;
+    run_dir.flush()?;
     outcome
 }
 

@@ -61,6 +61,16 @@ impl RunDir {
         write_durably(&path, text.as_bytes()).with_context(|| cannot_write(&path))
     }
 
+    /// Flushes every file of the run to disk: before this process tells that LoadGen has ended, so that no power cut finds the
+    /// verdict and not the logs.
+    ///
+    /// # Errors
+    /// When a file cannot be flushed: what was logged may then be gone after a power cut.
+    pub(crate) fn flush(&self) -> anyhow::Result<()> {
+        let files = self.files();
+        flush_directory(&files).with_context(|| format!("{} cannot be flushed to disk", files.display()))
+    }
+
     /// Writes `attempt.json`, whole or not at all: the daemon reads it also when this process has died.
     ///
     /// # Errors
@@ -80,6 +90,16 @@ impl RunDir {
             })
             .with_context(|| cannot_write(&path))
     }
+}
+
+fn flush_directory(path: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        if entry.file_type()?.is_file() {
+            File::open(entry.path())?.sync_all()?;
+        }
+    }
+    File::open(path)?.sync_all()
 }
 
 fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
