@@ -131,7 +131,7 @@ fn default_heartbeat_ms() -> Spanned<u64> {
     Spanned::new(0..0, 1_000)
 }
 fn default_window_chunks() -> Spanned<u32> {
-    Spanned::new(0..0, 128)
+    Spanned::new(0..0, 384)
 }
 fn default_live_kib_per_s() -> Spanned<u64> {
     Spanned::new(0..0, 256)

@@ -160,7 +160,10 @@ fn on_the_line(log: &Path, directory: &Path, mib: u64, rounds: u64, line: &Place
     println!("\n| on a line of 1 Gbit/s (veth, tc tbf) | value |");
     println!("|---|---|");
     println!("| wall time | {seconds:.2} s |");
-    println!("| the line's use, by its own counter | {:.1} % |", share(on_wire));
+    println!(
+        "| the line's use, by the shaper's counter | {:.1} % |",
+        share(on_wire)
+    );
     println!("| log bytes alone | {:.1} % |", share((mib << 20) as f64));
     println!("| agent's peak RSS | {peak:.1} MiB |");
     Ok(())

@@ -28,7 +28,7 @@ pub(crate) struct Delivery {
     pub(crate) agent_peak_mib: f64,
     /// The coordinator's.
     pub(crate) coordinator_peak_mib: f64,
-    /// Bytes that the device put on the line; 0 on loopback.
+    /// Bytes that the device put on the line, headers among them; 0 on loopback.
     pub(crate) line_bytes: u64,
 }
 
@@ -52,7 +52,7 @@ fn deliver_in(mut lab: Lab, log: &Path, directory: &Path, place: &Place) -> Resu
     lab.start_coordinator();
     let run = lab.leave_run(log);
     let coordinator = lab.coordinator.as_ref().ok_or("it was started")?;
-    let (cpu_before, line_before) = (coordinator.cpu_seconds(), place.bytes_sent());
+    let (cpu_before, line_before) = (coordinator.cpu_seconds(), place.bytes_sent()?);
     let copy = lab.arriving(&run, LARGE_LOG);
     let _reserve = Reserve::for_copy(copy, fs::metadata(log)?.len(), directory)?;
     let begin = Instant::now();
@@ -64,7 +64,7 @@ fn deliver_in(mut lab: Lab, log: &Path, directory: &Path, place: &Place) -> Resu
         std::thread::sleep(Duration::from_millis(20));
     }
     let seconds = begin.elapsed().as_secs_f64();
-    let line_bytes = place.bytes_sent() - line_before;
+    let line_bytes = place.bytes_sent()? - line_before;
     let (Some(coordinator), Some(device)) = (&lab.coordinator, &lab.device) else {
         return Err("both were started".into());
     };

@@ -102,15 +102,19 @@ impl Place {
         regatta_tests::prefixed(&self.device_prefix(), program)
     }
 
-    /// Bytes that the device has put on the line, Ethernet's and TCP's headers among them. 0 on loopback.
-    pub(crate) fn bytes_sent(&self) -> u64 {
-        let Self::Line { namespaces } = self else { return 0 };
-        let counter = "/sys/class/net/v0/statistics/tx_bytes";
-        let output = succeed_output(&mut ip(&["netns", "exec", &namespaces[1], "cat", counter]));
-        String::from_utf8_lossy(&output.stdout)
-            .trim()
-            .parse()
-            .unwrap_or(0)
+    /// Bytes that the device has put on the line, with the headers of every packet on it. 0 on loopback.
+    ///
+    /// The shaper counts them, and shapes by them. The interface's own counter takes what the kernel hands over in one piece for
+    /// one packet, and leaves out nearly all headers.
+    pub(crate) fn bytes_sent(&self) -> Result<u64, AnyError> {
+        let Self::Line { namespaces } = self else {
+            return Ok(0);
+        };
+        let mut ask = Command::new("tc");
+        ask.args(["-n", &namespaces[1], "-s", "-j", "qdisc", "show", "dev", "v0"]);
+        let told: serde_json::Value = serde_json::from_slice(&succeed_output(&mut ask).stdout)?;
+        let bytes = told.pointer("/0/bytes").and_then(serde_json::Value::as_u64);
+        Ok(bytes.ok_or("tc does not tell what the shaper has sent")?)
     }
 }
 

@@ -2,8 +2,8 @@
 //! more with every acknowledgement, halved when chunks got lost, one after silence. As TCP does it, and for its reason: a
 //! coordinator or broker that is behind gets less.
 
-/// Where a window begins.
-const FIRST: u32 = 4;
+/// Where a window begins: 1 MiB, so that a quick line is not kept waiting for the first round trips.
+const FIRST: u32 = 16;
 
 /// The present size and how it grows.
 #[derive(Debug)]
@@ -61,21 +61,21 @@ mod tests {
 
     #[test]
     fn it_doubles_until_something_is_lost_and_creeps_from_there() {
-        let mut window = SendWindow::new(128);
-        for size in [4, 8, 16, 32, 64] {
+        let mut window = SendWindow::new(384);
+        for size in [16, 32, 64, 128, 256] {
             assert_eq!(window.size(), size);
             window.acknowledged(size);
         }
         window.lost();
-        assert_eq!(window.size(), 64);
-        window.acknowledged(64);
-        assert_eq!(window.size(), 65);
+        assert_eq!(window.size(), 192);
+        window.acknowledged(192);
+        assert_eq!(window.size(), 193);
         window.silent();
         assert_eq!(window.size(), 1);
         window.acknowledged(1);
         window.acknowledged(1_000);
-        assert_eq!(window.size(), 128, "never more than the largest");
+        assert_eq!(window.size(), 384, "never more than the largest");
         window.begin_again();
-        assert_eq!(window.size(), 4);
+        assert_eq!(window.size(), 16);
     }
 }
