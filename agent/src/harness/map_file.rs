@@ -11,7 +11,10 @@ use std::{
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum MapFileError {
     /// It cannot be read.
-    #[error("the map file {} cannot be read", path.display())]
+    #[error(
+        "the map file {} cannot be read (`regatta asset add --benchmark NAME` on the workstation brings a benchmark's files)",
+        path.display()
+    )]
     Unreadable {
         /// Its path.
         path: PathBuf,

@@ -34,10 +34,20 @@ pub fn file(path: &str) -> Option<&'static [u8]> {
         .map(|(_, content)| *content)
 }
 
-/// Whether the model and the data of `benchmark` come with the program.
+/// Whether the model and the data of `benchmark` come with the program: not those of a user's own benchmark that is made
+/// after a bundled one.
 #[must_use]
 pub fn holds(benchmark: &Benchmark) -> bool {
-    file(&benchmark.model.file).is_some()
+    let has_data = match &benchmark.prep {
+        Some(Prep::CsvImages { source, .. }) => file(&raw_file(benchmark, source)).is_some(),
+        _ => true,
+    };
+    has_data && file(&benchmark.model.file).is_some()
+}
+
+/// Where a file of the data set as published lies below the scratch directory.
+fn raw_file(benchmark: &Benchmark, source: &str) -> String {
+    format!("data/{}/{source}", benchmark.name)
 }
 
 /// Lays out model, dataset and samples of `benchmark` below `scratch`. Doing so again changes nothing; a model or a
@@ -53,7 +63,7 @@ pub fn install(
     let data = raw_data_dir(benchmark, scratch);
     put(scratch, &benchmark.model.file)?;
     if let Some(Prep::CsvImages { source, .. }) = &benchmark.prep {
-        put(scratch, &format!("data/{}/{source}", benchmark.name))?;
+        put(scratch, &raw_file(benchmark, source))?;
     }
     prepare(benchmark, &data, scratch, progress)
 }

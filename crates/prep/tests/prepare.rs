@@ -92,6 +92,9 @@ fn samples_have_numpys_bytes() {
 #[test]
 fn the_bundled_benchmark_is_laid_out_whole() {
     let (benchmark, scratch) = (digits(), tempfile::tempdir().unwrap());
+    let mut after_it = digits();
+    after_it.name = "scans".to_owned();
+    assert!(bundled::holds(&benchmark) && !bundled::holds(&after_it));
     let mut steps = Vec::new();
     let report = bundled::install(&benchmark, scratch.path(), &mut |done, total| {
         steps.push((done, total))
