@@ -35,7 +35,9 @@ impl<L: Link> Service<L> {
     }
 
     fn is_sealing(&self, run: &Run) -> bool {
-        self.sealing.as_ref().is_some_and(|(id, _)| *id == run.id())
+        self.sealing
+            .as_ref()
+            .is_some_and(|sealing| sealing.run == run.id())
     }
 
     /// Whether there is something to publish.

@@ -1,12 +1,13 @@
 //! From ended to sealed: one run after the other, never beside a running one. How a run is sealed stands in `sealing.rs`.
 
-use std::{path::Path, sync::Arc, time::Instant};
+use std::{future::pending, path::Path, sync::Arc, time::Instant};
 
-use regatta_rules::{
-    RunId,
-    documents::{RunPhase, RunState},
+use regatta_rules::{RunId, documents::RunState};
+use tokio::{
+    select,
+    sync::oneshot,
+    task::{JoinError, JoinHandle, spawn_blocking},
 };
-use tokio::task::{JoinError, spawn_blocking};
 
 use super::{
     link::Link,
@@ -14,6 +15,43 @@ use super::{
     sealing::{self, SealRequest, Sealed},
     service::Service,
 };
+
+/// A run that is being sealed, on a thread of its own.
+pub(super) struct Sealing {
+    /// Which.
+    pub(super) run: RunId,
+    /// Hears once that its files are on this disk.
+    flushed: Option<oneshot::Receiver<()>>,
+    thread: JoinHandle<Sealed>,
+}
+
+/// What the sealing thread has come to.
+pub(super) enum SealNews {
+    /// The run's files are on this disk, and are being hashed.
+    Flushed(RunId),
+    /// It is done.
+    Sealed(RunId, Result<Sealed, JoinError>),
+}
+
+/// The next news of the sealing thread; none without one.
+pub(super) async fn seal_news(sealing: &mut Option<Sealing>) -> SealNews {
+    let Some(Sealing { run, flushed, thread }) = sealing else {
+        return pending().await;
+    };
+    if let Some(waiting) = flushed {
+        select! {
+            biased;
+            heard = waiting => {
+                *flushed = None;
+                if heard.is_ok() {
+                    return SealNews::Flushed(*run);
+                }
+            }
+            sealed = &mut *thread => return SealNews::Sealed(*run, sealed),
+        }
+    }
+    SealNews::Sealed(*run, thread.await)
+}
 
 impl<L: Link> Service<L> {
     /// A run has ended, one way or another: it is to be sealed.
@@ -25,8 +63,7 @@ impl<L: Link> Service<L> {
         self.to_seal.push_back(id);
     }
 
-    /// Seals the next run that has ended, one at a time and never beside a running one. The files of one
-    /// that ended well go on their way while they are hashed.
+    /// Seals the next run that has ended, one at a time and never beside a running one.
     pub(super) fn seal_next(&mut self) {
         if self.sealing.is_some() || self.active.is_some() {
             return;
@@ -39,10 +76,6 @@ impl<L: Link> Service<L> {
             phase: run.phase(),
             reason: None,
         });
-        // Its process has flushed what it logged. Of a run that ended badly nothing leaves before it is sealed.
-        if ending.phase == RunPhase::Draining {
-            run.open_for_delivery();
-        }
         let request = SealRequest {
             run: id,
             dir: run.dir.clone(),
@@ -59,10 +92,28 @@ impl<L: Link> Service<L> {
             device_state: run.job.device_state.clone(),
             foreign_root: foreign_root(&self.config.system_root),
         };
-        self.sealing = Some((id, spawn_blocking(move || sealing::seal(&request))));
+        let (tell_flushed, flushed) = oneshot::channel();
+        self.sealing = Some(Sealing {
+            run: id,
+            flushed: Some(flushed),
+            thread: spawn_blocking(move || sealing::seal(&request, tell_flushed)),
+        });
     }
 
-    pub(super) fn take_sealed(&mut self, id: RunId, sealed: Result<Sealed, JoinError>) {
+    /// Takes note of what the sealing thread has come to. Files that grow no more and lie on this disk go on their way while they are
+    /// hashed.
+    pub(super) fn take_seal_news(&mut self, news: SealNews) {
+        match news {
+            SealNews::Flushed(id) => {
+                if let Some(run) = self.runs.get_mut(&id) {
+                    run.open_for_delivery();
+                }
+            }
+            SealNews::Sealed(id, sealed) => self.take_sealed(id, sealed),
+        }
+    }
+
+    fn take_sealed(&mut self, id: RunId, sealed: Result<Sealed, JoinError>) {
         self.sealing = None;
         let sealed = sealed.unwrap_or_else(|e| {
             tracing::error!("run {id}: the sealing thread ended: {e}");

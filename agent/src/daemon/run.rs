@@ -129,7 +129,7 @@ impl Run {
         }
     }
 
-    /// The files have their last length, though not yet their hashes: their bytes may be sent.
+    /// The files have their last length and lie on this disk, though without their hashes yet: their bytes may be sent.
     pub(crate) fn open_for_delivery(&mut self) {
         // A directory that cannot be listed is told by the sealing, which follows.
         let Ok((streams, _)) = self.dir.streams() else {

@@ -17,6 +17,7 @@ use regatta_rules::{
     },
 };
 use sha2::{Digest as _, Sha256};
+use tokio::sync::oneshot;
 
 use super::{
     durable,
@@ -98,18 +99,23 @@ pub(crate) enum SealError {
     Thread,
 }
 
-/// Seals a run. What can be hashed is returned even when the evidence cannot be written, as on a full disk.
-pub(crate) fn seal(request: &SealRequest) -> Sealed {
+/// Seals a run. What can be hashed is returned even when the evidence cannot be written, as on a full disk. `flushed` hears when
+/// every file is on this disk: from then on their bytes may leave the device, while they are hashed.
+pub(crate) fn seal(request: &SealRequest, flushed: oneshot::Sender<()>) -> Sealed {
     let mut sealed = Sealed {
         streams: Vec::new(),
         all_hashed: false,
         incomplete: None,
     };
-    sealed.incomplete = seal_into(request, &mut sealed).err();
+    sealed.incomplete = seal_into(request, flushed, &mut sealed).err();
     sealed
 }
 
-fn seal_into(request: &SealRequest, sealed: &mut Sealed) -> Result<(), SealError> {
+fn seal_into(
+    request: &SealRequest,
+    flushed: oneshot::Sender<()>,
+    sealed: &mut Sealed,
+) -> Result<(), SealError> {
     let files = request.dir.files();
     let file_error = |what: &str| {
         let what = what.to_owned();
@@ -128,6 +134,11 @@ fn seal_into(request: &SealRequest, sealed: &mut Sealed) -> Result<(), SealError
         }
     }
     let (names, undeliverable) = request.dir.streams().map_err(file_error("the run's directory"))?;
+    // What cannot be flushed is told by the hashing, which follows.
+    if names.iter().all(|name| flush(&files, name).is_ok()) {
+        // A daemon that ends hears nothing any more.
+        let _ = flushed.send(());
+    }
     let mut unread = None;
     for name in names {
         match hash_stream(&files, &name) {
@@ -160,6 +171,10 @@ fn seal_into(request: &SealRequest, sealed: &mut Sealed) -> Result<(), SealError
         }
     }
     Ok(())
+}
+
+fn flush(files: &Path, name: &StreamName) -> io::Result<()> {
+    File::open(files.join(name.as_str()))?.sync_all()
 }
 
 /// Flushes and hashes a file, a piece at a time.

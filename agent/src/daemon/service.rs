@@ -20,7 +20,7 @@ use regatta_wire::{
 };
 use tokio::{
     signal::unix::{SignalKind, signal},
-    task::{JoinError, JoinHandle, spawn_blocking},
+    task::{JoinHandle, spawn_blocking},
     time::{Interval, MissedTickBehavior, interval, sleep_until, timeout},
 };
 
@@ -29,10 +29,10 @@ use super::{
     active::{Active, RunNews},
     assets::{FetchNews, Fetching},
     durable::Reserve,
+    ended::{Sealing, seal_news},
     link::{Link, LinkEvent, Publication},
     pace::Pace,
     run::Run,
-    sealing::Sealed,
     supervisor::Supervisor,
     trust::Trust,
 };
@@ -69,7 +69,7 @@ pub(crate) struct Service<L> {
     /// Assets on their way for the next run.
     pub(super) fetching: Option<Fetching>,
     pub(super) to_seal: VecDeque<RunId>,
-    pub(super) sealing: Option<(RunId, JoinHandle<Sealed>)>,
+    pub(super) sealing: Option<Sealing>,
     pub(super) due: Due,
     pub(super) started: Instant,
     pub(super) heartbeats: u64,
@@ -118,7 +118,7 @@ impl<L: Link> Service<L> {
                 news = run_news(&mut self.active) => self.take_run_news(news),
                 event = self.link.next(wants_room) => if self.take_link_event(event).is_break() { break },
                 news = fetch_news(&mut self.fetching) => self.take_fetch_news(news),
-                (run, sealed) = next_sealed(&mut self.sealing) => self.take_sealed(run, sealed),
+                news = seal_news(&mut self.sealing) => self.take_seal_news(news),
                 found = once(&mut gpus) => self.take_gpus(found),
                 _ = heartbeat.tick() => {
                     self.due.heartbeat = self.connected;
@@ -335,15 +335,6 @@ async fn once<T: Default>(task: &mut Option<JoinHandle<T>>) -> T {
             *task = None;
             found
         }
-        None => pending().await,
-    }
-}
-
-async fn next_sealed(
-    sealing: &mut Option<(RunId, JoinHandle<Sealed>)>,
-) -> (RunId, Result<Sealed, JoinError>) {
-    match sealing {
-        Some((run, thread)) => (*run, thread.await),
         None => pending().await,
     }
 }
