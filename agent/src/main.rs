@@ -21,6 +21,7 @@ mod facts;
 mod fixture;
 mod harness;
 mod identity;
+mod npy_header;
 mod panics;
 mod run_process;
 mod thread_counters;

@@ -107,6 +107,13 @@ fn what_is_no_jetson() {
 }
 
 #[test]
+fn what_is_no_machine_of_its_own() {
+    examine("virtual-arm64");
+    examine("virtual-pc");
+    examine("container");
+}
+
+#[test]
 fn this_machine_gets_an_answer_and_a_missing_root_is_wrong_use() {
     let here = agent(Path::new("/"), &["doctor", "--format", "json"]);
     assert!(here.code == 0 || here.code == 1, "{here:?}");

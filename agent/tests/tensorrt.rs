@@ -402,7 +402,7 @@ fn int8_is_calibrated_over_samples_once() {
     let small = fixture::npy("<f4", &[2, 2], &[0; 16]);
     fs::write(place.fixture.path("small.npy"), small).unwrap();
     for (file, code, words) in [
-        ("bytes.npy", 2, "is '|i1', but must be float32"),
+        ("bytes.npy", 2, "holds '|i1' (2, 64), but must be float32"),
         ("small.npy", 2, "a calibration sample is not of the input's size"),
         ("nowhere.npy", 2, "nowhere.npy cannot be read"),
         ("map.txt", 2, "is no readable .npy file"),

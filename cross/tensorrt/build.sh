@@ -54,9 +54,17 @@ fi
 
 includes=()
 for directory in "${headers[@]}"; do includes+=(-isystem "$directory"); done
-flags=(-std=c++17 -O2 -fPIC -shared -Wall -Wextra -Wno-deprecated-declarations -static-libstdc++ -static-libgcc -Wl,--version-script="$here/exports.map" -Wl,-z,defs)
-[ -z "$sysroot" ] || flags+=(--sysroot="$sysroot")
-"$cxx" "${flags[@]}" "${includes[@]}" -o "$work/shim.so" "$here/shim.cc" -ldl >&2 || could_not "$cxx could not build the shim; do the directories hold NvInfer.h, NvOnnxParser.h and cuda_runtime_api.h?"
+flags=(-std=c++17 -O2 -fPIC -Wall -Wextra -Wno-deprecated-declarations)
+compile() { "$cxx" "$@" >&2 || could_not "$cxx could not build the shim; do the directories hold NvInfer.h, NvOnnxParser.h and cuda_runtime_api.h?"; }
+compile "${flags[@]}" "${includes[@]}" -c "$here/shim.cc" -o "$work/shim.o"
+linked=("$work/shim.o")
+if [ -n "$sysroot" ]; then
+    # As for the agent (docs/decisions/0060), and with what a newer compiler's libraries ask of a libc that has it not.
+    triple=$("$cxx" -dumpmachine)
+    compile -x c -O2 -fPIC -Wall -Wextra -Werror -c "$here/../loadgen-official/older_glibc.c" -o "$work/older_glibc.o"
+    linked+=("$work/older_glibc.o" --sysroot="$sysroot" -B"$sysroot/usr/lib/$triple" -L"$sysroot/usr/lib/$triple" -L"$sysroot/lib/$triple")
+fi
+compile -shared "${linked[@]}" -static-libstdc++ -static-libgcc -Wl,--version-script="$here/exports.map" -Wl,-z,defs -o "$work/shim.so" -ldl -lpthread
 
 version=$(printf '#include "NvInferVersion.h"\n#ifdef TRT_MAJOR_RTX\nrtx-\n#endif\nNV_TENSORRT_MAJOR.NV_TENSORRT_MINOR.NV_TENSORRT_PATCH\n' | "$cxx" -E -P "${includes[@]}" -x c++ - | tr -d ' \n')
 mkdir -p "$out"

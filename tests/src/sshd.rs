@@ -32,6 +32,8 @@ pub struct Likeness<'a> {
     pub programs: &'a [(&'a str, &'a str)],
     /// The mount options of its home, when that is a disk of its own: `size=2m`, `size=2m,ro`.
     pub home: Option<&'a str>,
+    /// Further lines of its sshd's configuration.
+    pub config: &'a str,
     /// Whether systemd is said to run, and the real sudo lets him be root for his password. Without, no systemd runs.
     pub sudo: bool,
 }
@@ -164,7 +166,8 @@ impl Sshd {
         let config = format!(
             "Port {port}\nListenAddress 127.0.0.1\nHostKey {directory}/host_key\nPidFile none\nUsePAM no\n\
              AuthorizedKeysFile {directory}/authorized_keys\nStrictModes no\nPasswordAuthentication yes\n\
-             SetEnv PATH={directory}/bin:/usr/bin:/bin\n"
+             SetEnv PATH={directory}/bin:/usr/bin:/bin\n{}",
+            likeness.config
         );
         fs::write(here.join("sshd_config"), config).expect("the server's configuration");
     }

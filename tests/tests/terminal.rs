@@ -85,6 +85,24 @@ fn a_stranger_is_asked_about_and_a_password_is_asked_for_unseen() {
 }
 
 #[test]
+fn a_host_that_ends_the_login_is_told_from_one_that_refuses_it() {
+    let Some(sshd) = Sshd::start(Likeness {
+        config: "MaxAuthTries 1\n",
+        ..Likeness::default()
+    }) else {
+        return;
+    };
+    let yard = Yard::default();
+    yard.pack_script("exit 3", "0.1.0");
+    let fingerprint = sshd.fingerprint();
+    let mut terminal = deploy(&yard, &sshd, &["--accept-host-key", &fingerprint]);
+    answer(&mut terminal, "password of sailor@127.0.0.1", "wrong one");
+    terminal.wait_for("has ended the connection before anybody was logged in: ");
+    assert_eq!(terminal.end().code(), Some(3), "{}", terminal.shown());
+    assert!(terminal.is_in_order(), "{}", terminal.shown());
+}
+
+#[test]
 fn the_phrase_of_a_key_is_asked_for() {
     let Some(sshd) = Sshd::start(Likeness::default()) else {
         return;

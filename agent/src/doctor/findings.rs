@@ -47,6 +47,7 @@ pub(super) fn of(seen: &Examination) -> Vec<Finding> {
     let mut findings: Vec<Finding> = [
         blind(seen),
         virtual_machine(seen),
+        container(seen),
         desktop(seen),
         cpu_clocks(seen),
         gpu_clock(seen),
@@ -110,12 +111,25 @@ fn blind(seen: &Examination) -> Option<Finding> {
 }
 
 fn virtual_machine(seen: &Examination) -> Option<Finding> {
+    let hypervisor = seen.system.hypervisor?;
     finding(
-        seen.system.is_virtual,
+        true,
         "virtual-machine",
         Severity::Unfit,
-        || "this is a virtual machine".to_owned(),
+        || format!("this is a virtual machine (hypervisor {hypervisor})"),
         "its host gives it time as it likes",
+        None,
+    )
+}
+
+fn container(seen: &Examination) -> Option<Finding> {
+    let maker = seen.system.container.as_deref()?;
+    finding(
+        true,
+        "container",
+        Severity::Warning,
+        || format!("this is a container ({maker})"),
+        "how much of processors and memory it may take is not seen: those below are the whole machine's",
         None,
     )
 }

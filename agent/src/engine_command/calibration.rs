@@ -4,15 +4,16 @@
 use std::{
     error::Error,
     fs::{self, File},
-    io::{self, BufReader, Read, Seek, SeekFrom},
+    io::{self, Read, Seek, SeekFrom},
     path::{Path, PathBuf},
 };
 
 use anyhow::{Context as _, anyhow};
-use npyz::{NpyFile, Order};
 use regatta_cuda::{Context, DeviceMemory, Driver, HostMemory, Stream};
 use regatta_tensorrt::Calibration;
 use sha2::{Digest as _, Sha256};
+
+use crate::npy_header::NpyHeader;
 
 /// numpy's name of the type that calibrating takes.
 const FLOAT32: &str = "'<f4'";
@@ -138,24 +139,22 @@ fn of_file(file: &Path) -> anyhow::Result<(Vec<Place>, usize)> {
 
 /// Shape, and where the data begins.
 fn header(file: &Path) -> anyhow::Result<(Vec<u64>, u64)> {
-    let opened = File::open(file)
+    let mut opened = File::open(file)
         .with_context(|| format!("the calibration sample {} cannot be read", file.display()))?;
-    let npy = NpyFile::new(BufReader::new(opened)).with_context(|| {
+    let header = NpyHeader::read(&mut opened).with_context(|| {
         format!(
             "the calibration sample {} is no readable .npy file",
             file.display()
         )
     })?;
-    let found = npy.dtype().descr();
-    if found != FLOAT32 || npy.order() != Order::C {
+    if header.descr != FLOAT32 || header.fortran_order {
         return Err(anyhow!(
-            "the calibration sample {} is {found}, but must be float32 in C order",
+            "the calibration sample {} holds {header}, but must be float32 ({FLOAT32}) in C order",
             file.display()
         ));
     }
-    let shape = npy.shape().to_vec();
-    let begin = npy.into_inner().stream_position()?;
-    Ok((shape, begin))
+    let begin = opened.stream_position()?;
+    Ok((header.shape, begin))
 }
 
 fn bytes(shape: &[u64]) -> anyhow::Result<usize> {

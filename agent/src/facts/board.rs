@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use super::root::Root;
+use super::{host::DUMMY, root::Root};
 
 const MODULES: &str = include_str!("modules.csv");
 /// Chip, family, CUDA compute capability.
@@ -69,10 +69,7 @@ pub(crate) struct Chip {
 impl Board {
     /// Reads the board.
     pub(crate) fn read(root: &Root) -> Self {
-        let tree = DEVICE_TREES
-            .into_iter()
-            .find(|tree| root.exists(&format!("{tree}/compatible")));
-        let Some(tree) = tree else {
+        let Some(tree) = device_tree(root) else {
             return Self {
                 kind: Kind::Pc,
                 model: root.text("sys/class/dmi/id/product_name"),
@@ -104,9 +101,17 @@ impl Board {
     }
 }
 
+/// Where the device tree is, if there is one.
+pub(super) fn device_tree(root: &Root) -> Option<&'static str> {
+    DEVICE_TREES
+        .into_iter()
+        .find(|tree| root.exists(&format!("{tree}/compatible")))
+}
+
 /// The most general word of `compatible` is its last, and names the chip; JetPack 5 has words such as `nvidia,tegra23x` too.
 fn chip(compatible: &[String]) -> Option<Chip> {
-    let names = || compatible.iter().filter_map(|word| Some(word.split_once(',')?.1));
+    let real = || compatible.iter().filter(|word| *word != DUMMY);
+    let names = || real().filter_map(|word| Some(word.split_once(',')?.1));
     let is_tegra = |name: &&str| {
         name.strip_prefix("tegra")
             .is_some_and(|digits| digits.len() == 3 && digits.bytes().all(|b| b.is_ascii_digit()))

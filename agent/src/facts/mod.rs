@@ -4,6 +4,7 @@
 
 pub(crate) mod board;
 pub(crate) mod gpu;
+pub(crate) mod host;
 pub(crate) mod power;
 pub(crate) mod root;
 pub(crate) mod sensors;

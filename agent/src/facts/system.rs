@@ -4,7 +4,7 @@ use std::{fs, io::Read as _};
 
 use serde::Serialize;
 
-use super::{count_cpu_list, root::Root};
+use super::{count_cpu_list, host, root::Root};
 
 /// Processes that mean that a desktop is running, by the names that the kernel keeps of them.
 const DESKTOPS: [&str; 10] = [
@@ -35,6 +35,10 @@ pub(crate) struct System {
     pub(crate) load_average: Option<f64>,
     /// Whether it runs under a hypervisor.
     pub(crate) is_virtual: bool,
+    /// The hypervisor; `unknown` where it does not say which it is.
+    pub(crate) hypervisor: Option<&'static str>,
+    /// What made the container in which this program runs.
+    pub(crate) container: Option<String>,
     /// Physical memory that the kernel has, in bytes.
     pub(crate) memory_bytes: u64,
     /// Memory that can be had now, in bytes.
@@ -91,6 +95,7 @@ impl System {
     pub(crate) fn read(root: &Root) -> Self {
         let cpuinfo = root.text("proc/cpuinfo").unwrap_or_default();
         let meminfo = root.text("proc/meminfo").unwrap_or_default();
+        let hypervisor = host::hypervisor(root, &cpuinfo);
         let cpus = |list: &str| root.text(&format!("sys/devices/system/cpu/{list}"));
         Self {
             hostname: root.text("proc/sys/kernel/hostname"),
@@ -100,9 +105,9 @@ impl System {
             load_average: root
                 .text("proc/loadavg")
                 .and_then(|text| text.split(' ').next()?.parse().ok()),
-            is_virtual: cpuinfo
-                .lines()
-                .any(|line| line.starts_with("flags") && line.split(' ').any(|flag| flag == "hypervisor")),
+            is_virtual: hypervisor.is_some(),
+            hypervisor,
+            container: host::container(root),
             memory_bytes: kilobytes(&meminfo, "MemTotal:").unwrap_or(0),
             memory_available_bytes: kilobytes(&meminfo, "MemAvailable:").unwrap_or(0),
             page_bytes: page_bytes(root),

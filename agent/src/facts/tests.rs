@@ -84,3 +84,47 @@ fn broken_cpu_lists_count_what_can_be_read() {
         assert_eq!(count_cpu_list(list), cpus, "{list}");
     }
 }
+
+#[test]
+fn hypervisors_and_containers_are_told_by_what_they_leave() {
+    let found = |files: &[(&str, &str)], cpuinfo: &str| {
+        let dir = tempfile::tempdir().unwrap();
+        for (file, text) in files {
+            put(dir.path(), file, text);
+        }
+        let root = Root::new(dir.path());
+        let container = host::container(&root);
+        (host::hypervisor(&root, cpuinfo), container.unwrap_or_default())
+    };
+    let compatible = ("sys/firmware/devicetree/base/compatible", "linux,dummy-virt\0");
+    let node = |text| ("sys/firmware/devicetree/base/hypervisor/compatible", text);
+    let product = |text| ("sys/class/dmi/id/product_name", text);
+    let amazon = ("sys/class/dmi/id/sys_vendor", "Amazon EC2\n");
+    let version = ("sys/class/dmi/id/product_version", "Hyper-V UEFI Release v4.1\n");
+    for (files, cpuinfo, hypervisor) in [
+        (&[][..], "flags\t: fpu vme\n", None),
+        (&[], "flags\t: fpu hypervisor\n", Some("unknown")),
+        (&[compatible], "", Some("unknown")),
+        (&[compatible, node("linux,kvm\0")], "", Some("KVM")),
+        (&[compatible, node("xen,xen-4.17\0xen,xen\0")], "", Some("Xen")),
+        (&[compatible, node("nvidia,other\0")], "", Some("unknown")),
+        (&[amazon, product("c7g.xlarge\n")], "", Some("Amazon")),
+        (&[amazon, product("c7g.metal\n")], "", None),
+        (&[product("Virtual Machine\n"), version], "", Some("Hyper-V")),
+        (&[product("Precision 3660\n")], "", None),
+    ] {
+        assert_eq!(
+            found(files, cpuinfo),
+            (hypervisor, String::new()),
+            "{files:?} {cpuinfo}"
+        );
+    }
+    for (file, text, maker) in [
+        ("run/host/container-manager", "systemd-nspawn\n", "systemd-nspawn"),
+        ("run/systemd/container", "lxc\n", "lxc"),
+        ("run/.containerenv", "engine=\"podman-4.3.1\"\n", "podman"),
+        (".dockerenv", "", "docker"),
+    ] {
+        assert_eq!(found(&[(file, text)], ""), (None, maker.to_owned()), "{file}");
+    }
+}

@@ -3,15 +3,15 @@
 
 use std::{
     fs::File,
-    io::{Read as _, Seek as _},
+    io::Seek as _,
     os::unix::fs::FileExt as _,
     path::{Path, PathBuf},
 };
 
-use npyz::{NpyHeader, Order};
 use regatta_rules::benchmark::{Model, ModelInput};
 
-use super::npy::{SampleError, describe, describe_header};
+use super::npy::SampleError;
+use crate::npy_header::NpyHeader;
 
 /// All samples of a set, in files that stay open.
 pub(crate) struct ArraySet(Vec<Array>);
@@ -66,21 +66,18 @@ impl Array {
         };
         let file = File::open(&path).map_err(unreadable)?;
         // Unbuffered, so that the file stands where the data begins.
-        let header = NpyHeader::from_reader((&file).by_ref()).map_err(|source| SampleError::Header {
+        let found = NpyHeader::read(&mut &file).map_err(|source| SampleError::Header {
             path: path.clone(),
             source,
         })?;
         let begin = (&file).stream_position().map_err(unreadable)?;
-        let shape: Vec<usize> = std::iter::once(total)
-            .chain(input.shape.iter().copied())
-            .collect();
-        let found = describe_header(&header);
-        let expected = describe(&format!("'{}'", input.dtype.numpy()), &shape, Order::C);
+        let shape = std::iter::once(total).chain(input.shape.iter().copied());
+        let expected = NpyHeader::in_c_order(input.dtype.numpy(), shape);
         if found != expected {
             return Err(SampleError::Other {
                 path,
-                found,
-                expected,
+                found: found.to_string(),
+                expected: expected.to_string(),
             });
         }
         let row = input.bytes().unwrap_or(0);

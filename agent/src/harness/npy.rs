@@ -6,8 +6,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use npyz::{DType, NpyFile, NpyHeader, Order};
 use regatta_rules::benchmark::Model;
+
+use crate::npy_header::{NpyHeader, NpyHeaderError};
 
 /// A sample's file that is not such a sample.
 #[derive(Debug, thiserror::Error)]
@@ -28,7 +29,7 @@ pub(crate) enum SampleError {
         path: PathBuf,
         /// Why.
         #[source]
-        source: io::Error,
+        source: NpyHeaderError,
     },
     /// It holds something else.
     #[error("the sample {} holds {found}, expected {expected}", path.display())]
@@ -61,27 +62,21 @@ pub(crate) fn read_sample(path: &Path, model: &Model, place: &mut [u8]) -> Resul
         path: path.to_owned(),
         source,
     };
-    let file = BufReader::new(File::open(path).map_err(unreadable)?);
-    let npy = NpyFile::new(file).map_err(|source| SampleError::Header {
+    let mut file = BufReader::new(File::open(path).map_err(unreadable)?);
+    let found = NpyHeader::read(&mut file).map_err(|source| SampleError::Header {
         path: path.to_owned(),
         source,
     })?;
-    let found = describe_header(npy.header());
     let shape = model.inputs().next().and_then(|input| input.stored());
-    let expected = describe(
-        &format!("'{}'", model.input_dtype.numpy()),
-        &shape.unwrap_or_default(),
-        Order::C,
-    );
+    let expected = NpyHeader::in_c_order(model.input_dtype.numpy(), shape.unwrap_or_default());
     if found != expected {
         return Err(SampleError::Other {
             path: path.to_owned(),
-            found,
-            expected,
+            found: found.to_string(),
+            expected: expected.to_string(),
         });
     }
-    let mut data = npy.into_inner();
-    let read = read_as_much(&mut data, place).map_err(unreadable)?;
+    let read = read_as_much(&mut file, place).map_err(unreadable)?;
     let wrong_length = |found| {
         Err(SampleError::Length {
             path: path.to_owned(),
@@ -92,7 +87,7 @@ pub(crate) fn read_sample(path: &Path, model: &Model, place: &mut [u8]) -> Resul
     if read < place.len() {
         return wrong_length(format!("{read} bytes"));
     }
-    if data.read(&mut [0]).map_err(unreadable)? > 0 {
+    if file.read(&mut [0]).map_err(unreadable)? > 0 {
         return wrong_length(format!("more than {read} bytes"));
     }
     Ok(())
@@ -110,26 +105,6 @@ fn read_as_much(from: &mut impl Read, place: &mut [u8]) -> io::Result<usize> {
         }
     }
     Ok(filled)
-}
-
-/// What a file holds, as its header says.
-pub(super) fn describe_header(header: &NpyHeader) -> String {
-    let dtype = match header.dtype() {
-        DType::Plain(plain) => format!("'{plain}'"),
-        other => other.descr(),
-    };
-    describe(&dtype, header.shape(), header.order())
-}
-
-/// Type, shape and order in numpy's words.
-pub(super) fn describe(dtype: &str, shape: &[impl ToString], order: Order) -> String {
-    let shape: Vec<String> = shape.iter().map(ToString::to_string).collect();
-    let order = if order == Order::Fortran {
-        " in Fortran order"
-    } else {
-        ""
-    };
-    format!("{dtype} ({}){order}", shape.join(", "))
 }
 
 #[cfg(test)]

@@ -1,0 +1,317 @@
+//! The head of a `.npy` file: element type, order and shape, as NEP 1 and `numpy.lib.format` have it (versions 1.0 to 3.0). Own code,
+//! because a crate for it brings a parser of Python's literals that is larger than many an engine's face. Reads the one dictionary
+//! that numpy writes and nothing else of Python; whether the type is the wanted one is decided by the callers.
+
+use std::{
+    fmt,
+    io::{self, Read},
+};
+
+/// Bytes of the longest head; numpy since 1.24 refuses longer ones too (`max_header_size`).
+const LONGEST: u32 = 10_000;
+
+/// A file that does not begin as a `.npy` file does.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NpyHeaderError {
+    /// It cannot be read, or ends within the head.
+    #[error("its head cannot be read")]
+    Unreadable(#[from] io::Error),
+    /// It does not begin with the format's mark.
+    #[error("it does not begin with numpy's mark")]
+    Mark,
+    /// It is of a version that is not known.
+    #[error("it is of version {0}.{1}, known are 1.0, 2.0 and 3.0")]
+    Version(u8, u8),
+    /// The head is too long.
+    #[error("its head has {0} bytes, at most {LONGEST} are taken")]
+    TooLong(u32),
+    /// The head does not hold what it has to.
+    #[error("its head is not a dictionary of descr, fortran_order and shape")]
+    Dictionary,
+}
+
+/// What a `.npy` file holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NpyHeader {
+    /// The element type as it stands there: numpy's name in quotes, such as `'<f4'`, or a list for elements of several fields.
+    pub(crate) descr: String,
+    /// Whether the first dimension is the one whose elements lie side by side.
+    pub(crate) fortran_order: bool,
+    /// The dimensions.
+    pub(crate) shape: Vec<u64>,
+}
+
+impl NpyHeader {
+    /// That of an array in C order, of elements that numpy calls `dtype`.
+    pub(crate) fn in_c_order(dtype: &str, shape: impl IntoIterator<Item = usize>) -> Self {
+        Self {
+            descr: format!("'{dtype}'"),
+            fortran_order: false,
+            shape: shape.into_iter().map(|dim| dim as u64).collect(),
+        }
+    }
+
+    /// Reads the head, and not a byte more: what comes next is the data.
+    ///
+    /// # Errors
+    /// [`NpyHeaderError`].
+    pub(crate) fn read(from: &mut impl Read) -> Result<Self, NpyHeaderError> {
+        let mut begin = [0; 8];
+        from.read_exact(&mut begin).map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => NpyHeaderError::Mark,
+            _ => error.into(),
+        })?;
+        let [mark @ .., major, minor] = &begin;
+        if mark != b"\x93NUMPY" {
+            return Err(NpyHeaderError::Mark);
+        }
+        let mut length = [0; 4];
+        let digits = match (major, minor) {
+            (1, 0) => 2,
+            (2 | 3, 0) => 4,
+            _ => return Err(NpyHeaderError::Version(*major, *minor)),
+        };
+        from.read_exact(&mut length[..digits])?;
+        let length = u32::from_le_bytes(length);
+        if length > LONGEST {
+            return Err(NpyHeaderError::TooLong(length));
+        }
+        let mut text = vec![0; length as usize];
+        from.read_exact(&mut text)?;
+        let text = str::from_utf8(&text).ok().map(str::trim);
+        text.and_then(Self::parse).ok_or(NpyHeaderError::Dictionary)
+    }
+
+    /// `{'descr': '<f4', 'fortran_order': False, 'shape': (1, 8, 8), }`, in any order.
+    fn parse(text: &str) -> Option<Self> {
+        let (mut descr, mut fortran_order, mut shape) = (None, None, None);
+        let mut rest = text.strip_prefix('{')?.trim_start();
+        while !rest.starts_with('}') {
+            let (key, behind) = value(rest)?;
+            let (value, behind) = value(behind.strip_prefix(':')?)?;
+            match unquoted(key)? {
+                "descr" => {
+                    descr = Some(unquoted(value).map_or_else(|| value.to_owned(), |name| format!("'{name}'")))
+                }
+                "fortran_order" => fortran_order = Some(boolean(value)?),
+                "shape" => shape = Some(dimensions(value)?),
+                _ => return None,
+            }
+            rest = match behind.strip_prefix(',') {
+                Some(next) => next.trim_start(),
+                None => behind,
+            };
+        }
+        (rest == "}").then_some(Self {
+            descr: descr?,
+            fortran_order: fortran_order?,
+            shape: shape?,
+        })
+    }
+}
+
+impl fmt::Display for NpyHeader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shape: Vec<String> = self.shape.iter().map(u64::to_string).collect();
+        let order = if self.fortran_order {
+            " in Fortran order"
+        } else {
+            ""
+        };
+        write!(f, "{} ({}){order}", self.descr, shape.join(", "))
+    }
+}
+
+/// The value at the beginning of `text` and what comes behind it: a word, a text in quotes, or all between brackets.
+fn value(text: &str) -> Option<(&str, &str)> {
+    let (mut depth, mut quote) = (0_u32, None);
+    for (at, c) in text.char_indices() {
+        match (quote, c) {
+            // Nothing that belongs here is written with an escape, and what is printed of it goes to a terminal.
+            (_, '\\') => return None,
+            (_, c) if c.is_control() => return None,
+            (Some(open), c) => quote = quote.filter(|_| c != open),
+            (None, '\'' | '"') => quote = Some(c),
+            (None, '(' | '[') => depth += 1,
+            (None, ')' | ']') => depth = depth.checked_sub(1)?,
+            (None, ',' | ':' | '}') if depth == 0 => return Some((text[..at].trim(), &text[at..])),
+            (None, _) => {}
+        }
+    }
+    None
+}
+
+/// What stands in quotes, where there is nothing else.
+fn unquoted(value: &str) -> Option<&str> {
+    let quote = value.chars().next().filter(|c| matches!(c, '\'' | '"'))?;
+    let inner = value.strip_prefix(quote)?.strip_suffix(quote)?;
+    (!inner.contains(quote)).then_some(inner)
+}
+
+fn boolean(value: &str) -> Option<bool> {
+    match value {
+        "True" => Some(true),
+        "False" => Some(false),
+        _ => None,
+    }
+}
+
+/// A tuple of numbers. One alone has a comma behind it: without, Python takes it for the number.
+fn dimensions(value: &str) -> Option<Vec<u64>> {
+    let inner = value.strip_prefix('(')?.strip_suffix(')')?.trim();
+    if inner.is_empty() {
+        return Some(Vec::new());
+    }
+    let (first, last) = inner.rsplit_once(',')?;
+    let last = Some(last.trim()).filter(|last| !last.is_empty());
+    let numbers = first.split(',').map(str::trim).chain(last);
+    numbers.map(|number| number.parse().ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use npyz::{DType, Order};
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::fixture::npy;
+
+    /// A file of version 1.0 with this head.
+    fn file(head: &str) -> Vec<u8> {
+        let mut file = b"\x93NUMPY\x01\x00".to_vec();
+        file.extend(u16::try_from(head.len()).unwrap().to_le_bytes());
+        file.extend(head.bytes());
+        file
+    }
+
+    fn read(mut file: &[u8]) -> Result<NpyHeader, NpyHeaderError> {
+        NpyHeader::read(&mut file)
+    }
+
+    /// What the crate that the agent does without says of it.
+    fn oracle(mut file: &[u8]) -> Option<NpyHeader> {
+        let header = npyz::NpyHeader::from_reader(&mut file).ok()?;
+        Some(NpyHeader {
+            descr: match header.dtype() {
+                DType::Plain(plain) => format!("'{plain}'"),
+                _ => return None,
+            },
+            fortran_order: header.order() == Order::Fortran,
+            shape: header.shape().to_vec(),
+        })
+    }
+
+    #[test]
+    fn what_comes_behind_the_head_is_left_to_the_reader() {
+        for version in [1, 2, 3] {
+            let mut file = npy("<f4", &[2, 3], b"data");
+            if version > 1 {
+                file[6] = version;
+                file.splice(10..10, [0, 0]);
+            }
+            let mut rest = &file[..];
+            let header = NpyHeader::read(&mut rest).unwrap();
+            assert_eq!(header, NpyHeader::in_c_order("<f4", [2, 3]));
+            assert_eq!(rest, b"data", "version {version}");
+        }
+    }
+
+    #[test]
+    fn elements_of_several_fields_are_told_as_they_stand_there() {
+        let head = "{'descr': [('a', '<f4'), ('b:}', '|i1', (2,))], 'fortran_order': True, 'shape': (4,)}\n";
+        let header = read(&file(head)).unwrap();
+        assert_eq!(
+            header.to_string(),
+            "[('a', '<f4'), ('b:}', '|i1', (2,))] (4) in Fortran order"
+        );
+    }
+
+    #[test]
+    fn what_is_no_head_is_refused() {
+        let told = |file: &[u8]| read(file).unwrap_err().to_string();
+        assert_eq!(told(b""), "it does not begin with numpy's mark");
+        assert_eq!(
+            told(b"PK\x03\x04 and so on"),
+            "it does not begin with numpy's mark"
+        );
+        assert_eq!(told(&file("{}")[..11]), "its head cannot be read");
+        let other = |major: u8| [&b"\x93NUMPY"[..], &[major, 0], &[0xff; 8]].concat();
+        assert_eq!(
+            told(&other(4)),
+            "it is of version 4.0, known are 1.0, 2.0 and 3.0"
+        );
+        assert_eq!(
+            told(&other(2)),
+            "its head has 4294967295 bytes, at most 10000 are taken"
+        );
+        let whole = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)}";
+        assert!(read(&file(whole)).is_ok());
+        for (part, instead) in [
+            ("'<f4'", "'<f4"),
+            ("'<f4'", "'<f\u{1b}[2J'"),
+            ("'<f4'", "'<f\\x34'"),
+            ("False", "0"),
+            ("(2, 3)", "(2 3)"),
+            ("(2, 3)", "(2, -3)"),
+            ("(2, 3)", "(2)"),
+            ("(2, 3)", "2"),
+            ("(2, 3)", "(,)"),
+            ("(2, 3)", "(2, 3))"),
+            ("(2, 3)", "(2, 99999999999999999999)"),
+            ("'shape'", "shape"),
+            ("'shape'", "'form'"),
+            ("'shape': (2, 3)", ""),
+            ("}", ""),
+            ("}", "} 1"),
+            ("{", "{,"),
+        ] {
+            let head = whole.replace(part, instead);
+            assert!(
+                matches!(read(&file(&head)), Err(NpyHeaderError::Dictionary)),
+                "{head}"
+            );
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn heads_are_read_as_npyz_reads_them(
+            dtype in prop::sample::select(vec!["<f4", ">f8", "<f2", "|i1", "|u1", "<i8", "|b1", "<U7", "|S3"]),
+            fortran in any::<bool>(),
+            // npyz multiplies them, and panics where the product is too large.
+            shape in prop::collection::vec(0..10_000_u64, 0..5),
+            order in Just(vec![0, 1, 2]).prop_shuffle(),
+            quote in prop::sample::select(vec!['\'', '"']),
+            space in prop::sample::select(vec!["", " ", "  "]),
+            last_comma in any::<bool>(),
+        ) {
+            let numbers: String = shape.iter().map(|dim| format!("{dim},{space}")).collect();
+            let fields = [
+                format!("{quote}descr{quote}{space}:{space}{quote}{dtype}{quote}"),
+                format!("'fortran_order':{space}{}", if fortran { "True" } else { "False" }),
+                format!("'shape':{space}({space}{numbers})"),
+            ];
+            let fields: Vec<&str> = order.iter().map(|&at| fields[at].as_str()).collect();
+            let comma = if last_comma { "," } else { "" };
+            let file = file(&format!("{{{}{space}{comma}{space}}}{space}\n", fields.join(", ")));
+            prop_assert_eq!(Some(read(&file).unwrap()), oracle(&file));
+        }
+
+        #[test]
+        fn damaged_heads_are_read_as_npyz_reads_them_or_refused(at in 10..70_usize, byte in any::<u8>()) {
+            let mut file = npy("<f4", &[1, 8, 8], &[]);
+            file[at] = byte;
+            // This one leaves the type's name as it is; the callers compare it.
+            if let (Ok(ours), Some(theirs)) = (read(&file), oracle(&file)) {
+                prop_assert_eq!(ours, theirs);
+            }
+        }
+
+        #[test]
+        fn garbage_is_refused(garbage in prop::collection::vec(any::<u8>(), 0..80)) {
+            prop_assert!(read(&garbage).is_err());
+            let text = String::from_utf8_lossy(&garbage);
+            prop_assert!(read(&file(&text)).is_err());
+        }
+    }
+}
