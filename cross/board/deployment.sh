@@ -1,4 +1,4 @@
-# The story of a board that is deployed to, by its own sshd and sudo. Sourced by board-machine.sh after lab.sh and machine.sh.
+# The story of a board that is deployed to, by its own sshd and sudo. Sourced by board-machine.sh and board-root.sh after lab.sh.
 
 make_login() { # LOGIN PASSWORD
     on_board useradd --create-home --shell /bin/bash --groups sudo "$1"

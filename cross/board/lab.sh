@@ -1,21 +1,45 @@
 # A lab for a board that is put to the test: a coordinator on this machine with a workspace of its own, what a user types there, and
-# the comparisons that must hold. Sourced by board-machine.sh, which brings the board: `on_board COMMAND...` runs a
-# command there as root, $work is a directory of its own, $regatta the coordinator's program, $architecture the board's, $address the
-# address of this machine as the board reaches it, $listen where the coordinator listens, $boat the board's name, $login and $password who may use sudo there.
+# the comparisons that must hold. Sourced by the board-*.sh, which set $here, $cache, $work (a directory of its own), $architecture, $agent and
+# $regatta, and then source what brings the board (container.sh, machine.sh): `on_board COMMAND...` runs a command there as root, $boat is its
+# name, $address the address of this machine as the board reaches it, $listen where the coordinator listens. $login and $password may use sudo there.
 
 say() { printf '\n### %s\n' "$*"; }
 failed() { echo "${0##*/}: DOES NOT HOLD: $*" >&2; exit 1; }
+could_not() { echo "${0##*/}: $1" >&2; exit 3; }
 free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
+needs() { # PACKAGES COMMAND...
+    local packages=$1 tool
+    shift
+    [ "$(id -u)" = 0 ] || could_not "it makes a system of its own, which needs root"
+    for tool in "$@"; do
+        PATH=$PATH:/usr/sbin:/sbin command -v "$tool" >/dev/null || could_not "$tool is missing: apt-get install $packages"
+    done
+}
 
-# Debian 11 with systemd and sshd, unpacked once and kept: sets $bootstrapped.
-bootstrap_root() {
-    bootstrapped=$cache/debian11-$architecture-ssh
+# ---- What is put to the test.
+state=/var/lib/regatta login=captain password='aye, aye'
+# The agent for the board and this machine's coordinator, where nobody named them; and programs of the board's kind run here.
+ready_to_test() {
+    [ -n "$agent" ] || agent=$("$here/build.sh" "$architecture")
+    if [ -z "$regatta" ]; then
+        (cd "$here/.." && cargo build --release --locked --quiet --bin regatta)
+        regatta=${CARGO_TARGET_DIR:-$here/../target}/release/regatta
+    fi
+    [ "$architecture" = arm64 ] || return 0
+    mountpoint -q /proc/sys/fs/binfmt_misc || mount -t binfmt_misc binfmt_misc /proc/sys/fs/binfmt_misc
+    [ -e /proc/sys/fs/binfmt_misc/qemu-aarch64 ] || update-binfmts --enable qemu-aarch64
+}
+# A Debian with systemd and more packages, unpacked once and kept: sets $bootstrapped.
+bootstrap() { # SUITE NAME PACKAGE,...
+    bootstrapped=$cache/$2
     [ ! -f "$bootstrapped/ready" ] || return 0
     rm -rf "$bootstrapped"
-    debootstrap --arch="$architecture" --variant=minbase --include=systemd,systemd-sysv,openssh-server,sudo,libpam-systemd,dbus bullseye \
-        "$bootstrapped" "${DEBIAN_MIRROR:-http://deb.debian.org/debian}" >&2 || could_not "debootstrap could not unpack Debian 11 for $architecture"
+    debootstrap --arch="$architecture" --variant=minbase --include="systemd,systemd-sysv,dbus,$3" "$1" \
+        "$bootstrapped" "${DEBIAN_MIRROR:-http://deb.debian.org/debian}" >&2 || could_not "debootstrap could not unpack Debian $1 for $architecture"
     touch "$bootstrapped/ready"
 }
+# Debian 11 with sshd, whose glibc is JetPack 5's.
+bootstrap_board() { bootstrap bullseye "debian11-$architecture-ssh" openssh-server,sudo,libpam-systemd; }
 
 # ---- The coordinator.
 serve=''

@@ -15,7 +15,7 @@ make_base() {
     [ ! -f "$base/ready" ] || return 0
     local root=$base/root kernel
     say "makes the board's disk, once"
-    bootstrap_root
+    bootstrap_board
     rm -rf "$base"
     mkdir -p "$base"
     cp -a --reflink=auto "$bootstrapped" "$root"
