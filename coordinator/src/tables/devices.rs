@@ -1,9 +1,10 @@
 //! Tables of devices.
 
+use comfy_table::ContentArrangement;
 use regatta_rules::documents::DeviceFacts;
 use regatta_wire::frame;
 
-use super::{keep_whole, table, words};
+use super::{fits, keep_whole, table, words};
 use crate::store::{DeviceRow, OtherVersion};
 
 /// Every device, a line each, and those that could not say hello.
@@ -26,16 +27,45 @@ pub(crate) fn devices(devices: &[DeviceRow], refused: &[OtherVersion]) -> String
     parts.join("\n")
 }
 
+/// A line each; where the terminal is too narrow for that, three lines each.
 fn known(devices: &[DeviceRow]) -> String {
+    let wide = a_line_each(devices);
+    if fits(&wide) {
+        wide
+    } else {
+        three_lines_each(devices)
+    }
+}
+
+pub(super) fn a_line_each(devices: &[DeviceRow]) -> String {
     let mut table = table(["name", "device", "state", "engines", "agent", "last seen"]);
+    table.set_content_arrangement(ContentArrangement::Disabled);
     for device in devices {
         table.add_row([
             device.name.clone(),
             device.id.to_string(),
-            if device.online { "online" } else { "offline" }.to_owned(),
+            state(device).to_owned(),
             engines(device),
-            device.agent.clone(),
+            version(device).to_owned(),
             words::time(&device.last_seen),
+        ]);
+    }
+    table.trim_fmt()
+}
+
+pub(super) fn three_lines_each(devices: &[DeviceRow]) -> String {
+    let mut table = table(["name", "device", "state, engines, last seen"]);
+    for device in devices {
+        table.add_row([
+            device.name.clone(),
+            device.id.to_string(),
+            format!(
+                "{}, {}\n{}\n{}",
+                state(device),
+                device.agent,
+                engines(device),
+                words::time(&device.last_seen)
+            ),
         ]);
     }
     keep_whole(&mut table, 1);
@@ -47,10 +77,7 @@ pub(crate) fn device(device: &DeviceRow, facts: &DeviceFacts) -> String {
     let mut table = table(["name", &device.name]);
     let rows = [
         ("device", device.id.to_string()),
-        (
-            "state",
-            if device.online { "online" } else { "offline" }.to_owned(),
-        ),
+        ("state", state(device).to_owned()),
         ("engines", engines(device)),
         ("agent", device.agent.clone()),
         ("first seen", words::time(&device.first_seen)),
@@ -68,6 +95,16 @@ pub(crate) fn device(device: &DeviceRow, facts: &DeviceFacts) -> String {
     table.add_row(["CPUs".to_owned(), facts.cpus.to_string()]);
     table.add_row(["memory".to_owned(), words::bytes(facts.memory_bytes)]);
     table.trim_fmt()
+}
+
+/// The agent's version, where it is ours: its name is the same on every line.
+fn version(device: &DeviceRow) -> &str {
+    let agent = device.agent.as_str();
+    agent.strip_prefix("regatta-agent ").unwrap_or(agent)
+}
+
+const fn state(device: &DeviceRow) -> &'static str {
+    if device.online { "online" } else { "offline" }
 }
 
 fn engines(device: &DeviceRow) -> String {

@@ -42,6 +42,12 @@ fn terminal_columns() -> Option<u16> {
     Term::stdout().size_checked().map(|(_, columns)| columns)
 }
 
+/// Whether a table that was made without regard to the terminal fits into it.
+fn fits(table: &str) -> bool {
+    let most = table.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+    terminal_columns().is_none_or(|columns| most <= usize::from(columns))
+}
+
 /// What is copied out of a column, an id, stays in one piece.
 fn keep_whole(table: &mut Table, column: usize) {
     if let Some(column) = table.column_mut(column) {

@@ -2,7 +2,7 @@
 
 use comfy_table::{Cell, ContentArrangement};
 
-use super::{keep_whole, right, table, terminal_columns, words};
+use super::{fits, keep_whole, right, table, words};
 use crate::{
     store::{RunRow, StreamRow},
     workspace::RunDir,
@@ -11,11 +11,7 @@ use crate::{
 /// Runs, a line each; two lines each where the terminal is too narrow for that.
 pub(crate) fn runs(rows: &[RunRow]) -> String {
     let wide = a_line_each(rows);
-    let most = wide.lines().map(|line| line.chars().count()).max().unwrap_or(0);
-    match terminal_columns() {
-        Some(columns) if most > usize::from(columns) => two_lines_each(rows),
-        _ => wide,
-    }
+    if fits(&wide) { wide } else { two_lines_each(rows) }
 }
 
 pub(super) fn a_line_each(rows: &[RunRow]) -> String {

@@ -10,13 +10,13 @@ use regatta_rules::{
 };
 
 use super::{
-    Comparison, quickstart,
+    Comparison, devices, quickstart,
     runs::{a_line_each, two_lines_each},
     why_not,
 };
 use crate::{
     runs::{Catalogue, Metric, Outcome, Request},
-    store::RunRow,
+    store::{DeviceRow, RunRow},
 };
 
 fn row(number: u8, scenario: Scenario, mode: Mode, phase: RunPhase, outcome: Option<Outcome>) -> RunRow {
@@ -174,4 +174,34 @@ fn a_narrow_terminal_gets_two_lines_for_a_run() {
         assert!(table.contains(said), "{table}");
     }
     assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
+}
+
+#[test]
+fn devices_fit_into_120_columns_by_a_line_each_and_into_80_by_three() {
+    let boat = DeviceRow {
+        id: "ff43306e6aa65ec6a97127b41beb2599".parse().unwrap(),
+        name: "boat-1".to_owned(),
+        public_key: [0; 32],
+        agent: "regatta-agent 0.1.0".to_owned(),
+        engines: vec![
+            EngineKind::Null,
+            EngineKind::Tract,
+            EngineKind::Tensorrt,
+            EngineKind::Sim,
+        ],
+        facts: String::new(),
+        online: true,
+        hellos: 1,
+        first_seen: "2026-11-22T07:02:42Z".to_owned(),
+        last_seen: "2026-11-22T07:03:18Z".to_owned(),
+    };
+    let boats = [boat];
+    let (wide, narrow) = (devices::a_line_each(&boats), devices::three_lines_each(&boats));
+    for (table, columns) in [(&wide, 120), (&narrow, 80)] {
+        assert!(
+            table.lines().all(|line| line.chars().count() <= columns),
+            "{table}"
+        );
+    }
+    insta::assert_snapshot!(format!("{wide}\n\n{narrow}"));
 }

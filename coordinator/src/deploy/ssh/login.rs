@@ -27,7 +27,7 @@ pub(super) fn log_in(session: &Session, access: &Access, prompt: &dyn Prompt) ->
     let methods = match session.auth_methods(&access.user) {
         Ok(methods) => methods.to_owned(),
         Err(_) if session.authenticated() => return Ok(()),
-        Err(error) => return Err(SshError::protocol(access, "logging in", &error)),
+        Err(error) => return Err(SshError::ended(access, &error)),
     };
     let mut tried = Vec::new();
     if methods.contains("publickey") && by_key(session, access, prompt, &mut tried) {
@@ -166,10 +166,7 @@ fn by_password(
     let judged = |result: Result<(), ssh2::Error>| match result {
         Ok(()) => Ok(session.authenticated()),
         Err(error) if error.code() == REFUSED => Ok(false),
-        Err(error) => Err(SshError::Ended {
-            to: access.to_string(),
-            why: error.message().to_owned(),
-        }),
+        Err(error) => Err(SshError::ended(access, &error)),
     };
     if methods.contains("password") && judged(session.userauth_password(&access.user, password.expose()))? {
         return Ok(true);

@@ -108,6 +108,13 @@ impl SshError {
         }
     }
 
+    pub(super) fn ended(access: &Access, error: &ssh2::Error) -> Self {
+        Self::Ended {
+            to: access.to_string(),
+            why: error.message().to_owned(),
+        }
+    }
+
     /// What the user can do about it.
     pub(crate) fn way_out(&self) -> Option<String> {
         match self {
