@@ -1,5 +1,5 @@
 # The story of a board that nobody logs in to: an overlay was unpacked before it was flashed, and its clock is wrong. Sourced by
-# board-machine.sh and board-root.sh.
+# board-machine.sh, board-root.sh and board-cloud.sh.
 
 came_by_itself() { # NAME VERSION
     local tries
