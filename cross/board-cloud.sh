@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # cloud-init itself takes what `regatta device image` writes: a Debian 12 with cloud-init boots as a container with a network of its own,
 # finds user-data, meta-data and its network's configuration where NoCloud looks for them, installs the agent, and the board comes into the lab
-# of a coordinator on this machine, which nobody logged in to.
+# of a coordinator on this machine, which nobody logged in to. Then it boots again.
 #
 #   board-cloud.sh [--arch amd64|arm64] [--regatta FILE] [--agent FILE]
 #
@@ -78,4 +78,13 @@ boots
 shown hostname
 shown ip -brief address show host0
 came_by_itself "$boat" 0.1.0
+first=$device
+
+say "it boots again: cloud-init has nothing to do, the board is the one from before"
+power_cut
+boots
+wait_for_device "$boat"
+[ "$device" = "$first" ] || failed "the device has another identity after a reboot"
+if on_board test -e /usr/lib/regatta-first-boot -o -e $state/enrolment-token; then failed "the first boot's files are there again"; fi
+race "$boat" $state Offline null
 printf '\nboard-cloud: all held (%s)\n' "$(date -u +%FT%TZ)"
