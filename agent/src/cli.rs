@@ -10,7 +10,7 @@ use regatta_rules::{
     layout::Layout,
     system::PowerSetting,
 };
-use regatta_tensorrt::IoType;
+use regatta_tensorrt::{InputShape, IoType};
 
 use crate::duration::RunDuration;
 
@@ -53,7 +53,7 @@ pub(crate) enum Command {
 #[derive(Debug, Subcommand)]
 pub(crate) enum EngineCommand {
     /// Builds an engine, or finds it in the cache
-    Build(EngineBuildArgs),
+    Build(Box<EngineBuildArgs>),
     /// Says what an engine is and whether it runs here; exit code 1 when it does not
     Inspect(EngineInspectArgs),
     /// Lists the engines of a cache
@@ -104,14 +104,20 @@ pub(crate) struct EngineBuildArgs {
     /// Managed SRAM per DLA core in KiB; NVIDIA's harness uses 1024 on Orin
     #[arg(long, value_name = "KIB", requires = "dla_core")]
     pub(crate) dla_sram: Option<u32>,
+    /// What the model leaves free of an input besides the batch, such as input_ids=384; may stand more than once
+    #[arg(long = "input-shape", value_name = "[NAME=]D,D,...")]
+    pub(crate) input_shapes: Vec<InputShape>,
+    /// Takes the shapes of the inputs from a benchmark's description
+    #[arg(long, value_name = "FILE", conflicts_with = "input_shapes")]
+    pub(crate) benchmark_file: Option<PathBuf>,
     /// Type of every input; by default the network's
-    #[arg(long, value_name = "fp32|fp16|int8|int32")]
+    #[arg(long, value_name = "fp32|fp16|int8|int32|int64")]
     pub(crate) input_dtype: Option<IoType>,
     /// Layout of every input, such as linear, chw4 or, on DLA, dla_hwc4
     #[arg(long, value_name = "FORMAT")]
     pub(crate) input_format: Option<Layout>,
     /// Type of every output; by default the network's
-    #[arg(long, value_name = "fp32|fp16|int8|int32")]
+    #[arg(long, value_name = "fp32|fp16|int8|int32|int64")]
     pub(crate) output_dtype: Option<IoType>,
     /// Layout of every output; only linear ones can be answers of a run
     #[arg(long, value_name = "FORMAT")]
@@ -119,10 +125,11 @@ pub(crate) struct EngineBuildArgs {
     /// A calibration cache in TensorRT's text format, for --precision int8
     #[arg(long, value_name = "FILE")]
     pub(crate) calibration_cache: Option<PathBuf>,
-    /// Finds the scales of --precision int8 over these samples: a directory of .npy files, or one .npy of many
+    /// Finds the scales of --precision int8 over these samples: a directory of .npy files, one .npy of many, or what `regatta prep` made
+    /// for a network of several inputs
     #[arg(long, value_name = "PATH", conflicts_with = "calibration_cache")]
     pub(crate) calibration_samples: Option<PathBuf>,
-    /// Which samples of the directory: a name per line, as in MLCommons' calibration lists
+    /// Which of the samples: a name per line, or a number where one .npy holds many, as in MLCommons' calibration lists
     #[arg(long, value_name = "FILE", requires = "calibration_samples")]
     pub(crate) calibration_list: Option<PathBuf>,
     /// Builds although memory looks too small

@@ -21,6 +21,7 @@ mod facts;
 mod fixture;
 mod harness;
 mod identity;
+mod logging;
 mod npy_header;
 mod panics;
 mod run_process;
@@ -37,6 +38,7 @@ use std::{
 };
 
 use clap::Parser;
+use tracing::level_filters::LevelFilter;
 
 use crate::{
     cli::{Cli, Command},
@@ -44,7 +46,12 @@ use crate::{
 };
 
 fn main() -> ExitCode {
-    let outcome = match Cli::parse().command {
+    let command = Cli::parse().command;
+    logging::start(match command {
+        Command::Serve(_) => LevelFilter::INFO,
+        _ => LevelFilter::WARN,
+    });
+    let outcome = match command {
         Command::Serve(args) => daemon::serve(&args),
         Command::Enroll(args) => enrolment::enroll(&args),
         Command::Identity(args) => enrolment::identity(&args),

@@ -7,7 +7,7 @@ mod support;
 
 use std::{fs, path::Path};
 
-use support::agent;
+use support::{Ended, agent, twins::Twins};
 use tempfile::TempDir;
 
 /// Lays a board's root down.
@@ -151,4 +151,49 @@ fn garbage_in_every_file_gives_an_answer() {
         &["doctor", "--json", "--root", root.path().to_str().unwrap()],
     );
     assert!(ended.code == 0 || ended.code == 1, "{ended:?}");
+}
+
+/// CUDA's driver is asked in a process of its own: whatever that does, an answer comes, and what went wrong is said.
+#[test]
+fn a_driver_that_misbehaves_is_told_of_and_holds_nothing_up() {
+    let twins = Twins::new();
+    let doctor = |faults: &str| {
+        let program = env!("CARGO_BIN_EXE_regatta-agent");
+        let mut command = twins.agent(program, Path::new("/"), &["doctor", "--json"]);
+        let ended = Ended::from(command.env("TWIN_CUDA_FAULTS", faults).output().unwrap());
+        let seen: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+        (seen["gpus"].as_array().unwrap().clone(), ended.stderr)
+    };
+    std::thread::scope(|scope| {
+        for (faults, gpus, told) in [
+            ("discrete,devices=2,sms=58", 2, ""),
+            ("talk", 1, ""),
+            ("leave", 1, ""),
+            ("no-device", 0, ""),
+            ("hang", 0, "CUDA's driver gave no answer within 5 s"),
+            ("crash", 0, "`regatta-agent gpus` ended with signal: 11"),
+            ("talk,quit", 0, "what `regatta-agent gpus` printed is no answer"),
+            (
+                "version=11020",
+                0,
+                "ended with exit status: 3: regatta-agent: the CUDA driver is for CUDA 11.2, but at least 11.4 is needed",
+            ),
+        ] {
+            let doctor = &doctor;
+            scope.spawn(move || {
+                let (found, said) = doctor(faults);
+                assert_eq!(found.len(), gpus, "{faults}: {said}");
+                assert_eq!(said.is_empty(), told.is_empty(), "{faults}: {said}");
+                assert!(said.contains(told), "{faults}: {said}");
+            });
+        }
+    });
+    let (found, _) = doctor("discrete,devices=2,unlike,sms=58");
+    assert_eq!(
+        serde_json::Value::Array(found),
+        serde_json::json!([
+            { "name": "twin of a GPU", "compute_capability": "8.7", "multiprocessors": 58, "memory_bytes": 1 << 30, "integrated": false },
+            { "name": "another twin", "compute_capability": "8.7", "multiprocessors": 58, "memory_bytes": 1 << 30, "integrated": false },
+        ])
+    );
 }

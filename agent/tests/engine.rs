@@ -11,6 +11,8 @@ use std::{
     process::{Command, Output, Stdio},
 };
 
+#[cfg(feature = "tract")]
+use support::fixture::onnx;
 use support::{small_disk::SmallDisk, twins::Twins};
 use tempfile::TempDir;
 
@@ -158,12 +160,57 @@ fn the_real_tensorrt_builds_an_engine_once() {
 #[test]
 fn the_real_tensorrt_builds_a_network_of_three_inputs() {
     let Some(place) = Place::real() else { return };
-    let model = support::fixture::onnx::three_inputs();
+    let model = onnx::three_inputs(onnx::INT32, true);
     fs::write(place.scratch.path().join("three.onnx"), model).unwrap();
     let build = ["build", "--onnx", "three.onnx", "--batch", "4", "--profiles", "2"];
     let built = place.json(&build, 0);
     assert_eq!(built["manifest"]["profiles"], 2);
     assert!(built["plan_bytes"].as_u64().unwrap() > 1_000, "{built:#}");
+}
+
+#[cfg(feature = "tract")]
+fn words(text: &str) -> Vec<&str> {
+    text.split_ascii_whitespace().collect()
+}
+
+/// As BERT's reference declares itself; what it leaves free is said, and is part of the key.
+#[cfg(feature = "tract")]
+#[test]
+fn the_real_tensorrt_builds_a_network_whose_dimensions_are_free() {
+    let Some(place) = Place::real() else { return };
+    let model = onnx::three_inputs(onnx::INT64, false);
+    fs::write(place.scratch.path().join("free.onnx"), model).unwrap();
+    let shapes = "--input-shape input_ids=64 --input-shape input_mask=64 --input-shape segment_ids=64";
+    let build = |shapes: &str| format!("build --onnx free.onnx --batch 4 --profiles 2 {shapes}");
+    for (shapes, reason) in [
+        (
+            "",
+            "is [-1, -1], and only the first of its dimensions, the batch, may be free: give the others as --input-shape ",
+        ),
+        (
+            "--input-shape tokens=64",
+            "the network has no input tokens; it has segment_ids, input_ids, input_mask",
+        ),
+        (
+            "--input-shape 64",
+            "the network has several inputs, and none was named",
+        ),
+        (
+            "--input-shape input_ids=8,8",
+            "the input input_ids is [-1, -1], and does not take 8, 8 behind its batch",
+        ),
+    ] {
+        let told = place.refused(&words(&build(shapes)), 2);
+        assert!(told.contains(reason), "{shapes}: {told}");
+    }
+    let built = place.json(&words(&build(shapes)), 0);
+    assert_eq!(
+        built["manifest"]["input_shapes"][1],
+        serde_json::json!({ "name": "input_mask", "dims": [64] })
+    );
+    assert!(built["plan_bytes"].as_u64().unwrap() > 1_000, "{built:#}");
+    // What the weights do not take TensorRT says itself.
+    place.refused(&words(&build(&shapes.replace("64", "63"))), 3);
 }
 
 #[test]
@@ -333,7 +380,7 @@ fn what_is_missing_is_said_with_the_way_to_get_it() {
     assert!(
         other
             .refused(&["build", "--onnx", "digits.onnx"], 3)
-            .contains("has ABI 99, but this agent speaks 4")
+            .contains("has ABI 99, but this agent speaks 5")
     );
 }
 

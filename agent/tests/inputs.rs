@@ -143,6 +143,24 @@ fn prepared_forms_lie_side_by_side_and_say_what_they_are() {
             "{settings:?}: {ended:?}"
         );
     }
+    // A making that was broken off: some samples may be of another scale.
+    let unfinished = directory.join("samples.unfinished");
+    fs::write(&unfinished, "").unwrap();
+    let told = place.fault(&chw4, &[]);
+    assert!(
+        told.contains("the samples in ./int8_chw4 are not whole: `regatta prep` was broken off there or is still at it; run it again"),
+        "{told}"
+    );
+    fs::remove_file(unfinished).unwrap();
+    // A document that is there and cannot be read is not one that is missing.
+    fs::remove_file(directory.join("samples.json")).unwrap();
+    fs::create_dir(directory.join("samples.json")).unwrap();
+    let told = place.fault(&chw4, &[]);
+    assert!(
+        told.contains("int8_chw4/samples.json cannot be read: Is a directory"),
+        "{told}"
+    );
+    fs::remove_dir(directory.join("samples.json")).unwrap();
     document("float16");
     let told = place.fault(&chw4, &[]);
     assert!(
@@ -220,4 +238,64 @@ fn samples_of_three_inputs_reach_the_network_by_name() {
         told.contains("its engine takes int32 [-1, 64] input_ids, int32 [-1, 64] input_mask, int32 [-1, 64] segment_ids, but a sample is int32 linear [64] input_ids, int32 linear [64] input_mask, int32 linear [64] token_type_ids: as many inputs are needed, by the same names"),
         "{told}"
     );
+}
+
+/// As BERT's reference declares itself: 64-bit integers of any number. The samples say how many, and are kept at 32 bits.
+#[test]
+fn what_a_model_leaves_free_the_samples_say() {
+    let mut place = Place::new();
+    place.fixture.take_three_inputs();
+    #[cfg(feature = "tract")]
+    {
+        place.fixture.leave_dimensions_free();
+        place.sut = "tract";
+        for scenario in ["SingleStream", "Offline"] {
+            let ended = place.bench(scenario, "AccuracyOnly", &[], &[]);
+            assert_eq!((ended.code, place.answers()), (0, expected()), "{ended:?}");
+        }
+        place.sut = "tensorrt";
+    }
+    let free = [
+        ("TWIN_TRT_INPUTS", "3"),
+        ("TWIN_TRT_INPUT", "int64"),
+        ("TWIN_TRT_FREE", "1"),
+    ];
+    let told = place.fault(&[], &free);
+    let shapes = "--input-shape input_ids=64 --input-shape input_mask=64 --input-shape segment_ids=64";
+    assert!(told.contains(shapes), "{told}");
+    let build = |flags: &str| {
+        let words = format!("engine build --onnx model.onnx --batch 4 {flags}");
+        let words: Vec<&str> = words.split_ascii_whitespace().collect();
+        place.agent(&words, &free)
+    };
+    let wrong = shapes.replace("segment_ids=64", "segment_ids=8,8");
+    for (flags, words) in [
+        (
+            "",
+            "TensorRT does not take the model: an input is [-1, -1]: give its dimensions as --input-shape",
+        ),
+        ("--input-shape ids=64", "the network has no input of that name"),
+        (wrong.as_str(), "the input does not take that behind its batch"),
+        ("--input-shape input_ids=0", "a shape is written NAME=384"),
+        ("--benchmark-file nowhere.toml", "nowhere.toml cannot be read"),
+    ] {
+        let refused = build(flags);
+        assert!(refused.stderr.contains(words), "{flags}: {refused:?}");
+        assert_ne!(refused.code, 0, "{flags}");
+    }
+    let built = build(shapes);
+    assert_eq!(built.code, 0, "{built:?}");
+    let again = build("--benchmark-file benchmark.toml");
+    assert!(
+        again.stderr.contains("found in "),
+        "the file says the same: {again:?}"
+    );
+    for (scenario, settings) in [
+        ("SingleStream", &["use_graphs=true"][..]),
+        ("Offline", &["use_direct_host_access=true"]),
+        ("Offline", &["use_direct_host_access=false"]),
+    ] {
+        let ended = place.bench(scenario, "AccuracyOnly", settings, &free);
+        assert_eq!((ended.code, place.answers()), (0, expected()), "{ended:?}");
+    }
 }

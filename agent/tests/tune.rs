@@ -14,20 +14,21 @@ use std::{
 use regatta_rules::{Scenario, documents::EngineKind, system::System};
 use support::{Ended, agent, fixture::Fixture, twins::Twins};
 
-const COUNTS: [&str; 4] = ["--total-samples", "64", "--performance-samples", "64"];
+/// The words of every search.
+const TUNE: &str = "tune --model pixels --benchmark-file benchmark.toml --out found.toml";
+/// A modelled accelerator, and how many samples it is to have.
+const UNITS: &str = "--setting sim_units=gpu=300+20";
+const COUNTS: &str = "--total-samples 64 --performance-samples 64";
+
+fn words<'a>(parts: &[&'a str]) -> Vec<&'a str> {
+    parts
+        .iter()
+        .flat_map(|part| part.split_ascii_whitespace())
+        .collect()
+}
 
 fn tune(fixture: &Fixture, more: &[&str]) -> Ended {
-    let mut words = vec![
-        "tune",
-        "--model",
-        "pixels",
-        "--benchmark-file",
-        "benchmark.toml",
-        "--out",
-        "found.toml",
-    ];
-    words.extend(more);
-    agent(fixture.scratch(), &words)
+    agent(fixture.scratch(), &words(&[&[TUNE][..], more].concat()))
 }
 
 fn found(fixture: &Fixture) -> (System, String) {
@@ -41,25 +42,8 @@ fn a_search_leaves_a_systems_file_that_bench_takes() {
     let second = support::MLPERF_CONF.replace("target_latency = 10000", "target_latency = 1000");
     assert_ne!(second, support::MLPERF_CONF);
     fs::write(fixture.path("second.conf"), second).unwrap();
-    let sim = [
-        "--sut",
-        "sim",
-        "--scenario",
-        "Offline,Server",
-        "--limit",
-        "3s",
-        "--name",
-        "boat",
-        "--mlperf-conf",
-        "second.conf",
-    ];
-    let units = [
-        "--setting",
-        "sim_units=gpu=300+20",
-        "--setting",
-        "gpu_copy_streams=1",
-    ];
-    let ended = tune(&fixture, &[&sim[..], &units, &COUNTS].concat());
+    let sim = "--sut sim --scenario Offline,Server --limit 3s --name boat --mlperf-conf second.conf";
+    let ended = tune(&fixture, &[sim, UNITS, "--setting gpu_copy_streams=1", COUNTS]);
     assert!(
         ended.stderr.contains("pixels Offline trial 1: "),
         "{}",
@@ -94,35 +78,9 @@ fn a_search_leaves_a_systems_file_that_bench_takes() {
     let trials = text.lines().filter(|line| line.contains("  coarse "));
     assert!(trials.count() >= 2 && text.contains("# chosen: "), "{text}");
 
-    for (name, conf) in [
-        ("mlperf.conf", support::MLPERF_CONF),
-        ("user.conf", "*.*.min_duration = 50\n"),
-    ] {
-        fs::write(fixture.path(name), conf).unwrap();
-    }
-    let bench = [
-        "bench",
-        "--sut",
-        "sim",
-        "--model",
-        "pixels",
-        "--scenario",
-        "Offline",
-        "--mode",
-        "PerformanceOnly",
-    ];
-    let files = [
-        "--mlperf-conf",
-        "mlperf.conf",
-        "--user-conf",
-        "user.conf",
-        "--log-dir",
-        "logs",
-        "--system",
-        "found.toml",
-    ];
-    let more = ["--benchmark-file", "benchmark.toml", "--duration", "100ms"];
-    let ended = agent(fixture.scratch(), &[&bench[..], &files, &more, &COUNTS].concat());
+    let sim = bench_words(&fixture, "sim", "found.toml");
+    let bench = words(&[&[BENCH, COUNTS][..], &sim].concat());
+    let ended = agent(fixture.scratch(), &bench);
     assert!(
         ended.stdout.contains("  system        boat (regatta-agent"),
         "{ended:?}"
@@ -134,19 +92,7 @@ fn a_search_that_is_killed_leaves_the_best_so_far() {
     let fixture = Fixture::new();
     let mut search = Command::new(env!("CARGO_BIN_EXE_regatta-agent"))
         .current_dir(fixture.scratch())
-        .args([
-            "tune",
-            "--sut",
-            "sim",
-            "--model",
-            "pixels",
-            "--benchmark-file",
-            "benchmark.toml",
-            "--out",
-            "found.toml",
-        ])
-        .args(["--scenario", "Offline", "--setting", "sim_units=gpu=300+20"])
-        .args(COUNTS)
+        .args(words(&[TUNE, "--sut sim --scenario Offline", UNITS, COUNTS]))
         .env("TMPDIR", fixture.scratch())
         .stderr(Stdio::null())
         .spawn()
@@ -166,24 +112,17 @@ fn a_search_that_is_killed_leaves_the_best_so_far() {
 fn where_nothing_runs_every_trial_says_why() {
     let fixture = Fixture::new();
     // The CPU engine without a model, or not built in at all.
-    let nowhere = [
-        "--sut",
-        "tract",
-        "--scenario",
-        "Offline",
-        "--limit",
-        "2s",
-        "--scratch",
-        "nowhere",
-    ];
-    let ended = tune(&fixture, &nowhere);
+    let ended = tune(
+        &fixture,
+        &["--sut tract --scenario Offline --limit 2s --scratch nowhere"],
+    );
     assert_eq!(ended.code, 1, "{ended:?}");
     assert!(ended.stdout.contains("nothing ran"), "{}", ended.stdout);
     let (system, text) = found(&fixture);
     assert!(system.runs.is_empty() && system.partial.is_some());
     assert!(text.contains("failed: "), "{text}");
 
-    let ended = tune(&fixture, &["--sut", "null", "--scenario", "Offline"]);
+    let ended = tune(&fixture, &["--sut null --scenario Offline"]);
     assert_eq!(ended.code, 2);
     assert!(
         ended
@@ -201,43 +140,16 @@ fn tensorrt_is_tuned_with_the_engines_that_there_are() {
     if !fixture.path("model.onnx").exists() {
         fs::write(fixture.path("model.onnx"), "the twin reads no model").unwrap();
     }
-    let agent = |arguments: &[&str]| {
+    let agent = |parts: &[&str]| {
         let program = env!("CARGO_BIN_EXE_regatta-agent");
-        let output = twins.agent(program, fixture.scratch(), arguments).output();
+        let output = twins.agent(program, fixture.scratch(), &words(parts)).output();
         Ended::from(output.unwrap())
     };
     for batch in ["8", "64"] {
-        let build = [
-            "engine",
-            "build",
-            "--onnx",
-            "model.onnx",
-            "--profiles",
-            "2",
-            "--batch",
-            batch,
-        ];
-        let built = agent(&build);
+        let built = agent(&["engine build --onnx model.onnx --profiles 2 --batch", batch]);
         assert_eq!(built.code, 0, "{built:?}");
     }
-    let pixels = [
-        "--model",
-        "pixels",
-        "--benchmark-file",
-        "benchmark.toml",
-        "--scratch",
-        ".",
-    ];
-    let tune = [
-        "tune",
-        "--sut",
-        "tensorrt",
-        "--scenario",
-        "Offline",
-        "--limit",
-        "2s",
-    ];
-    let ended = agent(&[&tune[..], &pixels, &["--out", "found.toml"]].concat());
+    let ended = agent(&[TUNE, "--scratch . --sut tensorrt --scenario Offline --limit 2s"]);
     assert_eq!(ended.code, 0, "{ended:?}");
     let (system, text) = found(&fixture);
     assert_eq!(system.runs.len(), 1, "{text}");
@@ -245,7 +157,13 @@ fn tensorrt_is_tuned_with_the_engines_that_there_are() {
     let batch = system.runs[0].settings.gpu_batch_size;
     assert!(batch.is_some_and(|batch| batch <= 64), "{text}");
     assert_eq!(system.board.sms, Some(16), "as the driver says");
-    let ended = agent(&bench_words(&fixture, "tensorrt", "found.toml"));
+    let ended = agent(
+        &[
+            &[BENCH, REPORT][..],
+            &bench_words(&fixture, "tensorrt", "found.toml"),
+        ]
+        .concat(),
+    );
     takes(&ended, "tensorrt 8.5.2");
 }
 
@@ -254,17 +172,10 @@ fn tensorrt_is_tuned_with_the_engines_that_there_are() {
 #[test]
 fn the_cpu_engine_is_tuned_on_a_real_model() {
     let fixture = Fixture::new();
-    let tract = [
-        "--sut",
-        "tract",
-        "--scenario",
-        "Offline",
-        "--limit",
-        "2s",
-        "--scratch",
-        ".",
-    ];
-    let ended = tune(&fixture, &tract);
+    let ended = tune(
+        &fixture,
+        &["--sut tract --scenario Offline --limit 2s --scratch ."],
+    );
     assert_eq!(ended.code, 0, "{ended:?}");
     let (system, text) = found(&fixture);
     let [offline] = &system.runs[..] else {
@@ -280,22 +191,26 @@ fn the_cpu_engine_is_tuned_on_a_real_model() {
         "LoadGen is told what was measured"
     );
     assert!(text.contains("  coarse "), "{text}");
-    let ended = support::agent(fixture.scratch(), &bench_words(&fixture, "tract", "found.toml"));
+    let tract = bench_words(&fixture, "tract", "found.toml");
+    let bench = words(&[&[BENCH, REPORT][..], &tract].concat());
+    let ended = agent(fixture.scratch(), &bench);
     takes(&ended, "tract ");
 }
 
-/// Words of a short `bench` with a system's values.
-fn bench_words<'a>(fixture: &Fixture, sut: &'a str, system: &'a str) -> Vec<&'a str> {
+/// The words of a short `bench`.
+const BENCH: &str = "bench --model pixels --benchmark-file benchmark.toml --scenario Offline --mode PerformanceOnly \
+                     --mlperf-conf mlperf.conf --user-conf user.conf --log-dir logs --duration 100ms";
+const REPORT: &str = "--scratch . --format json";
+
+/// Further words of it, with a system's values; the files that it reads.
+fn bench_words<'a>(fixture: &Fixture, sut: &'a str, system: &'a str) -> [&'a str; 4] {
     for (name, conf) in [
         ("mlperf.conf", support::MLPERF_CONF),
         ("user.conf", "*.*.min_duration = 50\n"),
     ] {
         fs::write(fixture.path(name), conf).unwrap();
     }
-    let words = "bench --model pixels --benchmark-file benchmark.toml --scratch . --scenario Offline --mode PerformanceOnly \
-                 --mlperf-conf mlperf.conf --user-conf user.conf --log-dir logs --duration 100ms --format json";
-    let words = words.split_ascii_whitespace();
-    words.chain(["--sut", sut, "--system", system]).collect()
+    ["--sut", sut, "--system", system]
 }
 
 /// Whether a run was made by that engine with all that the file has for it.

@@ -15,7 +15,7 @@ extern "C" {
 #endif
 
 /* Grows with every change that a caller could notice. */
-#define REGATTA_TRT_ABI 4u
+#define REGATTA_TRT_ABI 5u
 
 typedef enum {
     REGATTA_TRT_OK = 0,
@@ -50,6 +50,20 @@ typedef void (*regatta_trt_layer)(void* user, const char* name, const char* type
  * Returns 0 when there is no further batch. */
 typedef int32_t (*regatta_trt_calibrate)(void* user, const char* const* names, void** buffers, int32_t count);
 
+/* What a model leaves free of an input besides the batch. */
+typedef struct {
+    const char* name; /* NULL: of the only input */
+    int32_t rank;     /* without the batch */
+    int64_t dims[8];
+} regatta_trt_input_shape;
+
+/* What calibration samples have for an input. */
+typedef struct {
+    const char* name;      /* NULL: for the only input */
+    int32_t type;          /* as in regatta_trt_tensor */
+    uint64_t sample_bytes; /* bytes of each sample, held against the network's input */
+} regatta_trt_calibration_input;
+
 typedef struct {
     size_t size;              /* sizeof of this struct, so that it can grow */
     const char* onnx;         /* path */
@@ -61,6 +75,8 @@ typedef struct {
     int32_t dla_core;         /* -1: GPU */
     int32_t gpu_fallback;     /* whether layers that DLA cannot run may go to the GPU */
     uint64_t dla_sram_bytes;  /* managed SRAM per core; 0: TensorRT's default */
+    const regatta_trt_input_shape* input_shapes; /* may be NULL */
+    int32_t input_shape_count;
     int32_t input_type, output_type;     /* of all inputs or outputs, as in regatta_trt_tensor; -1: the network's */
     int32_t input_format, output_format; /* likewise; -1: TensorRT's choice, which is linear */
     const void* timing_cache; /* may be NULL */
@@ -68,7 +84,8 @@ typedef struct {
     const void* calibration_cache; /* may be NULL */
     size_t calibration_cache_size;
     int32_t calibration_batch;     /* samples per batch of `calibrate`: opt_batch, or the fixed one */
-    uint64_t calibration_sample_bytes; /* bytes of each of them, held against the network's input */
+    const regatta_trt_calibration_input* calibration_inputs; /* one for each input, in any order */
+    int32_t calibration_input_count;
     regatta_trt_calibrate calibrate; /* may be NULL; asked only without a calibration cache */
     regatta_trt_progress progress; /* may be NULL */
     regatta_trt_layer layer;       /* may be NULL; called per layer when dla_core is not -1 */

@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "NvInfer.h"
@@ -199,6 +200,49 @@ std::string parser_errors(nvonnxparser::IParser const& parser) {
     return words.empty() ? "the parser gave no reason" : words;
 }
 
+std::string words(nvinfer1::Dims const& dims) {
+    std::string words = "[";
+    for (int32_t axis = 0; axis < dims.nbDims; ++axis) words += (axis ? ", " : "") + std::to_string(dims.d[axis]);
+    return words + "]";
+}
+
+// An input by name; the only one where there is no name.
+nvinfer1::ITensor* find_input(nvinfer1::INetworkDefinition const& network, char const* name) {
+    if (!name) return network.getNbInputs() == 1 ? network.getInput(0) : nullptr;
+    for (int32_t number = 0; number < network.getNbInputs(); ++number)
+        if (!std::strcmp(network.getInput(number)->getName(), name)) return network.getInput(number);
+    return nullptr;
+}
+
+int32_t no_such_input(nvinfer1::INetworkDefinition const& network, char const* name) {
+    std::string known;
+    for (int32_t number = 0; number < network.getNbInputs(); ++number) known += (number ? ", " : "") + std::string(network.getInput(number)->getName());
+    return fail(REGATTA_TRT_MODEL, (name ? "the network has no input " + std::string(name) : "the network has several inputs, and none was named") + "; it has " + known);
+}
+
+// Fixes what the model leaves free besides the batch, in the network itself: so every shape behind it is known as well.
+int32_t fix_shapes(nvinfer1::INetworkDefinition& network, regatta_trt_settings const& settings) {
+    for (int32_t number = 0; number < settings.input_shape_count; ++number) {
+        regatta_trt_input_shape const& given = settings.input_shapes[number];
+        nvinfer1::ITensor* input = find_input(network, given.name);
+        if (!input) return no_such_input(network, given.name);
+        nvinfer1::Dims dims = input->getDimensions();
+        std::string asked;
+        bool fits = dims.nbDims == given.rank + 1;
+        for (int32_t axis = 0; axis < given.rank; ++axis) {
+            asked += (axis ? ", " : "") + std::to_string(given.dims[axis]);
+            if (!fits) continue;
+            auto& dim = dims.d[axis + 1];
+            fits = dim < 0 || dim == given.dims[axis];
+            // 32 bits wide up to TensorRT 9.
+            dim = static_cast<std::remove_reference<decltype(dim)>::type>(given.dims[axis]);
+        }
+        if (!fits) return fail(REGATTA_TRT_MODEL, "the input " + std::string(input->getName()) + " is " + words(input->getDimensions()) + ", and does not take " + asked + " behind its batch");
+        input->setDimensions(dims);
+    }
+    return REGATTA_TRT_OK;
+}
+
 // A profile for every context: the free first dimension of each input from min to max.
 int32_t add_profiles(nvinfer1::IBuilder& builder, nvinfer1::INetworkDefinition& network, nvinfer1::IBuilderConfig& config, regatta_trt_settings const& settings) {
     bool has_free = false;
@@ -206,7 +250,7 @@ int32_t add_profiles(nvinfer1::IBuilder& builder, nvinfer1::INetworkDefinition& 
         nvinfer1::ITensor const& input = *network.getInput(number);
         nvinfer1::Dims const dims = input.getDimensions();
         for (int32_t axis = 1; axis < dims.nbDims; ++axis)
-            if (dims.d[axis] < 0) return fail(REGATTA_TRT_MODEL, "the input " + std::string(input.getName()) + " leaves dimension " + std::to_string(axis) + " free; only the first one, the batch, may be");
+            if (dims.d[axis] < 0) return fail(REGATTA_TRT_MODEL, "the input " + std::string(input.getName()) + " is " + words(dims) + ", and only the first of its dimensions, the batch, may be free: give the others as --input-shape " + input.getName() + "=D,D,...");
         if (dims.nbDims > 0 && dims.d[0] < 0)
             has_free = true;
         else if (dims.nbDims > 0 && dims.d[0] != settings.max_batch)
@@ -290,6 +334,7 @@ int32_t configure(regatta_trt_library& library, nvinfer1::IBuilder& builder, nvi
     if (settings.precision >= REGATTA_TRT_FP16) config.setFlag(nvinfer1::BuilderFlag::kFP16);
     if (settings.precision >= REGATTA_TRT_INT8) config.setFlag(nvinfer1::BuilderFlag::kINT8);
 #endif
+    if (int32_t const status = fix_shapes(network, settings)) return status;
     if (int32_t const status = set_all_io(network, settings)) return status;
     if (int32_t const status = add_profiles(builder, network, config, settings)) return status;
     return settings.dla_core >= 0 ? place_on_dla(library, builder, network, config, settings) : REGATTA_TRT_OK;
@@ -307,16 +352,30 @@ std::unique_ptr<nvinfer1::INetworkDefinition> new_network(nvinfer1::IBuilder& bu
 }
 
 #if !REGATTA_STRONG_ONLY
-// A sample of another size than the network's input would have TensorRT read beyond the caller's memory.
+char const* type_word(int32_t type) {
+    static char const* const known[] = {"fp32", "fp16", "int8", "int32", "bool", "uint8", "fp8", "bf16", "int64"};
+    return type >= 0 && type < 9 ? known[type] : "another type";
+}
+
+// Samples of another size or type than the network's inputs would have TensorRT read beyond the caller's memory.
 int32_t check_calibration(nvinfer1::INetworkDefinition const& network, regatta_trt_settings const& settings) {
-    if (network.getNbInputs() != 1) return fail(REGATTA_TRT_MODEL, "the network has " + std::to_string(network.getNbInputs()) + " inputs; calibrating over samples takes one");
-    nvinfer1::ITensor const& input = *network.getInput(0);
-    if (input.getType() != nvinfer1::DataType::kFLOAT) return fail(REGATTA_TRT_MODEL, "the input " + std::string(input.getName()) + " is not fp32, as calibrating over samples takes it: build once without a type for it, and the scales are kept");
-    nvinfer1::Dims const dims = input.getDimensions();
-    uint64_t bytes = sizeof(float);
-    for (int32_t axis = 1; axis < dims.nbDims; ++axis) bytes *= static_cast<uint64_t>(dims.d[axis]);
-    if (bytes == settings.calibration_sample_bytes) return REGATTA_TRT_OK;
-    return fail(REGATTA_TRT_MODEL, "a calibration sample has " + std::to_string(settings.calibration_sample_bytes) + " bytes, but the input " + input.getName() + " takes " + std::to_string(bytes));
+    if (network.getNbInputs() != settings.calibration_input_count)
+        return fail(REGATTA_TRT_MODEL, "the network has " + std::to_string(network.getNbInputs()) + " input(s), but a calibration sample is for " + std::to_string(settings.calibration_input_count));
+    for (int32_t number = 0; number < settings.calibration_input_count; ++number) {
+        regatta_trt_calibration_input const& given = settings.calibration_inputs[number];
+        nvinfer1::ITensor const* input = find_input(network, given.name);
+        if (!input) return no_such_input(network, given.name);
+        std::string const name = input->getName();
+        int32_t const type = static_cast<int32_t>(input->getType());
+        if (type != given.type)
+            return fail(REGATTA_TRT_MODEL, "the input " + name + " is " + type_word(type) + ", but its calibration samples are " + type_word(given.type) + ": give samples of the network's own type, and build once without asking for another; the scales are kept");
+        nvinfer1::Dims const dims = input->getDimensions();
+        uint64_t bytes = type == 8 ? 8 : type == 1 ? 2 : type == 2 ? 1 : 4;
+        for (int32_t axis = 1; axis < dims.nbDims; ++axis) bytes *= static_cast<uint64_t>(dims.d[axis]);
+        if (bytes != given.sample_bytes)
+            return fail(REGATTA_TRT_MODEL, "a calibration sample has " + std::to_string(given.sample_bytes) + " bytes for the input " + name + ", which takes " + std::to_string(bytes));
+    }
+    return REGATTA_TRT_OK;
 }
 #endif
 

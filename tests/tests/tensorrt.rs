@@ -17,6 +17,8 @@ const BOARD: &str = "schema = 1\nname = 'boat'\ntitle = 'Boat'\n[[run]]\nbenchma
                      source = { measured = 'made up for a test' }\n[run.settings]\ngpu_batch_size = 8\n\
                      input_dtype = 'int8'\ninput_format = 'chw4'\n";
 
+const BATCH: [&str; 2] = ["--batch", "8"];
+
 /// A lab whose device finds the twins.
 struct Place {
     lab: Lab,
@@ -38,6 +40,14 @@ impl Place {
         place
     }
 
+    /// The same, with these faults of CUDA's driver.
+    fn with_driver(lab: Lab, faults: &str) -> Self {
+        let mut place = Self::new(lab);
+        let faults = format!("TWIN_CUDA_FAULTS={faults}");
+        place.lab.device_prefix.push(faults);
+        place
+    }
+
     /// Starts both sides.
     fn start(&mut self) {
         self.lab.start_coordinator();
@@ -49,9 +59,11 @@ impl Place {
     fn build(&self, flags: &[&str]) {
         let model = self.lab.scratch().join("models/digits/digits.onnx");
         let model = model.display().to_string();
-        let words = [&["engine", "build", "--onnx", &model, "--batch", "8"], flags].concat();
+        let words = [&["engine", "build", "--onnx", &model], flags].concat();
         let program = agent().display().to_string();
         let mut build = self.twins.agent(&program, &self.lab.device_directory(), &words);
+        let faults = self.lab.device_prefix.iter();
+        build.envs(faults.filter_map(|word| word.split_once('=')));
         let _ = succeed_output(&mut build);
     }
 
@@ -130,8 +142,8 @@ fn samples_travel_in_the_form_that_the_boards_file_names_and_answers_are_those_o
     let lab = Lab::secure(Broker::Embedded).expect("the embedded broker needs nothing");
     apart(&lab);
     let mut place = Place::new(lab);
-    place.build(&[]);
-    place.build(&["--input-dtype", "int8", "--input-format", "chw4"]);
+    place.build(&BATCH);
+    place.build(&[&BATCH[..], &["--input-dtype", "int8", "--input-format", "chw4"]].concat());
     place.start();
     let board = place.lab.workspace().join("boat.toml");
     fs::write(&board, BOARD).expect("a system's file");
@@ -201,7 +213,7 @@ fn samples_travel_in_the_form_that_the_boards_file_names_and_answers_are_those_o
 fn a_device_that_is_lost_ends_its_run_in_the_drivers_own_words_and_no_other() {
     let lab = Lab::new(Broker::Embedded).expect("the embedded broker needs nothing");
     let mut place = Place::new(lab);
-    place.build(&[]);
+    place.build(&BATCH);
     place.start();
     let words = [
         "--scenario",
@@ -230,4 +242,87 @@ fn a_device_that_is_lost_ends_its_run_in_the_drivers_own_words_and_no_other() {
     let next = place.end_of(run);
     assert_eq!(next["phase"], "done", "{next:#}");
     assert_eq!(place.answers(run).len(), 597);
+}
+
+/// A machine with two GPUs of its own, as a workstation has them.
+#[test]
+fn two_gpus_are_told_of_and_the_generic_rule_goes_by_them() {
+    let lab = Lab::new(Broker::Embedded).expect("the embedded broker needs nothing");
+    let mut place = Place::with_driver(lab, "discrete,devices=2,sms=58");
+    // As many of these small samples as memory gives, and the rule's two streams.
+    place.build(&["--batch", "4096", "--profiles", "2"]);
+    place.start();
+    let mut listed = Value::Null;
+    eventually("the GPUs to be told", 20, || {
+        listed = place.json(&["device", "list"])["devices"][0]["facts"]["gpus"].clone();
+        !listed.is_null()
+    });
+    let gpu = serde_json::json!({
+        "name": "twin of a GPU", "compute_capability": "8.7", "multiprocessors": 58, "memory_bytes": 1_u64 << 30, "integrated": false,
+    });
+    assert_eq!(listed, serde_json::json!([gpu, gpu]));
+    let text = |words: &[&str]| {
+        let output = succeed_output(place.lab.regatta().args(words));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let list = text(&["device", "list"]);
+    assert!(
+        list.contains("GPUs") && list.contains("2 x twin of a GPU"),
+        "{list}"
+    );
+    let shown = text(&["device", "show", DEVICE]);
+    assert!(
+        shown.contains("GPU 1") && shown.contains("58 SMs, compute capability 8.7, 1.1 GB of its own memory"),
+        "{shown}"
+    );
+
+    let run = &place.asked(&["--scenario", "Offline", "--mode", "AccuracyOnly"])[0];
+    let ended = place.end_of(run);
+    assert_eq!(ended["phase"], "done", "{ended:#}");
+    assert_eq!(place.answers(run).len(), 597);
+    let spec = fs::read_to_string(place.directory(run).join("spec.json")).expect("a spec");
+    assert!(
+        spec.contains("the generic rule for a GPU of 58 SMs, 0 DLA cores and 1 GiB of its own memory"),
+        "{spec}"
+    );
+    let spec: Value = serde_json::from_str(&spec).expect("JSON");
+    assert_eq!(spec["engine"]["settings"]["gpu_batch_size"], "4096", "{spec:#}");
+}
+
+#[test]
+fn a_driver_that_hangs_keeps_no_device_from_saying_hello_and_racing() {
+    let lab = Lab::new(Broker::Embedded).expect("the embedded broker needs nothing");
+    let mut place = Place::with_driver(lab, "hang");
+    place.start();
+    let sim = [
+        "--benchmark",
+        "digits",
+        "--engine",
+        "sim",
+        "--scenario",
+        "SingleStream",
+    ];
+    let mut ask = place.lab.regatta();
+    ask.args([
+        "run",
+        "--device",
+        DEVICE,
+        "--duration",
+        "300ms",
+        "--no-wait",
+        "--format",
+        "json",
+    ]);
+    let asked = succeed_output(ask.args(sim));
+    let asked: Value = serde_json::from_slice(&asked.stdout).expect("JSON");
+    let run = asked["runs"][0]["run"].as_str().expect("a run");
+    let ended = place.end_of(run);
+    assert_eq!(ended["phase"], "done", "{ended:#}");
+    let daemon = place.lab.device.as_mut().expect("it was started");
+    eventually("the daemon to say what is wrong", 20, || {
+        daemon
+            .output()
+            .contains("the GPUs are unknown: CUDA's driver gave no answer within 5 s")
+    });
+    assert!(daemon.is_running(), "{}", daemon.output());
 }

@@ -98,5 +98,9 @@ mod tests {
         }
         make(&at("view"), None, &assets).unwrap();
         assert!(!at("view/data").exists() && at("own/data/x.npy").exists());
+        make(&at("view"), Some(&at("nowhere")), &assets).unwrap();
+        // What is there and cannot be looked at is no empty directory.
+        symlink("circle", at("circle")).unwrap();
+        assert!(make(&at("view"), Some(&at("circle")), &assets).is_err());
     }
 }

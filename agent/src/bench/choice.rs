@@ -95,10 +95,14 @@ pub(crate) fn in_form(
     }
 }
 
-fn from_file(path: &Path, model: &str) -> Result<Benchmark, Failure> {
+/// The benchmark that a file describes.
+///
+/// # Errors
+/// [`Failure`] when it cannot be read, or describes none.
+pub(crate) fn benchmark_in(path: &Path) -> Result<Benchmark, Failure> {
     let text = fs::read_to_string(path)
         .with_context(|| format!("the benchmark file {} cannot be read", path.display()))?;
-    let benchmark = Benchmark::from_toml(&text).map_err(|error| {
+    Benchmark::from_toml(&text).map_err(|error| {
         let before = error
             .span()
             .and_then(|span| text.get(..span.start))
@@ -109,7 +113,11 @@ fn from_file(path: &Path, model: &str) -> Result<Benchmark, Failure> {
             path.display(),
             error.message()
         ))
-    })?;
+    })
+}
+
+fn from_file(path: &Path, model: &str) -> Result<Benchmark, Failure> {
+    let benchmark = benchmark_in(path)?;
     if benchmark.is_called(model) {
         return Ok(benchmark);
     }

@@ -62,7 +62,7 @@ fn of_this_board(wanted: &Wanted<'_>) -> Result<Chosen, Failure> {
         }
     }
     let facts = DeviceFacts {
-        gpus: gpu::ask(),
+        gpus: gpu::ask_here(),
         ..facts
     };
     generic(&BoardFacts::from(&facts), wanted.benchmark, wanted.scenario)

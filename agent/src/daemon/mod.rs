@@ -44,7 +44,6 @@ use std::{fs, io, path::PathBuf, sync::Arc};
 
 use regatta_rules::documents::EngineKind;
 use regatta_wire::topic::{Topic, agent_client_id};
-use tracing::level_filters::LevelFilter;
 
 use self::{
     link::{LinkSettings, MqttLink, SecureLink},
@@ -62,9 +61,6 @@ use crate::{
 
 /// The agent's version, as hellos and evidence carry it.
 pub(crate) const AGENT_VERSION: &str = concat!("regatta-agent ", env!("CARGO_PKG_VERSION"));
-
-/// Says how much is logged: off, error, warn, info, debug or trace.
-const LEVEL_VARIABLE: &str = "REGATTA_LOG";
 
 /// The engines that this build can run.
 #[cfg(feature = "tract")]
@@ -93,7 +89,6 @@ enum StartError {
 /// # Errors
 /// When it cannot begin: a configuration that does not read (2), a state directory or key that cannot be used (3).
 pub(crate) fn serve(args: &ServeArgs) -> Result<u8, Failure> {
-    start_logging();
     let config = AgentConfig::load(&args.config).map_err(Failure::usage)?;
     let state_dir = |source| {
         Failure::could_not(StartError::StateDir {
@@ -148,16 +143,4 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<u8, Failure> {
             .map_err(|e| Failure::could_not(StartError::Runtime(e)))
     })?;
     Ok(exit::OK)
-}
-
-fn start_logging() {
-    let level = std::env::var(LEVEL_VARIABLE)
-        .ok()
-        .and_then(|level| level.parse().ok());
-    tracing_subscriber::fmt()
-        .with_writer(io::stderr)
-        .with_max_level(level.unwrap_or(LevelFilter::INFO))
-        .with_target(false)
-        .with_ansi(io::IsTerminal::is_terminal(&io::stderr()))
-        .init();
 }

@@ -9,8 +9,8 @@ use std::{
 
 use anyhow::Context as _;
 use regatta_tensorrt::{
-    BuildSettings, Cache, CacheError, Calibration, Dla, Entry, Io, Manifest, Precision, TensorRt, Version,
-    sha256_of,
+    BuildSettings, Cache, CacheError, Calibration, Dla, Entry, InputShape, Io, Manifest, Precision, TensorRt,
+    Version, sha256_of,
 };
 
 use super::{
@@ -18,6 +18,7 @@ use super::{
     memory, open, print, this_chip,
 };
 use crate::{
+    bench::choice::benchmark_in,
     cli::{EngineBuildArgs, EnginePrecision},
     exit::{self, Failure},
 };
@@ -55,10 +56,13 @@ pub(super) fn build(args: &EngineBuildArgs) -> Result<u8, Failure> {
     };
     let scales = scales(&manifest);
     let kept = args.place.cache.join(&scales);
-    settings.calibration_cache = fs::read(&kept).unwrap_or_default();
+    settings.calibration_cache = match fs::read(&kept) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        found => found.with_context(|| format!("the scales in {} cannot be read", kept.display()))?,
+    };
     let mut on_device = None;
     if settings.calibration_cache.is_empty() {
-        say(&format!("calibrating over {} samples", samples.len()));
+        say(&calibrating(samples.len(), settings.batch as usize));
         on_device = Some(OnDevice::new(samples, settings.batch as usize).map_err(Failure::could_not)?);
     } else {
         say(&format!("scales found in {}", kept.display()));
@@ -78,6 +82,17 @@ fn found(cache: &Cache, manifest: &Manifest) -> Result<Option<Entry>, Failure> {
             Ok(None)
         }
         Err(error) => Err(error.into()),
+    }
+}
+
+/// How many samples are run, and how many are left out because they fill no batch.
+fn calibrating(samples: usize, batch: usize) -> String {
+    match samples % batch {
+        0 => format!("calibrating over {samples} samples"),
+        rest => format!(
+            "calibrating over {} of {samples} samples: the last {rest} fill no batch of {batch}",
+            samples - rest
+        ),
     }
 }
 
@@ -153,6 +168,7 @@ fn settings(args: &EngineBuildArgs) -> Result<BuildSettings, Failure> {
             gpu_fallback: !args.no_fallback,
             sram_bytes: u64::from(args.dla_sram.unwrap_or(0)) << 10,
         }),
+        input_shapes: shapes(args)?,
         input: Io {
             element: args.input_dtype,
             format: args.input_format,
@@ -164,6 +180,27 @@ fn settings(args: &EngineBuildArgs) -> Result<BuildSettings, Failure> {
         timing_cache: fs::read(args.place.cache.join(TIMINGS)).unwrap_or_default(),
         calibration_cache,
     })
+}
+
+/// What the model leaves free of its inputs, from the flags or from a benchmark's file.
+fn shapes(args: &EngineBuildArgs) -> Result<Vec<InputShape>, Failure> {
+    let Some(file) = &args.benchmark_file else {
+        return Ok(args.input_shapes.clone());
+    };
+    let model = benchmark_in(file)?.model;
+    let shapes = model.inputs().map(|input| {
+        let dims: Vec<String> = input.shape.iter().map(ToString::to_string).collect();
+        let name = input.name.map(|name| format!("{name}=")).unwrap_or_default();
+        let shape = format!("{name}{}", dims.join(","));
+        let parsed = shape.parse::<InputShape>();
+        parsed.map_err(|_| {
+            Failure::usage(anyhow::anyhow!(
+                "{} has an input of shape {shape}, which cannot be",
+                file.display()
+            ))
+        })
+    });
+    shapes.collect()
 }
 
 fn enough_memory(onnx_bytes: u64, workspace_bytes: u64) -> Result<(), Failure> {

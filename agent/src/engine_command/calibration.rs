@@ -1,22 +1,30 @@
-//! Samples for INT8 calibration: found on disk, hashed, and brought to the device batch by batch. What becomes of them is
-//! TensorRT's affair.
+//! Samples for INT8 calibration: found on disk and hashed, for networks of one input and of several. How they come to the device is
+//! in `on_device`; what becomes of them there is TensorRT's affair.
+
+mod on_device;
 
 use std::{
-    error::Error,
     fs::{self, File},
     io::{self, Read, Seek, SeekFrom},
     path::{Path, PathBuf},
 };
 
 use anyhow::{Context as _, anyhow};
-use regatta_cuda::{Context, DeviceMemory, Driver, HostMemory, Stream};
-use regatta_tensorrt::Calibration;
+use regatta_rules::{documents::Document as _, samples::SampleSet};
+use regatta_tensorrt::{CalibrationInput, IoType};
 use sha2::{Digest as _, Sha256};
 
+pub(super) use self::on_device::OnDevice;
 use crate::npy_header::NpyHeader;
 
-/// numpy's name of the type that calibrating takes.
-const FLOAT32: &str = "'<f4'";
+/// numpy's names of the types that networks take, each with ours.
+const TYPES: [(&str, IoType); 5] = [
+    ("'<f4'", IoType::Fp32),
+    ("'<f2'", IoType::Fp16),
+    ("'|i1'", IoType::Int8),
+    ("'<i4'", IoType::Int32),
+    ("'<i8'", IoType::Int64),
+];
 
 /// Where the data of one sample lies.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,41 +33,68 @@ struct Place {
     begin: u64,
 }
 
+/// What one input has of every sample.
+#[derive(Debug)]
+struct InputSamples {
+    input: CalibrationInput,
+    places: Vec<Place>,
+}
+
 /// Samples on disk.
 #[derive(Debug)]
 pub(super) struct Samples {
-    places: Vec<Place>,
-    sample_bytes: usize,
+    /// At least one, all of as many samples.
+    inputs: Vec<InputSamples>,
     /// SHA-256 of all of them in order.
     sha256: String,
 }
 
 impl Samples {
-    /// Those of a directory, in the order of `list` or of their names; or of one file whose first dimension counts them.
+    /// Those of a directory, in the order of `list` or of their names; or of one file whose first dimension counts them. A directory
+    /// whose `samples.json` names inputs has such a file for each of them, and `list` numbers their rows.
     ///
     /// # Errors
-    /// When there is none, or one is no float32 of the others' shape.
+    /// When there is none, or one is of another type or shape than the others.
     pub(super) fn find(path: &Path, list: Option<&Path>) -> anyhow::Result<Self> {
-        let (places, sample_bytes) = if path.is_dir() {
-            of_directory(&files(path, list)?)?
+        let names = if path.is_dir() {
+            input_names(path)?
         } else {
-            of_file(path)?
+            Vec::new()
         };
-        if places.is_empty() {
-            return Err(anyhow!("{} holds no calibration sample", path.display()));
-        }
+        let inputs = if !names.is_empty() {
+            let arrays = names.into_iter().map(|name| {
+                let file = path.join(format!("{name}.npy"));
+                rows(of_file(&file, Some(name))?, list)
+            });
+            arrays.collect::<anyhow::Result<_>>()?
+        } else if path.is_dir() {
+            vec![of_directory(&files(path, list)?)?]
+        } else {
+            vec![rows(of_file(path, None)?, list)?]
+        };
         let mut samples = Self {
-            places,
-            sample_bytes,
+            inputs,
             sha256: String::new(),
         };
+        let (count, first) = (samples.len(), &samples.inputs[0]);
+        if count == 0 {
+            return Err(anyhow!("{} holds no calibration sample", path.display()));
+        }
+        if let Some(other) = samples.inputs.iter().find(|input| input.places.len() != count) {
+            return Err(anyhow!(
+                "there are {count} calibration samples in {}, but {} in {}",
+                first.places[0].file.display(),
+                other.places.len(),
+                other.places.first().map_or(path, |place| &place.file).display()
+            ));
+        }
         samples.sha256 = samples.hash()?;
         Ok(samples)
     }
 
     /// How many there are.
-    pub(super) const fn len(&self) -> usize {
-        self.places.len()
+    pub(super) fn len(&self) -> usize {
+        self.inputs[0].places.len()
     }
 
     /// SHA-256 of all of them in order, hexadecimal.
@@ -69,10 +104,13 @@ impl Samples {
 
     fn hash(&self) -> anyhow::Result<String> {
         let mut hasher = Sha256::new();
-        let mut data = vec![0; self.sample_bytes];
-        for place in &self.places {
-            read(place, &mut data)?;
-            hasher.update(&data);
+        let mut data = Vec::new();
+        for number in 0..self.len() {
+            for input in &self.inputs {
+                data.resize(input.input.sample_bytes, 0);
+                read(&input.places[number], &mut data)?;
+                hasher.update(&data);
+            }
         }
         Ok(hasher
             .finalize()
@@ -80,6 +118,18 @@ impl Samples {
             .map(|byte| format!("{byte:02x}"))
             .collect())
     }
+}
+
+/// The inputs that a directory has an array for, as `regatta prep` leaves them; none where every sample has a file of its own.
+fn input_names(directory: &Path) -> anyhow::Result<Vec<String>> {
+    let path = directory.join(SampleSet::FILE);
+    let document = match fs::read(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        document => document.with_context(|| format!("{} cannot be read", path.display()))?,
+    };
+    let set = SampleSet::from_json(&document)
+        .with_context(|| format!("what the samples in {} are cannot be told", directory.display()))?;
+    Ok(set.tensors.into_iter().filter_map(|tensor| tensor.name).collect())
 }
 
 /// The files that a list names, or all of the directory by name.
@@ -93,52 +143,106 @@ fn files(directory: &Path, list: Option<&Path>) -> anyhow::Result<Vec<PathBuf>> 
         paths.sort();
         return Ok(paths);
     };
-    let text = fs::read_to_string(list)
-        .with_context(|| format!("the calibration list {} cannot be read", list.display()))?;
-    let names = text
-        .lines()
-        .filter_map(|line| line.split_ascii_whitespace().next());
-    Ok(names.map(|name| directory.join(format!("{name}.npy"))).collect())
+    let names = listed(list)?;
+    Ok(names
+        .iter()
+        .map(|name| directory.join(format!("{name}.npy")))
+        .collect())
 }
 
-fn of_directory(files: &[PathBuf]) -> anyhow::Result<(Vec<Place>, usize)> {
+/// The first word of every line.
+fn listed(list: &Path) -> anyhow::Result<Vec<String>> {
+    let text = fs::read_to_string(list)
+        .with_context(|| format!("the calibration list {} cannot be read", list.display()))?;
+    let words = text
+        .lines()
+        .filter_map(|line| line.split_ascii_whitespace().next());
+    Ok(words.map(str::to_owned).collect())
+}
+
+/// The rows that a list numbers from 0 on, as MLCommons' list for BERT does; all of them without one.
+fn rows(all: InputSamples, list: Option<&Path>) -> anyhow::Result<InputSamples> {
+    let Some(list) = list else { return Ok(all) };
+    let row = |word: &String| {
+        let number = word.parse::<usize>().ok();
+        let place = number.and_then(|number| all.places.get(number));
+        place.cloned().ok_or_else(|| {
+            anyhow!(
+                "the calibration list {} names `{word}`, but samples are numbered from 0 to {} there",
+                list.display(),
+                all.places.len().saturating_sub(1)
+            )
+        })
+    };
+    let places = listed(list)?.iter().map(row).collect::<anyhow::Result<_>>()?;
+    Ok(InputSamples { places, ..all })
+}
+
+fn of_directory(files: &[PathBuf]) -> anyhow::Result<InputSamples> {
     let mut places = Vec::with_capacity(files.len());
     let mut first: Option<Vec<u64>> = None;
     for file in files {
-        let (shape, begin) = header(file)?;
+        let found = header(file, false)?;
         match &first {
-            Some(first) if *first != shape => {
+            Some(first) if *first != found.shape => {
                 return Err(anyhow!(
-                    "the calibration sample {} is {shape:?}, but the first is {first:?}",
-                    file.display()
+                    "the calibration sample {} is {:?}, but the first is {first:?}",
+                    file.display(),
+                    found.shape
                 ));
             }
             Some(_) => {}
-            None => first = Some(shape),
+            None => first = Some(found.shape),
         }
         places.push(Place {
             file: file.clone(),
-            begin,
+            begin: found.begin,
         });
     }
-    Ok((places, bytes(&first.unwrap_or_default())?))
+    let sample_bytes = match first {
+        Some(shape) => bytes(&shape, IoType::Fp32)?,
+        None => 0,
+    };
+    Ok(InputSamples {
+        input: CalibrationInput {
+            name: None,
+            element: IoType::Fp32,
+            sample_bytes,
+        },
+        places,
+    })
 }
 
-fn of_file(file: &Path) -> anyhow::Result<(Vec<Place>, usize)> {
-    let (shape, begin) = header(file)?;
-    let Some((&count, sample)) = shape.split_first() else {
+/// Those of one file. What is for the only input must be floats; an array with a name may be of its input's own type.
+fn of_file(file: &Path, name: Option<String>) -> anyhow::Result<InputSamples> {
+    let found = header(file, name.is_some())?;
+    let Some((&count, sample)) = found.shape.split_first() else {
         return Err(anyhow!("{} holds one number, not samples", file.display()));
     };
-    let sample_bytes = bytes(sample)?;
+    let sample_bytes = bytes(sample, found.element)?;
     let place = |number| Place {
         file: file.to_owned(),
-        begin: begin + number * sample_bytes as u64,
+        begin: found.begin + number * sample_bytes as u64,
     };
-    Ok(((0..count).map(place).collect(), sample_bytes))
+    Ok(InputSamples {
+        input: CalibrationInput {
+            name,
+            element: found.element,
+            sample_bytes,
+        },
+        places: (0..count).map(place).collect(),
+    })
 }
 
-/// Shape, and where the data begins.
-fn header(file: &Path) -> anyhow::Result<(Vec<u64>, u64)> {
+/// What stands in front of a file's data.
+struct Header {
+    element: IoType,
+    shape: Vec<u64>,
+    /// Where the data begins.
+    begin: u64,
+}
+
+fn header(file: &Path, any_type: bool) -> anyhow::Result<Header> {
     let mut opened = File::open(file)
         .with_context(|| format!("the calibration sample {} cannot be read", file.display()))?;
     let header = NpyHeader::read(&mut opened).with_context(|| {
@@ -147,18 +251,30 @@ fn header(file: &Path) -> anyhow::Result<(Vec<u64>, u64)> {
             file.display()
         )
     })?;
-    if header.descr != FLOAT32 || header.fortran_order {
+    let known = TYPES.iter().find(|(name, _)| *name == header.descr);
+    let taken = |element: &IoType| (any_type || *element == IoType::Fp32) && !header.fortran_order;
+    let Some(element) = known.map(|(_, element)| *element).filter(taken) else {
+        let wanted = if any_type {
+            "fp32, fp16, int8, int32 or int64"
+        } else {
+            "float32 ('<f4')"
+        };
         return Err(anyhow!(
-            "the calibration sample {} holds {header}, but must be float32 ({FLOAT32}) in C order",
+            "the calibration sample {} holds {header}, but must be {wanted} in C order",
             file.display()
         ));
-    }
+    };
     let begin = opened.stream_position()?;
-    Ok((header.shape, begin))
+    Ok(Header {
+        element,
+        shape: header.shape,
+        begin,
+    })
 }
 
-fn bytes(shape: &[u64]) -> anyhow::Result<usize> {
-    let bytes = shape.iter().try_fold(4_u64, |bytes, dim| bytes.checked_mul(*dim));
+fn bytes(shape: &[u64], element: IoType) -> anyhow::Result<usize> {
+    let one = element.size() as u64;
+    let bytes = shape.iter().try_fold(one, |bytes, dim| bytes.checked_mul(*dim));
     bytes
         .and_then(|bytes| usize::try_from(bytes).ok())
         .filter(|&bytes| bytes > 0)
@@ -172,59 +288,4 @@ fn read(place: &Place, data: &mut [u8]) -> anyhow::Result<()> {
         opened.read_exact(data)
     });
     filled.with_context(|| format!("the calibration sample {} cannot be read in full", file.display()))
-}
-
-/// Samples on their way to the device.
-pub(super) struct OnDevice<'a> {
-    samples: &'a Samples,
-    batch: usize,
-    next: usize,
-    stream: Stream,
-    host: HostMemory,
-    device: DeviceMemory,
-}
-
-impl<'a> OnDevice<'a> {
-    /// Opens CUDA and takes memory for a batch.
-    ///
-    /// # Errors
-    /// When there is no device, or not enough of its memory.
-    pub(super) fn new(samples: &'a Samples, batch: usize) -> anyhow::Result<Self> {
-        let context: Context = Driver::open()?.context(0)?;
-        let bytes = samples.sample_bytes * batch;
-        Ok(Self {
-            samples,
-            batch,
-            next: 0,
-            stream: Stream::new(&context)?,
-            host: HostMemory::new(&context, bytes)?,
-            device: DeviceMemory::new(&context, bytes)?,
-        })
-    }
-}
-
-impl Calibration for OnDevice<'_> {
-    fn sample_bytes(&self) -> usize {
-        self.samples.sample_bytes
-    }
-
-    fn next_batch(&mut self) -> Result<Option<u64>, Box<dyn Error + Send + Sync>> {
-        let Some(places) = self.samples.places.get(self.next..self.next + self.batch) else {
-            return Ok(None);
-        };
-        for (place, data) in places
-            .iter()
-            .zip(self.host.bytes_mut().chunks_exact_mut(self.samples.sample_bytes))
-        {
-            read(place, data)?;
-        }
-        // SAFETY: both memories live as long as the stream, and nobody touches them before the wait below.
-        unsafe {
-            self.stream
-                .copy_to_device(&self.device, &self.host, self.host.bytes().len())
-        }?;
-        self.stream.synchronize()?;
-        self.next += self.batch;
-        Ok(Some(self.device.address()))
-    }
 }

@@ -10,10 +10,14 @@ mod print;
 
 use std::path::Path;
 
-use regatta_cuda::{Device, Driver};
+use regatta_cuda::Device;
 use regatta_tensorrt::{BuildError, CacheError, Installed, OpenError, Shims, TensorRt};
 
-use crate::{cli::EngineCommand, exit::Failure, facts::FactsReader};
+use crate::{
+    cli::EngineCommand,
+    exit::Failure,
+    facts::{FactsReader, gpu},
+};
 
 /// Does what was asked. Returns the exit code.
 ///
@@ -49,8 +53,7 @@ pub(crate) fn chip(gpu: Option<&Device>) -> String {
 
 /// The chip on which this program builds and loads: that of CUDA's first device, which `CUDA_VISIBLE_DEVICES` may choose.
 fn this_chip() -> String {
-    let devices = Driver::open().and_then(|driver| driver.devices());
-    chip(devices.unwrap_or_default().first())
+    chip(gpu::devices_here().first())
 }
 
 impl From<OpenError> for Failure {

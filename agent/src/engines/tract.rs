@@ -2,7 +2,7 @@
 //!
 //! tract is quick when shapes are fixed, so there is one plan per batch size that the run will use, made when the model
 //! is loaded; a batch of another size takes the next larger plan and leaves its last rows unused. It neither quantises
-//! nor converts: the model's input has the samples' type or is refused.
+//! nor converts, but for integers that become wider: otherwise the model's input has the samples' type or is refused.
 
 mod model;
 
@@ -18,7 +18,7 @@ use tract_onnx::prelude::{TVec, Tensor, TypedRunnableModel, TypedSimpleState};
 use tract_onnx::tract_core::value::{IntoTValue, TValue};
 
 use self::model::PlanInput;
-use super::{Answers, Batch, Description, Engine, EngineError, LoadRequest, Loaded};
+use super::{Answers, Batch, Description, Engine, EngineError, LoadRequest, Loaded, tensorrt::widen};
 use crate::panics::panic_text;
 
 /// The version of tract in this build. A test holds it against the lock file.
@@ -70,8 +70,34 @@ struct PlanState {
     batch_size: usize,
     sample_bytes: usize,
     state: TypedSimpleState,
-    /// What of a sample goes into each.
-    inputs: Vec<(Range<usize>, Arc<Tensor>)>,
+    inputs: Vec<StateInput>,
+}
+
+/// One input's tensor.
+struct StateInput {
+    /// What of a sample goes into it.
+    part: Range<usize>,
+    is_widened: bool,
+    tensor: Arc<Tensor>,
+}
+
+impl StateInput {
+    fn fill(&mut self, batch: &Batch<'_>, sample_bytes: usize) -> Result<(), EngineError> {
+        if Arc::get_mut(&mut self.tensor).is_none() {
+            // A plan may hand its input on as its output: whoever holds that keeps it, and we take a new one.
+            self.tensor = Arc::new(self.tensor.deep_clone());
+        }
+        let Some(tensor) = Arc::get_mut(&mut self.tensor) else {
+            return Ok(());
+        };
+        if !self.is_widened {
+            return batch.copy_input(sample_bytes, &self.part, tensor.as_bytes_mut());
+        }
+        let places = tensor.as_bytes_mut().chunks_exact_mut(2 * self.part.len());
+        batch.each_sample(sample_bytes, places, |sample, place| {
+            widen(&sample[self.part.clone()], place);
+        })
+    }
 }
 
 impl PlanState {
@@ -79,8 +105,11 @@ impl PlanState {
         let refused = |source: tract_onnx::prelude::TractError| model::refused(request, source.into());
         let state = plan.runnable.spawn().map_err(refused)?;
         let inputs = plan.inputs.iter().map(|input| {
-            let tensor = input.tensor(plan.batch_size)?;
-            Ok((input.part.clone(), Arc::new(tensor)))
+            Ok(StateInput {
+                part: input.part.clone(),
+                is_widened: input.is_widened,
+                tensor: Arc::new(input.tensor(plan.batch_size)?),
+            })
         });
         Ok(Self {
             batch_size: plan.batch_size,
@@ -92,14 +121,8 @@ impl PlanState {
 
     /// Runs the plan over the batch and returns its outputs, at least one.
     fn run(&mut self, batch: &Batch<'_>) -> Result<TVec<TValue>, EngineError> {
-        for (part, input) in &mut self.inputs {
-            if Arc::get_mut(input).is_none() {
-                // A plan may hand its input on as its output: whoever holds that keeps it, and we take a new one.
-                *input = Arc::new(input.deep_clone());
-            }
-            if let Some(tensor) = Arc::get_mut(input) {
-                batch.copy_input(self.sample_bytes, part, tensor.as_bytes_mut())?;
-            }
+        for input in &mut self.inputs {
+            input.fill(batch, self.sample_bytes)?;
         }
         let failed = |source: Box<dyn Error + Send + Sync>| EngineError::Compute {
             engine: EngineKind::Tract,
@@ -109,7 +132,7 @@ impl PlanState {
         let inputs = self
             .inputs
             .iter()
-            .map(|(_, input)| Arc::clone(input).into_tvalue());
+            .map(|input| Arc::clone(&input.tensor).into_tvalue());
         let outputs = self
             .state
             .run(inputs.collect())

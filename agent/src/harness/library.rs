@@ -58,6 +58,15 @@ pub(crate) enum LibraryError {
         /// What makes them.
         command: String,
     },
+    /// Their making was broken off, or goes on.
+    #[error(
+        "the samples in {} are not whole: `regatta prep` was broken off there or is still at it; run it again",
+        directory.display()
+    )]
+    Unfinished {
+        /// Where they lie.
+        directory: PathBuf,
+    },
     /// The samples were made in another type, layout or shape.
     #[error("the samples in {} do not serve the run of {benchmark}", directory.display())]
     OtherSamples {
@@ -229,6 +238,11 @@ fn check_document(benchmark: &Benchmark, directory: &Path) -> Result<(), Library
             form,
             directory: directory.to_owned(),
             command: form.prep_command(&benchmark.name),
+        });
+    }
+    if directory.join(SampleSet::UNFINISHED).exists() {
+        return Err(LibraryError::Unfinished {
+            directory: directory.to_owned(),
         });
     }
     let path = directory.join(SampleSet::FILE);

@@ -51,7 +51,7 @@ const MULTI_STREAM_SAMPLES: usize = 8;
 pub(crate) fn tune(args: &TuneArgs) -> Result<u8, Failure> {
     let mut facts = FactsReader::of_this_machine().read();
     if args.sut == EngineKind::Tensorrt {
-        facts.gpus = gpu::ask();
+        facts.gpus = gpu::ask_here();
     }
     let fixed: BTreeMap<String, String> = args.settings.iter().cloned().collect();
     let machine = machine(args, &facts, &fixed)?;

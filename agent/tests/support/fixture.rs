@@ -93,7 +93,13 @@ impl Fixture {
             fs::write(self.path(&format!("samples/{name}.npy")), file).unwrap();
         }
         #[cfg(feature = "tract")]
-        fs::write(self.path("model.onnx"), onnx::three_inputs()).unwrap();
+        fs::write(self.path("model.onnx"), onnx::three_inputs(onnx::INT32, true)).unwrap();
+    }
+
+    /// Has the model of three inputs as BERT's reference declares it: 64-bit integers, and every dimension free.
+    #[cfg(feature = "tract")]
+    pub(crate) fn leave_dimensions_free(&self) {
+        fs::write(self.path("model.onnx"), onnx::three_inputs(onnx::INT64, false)).unwrap();
     }
 
     /// Replaces a sample.
@@ -222,6 +228,9 @@ pub(crate) mod onnx {
 
     /// A type that the benchmark's samples do not have.
     pub(crate) const INT8: DataType = DataType::Int8;
+    /// Types of tokens.
+    pub(crate) const INT32: DataType = DataType::Int32;
+    pub(crate) const INT64: DataType = DataType::Int64;
 
     /// What the model declares.
     pub(crate) struct Shape {
@@ -281,8 +290,10 @@ pub(crate) mod onnx {
         encoded(graph)
     }
 
-    /// Sums `mask * (ids - segments)` of each class; its second output has every sum negated.
-    pub(crate) fn three_inputs() -> Vec<u8> {
+    /// Sums `mask * (ids - segments)` of each class; its second output has every sum negated. Where the length is not known
+    /// every dimension of the inputs is free.
+    pub(crate) fn three_inputs(dtype: DataType, is_length_known: bool) -> Vec<u8> {
+        let length = is_length_known.then_some(i64::try_from(PIXELS).unwrap());
         let classes = i64::try_from(CLASSES).unwrap();
         let weights = (0..PIXELS)
             .flat_map(|pixel| (0..CLASSES).map(move |class| f32::from(u8::from(pixel % CLASSES == class))));
@@ -312,7 +323,7 @@ pub(crate) mod onnx {
             // In another order than the samples have them.
             input: ["segment_ids", "input_ids", "input_mask"]
                 .iter()
-                .map(|name| value(name, DataType::Int32, None, &[i64::try_from(PIXELS).unwrap()]))
+                .map(|name| free_value(name, dtype, &[None, length]))
                 .collect(),
             output: ["scores", "opposites"]
                 .iter()
@@ -348,17 +359,23 @@ pub(crate) mod onnx {
     }
 
     fn value(name: &str, dtype: DataType, batch: Option<i64>, sample: &[i64]) -> ValueInfoProto {
-        let dimension = |value| Dimension {
-            value: Some(value),
+        let sample = sample.iter().map(|&dim| Some(dim));
+        let dims: Vec<_> = std::iter::once(batch).chain(sample).collect();
+        free_value(name, dtype, &dims)
+    }
+
+    /// A tensor whose dimensions may be free: the first is the batch, the second of tokens their number.
+    fn free_value(name: &str, dtype: DataType, dims: &[Option<i64>]) -> ValueInfoProto {
+        let names = ["batch_size", "seq_length", "other"];
+        let dimension = |(number, dim): (usize, &Option<i64>)| Dimension {
+            value: Some(dim.map_or_else(
+                || dimension::Value::DimParam(names[number.min(2)].to_owned()),
+                dimension::Value::DimValue,
+            )),
             ..Dimension::default()
         };
-        let batch = batch.map_or(
-            dimension::Value::DimParam("N".to_owned()),
-            dimension::Value::DimValue,
-        );
-        let sample = sample.iter().map(|&dim| dimension::Value::DimValue(dim));
         let shape = TensorShapeProto {
-            dim: std::iter::once(batch).chain(sample).map(dimension).collect(),
+            dim: dims.iter().enumerate().map(dimension).collect(),
         };
         let tensor = type_proto::Tensor {
             elem_type: dtype as i32,

@@ -24,6 +24,8 @@ pub(crate) struct Place {
     pub(crate) twins: Twins,
     /// The engine that `bench` runs.
     pub(crate) sut: &'static str,
+    /// Its LoadGen.
+    pub(crate) loadgen: &'static str,
 }
 
 impl Place {
@@ -38,6 +40,7 @@ impl Place {
             fixture,
             twins: Twins::new(),
             sut: "tensorrt",
+            loadgen: "native",
         }
     }
 
@@ -77,31 +80,11 @@ impl Place {
         settings: &[&str],
         environment: &[(&str, &str)],
     ) -> Ended {
-        let mut arguments = vec![
-            "bench",
-            "--sut",
-            self.sut,
-            "--model",
-            "pixels",
-            "--benchmark-file",
-            "benchmark.toml",
-            "--scratch",
-            ".",
-            "--mlperf-conf",
-            "mlperf.conf",
-            "--user-conf",
-            "user.conf",
-            "--log-dir",
-            "logs",
-            "--format",
-            "json",
-            "--scenario",
-            scenario,
-            "--mode",
-            mode,
-            "--setting",
-            "warmup_duration=0.05",
-        ];
+        let usual = "bench --model pixels --benchmark-file benchmark.toml --scratch . --mlperf-conf mlperf.conf \
+                     --user-conf user.conf --log-dir logs --format json --setting warmup_duration=0.05";
+        let mut arguments: Vec<&str> = usual.split_ascii_whitespace().collect();
+        arguments.extend(["--sut", self.sut, "--loadgen", self.loadgen]);
+        arguments.extend(["--scenario", scenario, "--mode", mode]);
         if mode == "PerformanceOnly" {
             arguments.extend(["--duration", "100ms"]);
         }

@@ -8,7 +8,9 @@
  * that), launch=N (the Nth launch is refused), late=N (the Nth kernel fails, told later), lost=N (the device is lost in the Nth
  * kernel), slow=MICROSECONDS (every kernel), discrete (no shared memory), capture (graphs cannot be captured),
  * code=N (late and lost with this result), devices=N (so many), unlike (the second is of another kind), device=N (launch, late and
- * lost happen on that one, 0 otherwise). Compiled with TWIN_FAULTS, that is the list where the environment has none.
+ * lost happen on that one, 0 otherwise), sms=N (multiprocessors of each, 16 otherwise). While it starts it may: talk (on standard
+ * output), hang, crash, quit (the whole process, as if all were well), leave (a process behind that keeps what it has open).
+ * Compiled with TWIN_FAULTS, that is the list where the environment has none.
  *
  * Devices are apart, as real ones are: memory of one has no address on another, and what is given to a stream comes from a thread
  * that is bound to its device. Host memory belongs to all. */
@@ -18,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3, NO_DEVICE = 100, INVALID_CONTEXT = 201,
        ECC = 214, INVALID_HANDLE = 400, NOT_READY = 600, ILLEGAL_ADDRESS = 700, OUT_OF_RESOURCES = 701, LAUNCH_FAILED = 719,
@@ -54,7 +57,7 @@ static device devices[DEVICES];
 /* The device that the calling thread uses; in a stream's own thread the stream's. */
 static __thread device* bound;
 static __thread stream* capturing;
-static struct { long memory, launch, late, lost, slow, version, code, device, devices; int no_device, discrete, capture, unlike; } faults;
+static struct { long memory, launch, late, lost, slow, version, code, device, devices, sms; int no_device, discrete, capture, unlike; const char* start; } faults;
 
 static long number(const char* list, const char* name) {
     const char* found = list ? strstr(list, name) : NULL;
@@ -64,7 +67,7 @@ void twin_cuda_faults(const char* list) {
     faults.memory = number(list, "memory="), faults.launch = number(list, "launch="), faults.late = number(list, "late=");
     faults.lost = number(list, "lost="), faults.slow = number(list, "slow="), faults.version = number(list, "version=");
     faults.code = number(list, "code="), faults.device = number(list, "device="), faults.devices = number(list, "devices=");
-    faults.unlike = list && strstr(list, "unlike");
+    faults.unlike = list && strstr(list, "unlike"), faults.sms = number(list, "sms="), faults.start = list ? list : "";
     faults.no_device = list && strstr(list, "no-device"), faults.discrete = list && strstr(list, "discrete");
     faults.capture = list && strstr(list, "capture");
     for (int i = 0; i < DEVICES; ++i) devices[i].number = i, devices[i].launches = devices[i].kernels = 0;
@@ -186,7 +189,17 @@ int twin_cuda_launch(stream* s, void (*kernel)(void*), const void* argument, siz
     return refused ? refused : give(s, o);
 }
 
-int cuInit(unsigned flags) { return flags ? INVALID_VALUE : faults.no_device ? NO_DEVICE : (started = 1, SUCCESS); }
+static void start(void) {
+    if (strstr(faults.start, "talk") && write(STDOUT_FILENO, "a driver that talks", 19) < 0) exit(1);
+    if (strstr(faults.start, "hang")) pause();
+    if (strstr(faults.start, "crash")) *(volatile char*)8 = 0;
+    if (strstr(faults.start, "quit")) _exit(0);
+    if (strstr(faults.start, "leave") && !fork()) sleep(20), _exit(0);
+}
+int cuInit(unsigned flags) {
+    start();
+    return flags ? INVALID_VALUE : faults.no_device ? NO_DEVICE : (started = 1, SUCCESS);
+}
 int cuDriverGetVersion(int* version) { return *version = faults.version ? (int)faults.version : 11040, SUCCESS; }
 static int count(void) { return faults.devices && faults.devices <= DEVICES ? (int)faults.devices : 1; }
 int cuDeviceGetCount(int* found) { return *found = count(), SUCCESS; }
@@ -196,7 +209,7 @@ int cuDeviceGetName(char* name, int size, int device) {
 }
 int cuDeviceGetAttribute(int* value, int attribute, int device) {
     (void)device;
-    *value = attribute == 75 ? 8 : attribute == 76 ? 7 : attribute == 16 ? 16 : attribute == 18 ? !faults.discrete : 0;
+    *value = attribute == 75 ? 8 : attribute == 76 ? 7 : attribute == 16 ? (faults.sms ? (int)faults.sms : 16) : attribute == 18 ? !faults.discrete : 0;
     return SUCCESS;
 }
 int cuDeviceTotalMem_v2(size_t* bytes, int device) { return (void)device, *bytes = faults.memory ? (size_t)faults.memory : (size_t)1 << 30, SUCCESS; }

@@ -8,8 +8,9 @@
  * TWIN_TRT_SLOW the milliseconds of a build. Inputs are linear, or chw4 and dla_hwc4 but for fp32: pixels in fours, of which the first counts. An engine
  * belongs to the device that the thread used which loaded it.
  *
- * With TWIN_TRT_INPUTS=3 the network has three inputs of int32 instead, named as BERT's: its pixels are mask * (ids - segments), and
- * a second output has every score negated. */
+ * With TWIN_TRT_INPUTS=3 the network has three inputs of int32 instead (TWIN_TRT_INPUT=int64 makes them that), named as BERT's: its
+ * pixels are mask * (ids - segments), and a second output has every score negated. With TWIN_TRT_FREE the model leaves every dimension
+ * of its inputs free, as BERT's reference does, and a build must say what they are. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +22,7 @@
 #ifndef TWIN_ABI
 #define TWIN_ABI REGATTA_TRT_ABI
 #endif
-enum { FP32, FP16, INT8, INT32 };
+enum { FP32, FP16, INT8, INT32, INT64 = 8 };
 enum { LINEAR = 0, CHW4 = 3, DLA_HWC4 = 10 };
 enum { PIXELS = 64, CLASSES = 10, TENSORS = 5 };
 #define PLAN "a twin's plan: input %d output %d batch %d to %d profiles %d dla %d format %d inputs %d"
@@ -78,7 +79,7 @@ static int number_of(const regatta_trt_engine* engine, const char* name) {
     return -1;
 }
 static int is_input(const regatta_trt_engine* engine, int number) { return number >= 0 && number < engine->inputs; }
-static int size_of(int type) { return type == INT8 ? 1 : type == FP16 ? 2 : 4; }
+static int size_of(int type) { return type == INT8 ? 1 : type == FP16 ? 2 : type == INT64 ? 8 : 4; }
 
 uint32_t regatta_trt_abi(void) { return TWIN_ABI; }
 const char* regatta_trt_headers(void) { return "8.5.2"; }
@@ -95,18 +96,44 @@ void regatta_trt_close(regatta_trt_library* library) { free(library); }
 int32_t regatta_trt_version(const regatta_trt_library* library) { return (void)library, 8502; }
 int32_t regatta_trt_dla_cores(regatta_trt_library* library) { return (void)library, getenv("TWIN_TRT_NO_DLA") ? 0 : 2; }
 
-/* Takes all batches that there are and sums them up: the "cache" tells whether every sample came, once. */
+static int inputs_asked(void) { return getenv("TWIN_TRT_INPUTS") ? atoi(getenv("TWIN_TRT_INPUTS")) : 1; }
+static int is_named(const char* name, int number, int inputs) {
+    return name ? !strcmp(name, inputs == 3 ? three_inputs[number] : one_input[number]) : inputs == 1;
+}
+
+/* Whether everything that the model leaves free is said, and what is said can be. */
+static int32_t check_shapes(const regatta_trt_settings* settings) {
+    static const int64_t image[] = {1, 8, 8}, tokens[] = {PIXELS};
+    int inputs = inputs_asked(), rank = inputs == 3 ? 1 : 3, said = 0;
+    for (int i = 0; i < settings->input_shape_count; ++i) {
+        const regatta_trt_input_shape* shape = &settings->input_shapes[i];
+        int known = 0;
+        for (int number = 0; number < inputs; ++number) known |= is_named(shape->name, number, inputs);
+        if (!known) return fail(REGATTA_TRT_MODEL, "the network has no input of that name");
+        if (shape->rank != rank || memcmp(shape->dims, inputs == 3 ? tokens : image, (size_t)rank * sizeof *image))
+            return fail(REGATTA_TRT_MODEL, "the input does not take that behind its batch");
+        ++said;
+    }
+    return getenv("TWIN_TRT_FREE") && said < inputs ? fail(REGATTA_TRT_MODEL, "an input is [-1, -1]: give its dimensions as --input-shape") : REGATTA_TRT_OK;
+}
+
+/* Takes all batches that there are and sums their pixels up: the "cache" tells whether every sample came, once. */
 static int32_t calibrate(const regatta_trt_settings* settings) {
-    const char* const names[] = {"image"};
+    int inputs = inputs_asked();
+    const char* const* names = inputs == 3 ? three_inputs : one_input;
     double sum = 0;
-    int batches = 0;
-    void* buffers[1] = {NULL};
+    int batches = 0, count = settings->calibration_batch * PIXELS;
+    void* buffers[3] = {NULL};
     if (!driver()) return fail(REGATTA_TRT_BUILD, "CUDA initialization failure with error: 35");
-    if (settings->calibration_sample_bytes != PIXELS * 4) return fail(REGATTA_TRT_MODEL, "a calibration sample is not of the input's size");
-    while (settings->calibrate(settings->user, names, buffers, 1)) {
-        float* pixels = resolve((uint64_t)(uintptr_t)buffers[0], (size_t)settings->calibration_batch * PIXELS * 4);
-        if (!pixels) return fail(REGATTA_TRT_BUILD, "the calibrator's batch does not lie on the device");
-        for (int i = 0; i < settings->calibration_batch * PIXELS; ++i) sum += pixels[i];
+    if (settings->calibration_input_count != inputs) return fail(REGATTA_TRT_MODEL, "a calibration sample is for other inputs");
+    for (int i = 0; i < inputs; ++i)
+        if (settings->calibration_inputs[i].sample_bytes != PIXELS * 4 || settings->calibration_inputs[i].type != (inputs == 3 ? INT32 : FP32))
+            return fail(REGATTA_TRT_MODEL, "a calibration sample is not of the input's size");
+    while (settings->calibrate(settings->user, names, buffers, inputs)) {
+        const int32_t* words[3];
+        for (int i = 0; i < inputs; ++i)
+            if (!(words[i] = resolve((uint64_t)(uintptr_t)buffers[i], (size_t)count * 4))) return fail(REGATTA_TRT_BUILD, "the calibrator's batch does not lie on the device");
+        for (int i = 0; i < count; ++i) sum += inputs == 3 ? words[1][i] * (words[0][i] - words[2][i]) : ((const float*)words[0])[i];
         ++batches;
     }
     if (!batches) return fail(REGATTA_TRT_BUILD, "calibration failure occurred with no scaling factors detected");
@@ -118,13 +145,15 @@ static int32_t calibrate(const regatta_trt_settings* settings) {
 
 int32_t regatta_trt_build(regatta_trt_library* library, const regatta_trt_settings* settings) {
     static const char* const layers[][2] = {{"conv1", "Convolution"}, {"top_k", "TopK"}, {"pool1", "Pooling"}};
-    static const char* const types[] = {"fp32", "fp16", "int8"};
+    static const char* const types[] = {"fp32", "fp16", "int8", "int32", "", "", "", "", "int64"};
     static const char* const outputs[] = {"scores", "index"};
     if (settings->size != sizeof *settings) return fail(REGATTA_TRT_UNSUPPORTED, "the settings are not those of this shim");
-    int input = settings->input_type >= 0 ? settings->input_type : one_of("TWIN_TRT_INPUT", types, 3, FP32);
+    int input = settings->input_type >= 0 ? settings->input_type : one_of("TWIN_TRT_INPUT", types, 9, FP32);
+    int32_t status = check_shapes(settings);
+    if (status) return status;
     int format = settings->input_format >= 0 ? settings->input_format : LINEAR;
     if (settings->output_type > FP32 || settings->output_format > LINEAR) return fail(REGATTA_TRT_BUILD, "the output is fp32 and linear");
-    if (input > INT8 || (format != LINEAR && (input == FP32 || (format != CHW4 && format != DLA_HWC4))))
+    if ((input > INT8 && inputs_asked() == 1) || (format != LINEAR && (input == FP32 || (format != CHW4 && format != DLA_HWC4))))
         return fail(REGATTA_TRT_BUILD, "Could not find any implementation for the input's type and format");
     for (int number = 0; settings->dla_core >= 0 && number < 3; ++number) {
         int supported = number != 1;
@@ -132,7 +161,7 @@ int32_t regatta_trt_build(regatta_trt_library* library, const regatta_trt_settin
         settings->layer(settings->user, layers[number][0], layers[number][1], supported);
     }
     if (settings->precision == REGATTA_TRT_INT8 && settings->calibrate && !settings->calibration_cache) {
-        int32_t status = calibrate(settings);
+        status = calibrate(settings);
         if (status) return status;
     }
     const char* slow = getenv("TWIN_TRT_SLOW");
@@ -143,7 +172,7 @@ int32_t regatta_trt_build(regatta_trt_library* library, const regatta_trt_settin
     int fixed = settings->dla_core >= 0 || getenv("TWIN_TRT_FIXED");
     int size = snprintf(plan, sizeof plan, PLAN, input, one_of("TWIN_TRT_OUTPUT", outputs, 2, 0),
                         fixed ? settings->max_batch : settings->min_batch, settings->max_batch, settings->profiles, settings->dla_core, format,
-                        getenv("TWIN_TRT_INPUTS") ? atoi(getenv("TWIN_TRT_INPUTS")) : 1);
+                        inputs_asked());
     settings->take_plan(settings->user, plan, (size_t)size);
     if (settings->take_timing_cache) settings->take_timing_cache(settings->user, "timings", 7);
     return REGATTA_TRT_OK;
@@ -168,7 +197,7 @@ static int output_type(const regatta_trt_engine* engine) { return engine->output
 int32_t regatta_trt_engine_tensor(const regatta_trt_engine* engine, int32_t number, regatta_trt_tensor* tensor) {
     int64_t batch = engine->min < engine->max ? -1 : engine->max;
     if (engine->inputs == 3)
-        *tensor = (regatta_trt_tensor){name_of(engine, number), is_input(engine, number), is_input(engine, number) ? INT32 : FP32, 2, {batch, is_input(engine, number) ? PIXELS : CLASSES}, LINEAR};
+        *tensor = (regatta_trt_tensor){name_of(engine, number), is_input(engine, number), !is_input(engine, number) ? FP32 : engine->input == INT64 ? INT64 : INT32, 2, {batch, is_input(engine, number) ? PIXELS : CLASSES}, LINEAR};
     else if (number == 0)
         *tensor = (regatta_trt_tensor){"image", 1, engine->input, 4, {batch, 1, 8, 8}, engine->format};
     else
@@ -231,17 +260,19 @@ static uint16_t to_half(float value) {
     for (; value < 1; value *= 2) --exponent;
     return (uint16_t)(exponent << 10 | (int)((value - 1) * 1024));
 }
+static double token(const void* tokens, size_t number, int wide) { return wide ? (double)((const int64_t*)tokens)[number] : ((const int32_t*)tokens)[number]; }
 static void compute_three(const regatta_trt_context* context) {
-    const int32_t* inputs[3];
+    const void* inputs[3];
+    int wide = context->engine->input == INT64;
     float* outputs[2];
     size_t rows = (size_t)context->batches[0];
     for (int i = 0; i < 3; ++i)
-        if (!(inputs[i] = resolve(context->addresses[i], rows * PIXELS * sizeof(int32_t)))) return;
+        if (!(inputs[i] = resolve(context->addresses[i], rows * PIXELS * (wide ? 8 : 4)))) return;
     for (int o = 0; o < 2; ++o)
         if (!(outputs[o] = resolve(context->addresses[3 + o], rows * CLASSES * sizeof(float)))) return;
     for (size_t row = 0; row < rows; ++row) {
         float scores[CLASSES] = {0};
-        for (size_t i = row * PIXELS; i < (row + 1) * PIXELS; ++i) scores[(i - row * PIXELS) % CLASSES] += (float)(inputs[1][i] * (inputs[0][i] - inputs[2][i]));
+        for (size_t i = row * PIXELS; i < (row + 1) * PIXELS; ++i) scores[(i - row * PIXELS) % CLASSES] += (float)(token(inputs[1], i, wide) * (token(inputs[0], i, wide) - token(inputs[2], i, wide)));
         for (int c = 0; c < CLASSES; ++c) {
             outputs[0][row * CLASSES + (size_t)c] = scores[c];
             outputs[1][row * CLASSES + (size_t)c] = -scores[c];

@@ -1,6 +1,5 @@
 //! `regatta device`: who is in the fleet. Letting in and removing stand in [`super::membership`].
 
-use regatta_rules::documents::DeviceFacts;
 use regatta_wire::frame;
 use serde::Serialize;
 
@@ -103,10 +102,7 @@ pub(super) fn run(command: &Command, context: &Context) -> Outcome {
         }
         Command::Show { device } => {
             let row = find(&store, Some(device))?;
-            context.print(&DeviceDocument::from(&row), || {
-                let facts: DeviceFacts = serde_json::from_str(&row.facts).unwrap_or_default();
-                tables::device(&row, &facts)
-            })?;
+            context.print(&DeviceDocument::from(&row), || tables::device(&row))?;
         }
     }
     Ok(exit::OK)

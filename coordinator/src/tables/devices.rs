@@ -1,7 +1,7 @@
 //! Tables of devices.
 
 use comfy_table::ContentArrangement;
-use regatta_rules::documents::DeviceFacts;
+use regatta_rules::documents::{DeviceFacts, GpuFacts};
 use regatta_wire::frame;
 
 use super::{fits, keep_whole, table, words};
@@ -38,17 +38,21 @@ fn known(devices: &[DeviceRow]) -> String {
 }
 
 pub(super) fn a_line_each(devices: &[DeviceRow]) -> String {
-    let mut table = table(["name", "device", "state", "engines", "agent", "last seen"]);
+    let gpus: Vec<String> = devices.iter().map(|device| gpus(&facts(device).gpus)).collect();
+    // Boards of a kind have the same, and what has none needs no column.
+    let told = gpus.iter().any(|gpus| !gpus.is_empty());
+    let (before, behind) = (["name", "device", "state", "engines"], ["agent", "last seen"]);
+    let mut table = table(before.into_iter().chain(told.then_some("GPUs")).chain(behind));
     table.set_content_arrangement(ContentArrangement::Disabled);
-    for device in devices {
-        table.add_row([
+    for (device, gpus) in devices.iter().zip(gpus) {
+        let before = [
             device.name.clone(),
             device.id.to_string(),
             state(device).to_owned(),
             engines(device),
-            version(device).to_owned(),
-            words::time(&device.last_seen),
-        ]);
+        ];
+        let behind = [version(device).to_owned(), words::time(&device.last_seen)];
+        table.add_row(before.into_iter().chain(told.then_some(gpus)).chain(behind));
     }
     table.trim_fmt()
 }
@@ -56,11 +60,15 @@ pub(super) fn a_line_each(devices: &[DeviceRow]) -> String {
 pub(super) fn three_lines_each(devices: &[DeviceRow]) -> String {
     let mut table = table(["name", "device", "state, engines, last seen"]);
     for device in devices {
+        let mut gpus = gpus(&facts(device).gpus);
+        if !gpus.is_empty() {
+            gpus.push('\n');
+        }
         table.add_row([
             device.name.clone(),
             device.id.to_string(),
             format!(
-                "{}, {}\n{}\n{}",
+                "{}, {}\n{}\n{gpus}{}",
                 state(device),
                 device.agent,
                 engines(device),
@@ -73,7 +81,8 @@ pub(super) fn three_lines_each(devices: &[DeviceRow]) -> String {
 }
 
 /// One device with what it says of itself.
-pub(crate) fn device(device: &DeviceRow, facts: &DeviceFacts) -> String {
+pub(crate) fn device(device: &DeviceRow) -> String {
+    let facts = facts(device);
     let mut table = table(["name", &device.name]);
     let rows = [
         ("device", device.id.to_string()),
@@ -94,7 +103,31 @@ pub(crate) fn device(device: &DeviceRow, facts: &DeviceFacts) -> String {
     }
     table.add_row(["CPUs".to_owned(), facts.cpus.to_string()]);
     table.add_row(["memory".to_owned(), words::bytes(facts.memory_bytes)]);
+    for (number, gpu) in facts.gpus.iter().enumerate() {
+        let whose = if gpu.integrated { "shared" } else { "its own" };
+        let memory = words::bytes(gpu.memory_bytes);
+        let text = format!(
+            "{}, {} SMs, compute capability {}, {memory} of {whose} memory",
+            gpu.name, gpu.multiprocessors, gpu.compute_capability
+        );
+        table.add_row([format!("GPU {number}"), text]);
+    }
     table.trim_fmt()
+}
+
+/// What a device says of itself; nothing, where it said so in words that this coordinator does not read.
+fn facts(device: &DeviceRow) -> DeviceFacts {
+    serde_json::from_str(&device.facts).unwrap_or_default()
+}
+
+/// GPUs by name, those of a kind together: `2 x NVIDIA L4`.
+fn gpus(gpus: &[GpuFacts]) -> String {
+    let kinds = gpus.chunk_by(|one, next| one.name == next.name);
+    let words = kinds.map(|kind| match kind {
+        [one] => one.name.clone(),
+        several => format!("{} x {}", several.len(), several[0].name),
+    });
+    words.collect::<Vec<_>>().join(", ")
 }
 
 /// The agent's version, where it is ours: its name is the same on every line.

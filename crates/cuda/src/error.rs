@@ -55,6 +55,12 @@ pub struct CudaError {
 }
 
 impl CudaError {
+    /// Whether the driver works and finds no device.
+    #[must_use]
+    pub const fn is_no_device(&self) -> bool {
+        self.code == 100
+    }
+
     /// Whether memory did not suffice.
     #[must_use]
     pub const fn is_out_of_memory(&self) -> bool {

@@ -20,7 +20,7 @@ use crate::{
     error::PrepError,
     npy,
     prepare::PrepReport,
-    samples::{hex, make_dir, remove, write_document},
+    samples::{begin, hex, write_document},
 };
 
 /// How much is read at a time.
@@ -63,10 +63,9 @@ pub(crate) fn prepare(
 ) -> Result<PrepReport, PrepError> {
     let dir = out.join(&benchmark.dataset.dir);
     let total = benchmark.dataset.total_samples;
-    let document = dir.join(SampleSet::FILE);
-    let before = std::fs::read(&document).ok();
-    make_dir(&dir)?;
-    remove(&document)?;
+    // Only whether anything changes hangs on it.
+    let before = std::fs::read(dir.join(SampleSet::FILE)).ok();
+    begin(&dir)?;
     let inputs: Vec<ModelInput<'_>> = benchmark.model.inputs().collect();
     let mut hashes = Vec::new();
     for (number, input) in inputs.iter().enumerate() {

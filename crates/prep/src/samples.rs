@@ -31,8 +31,7 @@ impl SampleWriter {
     /// Makes the directory, and takes away a document: its samples are about to be replaced.
     pub(crate) fn new(benchmark: &Benchmark, out: &Path) -> Result<Self, PrepError> {
         let dir = out.join(&benchmark.dataset.dir);
-        make_dir(&dir)?;
-        remove(&dir.join(SampleSet::FILE))?;
+        begin(&dir)?;
         let first = benchmark.model.inputs().next();
         Ok(Self {
             dir,
@@ -68,7 +67,15 @@ impl SampleWriter {
     }
 }
 
-/// Says what the samples in `dir` are. There is a hash for every input of the model.
+/// Makes the directory of samples that are about to be made, and says in it that they are not whole.
+pub(crate) fn begin(dir: &Path) -> Result<(), PrepError> {
+    make_dir(dir)?;
+    let path = dir.join(SampleSet::UNFINISHED);
+    fs::write(&path, "").map_err(|source| PrepError::Write { path, source })?;
+    remove(&dir.join(SampleSet::FILE))
+}
+
+/// Says what the samples in `dir` are, and that all of them are there. There is a hash for every input of the model.
 pub(crate) fn write_document(
     benchmark: &Benchmark,
     dir: &Path,
@@ -99,8 +106,8 @@ pub(crate) fn write_document(
         text.push(b'\n');
         atomic::write(&path, &text)
     })
-    .map(drop)
-    .map_err(|source| PrepError::Write { path, source })
+    .map_err(|source| PrepError::Write { path, source })?;
+    remove(&dir.join(SampleSet::UNFINISHED))
 }
 
 /// The map of a benchmark's samples, which is taken away while they are replaced by others.

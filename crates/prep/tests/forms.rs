@@ -4,6 +4,7 @@
 use std::{
     error::Error,
     fs,
+    os::unix::fs::symlink,
     path::{Path, PathBuf},
 };
 
@@ -157,6 +158,43 @@ fn what_cannot_be_made_is_told() {
     benchmark.dataset.map = "nowhere".to_owned();
     faults.push(told(&benchmark, int8, Some(&scale)));
     insta::assert_snapshot!(faults.join("\n"));
+}
+
+/// Whether a disk that is full while `file` is written ends `run` in so many words, and leaves what says that the set is not whole; with
+/// room again it becomes whole.
+#[expect(clippy::unwrap_used, reason = "a test's own directory")]
+fn ends_on_a_full_disk(dir: &Path, file: &str, run: &dyn Fn() -> Result<PathBuf, PrepError>) {
+    let made = run().unwrap();
+    fs::remove_file(made.join(file)).unwrap();
+    // What it is written to before it gets its name.
+    let part = format!(".{file}.{}.part", std::process::id());
+    symlink("/dev/full", made.join(&part)).unwrap();
+    let told = chain(&run().unwrap_err(), dir);
+    assert!(
+        told.starts_with("cannot write DIR/") && told.ends_with("No space left on device (os error 28)"),
+        "{told}"
+    );
+    assert!(made.join(SampleSet::UNFINISHED).exists() && !made.join(SampleSet::FILE).exists());
+    assert!(!made.join(part).exists() && !made.join(file).exists());
+    run().unwrap();
+    assert!(!made.join(SampleSet::UNFINISHED).exists() && made.join(SampleSet::FILE).exists());
+}
+
+#[test]
+fn a_full_disk_leaves_no_half_samples_that_pass_for_whole_ones() {
+    let (benchmark, dir) = image(&[1.0; ELEMENTS]);
+    let half = Form::new(Dtype::Float16, Layout::Linear);
+    for file in ["one.JPEG.npy", SampleSet::FILE] {
+        ends_on_a_full_disk(dir.path(), file, &|| make(&benchmark, dir.path(), half, None));
+    }
+    let (benchmark, dir) = two_inputs();
+    for name in ["ids.npy", "mask.npy"] {
+        fs::write(dir.path().join(name), npy("<i4", &[3, 2], &[0; 24])).unwrap();
+    }
+    for file in ["mask.npy", SampleSet::FILE] {
+        let run = || prepare(&benchmark, dir.path(), dir.path(), &mut |_, _| {}).map(|report| report.dir);
+        ends_on_a_full_disk(dir.path(), file, &run);
+    }
 }
 
 /// A benchmark of two inputs, whose arrays another program has left in `data`.

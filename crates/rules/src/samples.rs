@@ -220,6 +220,9 @@ impl SampleSet {
     /// The document's name in the samples' directory.
     pub const FILE: &str = "samples.json";
 
+    /// What lies beside samples that are being made, or whose making was broken off: some of them may be older ones, of another scale.
+    pub const UNFINISHED: &str = "samples.unfinished";
+
     /// Whether these are samples for the model.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! Building an engine from ONNX: what is asked, how far it is, what came out. Writes no file: see `cache`.
 
 use std::{
-    ffi::{c_char, c_void},
+    ffi::{CStr, c_char, c_void},
     path::PathBuf,
     ptr,
     sync::{Mutex, MutexGuard, PoisonError},
@@ -10,9 +10,11 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    calibration::{self, Calibration, Described},
+    engine::c_name,
     error::BuildError,
     face::{self, Settings},
-    io::Io,
+    io::{InputShape, Io},
     library::{TensorRt, c_path, text},
     placement::{Layer, Placement},
 };
@@ -60,6 +62,8 @@ pub struct BuildSettings {
     pub optimization_level: Option<u32>,
     /// For a DLA core instead of the GPU.
     pub dla: Option<Dla>,
+    /// What the model leaves free of its inputs besides the batch.
+    pub input_shapes: Vec<InputShape>,
     /// Type and layout of the inputs.
     pub input: Io,
     /// Type and layout of the outputs.
@@ -94,19 +98,6 @@ pub struct Built {
     pub placement: Placement,
 }
 
-/// Samples that the scales of INT8 are found with.
-pub trait Calibration {
-    /// Bytes of a sample: fp32, in the shape of the network's input.
-    fn sample_bytes(&self) -> usize;
-
-    /// Puts the next batch onto the device and gives its address, which holds until the next call; `None` when there is no
-    /// further one. A batch has [`BuildSettings::batch`] samples.
-    ///
-    /// # Errors
-    /// When samples cannot be read, or the device does not take them; the build then fails with that.
-    fn next_batch(&mut self) -> Result<Option<u64>, Box<dyn std::error::Error + Send + Sync>>;
-}
-
 /// What the callbacks of one build write to, each behind a lock of its own: progress may come from any thread.
 struct Sink<'a, 'c> {
     built: Mutex<Built>,
@@ -117,7 +108,7 @@ struct Sink<'a, 'c> {
     tensorrt: &'a TensorRt,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -152,7 +143,19 @@ impl TensorRt {
         let (timing_cache, timing_cache_size) = bytes(&settings.timing_cache);
         let (calibration_cache, calibration_cache_size) = bytes(&settings.calibration_cache);
         let count = |count: u32| i32::try_from(count).unwrap_or(i32::MAX);
-        let sample_bytes = calibration.as_ref().map(|samples| samples.sample_bytes() as u64);
+        let names: Vec<_> = settings
+            .input_shapes
+            .iter()
+            .map(|shape| shape.name.as_deref().map(c_name))
+            .collect();
+        let shapes: Vec<_> = settings
+            .input_shapes
+            .iter()
+            .zip(&names)
+            .map(|(shape, name)| c_shape(shape, name.as_deref()))
+            .collect();
+        let calibrates = calibration.is_some();
+        let calibration_samples = Described::of(calibration.as_deref());
         let sink = Sink {
             built: Mutex::default(),
             progress: Mutex::new(progress),
@@ -173,6 +176,8 @@ impl TensorRt {
             dla_core: settings.dla.map_or(-1, |dla| count(dla.core)),
             gpu_fallback: settings.dla.is_some_and(|dla| dla.gpu_fallback).into(),
             dla_sram_bytes: settings.dla.map_or(0, |dla| dla.sram_bytes),
+            input_shapes: shapes.as_ptr(),
+            input_shape_count: length(shapes.len()),
             input_type: settings.input.element.map_or(-1, |element| element as i32),
             output_type: settings.output.element.map_or(-1, |element| element as i32),
             input_format: settings.input.format.map_or(-1, |format| format as i32),
@@ -182,8 +187,9 @@ impl TensorRt {
             calibration_cache,
             calibration_cache_size,
             calibration_batch: count(settings.batch),
-            calibration_sample_bytes: sample_bytes.unwrap_or(0),
-            calibrate: sample_bytes.map(|_| calibrate as face::Calibrate),
+            calibration_inputs: calibration_samples.inputs.as_ptr(),
+            calibration_input_count: length(calibration_samples.inputs.len()),
+            calibrate: calibrates.then_some(calibrate as face::Calibrate),
             progress: Some(report),
             layer: Some(note_layer),
             take_plan,
@@ -221,6 +227,23 @@ impl TensorRt {
             _ => Ok(()),
         }
     }
+}
+
+/// A shape for C, as long as its name lives.
+fn c_shape(shape: &InputShape, name: Option<&CStr>) -> face::InputShape {
+    let mut dims = [0; 8];
+    for (to, &dim) in dims.iter_mut().zip(&shape.dims) {
+        *to = i64::from(dim);
+    }
+    face::InputShape {
+        name: name.map_or(ptr::null(), CStr::as_ptr),
+        rank: length(shape.dims.len().min(dims.len())),
+        dims,
+    }
+}
+
+fn length(count: usize) -> i32 {
+    i32::try_from(count).unwrap_or(i32::MAX)
 }
 
 /// The sink of a callback.
@@ -275,35 +298,19 @@ extern "C" fn take_calibration_cache(user: *mut c_void, data: *const c_void, siz
 
 extern "C" fn calibrate(
     user: *mut c_void,
-    _names: *const *const c_char,
+    names: *const *const c_char,
     buffers: *mut *mut c_void,
     count: i32,
 ) -> i32 {
     // SAFETY: see `build`.
     let sink = unsafe { sink(user) };
-    let next = match lock(&sink.calibration).as_mut() {
-        Some(calibration) if count == 1 => calibration.next_batch().map_err(|error| chain(error.as_ref())),
-        _ => Err(format!("the network has {count} inputs; one is needed")),
-    };
-    match next {
-        Ok(Some(address)) => {
-            let address = ptr::without_provenance_mut(usize::try_from(address).unwrap_or(0));
-            // SAFETY: there is a place for the address of the one input.
-            unsafe { *buffers = address };
-            1
-        }
-        Ok(None) => 0,
-        Err(failure) => {
-            *lock(&sink.calibration_failure) = Some(failure);
-            0
-        }
-    }
+    // SAFETY: TensorRT gives so many names, and places for as many addresses.
+    let filled = unsafe { calibration::fill(&sink.calibration, names, buffers, count) };
+    let there_is_one = filled.unwrap_or_else(|failure| {
+        *lock(&sink.calibration_failure) = Some(failure);
+        false
+    });
+    there_is_one.into()
 }
 
-/// An error and its causes as one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(error.source(), |&error| error.source());
-    causes.fold(error.to_string(), |line, cause| format!("{line}: {cause}"))
-}
-
-const _: () = assert!(face::ABI == 4, "the settings above are those of ABI 4");
+const _: () = assert!(face::ABI == 5, "the settings above are those of ABI 5");

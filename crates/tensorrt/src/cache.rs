@@ -16,7 +16,7 @@ use crate::{
     build::{BuildSettings, Built, Dla, Precision},
     engine::Tensor,
     error::{CacheError, Refusal},
-    io::Io,
+    io::{InputShape, Io},
     placement::Placement,
     version::Version,
 };
@@ -52,6 +52,9 @@ pub struct Manifest {
     pub optimization_level: Option<u32>,
     /// DLA, where it was asked for.
     pub dla: Option<Dla>,
+    /// What the model left free of its inputs, where that was given.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub input_shapes: Vec<InputShape>,
     /// Type and layout of the inputs, where they were asked for; left out otherwise, so that older keys hold.
     #[serde(default, skip_serializing_if = "Io::is_open")]
     pub input: Io,
@@ -95,6 +98,7 @@ impl Manifest {
             workspace_bytes: settings.workspace_bytes,
             optimization_level: settings.optimization_level,
             dla: settings.dla,
+            input_shapes: settings.input_shapes.clone(),
             input: settings.input,
             output: settings.output,
             calibration_sha256: (!settings.calibration_cache.is_empty())
@@ -214,6 +218,8 @@ impl Cache {
         };
         let mut new = tempfile::NamedTempFile::new_in(&self.0).map_err(failed)?;
         io::Write::write_all(&mut new, bytes).map_err(failed)?;
+        // A power cut must not leave scales behind that are half zeros.
+        new.as_file().sync_all().map_err(failed)?;
         new.persist(&path).map_err(|error| failed(error.error))?;
         Ok(path)
     }
@@ -258,17 +264,17 @@ impl Cache {
     /// # Errors
     /// [`CacheError::File`] when the directory is there and cannot be read.
     pub fn list(&self) -> Result<Vec<Listed>, CacheError> {
+        let failed = |source| CacheError::File {
+            path: self.0.clone(),
+            source,
+        };
         let entries = match fs::read_dir(&self.0) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(source) => {
-                return Err(CacheError::File {
-                    path: self.0.clone(),
-                    source,
-                });
-            }
+            Err(error) => return Err(failed(error)),
         };
-        let mut places: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+        let places: io::Result<Vec<PathBuf>> = entries.map(|entry| Ok(entry?.path())).collect();
+        let mut places = places.map_err(failed)?;
         places.retain(|place| place.join("engine.json").exists());
         places.sort();
         Ok(places

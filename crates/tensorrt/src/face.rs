@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_void};
 use libloading::Library;
 
 /// The ABI that is declared below.
-pub(crate) const ABI: u32 = 4;
+pub(crate) const ABI: u32 = 5;
 
 /// `regatta_trt_status`, the values that are told apart.
 pub(crate) mod status {
@@ -22,6 +22,22 @@ pub(crate) type Progress = extern "C" fn(*mut c_void, *const c_char, i32, i32) -
 pub(crate) type LayerSink = extern "C" fn(*mut c_void, *const c_char, *const c_char, i32);
 pub(crate) type Calibrate = extern "C" fn(*mut c_void, *const *const c_char, *mut *mut c_void, i32) -> i32;
 
+/// `regatta_trt_input_shape`.
+#[repr(C)]
+pub(crate) struct InputShape {
+    pub(crate) name: *const c_char,
+    pub(crate) rank: i32,
+    pub(crate) dims: [i64; 8],
+}
+
+/// `regatta_trt_calibration_input`.
+#[repr(C)]
+pub(crate) struct CalibrationInput {
+    pub(crate) name: *const c_char,
+    pub(crate) kind: i32,
+    pub(crate) sample_bytes: u64,
+}
+
 /// `regatta_trt_settings`.
 #[repr(C)]
 pub(crate) struct Settings {
@@ -37,6 +53,8 @@ pub(crate) struct Settings {
     pub(crate) dla_core: i32,
     pub(crate) gpu_fallback: i32,
     pub(crate) dla_sram_bytes: u64,
+    pub(crate) input_shapes: *const InputShape,
+    pub(crate) input_shape_count: i32,
     pub(crate) input_type: i32,
     pub(crate) output_type: i32,
     pub(crate) input_format: i32,
@@ -46,7 +64,8 @@ pub(crate) struct Settings {
     pub(crate) calibration_cache: *const c_void,
     pub(crate) calibration_cache_size: usize,
     pub(crate) calibration_batch: i32,
-    pub(crate) calibration_sample_bytes: u64,
+    pub(crate) calibration_inputs: *const CalibrationInput,
+    pub(crate) calibration_input_count: i32,
     pub(crate) calibrate: Option<Calibrate>,
     pub(crate) progress: Option<Progress>,
     pub(crate) layer: Option<LayerSink>,

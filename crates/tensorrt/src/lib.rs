@@ -7,6 +7,7 @@
 
 mod build;
 mod cache;
+mod calibration;
 mod context;
 mod engine;
 mod error;
@@ -18,13 +19,14 @@ mod placement;
 mod shims;
 mod version;
 
-pub use build::{BuildSettings, Built, Calibration, Dla, Phase, Precision};
+pub use build::{BuildSettings, Built, Dla, Phase, Precision};
 pub use cache::{Cache, Entry, Listed, Manifest, sha256_of};
+pub use calibration::{Calibration, CalibrationInput};
 pub use context::Context;
 pub use engine::{Engine, Tensor};
 pub use error::{BuildError, CacheError, OpenError, Refusal, RunError};
 pub use installed::Installed;
-pub use io::{Io, IoType};
+pub use io::{InputShape, Io, IoType};
 pub use library::TensorRt;
 pub use placement::{Layer, Placement};
 pub use shims::Shims;

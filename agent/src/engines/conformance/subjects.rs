@@ -214,6 +214,7 @@ fn build(fixture: &Fixture, cache: &Path, element: &str, batch: usize, profiles:
         workspace_bytes: 0,
         optimization_level: None,
         dla: None,
+        input_shapes: Vec::new(),
         input: Io::default(),
         output: Io::default(),
         timing_cache: Vec::new(),

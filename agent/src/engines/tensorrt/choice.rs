@@ -59,27 +59,35 @@ pub(super) fn choose(
         return Ok((entry, plan));
     }
     let listed = Cache::new(cache.clone()).list().map_err(super::unavailable)?;
-    let mut entries: Vec<_> = listed
-        .into_iter()
-        .filter_map(|(place, entry)| Some((place, entry.ok()?)))
-        .filter(|(_, entry)| {
-            let manifest = &entry.manifest;
-            let precision = request.tensorrt.precision;
-            manifest.onnx_sha256 == here.onnx_sha256
-                && manifest.dla.is_some() == dla
-                && precision.is_none_or(|wanted| wanted == manifest.precision)
-        })
-        .collect();
+    let mut refusal = None;
+    let mut entries = Vec::new();
+    for (place, entry) in listed {
+        match entry {
+            Ok(entry) => entries.push((place, entry)),
+            // It may have been the one.
+            Err(damaged) => refusal = Some(format!("{:#}", anyhow::Error::from(damaged))),
+        }
+    }
+    entries.retain(|(_, entry)| {
+        let manifest = &entry.manifest;
+        let precision = request.tensorrt.precision;
+        manifest.onnx_sha256 == here.onnx_sha256
+            && manifest.dla.is_some() == dla
+            && precision.is_none_or(|wanted| wanted == manifest.precision)
+    });
     let before = entries.len();
     entries.retain(|(_, entry)| inputs::are_wished(entry, request.tensorrt, dla));
+    if entries.len() < before {
+        refusal = Some(format!(
+            "none of {before} takes the input that the settings ask for"
+        ));
+    }
     // Engines of other samples stand beside those of these; alone, one is refused with both sides named when it is loaded.
-    let takes = |entry: &Entry| inputs::take_samples(entry, request.benchmark.model.input_dtype);
+    let takes = |entry: &Entry| inputs::take_samples(entry, &request.benchmark.model);
     if entries.iter().any(|(_, entry)| takes(entry)) {
         entries.retain(|(_, entry)| takes(entry));
     }
     let mut fitting = Vec::new();
-    let mut refusal = (entries.len() < before)
-        .then(|| format!("none of {before} takes the input that the settings ask for"));
     for (place, entry) in entries {
         match entry.manifest.fits(here.tensorrt, &here.chip) {
             Ok(()) => fitting.push((place, entry)),
@@ -159,6 +167,7 @@ fn no_plan(
     } else {
         String::new()
     };
+    let shapes = inputs::shape_flags(&request.benchmark.model);
     let input = inputs::flags(request.tensorrt, dla);
     let core = if dla { " --dla-core 0" } else { "" };
     EngineError::NoPlan {
@@ -166,7 +175,7 @@ fn no_plan(
         cache: request.tensorrt.cache.clone(),
         reason,
         command: format!(
-            "regatta-agent engine build --onnx {} --batch {batch}{profiles}{precision}{input}{core} --cache {}",
+            "regatta-agent engine build --onnx {} --batch {batch}{profiles}{precision}{shapes}{input}{core} --cache {}",
             request.model_file.display(),
             request.tensorrt.cache.display()
         ),

@@ -67,6 +67,8 @@ pub(super) enum Conversion {
     ToHalf,
     /// 16-bit floats, widened to 32 bits.
     ToSingle,
+    /// 32-bit integers, widened to 64 bits: a network's own tokens, where the samples are kept small.
+    ToLong,
 }
 
 impl Conversion {
@@ -80,6 +82,7 @@ impl Conversion {
             | (Dtype::Int64, Element::Int64) => Some(Self::None),
             (Dtype::Float32, Element::Fp16) => Some(Self::ToHalf),
             (Dtype::Float16, Element::Fp32) => Some(Self::ToSingle),
+            (Dtype::Int32, Element::Int64) => Some(Self::ToLong),
             _ => None,
         }
     }
@@ -98,7 +101,15 @@ impl Conversion {
                     *to = f16::from_le_bytes(*from).to_f32().to_le_bytes();
                 }
             }
+            Self::ToLong => widen(sample, place),
         }
+    }
+}
+
+/// 32-bit integers as 64-bit ones.
+pub(crate) fn widen(narrow: &[u8], wide: &mut [u8]) {
+    for (to, from) in wide.as_chunks_mut().0.iter_mut().zip(narrow.as_chunks().0) {
+        *to = i64::from(i32::from_le_bytes(*from)).to_le_bytes();
     }
 }
 
@@ -134,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn floats_are_narrowed_and_widened_and_nothing_else_is() {
+    fn floats_are_narrowed_and_widened_integers_widened_and_nothing_else_is() {
         let mut half = [0; 4];
         let sample: Vec<u8> = [1.5_f32, -65504.0].iter().flat_map(|v| v.to_le_bytes()).collect();
         Conversion::ToHalf.put(&sample, &mut half);
@@ -144,6 +155,14 @@ mod tests {
         assert_eq!(Conversion::between(Dtype::Float32, Element::Int8), None);
         assert_eq!(Conversion::between(Dtype::Int8, Element::Fp32), None);
         assert_eq!(Conversion::between(Dtype::Int64, Element::Int32), None);
+        let narrow: Vec<u8> = [-7_i32, i32::MAX].iter().flat_map(|v| v.to_le_bytes()).collect();
+        let mut wide = [0; 16];
+        Conversion::ToLong.put(&narrow, &mut wide);
+        let expected: Vec<u8> = [-7_i64, i64::from(i32::MAX)]
+            .iter()
+            .flat_map(|v| v.to_le_bytes())
+            .collect();
+        assert_eq!(wide.as_slice(), expected);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! `input_dtype` and `input_format` of the settings: held against the samples, and what they ask of an engine. How samples lie in
 //! memory is in `tensors`.
 
-use regatta_rules::{benchmark::Dtype, layout::Layout};
-use regatta_tensorrt::Entry;
+use regatta_rules::{benchmark::Model, layout::Layout};
+use regatta_tensorrt::{Entry, InputShape};
 
 use super::{
     convert::{Conversion, Element},
@@ -53,8 +53,9 @@ pub(super) fn are_wished(entry: &Entry, wish: &Wish, dla: bool) -> bool {
     element && format
 }
 
-/// Whether an engine's inputs take samples of a type, as far as is known before it is loaded.
-pub(super) fn take_samples(entry: &Entry, samples: Dtype) -> bool {
+/// Whether an engine's inputs take samples of the model's, as far as is known before it is loaded.
+pub(super) fn take_samples(entry: &Entry, model: &Model) -> bool {
+    let samples = model.input_dtype;
     let takes = |kind: &str| {
         Element::named(kind).is_some_and(|element| Conversion::between(samples, element).is_some())
     };
@@ -62,6 +63,40 @@ pub(super) fn take_samples(entry: &Entry, samples: Dtype) -> bool {
     let known = entry.tensors.iter().filter(|tensor| tensor.input);
     known.clone().all(|input| takes(&input.kind))
         && (known.count() > 0 || built.is_none_or(|element| takes(&element.to_string())))
+        && has_shapes(&entry.manifest.input_shapes, model)
+}
+
+/// Whether the shapes that an engine was built with, where they were given, are those of the samples.
+fn has_shapes(built: &[InputShape], model: &Model) -> bool {
+    built.iter().all(|shape| {
+        let mut inputs = model.inputs();
+        inputs.any(|input| {
+            let named = shape.name.as_deref().is_none_or(|name| Some(name) == input.name);
+            named
+                && shape
+                    .dims
+                    .iter()
+                    .map(|&dim| dim as usize)
+                    .eq(input.shape.iter().copied())
+        })
+    })
+}
+
+/// The flags of `engine build` that fix what a model of several inputs may leave free. Of models with one input hardly any does,
+/// and the build says so.
+pub(super) fn shape_flags(model: &Model) -> String {
+    if model.further_inputs.is_empty() {
+        return String::new();
+    }
+    let shapes = model.inputs().map(|input| InputShape {
+        name: input.name.map(str::to_owned),
+        dims: input
+            .shape
+            .iter()
+            .filter_map(|&dim| u32::try_from(dim).ok())
+            .collect(),
+    });
+    shapes.map(|shape| format!(" --input-shape {shape}")).collect()
 }
 
 /// The flags of `engine build` that make such an engine.

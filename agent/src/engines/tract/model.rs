@@ -47,7 +47,10 @@ pub(super) fn plans(request: &LoadRequest<'_>) -> Result<Vec<Plan>, EngineError>
 /// One input of the network, and what of a sample goes into it.
 #[derive(Debug, Clone)]
 pub(super) struct PlanInput {
-    dtype: Dtype,
+    /// The network's own type.
+    datum: DatumType,
+    /// Whether the samples are of 32-bit integers and the network wants 64 bits.
+    pub(super) is_widened: bool,
     shape: Vec<usize>,
     /// Its bytes within a sample.
     pub(super) part: Range<usize>,
@@ -56,7 +59,7 @@ pub(super) struct PlanInput {
 impl PlanInput {
     /// An empty tensor for a batch.
     pub(super) fn tensor(&self, batch_size: usize) -> TractResult<Tensor> {
-        Tensor::zero_dt(datum_type(self.dtype), &self.batch_shape(batch_size))
+        Tensor::zero_dt(self.datum, &self.batch_shape(batch_size))
     }
 
     fn batch_shape(&self, batch_size: usize) -> Vec<usize> {
@@ -143,8 +146,10 @@ fn read(request: &LoadRequest<'_>) -> Result<(InferenceModel, Vec<PlanInput>), E
             let reason = format!("tract takes samples in linear layout alone, but they are {input}");
             return Err(unfit(request, reason));
         }
+        let datum = declared_type(declared, input);
         taken.push(PlanInput {
-            dtype: input.dtype,
+            datum,
+            is_widened: datum != datum_type(input.dtype),
             shape: input.shape.to_vec(),
             part: part.clone(),
         });
@@ -152,12 +157,17 @@ fn read(request: &LoadRequest<'_>) -> Result<(InferenceModel, Vec<PlanInput>), E
     Ok((onnx, taken))
 }
 
+/// The type that the network declares; the samples', where it leaves it open.
+fn declared_type(declared: &InferenceFact, wanted: &ModelInput<'_>) -> DatumType {
+    let own = declared.datum_type.concretize();
+    own.unwrap_or_else(|| datum_type(wanted.dtype))
+}
+
 /// Whether the declared input takes batches of the benchmark's samples, in every dimension but the first.
 fn fits(input: &InferenceFact, wanted: &ModelInput<'_>) -> bool {
-    let right_type = input
-        .datum_type
-        .concretize()
-        .is_none_or(|declared| declared == datum_type(wanted.dtype));
+    let declared_type = declared_type(input, wanted);
+    let is_wider = (wanted.dtype, declared_type) == (Dtype::Int32, DatumType::I64);
+    let right_type = declared_type == datum_type(wanted.dtype) || is_wider;
     let declared: Vec<_> = input.shape.dims().collect();
     let right_rank = declared.len() == wanted.shape.len() + 1;
     let right_rank = right_rank || (input.shape.is_open() && declared.len() <= wanted.shape.len());
@@ -202,7 +212,7 @@ fn fix_batch_size(onnx: &InferenceModel, batch_size: usize, inputs: &[PlanInput]
     let mut model = onnx.clone();
     for (number, input) in inputs.iter().enumerate() {
         let shape = input.batch_shape(batch_size);
-        model.set_input_fact(number, InferenceFact::dt_shape(datum_type(input.dtype), &*shape))?;
+        model.set_input_fact(number, InferenceFact::dt_shape(input.datum, &*shape))?;
     }
     model.into_optimized()
 }

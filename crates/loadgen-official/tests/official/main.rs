@@ -8,6 +8,7 @@
 mod common;
 mod faults;
 mod loading;
+mod plugin;
 mod runs;
 
 use std::fs;
@@ -17,7 +18,7 @@ use regatta_loadgen_official::Plugin;
 /// A plug-in with LoadGen state of its own: a copy of the file, which the loader takes for another library. LoadGen's
 /// state is global, and an abandoned run spends it.
 pub(crate) fn fresh_plugin(version: &str) -> Option<Plugin> {
-    let file = common::plugin_file(version)?;
+    let file = plugin::plugin_file(version)?;
     let directory = tempfile::tempdir().unwrap();
     let copy = directory.path().join(file.file_name().unwrap());
     fs::copy(&file, &copy).unwrap();

@@ -1,0 +1,82 @@
+//! Calibration samples on their way to the device, batch by batch.
+
+use std::error::Error;
+
+use regatta_cuda::{Context, DeviceMemory, Driver, HostMemory, Stream};
+use regatta_tensorrt::{Calibration, CalibrationInput};
+
+use super::{InputSamples, Samples, read};
+
+/// Samples, and memory for a batch of them.
+pub(in crate::engine_command) struct OnDevice<'a> {
+    samples: &'a Samples,
+    batch: usize,
+    next: usize,
+    stream: Stream,
+    /// For each of the samples' inputs.
+    memories: Vec<(HostMemory, DeviceMemory)>,
+}
+
+/// The network has an input that the samples do not have.
+#[derive(Debug, thiserror::Error)]
+#[error("the calibration samples have nothing for the network's input {0}")]
+struct Nothing(String);
+
+impl<'a> OnDevice<'a> {
+    /// Opens CUDA and takes memory for a batch.
+    ///
+    /// # Errors
+    /// When there is no device, or not enough of its memory.
+    pub(in crate::engine_command) fn new(samples: &'a Samples, batch: usize) -> anyhow::Result<Self> {
+        let context: Context = Driver::open()?.context(0)?;
+        let memories = samples.inputs.iter().map(|input| {
+            let bytes = input.input.sample_bytes * batch;
+            Ok((
+                HostMemory::new(&context, bytes)?,
+                DeviceMemory::new(&context, bytes)?,
+            ))
+        });
+        Ok(Self {
+            samples,
+            batch,
+            next: 0,
+            stream: Stream::new(&context)?,
+            memories: memories.collect::<anyhow::Result<_>>()?,
+        })
+    }
+
+    /// The address of what the network's input of that name gets.
+    fn address(&self, name: &str) -> Result<u64, Nothing> {
+        let fits = |input: &InputSamples| input.input.name.as_deref().is_none_or(|own| own == name);
+        let position = self.samples.inputs.iter().position(fits);
+        position
+            .map(|position| self.memories[position].1.address())
+            .ok_or_else(|| Nothing(name.to_owned()))
+    }
+}
+
+impl Calibration for OnDevice<'_> {
+    fn inputs(&self) -> Vec<CalibrationInput> {
+        let inputs = self.samples.inputs.iter();
+        inputs.map(|input| input.input.clone()).collect()
+    }
+
+    fn next_batch(&mut self, inputs: &[String]) -> Result<Option<Vec<u64>>, Box<dyn Error + Send + Sync>> {
+        let batch = self.next..self.next + self.batch;
+        if batch.end > self.samples.len() {
+            return Ok(None);
+        }
+        for (input, (host, device)) in self.samples.inputs.iter().zip(&mut self.memories) {
+            let room = host.bytes_mut().chunks_exact_mut(input.input.sample_bytes);
+            for (place, data) in input.places[batch.clone()].iter().zip(room) {
+                read(place, data)?;
+            }
+            // SAFETY: both memories live as long as the stream, and nobody touches them before the wait below.
+            unsafe { self.stream.copy_to_device(device, host, host.bytes().len()) }?;
+        }
+        self.stream.synchronize()?;
+        self.next = batch.end;
+        let addresses = inputs.iter().map(|name| self.address(name));
+        Ok(Some(addresses.collect::<Result<_, _>>()?))
+    }
+}

@@ -1,0 +1,113 @@
+//! Which engine a run takes, and every engine that it refuses.
+
+use std::fs;
+
+use crate::support::place::{Place, expected};
+
+#[test]
+fn an_engine_that_does_not_fit_is_refused_with_the_command_that_builds_one() {
+    let place = Place::new();
+    let told = place.fault(&[], &[]);
+    assert!(
+        told.contains("there is none for this model on the GPU; this makes one: regatta-agent engine build --onnx ./model.onnx --batch 1 --cache "),
+        "{told}"
+    );
+    let engine = place.build(&["--batch", "4"], &[]);
+    let key = engine.file_name().unwrap().to_str().unwrap().to_owned();
+    let offline = |settings: &[&str]| {
+        let ended = place.bench("Offline", "AccuracyOnly", settings, &[]);
+        assert_eq!(ended.code, 3, "{ended:?}");
+        ended.stderr
+    };
+    let manifest = engine.join("engine.json");
+    let text = fs::read_to_string(&manifest).unwrap();
+    fs::write(&manifest, "{").unwrap();
+    let told = offline(&[]);
+    assert!(
+        told.contains("engine.json is no manifest of an engine: EOF while parsing")
+            && told.contains("; this makes one"),
+        "{told}"
+    );
+    fs::write(&manifest, &text).unwrap();
+    let told = offline(&["gpu_batch_size=8"]);
+    assert!(
+        told.contains("none of 1 has a batch of 8; this makes one"),
+        "{told}"
+    );
+    let told = offline(&["gpu_copy_streams=3"]);
+    assert!(
+        told.contains("has 1 optimisation profile(s), but 3 contexts are to run at once")
+            && told.contains("--batch 4 --profiles 3"),
+        "{told}"
+    );
+    let told = offline(&["precision=int8"]);
+    assert!(told.contains("--precision int8"), "{told}");
+    let told = offline(&["max_dlas=1"]);
+    assert!(told.contains("there is none for this model on DLA"), "{told}");
+    let told = offline(&["max_dlas=1", &format!("dla_engine={key}")]);
+    assert!(told.contains("was built for the GPU"), "{told}");
+    // Two that fit equally well are not chosen between.
+    place.build(&["--batch", "4", "--precision", "fp16"], &[]);
+    let told = offline(&[]);
+    assert!(
+        told.contains("fit; name one of them by the setting gpu_engine"),
+        "{told}"
+    );
+    let named = format!("gpu_engine={key}");
+    let ended = place.bench("Offline", "AccuracyOnly", &[&named], &[]);
+    assert_eq!((ended.code, place.answers()), (0, expected()), "{ended:?}");
+
+    // From another board, another version, of another model, and not TensorRT's at all.
+    let entry: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let changed = |change: &dyn Fn(&mut serde_json::Value)| {
+        let mut entry = entry.clone();
+        change(&mut entry);
+        fs::write(&manifest, entry.to_string()).unwrap();
+        offline(&[&named])
+    };
+    let told = changed(&|entry| entry["manifest"]["chip"] = "another board".into());
+    assert!(
+        told.contains("the engine was built for another chip: another board"),
+        "{told}"
+    );
+    let told = changed(&|entry| entry["manifest"]["tensorrt"] = "8.6.1".into());
+    assert!(
+        told.contains("another TensorRT version: 8.6.1, but here it is 8.5.2"),
+        "{told}"
+    );
+    let told = changed(&|entry| entry["manifest"]["onnx_sha256"] = "00".into());
+    assert!(told.contains("was built from another model"), "{told}");
+    let told = changed(&|entry| entry["plan_sha256"] = "00".into());
+    assert!(told.contains("was changed after it was built"), "{told}");
+    let plan = fs::read(engine.join("engine.plan")).unwrap();
+    fs::write(engine.join("engine.plan"), "no plan").unwrap();
+    let told = changed(&|entry| {
+        // SHA-256 of "no plan".
+        entry["plan_sha256"] = NO_PLAN.into();
+    });
+    assert!(
+        told.contains("TensorRT does not load the plan: Serialization assertion"),
+        "{told}"
+    );
+    fs::write(&manifest, &text).unwrap();
+    fs::write(engine.join("engine.plan"), &plan).unwrap();
+    // What TensorRT says of a plan that the manifest was wrong about.
+    let wrong = "The engine plan file is generated on an incompatible device, expecting compute 8.7 got compute 7.2, please rebuild.";
+    let ended = place.bench(
+        "Offline",
+        "AccuracyOnly",
+        &[&named],
+        &[("TWIN_TRT_REFUSES", wrong)],
+    );
+    assert_eq!(ended.code, 3, "{ended:?}");
+    assert!(
+        ended
+            .stderr
+            .contains(&format!("TensorRT does not load the plan: {wrong}")),
+        "{ended:?}"
+    );
+    fs::remove_dir_all(place.twins.libraries()).unwrap();
+    assert!(offline(&[]).contains("no TensorRT was found"), "{told}");
+}
+
+const NO_PLAN: &str = "fc61c3d56ff3a9229b46cec68ecc9f99e90b46003b68c50a9a54012f50c32d76";

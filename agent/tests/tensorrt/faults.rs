@@ -1,0 +1,79 @@
+//! A driver or a device that fails, each told by its own words.
+
+use std::fs;
+
+use crate::support::place::{Place, expected};
+
+#[test]
+fn a_driver_or_a_device_that_fails_is_told_by_its_own_words() {
+    let place = Place::new();
+    place.build(&[], &[]);
+    let cases = [
+        (
+            "no-device",
+            "cuInit failed: CUDA_ERROR_NO_DEVICE (100), no CUDA-capable device is detected",
+        ),
+        (
+            "version=11020",
+            "the CUDA driver is for CUDA 11.2, but at least 11.4 is needed",
+        ),
+        (
+            "memory=200",
+            "cuMemHostAlloc failed: CUDA_ERROR_OUT_OF_MEMORY (2), out of memory",
+        ),
+        (
+            "launch=1",
+            "TensorRT does not run the engine: Error Code 1: Cuda Runtime (CUDA error 701 in enqueue)",
+        ),
+        (
+            "late=20",
+            "CUDA_ERROR_LAUNCH_FAILED (719), unspecified launch failure",
+        ),
+        (
+            "lost=20",
+            "CUDA_ERROR_ECC_UNCORRECTABLE (214), uncorrectable ECC error encountered",
+        ),
+    ];
+    for (faults, words) in cases {
+        let settings = ["use_graphs=false", "warmup_duration=0"];
+        let told = place.fault(&settings, &[("TWIN_CUDA_FAULTS", faults)]);
+        assert!(told.contains(words), "{faults}: {told}");
+    }
+    let told = place.fault(&[], &[("TWIN_CUDA_FAULTS", "memory=200")]);
+    assert!(
+        told.contains("stream 1 of gpu cannot be made: beside its tensors it takes 1 KiB of the device's memory, of which 0 KiB are free"),
+        "{told}"
+    );
+    // The log of a run that ended so is kept, and says that it is no result.
+    let detail = fs::read_to_string(place.fixture.path("logs/mlperf_log_detail.txt")).unwrap();
+    assert!(detail.contains("\"is_error\": true"), "{detail}");
+
+    // What cannot be captured is enqueued, unless graphs are asked for by name.
+    let capture = [("TWIN_CUDA_FAULTS", "capture")];
+    let ended = place.bench("SingleStream", "AccuracyOnly", &[], &capture);
+    assert_eq!((ended.code, place.answers()), (0, expected()), "{ended:?}");
+    assert!(
+        ended
+            .stderr
+            .contains("the engine cannot be kept as a graph; its batches are enqueued instead"),
+        "{ended:?}"
+    );
+    let told = place.fault(&["use_graphs=true"], &capture);
+    assert!(
+        told.contains("CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900)"),
+        "{told}"
+    );
+
+    place.twins.compile_cuda(&["-DTWIN_WITHOUT_GRAPHS"]);
+    let told = place.fault(&[], &[]);
+    assert!(
+        told.contains("is older than CUDA 11.4: it lacks cuGraphLaunch"),
+        "{told}"
+    );
+    fs::remove_file(place.twins.cuda().join("libcuda.so.1")).unwrap();
+    let told = place.fault(&[], &[]);
+    assert!(
+        told.contains("no CUDA driver was found") && told.contains("libcuda.so.1"),
+        "{told}"
+    );
+}
