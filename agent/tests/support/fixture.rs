@@ -366,7 +366,7 @@ pub(crate) mod onnx {
 
     /// A tensor whose dimensions may be free: the first is the batch, the second of tokens their number.
     fn free_value(name: &str, dtype: DataType, dims: &[Option<i64>]) -> ValueInfoProto {
-        let names = ["batch_size", "seq_length", "other"];
+        let names = ["N", "seq_length", "other"];
         let dimension = |(number, dim): (usize, &Option<i64>)| Dimension {
             value: Some(dim.map_or_else(
                 || dimension::Value::DimParam(names[number.min(2)].to_owned()),
