@@ -7,7 +7,7 @@ use std::{
     path::Path,
 };
 
-use npyz::{NpyFile, Order};
+use npyz::NpyFile;
 use regatta_rules::{
     benchmark::{Benchmark, Dtype, ModelInput},
     documents::Document as _,
@@ -18,41 +18,13 @@ use sha2::{Digest as _, Sha256};
 use crate::{
     atomic,
     error::PrepError,
-    npy,
+    npy::{self, NpyFault},
     prepare::PrepReport,
     samples::{begin, hex, write_document},
 };
 
 /// How much is read at a time.
 const PIECE: usize = 1 << 20;
-
-/// An array that is not what the benchmark's file says.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ArrayFault {
-    /// It cannot be read, or ends early.
-    #[error("it cannot be read")]
-    Unreadable(#[from] io::Error),
-    /// It holds something else.
-    #[error("it holds {found}, expected {expected}")]
-    Other {
-        /// Type and shape in the file.
-        found: String,
-        /// Type and shape that the benchmark needs.
-        expected: String,
-    },
-    /// It goes on behind its last element.
-    #[error("it goes on behind its last element")]
-    TooLong,
-    /// A number that 32 bits do not hold.
-    #[error("its element {position} is {value}, which 32 bits do not hold")]
-    TooLarge {
-        /// Which, from 0.
-        position: u64,
-        /// Its value.
-        value: i64,
-    },
-}
 
 /// Puts the arrays in `data` below the scratch directory `out`. `progress` counts samples, array by array.
 pub(crate) fn prepare(
@@ -112,12 +84,12 @@ pub(crate) fn prepare(
 
 /// Whose fault it is.
 enum Trouble {
-    Array(ArrayFault),
+    Array(NpyFault),
     Write(io::Error),
 }
 
-impl From<ArrayFault> for Trouble {
-    fn from(fault: ArrayFault) -> Self {
+impl From<NpyFault> for Trouble {
+    fn from(fault: NpyFault) -> Self {
         Self::Array(fault)
     }
 }
@@ -141,21 +113,8 @@ fn copy(
     let shape: Vec<usize> = std::iter::once(total)
         .chain(input.shape.iter().copied())
         .collect();
-    let given = header.dtype().descr();
-    let is_wide = given == "'<i8'" && input.dtype == Dtype::Int32;
-    let same_type = is_wide || given == format!("'{}'", input.dtype.numpy());
-    let same_shape = header
-        .shape()
-        .iter()
-        .map(|&dim| usize::try_from(dim).ok())
-        .eq(shape.iter().map(|&dim| Some(dim)));
-    if !same_type || !same_shape || header.order() != Order::C {
-        return Err(ArrayFault::Other {
-            found: format!("{given} {:?} in {:?} order", header.shape(), header.order()),
-            expected: format!("'{}' {shape:?} in C order", input.dtype.numpy()),
-        }
-        .into());
-    }
+    let wide = (input.dtype == Dtype::Int32).then(|| Dtype::Int64.numpy());
+    let is_wide = npy::expect(header, input.dtype.numpy(), wide, &shape)?;
     to.write_all(&npy::header(input.dtype.numpy(), &shape))
         .map_err(Trouble::Write)?;
     let size = if is_wide {
@@ -181,17 +140,17 @@ fn copy(
         to.write_all(written).map_err(Trouble::Write)?;
     }
     if data.read(&mut [0])? > 0 {
-        return Err(ArrayFault::TooLong.into());
+        return Err(NpyFault::TooLong.into());
     }
     Ok(())
 }
 
 /// 64-bit integers as 32-bit ones; `before` counts those in front of them.
-fn narrow(wide: &[u8], before: u64) -> Result<Vec<u8>, ArrayFault> {
+fn narrow(wide: &[u8], before: u64) -> Result<Vec<u8>, NpyFault> {
     let mut narrow = Vec::with_capacity(wide.len() / 2);
     for (position, bytes) in (before..).zip(wide.as_chunks().0) {
         let value = i64::from_le_bytes(*bytes);
-        let fitting = i32::try_from(value).map_err(|_| ArrayFault::TooLarge { position, value })?;
+        let fitting = i32::try_from(value).map_err(|_| NpyFault::TooLarge { position, value })?;
         narrow.extend(fitting.to_le_bytes());
     }
     Ok(narrow)

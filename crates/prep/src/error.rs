@@ -4,7 +4,7 @@ use std::{io, path::PathBuf};
 
 use regatta_rules::samples::{Form, FormError};
 
-use crate::{arrays::ArrayFault, forms::SourceFault, scale::ScaleError, val_map::ValMapError};
+use crate::{npy::NpyFault, scale::ScaleError, val_map::ValMapError};
 
 /// Samples that could not be made. What had been written stays and is taken up by the next try; there is no map file
 /// until all samples are there.
@@ -90,7 +90,7 @@ pub enum PrepError {
         path: PathBuf,
         /// Why not.
         #[source]
-        source: SourceFault,
+        source: NpyFault,
     },
     /// An array does not do.
     #[error("{path} does not do", path = path.display())]
@@ -99,7 +99,7 @@ pub enum PrepError {
         path: PathBuf,
         /// Why not.
         #[source]
-        source: ArrayFault,
+        source: NpyFault,
     },
     /// A file that should have come with the program did not.
     #[error("{file} does not come with this program: put it below the scratch directory yourself")]

@@ -3,40 +3,26 @@
 //! side by side. The own samples may be anybody's: what counts is the benchmark's file.
 
 use std::{
-    fs, io,
+    fs,
     path::{Path, PathBuf},
 };
 
 use half::f16;
-use npyz::{NpyFile, Order};
+use npyz::NpyFile;
 use regatta_rules::{
     benchmark::{Benchmark, Dtype},
     samples::{Form, Quantised},
 };
 
 use crate::{
-    error::PrepError, layout::pack, prepare::PrepReport, samples::SampleWriter, scale::quantise, val_map,
+    error::PrepError,
+    layout::pack,
+    npy::{self, NpyFault},
+    prepare::PrepReport,
+    samples::SampleWriter,
+    scale::quantise,
+    val_map,
 };
-
-/// A sample that is not one of the benchmark's own.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum SourceFault {
-    /// It cannot be read.
-    #[error("it cannot be read")]
-    Unreadable(#[from] io::Error),
-    /// It holds something else.
-    #[error("it holds {found}, expected {expected}")]
-    Other {
-        /// Type and shape in the file.
-        found: String,
-        /// Type and shape of the benchmark's samples.
-        expected: String,
-    },
-    /// A number without end, or none, which has no place among whole ones.
-    #[error("its element {0} is not finite")]
-    NotFinite(usize),
-}
 
 /// Makes samples of `form` out of the benchmark's own below the scratch directory `out`, which are left as they are.
 /// `quantised` says how floats become bytes, and belongs to `int8` alone.
@@ -92,13 +78,13 @@ fn sample(
     form: Form,
     quantised: Option<&Quantised>,
     clipped: &mut u64,
-) -> Result<Vec<u8>, SourceFault> {
+) -> Result<Vec<u8>, NpyFault> {
     let shape = &benchmark.model.input_shape;
     let values = read(path, shape)?;
     let mut elements = Vec::with_capacity(values.len() * form.dtype.size());
     for (position, &value) in values.iter().enumerate() {
         if !value.is_finite() {
-            return Err(SourceFault::NotFinite(position));
+            return Err(NpyFault::NotFinite(position));
         }
         let beyond = match quantised {
             Some(by) => {
@@ -123,21 +109,9 @@ fn sample(
 }
 
 /// The values of a sample of 32-bit floats.
-fn read(path: &PathBuf, shape: &[usize]) -> Result<Vec<f32>, SourceFault> {
+fn read(path: &PathBuf, shape: &[usize]) -> Result<Vec<f32>, NpyFault> {
     let file = fs::read(path)?;
     let npy = NpyFile::new(&file[..])?;
-    let header = npy.header();
-    let found = (header.dtype().descr(), header.shape(), header.order());
-    let same = header
-        .shape()
-        .iter()
-        .map(|&dim| usize::try_from(dim).ok())
-        .eq(shape.iter().map(|&dim| Some(dim)));
-    if found.0 != "'<f4'" || !same || found.2 != Order::C {
-        return Err(SourceFault::Other {
-            found: format!("{} {:?} in {:?} order", found.0, found.1, found.2),
-            expected: format!("'<f4' {shape:?} in C order"),
-        });
-    }
+    npy::expect(npy.header(), Dtype::Float32.numpy(), None, shape)?;
     Ok(npy.into_vec()?)
 }

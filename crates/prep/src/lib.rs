@@ -22,9 +22,9 @@ mod samples;
 mod scale;
 mod val_map;
 
-pub use arrays::ArrayFault;
 pub use error::{PrepError, TableFault};
-pub use forms::{SourceFault, make_form};
+pub use forms::make_form;
+pub use npy::NpyFault;
 pub use prepare::{PrepReport, prepare, raw_data_dir};
 pub use scale::{ScaleError, scale_in_cache};
 pub use val_map::{ValMap, ValMapError};

@@ -1,10 +1,70 @@
 //! Arrays in the bytes that `numpy.save` gives them (NumPy's format 1.0), so that ours and the references' samples
-//! compare with `cmp`. The `npyz` crate reads them all, but writes the shape as `(1, 8, 8, )`.
+//! compare with `cmp`. The `npyz` crate reads them all, but writes the shape as `(1, 8, 8, )`. What others' arrays may be is
+//! told here, too; where they lie is not.
+
+use std::io;
+
+use npyz::{NpyHeader, Order};
 
 /// Everything before the data is a multiple of this.
 const ALIGNMENT: usize = 64;
 /// NumPy leaves room for its first axis to grow to this many digits.
 const GROWTH_DIGITS: usize = 21;
+
+/// A `.npy` file that is not what the benchmark's file says.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum NpyFault {
+    /// It cannot be read, or ends early.
+    #[error("it cannot be read")]
+    Unreadable(#[from] io::Error),
+    /// It holds something else.
+    #[error("it holds {found}, expected {expected}")]
+    Other {
+        /// Type, shape and order in the file.
+        found: String,
+        /// Those that the benchmark needs.
+        expected: String,
+    },
+    /// It goes on behind its last element.
+    #[error("it goes on behind its last element")]
+    TooLong,
+    /// A number that 32 bits do not hold.
+    #[error("its element {position} is {value}, which 32 bits do not hold")]
+    TooLarge {
+        /// Which, from 0.
+        position: u64,
+        /// Its value.
+        value: i64,
+    },
+    /// A number without end, or none, which has no place among whole ones.
+    #[error("its element {0} is not finite")]
+    NotFinite(usize),
+}
+
+/// An array of `shape` in row order, of numpy's type `descr` or of `another`: whether it is the other.
+pub(crate) fn expect(
+    header: &NpyHeader,
+    descr: &str,
+    another: Option<&str>,
+    shape: &[usize],
+) -> Result<bool, NpyFault> {
+    let given = header.dtype().descr();
+    let is = |descr: &str| given == format!("'{descr}'");
+    let is_another = another.is_some_and(is);
+    let same_shape = header
+        .shape()
+        .iter()
+        .map(|&dim| usize::try_from(dim).ok())
+        .eq(shape.iter().map(|&dim| Some(dim)));
+    if (is_another || is(descr)) && same_shape && header.order() == Order::C {
+        return Ok(is_another);
+    }
+    Err(NpyFault::Other {
+        found: format!("{given} {:?} in {:?} order", header.shape(), header.order()),
+        expected: format!("'{descr}' {shape:?} in C order"),
+    })
+}
 
 /// An array of this shape and of numpy's type `descr`, in row order; `data` are its elements' bytes.
 pub(crate) fn array(descr: &str, shape: &[usize], data: &[u8]) -> Vec<u8> {

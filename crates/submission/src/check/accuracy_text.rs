@@ -40,6 +40,14 @@ pub(crate) fn metric<'a>(name: &str, forms: AccuracyForms, line: &'a str) -> Opt
     }
 }
 
+/// What `accuracy-imagenet.py` prints: the accuracy in percent, how many samples are right, and of how many.
+pub(crate) fn counted(line: &str) -> Option<(f64, u64, u64)> {
+    let (percent, rest) = line.strip_prefix("accuracy=")?.split_once("%, good=")?;
+    let (good, total) = rest.split_once(", total=")?;
+    let total = number(total)?;
+    Some((percent.parse().ok()?, good.parse().ok()?, total.parse().ok()?))
+}
+
 /// The hash that a line gives: letters, digits and underscores after `hash=`, to the line's end.
 pub(crate) fn hash(line: &str) -> Option<&str> {
     let line = line.strip_suffix('\n').unwrap_or(line);

@@ -74,6 +74,10 @@ pub(crate) const INFERRED: Rule = rule(
     "inferred",
     "inference_rules.adoc, inferred results of edge systems",
 );
+pub(crate) const FIGURES: Rule = rule(
+    "figures",
+    "LoadGen, results.cc: all figures are of the same latencies",
+);
 pub(crate) const RESULT: Rule = rule("result", "checker, the result's key in the detail log");
 pub(crate) const ACCURACY: Rule = rule("accuracy", "inference_rules.adoc, accuracy targets");
 pub(crate) const HASH: Rule = rule(
@@ -84,6 +88,10 @@ pub(crate) const TRUNCATED: Rule = rule("truncated", "submission_rules.adoc, acc
 pub(crate) const DATASET: Rule = rule(
     "dataset",
     "inference_rules.adoc, accuracy is of the whole data set",
+);
+pub(crate) const OWN_RUN: Rule = rule(
+    "own-run",
+    "inference_rules.adoc, each result and each test is of a run of its own",
 );
 pub(crate) const AGREEMENT: Rule = rule(
     "agreement",

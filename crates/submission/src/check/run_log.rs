@@ -2,11 +2,16 @@
 //!
 //! The log is read once and a line at a time; what it means is the checks' business.
 
-use std::{borrow::Cow, collections::HashMap};
+use std::{
+    borrow::Cow,
+    collections::HashMap,
+    io::{self, Read},
+};
 
 use regatta_mllog::read::{DetailReader, Quirk, Value};
 
 use super::{
+    hashed::Hashed,
     lines::Lines,
     log_line::{Record, Scalar},
     plain_line::{self, PlainLine},
@@ -50,6 +55,8 @@ pub(crate) struct RunLog {
     has_lines: bool,
     /// Whether the first line is a record.
     pub(crate) begins_with_record: bool,
+    /// The file's SHA-1 in lower-case hexadecimal, where it was asked for.
+    pub(crate) sha1: Option<String>,
 }
 
 /// What is kept of a key's first record.
@@ -84,7 +91,20 @@ impl RunLog {
     /// Reads the log at `path`.
     pub(crate) fn read(tree: &Tree, path: &str) -> Result<Self, Unreadable> {
         let file = tree.open(path).map_err(|error| Unreadable(error.to_string()))?;
-        let mut lines = Lines::new(file, LONGEST_LINE);
+        Self::read_from(file)
+    }
+
+    /// The same, and its hash.
+    pub(crate) fn read_hashed(tree: &Tree, path: &str) -> Result<Self, Unreadable> {
+        let unreadable = |error: io::Error| Unreadable(error.to_string());
+        let mut file = Hashed::open(tree, path).map_err(unreadable)?;
+        let mut log = Self::read_from(&mut file)?;
+        log.sha1 = Some(file.sha1().map_err(unreadable)?);
+        Ok(log)
+    }
+
+    fn read_from(input: impl Read) -> Result<Self, Unreadable> {
+        let mut lines = Lines::new(input, LONGEST_LINE);
         let mut log = Self::default();
         for line in 1.. {
             let read = lines.next();

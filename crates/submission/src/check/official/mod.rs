@@ -21,7 +21,7 @@ use regatta_rules::round::{Checker, Engine, Round};
 pub(crate) use python::truthy;
 pub use row::{Row, csv};
 
-use super::parallel;
+use super::{parallel, place::ScenarioPlace};
 use crate::tree::Tree;
 
 /// What the official checker says of the whole tree.
@@ -140,41 +140,11 @@ struct Context<'a> {
     checker: &'a Checker,
 }
 
-/// Where a scenario lies.
-#[derive(Debug, Clone, Copy)]
-struct Place<'a> {
-    division: &'a str,
-    submitter: &'a str,
-    system: &'a str,
-    model: &'a str,
-    /// The directory's name, perhaps in lower case.
-    scenario: &'a str,
-}
-
-impl Place<'_> {
-    /// The submitter's directory.
-    fn home(&self) -> String {
-        format!("{}/{}", self.division, self.submitter)
-    }
-
-    /// The scenario's directory below a part such as `results`.
-    fn below(&self, part: &str) -> String {
-        let Self {
-            division,
-            submitter,
-            system,
-            model,
-            scenario,
-        } = self;
-        format!("{division}/{submitter}/{part}/{system}/{model}/{scenario}")
-    }
-}
-
 /// Results in paths' order out of jobs that ran in any; `place` tells where a job's scenario lies.
 fn run_all<T: Send, J: Sync>(
     context: &Context<'_>,
     jobs: &[J],
-    place: impl for<'a> Fn(&'a J) -> Place<'a>,
+    place: impl Fn(&J) -> &ScenarioPlace,
     work: impl Fn(&J) -> T + Sync,
 ) -> Vec<T> {
     let size = |job: &J| context.tree.size_below(&place(job).below("results"));

@@ -10,11 +10,13 @@ mod results;
 pub(crate) mod samples;
 mod session;
 
+use std::cell::RefCell;
+
 use regatta_rules::round::PowerRules;
 use serde::Serialize;
 
 use crate::tree::Tree;
-pub(crate) use session::Logs;
+pub(crate) use session::Known;
 use session::{Complaint, Session, Verdict};
 
 /// What became of a check.
@@ -58,7 +60,7 @@ impl PowerReport {
 /// Judges the session in `directory` of `tree` (`""` for the root), as the round's power checker does.
 #[must_use]
 pub fn check(tree: &Tree, directory: &str, rules: &PowerRules) -> PowerReport {
-    match Session::read(tree, directory, rules, Logs::default()) {
+    match Session::read(tree, directory, rules, Known::default()) {
         Ok(session) => judge(&session),
         Err(reason) => unread(reason),
     }
@@ -70,10 +72,15 @@ pub(crate) fn review(
     tree: &Tree,
     directory: &str,
     rules: &PowerRules,
-    logs: Logs<'_>,
+    known: Known<'_>,
 ) -> (PowerReport, Vec<(u64, String)>) {
-    match Session::read(tree, directory, rules, logs) {
-        Ok(session) => (judge(&session), ptd_log::overlooked(&session)),
+    match Session::read(tree, directory, rules, known) {
+        Ok(mut session) => {
+            session.overlooked = Some(RefCell::default());
+            let report = judge(&session);
+            let overlooked = session.overlooked.map(RefCell::into_inner);
+            (report, overlooked.unwrap_or_default())
+        }
         Err(reason) => (unread(reason), Vec::new()),
     }
 }

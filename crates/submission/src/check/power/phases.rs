@@ -7,6 +7,7 @@ use super::{
     samples::{self, Reading},
     session::{Complaint, Session, Verdict},
 };
+use crate::check::hashed::Hashed;
 
 /// A clock that was not set back from summer time is forgiven by the official checker.
 const SUMMER_TIME: f64 = 3600.0;
@@ -133,8 +134,12 @@ fn mean_power(session: &Session<'_>, run: &str, window: (&str, &str)) -> Result<
         zeros: false,
         factor: true,
     };
-    let path = session.at(&format!("{run}/spl.txt"));
-    let mean = samples::mean(session.tree, &path, window, reading)?;
+    let name = format!("{run}/spl.txt");
+    let path = session.at(&name);
+    let fault = |error| format!("{path}: {error}");
+    let mut file = Hashed::open(session.tree, &path).map_err(fault)?;
+    let mean = samples::mean_of(&mut file, &path, window, reading)?;
+    session.keep_sha1(&name, &file.sha1().map_err(fault)?);
     Ok(rounded(mean.map_or(-1.0, |mean| mean.watts), 5))
 }
 

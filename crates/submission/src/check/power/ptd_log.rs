@@ -1,10 +1,10 @@
 //! PTDaemon's own log (`ptd_logs.txt`): its errors and warnings, by when they came up.
 
 use super::{
-    samples::unix_seconds,
+    samples::{plain_unix_seconds, unix_seconds},
     session::{Complaint, Session, Verdict},
 };
-use memchr::{memchr, memchr_iter, memmem, memrchr};
+use memchr::memchr_iter;
 use regatta_rules::round::PowerRules;
 use serde_json::Value;
 
@@ -43,7 +43,11 @@ struct Telling<'a> {
     line: &'a str,
     /// Where each of the words is first.
     words: [Option<usize>; 2],
+    time: Time,
 }
+
+/// When a line was written: `None` where it bears no stamp, an error where the stamp is of no time.
+type Time = Result<Option<f64>, String>;
 
 /// A line that reports something.
 struct Report<'a> {
@@ -60,48 +64,29 @@ impl Report<'_> {
     }
 }
 
-/// Checks, as the official program does: the first warning ends it.
+/// Checks, as the official program does: its first complaint ends it. A review reads on, for what that leaves out.
 pub(super) fn check(session: &Session<'_>) -> Verdict {
     let log = session.ptd_log()?;
-    log.uncertainty_checked()?;
+    let mut verdict = log.uncertainty_checked();
     for telling in log.telling() {
-        if let Some(report) = log.report(&telling, Word::Warning)? {
-            log.warning(&report)?;
+        if verdict.is_err() && session.overlooked.is_none() {
+            break;
         }
-        if let Some(report) = log.report(&telling, Word::Error)? {
-            log.error(&report)?;
+        if verdict.is_ok() {
+            verdict = log.judge(&telling);
+        }
+        if let Some(found) = &session.overlooked {
+            let overlooked = [
+                log.overlooked_error(&telling),
+                log.overlooked_uncertainty(&telling),
+            ];
+            let here = overlooked.into_iter().flatten();
+            found
+                .borrow_mut()
+                .extend(here.map(|text| (telling.number, text.to_owned())));
         }
     }
-    Ok(())
-}
-
-/// What the official program overlooks: errors outside of the ranging run behind its first warning, and uncertainties in
-/// the part of the run that it leaves out. Line numbers and texts.
-pub(super) fn overlooked(session: &Session<'_>) -> Vec<(u64, String)> {
-    let Ok(log) = session.ptd_log() else {
-        return Vec::new();
-    };
-    let margin = f64::from(session.rules.clock_tolerance_ms) / 1e3;
-    let mut found = Vec::new();
-    for telling in log.telling() {
-        if let Ok(Some(report)) = log.report(&telling, Word::Error) {
-            let known = report.text == KNOWN_TESTING_ERROR;
-            if !known && !log.in_ranging(report.time) {
-                found.push((telling.number, report.text.to_owned()));
-            }
-        }
-        // A session warns of every sample in the ranging run: most are not of interest, which their text tells at once.
-        if !telling.line.contains('%') {
-            continue;
-        }
-        if let Ok(Some(report)) = log.report(&telling, Word::Warning) {
-            let within = log.run.0 + margin < report.time && report.time < log.run.1 - margin;
-            if within && is_uncertainty(report.text) {
-                found.push((telling.number, report.text.to_owned()));
-            }
-        }
-    }
-    found
+    verdict
 }
 
 impl<'a> Log<'a> {
@@ -113,7 +98,9 @@ impl<'a> Log<'a> {
             .read(&session.at(name), LONGEST)
             .map_err(|error| format!("{name} cannot be read: {error}"))?;
         let text = String::from_utf8(bytes).map_err(|_| format!("{name} is no UTF-8 text"))?;
-        let verbatim = memchr(b'\r', text.as_bytes()).is_none();
+        // Line ends of two characters stay, so that the text is the file's; a return alone ends a line for the official program.
+        let mut returns = memchr_iter(b'\r', text.as_bytes());
+        let verbatim = returns.all(|at| text.as_bytes().get(at + 1) == Some(&b'\n'));
         let text = match verbatim {
             true => text,
             false => text.replace("\r\n", "\n").replace('\r', "\n"),
@@ -149,11 +136,16 @@ impl<'a> Log<'a> {
     }
 
     /// When a line was written; `None` where it bears no stamp.
-    fn time(&self, line: &str) -> Result<Option<f64>, String> {
-        let Some(stamp) = line.get(..STAMP).filter(|stamp| looks_like_stamp(stamp)) else {
+    fn time(&self, line: &str) -> Time {
+        let Some(stamp) = line.get(..STAMP) else {
             return Ok(None);
         };
-        match unix_seconds(stamp) {
+        // Nearly all are plain: only the others are asked whether they are stamps at all.
+        let time = plain_unix_seconds(stamp);
+        if time.is_none() && !looks_like_stamp(stamp) {
+            return Ok(None);
+        }
+        match time.or_else(|| unix_seconds(stamp)) {
             Some(time) => Ok(Some(time + self.shift)),
             None => Err(format!("`{stamp}` is no time stamp")),
         }
@@ -164,7 +156,7 @@ impl<'a> Log<'a> {
         let quote = if name.contains('\'') { '"' } else { '\'' };
         let start = format!(": Go with mark {quote}{name}_ranging{quote}");
         let mut begin = None;
-        for line in self.text.split_inclusive('\n') {
+        for line in self.lines() {
             let Some(time) = self.time(line)? else { continue };
             let text = line.get(STAMP..).unwrap_or_default().trim_start();
             let is = |said: &str| text.strip_prefix(said).is_some_and(|rest| rest.trim().is_empty());
@@ -195,45 +187,56 @@ impl<'a> Log<'a> {
 
     /// The lines that hold one of [`WORDS`]: few of many, or, while a meter cannot tell its uncertainty, nearly all.
     fn telling(&self) -> impl Iterator<Item = Telling<'_>> {
-        let bytes = self.text.as_bytes();
-        let mut ahead = WORDS.map(|word| memmem::find_iter(bytes, word).peekable());
-        let (mut number, mut end) = (0, 0);
-        std::iter::from_fn(move || {
-            let next = ahead.iter_mut().filter_map(|places| places.peek().copied());
-            let at = next.min()?;
-            let begin = memrchr(b'\n', &bytes[end..at]).map_or(end, |newline| end + newline + 1);
-            number += memchr_iter(b'\n', &bytes[end..begin]).count() as u64 + 1;
-            end = memchr(b'\n', &bytes[at..]).map_or(bytes.len(), |newline| at + newline + 1);
-            let mut words = [None; 2];
-            for (first, places) in words.iter_mut().zip(&mut ahead) {
-                *first = places.next_if(|&at| at < end).map(|at| at - begin);
-                while places.next_if(|&at| at < end).is_some() {}
-            }
-            let line = self.text.get(begin..end)?;
-            Some(Telling { number, line, words })
+        (1..).zip(self.lines()).filter_map(|(number, line)| {
+            let words = words_of(line);
+            words.iter().any(Option::is_some).then(|| Telling {
+                number,
+                line,
+                words,
+                time: self.time(line.trim_start()),
+            })
         })
     }
 
-    /// What a line says behind `word`.
-    fn report<'b>(&self, telling: &Telling<'b>, word: Word) -> Result<Option<Report<'b>>, String> {
-        let word = word as usize;
-        let Some(at) = telling.words[word] else {
-            return Ok(None);
-        };
-        let text = telling.line.get(at + WORDS[word].len()..).unwrap_or_default();
-        let text = text.strip_suffix('\n').unwrap_or(text);
-        if text.is_empty() {
-            return Ok(None);
+    /// All lines, with their ends.
+    fn lines(&self) -> impl Iterator<Item = &str> {
+        let mut begin = 0;
+        let ends = memchr_iter(b'\n', self.text.as_bytes()).map(|newline| newline + 1);
+        ends.chain([self.text.len()]).map(move |end| {
+            let line = self.text.get(begin..end).unwrap_or_default();
+            begin = end;
+            line
+        })
+    }
+
+    /// What the official program says of a line.
+    fn judge(&self, telling: &Telling<'_>) -> Verdict {
+        if let Some(report) = report(telling, Word::Warning)? {
+            self.warning(&report)?;
         }
-        let line = telling.line.trim();
-        match self.time(line)? {
-            Some(time) => Ok(Some(Report {
-                line,
-                text: text.trim(),
-                time,
-            })),
-            None => Err(format!("`{line}` has no time stamp")),
+        if let Some(report) = report(telling, Word::Error)? {
+            self.error(&report)?;
         }
+        Ok(())
+    }
+
+    /// An error outside of the ranging run, which the official program overlooks behind its first warning.
+    fn overlooked_error<'b>(&self, telling: &Telling<'b>) -> Option<&'b str> {
+        let report = report(telling, Word::Error).ok()??;
+        let known = report.text == KNOWN_TESTING_ERROR;
+        (!known && !self.in_ranging(report.time)).then_some(report.text)
+    }
+
+    /// An uncertainty in the part of the run that the official program leaves out.
+    fn overlooked_uncertainty<'b>(&self, telling: &Telling<'b>) -> Option<&'b str> {
+        // A session warns of every sample in the ranging run: most are not of interest, which their text tells at once.
+        if !telling.line.contains('%') {
+            return None;
+        }
+        let report = report(telling, Word::Warning).ok()??;
+        let margin = f64::from(self.rules.clock_tolerance_ms) / 1e3;
+        let within = self.run.0 + margin < report.time && report.time < self.run.1 - margin;
+        (within && is_uncertainty(report.text)).then_some(report.text)
     }
 
     fn in_ranging(&self, time: f64) -> bool {
@@ -270,6 +273,43 @@ impl<'a> Log<'a> {
             report.said()
         )))
     }
+}
+
+/// What a line says behind `word`.
+fn report<'a>(telling: &Telling<'a>, word: Word) -> Result<Option<Report<'a>>, String> {
+    let word = word as usize;
+    let Some(at) = telling.words[word] else {
+        return Ok(None);
+    };
+    let text = telling.line.get(at + WORDS[word].len()..).unwrap_or_default();
+    let text = text.strip_suffix('\n').unwrap_or(text);
+    let text = text.strip_suffix('\r').unwrap_or(text);
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let line = telling.line.trim();
+    match telling.time.clone()? {
+        Some(time) => Ok(Some(Report {
+            line,
+            text: text.trim(),
+            time,
+        })),
+        None => Err(format!("`{line}` has no time stamp")),
+    }
+}
+
+/// Where each of [`WORDS`] is first in a line: they end at one of its few colons.
+fn words_of(line: &str) -> [Option<usize>; 2] {
+    let mut words = [None; 2];
+    for colon in memchr_iter(b':', line.as_bytes()) {
+        let before = line.get(..=colon).unwrap_or_default();
+        for (first, word) in words.iter_mut().zip(WORDS) {
+            if first.is_none() && before.ends_with(word) {
+                *first = Some(before.len() - word.len());
+            }
+        }
+    }
+    words
 }
 
 /// Digits, dashes and colons where a stamp has them.

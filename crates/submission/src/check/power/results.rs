@@ -1,6 +1,6 @@
 //! Checksums: of the client's and server's source code, and of the session's files.
 
-use std::{collections::BTreeMap, io::Read};
+use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 use sha1::{Digest as _, Sha1};
@@ -9,7 +9,7 @@ use super::{
     ptd_log,
     session::{Session, Verdict},
 };
-use crate::files::hexadecimal;
+use crate::{check::hashed::Hashed, files::hexadecimal};
 
 /// The files of a session that one of the descriptions must have hashed.
 const FILES: [&str; 9] = [
@@ -102,14 +102,11 @@ fn sha1(session: &Session<'_>, name: &str) -> Result<Option<String>, String> {
     {
         return Ok(Some(hexadecimal(&Sha1::digest(contents))));
     }
-    let failed = |error| format!("{name} cannot be read: {error}");
-    let mut file = session.tree.open(&path).map_err(failed)?;
-    let mut context = Sha1::new();
-    let mut block = vec![0; 1 << 16];
-    loop {
-        match file.read(&mut block).map_err(failed)? {
-            0 => return Ok(Some(hexadecimal(context.finalize().as_ref()))),
-            count => context.update(block.get(..count).unwrap_or_default()),
-        }
+    if let Some(known) = session.known_sha1(name) {
+        return Ok(Some(known));
     }
+    let whole = Hashed::open(session.tree, &path).and_then(Hashed::sha1);
+    whole
+        .map(Some)
+        .map_err(|error| format!("{name} cannot be read: {error}"))
 }

@@ -2,6 +2,8 @@
 //!
 //! Whether the measurement followed the rules is not this file's business.
 
+use std::io::Read;
+
 use crate::{check::lines::Lines, tree::Tree};
 
 /// A longer line is none of PTDaemon's.
@@ -39,13 +41,23 @@ pub(crate) struct MeanPower {
 pub(crate) fn mean(
     tree: &Tree,
     path: &str,
+    window: (&str, &str),
+    reading: Reading,
+) -> Result<Option<MeanPower>, String> {
+    let file = tree.open(path).map_err(|error| format!("{path}: {error}"))?;
+    mean_of(file, path, window, reading)
+}
+
+/// The same of what `input` gives, which is read to its end unless there is an error.
+pub(crate) fn mean_of(
+    input: impl Read,
+    path: &str,
     (begin, end): (&str, &str),
     reading: Reading,
 ) -> Result<Option<MeanPower>, String> {
     let stamp = |text: &str| microseconds(text).ok_or_else(|| format!("`{text}` is no power time stamp"));
     let (begin, end) = (stamp(begin)?, stamp(end)?);
-    let file = tree.open(path).map_err(|error| format!("{path}: {error}"))?;
-    let mut lines = Lines::new(file, LONGEST_LINE);
+    let mut lines = Lines::new(input, LONGEST_LINE);
     let (mut sum, mut samples, mut number) = (0.0, 0_u64, 0_u64);
     while let Some(line) = lines.next().map_err(|error| format!("{path}: {error}"))? {
         number += 1;
@@ -81,7 +93,7 @@ pub(crate) fn mean(
 }
 
 /// `month-day-year hour:minute:second.fraction` in microseconds since the year 0.
-pub(super) fn microseconds(text: &str) -> Option<i64> {
+pub(crate) fn microseconds(text: &str) -> Option<i64> {
     match <&[u8; PLAIN]>::try_from(text.as_bytes()) {
         Ok(plain) => plain_microseconds(plain).or_else(|| any_microseconds(text)),
         Err(_) => any_microseconds(text),
@@ -161,8 +173,18 @@ impl Stamp {
 
 /// The same in seconds since 1970, as the client and server stamp their phases; the stamp is taken for UTC.
 pub(super) fn unix_seconds(text: &str) -> Option<f64> {
-    let since = microseconds(text)? - days(1970, 1, 1) * 86_400_000_000;
-    Some(since as f64 / 1e6)
+    microseconds(text).map(since_1970)
+}
+
+/// The same of a stamp with each digit in its place; `None` for any other.
+pub(super) fn plain_unix_seconds(text: &str) -> Option<f64> {
+    let text = text.as_bytes().try_into().ok()?;
+    plain_microseconds(text).map(since_1970)
+}
+
+/// Microseconds since the year 0 as seconds since 1970.
+fn since_1970(microseconds: i64) -> f64 {
+    (microseconds - days(1970, 1, 1) * 86_400_000_000) as f64 / 1e6
 }
 
 /// Days since the first of March of the year 0 in the Gregorian calendar.

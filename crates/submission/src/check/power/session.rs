@@ -1,6 +1,9 @@
 //! A session's descriptions, `client.json` and `server.json`, and how checks speak.
 
-use std::cell::OnceCell;
+use std::{
+    cell::{OnceCell, RefCell},
+    collections::BTreeMap,
+};
 
 use regatta_rules::round::PowerRules;
 use serde_json::{Map, Value};
@@ -47,13 +50,15 @@ impl From<&str> for Complaint {
 /// What a check says.
 pub(super) type Verdict = Result<(), Complaint>;
 
-/// Detail logs of a session that were read already.
+/// What was read of a session already.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Logs<'a> {
-    /// Of the ranging run.
+pub(crate) struct Known<'a> {
+    /// The ranging run's detail log.
     pub(crate) ranging: Option<&'a RunLog>,
-    /// Of the testing run.
+    /// The testing run's detail log.
     pub(crate) run: Option<&'a RunLog>,
+    /// The SHA-1 of the testing run's `spl.txt`.
+    pub(crate) samples_sha1: Option<&'a str>,
 }
 
 /// A measured session.
@@ -67,18 +72,22 @@ pub(super) struct Session<'a> {
     run: Window,
     /// PTDaemon's log, read when it is first asked for.
     ptd_log: OnceCell<Result<ptd_log::Log<'a>, String>>,
+    /// Hashes of files that were read for what they say.
+    sha1: RefCell<BTreeMap<String, String>>,
+    /// What the official program overlooks in PTDaemon's log, by line, where that is asked for.
+    pub(super) overlooked: Option<RefCell<Vec<(u64, String)>>>,
 }
 
 /// LoadGen's stamps of a run's beginning and end, or why there are none.
 type Window = Result<(String, String), String>;
 
 impl<'a> Session<'a> {
-    /// Reads both descriptions, and the runs' logs where they are not at hand.
+    /// Reads both descriptions, and the runs' logs where they are not known.
     pub(super) fn read(
         tree: &'a Tree,
         directory: &'a str,
         rules: &'a PowerRules,
-        logs: Logs<'_>,
+        known: Known<'_>,
     ) -> Result<Self, String> {
         let mut session = Self {
             tree,
@@ -89,11 +98,16 @@ impl<'a> Session<'a> {
             ranging: Err(String::new()),
             run: Err(String::new()),
             ptd_log: OnceCell::new(),
+            sha1: RefCell::default(),
+            overlooked: None,
         };
         session.client = session.description("power/client.json")?;
         session.server = session.description("power/server.json")?;
-        session.ranging = session.stamps("ranging", logs.ranging);
-        session.run = session.stamps("run_1", logs.run);
+        session.ranging = session.stamps("ranging", known.ranging);
+        session.run = session.stamps("run_1", known.run);
+        if let Some(sha1) = known.samples_sha1 {
+            session.keep_sha1("run_1/spl.txt", sha1);
+        }
         Ok(session)
     }
 
@@ -121,6 +135,17 @@ impl<'a> Session<'a> {
         log.as_ref().map_err(Clone::clone)
     }
 
+    /// Keeps the hash of a file that was read to its end.
+    pub(super) fn keep_sha1(&self, name: &str, sha1: &str) {
+        let mut known = self.sha1.borrow_mut();
+        known.insert(name.to_owned(), sha1.to_owned());
+    }
+
+    /// The hash of a file that was read to its end.
+    pub(super) fn known_sha1(&self, name: &str) -> Option<String> {
+        self.sha1.borrow().get(name).cloned()
+    }
+
     /// The path in the tree of a file of the session.
     pub(super) fn at(&self, name: &str) -> String {
         if self.directory.is_empty() {
@@ -144,9 +169,13 @@ impl<'a> Session<'a> {
         let log = if let Some(log) = log {
             log
         } else {
-            own = RunLog::read(self.tree, &self.at(&name)).map_err(|error| format!("{name}: {}", error.0))?;
+            let read = RunLog::read_hashed(self.tree, &self.at(&name));
+            own = read.map_err(|error| format!("{name}: {}", error.0))?;
             &own
         };
+        if let Some(sha1) = &log.sha1 {
+            self.keep_sha1(&name, sha1);
+        }
         let stamp = |key: &str| {
             let text = log.text(key).map(str::to_owned);
             text.ok_or_else(|| format!("{name} has no {key}"))

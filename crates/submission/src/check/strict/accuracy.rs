@@ -3,11 +3,13 @@
 use memchr::memchr;
 use regatta_mllog::read::Value;
 
-use super::{performance, scenario::Case};
+use super::{facts::Metric, performance, scenario::Case};
 use crate::check::{accuracy_text, finding::Findings, rules, run_log::RunLog};
 
 /// Longer files are none of the reference scripts'.
 const LONGEST: u64 = 64 << 20;
+/// The script gives percentages to three places.
+const COUNTED_TO: f64 = 0.001;
 const FILES: [&str; 4] = [
     "accuracy.txt",
     "mlperf_log_accuracy.json",
@@ -15,17 +17,18 @@ const FILES: [&str; 4] = [
     "mlperf_log_summary.txt",
 ];
 
-/// Judges the accuracy directory.
-pub(super) fn check(case: &Case<'_>, log: Option<&RunLog>, findings: &mut Findings) {
+/// Judges the accuracy directory; gives the last value of each metric that the benchmark is judged by.
+pub(super) fn check(case: &Case<'_>, log: Option<&RunLog>, findings: &mut Findings) -> Vec<Metric> {
     let directory = format!("{}/accuracy", case.results);
     files(case, &directory, findings);
-    metrics(case, &format!("{directory}/accuracy.txt"), findings);
+    let metrics = metrics(case, &format!("{directory}/accuracy.txt"), findings);
     truncated(case, &format!("{directory}/mlperf_log_accuracy.json"), findings);
     if let Some(log) = log {
         performance::check_accuracy_run(case, &directory, log, findings);
         dataset(case, &format!("{directory}/mlperf_log_detail.txt"), log, findings);
     }
     extra_files(case, findings);
+    metrics
 }
 
 /// The files that the round asks for beside the accuracy log.
@@ -52,13 +55,13 @@ pub(super) fn extra_files(case: &Case<'_>, findings: &mut Findings) {
 pub(super) fn lines(case: &Case<'_>, path: &str, findings: &mut Findings) -> Option<Vec<String>> {
     match case.context.tree.read(path, LONGEST) {
         Ok(bytes) => {
-            if std::str::from_utf8(&bytes).is_err() {
+            let mut text = String::from_utf8(bytes).unwrap_or_else(|error| {
                 let mend = "the official checker ends here; write it as UTF-8";
                 findings.error(rules::FILE_SET, path, "is no UTF-8 text", mend);
-            }
-            let mut text = String::from_utf8_lossy(&bytes);
-            if memchr(b'\r', &bytes).is_some() {
-                text = text.replace("\r\n", "\n").replace('\r', "\n").into();
+                String::from_utf8_lossy(error.as_bytes()).into_owned()
+            });
+            if memchr(b'\r', text.as_bytes()).is_some() {
+                text = text.replace("\r\n", "\n").replace('\r', "\n");
             }
             Some(text.split_inclusive('\n').map(str::to_owned).collect())
         }
@@ -102,20 +105,22 @@ fn files(case: &Case<'_>, directory: &str, findings: &mut Findings) {
     }
 }
 
-fn metrics(case: &Case<'_>, path: &str, findings: &mut Findings) {
+fn metrics(case: &Case<'_>, path: &str, findings: &mut Findings) -> Vec<Metric> {
+    let mut metrics = Vec::new();
     let Some(lines) = lines(case, path, findings) else {
-        return;
+        return metrics;
     };
     let forms = case.context.round.submission.accuracy_forms;
     let bounds = case.rules.accuracy_in(Some(case.scenario)).iter();
     let bounds = bounds.map(|bound| (bound, true));
     let bounds = bounds.chain(case.rules.accuracy_at_most.iter().map(|bound| (bound, false)));
     for (bound, lower) in bounds {
-        let mut seen = false;
+        let (mut seen, mut last) = (false, None);
         for (line, text) in (1..).zip(&lines) {
             let Some(value) = accuracy_text::metric(&bound.metric, forms, text) else {
                 continue;
             };
+            last = Some(value);
             let limit = bound.value();
             let number = value.parse::<f64>().ok();
             seen |= number.is_some();
@@ -132,8 +137,38 @@ fn metrics(case: &Case<'_>, path: &str, findings: &mut Findings) {
             let mend = "put the reference accuracy script's own output there";
             findings.error(rules::ACCURACY, path, text, mend);
         }
+        metrics.extend(last.filter(|_| lower).map(|value| Metric {
+            name: bound.metric.clone(),
+            value: value.to_owned(),
+        }));
     }
+    counted(case, path, &lines, findings);
     hash(path, &lines, findings);
+    metrics
+}
+
+/// A top-1 accuracy is the share that stands behind it, of as many samples as the data set has.
+fn counted(case: &Case<'_>, path: &str, lines: &[String], findings: &mut Findings) {
+    let mend = "put the reference accuracy script's own output there";
+    for (line, text) in (1..).zip(lines) {
+        let Some((percent, good, total)) = accuracy_text::counted(text) else {
+            continue;
+        };
+        let place = (path, Some(line));
+        let share = good as f64 / total as f64 * 100.0;
+        // Written so that 0 of 0 fails.
+        let close = (share - percent).abs() < COUNTED_TO;
+        if !close {
+            let text = format!("accuracy is {percent} %, {good} of {total} are {share:.3} %");
+            // A warning: what decides is the percentage.
+            findings.warning(rules::ACCURACY, place, text, mend);
+        }
+        let expected = case.rules.dataset_samples_in(case.scenario);
+        if let Some(expected) = expected.filter(|&expected| case.bound() && expected != total) {
+            let text = format!("accuracy is of {total} samples, the data set has {expected}");
+            findings.error(rules::DATASET, place, text, mend);
+        }
+    }
 }
 
 fn hash(path: &str, lines: &[String], findings: &mut Findings) {

@@ -1,6 +1,6 @@
 //! Whether the runs of a scenario are of one system under test, one sample library and one LoadGen.
 
-use super::scenario::Case;
+use super::{own_run, scenario::Case};
 use crate::check::{
     finding::{Findings, Severity},
     rules,
@@ -18,6 +18,7 @@ pub(super) fn check(
         return;
     };
     let path = format!("{}/accuracy/mlperf_log_detail.txt", case.results);
+    own_run::check(performance, (&path, accuracy), findings);
     // A performance run's library may hold only what it draws from.
     compare((performance, accuracy), &path, Severity::Warning, findings);
     let key = "effective_scenario";

@@ -4,7 +4,7 @@ use regatta_mllog::read::Value;
 use regatta_rules::round::SubmittedScenario;
 
 use super::scenario::Case;
-use crate::check::{accuracy_text, run_log::RunLog};
+use crate::check::run_log::RunLog;
 
 /// A latency of the performance run.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,8 +52,8 @@ const LATENCIES: [(&str, &str); 9] = [
     ("max", "result_max"),
 ];
 
-/// Collects them out of the performance run's log.
-pub(super) fn of(case: &Case<'_>, performance: Option<&RunLog>) -> Facts {
+/// Collects them out of the performance run's log, beside the metrics of the accuracy run.
+pub(super) fn of(case: &Case<'_>, performance: Option<&RunLog>, accuracy: Vec<Metric>) -> Facts {
     let ending = match case.scenario {
         SubmittedScenario::MultiStream => "query_latency_ns",
         _ => "latency_ns",
@@ -67,7 +67,7 @@ pub(super) fn of(case: &Case<'_>, performance: Option<&RunLog>) -> Facts {
     };
     Facts {
         path: case.results.to_owned(),
-        accuracy: accuracy(case),
+        accuracy,
         queries: performance
             .and_then(|log| log.value("result_query_count"))
             .and_then(Value::as_u64),
@@ -76,24 +76,4 @@ pub(super) fn of(case: &Case<'_>, performance: Option<&RunLog>) -> Facts {
             .map(str::to_owned),
         latencies: LATENCIES.into_iter().filter_map(latency).collect(),
     }
-}
-
-/// The metrics in `accuracy.txt`, the last value of each.
-fn accuracy(case: &Case<'_>) -> Vec<Metric> {
-    let path = format!("{}/accuracy/accuracy.txt", case.results);
-    let Ok(bytes) = case.context.tree.read(&path, 1 << 20) else {
-        return Vec::new();
-    };
-    let text = String::from_utf8_lossy(&bytes);
-    let forms = case.context.round.submission.accuracy_forms;
-    let metric = |name: &String| {
-        let mut lines = text.lines().rev();
-        let value = lines.find_map(|line| accuracy_text::metric(name, forms, line))?;
-        Some(Metric {
-            name: name.clone(),
-            value: value.to_owned(),
-        })
-    };
-    let bounds = case.rules.accuracy_in(Some(case.scenario)).iter();
-    bounds.filter_map(|bound| metric(&bound.metric)).collect()
 }

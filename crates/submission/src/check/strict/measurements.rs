@@ -6,7 +6,7 @@ use crate::check::{finding::Findings, official::truthy, rules};
 /// Judges them.
 pub(super) fn check(case: &Case<'_>, findings: &mut Findings) {
     let directory = if case.classic() {
-        case.below("measurements")
+        case.job.place.below("measurements")
     } else {
         case.results.to_owned()
     };
@@ -43,7 +43,7 @@ pub(super) fn check(case: &Case<'_>, findings: &mut Findings) {
     let name = if case.classic() {
         let mut candidates = names.iter().filter(|name| name.ends_with(".json"));
         candidates
-            .find(|name| name.starts_with(case.job.system.as_str()))
+            .find(|name| name.starts_with(case.job.place.system.as_str()))
             .copied()
     } else {
         names
@@ -53,7 +53,7 @@ pub(super) fn check(case: &Case<'_>, findings: &mut Findings) {
     match name {
         None => {
             let wanted = if case.classic() {
-                format!("{}*.json", case.job.system)
+                format!("{}*.json", case.job.place.system)
             } else {
                 "measurements.json".to_owned()
             };
@@ -85,9 +85,9 @@ fn fields(case: &Case<'_>, path: &str, findings: &mut Findings) {
 }
 
 fn code(case: &Case<'_>, findings: &mut Findings) {
-    let home = case.home();
+    let home = case.job.place.home();
     let path = if case.classic() {
-        format!("{home}/code/{}", case.job.model)
+        format!("{home}/code/{}", case.job.place.model)
     } else {
         format!("{home}/src")
     };

@@ -6,8 +6,10 @@ mod accuracy;
 mod agreement;
 mod endpoints;
 mod facts;
+mod figures;
 mod hygiene;
 mod measurements;
+mod own_run;
 mod performance;
 mod power;
 mod result;
@@ -82,8 +84,10 @@ pub fn strict(tree: &Tree, round: &Round) -> Report {
     hygiene::root(&context, &mut findings);
     let jobs = walk::walk(&context, &mut findings);
     let mut report = Report::default();
-    let size = |job: &walk::Job| tree.size_below(&job.results());
-    for outcome in parallel::map(&jobs, size, |job| scenario::check(&context, job)) {
+    let size = |job: &walk::Job| tree.size_below(&job.place.below("results"));
+    let mut outcomes = parallel::map(&jobs, size, |job| scenario::check(&context, job));
+    own_run::results(&jobs, &mut outcomes);
+    for outcome in outcomes {
         findings.extend(outcome.findings);
         report.results.extend(outcome.results);
         report.facts.extend(outcome.facts);

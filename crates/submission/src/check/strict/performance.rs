@@ -1,9 +1,12 @@
 //! A performance run: of the submission, or of a compliance test.
 
 use regatta_mllog::read::Value;
-use regatta_rules::Scenario;
+use regatta_rules::{
+    Mode, Scenario, TestSettings,
+    conf::{Conf, ConfKind},
+};
 
-use super::scenario::Case;
+use super::{figures, power, scenario::Case};
 use crate::check::{
     finding::Findings,
     rules,
@@ -40,6 +43,7 @@ pub(super) fn check(
         path: format!("{directory}/mlperf_log_detail.txt"),
         findings,
     };
+    figures::check(case, directory, log, judge.findings);
     judge.validity();
     judge.errors();
     judge.mode("PerformanceOnly");
@@ -48,6 +52,7 @@ pub(super) fn check(
     judge.stopping();
     judge.tokens();
     judge.settings(purpose);
+    judge.sampling(purpose);
     judge.network();
 }
 
@@ -79,10 +84,7 @@ pub(super) fn files(case: &Case<'_>, directory: &str, findings: &mut Findings) {
             "add LoadGen's summary of this run",
         );
     }
-    let power = case
-        .context
-        .tree
-        .exists(&format!("{}/performance/power", case.results));
+    let power = power::is_measured(case);
     for name in found {
         let known = match name {
             "mlperf_log_summary.txt"
@@ -229,7 +231,7 @@ impl Judge<'_> {
         if let Some(needed) = rules_of.offline_samples_per_query {
             let mend = "raise min_query_count or target_qps";
             let key = "effective_samples_per_query";
-            if self.case.job.division == "open" {
+            if self.case.job.place.division == "open" {
                 if self.log.number(key).is_some_and(|found| found < needed as f64) {
                     let text = format!("{key} is {}, closed asks for {needed}", self.found(key));
                     let line = self.log.line(key);
@@ -324,6 +326,50 @@ impl Judge<'_> {
                 self.error(rules::TEST_SETTING, key, text, mend);
             }
         }
+    }
+
+    /// TEST01 logs the responses that its `audit.config` draws, and no other run logs any.
+    fn sampling(&mut self, purpose: Purpose<'_>) {
+        const SEED: &str = "effective_accuracy_log_rng_seed";
+        let test01 = purpose == Purpose::Test("TEST01");
+        let keys = [
+            "effective_accuracy_log_sampling_target",
+            "effective_accuracy_log_probability",
+        ];
+        let Some(key) = keys.into_iter().find(|key| self.log.value(key).is_some()) else {
+            return;
+        };
+        let logs = keys
+            .iter()
+            .any(|key| self.log.number(key).is_some_and(|share| share > 0.0));
+        if logs != test01 {
+            let (text, mend) = match logs {
+                true => ("responses were logged", "run without TEST01's audit.config"),
+                false => ("no responses were logged", "run with TEST01's audit.config"),
+            };
+            return self.error(
+                rules::TEST_SETTING,
+                key,
+                format!("{text}: {key} is {}", self.found(key)),
+                mend,
+            );
+        }
+        let Some(expected) = test01.then(|| self.sampling_seed()).flatten() else {
+            return;
+        };
+        if self.log.value(SEED).and_then(Value::as_u64) != Some(expected) {
+            let text = format!("{SEED} is {}, TEST01 has {expected}", self.found(SEED));
+            self.error(rules::TEST_SETTING, SEED, text, "run with TEST01's audit.config");
+        }
+    }
+
+    /// The seed by which the round's TEST01 draws the responses that are logged.
+    fn sampling_seed(&self) -> Option<u64> {
+        let audit = self.case.context.round.audits.get("TEST01")?;
+        let conf = Conf::parse("audit.config", &audit.config).ok()?;
+        let mut settings = TestSettings::new(Scenario::Offline, Mode::PerformanceOnly);
+        settings.apply(&conf, ConfKind::Audit, "*").ok()?;
+        Some(settings.accuracy_log_rng_seed)
     }
 
     fn network(&mut self) {

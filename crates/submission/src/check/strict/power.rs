@@ -1,16 +1,20 @@
 //! Power beside a result: its files, its session, and the metric from the samples in the run's own window.
 
-use regatta_rules::{Scenario, round::Trait};
+use regatta_rules::{
+    Scenario,
+    round::{OfficialCheck, Trait},
+};
 
 use super::{
     performance,
-    scenario::{Case, read_log},
+    scenario::{Case, read_hashed_log},
 };
 use crate::check::{
     finding::{Findings, Severity},
+    hashed::Hashed,
     power::{
-        self, Logs, Outcome,
-        samples::{self, Reading},
+        self, Known, Outcome,
+        samples::{self, MeanPower, Reading},
     },
     rules,
     run_log::RunLog,
@@ -23,8 +27,16 @@ const FILES: [&str; 5] = [
     "server.json",
     "server.log",
 ];
+/// What the names of the files begin with that describe the meter.
+const DESCRIPTIONS: [&str; 2] = ["analyzer_table.", "power_settings."];
 /// Samples of a MultiStream query.
 const MULTISTREAM_SAMPLES: f64 = 8.0;
+
+/// Whether power was measured beside the result.
+pub(super) fn is_measured(case: &Case<'_>) -> bool {
+    let directory = format!("{}/performance/power", case.results);
+    case.context.tree.exists(&directory)
+}
 
 /// The power metric and its units, where the scenario has power at all.
 pub(super) fn check(
@@ -32,11 +44,11 @@ pub(super) fn check(
     performance: Option<&RunLog>,
     findings: &mut Findings,
 ) -> Option<(Option<f64>, &'static str)> {
-    let base = format!("{}/performance", case.results);
-    let directory = format!("{base}/power");
-    if !case.context.tree.exists(&directory) {
+    if !is_measured(case) {
         return None;
     }
+    let base = format!("{}/performance", case.results);
+    let directory = format!("{base}/power");
     let found = case.context.tree.files(&directory).unwrap_or_default();
     for name in FILES {
         if !found.contains(&name) {
@@ -67,12 +79,17 @@ pub(super) fn check(
             );
         }
     }
-    let ranging = read_log(case, &format!("{base}/ranging"), findings);
-    let logs = Logs {
+    described(case, findings);
+    let ranging = read_hashed_log(case, &format!("{base}/ranging"), findings);
+    let run = format!("{base}/run_1");
+    let measured = performance.map(|log| mean_power(case, &run, log, findings));
+    let (mean, samples_sha1) = measured.unwrap_or_default();
+    let known = Known {
         ranging: ranging.as_ref(),
         run: performance,
+        samples_sha1: samples_sha1.as_deref(),
     };
-    session(case, &base, logs, findings);
+    session(case, &base, known, findings);
     if let Some((ranging, run)) = ranging.as_ref().zip(performance)
         && ranging.text("effective_scenario") != run.text("effective_scenario")
     {
@@ -85,7 +102,9 @@ pub(super) fn check(
             mend,
         );
     }
-    let metric = performance.and_then(|log| metric(case, &format!("{base}/run_1"), log, findings));
+    let metric = performance
+        .zip(mean)
+        .and_then(|(log, mean)| metric(case, log, mean));
     let units = match case.scenario.run() {
         Scenario::Offline | Scenario::Server => "Watts",
         _ if joules(case) => "Joules",
@@ -94,12 +113,41 @@ pub(super) fn check(
     Some((metric, units))
 }
 
+/// The operator describes the meter and its settings, beside the measurements or up to three directories above them.
+fn described(case: &Case<'_>, findings: &mut Findings) {
+    let directory = match case.classic() {
+        true => case.job.place.below("measurements"),
+        false => case.results.to_owned(),
+    };
+    let levels: Vec<_> = std::iter::successors(Some(directory.as_str()), |level| {
+        level.rsplit_once('/').map(|(above, _)| above)
+    })
+    .take(4)
+    .collect();
+    let tree = case.context.tree;
+    let has_contents = |start: &str| {
+        levels.iter().any(|level| {
+            let names = tree.files(level).unwrap_or_default();
+            let mut names = names.iter().filter(|name| name.starts_with(start));
+            names.any(|name| tree.size(&format!("{level}/{name}")) > Some(0))
+        })
+    };
+    let severity = case.context.since(OfficialCheck::PowerMeasurementFiles);
+    for start in DESCRIPTIONS {
+        if !has_contents(start) {
+            let text = format!("{start}* is missing, or empty");
+            let mend = "describe the meter and its settings there";
+            findings.add(severity, rules::POWER, &directory, text, mend);
+        }
+    }
+}
+
 /// The Power working group's own checks, and what they overlook.
-fn session(case: &Case<'_>, base: &str, logs: Logs<'_>, findings: &mut Findings) {
+fn session(case: &Case<'_>, base: &str, known: Known<'_>, findings: &mut Findings) {
     let Some(rules_of) = &case.context.round.power else {
         return;
     };
-    let (report, overlooked) = power::review(case.context.tree, base, rules_of, logs);
+    let (report, overlooked) = power::review(case.context.tree, base, rules_of, known);
     for check in report.checks {
         let (severity, reason) = match check.outcome {
             Outcome::Passed => continue,
@@ -139,9 +187,14 @@ fn joules(case: &Case<'_>) -> bool {
     checker.is_some_and(|checker| checker.has(Trait::PowerInJoules))
 }
 
-fn metric(case: &Case<'_>, directory: &str, log: &RunLog, findings: &mut Findings) -> Option<f64> {
+/// The mean of the run's samples in its own window, and the hash of the file that holds them.
+fn mean_power(
+    case: &Case<'_>,
+    directory: &str,
+    log: &RunLog,
+    findings: &mut Findings,
+) -> (Option<MeanPower>, Option<String>) {
     let path = format!("{directory}/spl.txt");
-    let mend = "synchronise the clocks and repeat the power measurement";
     let Some(window) = log.text("power_begin").zip(log.text("power_end")) else {
         let path = format!("{directory}/mlperf_log_detail.txt");
         findings.error(
@@ -150,29 +203,48 @@ fn metric(case: &Case<'_>, directory: &str, log: &RunLog, findings: &mut Finding
             "power_begin and power_end are missing",
             "repeat the run",
         );
-        return None;
+        return (None, None);
     };
     let reading = Reading {
         every_line: false,
         zeros: false,
         factor: false,
     };
-    let mean = match samples::mean(case.context.tree, &path, window, reading) {
-        Ok(Some(mean)) => mean,
-        Ok(None) => {
-            findings.error(rules::POWER, &path, "has no samples in the run's window", mend);
-            return None;
+    let fault = |error| format!("{path}: {error}");
+    let read = Hashed::open(case.context.tree, &path)
+        .map_err(fault)
+        .and_then(|mut file| {
+            let mean = samples::mean_of(&mut file, &path, window, reading)?;
+            Ok((mean, file.sha1().map_err(fault)?))
+        });
+    match read {
+        Ok((mean, sha1)) => {
+            judge_samples(mean, &path, findings);
+            (mean, Some(sha1))
         }
         Err(text) => {
             findings.error(rules::POWER, &path, text, "put PTDaemon's own log in its place");
-            return None;
+            (None, None)
         }
-    };
-    // PTDaemon samples once a second; a window that is half empty was not measured as a whole.
-    if (mean.samples as f64) < mean.seconds / 2.0 {
-        let text = format!("{} samples in a window of {:.0} s", mean.samples, mean.seconds);
-        findings.error(rules::POWER, &path, text, mend);
     }
+}
+
+/// PTDaemon samples once a second: a window that is half empty was not measured as a whole, and one that holds more was not
+/// measured so.
+fn judge_samples(mean: Option<MeanPower>, path: &str, findings: &mut Findings) {
+    let text = match mean {
+        None => "has no samples in the run's window".to_owned(),
+        Some(mean) if !(mean.seconds / 2.0..mean.seconds * 1.1 + 2.0).contains(&(mean.samples as f64)) => {
+            format!("{} samples in a window of {:.0} s", mean.samples, mean.seconds)
+        }
+        Some(_) => return,
+    };
+    let mend = "synchronise the clocks and repeat the power measurement";
+    findings.error(rules::POWER, path, text, mend);
+}
+
+/// Watts of rates, energy per query of latencies.
+fn metric(case: &Case<'_>, log: &RunLog, mean: MeanPower) -> Option<f64> {
     if matches!(case.scenario.run(), Scenario::Offline | Scenario::Server) {
         return Some(mean.watts);
     }

@@ -5,13 +5,18 @@ use regatta_rules::round::{BenchmarkRules, Layout, SubmittedScenario};
 use super::{
     Context, ResultRow, accuracy, agreement, endpoints,
     facts::{self, Facts},
-    measurements, performance, power, result, summary, tests,
+    measurements,
+    own_run::{self, Moment},
+    performance, power, result, summary, tests,
     walk::{Job, scenario_of},
 };
-use crate::check::{
-    finding::{Findings, Severity},
-    rules,
-    run_log::RunLog,
+use crate::{
+    check::{
+        finding::{Findings, Severity},
+        rules,
+        run_log::{RunLog, Unreadable},
+    },
+    tree::Tree,
 };
 
 /// What became of a scenario.
@@ -20,6 +25,8 @@ pub(super) struct Outcome {
     pub(super) findings: Findings,
     pub(super) results: Vec<ResultRow>,
     pub(super) facts: Option<Facts>,
+    /// When the performance run was.
+    pub(super) moment: Option<Moment>,
 }
 
 /// A scenario while it is judged.
@@ -37,24 +44,6 @@ pub(super) struct Case<'a> {
 }
 
 impl Case<'_> {
-    /// The scenario's directory below a part of the submission, such as `compliance`.
-    pub(super) fn below(&self, part: &str) -> String {
-        let Job {
-            division,
-            submitter,
-            system,
-            model,
-            scenario,
-            ..
-        } = self.job;
-        format!("{division}/{submitter}/{part}/{system}/{model}/{scenario}")
-    }
-
-    /// The submitter's directory.
-    pub(super) fn home(&self) -> String {
-        format!("{}/{}", self.job.division, self.job.submitter)
-    }
-
     /// Whether parts lie beside the results.
     pub(super) fn classic(&self) -> bool {
         self.context.round.submission.layout == Layout::Classic
@@ -62,21 +51,21 @@ impl Case<'_> {
 
     /// Whether the division has accuracy targets and compliance tests.
     pub(super) fn bound(&self) -> bool {
-        self.job.division != "open"
+        self.job.place.division != "open"
     }
 }
 
 /// Judges a scenario.
 pub(super) fn check(context: &Context<'_>, job: &Job) -> Outcome {
     let mut outcome = Outcome::default();
-    let results = job.results();
+    let results = job.place.below("results");
     // A benchmark or scenario that the round does not have was found on the way here.
     let known = context
         .round
         .submission
         .benchmarks
         .get(&job.benchmark)
-        .zip(scenario_of(&job.scenario));
+        .zip(scenario_of(&job.place.scenario));
     let Some((rules, scenario)) = known else {
         outcome.results.push(row(job, None, String::new(), false));
         return outcome;
@@ -99,24 +88,33 @@ fn judge(case: &Case<'_>, outcome: &mut Outcome) {
     let units = case.rules.unit(case.scenario).to_owned();
     if case.endpoints {
         let judged = endpoints::check(case, findings);
-        outcome.facts = Some(facts::of(case, judged.as_ref().map(|judged| &judged.log)));
+        outcome.facts = Some(facts::of(
+            case,
+            judged.as_ref().map(|judged| &judged.log),
+            Vec::new(),
+        ));
         let result = judged.and_then(|judged| judged.result);
         let accepted = result.is_some() && !case.job.tainted && findings.errors() == 0;
         outcome.results.push(row(case.job, result, units, accepted));
         return;
     }
     let run = format!("{}/performance/run_1", case.results);
-    let performance = read_log(case, &run, findings);
+    let performance = if power::is_measured(case) {
+        read_hashed_log(case, &run, findings)
+    } else {
+        read_log(case, &run, findings)
+    };
     let accuracy_log = read_log(case, &format!("{}/accuracy", case.results), findings);
     measurements::check(case, findings);
-    accuracy::check(case, accuracy_log.as_ref(), findings);
+    let metrics = accuracy::check(case, accuracy_log.as_ref(), findings);
     let mut measured = None;
     if let Some(log) = &performance {
         performance::check(case, &run, log, performance::Purpose::Submission, findings);
         summary::check(case, &run, log, findings);
         measured = result::measured(case, &run, log, findings);
     }
-    outcome.facts = Some(facts::of(case, performance.as_ref()));
+    outcome.facts = Some(facts::of(case, performance.as_ref(), metrics));
+    outcome.moment = performance.as_ref().and_then(own_run::moment);
     performance::files(case, &run, findings);
     agreement::check(case, performance.as_ref(), accuracy_log.as_ref(), findings);
     tests::check(case, performance.as_ref(), findings);
@@ -133,12 +131,12 @@ fn judge(case: &Case<'_>, outcome: &mut Outcome) {
 
 fn row(job: &Job, result: Option<f64>, units: String, accepted: bool) -> ResultRow {
     ResultRow {
-        division: job.division.clone(),
-        submitter: job.submitter.clone(),
-        system: job.system.clone(),
-        model: job.model.clone(),
-        scenario: scenario_of(&job.scenario)
-            .map_or_else(|| job.scenario.clone(), |scenario| scenario.to_string()),
+        division: job.place.division.clone(),
+        submitter: job.place.submitter.clone(),
+        system: job.place.system.clone(),
+        model: job.place.model.clone(),
+        scenario: scenario_of(&job.place.scenario)
+            .map_or_else(|| job.place.scenario.clone(), |scenario| scenario.to_string()),
         result,
         units,
         power: false,
@@ -148,8 +146,22 @@ fn row(job: &Job, result: Option<f64>, units: String, accepted: bool) -> ResultR
 
 /// Reads the detail log in `directory`; lines that do not read are findings, and the rest is judged.
 pub(super) fn read_log(case: &Case<'_>, directory: &str, findings: &mut Findings) -> Option<RunLog> {
+    judged_log(RunLog::read, case, directory, findings)
+}
+
+/// The same, and its hash: a power session names it.
+pub(super) fn read_hashed_log(case: &Case<'_>, directory: &str, findings: &mut Findings) -> Option<RunLog> {
+    judged_log(RunLog::read_hashed, case, directory, findings)
+}
+
+fn judged_log(
+    read: fn(&Tree, &str) -> Result<RunLog, Unreadable>,
+    case: &Case<'_>,
+    directory: &str,
+    findings: &mut Findings,
+) -> Option<RunLog> {
     let path = format!("{directory}/mlperf_log_detail.txt");
-    let log = match RunLog::read(case.context.tree, &path) {
+    let log = match read(case.context.tree, &path) {
         Ok(log) => log,
         Err(error) => {
             let text = format!("cannot be read: {}", error.0);

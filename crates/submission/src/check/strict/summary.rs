@@ -3,11 +3,15 @@
 use std::io::BufReader;
 
 use regatta_mllog::read::{Summary, Verdict};
+use regatta_rules::Scenario;
 
-use super::scenario::Case;
+use super::{figures::percentile_key, scenario::Case};
 use crate::check::{finding::Findings, rules, run_log::RunLog};
 
-/// Compares verdict and scenario.
+/// Rates are written with six digits.
+const ROUNDING: f64 = 1e-4;
+
+/// Compares verdict, mode, scenario and metrics.
 pub(super) fn check(case: &Case<'_>, directory: &str, log: &RunLog, findings: &mut Findings) {
     let path = format!("{directory}/mlperf_log_summary.txt");
     // A missing file is the file set's finding.
@@ -30,6 +34,25 @@ pub(super) fn check(case: &Case<'_>, directory: &str, log: &RunLog, findings: &m
         );
         findings.error(rules::AGREEMENT, &path, text, mend);
     }
+    if summary
+        .mode
+        .is_some_and(|mode| Some(mode.as_str()) != log.text("effective_test_mode"))
+    {
+        let text = "names another mode than the detail log";
+        findings.error(rules::AGREEMENT, &path, text, mend);
+    }
+    for metric in &summary.metrics {
+        let figures = metric
+            .number()
+            .zip(same_figure(summary.scenario, &metric.label, log));
+        if let Some((found, expected)) = figures
+            && (found - expected).abs() > expected * ROUNDING
+        {
+            let text = format!("{} is {found}, the detail log has {expected}", metric.label);
+            let place = (path.as_str(), Some(metric.line));
+            findings.error(rules::AGREEMENT, place, text, mend);
+        }
+    }
     let scenario = summary.scenario.map(|scenario| scenario.as_str());
     if scenario.is_some() && scenario != log.text("effective_scenario") {
         findings.error(
@@ -39,4 +62,15 @@ pub(super) fn check(case: &Case<'_>, directory: &str, log: &RunLog, findings: &m
             mend,
         );
     }
+}
+
+/// The detail log's figure of the summary's metric; `None` for metrics that only some LoadGens write.
+fn same_figure(scenario: Option<Scenario>, label: &str, log: &RunLog) -> Option<f64> {
+    if label == "Samples per second" {
+        return log.number("result_samples_per_second");
+    }
+    // `90th` in older LoadGens, `90.0th` since.
+    let percent = label.strip_suffix("th percentile latency (ns)")?;
+    let share = percent.parse::<f64>().ok()? / 100.0;
+    log.number(&percentile_key(scenario?, share))
 }

@@ -6,7 +6,7 @@ use regatta_rules::{
 };
 
 use super::{
-    accuracy, agreement,
+    accuracy, agreement, own_run,
     performance::{self, Purpose},
     scenario::{self, Case},
 };
@@ -17,6 +17,8 @@ use crate::check::{
     run_log::RunLog,
 };
 
+/// MultiStream fills its last query of so many samples up.
+const MULTISTREAM_SAMPLES: u64 = 8;
 /// Streams with a reference below these many nanoseconds may differ more.
 const SHORT_SINGLE_STREAM: f64 = 200_000.0;
 const SHORT_MULTI_STREAM: f64 = 1_600_000.0;
@@ -27,7 +29,7 @@ pub(super) fn check(case: &Case<'_>, reference: Option<&RunLog>, findings: &mut 
         return;
     }
     let base = if case.classic() {
-        case.below("compliance")
+        case.job.place.below("compliance")
     } else {
         case.results.to_owned()
     };
@@ -48,13 +50,14 @@ pub(super) fn check(case: &Case<'_>, reference: Option<&RunLog>, findings: &mut 
             performance::check(case, &run, log, Purpose::Test(test), findings);
             if let Some(reference) = reference {
                 let path = format!("{run}/mlperf_log_detail.txt");
+                own_run::check(reference, (&path, log), findings);
                 agreement::compare((reference, log), &path, Severity::Error, findings);
             }
         }
         performance::files(case, &run, findings);
         verify_performance(case, (&directory, test), reference.zip(log.as_ref()), findings);
         if test == "TEST01" {
-            verify_accuracy(case, &directory, findings);
+            verify_accuracy(case, &directory, log.as_ref(), findings);
         }
     }
 }
@@ -185,13 +188,16 @@ fn within(audit: &Audit, scenario: Scenario, reference: f64, found: f64) -> bool
 }
 
 /// TEST01's comparison of responses, or the two accuracies that stand in for it.
-fn verify_accuracy(case: &Case<'_>, directory: &str, findings: &mut Findings) {
+fn verify_accuracy(case: &Case<'_>, directory: &str, log: Option<&RunLog>, findings: &mut Findings) {
     let path = format!("{directory}/verify_accuracy.txt");
     let Some(lines) = accuracy::lines(case, &path, findings) else {
         return;
     };
     let passed = lines.iter().any(|line| line.trim() == "TEST PASS");
     counters(&path, &lines, passed, findings);
+    if let Some(log) = log {
+        compared(case, &path, &lines, log, findings);
+    }
     let base = format!("{directory}/accuracy");
     for name in ["mlperf_log_accuracy.json", "accuracy.txt"] {
         let file = format!("{base}/{name}");
@@ -235,6 +241,32 @@ fn counters(path: &str, lines: &[String], passed: bool, findings: &mut Findings)
             text,
             "run TEST01's verification again",
         );
+    }
+}
+
+/// The script compared the whole accuracy run, and no more responses than the test's run logged.
+fn compared(case: &Case<'_>, path: &str, lines: &[String], log: &RunLog, findings: &mut Findings) {
+    let mend = "run TEST01's verification again and put its own output there";
+    let count = |label: &str| {
+        let mut lines = (1..).zip(lines);
+        lines.find_map(|(line, text)| Some((line, labelled(text, label)?)))
+    };
+    let dataset = case.rules.dataset_samples_in(case.scenario);
+    if let Some(((line, found), expected)) = count("num_acc_log_entries").zip(dataset)
+        && !(expected as f64..(expected + MULTISTREAM_SAMPLES) as f64).contains(&found)
+    {
+        let text = format!("num_acc_log_entries is {found}, the data set has {expected} samples");
+        findings.error(rules::TEST_ACCURACY, (path, Some(line)), text, mend);
+    }
+    let samples = ["generated_query_count", "generated_samples_per_query"].map(|key| log.number(key));
+    if let (Some((line, found)), [Some(queries), Some(each)]) = (count("num_perf_log_entries"), samples)
+        && found > queries * each
+    {
+        let text = format!(
+            "num_perf_log_entries is {found}, the run had {} samples",
+            queries * each
+        );
+        findings.error(rules::TEST_ACCURACY, (path, Some(line)), text, mend);
     }
 }
 

@@ -9,37 +9,17 @@ use super::{
     Context, hygiene,
     system::{self, System},
 };
-use crate::check::{finding::Findings, rules};
+use crate::check::{finding::Findings, place::ScenarioPlace, rules};
 
 /// A scenario to judge.
 #[derive(Debug)]
 pub(super) struct Job {
-    pub(super) division: String,
-    pub(super) submitter: String,
-    pub(super) system: String,
-    pub(super) model: String,
-    /// The directory's name.
-    pub(super) scenario: String,
+    pub(super) place: ScenarioPlace,
     /// The official benchmark.
     pub(super) benchmark: String,
     pub(super) description: Arc<System>,
     /// Whether something above the scenario stands against it.
     pub(super) tainted: bool,
-}
-
-impl Job {
-    /// The scenario's directory of results.
-    pub(super) fn results(&self) -> String {
-        let Self {
-            division,
-            submitter,
-            system,
-            model,
-            scenario,
-            ..
-        } = self;
-        format!("{division}/{submitter}/results/{system}/{model}/{scenario}")
-    }
 }
 
 /// The scenario that a directory stands for.
@@ -101,11 +81,13 @@ fn walk_system(
         );
         let tainted = tainted || findings.errors() > before;
         jobs.extend(scenarios.into_iter().map(|scenario| Job {
-            division: division.to_owned(),
-            submitter: submitter.to_owned(),
-            system: name.to_owned(),
-            model: model.to_owned(),
-            scenario: scenario.to_owned(),
+            place: ScenarioPlace {
+                division: division.to_owned(),
+                submitter: submitter.to_owned(),
+                system: name.to_owned(),
+                model: model.to_owned(),
+                scenario: scenario.to_owned(),
+            },
             benchmark: benchmark.clone(),
             description: Arc::clone(&system),
             tainted,

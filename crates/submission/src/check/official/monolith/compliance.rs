@@ -4,7 +4,7 @@ use regatta_rules::round::Trait;
 
 use super::{
     super::{
-        Context, Note, Place, accuracy,
+        Context, Note, ScenarioPlace, accuracy,
         file_set::{self, FileSet},
         python::Raised,
     },
@@ -16,7 +16,7 @@ use crate::check::accuracy_text;
 /// Whether the tests of `place` are in order.
 pub(super) fn check(
     run: Run<'_>,
-    place: &Place<'_>,
+    place: &ScenarioPlace,
     model: &str,
     notes: &mut Vec<Note>,
 ) -> Result<bool, Crash> {

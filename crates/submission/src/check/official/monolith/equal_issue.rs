@@ -2,17 +2,17 @@
 //! later checkers look into the log.
 
 use super::{
-    super::{Context, Place, accuracy},
+    super::{Context, ScenarioPlace, accuracy},
     Crash,
 };
 
 const CONFS: [&str; 2] = ["mlperf.conf", "user.conf"];
 
 /// Whether a conf file of `place` says so, for a benchmark of which it is asked.
-pub(super) fn in_conf(context: &Context<'_>, place: &Place<'_>) -> Result<bool, Crash> {
+pub(super) fn in_conf(context: &Context<'_>, place: &ScenarioPlace) -> Result<bool, Crash> {
     let directory = place.below("measurements");
     // Here the directory's name stands for the benchmark.
-    let rules = context.round.submission.benchmarks.get(place.model);
+    let rules = context.round.submission.benchmarks.get(&place.model);
     if place.division == "open" || !rules.is_some_and(|rules| rules.equal_issue) {
         return Ok(false);
     }
@@ -29,7 +29,7 @@ pub(super) fn in_conf(context: &Context<'_>, place: &Place<'_>) -> Result<bool, 
 }
 
 /// What the first line about this benchmark and scenario says; the error is a line that ends the official program.
-fn setting(lines: &[String], place: &Place<'_>) -> Result<Option<bool>, String> {
+fn setting(lines: &[String], place: &ScenarioPlace) -> Result<Option<bool>, String> {
     let benchmark = place.model.replace("-99.9", "").replace("-99", "");
     let is = |given: &str, wanted: &str| given == wanted || given == "*";
     for line in lines {
@@ -43,7 +43,7 @@ fn setting(lines: &[String], place: &Place<'_>) -> Result<Option<bool>, String> 
         let [model, scenario, setting] = names[..] else {
             return Err(line);
         };
-        let here = is(model, &benchmark) && is(scenario, place.scenario);
+        let here = is(model, &benchmark) && is(scenario, &place.scenario);
         let number = !value.is_empty() && value.chars().all(char::is_numeric);
         if here && setting == "sample_concatenate_permutation" && number {
             return Ok(Some(value.parse() == Ok(1)));

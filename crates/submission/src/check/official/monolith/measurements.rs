@@ -4,7 +4,7 @@ use regatta_rules::round::{OfficialCheck, Trait};
 
 use super::{
     super::{
-        Context, Note, Place, object,
+        Context, Note, ScenarioPlace, object,
         python::{self, truthy},
     },
     Crash,
@@ -20,7 +20,7 @@ pub(super) struct Measurements {
 /// Checks the directory of `place`.
 pub(super) fn check(
     context: &Context<'_>,
-    place: &Place<'_>,
+    place: &ScenarioPlace,
     has_power: bool,
     notes: &mut Vec<Note>,
 ) -> Result<Measurements, Crash> {
@@ -124,12 +124,16 @@ fn power_file_anywhere(context: &Context<'_>, directory: &str, start: &str) -> O
 }
 
 /// The measurement file's name and the implementation that it names.
-fn json_name<'a>(context: &'a Context<'_>, place: &Place<'_>, directory: &str) -> Option<(&'a str, &'a str)> {
+fn json_name<'a>(
+    context: &'a Context<'_>,
+    place: &ScenarioPlace,
+    directory: &str,
+) -> Option<(&'a str, &'a str)> {
     let ending = format!("_{}.json", place.scenario);
     let names = context.tree.files(directory)?;
     let name = names
         .into_iter()
-        .find(|name| name.starts_with(place.system) && name.ends_with(".json"))?;
+        .find(|name| name.starts_with(&place.system) && name.ends_with(".json"))?;
     let cut = if name.ends_with(&ending) {
         ending.len()
     } else {
@@ -142,7 +146,7 @@ fn json_name<'a>(context: &'a Context<'_>, place: &Place<'_>, directory: &str) -
 }
 
 /// The code of the model: `code/<model>/<implementation>`, or `code/<model>`, which may be a file naming another.
-fn code(context: &Context<'_>, place: &Place<'_>, implementation: &str) -> Option<String> {
+fn code(context: &Context<'_>, place: &ScenarioPlace, implementation: &str) -> Option<String> {
     let code = format!("{}/code", place.home());
     let own = format!("{code}/{}", place.model);
     let base = if context.tree.is_file(&own) {

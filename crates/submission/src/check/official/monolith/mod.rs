@@ -34,7 +34,7 @@ pub(super) fn check(context: &Context<'_>) -> Official {
     let outcomes = run_all(
         context,
         &jobs,
-        |job| job.place(),
+        |job| &job.place,
         |job| scenario::check(context, job),
     );
     let mut outcomes = outcomes.into_iter();

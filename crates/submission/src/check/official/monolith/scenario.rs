@@ -7,7 +7,7 @@ mod row;
 use regatta_rules::round::{BenchmarkRules, OfficialCheck, SubmittedScenario, Trait};
 
 use super::{
-    super::{Context, Note, Place, Row, python::Number, summary},
+    super::{Context, Note, Row, python::Number, summary},
     Crash, compliance, equal_issue, measurements,
     performance::Run,
     walk::Job,
@@ -33,15 +33,13 @@ pub(super) struct Outcome {
 
 /// Judges a scenario.
 pub(super) fn check(context: &Context<'_>, job: &&Job) -> Outcome {
-    let place = job.place();
     let mut judge = Judge {
         context,
         job,
-        place,
-        scenario: fixed(context, &job.scenario),
+        scenario: fixed(context, &job.place.scenario),
         equal_issue: false,
         outcome: Outcome {
-            path: place.below("results"),
+            path: job.place.below("results"),
             ..Outcome::default()
         },
     };
@@ -64,7 +62,6 @@ fn fixed(context: &Context<'_>, directory: &str) -> Option<SubmittedScenario> {
 struct Judge<'a> {
     context: &'a Context<'a>,
     job: &'a Job,
-    place: Place<'a>,
     scenario: Option<SubmittedScenario>,
     /// Whether the conf files say that samples were issued equally often, to a checker that asks them.
     equal_issue: bool,
@@ -89,7 +86,7 @@ impl Judge<'_> {
         let Some(rules) = self.context.round.submission.benchmarks.get(&self.job.benchmark) else {
             return Ok(());
         };
-        let closed = self.job.division != "open";
+        let closed = self.job.place.division != "open";
         let scenarios = rules.scenarios(&self.job.description.kind).unwrap_or_default();
         if closed && !self.scenario.is_some_and(|scenario| scenarios.has(scenario)) {
             self.fault("is a scenario that the benchmark does not have".to_owned());
@@ -108,7 +105,7 @@ impl Judge<'_> {
         if closed {
             let mut notes = Vec::new();
             let run = self.run_of(rules, "");
-            let checked = compliance::check(run, &self.place, &self.job.benchmark, &mut notes);
+            let checked = compliance::check(run, &self.job.place, &self.job.benchmark, &mut notes);
             self.outcome.notes.append(&mut notes);
             compliant = checked?;
             if !compliant {
@@ -147,7 +144,7 @@ impl Judge<'_> {
             context: self.context,
             rules,
             system: &self.job.description,
-            division: &self.job.division,
+            division: &self.job.place.division,
             scenario: self.scenario,
             directory,
         }
@@ -155,7 +152,7 @@ impl Judge<'_> {
 
     /// The weights' types; `None` when the scenario ends here.
     fn measurements(&mut self, has_power: bool) -> Result<Option<String>, Crash> {
-        let directory = self.place.below("measurements");
+        let directory = self.job.place.below("measurements");
         let fatal = self.context.checker.fails(OfficialCheck::Measurements);
         if !self.context.tree.exists(&directory) {
             self.outcome.errors += 1;
@@ -163,9 +160,9 @@ impl Judge<'_> {
             self.note(&directory, "there is no measurement directory".to_owned(), true);
             return Ok((!fatal).then(String::new));
         }
-        let checked = measurements::check(self.context, &self.place, has_power, &mut self.outcome.notes)?;
+        let checked = measurements::check(self.context, &self.job.place, has_power, &mut self.outcome.notes)?;
         if self.context.checker.has(Trait::EqualIssueInConf) {
-            self.equal_issue = equal_issue::in_conf(self.context, &self.place)?;
+            self.equal_issue = equal_issue::in_conf(self.context, &self.job.place)?;
         }
         if checked.good {
             return Ok(Some(checked.weights));

@@ -6,10 +6,11 @@ use regatta_rules::{Scenario, round::OfficialCheck};
 use serde_json::Value;
 
 use super::{
-    super::{Context, Note, Place, object},
+    super::{Context, Note, object},
     hygiene,
     system::{self, System},
 };
+use crate::check::place::ScenarioPlace;
 
 /// A step of the walk, in order.
 #[derive(Debug)]
@@ -39,27 +40,10 @@ pub(super) struct Model {
 /// A scenario to judge.
 #[derive(Debug)]
 pub(super) struct Job {
-    pub(super) division: String,
-    pub(super) submitter: String,
-    pub(super) system: String,
-    pub(super) model: String,
-    pub(super) scenario: String,
+    pub(super) place: ScenarioPlace,
     /// The official benchmark.
     pub(super) benchmark: String,
     pub(super) description: System,
-}
-
-impl Job {
-    /// Where it lies.
-    pub(super) fn place(&self) -> Place<'_> {
-        Place {
-            division: &self.division,
-            submitter: &self.submitter,
-            system: &self.system,
-            model: &self.model,
-            scenario: &self.scenario,
-        }
-    }
 }
 
 impl Step {
@@ -198,11 +182,13 @@ impl Walk {
         };
         let scenarios = context.tree.directories(&path).unwrap_or_default();
         let scenarios = scenarios.into_iter().map(|scenario| Job {
-            division: division.to_owned(),
-            submitter: submitter.to_owned(),
-            system: system.to_owned(),
-            model: model.to_owned(),
-            scenario: scenario.to_owned(),
+            place: ScenarioPlace {
+                division: division.to_owned(),
+                submitter: submitter.to_owned(),
+                system: system.to_owned(),
+                model: model.to_owned(),
+                scenario: scenario.to_owned(),
+            },
             benchmark: benchmark.clone(),
             description: description.clone(),
         });

@@ -68,7 +68,7 @@ fn reported(
             String::new()
         }
         Ok(judged) => {
-            let open = loaded.job.division == "open";
+            let open = loaded.job.place.division == "open";
             if !judged.met && !open {
                 faults.push((text.clone(), format!("accuracy is not met: {}", judged.listed())));
             }

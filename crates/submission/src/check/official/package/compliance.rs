@@ -20,7 +20,7 @@ pub(super) fn check(context: &Context<'_>, rules: &BenchmarkRules, loaded: &Load
     if loaded.endpoints.is_some() {
         return endpoints::tests(context, rules, loaded, faults);
     }
-    if loaded.job.division == "open" {
+    if loaded.job.place.division == "open" {
         return;
     }
     let mut accuracy = Ok(Faults::new());

@@ -105,19 +105,19 @@ fn scenario_of(text: &str) -> Option<SubmittedScenario> {
 }
 
 fn inference(run: Run<'_>, effective: &str) -> Result<Option<String>, Raised> {
-    if effective.eq_ignore_ascii_case(&run.job.scenario) {
+    if effective.eq_ignore_ascii_case(&run.job.place.scenario) {
         return Ok(None);
     }
     match scenario_of(effective) {
         // Interactive stands for nothing else, as Server does but for Interactive itself.
         Some(SubmittedScenario::Interactive) => Ok(Some(format!(
             "{} cannot be inferred from {effective}",
-            run.job.scenario
+            run.job.place.scenario
         ))),
         Some(from) => performance::inference(run, from.run()),
         None => Ok(Some(format!(
             "{} cannot be inferred from {effective}",
-            run.job.scenario
+            run.job.place.scenario
         ))),
     }
 }
@@ -165,7 +165,7 @@ pub(super) fn accuracy(
     let compared =
         allowed(context).is_some_and(|rules| rules.scores_compared.contains(&loaded.job.benchmark));
     let bound = rules.accuracy_in(loaded.scenario).first();
-    if let Some(bound) = bound.filter(|_| compared && loaded.job.division != "open") {
+    if let Some(bound) = bound.filter(|_| compared && loaded.job.place.division != "open") {
         match score_of(score, &bound.metric) {
             Some(value) if value >= bound.value() => {}
             Some(value) => faults.push((path.to_owned(), format!("accuracy is not met: {value}"))),

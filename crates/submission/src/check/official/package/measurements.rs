@@ -2,7 +2,7 @@
 
 use super::{
     super::{
-        Context, Place, object,
+        Context, ScenarioPlace, object,
         python::{self, truthy},
     },
     Faults, raised,
@@ -10,7 +10,7 @@ use super::{
 };
 
 /// Where the measurement JSON lies; an error where the official program ends while it looks for it.
-pub(super) fn path(context: &Context<'_>, place: &Place<'_>, classic: bool) -> Result<String, String> {
+pub(super) fn path(context: &Context<'_>, place: &ScenarioPlace, classic: bool) -> Result<String, String> {
     if !classic {
         return Ok(format!("{}/measurements.json", place.below("results")));
     }
@@ -21,7 +21,7 @@ pub(super) fn path(context: &Context<'_>, place: &Place<'_>, classic: bool) -> R
         .ok_or_else(|| format!("{directory} is no directory"))?;
     let name = names
         .into_iter()
-        .find(|name| name.starts_with(place.system) && name.ends_with(".json"));
+        .find(|name| name.starts_with(&place.system) && name.ends_with(".json"));
     Ok(format!("{directory}/{}", name.unwrap_or("None")))
 }
 
@@ -34,7 +34,7 @@ pub(super) fn check(context: &Context<'_>, loaded: &Loaded<'_>, faults: &mut Fau
         regatta_rules::round::Layout::Classic => "code",
         regatta_rules::round::Layout::ResultsOnly => "src",
     };
-    let sources = format!("{}/{sources}", loaded.place.home());
+    let sources = format!("{}/{sources}", loaded.job.place.home());
     if !context.tree.exists(&sources) {
         faults.push((sources, "is missing".to_owned()));
     }

@@ -25,9 +25,12 @@ fn raised(path: &str, raised: Raised) -> (String, String) {
 /// Judges the tree.
 pub(super) fn check(context: &Context<'_>) -> Official {
     let walk = walk::walk(context);
-    let outcomes = run_all(context, &walk.jobs, walk::Job::place, |job| {
-        scenario::check(context, job)
-    });
+    let outcomes = run_all(
+        context,
+        &walk.jobs,
+        |job| &job.place,
+        |job| scenario::check(context, job),
+    );
     let mut official = Official {
         checker: context.checker.clone(),
         verdict: Verdict::Accept,

@@ -150,7 +150,7 @@ fn counts(run: Run<'_>, scenario: Scenario) -> Check {
         .offline_samples_per_query
         .ok_or_else(|| Raised::new("the benchmark has no Offline sample count"))?;
     let found = Number::of(run.log.value("effective_samples_per_query"))?;
-    let short = found.value() < needed as f64 && run.job.division == "closed";
+    let short = found.value() < needed as f64 && run.job.place.division == "closed";
     Ok(short.then(|| format!("samples_per_query {found}, at least {needed} are needed")))
 }
 
@@ -186,7 +186,7 @@ pub(super) fn duration(run: Run<'_>) -> Check {
 pub(super) fn network(run: Run<'_>) -> Check {
     let network =
         system::network(&run.job.description).ok_or_else(|| Raised::new("is_network is no text"))?;
-    if let Some(wrong) = system::wrong_network(network, &run.job.division) {
+    if let Some(wrong) = system::wrong_network(network, &run.job.place.division) {
         return Ok(Some(wrong));
     }
     let named = run
@@ -198,7 +198,10 @@ pub(super) fn network(run: Run<'_>) -> Check {
 
 pub(super) fn inference(run: Run<'_>, from: Scenario) -> Check {
     let Some(to) = run.scenario else {
-        return Ok(Some(format!("{} is no scenario to infer for", run.job.scenario)));
+        return Ok(Some(format!(
+            "{} is no scenario to infer for",
+            run.job.place.scenario
+        )));
     };
     if from == to.run() {
         return Ok(None);

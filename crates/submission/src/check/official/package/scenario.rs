@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{
     super::{
-        Context, Note, Place, Row,
+        Context, Note, Row,
         file_set::{self, FileSet},
         object, power,
         python::{self, Number},
@@ -35,7 +35,6 @@ pub(super) struct Outcome {
 
 /// Everything that the package loads before it judges.
 pub(super) struct Loaded<'a> {
-    pub(super) place: Place<'a>,
     pub(super) job: &'a Job,
     pub(super) results: String,
     /// Where the tests lie.
@@ -62,13 +61,12 @@ pub(super) struct EndpointsRun {
 
 /// Judges a scenario.
 pub(super) fn check(context: &Context<'_>, job: &Job) -> Outcome {
-    let place = job.place();
-    let results = place.below("results");
+    let results = job.place.below("results");
     let mut outcome = Outcome {
         path: format!("{results}/performance/run_1/mlperf_log_detail.txt"),
         ..Outcome::default()
     };
-    match load(context, job, place, results) {
+    match load(context, job, results) {
         Ok(loaded) => judge(context, &loaded, &mut outcome),
         Err(reason) => outcome.crash = Some(reason),
     }
@@ -89,19 +87,14 @@ pub(super) fn log(context: &Context<'_>, path: &str) -> Result<RunLog, String> {
 }
 
 /// Loads what the package loads, in its order; an error is where it ends with a traceback.
-fn load<'a>(
-    context: &Context<'_>,
-    job: &'a Job,
-    place: Place<'a>,
-    results: String,
-) -> Result<Loaded<'a>, String> {
+fn load<'a>(context: &Context<'_>, job: &'a Job, results: String) -> Result<Loaded<'a>, String> {
     let classic = context.round.submission.layout == Layout::Classic;
     let tests = if classic {
-        place.below("compliance")
+        job.place.below("compliance")
     } else {
         results.clone()
     };
-    let measurements_path = measurements::path(context, &place, classic)?;
+    let measurements_path = measurements::path(context, &job.place, classic)?;
     let performance = format!("{results}/performance/run_1/mlperf_log_detail.txt");
     let accuracy = format!("{results}/accuracy/mlperf_log_detail.txt");
     let optional = |path: &str| -> Result<Option<RunLog>, String> {
@@ -121,7 +114,7 @@ fn load<'a>(
             let documents = Documents::read(context.tree, &results);
             let logs = documents.logs(context.round.submission.endpoints.as_ref())?;
             let run = EndpointsRun {
-                effective: endpoints::effective(&logs.performance, &job.scenario)?,
+                effective: endpoints::effective(&logs.performance, &job.place.scenario)?,
                 scores: logs.scores,
             };
             (logs.performance, logs.accuracy, Some(run))
@@ -136,13 +129,12 @@ fn load<'a>(
             test_logs.insert(path, log);
         }
     }
-    let directory = if endpoints.is_some() && job.scenario.eq_ignore_ascii_case("online") {
+    let directory = if endpoints.is_some() && job.place.scenario.eq_ignore_ascii_case("online") {
         "server"
     } else {
-        &job.scenario
+        &job.place.scenario
     };
     Ok(Loaded {
-        place,
         job,
         results,
         tests,
@@ -255,12 +247,12 @@ fn row(
     let json = &job.description;
     for key in ["number_of_nodes", "accelerators_per_node"] {
         if integer(json.get(key)).is_none() {
-            return Err(format!("{key} of system {} is no whole number", job.system));
+            return Err(format!("{key} of system {} is no whole number", job.place.system));
         }
     }
     let scenario = loaded
         .scenario
-        .ok_or_else(|| format!("{} has no unit", job.scenario))?;
+        .ok_or_else(|| format!("{} has no unit", job.place.scenario))?;
     let directory = loaded.directory;
     let rules = context.round.submission.benchmarks.get(&job.benchmark);
     let has_power = context
@@ -268,11 +260,11 @@ fn row(
         .exists(&format!("{}/performance/power", loaded.results));
     let capacity = json.get("system_power_capacity").filter(|_| has_power);
     Ok(Row {
-        submitter: job.submitter.clone(),
-        division: job.division.clone(),
+        submitter: job.place.submitter.clone(),
+        division: job.place.division.clone(),
         system_type: python::text(json.get("system_type")),
-        system: job.system.clone(),
-        model: job.model.clone(),
+        system: job.place.system.clone(),
+        model: job.place.model.clone(),
         benchmark: job.benchmark.clone(),
         scenario: directory.to_owned(),
         result: result.to_string(),

@@ -15,7 +15,7 @@ const TYPES: [&str; 4] = ["datacenter", "edge", "datacenter,edge", "edge,datacen
 pub(super) fn check(context: &Context<'_>, loaded: &Loaded<'_>, faults: &mut Faults) {
     let job = loaded.job;
     let json = &job.description;
-    let path = format!("{}/systems/{}.json", loaded.place.home(), job.system);
+    let path = format!("{}/systems/{}.json", loaded.job.place.home(), job.place.system);
     let mut fault = |text: String| faults.push((path.clone(), text));
     let text = |key: &str| json.get(key).and_then(Value::as_str);
     if !text("status").is_some_and(|status| STATUSES.contains(&status.to_lowercase().as_str())) {
@@ -40,7 +40,10 @@ pub(super) fn check(context: &Context<'_>, loaded: &Loaded<'_>, faults: &mut Fau
             Some(_) => {}
         }
     }
-    for (key, directory) in [("submitter", &job.submitter), ("division", &job.division)] {
+    for (key, directory) in [
+        ("submitter", &job.place.submitter),
+        ("division", &job.place.division),
+    ] {
         if text(key).is_none_or(|value| value.to_lowercase() != directory.to_lowercase()) {
             fault(format!("{key} is not `{directory}`"));
         }
@@ -60,7 +63,7 @@ fn network_fault(loaded: &Loaded<'_>) -> Option<String> {
     let Some(network) = network(&loaded.job.description) else {
         return Some("is_network is no text".to_owned());
     };
-    wrong_network(network, &loaded.job.division)
+    wrong_network(network, &loaded.job.place.division)
 }
 
 /// What is wrong with the network mode in a division.

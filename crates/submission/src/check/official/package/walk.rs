@@ -5,33 +5,17 @@ use std::{collections::BTreeMap, sync::Arc};
 use regatta_rules::round::SubmittedScenario;
 use serde_json::{Map, Value};
 
-use super::super::{Context, Note, Place, object};
+use super::super::{Context, Note, object};
+use crate::check::place::ScenarioPlace;
 
 /// A scenario to judge.
 #[derive(Debug)]
 pub(super) struct Job {
-    pub(super) division: String,
-    pub(super) submitter: String,
-    pub(super) system: String,
-    pub(super) model: String,
-    pub(super) scenario: String,
+    pub(super) place: ScenarioPlace,
     pub(super) benchmark: String,
     pub(super) description: Arc<Map<String, Value>>,
     /// What is wrong with the model's set of scenarios; every scenario fails for it.
     pub(super) set_fault: Option<String>,
-}
-
-impl Job {
-    /// Where it lies.
-    pub(super) fn place(&self) -> Place<'_> {
-        Place {
-            division: &self.division,
-            submitter: &self.submitter,
-            system: &self.system,
-            model: &self.model,
-            scenario: &self.scenario,
-        }
-    }
 }
 
 /// The scenarios, and where the official program ends while it looks for them.
@@ -111,11 +95,13 @@ impl Walk {
                 set_fault(context, benchmark, kind.unwrap_or_default(), &scenarios)?
             };
             self.jobs.extend(scenarios.into_iter().map(|scenario| Job {
-                division: division.to_owned(),
-                submitter: submitter.to_owned(),
-                system: system.to_owned(),
-                model: model.to_owned(),
-                scenario: scenario.to_owned(),
+                place: ScenarioPlace {
+                    division: division.to_owned(),
+                    submitter: submitter.to_owned(),
+                    system: system.to_owned(),
+                    model: model.to_owned(),
+                    scenario: scenario.to_owned(),
+                },
                 benchmark: benchmark.to_owned(),
                 description: Arc::clone(&description),
                 set_fault: set_fault.clone(),

@@ -79,7 +79,7 @@ impl Judge<'_> {
         if context.checker.has(Trait::EqualIssueInConf) {
             // The log's own setting is compared with a text, which LoadGen does not write.
             let log = log.text("effective_sample_concatenate_permutation") == Some("true");
-            let asked = rules.equal_issue && self.job.division != "open";
+            let asked = rules.equal_issue && self.job.place.division != "open";
             if asked && !log && !self.equal_issue {
                 return Err(Raised::new(
                     "no conf file turns sample_concatenate_permutation on",

@@ -33,18 +33,21 @@ impl Judge<'_> {
                 None => !needed,
             };
             if !text {
-                return Err(Crash(format!("{key} of system {} is no text", self.job.system)));
+                return Err(Crash(format!(
+                    "{key} of system {} is no text",
+                    self.job.place.system
+                )));
             }
         }
         let Some(scenario) = self.scenario else {
-            return Err(Crash(format!("{} has no unit", self.job.scenario)));
+            return Err(Crash(format!("{} has no unit", self.job.place.scenario)));
         };
         let row = Row {
-            submitter: self.job.submitter.clone(),
-            division: self.job.division.clone(),
+            submitter: self.job.place.submitter.clone(),
+            division: self.job.place.division.clone(),
             system_type: self.job.description.kind.clone(),
-            system: self.job.system.clone(),
-            model: self.job.model.clone(),
+            system: self.job.place.system.clone(),
+            model: self.job.place.model.clone(),
             benchmark: self.job.benchmark.clone(),
             scenario: scenario.as_str().to_owned(),
             result: performance.result.to_string(),
@@ -80,7 +83,7 @@ impl Judge<'_> {
 
     fn unit(&self, rules: &BenchmarkRules, scenario: SubmittedScenario) -> String {
         let by_directory = self.context.checker.has(Trait::UnitsByDirectory);
-        let own = !by_directory || self.job.model == self.job.benchmark;
+        let own = !by_directory || self.job.place.model == self.job.benchmark;
         let unit = if own {
             rules.unit(scenario)
         } else {

@@ -3,10 +3,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may say what it expects")]
 
-mod support {
-    pub(crate) mod corpus;
-    pub(crate) mod edit;
-}
+#[path = "../support/corpus.rs"]
+mod corpus;
+#[path = "../support/edit.rs"]
+mod edit;
+mod forgeries;
 
 use std::{fs, path::Path};
 
@@ -14,7 +15,6 @@ use regatta_submission::{
     check::{Severity, Verdict, as_official, strict},
     tree::Tree,
 };
-use support::{corpus, edit};
 
 const SYSTEM: &str = "HPE_PROLIANT_DL145_RTX_PRO_4500_PCIE_32GBx1_TRT_TRT";
 

@@ -1,0 +1,55 @@
+//! A file that is hashed while it is read: power sessions name the SHA-1 of logs that are read for what they say, too.
+
+use std::{
+    fs::File,
+    io::{self, Read},
+};
+
+use sha1::{Digest as _, Sha1};
+
+use crate::{files::hexadecimal, tree::Tree};
+
+/// Bytes read at once where nobody looks at them.
+const BLOCK: usize = 1 << 16;
+
+/// An open file and the hash of what was read of it.
+pub(crate) struct Hashed {
+    file: File,
+    sha1: Sha1,
+}
+
+impl Hashed {
+    /// Opens the file at `path` of `tree`.
+    ///
+    /// # Errors
+    /// As [`Tree::open`].
+    pub(crate) fn open(tree: &Tree, path: &str) -> io::Result<Self> {
+        Ok(Self {
+            file: tree.open(path)?,
+            sha1: Sha1::new(),
+        })
+    }
+
+    /// The whole file's SHA-1 in lower-case hexadecimal; what was not read yet is read for it.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub(crate) fn sha1(mut self) -> io::Result<String> {
+        let mut block = vec![0; BLOCK];
+        loop {
+            match self.read(&mut block) {
+                Ok(0) => return Ok(hexadecimal(&self.sha1.finalize())),
+                Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
+                _ => {}
+            }
+        }
+    }
+}
+
+impl Read for Hashed {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read(into)?;
+        self.sha1.update(into.get(..count).unwrap_or_default());
+        Ok(count)
+    }
+}
