@@ -6,14 +6,12 @@
 //!
 //! `cargo bench -p regatta-loadgen-official`; queries and rounds may be given after `--`.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::print_stderr,
-    reason = "a bench may say what it expects"
-)]
+#![expect(clippy::unwrap_used, reason = "a bench may say what it expects")]
 
 #[path = "../tests/official/common.rs"]
 mod common;
+#[path = "../tests/official/plugin.rs"]
+mod plugin;
 
 use std::{
     fs,
@@ -74,7 +72,7 @@ fn main() {
         compare("bridge alone", scenario, rounds, || direct(position), rust);
     }
 
-    let Some(file) = common::plugin_file("6.0.17") else {
+    let Some(file) = plugin::plugin_file("6.0.17") else {
         return;
     };
     let driver = compile(
