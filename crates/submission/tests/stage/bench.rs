@@ -92,7 +92,10 @@ pub(crate) fn id(number: u32) -> String {
     format!("01930000-0000-7000-8000-{number:012}")
 }
 
-/// Seven answers, one a line.
+/// Samples of the data set, all of which the accuracy run answers.
+const SAMPLES: u32 = 1633;
+
+/// Answers, one a line.
 fn answers_log(entries: u32) -> String {
     let entries: Vec<_> = (0..entries)
         .map(|index| {
@@ -123,13 +126,13 @@ fn detail(round: &Round, mode: Mode, rate: f64) -> String {
         ("loadgen_version", json!("6.0.17")),
         ("sut_name", json!("tensorrt")),
         ("qsl_name", json!("speech")),
-        ("qsl_reported_total_count", json!(1633)),
+        ("qsl_reported_total_count", json!(SAMPLES)),
         ("effective_scenario", json!("Offline")),
         ("effective_test_mode", json!(mode.as_str())),
         ("effective_samples_per_query", json!(66000)),
         ("effective_min_duration_ms", json!(600_000)),
         ("effective_min_query_count", json!(1)),
-        ("effective_performance_sample_count", json!(1633)),
+        ("effective_performance_sample_count", json!(SAMPLES)),
         ("effective_qsl_rng_seed", json!(seeds.qsl)),
         ("effective_sample_index_rng_seed", json!(seeds.sample_index)),
         ("effective_schedule_rng_seed", json!(seeds.schedule)),
@@ -307,7 +310,7 @@ impl Bench {
             ("user.conf", "whisper.Offline.target_qps = 90\n".to_owned()),
             ("mlperf.conf", "# rendered for our own LoadGen\n".to_owned()),
         ]);
-        let entries = if mode == Mode::AccuracyOnly { 300 } else { 0 };
+        let entries = if mode == Mode::AccuracyOnly { SAMPLES } else { 0 };
         files.insert("mlperf_log_accuracy.json", answers_log(entries));
         Parts {
             spec,

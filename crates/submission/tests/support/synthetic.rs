@@ -165,7 +165,12 @@ impl Made<'_> {
                 .map(|bound| bound.reference)
         };
         match self.rules.accuracy[0].metric.as_str() {
-            "acc" => format!("accuracy={}%, good=38230, total=50000\n", value("acc").unwrap()),
+            "acc" => {
+                let percent = value("acc").unwrap();
+                let total = self.rules.dataset_samples_in(self.scenario).unwrap_or(50_000);
+                let good = (percent / 100.0 * total as f64).round();
+                format!("accuracy={percent}%, good={good}, total={total}\n")
+            }
             "mAP" => format!("mAP={}%\n", value("mAP").unwrap()),
             "F1" => format!("{{\"exact_match\": 83.7, \"f1\": {}}}\n", value("F1").unwrap()),
             "WER" | "ACCURACY" => {
