@@ -114,6 +114,9 @@ pub(super) fn treat(
     if marked && !stated && size < UNCUT_SIZE {
         return Ok(Outcome::AlreadyCut);
     }
+    if marked && !stated && is_left_of_kept(&log, size, &target.directory.join(LOG), originals)? {
+        return Ok(Outcome::AlreadyCut);
+    }
     let left = cut_file(&log).at("read", &log)?;
     if stated && left.is_none() {
         // With a cut ahead, the last call ended between marking and cutting, and this one goes on.
@@ -148,6 +151,28 @@ fn without_log(from: &Path) -> Outcome {
     } else {
         Outcome::Left(Problem::NoLog)
     }
+}
+
+/// Whether a log is what a call before this one left of the original in the backup. Its size does not tell: where characters have
+/// several bytes, 4096 of them and the last 4096 bytes can be as large as a log that is uncut.
+fn is_left_of_kept(
+    log: &Path,
+    size: u64,
+    path: &Path,
+    originals: &Originals<'_>,
+) -> Result<bool, TruncateError> {
+    let Originals::Kept { backup, .. } = originals else {
+        return Ok(false);
+    };
+    let kept = backup.join(path);
+    if !kept.exists() {
+        return Ok(false);
+    }
+    let left = cut_file(&kept).at("read", &kept)?;
+    let Some(left) = left.filter(|left| left.len() as u64 == size) else {
+        return Ok(false);
+    };
+    Ok(fs::read(log).at("read", log)? == left)
 }
 
 /// Puts the original where it stays, with its entry in the manifest. What is there already must be the same.

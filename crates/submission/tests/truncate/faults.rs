@@ -341,6 +341,18 @@ fn skipped_scenarios_and_other_submitters_stay_as_they_are() {
     assert_eq!(after[LOG].len(), 8199);
 }
 
+#[test]
+fn a_cut_log_as_large_as_an_uncut_one_is_known_by_its_original() {
+    // 4091 characters in 6137 bytes: the whole file, the mark and the last 4096 bytes make 10240.
+    let bench = Bench::new("v5.1", &[0xc2, 0x80, 0].repeat(2_046)[..6_137], "acc\n");
+    assert!(matches!(bench.run(), Outcome::Cut { .. }));
+    let after = files(&bench.tree());
+    assert_eq!(after[LOG].len(), 10_240);
+    assert_eq!(bench.run(), Outcome::AlreadyCut);
+    assert!(files(&bench.tree()) == after);
+    assert_eq!(bench.doubts(), []);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
     /// Whatever the bytes: the log is cut or left whole, the proof holds, a second call changes nothing.
