@@ -10,18 +10,10 @@
 # codes: 0 all held, 1 something did not, 2 wrong use, 3 could not.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-regatta='' agent='' architecture=amd64
-while [ $# -gt 0 ]; do
-    case "$1 ${2:-}" in
-        "--regatta "?*) regatta=$(realpath "$2") ;;
-        "--agent "?*) agent=$(realpath "$2") ;;
-        "--arch arm64" | "--arch amd64") architecture=$2 ;;
-        *) echo "board-cloud.sh: unknown option $1; see its first lines" >&2; exit 2 ;;
-    esac
-    shift 2
-done
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/regatta
 for file in lab container first_boot; do . "$here/board/$file.sh"; done
+architecture=amd64
+take_options "$@"
 needs "debootstrap qemu-user-static binfmt-support systemd-container iproute2" \
     debootstrap qemu-aarch64-static update-binfmts systemd-nspawn nsenter ip
 # A link between board and workstation, with addresses for documents (RFC 5737). Where somebody uses them all the same, none is taken away.

@@ -8,9 +8,10 @@
 #
 #   tar -C /var/tmp -xzf regatta-tests-arm64.tar.gz && /var/tmp/regatta-tests/run [FILTER]
 #
-# Test binaries hold the paths of their sources and of the agent that they start. So everything is built in /var/tmp/regatta-tests,
+# The twins of CUDA and TensorRT and the official LoadGen (from its PyPI source package) come ready-made. Test binaries hold the paths
+# of their sources and of the agent that they start. So everything is built in /var/tmp/regatta-tests,
 # and unpacked there: one user at a time. The CPU engine is left out, as in the agent that is shipped; linked against glibc 2.31 as
-# build.sh does. Needs Rust, gcc (gcc-aarch64-linux-gnu for arm64) and python3. Exit codes: 0 built, 2 wrong use, 3 could not.
+# build.sh does. Needs Rust, g++ (g++-aarch64-linux-gnu for arm64), python3 and pip. Exit codes: 0 built, 2 wrong use, 3 could not.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 could_not() { echo "test-archive.sh: $1" >&2; exit 3; }
@@ -41,8 +42,17 @@ export CARGO_TARGET_DIR=$place/target
 chosen=()
 for one in "${packages[@]}"; do chosen+=(--package "$one"); done
 build() { (cd "$source" && cargo "$@" --locked --target "$target" --no-default-features "${chosen[@]}"); }
-build test --no-run --tests --message-format=json >"$place/messages.json" ||
-    could_not "cargo could not build the tests for $target; where the target is missing, 'rustup target add $target' brings it"
+could_not_build() { could_not "cargo could not build $1 for $target; where the target is missing, 'rustup target add $target' brings it"; }
+build test --no-run --tests --message-format=json >"$place/messages.json" || could_not_build "the tests"
+# The daemon's tests start the helper as well, which is another package's program, and run the official LoadGen.
+rm -rf "$place/loadgens"
+mkdir -p "$place/loadgens"
+if [[ " ${packages[*]} " = *" regatta-agent "* ]]; then
+    (cd "$source" && cargo build --locked --target "$target" --package regatta-state --bins) || could_not_build "the helper"
+    machine=native
+    [ "$architecture" = amd64 ] || machine=aarch64
+    "$here/loadgen-official/build.sh" --pypi 6.0.17 --target "$machine" --sysroot "$sysroot" --out "$place/loadgens" >&2
+fi
 
 # One line per test binary: its file below the place, and the directory that cargo would start it in.
 python3 - "$place" <<'P' >"$place/list"
@@ -69,6 +79,6 @@ for macro in "" -DTWIN_ABI=99; do twin trt_shim "$macro"; done
 # Beside the tests: the programs that they start, stripped, at their paths.
 mapfile -t binaries < <(cut -d' ' -f1 "$place/list"; cd "$place" && find "target/$target/debug" -maxdepth 1 -type f -executable)
 for binary in "${binaries[@]}"; do "$triple-strip" --strip-debug "$place/$binary"; done
-tar -C /var/tmp -czf "$out" "${binaries[@]/#/regatta-tests/}" regatta-tests/list regatta-tests/run regatta-tests/twins regatta-tests/source
+tar -C /var/tmp -czf "$out" "${binaries[@]/#/regatta-tests/}" regatta-tests/list regatta-tests/run regatta-tests/twins regatta-tests/loadgens regatta-tests/source
 echo "test-archive.sh: $(wc -l <"$place/list") test binaries, $(du -h "$out" | cut -f1)" >&2
 printf '%s\n' "$out"

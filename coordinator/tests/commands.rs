@@ -237,6 +237,20 @@ fn no_workspace_is_wrong_use() {
     assert_eq!(code, Some(2), "it is one already");
 }
 
+/// What the store holds is what was heard last, and nobody listens any more.
+#[test]
+fn without_a_coordinator_no_device_is_called_online() {
+    let coordinator = with_a_known_device();
+    let list = coordinator.output(&["device", "list"]);
+    let (code, said) = refusal(&list);
+    assert_eq!(code, Some(0));
+    assert!(said.contains("no coordinator serves this workspace"), "{said}");
+    let listed = String::from_utf8(list.stdout).unwrap();
+    assert!(listed.contains("offline"), "{listed}");
+    let shown = coordinator.json(&["device", "show", "simulated"]);
+    assert_eq!(shown["online"], false);
+}
+
 #[test]
 fn waiting_answers_with_the_runs_verdict_and_an_export_is_byte_exact() {
     let mut coordinator = Coordinator::embedded();

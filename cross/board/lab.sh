@@ -18,6 +18,19 @@ needs() { # PACKAGES COMMAND...
 
 # ---- What is put to the test.
 state=/var/lib/regatta login=captain password='aye, aye'
+# What every script of a container takes: sets $architecture (as it was, where nobody says), $agent and $regatta.
+take_options() {
+    agent='' regatta=''
+    while [ $# -gt 0 ]; do
+        case "$1 ${2:-}" in
+            "--regatta "?*) regatta=$(realpath "$2") ;;
+            "--agent "?*) agent=$(realpath "$2") ;;
+            "--arch arm64" | "--arch amd64") architecture=$2 ;;
+            *) echo "${0##*/}: unknown option $1; see its first lines" >&2; exit 2 ;;
+        esac
+        shift 2
+    done
+}
 # The agent for the board and this machine's coordinator, where nobody named them; and programs of the board's kind run here.
 ready_to_test() {
     [ -n "$agent" ] || agent=$("$here/build.sh" "$architecture")
@@ -35,7 +48,7 @@ bootstrap() { # SUITE NAME PACKAGE,...
     [ ! -f "$bootstrapped/ready" ] || return 0
     rm -rf "$bootstrapped"
     debootstrap --arch="$architecture" --variant=minbase --include="systemd,systemd-sysv,dbus,$3" "$1" \
-        "$bootstrapped" "${DEBIAN_MIRROR:-http://deb.debian.org/debian}" >&2 || could_not "debootstrap could not unpack Debian $1 for $architecture"
+        "$bootstrapped" ${DEBIAN_MIRROR:+"$DEBIAN_MIRROR"} >&2 || could_not "debootstrap could not unpack Debian $1 for $architecture"
     touch "$bootstrapped/ready"
 }
 # Debian 11 with sshd, whose glibc is JetPack 5's.

@@ -16,6 +16,7 @@ say() { echo "regatta-agent: $*" >&2; }
 managed() { command -v systemctl >/dev/null && systemctl --user show-environment >/dev/null 2>&1; }
 
 if [ "${1:-}" = --remove ]; then
+    # What is half installed has no unit to stop, and is taken away all the same.
     if managed; then systemctl --user --quiet disable --now "$unit" || true; fi
     rm -f "$program" "$program.previous" "$units/$unit"
     say "removed; $state and $config are left"

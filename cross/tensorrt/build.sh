@@ -46,8 +46,8 @@ if [ -n "$crate" ]; then
     esac
     printf '[package]\nname = "headers"\nversion = "0.0.0"\n[lib]\npath = "lib.rs"\n[dependencies]\ntrtx-sys = "=0.9.1"\n' >"$work/Cargo.toml"
     : >"$work/lib.rs"
-    manifest=$(cd "$work" && cargo metadata --format-version 1 2>/dev/null | grep -o '"manifest_path":"[^"]*trtx-sys-[^"]*"' | head -n 1 | cut -d'"' -f4) || true
-    [ -n "$manifest" ] || could_not "cargo could not fetch trtx-sys 0.9.1; it needs a network"
+    (cd "$work" && cargo metadata --quiet --format-version 1 >metadata.json) || could_not "cargo could not fetch trtx-sys 0.9.1, which it tells of above"
+    manifest=$(grep -o '"manifest_path":"[^"]*trtx-sys-[^"]*"' "$work/metadata.json" | head -n 1 | cut -d'"' -f4)
     headers+=("$(dirname "$manifest")/TensorRT-Headers" "$(dirname "$manifest")/TensorRT-Headers/$folder")
 fi
 [ ${#headers[@]} -gt 0 ] || wrong_use "give --headers or --crate"

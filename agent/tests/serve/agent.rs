@@ -35,6 +35,16 @@ impl Agent {
 
     /// As [`Self::start`], with other lines of configuration.
     pub(crate) fn start_with(port: u16, more: &str) -> Self {
+        let agent = Self::start_without_broker(port, more);
+        // A command that is sent before the first session waits nowhere.
+        eventually("the daemon's connection", 20, || {
+            agent.log().contains("connected to the broker").then_some(())
+        });
+        agent
+    }
+
+    /// The same, where nobody may listen at `port`.
+    pub(crate) fn start_without_broker(port: u16, more: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let state_dir = if more.contains("state_dir") {
             ""
@@ -115,18 +125,26 @@ impl Agent {
         Pid::from_raw(i32::try_from(pid).unwrap()).unwrap()
     }
 
-    /// Peak resident memory of the daemon in KiB.
-    pub(crate) fn peak_rss_kib(&self) -> u64 {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
-        let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
-        line.split_ascii_whitespace().nth(1).unwrap().parse().unwrap()
+    /// Peak resident memory of the daemon in KiB. `None`, with the reason printed, where that is an emulator's.
+    pub(crate) fn peak_rss_kib(&self) -> Option<u64> {
+        self.memory("status", "VmHWM:")
     }
 
-    /// Memory of the daemon that is its own and no file's, in KiB.
-    pub(crate) fn heap_kib(&self) -> u64 {
-        let rollup = fs::read_to_string(format!("/proc/{}/smaps_rollup", self.pid())).unwrap();
-        let line = rollup.lines().find(|line| line.starts_with("Pss_Anon:")).unwrap();
-        line.split_ascii_whitespace().nth(1).unwrap().parse().unwrap()
+    /// Memory of the daemon that is its own and no file's, in KiB; `None` as above.
+    pub(crate) fn heap_kib(&self) -> Option<u64> {
+        self.memory("smaps_rollup", "Pss_Anon:")
+    }
+
+    fn memory(&self, file: &str, line: &str) -> Option<u64> {
+        let process = PathBuf::from(format!("/proc/{}", self.pid()));
+        let program = fs::read_link(process.join("exe")).unwrap();
+        if program != fs::canonicalize(env!("CARGO_BIN_EXE_regatta-agent")).unwrap() {
+            println!("not looked at: the memory is that of {}", program.display());
+            return None;
+        }
+        let text = fs::read_to_string(process.join(file)).unwrap();
+        let line = text.lines().find(|text| text.starts_with(line)).unwrap();
+        Some(line.split_ascii_whitespace().nth(1).unwrap().parse().unwrap())
     }
 
     /// A run of the modelled accelerator (0.6 ms a query) for `millis`, SingleStream, PerformanceOnly.

@@ -97,12 +97,11 @@ fn two_hundred_megabytes_take_little_memory() {
     let begin = Instant::now();
     let streams = coordinator.wait_for_streams(run, 300);
     assert!(streams["mlperf_log_accuracy.json"] == big);
-    let peak = agent.peak_rss_kib();
-    println!(
-        "200 MB in {:.1} s, the daemon's peak RSS {peak} KiB",
-        begin.elapsed().as_secs_f64()
-    );
-    assert!(peak < 24 * 1024, "peak RSS {peak} KiB");
+    println!("200 MB in {:.1} s", begin.elapsed().as_secs_f64());
+    if let Some(peak) = agent.peak_rss_kib() {
+        println!("the daemon's peak RSS {peak} KiB");
+        assert!(peak < 24 * 1024, "peak RSS {peak} KiB");
+    }
     assert!(
         fs::metadata(agent.run_dir(run).join("outbox.journal"))
             .unwrap()

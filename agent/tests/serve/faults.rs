@@ -123,7 +123,7 @@ fn a_stalled_broker_holds_up_and_loses_nothing() {
     broker.stall(Duration::from_secs(3));
     let streams = coordinator.wait_for_streams(run, 120);
     assert!(streams["mlperf_log_accuracy.json"] == big);
-    assert!(agent.peak_rss_kib() < 24 * 1024);
+    assert!(agent.peak_rss_kib().is_none_or(|peak| peak < 24 * 1024));
 }
 
 #[test]

@@ -63,7 +63,7 @@ fn a_state_directory_that_cannot_be_is_code_3() {
 #[test]
 fn two_daemons_do_not_share_a_state_directory() {
     // No broker listens there: the daemon waits for one, and holds its lock.
-    let first = Agent::start(9);
+    let first = Agent::start_without_broker(9, "min_free_mib = 16");
     let config = first.run_dir("01930e7a-6f00-7000-8000-000000000001".parse().unwrap());
     let config = config.ancestors().nth(3).unwrap().join("agent.toml");
     let output = serve(&config);

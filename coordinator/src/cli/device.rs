@@ -1,13 +1,16 @@
 //! `regatta device`: who is in the fleet. Letting in and removing stand in [`super::membership`].
 
+use std::slice;
+
 use regatta_wire::frame;
 use serde::Serialize;
 
-use super::{Context, deploy, examination, image, membership};
+use super::{Context, context::tell, deploy, examination, image, membership};
 use crate::{
     exit::{self, Failure, Outcome},
     store::{DeviceRow, OtherVersion, Store},
     tables,
+    workspace::Workspace,
 };
 
 /// Commands about devices.
@@ -93,7 +96,8 @@ pub(super) fn run(command: &Command, context: &Context) -> Outcome {
         Command::Remove { device } => membership::remove(device, context, &workspace, &store)?,
         Command::Doctor(args) => return examination::run(args, context, &workspace, &store),
         Command::List => {
-            let devices = store.devices()?;
+            let mut devices = store.devices()?;
+            listen(&mut devices, &workspace);
             let documents: Vec<DeviceDocument<'_>> = devices.iter().map(Into::into).collect();
             let refused = store.other_versions()?;
             let refused_documents: Vec<RefusedDocument<'_>> = refused.iter().map(Into::into).collect();
@@ -101,11 +105,23 @@ pub(super) fn run(command: &Command, context: &Context) -> Outcome {
             context.print(&document, || tables::devices(&devices, &refused))?;
         }
         Command::Show { device } => {
-            let row = find(&store, Some(device))?;
+            let mut row = find(&store, Some(device))?;
+            listen(slice::from_mut(&mut row), &workspace);
             context.print(&DeviceDocument::from(&row), || tables::device(&row))?;
         }
     }
     Ok(exit::OK)
+}
+
+/// What the store holds is what was heard last: without a coordinator nobody hears a device now.
+fn listen(devices: &mut [DeviceRow], workspace: &Workspace) {
+    if workspace.is_served() || devices.iter().all(|device| !device.online) {
+        return;
+    }
+    tell("no coordinator serves this workspace, so no device is heard: start `regatta serve`");
+    for device in devices {
+        device.online = false;
+    }
 }
 
 /// The device that a user means by name or id; the only one there is, when none is named.

@@ -24,7 +24,7 @@ mod serve;
 mod submission;
 mod verify;
 
-use std::path::PathBuf;
+use std::{io, path::PathBuf};
 
 use clap::{Parser, Subcommand};
 pub(crate) use context::say;
@@ -34,7 +34,7 @@ pub(crate) use resolve::resolve;
 pub(crate) use runs::document as run_document;
 pub(crate) use serve::{runtime, with_way_out};
 
-use crate::exit::{self, Outcome};
+use crate::exit::{self, Failure, Outcome};
 
 /// Flags that every command takes stand apart from its own in its help.
 const EVERYWHERE: &str = "Options of every command";
@@ -107,8 +107,11 @@ pub(crate) fn run() -> Outcome {
         Err(error) => {
             // Help and version come this way too, and are no misuse.
             let code = if error.use_stderr() { exit::USAGE } else { exit::OK };
-            error.print()?;
-            return Ok(code);
+            return match error.print() {
+                // Whoever piped it away has read enough.
+                Err(cut) if cut.kind() == io::ErrorKind::BrokenPipe => Ok(code),
+                printed => printed.map(|()| code).map_err(Failure::from),
+            };
         }
     };
     let context = Context {

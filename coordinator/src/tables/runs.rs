@@ -83,11 +83,11 @@ pub(crate) fn run(row: &RunRow, streams: &[StreamRow], dir: &RunDir) -> String {
         format!("engine     {}, LoadGen {}", spec.engine.kind, spec.loadgen),
         format!("state      {}", row.shown_phase()),
     ];
-    if let Some(reason) = &row.state.reason {
-        lines.push(format!("reason     {reason}"));
-    }
+    // A result tells the reason as well.
     if row.outcome.is_some() {
         lines.push(format!("result     {}", result(row)));
+    } else if let Some(reason) = &row.state.reason {
+        lines.push(format!("reason     {reason}"));
     }
     if let Some(outcome) = &row.outcome {
         let agent = outcome.window.as_ref().map(words::window);

@@ -10,6 +10,7 @@
 //! says so in its names and texts. Truncation comes afterwards ([`crate::truncate`]), and whether the tree is valid is the
 //! checker's business.
 
+mod accelerators;
 mod answers;
 mod audits;
 mod code;

@@ -1,22 +1,15 @@
 //! The system description: what the device told of itself, in its runs and through its doctor, overruled by what the operator
-//! says. Nothing is made up: a
-//! field that neither fills is asked for, and a rehearsal says in it that it was not stated.
+//! says. Nothing is made up: a field that neither fills is asked for, and a rehearsal says in it that it was not stated.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
-use regatta_rules::{
-    Division,
-    documents::{DeviceFacts, EngineKind},
-    round::Round,
-};
+use regatta_rules::{Division, documents::DeviceFacts, round::Round};
 use serde_json::{Map, Value};
 
-use super::{Kind, Lack, Question, SystemAnswers, run::Run};
+use super::{Kind, Lack, Question, SystemAnswers, accelerators, run::Run};
 
 /// What a rehearsal writes where nobody answered.
 pub(super) const NOT_STATED: &str = "not stated (rehearsal)";
-/// What stands for something that the system does not have.
-const NONE: &str = "N/A";
 /// Fields that every checker judges by their value, whatever else a round lets stay empty.
 const ALWAYS: [&str; 3] = ["status", "system_type", "system_name"];
 /// Fields that say whose and where the system is: they are not answered here.
@@ -108,9 +101,7 @@ fn told_by(runs: &[&Run]) -> BTreeMap<String, Value> {
     tell("system_name", facts.model.trim().into());
     tell("operating_system", operating_system(facts).into());
     if facts.memory_bytes > 0 {
-        #[expect(clippy::cast_precision_loss, reason = "given with one decimal")]
-        let gib = facts.memory_bytes as f64 / GIB;
-        tell("host_memory_capacity", format!("{gib:.1} GiB usable").into());
+        tell("host_memory_capacity", gib(facts.memory_bytes).into());
     }
     // Elsewhere a processor that the system counts may be half a core.
     if facts.arch == "aarch64" && facts.cpus > 0 {
@@ -128,20 +119,17 @@ fn told_by(runs: &[&Run]) -> BTreeMap<String, Value> {
         let stack = format!("{}{}", run.evidence.agent, loadgen.unwrap_or_default());
         tell("other_software_stack", stack.into());
     }
-    if run.spec.engine.kind != EngineKind::Tensorrt {
-        // Computed by the host's processors alone; the text, since the number 0 counts as empty.
-        tell("accelerators_per_node", "0".into());
-        for field in [
-            "accelerator_model_name",
-            "accelerator_memory_capacity",
-            "accelerator_host_interconnect",
-            "accelerator_memory_configuration",
-            "accelerator_interconnect",
-        ] {
-            tell(field, NONE.into());
-        }
+    for (field, value) in accelerators::told_by(runs) {
+        tell(field, value);
     }
     fields
+}
+
+/// Memory, as much of it as the system leaves to programs.
+pub(super) fn gib(bytes: u64) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "given with one decimal")]
+    let gib = bytes as f64 / GIB;
+    format!("{gib:.1} GiB usable")
 }
 
 fn operating_system(facts: &DeviceFacts) -> String {

@@ -15,6 +15,7 @@ mod corpus_path;
 #[path = "../support/tree.rs"]
 mod tree;
 
+mod accelerators;
 mod bench;
 mod infer;
 mod official;

@@ -17,7 +17,7 @@ use serde_json::Value;
 use crate::bench::{Bench, Parts, names};
 
 /// As the quickstart's: our LoadGen, the bundled benchmark, one second.
-fn of_the_quickstart(parts: &mut Parts) {
+pub(crate) fn of_the_quickstart(parts: &mut Parts) {
     parts.spec.benchmark = known::benchmarks().unwrap().remove(0);
     parts.spec.loadgen = LoadgenChoice::Native;
     parts.spec.engine.kind = EngineKind::Tract;
