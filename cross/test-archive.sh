@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds the tests that make sense on a board into one archive that needs nothing there but tar and a shell:
+# Builds the tests that make sense on a board into one archive that needs nothing there but tar and a shell (cargo-nextest's archive asks for
+# cargo-nextest on the board, and brings no helper, twins or LoadGen):
 #
 #   test-archive.sh [arm64|amd64] [--out FILE] [--package NAME]...
 #
@@ -9,9 +10,8 @@
 #   tar -C /var/tmp -xzf regatta-tests-arm64.tar.gz && /var/tmp/regatta-tests/run [FILTER]
 #
 # The twins of CUDA and TensorRT and the official LoadGen (from its PyPI source package) come ready-made. Test binaries hold the paths
-# of their sources and of the agent that they start. So everything is built in /var/tmp/regatta-tests,
-# and unpacked there: one user at a time. The CPU engine is left out, as in the agent that is shipped; linked against glibc 2.31 as
-# build.sh does. Needs Rust, g++ (g++-aarch64-linux-gnu for arm64), python3 and pip. Exit codes: 0 built, 2 wrong use, 3 could not.
+# of their sources and of the agent that they start. So everything is built in /var/tmp/regatta-tests, and unpacked there: one user at
+# a time. The CPU engine is left out, as in the agent that is shipped; linked against glibc 2.31 as build.sh does. Needs Rust, g++ (g++-aarch64-linux-gnu for arm64), python3 and pip. Exit codes: 0 built, 2 wrong use, 3 could not.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 could_not() { echo "test-archive.sh: $1" >&2; exit 3; }

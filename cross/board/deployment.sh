@@ -11,7 +11,7 @@ board_is_deployed() {
     say "who it is, nobody has said yet; what would be done"
     if deploy "${there[@]}"; then failed "an unknown host was trusted"; fi
     deploy "${there[@]}" --dry-run --accept-host-key "$fingerprint"
-    if on_board test -e /usr/bin/regatta-agent; then failed "a dry run installed something"; fi
+    denied_on_board test -e /usr/bin/regatta-agent || failed "a dry run installed something"
 
     say "deployed: copied, installed by sudo, enrolled, started, heard"
     deploy "${there[@]}"

@@ -5,10 +5,10 @@ came_by_itself() { # NAME VERSION
     local tries
     wait_for_device "$1" 300
     for tries in $(seq 60); do
-        if ! on_board test -e /usr/lib/regatta-first-boot; then break; fi
+        if denied_on_board test -e /usr/lib/regatta-first-boot; then break; fi
         sleep 1
     done
-    if on_board test -e /usr/lib/regatta-first-boot -o -e $state/enrolment-token; then failed "the first boot's files are still there"; fi
+    denied_on_board test -e /usr/lib/regatta-first-boot -o -e $state/enrolment-token || failed "the first boot's files are still there"
     [ "$(installed)" = "install ok installed $2" ] || failed "dpkg says $(installed)"
     shown journalctl --no-pager -o cat -u regatta-agent -u regatta-first-boot | grep -v '^$'
     race "$1" $state Offline null

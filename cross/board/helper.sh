@@ -34,7 +34,7 @@ helper_serves_its_agent_alone() {
     on_board runuser -u regatta -- perl -e "$ask" >"$work/read" 2>&1 || true
     cat "$work/read"
     tail -n 1 "$work/read" | grep -qx done || failed "the agent's user may not read the state"
-    if on_board runuser -u "$login" -- perl -e "$ask" 2>"$work/refused"; then failed "$login spoke to the helper"; fi
+    denied_on_board runuser -u "$login" -- perl -e "$ask" 2>"$work/refused" || failed "$login spoke to the helper"
     grep -q 'Permission denied' "$work/refused" || failed "$login was kept away by: $(cat "$work/refused")"
     on_board perl -e "$ask" >"$work/refused"
     grep -qx "refused user 0 may not set this board's state" "$work/refused" || failed "root was told: $(cat "$work/refused")"

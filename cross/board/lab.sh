@@ -3,6 +3,8 @@
 # $regatta, and then source what brings the board (container.sh, machine.sh): `on_board COMMAND...` runs a command there as root, $boat is its
 # name, $address the address of this machine as the board reaches it, $listen where the coordinator listens. $login and $password may use sudo there.
 
+# Holds where the board answers and the command says no: a board that cannot be reached has denied nothing.
+denied_on_board() { on_board sh -c '! "$@"' sh "$@"; }
 say() { printf '\n### %s\n' "$*"; }
 failed() { echo "${0##*/}: DOES NOT HOLD: $*" >&2; exit 1; }
 could_not() { echo "${0##*/}: $1" >&2; exit 3; }

@@ -31,7 +31,7 @@ failed_upgrade_is_rolled_back() {
     [ "$(on_board cat /usr/bin/regatta-agent | sum_of)" = "$(sum_of <"$agent")" ] || failed "the program is not the one before"
     same_device "the rollback"
     race "$boat" $state Offline null
-    if on_board dpkg --configure regatta-agent 2>&1; then failed "dpkg --configure called the rolled back version installed"; fi
+    denied_on_board dpkg --configure regatta-agent 2>&1 || failed "dpkg --configure called the rolled back version installed"
 }
 
 half_a_package_is_cleared() {
@@ -82,7 +82,7 @@ purge_leaves_nothing() {
     for path in /var/lib/regatta /var/lib/regatta-state /etc/regatta /usr/lib/regatta-agent /usr/share/regatta-agent /usr/bin/regatta-agent \
         /usr/libexec/regatta-state /run/regatta-state.sock /lib/systemd/system/regatta-agent.service /lib/systemd/system/regatta-state.socket \
         /etc/systemd/system/multi-user.target.wants/regatta-agent.service; do
-        if on_board test -e "$path" -o -L "$path"; then failed "purge left $path"; fi
+        denied_on_board test -e "$path" -o -L "$path" || failed "purge left $path"
     done
-    if on_board getent passwd regatta; then failed "purge left the user"; fi
+    denied_on_board getent passwd regatta || failed "purge left the user"
 }
