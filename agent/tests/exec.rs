@@ -10,6 +10,8 @@ use std::{
     os::unix::process::ExitStatusExt as _,
     path::PathBuf,
     process::Stdio,
+    thread,
+    time::Duration,
 };
 
 use regatta_rules::{
@@ -51,11 +53,19 @@ fn spec(fixture: &Fixture, engine: EngineKind, scenario: Scenario, mode: Mode) -
     }
 }
 
-/// Writes the spec into a run directory of its own and runs it.
-fn exec(fixture: &Fixture, spec: &RunSpec) -> Ended {
+const AGENT: &str = env!("CARGO_BIN_EXE_regatta-agent");
+const EXEC: [&str; 4] = ["exec", "run/spec.json", "--scratch", "."];
+
+/// Writes the spec into a run directory of its own.
+fn write(fixture: &Fixture, spec: &RunSpec) {
     fs::create_dir_all(fixture.path("run")).unwrap();
     fs::write(fixture.path("run/spec.json"), serde_json::to_vec(spec).unwrap()).unwrap();
-    agent(fixture.scratch(), &["exec", "run/spec.json", "--scratch", "."])
+}
+
+/// Does so and runs it.
+fn exec(fixture: &Fixture, spec: &RunSpec) -> Ended {
+    write(fixture, spec);
+    agent(fixture.scratch(), &EXEC)
 }
 
 fn file(fixture: &Fixture, name: &str) -> PathBuf {
@@ -231,67 +241,85 @@ fn specs_that_cannot_be_read_are_told_apart() {
     insta::assert_snapshot!(told.join("\n"));
 }
 
-/// Over twins of CUDA's driver and of TensorRT: a whole run, and one that is cancelled while the device computes.
-#[test]
-fn tensorrt_runs_and_a_batch_in_flight_holds_up_no_cancelling() {
-    let (fixture, twins) = (Fixture::new(), Twins::new());
+/// Twins of CUDA's driver and of TensorRT, with an engine of batches up to 8 for it.
+fn over_twins(fixture: &Fixture) -> Twins {
+    let twins = Twins::new();
     if !fixture.path("model.onnx").exists() {
         fs::write(fixture.path("model.onnx"), "the twin reads no model").unwrap();
     }
-    let command =
-        |arguments: &[&str]| twins.agent(env!("CARGO_BIN_EXE_regatta-agent"), fixture.scratch(), arguments);
     let build = ["engine", "build", "--onnx", "model.onnx", "--batch", "8"];
-    let built = command(&build).output().unwrap();
+    let built = twins.agent(AGENT, fixture.scratch(), &build).output().unwrap();
     assert!(built.status.success(), "{built:?}");
-    let mut spec = spec(
+    twins
+}
+
+#[test]
+fn tensorrt_runs_and_leaves_what_the_others_leave() {
+    let fixture = Fixture::new();
+    let twins = over_twins(&fixture);
+    let spec = spec(
         &fixture,
         EngineKind::Tensorrt,
         Scenario::Offline,
         Mode::AccuracyOnly,
     );
-    let write = |spec: &RunSpec| {
-        fs::create_dir_all(fixture.path("run")).unwrap();
-        fs::write(fixture.path("run/spec.json"), serde_json::to_vec(spec).unwrap()).unwrap();
-    };
-    let exec = ["exec", "run/spec.json", "--scratch", "."];
-    write(&spec);
-    let ended = Ended::from(command(&exec).output().unwrap());
+    write(&fixture, &spec);
+    let ended = Ended::from(twins.agent(AGENT, fixture.scratch(), &EXEC).output().unwrap());
     assert_eq!((ended.code, ended.stdout.as_str()), (0, WHOLE_RUN), "{ended:?}");
     let engine = attempt(&fixture).engine;
     assert!(engine.starts_with("tensorrt 8.5.2 on twin of a GPU"), "{engine}");
+}
 
-    fs::remove_dir_all(fixture.path("run")).unwrap();
-    spec.scenario = Scenario::SingleStream;
-    spec.engine
-        .settings
-        .insert("use_graphs".to_owned(), "false".to_owned());
-    write(&spec);
-    let mut slow = command(&exec);
-    // Ten minutes a kernel.
-    slow.env("TWIN_CUDA_FAULTS", "slow=600000000");
-    let mut run = slow.stdout(Stdio::piped()).spawn().unwrap();
-    let told = BufReader::new(run.stdout.take().unwrap()).lines();
-    let running = told
-        .map(|line| line.unwrap())
-        .find(|line| line.contains("running"));
-    assert!(running.is_some(), "{:?}", run.wait());
+/// The daemon's first word to a run is SIGTERM, which must end it while a batch computes, and leave no end in the attempt. The
+/// run would go on for ten minutes, and so would the batch of an engine that can be told to take its time.
+#[test]
+fn a_run_of_any_engine_is_given_up_while_it_computes() {
+    let kinds = EngineKind::ALL.into_iter();
+    for kind in kinds.filter(|&kind| cfg!(feature = "tract") || kind != EngineKind::Tract) {
+        is_given_up(kind, Scenario::Server);
+        if [EngineKind::Sim, EngineKind::Tensorrt].contains(&kind) {
+            is_given_up(kind, Scenario::SingleStream);
+        }
+    }
+}
+
+fn is_given_up(kind: EngineKind, scenario: Scenario) {
+    let fixture = Fixture::new();
+    let twins = over_twins(&fixture);
+    let mut spec = spec(&fixture, kind, scenario, Mode::PerformanceOnly);
+    spec.conf.user_conf = "*.*.min_duration = 600000\n*.Server.target_qps = 2000\n".to_owned();
+    spec.length = RunLength::Duration(600_000);
+    // A graph would be computed once before the run begins.
+    let slow = match kind {
+        EngineKind::Sim => Some(("sim_units", "gpu=600000000+0")),
+        EngineKind::Tensorrt => Some(("use_graphs", "false")),
+        EngineKind::Null | EngineKind::Tract => None,
+    };
+    let slow = slow.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    spec.engine.settings.extend(slow);
+    write(&fixture, &spec);
+    let mut run = twins
+        .agent(AGENT, fixture.scratch(), &EXEC)
+        .env("TWIN_CUDA_FAULTS", "slow=600000000")
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut told = BufReader::new(run.stdout.take().unwrap()).lines();
+    let running = told.find(|line| line.as_ref().unwrap().contains("running"));
+    assert!(running.is_some(), "{kind} {scenario}: {:?}", run.wait());
+    // LoadGen's first query follows that word; a run that ends before it is given up just as well.
+    thread::sleep(Duration::from_millis(50));
     kill_process(Pid::from_child(&run), Signal::TERM).unwrap();
-    assert_eq!(run.wait().unwrap().signal(), Some(Signal::TERM.as_raw()));
-    assert!(attempt(&fixture).ended.is_none());
+    let ended = run.wait().unwrap().signal();
+    assert_eq!(ended, Some(Signal::TERM.as_raw()), "{kind} {scenario}");
+    assert!(attempt(&fixture).ended.is_none(), "{kind} {scenario}");
 }
 
 /// What is on disk under a run is none of its affair any more; the next one looks.
 #[test]
 fn a_plan_that_is_swapped_under_a_run_changes_nothing_for_it_and_the_next_refuses_it() {
-    let (fixture, twins) = (Fixture::new(), Twins::new());
-    if !fixture.path("model.onnx").exists() {
-        fs::write(fixture.path("model.onnx"), "the twin reads no model").unwrap();
-    }
-    let command =
-        |arguments: &[&str]| twins.agent(env!("CARGO_BIN_EXE_regatta-agent"), fixture.scratch(), arguments);
-    let build = ["engine", "build", "--onnx", "model.onnx"];
-    let built = command(&build).output().unwrap();
-    assert!(built.status.success(), "{built:?}");
+    let fixture = Fixture::new();
+    let twins = over_twins(&fixture);
     let spec = spec(
         &fixture,
         EngineKind::Tensorrt,
@@ -301,13 +329,8 @@ fn a_plan_that_is_swapped_under_a_run_changes_nothing_for_it_and_the_next_refuse
     let engines = fs::read_dir(twins.engines()).unwrap();
     let mut plans = engines.map(|entry| entry.unwrap().path().join("engine.plan"));
     let plan = plans.find(|plan| plan.exists()).unwrap();
-    let write = || {
-        fs::create_dir_all(fixture.path("run")).unwrap();
-        fs::write(fixture.path("run/spec.json"), serde_json::to_vec(&spec).unwrap()).unwrap();
-    };
-    write();
-    let exec = ["exec", "run/spec.json", "--scratch", "."];
-    let mut slow = command(&exec);
+    write(&fixture, &spec);
+    let mut slow = twins.agent(AGENT, fixture.scratch(), &EXEC);
     slow.env("TWIN_CUDA_FAULTS", "slow=10000");
     let mut run = slow.stdout(Stdio::piped()).spawn().unwrap();
     let mut told = BufReader::new(run.stdout.take().unwrap()).lines();
@@ -321,8 +344,8 @@ fn a_plan_that_is_swapped_under_a_run_changes_nothing_for_it_and_the_next_refuse
     assert!(attempt(&fixture).ended.is_some());
 
     fs::remove_dir_all(fixture.path("run")).unwrap();
-    write();
-    let next = Ended::from(command(&exec).output().unwrap());
+    write(&fixture, &spec);
+    let next = Ended::from(twins.agent(AGENT, fixture.scratch(), &EXEC).output().unwrap());
     assert_ne!(next.code, 0, "{next:?}");
     assert!(next.stderr.contains("was changed after it was built"), "{next:?}");
 }

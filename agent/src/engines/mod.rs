@@ -8,6 +8,7 @@ mod error;
 mod exchange;
 mod model_file;
 mod null;
+mod numbers;
 pub(crate) mod sim;
 pub(crate) mod tensorrt;
 #[cfg(feature = "tract")]

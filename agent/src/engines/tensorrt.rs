@@ -21,8 +21,6 @@ use regatta_cuda::{Context, Stream};
 use regatta_rules::documents::EngineKind;
 use regatta_tensorrt::{Engine as TrtEngine, Entry, TensorRt};
 
-#[cfg(feature = "tract")]
-pub(crate) use self::convert::widen;
 pub(crate) use self::{
     gpus::Gpus,
     samples::SharedSamples,

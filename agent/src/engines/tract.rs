@@ -18,7 +18,10 @@ use tract_onnx::prelude::{TVec, Tensor, TypedRunnableModel, TypedSimpleState};
 use tract_onnx::tract_core::value::{IntoTValue, TValue};
 
 use self::model::PlanInput;
-use super::{Answers, Batch, Description, Engine, EngineError, LoadRequest, Loaded, tensorrt::widen};
+use super::{
+    Answers, Batch, Description, Engine, EngineError, LoadRequest, Loaded,
+    numbers::{largest, widen},
+};
 use crate::panics::panic_text;
 
 /// The version of tract in this build. A test holds it against the lock file.
@@ -203,23 +206,12 @@ fn push_answers(
             let output = output.cast_to::<f32>()?;
             let values = output.try_as_plain_ram()?.as_slice::<f32>()?;
             for row in values.chunks_exact((values.len() / rows).max(1)).take(wanted) {
-                answers.push(&argmax(row).to_le_bytes());
+                let class = largest(row.iter().copied().map(f64::from));
+                answers.push(&class.to_le_bytes());
             }
         }
     }
     Ok(())
-}
-
-/// The position of the first of the largest values; what is no number is never the largest.
-fn argmax(row: &[f32]) -> i32 {
-    let mut best = (0, f32::NEG_INFINITY);
-    for (position, &value) in row.iter().enumerate() {
-        if value > best.1 {
-            best = (position, value);
-        }
-    }
-    // More than 2^31 classes cannot be: the output would not have fitted a tensor of any model in the field.
-    i32::try_from(best.0).unwrap_or(i32::MAX)
 }
 
 #[cfg(test)]
@@ -231,12 +223,5 @@ mod tests {
         let lock = include_str!("../../../Cargo.lock");
         let entry = format!("name = \"tract-onnx\"\nversion = \"{TRACT_VERSION}\"");
         assert!(lock.contains(&entry), "tract has been updated: set TRACT_VERSION");
-    }
-
-    #[test]
-    fn argmax_takes_the_first_of_equals_and_passes_over_what_is_no_number() {
-        assert_eq!(argmax(&[1.0, 3.0, 3.0]), 1);
-        assert_eq!(argmax(&[f32::NAN, -2.0, -1.0]), 2);
-        assert_eq!(argmax(&[f32::NEG_INFINITY, f32::NEG_INFINITY]), 0);
     }
 }

@@ -1,7 +1,7 @@
 //! What happens between a query's issue and its answer: LoadGen, harness and engine on one thread, without one allocation; and the
 //! issuing thread alone, where workers compute.
 
-use std::cell::Cell;
+use std::{cell::Cell, time::Duration};
 
 use regatta_loadgen::{
     NativeLoadGen,
@@ -79,6 +79,7 @@ fn allocations_of(subject: &Subject, scenario: Scenario, settings: &HarnessSetti
 fn the_measuring_path_allocates_nothing() {
     let mut settings = HarnessSettings::default();
     settings.sim.board.units = SimModel::parse_units("gpu=20+0").unwrap();
+    settings.warmup_duration = Some(Duration::from_millis(20));
     for subject in subjects()
         .iter()
         .filter(|subject| subject.kind != EngineKind::Tract)

@@ -26,6 +26,8 @@ pub(crate) const TOTAL: usize = 40;
 pub(crate) const PERFORMANCE: usize = 24;
 /// Shape of a sample.
 pub(crate) const SHAPE: [usize; 3] = [1, 8, 8];
+/// Another, of several channels, whose sizes are no power of two.
+pub(crate) const ODD_SHAPE: [usize; 3] = [3, 5, 7];
 /// Pixels of a sample.
 pub(crate) const PIXELS: usize = 64;
 /// Classes of the model.
@@ -77,6 +79,21 @@ impl Fixture {
     /// The file of a sample.
     pub(crate) fn sample_file(&self, index: usize) -> PathBuf {
         self.path(&format!("samples/sample{index}.npy"))
+    }
+
+    /// Makes it a benchmark of samples of the odd shape, with a model for them.
+    pub(crate) fn take_odd_shape(&self) {
+        let described = DESCRIPTION.replace("[1, 8, 8]", "[3, 5, 7]");
+        fs::write(self.path("benchmark.toml"), described).unwrap();
+        #[cfg(feature = "tract")]
+        {
+            let sample = ODD_SHAPE.map(|dim| i64::try_from(dim).unwrap()).to_vec();
+            let shape = onnx::Shape {
+                sample,
+                ..onnx::Shape::default()
+            };
+            fs::write(self.path("model.onnx"), onnx::classifier(&shape)).unwrap();
+        }
     }
 
     /// Makes it a benchmark of the same answers whose samples have three inputs, with a model for them.
@@ -186,7 +203,15 @@ pub(crate) fn pixels(index: usize) -> Vec<u8> {
         .collect()
 }
 
-/// The same, as another type's bytes: what 1 is in it.
+/// The data of a sample of the odd shape, whose bright pixel lies anywhere in it, and its class.
+pub(crate) fn odd_pixels(index: usize) -> (Vec<u8>, i32) {
+    let count = ODD_SHAPE.iter().product();
+    let bright = (index * 13 + 50) % count;
+    let data = (0..count).flat_map(|pixel| f32::from(u8::from(pixel == bright)).to_le_bytes());
+    (data.collect(), i32::try_from(bright % PIXELS % CLASSES).unwrap())
+}
+
+/// Those of [`pixels`], as another type's bytes: what 1 is in it.
 pub(crate) fn pixels_as(index: usize, one: &[u8]) -> Vec<u8> {
     let blank = vec![0; one.len()];
     (0..PIXELS)

@@ -2,7 +2,7 @@
  *
  * It "builds" a plan that says what the engine takes, has two DLA cores, and says of one layer in three that DLA cannot run it. Its
  * engines compute on the CPU, in the streams of the driver's twin (cuda_driver.c): a score per class, the sum of the pixels whose
- * position modulo 10 is the class. With TWIN_TRT_OUTPUT=index the answer is the best class itself, as of a network that ends in TopK.
+ * position modulo 64 and then 10 is the class. The image is [1, 8, 8]; a test may write another into the plan. With TWIN_TRT_OUTPUT=index the answer is the best class itself, as of a network that ends in TopK.
  * TWIN_TRT_INPUT (fp32, fp16, int8) is the type of the network's input, which a build may ask otherwise of; TWIN_TRT_FIXED makes
  * a batch that is not free, TWIN_TRT_NO_DLA a chip without DLA; TWIN_TRT_REFUSES is what is said of every plan, and
  * TWIN_TRT_SLOW the milliseconds of a build. Inputs are linear, or chw4 and dla_hwc4 but for fp32: pixels in fours, of which the first counts. An engine
@@ -25,7 +25,7 @@
 enum { FP32, FP16, INT8, INT32, INT64 = 8 };
 enum { LINEAR = 0, CHW4 = 3, DLA_HWC4 = 10 };
 enum { PIXELS = 64, CLASSES = 10, TENSORS = 5 };
-#define PLAN "a twin's plan: input %d output %d batch %d to %d profiles %d dla %d format %d inputs %d"
+#define PLAN "a twin's plan: input %d output %d batch %d to %d profiles %d dla %d format %d inputs %d image %dx%dx%d"
 
 static char error_words[512];
 
@@ -36,6 +36,7 @@ struct regatta_trt_library {
 struct regatta_trt_engine {
     regatta_trt_library* library;
     int input, output, min, max, profiles, dla, format, inputs;
+    int image[3];
     int device, used[64];
 };
 struct regatta_trt_context {
@@ -172,7 +173,7 @@ int32_t regatta_trt_build(regatta_trt_library* library, const regatta_trt_settin
     int fixed = settings->dla_core >= 0 || getenv("TWIN_TRT_FIXED");
     int size = snprintf(plan, sizeof plan, PLAN, input, one_of("TWIN_TRT_OUTPUT", outputs, 2, 0),
                         fixed ? settings->max_batch : settings->min_batch, settings->max_batch, settings->profiles, settings->dla_core, format,
-                        inputs_asked());
+                        inputs_asked(), 1, 8, 8);
     settings->take_plan(settings->user, plan, (size_t)size);
     if (settings->take_timing_cache) settings->take_timing_cache(settings->user, "timings", 7);
     return REGATTA_TRT_OK;
@@ -182,7 +183,7 @@ int32_t regatta_trt_engine_open(regatta_trt_library* library, const void* plan, 
     char text[256] = "";
     regatta_trt_engine read = {.library = library};
     memcpy(text, plan, size < sizeof text ? size : sizeof text - 1);
-    if (sscanf(text, PLAN, &read.input, &read.output, &read.min, &read.max, &read.profiles, &read.dla, &read.format, &read.inputs) != 8)
+    if (sscanf(text, PLAN, &read.input, &read.output, &read.min, &read.max, &read.profiles, &read.dla, &read.format, &read.inputs, &read.image[0], &read.image[1], &read.image[2]) != 11)
         return fail(REGATTA_TRT_PLAN, "Serialization assertion plan->header.magicTag == rt::kPLAN_MAGIC_TAG failed.");
     if (getenv("TWIN_TRT_REFUSES")) return fail(REGATTA_TRT_PLAN, getenv("TWIN_TRT_REFUSES"));
     if (dla_core > 1) return fail(REGATTA_TRT_PLAN, "DLA core 2 is not available");
@@ -199,7 +200,7 @@ int32_t regatta_trt_engine_tensor(const regatta_trt_engine* engine, int32_t numb
     if (engine->inputs == 3)
         *tensor = (regatta_trt_tensor){name_of(engine, number), is_input(engine, number), !is_input(engine, number) ? FP32 : engine->input == INT64 ? INT64 : INT32, 2, {batch, is_input(engine, number) ? PIXELS : CLASSES}, LINEAR};
     else if (number == 0)
-        *tensor = (regatta_trt_tensor){"image", 1, engine->input, 4, {batch, 1, 8, 8}, engine->format};
+        *tensor = (regatta_trt_tensor){"image", 1, engine->input, 4, {batch, engine->image[0], engine->image[1], engine->image[2]}, engine->format};
     else
         *tensor = (regatta_trt_tensor){"scores", 0, output_type(engine), 2, {batch, engine->output ? 1 : CLASSES}, LINEAR};
     return REGATTA_TRT_OK;
@@ -282,16 +283,17 @@ static void compute_three(const regatta_trt_context* context) {
 static void compute(void* argument) {
     const regatta_trt_context* context = argument;
     if (context->engine->inputs == 3) return compute_three(context);
-    int step = context->engine->format == LINEAR ? 1 : 4;
+    const int* image = context->engine->image;
+    int step = context->engine->format == LINEAR ? 1 : 4, count = image[0] * image[1] * image[2];
     int input_type = context->engine->input, type = output_type(context->engine), columns = context->engine->output ? 1 : CLASSES;
-    const char* pixels = resolve(context->addresses[0], (size_t)context->batches[0] * PIXELS * step * size_of(input_type));
+    const char* pixels = resolve(context->addresses[0], (size_t)context->batches[0] * (size_t)(count * step * size_of(input_type)));
     char* output = resolve(context->addresses[1], (size_t)context->batches[0] * columns * size_of(type));
     for (int64_t row = 0; pixels && output && row < context->batches[0]; ++row) {
         float scores[CLASSES] = {0};
         int best = 0;
-        for (int i = 0; i < PIXELS; ++i) {
-            const char* pixel = pixels + (row * PIXELS + i) * step * size_of(input_type);
-            scores[i % CLASSES] += input_type == FP32 ? *(const float*)pixel : input_type == FP16 ? half(*(const uint16_t*)pixel) : *(const signed char*)pixel;
+        for (int i = 0; i < count; ++i) {
+            const char* pixel = pixels + (row * count + i) * step * size_of(input_type);
+            scores[i % PIXELS % CLASSES] += input_type == FP32 ? *(const float*)pixel : input_type == FP16 ? half(*(const uint16_t*)pixel) : *(const signed char*)pixel;
         }
         for (int c = 1; c < CLASSES; ++c) best = scores[c] > scores[best] ? c : best;
         for (int c = 0; c < columns; ++c) {

@@ -1,6 +1,7 @@
 //! The engines that are put to the test, and how each is loaded.
 
 use std::{
+    ffi::c_char,
     fmt, fs,
     path::{Path, PathBuf},
     sync::OnceLock,
@@ -8,9 +9,12 @@ use std::{
 
 use libloading::Library;
 use regatta_cuda::{Driver, Wait};
-use regatta_rules::{benchmark::Dtype, documents::EngineKind};
+use regatta_rules::{
+    benchmark::{Benchmark, Dtype},
+    documents::EngineKind,
+};
 use regatta_tensorrt::{
-    BuildSettings, Cache, Entry, Installed, Io, Manifest, Precision, Shims, TensorRt, sha256_of,
+    BuildSettings, Cache, Dla, Entry, Installed, Io, Manifest, Precision, Shims, TensorRt, sha256_of,
 };
 
 use crate::{
@@ -25,11 +29,42 @@ use crate::{
 };
 
 /// An engine, in one of the ways in which it works.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Subject {
     pub(crate) kind: EngineKind,
-    /// `tensorrt`: whether the device works in host memory, by graphs.
-    direct: bool,
+    way: Way,
+}
+
+/// How the device is used. What has no device has but one way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// A free batch, copies to and from the device, one stream for all contexts' work.
+    Copies,
+    /// The device works in host memory, by graphs, and threads spin.
+    HostMemory,
+    /// An engine of one batch size, which is filled up, as a graph.
+    FixedBatch,
+    /// Two DLA cores, each with two batches of its engine one after the other.
+    LoopedDla,
+    /// Two GPUs with memory of their own.
+    TwoGpus,
+}
+
+impl Way {
+    const ALL: [Self; 5] = [
+        Self::Copies,
+        Self::HostMemory,
+        Self::FixedBatch,
+        Self::LoopedDla,
+        Self::TwoGpus,
+    ];
+
+    const fn loops(self) -> usize {
+        match self {
+            Self::LoopedDla => 2,
+            _ => 1,
+        }
+    }
 }
 
 /// All of this build.
@@ -38,17 +73,37 @@ pub(crate) fn subjects() -> Vec<Subject> {
     if cfg!(feature = "tract") {
         subjects.push(Subject::of(EngineKind::Tract));
     }
-    subjects.push(Subject::of(EngineKind::Tensorrt));
-    subjects.push(Subject {
+    subjects.extend(Way::ALL.map(|way| Subject {
         kind: EngineKind::Tensorrt,
-        direct: true,
-    });
+        way,
+    }));
     subjects
 }
 
 impl Subject {
     pub(crate) const fn of(kind: EngineKind) -> Self {
-        Self { kind, direct: false }
+        Self {
+            kind,
+            way: Way::Copies,
+        }
+    }
+
+    /// Units that it computes on, each with as many streams as are asked for.
+    pub(crate) const fn units(&self) -> usize {
+        match self.way {
+            Way::LoopedDla | Way::TwoGpus => 2,
+            Way::Copies | Way::HostMemory | Way::FixedBatch => 1,
+        }
+    }
+
+    /// Most samples of a batch, where so many are asked for: loops are whole.
+    pub(crate) const fn most(&self, asked: usize) -> usize {
+        asked.next_multiple_of(self.way.loops())
+    }
+
+    /// Whether its networks have inputs of several types; of the others that compute the network is of fp32.
+    pub(crate) const fn has_types(&self) -> bool {
+        matches!(self.kind, EngineKind::Tensorrt)
     }
 
     pub(crate) fn load(&self, fixture: &Fixture, batch_sizes: &[usize], streams: usize) -> Loaded {
@@ -61,45 +116,36 @@ impl Subject {
         batch_sizes: &[usize],
         streams: usize,
     ) -> Result<Loaded, EngineError> {
-        self.load_with(fixture, Dtype::Float32, "fp32", batch_sizes, streams)
+        self.load_for(&fixture.benchmark(), fixture, "fp32", batch_sizes, streams)
     }
 
-    /// With samples of a type and an engine that takes another; `None` where the engine has no such.
-    pub(crate) fn load_typed(&self, fixture: &Fixture, dtype: Dtype, element: &str) -> Option<Loaded> {
-        let has_types = self.kind == EngineKind::Tensorrt;
-        has_types.then(|| self.load_with(fixture, dtype, element, &[4], 1).unwrap())
-    }
-
-    /// Over the fixture's benchmark of three inputs; `None` where the engine looks at none.
-    pub(crate) fn load_three_inputs(
-        &self,
-        fixture: &Fixture,
-        batch: usize,
-        streams: usize,
-    ) -> Option<Loaded> {
-        let computes = self.kind.computes();
-        computes.then(|| {
-            self.load_with(fixture, Dtype::Int32, "int32", &[1, batch], streams)
-                .unwrap()
-        })
-    }
-
-    fn load_with(
+    /// With samples of a type and, where engines have types, one that takes another.
+    pub(crate) fn load_typed(
         &self,
         fixture: &Fixture,
         dtype: Dtype,
         element: &str,
-        batch_sizes: &[usize],
-        streams: usize,
     ) -> Result<Loaded, EngineError> {
         let mut benchmark = fixture.benchmark();
         benchmark.model.input_dtype = dtype;
+        self.load_for(&benchmark, fixture, element, &[4], 1)
+    }
+
+    /// For a benchmark, over the fixture's files; `element` is the type of the network's input.
+    pub(crate) fn load_for(
+        &self,
+        benchmark: &Benchmark,
+        fixture: &Fixture,
+        element: &str,
+        batch_sizes: &[usize],
+        streams: usize,
+    ) -> Result<Loaded, EngineError> {
         let largest = batch_sizes.iter().copied().max().unwrap();
         let wish = self.wish(fixture, element, largest, streams);
         load(&LoadRequest {
             kind: self.kind,
-            benchmark: &benchmark,
-            model_file: model(fixture),
+            benchmark,
+            model_file: fixture.path(&benchmark.model.file),
             batch_sizes,
             batch_size_is_wish: true,
             takes_any_batch: false,
@@ -111,34 +157,43 @@ impl Subject {
 
     /// What is asked of TensorRT, with an engine for it in the fixture's cache.
     pub(crate) fn wish(&self, fixture: &Fixture, element: &str, batch: usize, streams: usize) -> Wish {
-        let cache = fixture.path("engines");
+        let (way, cache) = (self.way, fixture.path("engines"));
+        let part = batch.div_ceil(way.loops());
         if self.kind == EngineKind::Tensorrt {
-            build(fixture, &cache, element, batch, streams);
+            build(fixture, &cache, element, part, streams, way);
         }
-        let unit = |streams| UnitWish {
+        let shares_a_stream = matches!(way, Way::Copies | Way::TwoGpus);
+        let unit = UnitWish {
             engine: None,
-            batch: Some(batch),
+            batch: Some(part),
             streams,
-            inference_streams: if self.direct { 0 } else { 1 },
+            inference_streams: usize::from(shares_a_stream),
         };
+        let (gpu, dla, dla_cores) = match way {
+            Way::LoopedDla => (UnitWish::default(), unit, vec![0, 1]),
+            _ => (unit, UnitWish::default(), Vec::new()),
+        };
+        let direct = matches!(way, Way::HostMemory | Way::LoopedDla);
         Wish {
             installation: installation(),
             cache,
             precision: None,
             input_dtype: None,
             input_format: None,
-            gpus: Gpus::All.first(),
-            gpu: unit(streams),
-            dla: unit(0),
-            dla_cores: Vec::new(),
-            dla_loops: 1,
-            graphs: if self.direct {
-                Graphs::Wanted
-            } else {
-                Graphs::Never
+            gpus: match way {
+                Way::TwoGpus => Gpus::Named(vec![0, 1]),
+                _ => Gpus::All.first(),
             },
-            direct_host_access: Some(self.direct),
-            wait: if self.direct { Wait::Spin } else { Wait::Block },
+            gpu,
+            dla,
+            dla_cores,
+            dla_loops: way.loops(),
+            graphs: match way {
+                Way::HostMemory | Way::FixedBatch => Graphs::Wanted,
+                Way::Copies | Way::LoopedDla | Way::TwoGpus => Graphs::Never,
+            },
+            direct_host_access: Some(direct),
+            wait: if direct { Wait::Spin } else { Wait::Block },
         }
     }
 
@@ -156,18 +211,19 @@ impl Subject {
         if self.kind != EngineKind::Tensorrt {
             return 0;
         }
-        // SAFETY: the twin of CUDA's driver, and functions of its own of this type.
-        unsafe {
-            let driver = Library::new(twins().cuda().join("libcuda.so.1")).unwrap();
-            driver.get::<extern "C" fn() -> i64>(question).unwrap()()
-        }
+        let driver = &stand_in().driver;
+        // SAFETY: the twin of CUDA's driver has such functions, of this type.
+        unsafe { driver.get::<extern "C" fn() -> i64>(question).unwrap()() }
     }
 }
 
 impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let way = if self.direct { " in host memory" } else { "" };
-        write!(f, "{}{way}", self.kind)
+        write!(f, "{}", self.kind)?;
+        if self.kind == EngineKind::Tensorrt {
+            write!(f, " ({:?})", self.way)?;
+        }
+        Ok(())
     }
 }
 
@@ -188,49 +244,71 @@ fn model(fixture: &Fixture) -> PathBuf {
     model
 }
 
-/// Made once per process.
-fn twins() -> &'static Twins {
-    static TWINS: OnceLock<Twins> = OnceLock::new();
-    TWINS.get_or_init(Twins::new)
+/// The twins, and their driver, which stays open: what it was told is lost with it.
+struct StandIn {
+    twins: Twins,
+    driver: Library,
+}
+
+/// Made once per process, with two GPUs.
+fn stand_in() -> &'static StandIn {
+    static STAND_IN: OnceLock<StandIn> = OnceLock::new();
+    STAND_IN.get_or_init(|| {
+        let twins = Twins::new();
+        // SAFETY: the twin of CUDA's driver, and a function of its own of this type.
+        let driver = unsafe {
+            let driver = Library::new(twins.cuda().join("libcuda.so.1")).unwrap();
+            let has = driver.get::<extern "C" fn(*const c_char)>(b"twin_cuda_faults");
+            has.unwrap()(c"devices=2".as_ptr());
+            driver
+        };
+        StandIn { twins, driver }
+    })
 }
 
 pub(crate) fn installation() -> Installation {
+    let twins = &stand_in().twins;
     Installation {
-        cuda: Some(twins().cuda().join("libcuda.so.1")),
-        tensorrt: Some(twins().libraries()),
-        shims: Shims::new(vec![twins().shims()]),
+        cuda: Some(twins.cuda().join("libcuda.so.1")),
+        tensorrt: Some(twins.libraries()),
+        shims: Shims::new(vec![twins.shims()]),
     }
 }
 
+/// The twin of TensorRT.
+fn tensorrt() -> TensorRt {
+    let here = installation();
+    let installed = Installed::find(here.tensorrt.as_deref()).unwrap();
+    TensorRt::open(&installed, &here.shims).unwrap()
+}
+
 /// Leaves one engine in the cache: of batches up to `batch`, for so many contexts, with an input of this type.
-fn build(fixture: &Fixture, cache: &Path, element: &str, batch: usize, profiles: usize) {
+fn build(fixture: &Fixture, cache: &Path, element: &str, batch: usize, profiles: usize, way: Way) {
     let _ = fs::remove_dir_all(cache);
+    let is_fixed = matches!(way, Way::FixedBatch | Way::LoopedDla);
+    let batch = u32::try_from(batch).unwrap();
     let settings = BuildSettings {
         onnx: model(fixture),
         precision: Precision::AsInNetwork,
-        batch: u32::try_from(batch).unwrap(),
-        min_batch: 1,
+        batch,
+        min_batch: if is_fixed { batch } else { 1 },
         profiles: u32::try_from(profiles).unwrap(),
         workspace_bytes: 0,
         optimization_level: None,
-        dla: None,
+        dla: (way == Way::LoopedDla).then_some(Dla {
+            core: 0,
+            gpu_fallback: true,
+            sram_bytes: 0,
+        }),
         input_shapes: Vec::new(),
         input: Io::default(),
         output: Io::default(),
         timing_cache: Vec::new(),
         calibration_cache: Vec::new(),
     };
-    let installed = Installed::find(Some(&twins().libraries())).unwrap();
-    let tensorrt = TensorRt::open(&installed, &Shims::new(vec![twins().shims()])).unwrap();
+    let tensorrt = tensorrt();
     let mut built = tensorrt.build(&settings, &mut |_| true, None).unwrap();
-    let types = ["fp32", "fp16", "int8", "int32"];
-    let number = types.iter().position(|name| *name == element).unwrap();
-    let plan = String::from_utf8(built.plan).unwrap();
-    let inputs = fixture.benchmark().model.inputs().count();
-    built.plan = plan
-        .replace("input 0", &format!("input {number}"))
-        .replace("inputs 1", &format!("inputs {inputs}"))
-        .into_bytes();
+    built.plan = plan_for(&built.plan, &fixture.benchmark(), element);
     let onnx = fs::read(model(fixture)).unwrap();
     let driver = Driver::open_file(&installation().cuda.unwrap()).unwrap();
     let devices = driver.devices().unwrap();
@@ -248,4 +326,22 @@ fn build(fixture: &Fixture, cache: &Path, element: &str, batch: usize, profiles:
         placement: built.placement.clone(),
     };
     Cache::new(cache.to_owned()).keep(&entry, &built).unwrap();
+}
+
+/// The twin's plan, as of a network that has the benchmark's inputs, of this type.
+fn plan_for(plan: &[u8], benchmark: &Benchmark, element: &str) -> Vec<u8> {
+    let types = ["fp32", "fp16", "int8", "int32"];
+    let number = types.iter().position(|name| *name == element).unwrap();
+    let model = &benchmark.model;
+    let plan = String::from_utf8(plan.to_vec())
+        .unwrap()
+        .replace("input 0", &format!("input {number}"))
+        .replace("inputs 1", &format!("inputs {}", model.inputs().count()));
+    let plan = match model.input_shape[..] {
+        [channels, height, width] => {
+            plan.replace("image 1x8x8", &format!("image {channels}x{height}x{width}"))
+        }
+        _ => plan,
+    };
+    plan.into_bytes()
 }

@@ -1,10 +1,13 @@
-//! Element types: from a sample's to the engine's, and from the engine's answer to LoadGen's. What would need a scale is
+//! TensorRT's element types: from a sample's to the engine's, and from the engine's answer to LoadGen's. What would need a scale is
 //! not converted.
 
 use half::f16;
 use regatta_rules::benchmark::{Dtype, Response};
 
-use crate::engines::Answers;
+use crate::engines::{
+    Answers,
+    numbers::{largest, widen},
+};
 
 /// Type of a tensor's elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,13 +109,6 @@ impl Conversion {
     }
 }
 
-/// 32-bit integers as 64-bit ones.
-pub(crate) fn widen(narrow: &[u8], wide: &mut [u8]) {
-    for (to, from) in wide.as_chunks_mut().0.iter_mut().zip(narrow.as_chunks().0) {
-        *to = i64::from(i32::from_le_bytes(*from)).to_le_bytes();
-    }
-}
-
 /// Adds the answer in a sample's row of the output.
 pub(super) fn answer(row: &[u8], element: Element, response: Response, answers: &mut Answers) {
     // Outputs in turns are put together by the runner.
@@ -127,17 +123,6 @@ pub(super) fn answer(row: &[u8], element: Element, response: Response, answers: 
         largest(values)
     };
     answers.push(&class.to_le_bytes());
-}
-
-/// The position of the first of the largest values; what is no number is never the largest.
-fn largest(values: impl Iterator<Item = f64>) -> i32 {
-    let mut best = (0, f64::NEG_INFINITY);
-    for (position, value) in (0..).zip(values) {
-        if value > best.1 {
-            best = (position, value);
-        }
-    }
-    best.0
 }
 
 #[cfg(test)]
