@@ -5,31 +5,43 @@ use crate::board::Board;
 /// Most samples per second that the board can do for long.
 ///
 /// The linear programme: let `x_S` be the share of time in which exactly the units of the set `S` compute; maximise the
-/// sum of `x_S * rate(S)` with the sum of all `x_S` at most 1 and none negative. Its one constraint makes the optimum
-/// the best single set, so the sets are simply tried. `rate(S)` gives each unit of `S` its best batch, slowed by the rest
-/// of `S`, and no more than its copy engine brings. Remainders, jitter above its mean and the first copy only cost time,
-/// so no policy is quicker in the mean.
+/// sum of `x_S * rate(S)` with the sum of all `x_S` at most 1 and none negative, and no unit doing more than its copy
+/// engine brings. `rate(S)` gives each unit of `S` its best batch, slowed by the rest of `S`. Without the copies its one
+/// constraint makes the optimum the best single set, so the sets are simply tried. Remainders and the first copy only cost
+/// time.
 #[must_use]
 pub fn best_rate(board: &Board) -> f64 {
-    // Boards have a handful of units; 16 would be 65,535 sets.
-    let units = board.units.len().min(16);
-    (1_u32..1 << units)
-        .map(|set| rate(board, set))
-        .fold(0.0, f64::max)
+    best_rate_stretched(board, &vec![1.0; board.units.len()])
 }
 
-fn rate(board: &Board, set: u32) -> f64 {
-    let of_set = |unit: &usize| set & 1 << unit != 0;
-    let units = (0..board.units.len().min(16)).filter(of_set);
-    let rates = units.map(|number| {
-        let unit = &board.units[number];
-        let slowdown = board.slowdown(number, (0..board.units.len().min(16)).filter(of_set));
-        let copied = if unit.copy > 0.0 {
-            unit.copy.recip()
-        } else {
-            f64::INFINITY
-        };
-        (unit.times.up_to(unit.batch).best_rate() / slowdown).min(copied)
+/// As [`best_rate`], for a run in which each unit's work took so many times longer than its table says: no run with that
+/// jitter can be quicker.
+///
+/// Where a copy engine is slower than its unit, the constraint on it is taken in by its dual price, once at 0 (as if it
+/// copied at any speed) and once at 1 (it counts with all that it copies, and slows nobody). Any price gives a bound, and
+/// the lower of the two is taken.
+#[must_use]
+pub fn best_rate_stretched(board: &Board, stretched: &[f64]) -> f64 {
+    // Boards have a handful of units; 16 would be 65,535 sets.
+    let units = board.units.len().min(16);
+    let alone =
+        |unit: usize| board.units[unit].times.up_to(board.units[unit].batch).best_rate() / stretched[unit];
+    let is_limited = |unit: usize| board.units[unit].copy * alone(unit) > 1.0;
+    let best = |among: u32| {
+        let sets = (1_u32..1 << units).filter(|set| set & !among == 0);
+        sets.map(|set| {
+            let of_set = |unit: &usize| set & 1 << unit != 0;
+            let rates = (0..units)
+                .filter(of_set)
+                .map(|unit| alone(unit) / board.slowdown(unit, (0..units).filter(of_set)));
+            rates.sum()
+        })
+        .fold(0.0, f64::max)
+    };
+    let all = (1_u32 << units) - 1;
+    let limited = (0..units).filter(|&unit| is_limited(unit));
+    let (others, copied) = limited.fold((all, 0.0), |(others, copied), unit| {
+        (others & !(1 << unit), copied + board.units[unit].copy.recip())
     });
-    rates.sum()
+    best(all).min(copied + best(others))
 }

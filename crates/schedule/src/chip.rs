@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use crate::{board::Board, random::SplitMix, sharing::Sharing};
+use crate::{MOST_IN_FLIGHT, board::Board, random::SplitMix, sharing::Sharing};
 
 /// A batch that was handed over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +31,7 @@ impl Chip {
     pub fn new(board: Board, seed: u64) -> Self {
         let units = (0..board.units.len()).map(|unit| Queue {
             random: SplitMix::new(seed, unit as u64),
-            batches: VecDeque::with_capacity(8),
+            batches: VecDeque::with_capacity(MOST_IN_FLIGHT),
         });
         Self {
             sharing: Sharing::new(board.units.len()),

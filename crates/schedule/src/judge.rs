@@ -5,7 +5,7 @@ use crate::{
     bound,
     learn::{Learnt, VirtualStand, learn},
     policy::FirstFree,
-    virtual_time::{self, Stalled},
+    virtual_time::{self, Done, Stalled},
 };
 
 /// Samples of an Offline query: LoadGen's least (`min_query_count` of Offline is 24,576 in every round).
@@ -17,38 +17,54 @@ const QUERIES: usize = 1_000;
 /// Batches per unit and measurement of the warm-up.
 const WARM_UP: usize = 8;
 
-/// Ours, LWIS's and the bound on one board.
+/// Ours and LWIS's on one board.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Judgement {
     /// Ours.
-    pub ours: f64,
+    pub ours: Reached,
     /// LWIS's policy with the published batch sizes.
-    pub lwis: f64,
-    /// What none can beat.
-    pub bound: f64,
+    pub lwis: Reached,
+    /// How many times more ours does in the same time; below 1 it is worse.
+    pub gain: f64,
 }
 
-/// Offline: samples per second of a query of `samples`.
+/// What a policy reached.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Reached {
+    /// Offline: samples per second. MultiStream: the 99th percentile of a query's seconds.
+    pub value: f64,
+    /// Which share that is of what none can beat under the same jitter: 1 at most.
+    pub of_bound: f64,
+}
+
+/// Offline: samples per second of `queries` of `samples` each, the jitter of each from a seed of its own, counted on from
+/// `seed`. Both policies meet the same jitter.
 ///
 /// # Errors
 /// [`Stalled`], which would be a fault of a policy.
-pub fn offline(board: &Board, samples: usize, seed: u64) -> Result<Judgement, Stalled> {
-    let batches = board.units.iter().map(|unit| unit.batch).collect();
-    let rate = |seconds: f64| samples as f64 / seconds;
+pub fn offline(board: &Board, samples: usize, seed: u64, queries: u64) -> Result<Judgement, Stalled> {
+    let batches: Vec<usize> = board.units.iter().map(|unit| unit.batch).collect();
+    let (mut ours, mut lwis) = (Vec::new(), Vec::new());
+    for seed in (0..queries).map(|query| seed.wrapping_add(query)) {
+        let mut policy = learnt(board, true, seed).offline();
+        ours.push(virtual_time::offline_run(board, &mut policy, samples, seed)?);
+        let mut policy = FirstFree::new(batches.clone());
+        lwis.push(virtual_time::offline_run(board, &mut policy, samples, seed)?);
+    }
+    let reached = |runs: &[Done]| {
+        let count = runs.len() as f64;
+        let rate = |run: &Done| samples as f64 / run.seconds;
+        let share = |run: &Done| rate(run) / bound::best_rate_stretched(board, &run.stretched);
+        Reached {
+            value: runs.iter().map(rate).sum::<f64>() / count,
+            of_bound: runs.iter().map(share).sum::<f64>() / count,
+        }
+    };
+    let (ours, lwis) = (reached(&ours), reached(&lwis));
     Ok(Judgement {
-        ours: rate(virtual_time::offline(
-            board,
-            &mut learnt(board, true, seed).offline(),
-            samples,
-            seed,
-        )?),
-        lwis: rate(virtual_time::offline(
-            board,
-            &mut FirstFree::new(batches),
-            samples,
-            seed,
-        )?),
-        bound: bound::best_rate(board),
+        gain: ours.value / lwis.value,
+        ours,
+        lwis,
     })
 }
 
@@ -67,7 +83,15 @@ pub fn multi_stream(board: &Board, seed: u64) -> Result<Judgement, Stalled> {
     for split in splits(board.units.len(), MULTI_STREAM_SAMPLES) {
         bound = bound.min(p99(&split)?);
     }
-    Ok(Judgement { ours, lwis, bound })
+    let reached = |p99: f64| Reached {
+        value: p99,
+        of_bound: bound / p99,
+    };
+    Ok(Judgement {
+        ours: reached(ours),
+        lwis: reached(lwis),
+        gain: lwis / ours,
+    })
 }
 
 fn learnt(board: &Board, pipelined: bool, seed: u64) -> Learnt {

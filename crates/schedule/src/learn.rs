@@ -40,6 +40,14 @@ pub struct Learnt {
 /// Sets of units are measured all while there are at most this many; then only all together.
 const ALL_SETS_UP_TO: usize = 4;
 
+/// By which share a smaller batch must do more than the largest, which somebody has chosen, to be taken instead.
+const CLEARLY: f64 = 0.01;
+
+/// The size of a unit's full batches.
+fn usual_batch(times: &ServiceTimes) -> usize {
+    times.largest_good_batch(CLEARLY)
+}
+
 /// Measures every unit alone at every size, then sets of units together.
 ///
 /// # Errors
@@ -62,7 +70,7 @@ pub fn learn<S: Stand>(stand: &mut S, pipelined: bool) -> Result<Learnt, S::Erro
         let sizes: Vec<usize> = set
             .iter()
             .zip(&alone)
-            .map(|(&is_in, times)| if is_in { times.best_batch() } else { 0 })
+            .map(|(&is_in, times)| if is_in { usual_batch(times) } else { 0 })
             .collect();
         let seconds = stand.measure(&sizes, pipelined)?;
         let longer = |unit: usize| (seconds[unit] / alone[unit].seconds(sizes[unit])).max(1.0);
@@ -92,12 +100,15 @@ fn sets(units: usize) -> Vec<Vec<bool>> {
 }
 
 impl Learnt {
-    /// Samples per second of a set of units, each at its best batch.
+    /// Samples per second of a set of units, each at its usual batch.
     fn rate(&self, set: &[bool], longer: &[f64]) -> f64 {
         let units = self.alone.iter().zip(set).zip(longer);
         units
             .filter(|((_, is_in), _)| **is_in)
-            .map(|((times, _), longer)| times.best_rate() / longer)
+            .map(|((times, _), longer)| {
+                let batch = usual_batch(times);
+                batch as f64 / times.seconds(batch) / longer
+            })
             .sum()
     }
 
@@ -121,7 +132,7 @@ impl Learnt {
         FinishTogether::new(
             units
                 .map(|(times, (&is_in, &longer))| {
-                    (times.scaled(longer), if is_in { times.best_batch() } else { 0 })
+                    (times.scaled(longer), if is_in { usual_batch(times) } else { 0 })
                 })
                 .collect(),
         )

@@ -16,3 +16,6 @@ pub mod sharing;
 pub mod split;
 pub mod times;
 pub mod virtual_time;
+
+/// Batches of one unit that are in flight at most, for which there is room from the start: the harness's streams are no more.
+pub const MOST_IN_FLIGHT: usize = 256;

@@ -113,6 +113,19 @@ impl ServiceTimes {
         best.0
     }
 
+    /// The largest batch, unless a smaller one does more by over `share`: times that were measured over a few batches tell
+    /// no smaller difference.
+    #[must_use]
+    pub fn largest_good_batch(&self, share: f64) -> usize {
+        let rate = |size: usize| size as f64 / self.seconds(size);
+        let (best, largest) = (self.best_batch(), self.max_batch());
+        if rate(best) > rate(largest) * (1.0 + share) {
+            best
+        } else {
+            largest
+        }
+    }
+
     /// Samples per second with the best batch.
     #[must_use]
     pub fn best_rate(&self) -> f64 {

@@ -17,14 +17,40 @@ use crate::{
 #[error("the policy left {0} samples to nobody")]
 pub struct Stalled(pub usize);
 
+/// A query that was computed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Done {
+    /// Seconds until its last sample was done.
+    pub seconds: f64,
+    /// How many times longer than its table says each unit's work took by jitter alone; 1 where it had none.
+    pub stretched: Vec<f64>,
+}
+
 /// Seconds until all of `samples` are done, which are there from the beginning as in Offline.
 ///
 /// # Errors
 /// [`Stalled`].
 pub fn offline(board: &Board, policy: &mut impl Policy, samples: usize, seed: u64) -> Result<f64, Stalled> {
+    Ok(offline_run(board, policy, samples, seed)?.seconds)
+}
+
+/// As [`offline`], with the jitter that the run met.
+///
+/// # Errors
+/// [`Stalled`].
+pub fn offline_run(
+    board: &Board,
+    policy: &mut impl Policy,
+    samples: usize,
+    seed: u64,
+) -> Result<Done, Stalled> {
     let mut run = Run::new(board, seed);
     run.until(policy, samples, |_, remaining| remaining == 0)?;
-    Ok(run.now)
+    let stretched = run.units.iter().map(|unit| unit.work.stretched());
+    Ok(Done {
+        seconds: run.now,
+        stretched: stretched.collect(),
+    })
 }
 
 /// Seconds that each of `queries` takes, one after the other, each cut into `split[unit]` samples per unit, which are
@@ -111,6 +137,24 @@ struct UnitState {
     copying: VecDeque<(f64, usize)>,
     /// Batches that are copied and wait.
     waiting: VecDeque<usize>,
+    work: Work,
+}
+
+/// Seconds of work of a unit, by its table and as they came.
+#[derive(Default)]
+struct Work {
+    by_table: f64,
+    came: f64,
+}
+
+impl Work {
+    fn stretched(&self) -> f64 {
+        if self.by_table > 0.0 {
+            self.came / self.by_table
+        } else {
+            1.0
+        }
+    }
 }
 
 impl<'a> Run<'a> {
@@ -120,6 +164,7 @@ impl<'a> Run<'a> {
             free_streams: unit.streams,
             copying: VecDeque::new(),
             waiting: VecDeque::new(),
+            work: Work::default(),
         });
         Self {
             board,
@@ -208,8 +253,11 @@ impl<'a> Run<'a> {
         let Some(size) = self.units[unit].waiting.pop_front() else {
             return;
         };
-        let factor = self.units[unit].random.factor(self.board.jitter);
-        let work = self.board.units[unit].times.seconds(size) * factor;
+        let state = &mut self.units[unit];
+        let by_table = self.board.units[unit].times.seconds(size);
+        let work = by_table * state.random.factor(self.board.jitter);
+        state.work.by_table += by_table;
+        state.work.came += work;
         self.sharing.begin(self.board, unit, work, self.now);
     }
 }

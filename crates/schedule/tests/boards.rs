@@ -35,7 +35,8 @@ fn tables() -> usize {
     given.map_or(200, |tables| tables.parse().expect("REGATTA_TABLES is a number"))
 }
 
-/// The modelled boards, each off by up to 30 % in every value: 200 tables, half of what the bench judges.
+/// The modelled boards, each off by up to 30 %: the first group of tables of the bench, over one query each where that has
+/// five, and MultiStream over a tenth of them. Without any tolerance: a thousandth less is worse.
 #[test]
 fn wrong_tables_do_not_make_the_policy_worse_than_whoever_is_free() {
     let boards = boards();
@@ -43,12 +44,16 @@ fn wrong_tables_do_not_make_the_policy_worse_than_whoever_is_free() {
     let (mut offline, mut multi_stream) = (0, 0);
     for number in 0..tables {
         let board = boards[number % boards.len()].perturbed(0.3, number as u64);
-        let judged = judge::offline(&board, judge::OFFLINE_SAMPLES, number as u64).unwrap();
-        assert!(judged.ours <= judged.bound * 1.01, "{}: {judged:?}", board.name);
-        offline += usize::from(judged.ours >= judged.lwis * 0.999);
-        if number < tables.div_ceil(4) {
+        let judged = judge::offline(&board, judge::OFFLINE_SAMPLES, number as u64, 1).unwrap();
+        assert!(
+            judged.ours.of_bound <= 1.0 && judged.lwis.of_bound <= 1.0,
+            "{}: {judged:?}",
+            board.name
+        );
+        offline += usize::from(judged.gain >= 1.0);
+        if number < tables.div_ceil(10) {
             let judged = judge::multi_stream(&board, number as u64).unwrap();
-            multi_stream += usize::from(judged.ours <= judged.lwis * 1.001);
+            multi_stream += usize::from(judged.gain >= 1.0);
         }
     }
     assert!(
@@ -56,9 +61,35 @@ fn wrong_tables_do_not_make_the_policy_worse_than_whoever_is_free() {
         "Offline: no worse on {offline} of {tables}"
     );
     assert!(
-        multi_stream >= tables.div_ceil(4) - tables.div_ceil(100),
-        "MultiStream: no worse on {multi_stream} of a quarter of {tables}"
+        multi_stream >= tables.div_ceil(10) - tables.div_ceil(200),
+        "MultiStream: no worse on {multi_stream} of a tenth of {tables}"
     );
+}
+
+/// Two units of which one is limited by its copies: no set of units says what the board can do, for the slow copier computes
+/// in bursts and slows the other only then.
+#[test]
+fn a_unit_that_waits_for_its_copies_is_within_the_bound() {
+    let unit = |name: &str, seconds, copy, slows_others| Unit {
+        name: name.to_owned(),
+        times: ServiceTimes::new(vec![(1, seconds)]).unwrap(),
+        batch: 1,
+        copy,
+        streams: 2,
+        slows_others,
+    };
+    let board = Board {
+        name: String::new(),
+        units: vec![unit("gpu", 0.1, 0.0, 0.0), unit("dla0", 0.1, 1.0, 4.0)],
+        jitter: 0.0,
+    };
+    let judged = judge::offline(&board, 2_000, 0, 1).unwrap();
+    // The GPU's 10 per second are 2 while the DLA core computes, which it does for a tenth of the time.
+    assert!(
+        judged.lwis.value > 10.1 && judged.lwis.of_bound <= 1.0,
+        "{judged:?}"
+    );
+    assert!(judged.ours.of_bound <= 1.0, "{judged:?}");
 }
 
 #[test]
@@ -145,12 +176,12 @@ proptest! {
 
     #[test]
     fn every_sample_is_computed_on_any_board_and_never_faster_than_the_bound(
-        units in prop::collection::vec(unit(), 1..4), samples in 1_usize..3_000, seed: u64,
+        units in prop::collection::vec(unit(), 1..4), samples in 1_usize..3_000, jitter in 0.0..0.3, seed: u64,
     ) {
-        let board = Board { name: String::new(), units, jitter: 0.0 };
-        let judged = judge::offline(&board, samples, seed).unwrap();
-        prop_assert!(judged.ours <= judged.bound * (1.0 + 1e-9), "{judged:?}");
-        prop_assert!(judged.lwis <= judged.bound * (1.0 + 1e-9), "{judged:?}");
+        let board = Board { name: String::new(), units, jitter };
+        let judged = judge::offline(&board, samples, seed, 1).unwrap();
+        prop_assert!(judged.ours.of_bound <= 1.0 + 1e-9, "{judged:?}");
+        prop_assert!(judged.lwis.of_bound <= 1.0 + 1e-9, "{judged:?}");
     }
 
     #[test]

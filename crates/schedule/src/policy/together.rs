@@ -1,13 +1,17 @@
 //! All units finish together: each takes full batches at its best size, and towards the end only what it can finish by
-//! the earliest time at which all that is left can be done. Learns while it works how far off its tables are.
+//! the earliest time at which all that is left can be done; a full batch also where that puts this end off by next to
+//! nothing. Learns while it works how far off its tables are.
 
 use std::collections::VecDeque;
 
 use super::Policy;
-use crate::times::ServiceTimes;
+use crate::{MOST_IN_FLIGHT, times::ServiceTimes};
 
 /// Weight of the newest batch in a unit's correction factor.
 const NEWEST: f64 = 0.1;
+/// By which share of the longest batch a full batch may put the end off. Jitter moves it by as much, so a gain below that is
+/// none, while a batch that is cut for it costs others the rest.
+const NEXT_TO_NOTHING: f64 = 0.02;
 
 /// The policy.
 #[derive(Debug, Clone)]
@@ -26,6 +30,13 @@ struct Unit {
     began: f64,
     /// How much longer batches take than the table says.
     correction: f64,
+}
+
+/// Seconds of work that a unit has before it can do anything of what is asked about.
+#[derive(Debug, Clone, Copy)]
+struct Before {
+    unit: usize,
+    seconds: f64,
 }
 
 impl Unit {
@@ -52,7 +63,7 @@ impl FinishTogether {
         let units = units.into_iter().map(|(times, batch)| Unit {
             batch: if nobody { times.best_batch() } else { batch },
             times,
-            in_flight: VecDeque::with_capacity(8),
+            in_flight: VecDeque::with_capacity(MOST_IN_FLIGHT),
             began: 0.0,
             correction: 1.0,
         });
@@ -61,31 +72,58 @@ impl FinishTogether {
         }
     }
 
-    /// Samples that all units can have computed by `end`.
-    fn done_by(&self, end: f64, now: f64) -> usize {
-        let capacities = self
-            .units
-            .iter()
-            .map(|unit| unit.capacity(end - unit.free_at(now)));
+    /// Samples that all units can have computed by `end`, one of them after what it takes before.
+    fn done_by(&self, end: f64, now: f64, before: Before) -> usize {
+        let capacities = self.units.iter().enumerate().map(|(number, unit)| {
+            let busy = if number == before.unit {
+                before.seconds
+            } else {
+                0.0
+            };
+            unit.capacity(end - unit.free_at(now) - busy)
+        });
         capacities.fold(0, usize::saturating_add)
     }
 
     /// The earliest time by which `remaining` samples can be done, to a ten-thousandth of the span.
-    fn earliest_end(&self, now: f64, remaining: usize) -> f64 {
+    fn earliest_end(&self, now: f64, remaining: usize, before: Before) -> f64 {
         let mut span = self.longest_batch();
-        while self.done_by(now + span, now) < remaining {
+        while self.done_by(now + span, now, before) < remaining {
             span *= 2.0;
         }
         let (mut too_early, mut enough) = (0.0, span);
         for _ in 0..14 {
             let middle = f64::midpoint(too_early, enough);
-            if self.done_by(now + middle, now) < remaining {
+            if self.done_by(now + middle, now, before) < remaining {
                 too_early = middle;
             } else {
                 enough = middle;
             }
         }
         now + enough
+    }
+
+    /// What `unit` takes near the end.
+    fn last_portion(&self, number: usize, now: f64, remaining: usize) -> usize {
+        let unit = &self.units[number];
+        let full = unit.batch.min(remaining);
+        let seconds = |size: usize| if size > 0 { unit.seconds(size) } else { 0.0 };
+        let taking = |size: usize| Before {
+            unit: number,
+            seconds: seconds(size),
+        };
+        let end = self.earliest_end(now, remaining, taking(0));
+        let in_time = unit.capacity(end - unit.free_at(now)).min(full);
+        if in_time == full {
+            return full;
+        }
+        let with_full =
+            (unit.free_at(now) + seconds(full)).max(self.earliest_end(now, remaining - full, taking(full)));
+        if with_full <= end + NEXT_TO_NOTHING * self.longest_batch() {
+            full
+        } else {
+            in_time
+        }
     }
 
     fn longest_batch(&self) -> f64 {
@@ -113,11 +151,7 @@ impl Policy for FinishTogether {
         let size = if self.end_is_far(remaining) {
             self.units[unit].batch
         } else {
-            let end = self.earliest_end(now, remaining);
-            let unit = &self.units[unit];
-            unit.capacity(end - unit.free_at(now))
-                .min(unit.batch)
-                .min(remaining)
+            self.last_portion(unit, now, remaining)
         };
         if size > 0 {
             let unit = &mut self.units[unit];
