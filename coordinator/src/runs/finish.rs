@@ -5,14 +5,14 @@
 use std::{
     collections::BTreeSet,
     fs::{self, File},
-    io::BufReader,
+    io::{self, BufReader},
     path::Path,
     thread::{self, JoinHandle},
     time::Duration,
 };
 
 use anyhow::Context as _;
-use regatta_mllog::read::{Summary, file_name, summary_file};
+use regatta_mllog::read::{LogFileError, Summary, file_name, summary_file};
 use regatta_rules::{
     Mode, RunId,
     documents::{AccuracyResult, Document as _, Evidence, Record, RunSpec},
@@ -162,8 +162,10 @@ impl Finisher {
             not_judged.push(format!("no accuracy: {why}"));
             None
         });
-        // A run that failed early has no such log, and only tables show the number.
-        let detail = File::open(files.join(file_name::DETAIL)).ok();
+        let detail = opened(&files.join(file_name::DETAIL)).unwrap_or_else(|error| {
+            not_judged.push(format!("no number of samples: {}: {error}", file_name::DETAIL));
+            None
+        });
         Judged {
             figures: figures::figures(spec, summary.as_ref(), evidence),
             samples: detail.and_then(|detail| figures::samples(BufReader::new(detail))),
@@ -178,10 +180,11 @@ impl Finisher {
     /// Why it could not be judged, in words for the record.
     fn accuracy(&self, spec: &RunSpec, files: &Path) -> Result<Option<AccuracyResult>, String> {
         let log = files.join(file_name::ACCURACY);
-        if !matches!(spec.mode, Mode::AccuracyOnly | Mode::SubmissionRun)
-            || !log.exists()
-            || !spec.engine.kind.computes()
-        {
+        if !matches!(spec.mode, Mode::AccuracyOnly | Mode::SubmissionRun) || !spec.engine.kind.computes() {
+            return Ok(None);
+        }
+        let there = opened(&log).map_err(|error| format!("{}: {error}", file_name::ACCURACY))?;
+        if there.is_none() {
             return Ok(None);
         }
         accuracy::judge(&spec.benchmark, None, &self.workspace.scratch(), &log)
@@ -203,10 +206,44 @@ fn not_a_measurement(spec: &RunSpec, evidence: Option<&Evidence>) -> Vec<String>
 /// LoadGen's summary, where the run left one.
 fn summary(files: &Path) -> Result<Option<Summary>, String> {
     let path = files.join(file_name::SUMMARY);
-    let read = path.exists().then(|| summary_file(&path)).transpose();
-    read.map_err(|error| format!("{}: {}", file_name::SUMMARY, in_words(error)))
+    match summary_file(&path) {
+        Err(LogFileError::Open { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(None),
+        read => read
+            .map(Some)
+            .map_err(|error| format!("{}: {}", file_name::SUMMARY, in_words(error))),
+    }
+}
+
+/// One of a run's logs; `None` where the run left none, as one that failed early does.
+fn opened(path: &Path) -> io::Result<Option<File>> {
+    match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        opened => opened.map(Some),
+    }
 }
 
 fn in_words(error: impl std::error::Error + Send + Sync + 'static) -> String {
     format!("{:#}", anyhow::Error::from(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_log_that_cannot_be_opened_is_not_one_that_is_missing() {
+        let files = tempfile::tempdir().unwrap();
+        let path = files.path().join(file_name::SUMMARY);
+        assert!(matches!(summary(files.path()), Ok(None)));
+        assert!(opened(&path).unwrap().is_none());
+        symlink(&path, &path).unwrap();
+        let told = summary(files.path()).unwrap_err();
+        assert!(
+            told.starts_with("mlperf_log_summary.txt: ") && told.ends_with("(os error 40)"),
+            "{told}"
+        );
+        opened(&path).unwrap_err();
+    }
 }

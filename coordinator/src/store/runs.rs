@@ -170,8 +170,15 @@ impl RunRow {
         }
     }
 
-    /// Whether it came to a usable result.
+    /// Whether it came to a result, and all that is to be found out about it was.
     pub(crate) fn is_good(&self) -> bool {
+        let judged = |outcome: &Outcome| outcome.not_judged.is_empty();
+        self.is_usable() && self.outcome.as_ref().is_some_and(judged)
+    }
+
+    /// Whether it came to a usable result, though its accuracy may be somebody else's to judge, as of benchmarks whose metric the
+    /// reference's script reckons alone.
+    pub(crate) fn is_usable(&self) -> bool {
         self.state.phase == RunPhase::Done
             && self.outcome.as_ref().is_some_and(|outcome| {
                 outcome.complete

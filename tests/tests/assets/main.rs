@@ -73,9 +73,22 @@ fn a_device_gets_what_it_lacks_and_two_runs_share_it() {
     // Labels that have gone at the coordinator take the accuracy with them, and the run says so.
     let labels = lab.scratch().join("preprocessed_data/digits/val_map.txt");
     fs::remove_file(labels).expect("the labels");
-    let third = lab.ask(&words);
-    assert_eq!(end_of(&lab, &third).0, "done", "{}", end_of(&lab, &third).1);
-    let shown = lab.show(&third);
+    let common = [
+        "--format",
+        "json",
+        "run",
+        "--device",
+        DEVICE,
+        "--benchmark",
+        "digits",
+    ];
+    let waited = lab.regatta().args(common).args(words).output();
+    let waited = waited.expect("a run that is waited for");
+    let told = String::from_utf8_lossy(&waited.stdout).into_owned();
+    assert_eq!(waited.status.code(), Some(1), "{told}");
+    let runs: serde_json::Value = serde_json::from_str(&told).expect("what became of it");
+    let shown = lab.show(runs["runs"][0]["run"].as_str().expect("a run id"));
+    assert_eq!(shown["phase"], "done", "{shown}");
     let why = shown["not_judged"][0].as_str().unwrap_or_default();
     assert!(shown["accuracy"].is_null(), "{shown}");
     assert!(

@@ -117,7 +117,7 @@ pub(crate) fn find(
             && row.benchmark == benchmark.name
             && row.scenario == scenario
             && row.draft.spec.audit.is_none()
-            && row.is_good()
+            && row.is_usable()
     });
     let performance = own
         .clone()
