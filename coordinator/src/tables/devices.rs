@@ -1,6 +1,6 @@
 //! Tables of devices.
 
-use comfy_table::ContentArrangement;
+use comfy_table::{ContentArrangement, Table};
 use regatta_rules::documents::{DeviceFacts, GpuFacts};
 use regatta_wire::frame;
 
@@ -38,7 +38,7 @@ fn known(devices: &[DeviceRow]) -> String {
 }
 
 pub(super) fn a_line_each(devices: &[DeviceRow]) -> String {
-    let gpus: Vec<String> = devices.iter().map(|device| gpus(&facts(device).gpus)).collect();
+    let gpus: Vec<String> = devices.iter().map(gpus_of).collect();
     // Boards of a kind have the same, and what has none needs no column.
     let told = gpus.iter().any(|gpus| !gpus.is_empty());
     let (before, behind) = (["name", "device", "state", "engines"], ["agent", "last seen"]);
@@ -60,7 +60,7 @@ pub(super) fn a_line_each(devices: &[DeviceRow]) -> String {
 pub(super) fn three_lines_each(devices: &[DeviceRow]) -> String {
     let mut table = table(["name", "device", "state, engines, last seen"]);
     for device in devices {
-        let mut gpus = gpus(&facts(device).gpus);
+        let mut gpus = gpus_of(device);
         if !gpus.is_empty() {
             gpus.push('\n');
         }
@@ -82,7 +82,6 @@ pub(super) fn three_lines_each(devices: &[DeviceRow]) -> String {
 
 /// One device with what it says of itself.
 pub(crate) fn device(device: &DeviceRow) -> String {
-    let facts = facts(device);
     let mut table = table(["name", &device.name]);
     let rows = [
         ("device", device.id.to_string()),
@@ -91,18 +90,33 @@ pub(crate) fn device(device: &DeviceRow) -> String {
         ("agent", device.agent.clone()),
         ("first seen", words::time(&device.first_seen)),
         ("last seen", words::time(&device.last_seen)),
+    ];
+    for (name, value) in rows {
+        table.add_row([name.to_owned(), value]);
+    }
+    match device.told() {
+        Ok(facts) => add_facts(&mut table, &facts),
+        Err(error) => {
+            table.add_row(["facts".to_owned(), format!("do not read here: {error}")]);
+        }
+    }
+    table.trim_fmt()
+}
+
+fn add_facts(table: &mut Table, facts: &DeviceFacts) {
+    let rows = [
         ("host", facts.hostname.clone()),
         ("board", facts.model.clone()),
         (
             "system",
             format!("{} ({}, kernel {})", facts.os, facts.arch, facts.kernel),
         ),
+        ("CPUs", facts.cpus.to_string()),
+        ("memory", words::bytes(facts.memory_bytes)),
     ];
     for (name, value) in rows {
         table.add_row([name.to_owned(), value]);
     }
-    table.add_row(["CPUs".to_owned(), facts.cpus.to_string()]);
-    table.add_row(["memory".to_owned(), words::bytes(facts.memory_bytes)]);
     for (number, gpu) in facts.gpus.iter().enumerate() {
         let whose = if gpu.integrated { "shared" } else { "its own" };
         let memory = words::bytes(gpu.memory_bytes);
@@ -112,12 +126,13 @@ pub(crate) fn device(device: &DeviceRow) -> String {
         );
         table.add_row([format!("GPU {number}"), text]);
     }
-    table.trim_fmt()
 }
 
-/// What a device says of itself; nothing, where it said so in words that this coordinator does not read.
-fn facts(device: &DeviceRow) -> DeviceFacts {
-    serde_json::from_str(&device.facts).unwrap_or_default()
+/// A device's GPUs; `?` where it tells of itself in words that this coordinator does not read, which `device show` explains.
+fn gpus_of(device: &DeviceRow) -> String {
+    device
+        .told()
+        .map_or_else(|_| "?".to_owned(), |facts| gpus(&facts.gpus))
 }
 
 /// GPUs by name, those of a kind together: `2 x NVIDIA L4`.

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use regatta_rules::{
     Mode, Scenario,
     documents::{
-        AccuracyResult, Delivery, EngineKind, EngineSpec, LoadgenChoice, RunLength, RunPhase, RunState,
+        AccuracyResult, Delivery, DeviceFacts, EngineKind, EngineSpec, LoadgenChoice, RunLength, RunPhase,
+        RunState,
     },
 };
 
@@ -176,9 +177,8 @@ fn a_narrow_terminal_gets_two_lines_for_a_run() {
     assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
 }
 
-#[test]
-fn devices_fit_into_120_columns_by_a_line_each_and_into_80_by_three() {
-    let boat = DeviceRow {
+fn boat() -> DeviceRow {
+    DeviceRow {
         id: "ff43306e6aa65ec6a97127b41beb2599".parse().unwrap(),
         name: "boat-1".to_owned(),
         public_key: [0; 32],
@@ -189,13 +189,33 @@ fn devices_fit_into_120_columns_by_a_line_each_and_into_80_by_three() {
             EngineKind::Tensorrt,
             EngineKind::Sim,
         ],
-        facts: String::new(),
+        facts: serde_json::to_string(&DeviceFacts::default()).unwrap(),
         online: true,
         hellos: 1,
         first_seen: "2026-11-22T07:02:42Z".to_owned(),
         last_seen: "2026-11-22T07:03:18Z".to_owned(),
+    }
+}
+
+#[test]
+fn facts_that_do_not_read_are_no_board_without_processors() {
+    let newer = DeviceRow {
+        facts: r#"{ "hostname": "boat-1", "cpus": "twelve" }"#.to_owned(),
+        ..boat()
     };
-    let boats = [boat];
+    let shown = devices::device(&newer);
+    assert!(
+        shown.contains("do not read here: invalid type: string \"twelve\""),
+        "{shown}"
+    );
+    assert!(!shown.contains("CPUs"), "{shown}");
+    let listed = devices::a_line_each(&[boat(), newer]);
+    assert_eq!(listed.matches('?').count(), 1, "{listed}");
+}
+
+#[test]
+fn devices_fit_into_120_columns_by_a_line_each_and_into_80_by_three() {
+    let boats = [boat()];
     let (wide, narrow) = (devices::a_line_each(&boats), devices::three_lines_each(&boats));
     for (table, columns) in [(&wide, 120), (&narrow, 80)] {
         assert!(
