@@ -22,3 +22,6 @@ pub(crate) use accuracy_text::metric as accuracy_metric;
 pub use finding::{Finding, Rule, Severity};
 pub use official::{Note, Official, OfficialError, Row, Verdict, as_official, csv};
 pub use strict::{Facts, Latency, Metric, Report, ResultRow, strict};
+
+/// Samples of a MultiStream query: the rules and LoadGen have no other number.
+const MULTISTREAM_SAMPLES: f64 = 8.0;

@@ -32,10 +32,17 @@ const NEW: &str = "v6.0/closed/HPE";
 const POWER: &str = "v2.1/closed/Krai";
 const DETAIL: &str = "performance/run_1/mlperf_log_detail.txt";
 const SUMMARY: &str = "performance/run_1/mlperf_log_summary.txt";
+const RUN: &str =
+    "results/HPE_PROLIANT_DL145_RTX_PRO_4500_PCIE_32GBx1_TRT_TRT/resnet/MultiStream/performance";
 
 fn resnet(home: &Path, path: &str) -> PathBuf {
     let system = "HPE_PROLIANT_DL145_RTX_PRO_4500_PCIE_32GBx1_TRT_TRT";
     home.join("results").join(system).join("resnet").join(path)
+}
+
+/// The directory of another division beside that of a submitter's.
+fn division(home: &Path, name: &str) -> PathBuf {
+    home.parent().unwrap().with_file_name(name)
 }
 
 fn measured(home: &Path, path: &str) -> PathBuf {
@@ -92,7 +99,7 @@ const fn forgery(
     }
 }
 
-const FORGERIES: [Forgery; 16] = [
+const FORGERIES: [Forgery; 17] = [
     forgery(
         "a run that was broken off, with VALID written over its verdict",
         |home| {
@@ -255,6 +262,15 @@ const FORGERIES: [Forgery; 16] = [
         )
     },
     Forgery {
+        line: false,
+        ..forgery(
+            "another submitter's run, in another division",
+            |home| edit::copy(&home.join(RUN), &division(home, "open").join("Forger").join(RUN)).unwrap(),
+            ("own-run", DETAIL),
+            "the run of closed/HPE/results/HPE_PROLIANT_DL145_RTX_PRO_4500_PCIE_32GBx1_TRT_TRT/resnet/MultiStream once more",
+        )
+    },
+    Forgery {
         tree: POWER,
         line: false,
         ..forgery(
@@ -326,6 +342,19 @@ fn each_is_found(tree: &str) {
 #[test]
 fn every_forgery_is_found_with_its_place_and_the_way_to_mend_it() {
     each_is_found(NEW);
+}
+
+#[test]
+fn a_system_may_be_entered_in_two_divisions() {
+    let Some(copy) = published(NEW) else { return };
+    let home = copy.path().join("closed/HPE");
+    edit::copy(&home.join(RUN), &division(&home, "open").join("HPE").join(RUN)).unwrap();
+    let found = findings(copy.path(), "v6.0");
+    assert!(found.iter().any(|finding| finding.path.starts_with("open/HPE/")));
+    assert!(
+        !found.iter().any(|finding| finding.rule.starts_with("own-run")),
+        "{found:#?}"
+    );
 }
 
 #[test]

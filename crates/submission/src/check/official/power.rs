@@ -12,15 +12,13 @@ use super::{
     python::{Number, Raised},
 };
 use crate::check::{
+    MULTISTREAM_SAMPLES,
     power::{
         self, Outcome,
         samples::{self, Reading},
     },
     run_log::RunLog,
 };
-
-/// Samples of a MultiStream query.
-const MULTISTREAM_SAMPLES: f64 = 8.0;
 
 /// The power metric of the run in `directory`, whose detail log is `log`; `None` without samples in its window.
 pub(super) fn metric(

@@ -9,12 +9,10 @@ use super::{
     Context,
     python::{Number, Raised},
 };
-use crate::check::run_log::RunLog;
+use crate::check::{MULTISTREAM_SAMPLES, run_log::RunLog};
 
 const NANOSECONDS_PER_MILLISECOND: f64 = 1e6;
 const MILLISECONDS_PER_SECOND: f64 = 1e3;
-/// Samples of a MultiStream query.
-const MULTISTREAM_SAMPLES: f64 = 8.0;
 
 /// The result in the log, in milliseconds for the streams.
 pub(super) fn measured(

@@ -12,8 +12,8 @@ use crate::check::{
 };
 
 const MEND: &str = "put LoadGen's own log of the run in its place";
-/// Rates are written with six digits.
-const ROUNDING: f64 = 1e-4;
+/// How far apart two writings of a figure may lie, as a share of it: rates are written with six digits.
+pub(super) const ROUNDING: f64 = 1e-4;
 /// A clock may be set while a run lasts.
 const CLOCK: f64 = 0.99;
 

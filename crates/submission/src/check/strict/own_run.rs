@@ -52,15 +52,15 @@ pub(super) fn results(jobs: &[Job], outcomes: &mut [Outcome]) {
     }
 }
 
-/// Whether one run may stand for both: for two scenarios and two accuracies of a benchmark on a system, and in two divisions.
+/// Whether one run may stand for both: for two scenarios and two accuracies of a benchmark on a submitter's system, which may be
+/// entered in two divisions.
 fn may_share(one: &Job, other: &Job) -> bool {
     let (one, other) = (&one.place, &other.place);
     let family = |model: &str| {
         let plain = model.strip_suffix("-99.9").or_else(|| model.strip_suffix("-99"));
         plain.unwrap_or(model).to_owned()
     };
-    one.division != other.division
-        || (one.submitter == other.submitter
-            && one.system == other.system
-            && family(&one.model) == family(&other.model))
+    one.submitter == other.submitter
+        && one.system == other.system
+        && family(&one.model) == family(&other.model)
 }

@@ -10,6 +10,7 @@ use super::{
     scenario::{Case, read_hashed_log},
 };
 use crate::check::{
+    MULTISTREAM_SAMPLES,
     finding::{Findings, Severity},
     hashed::Hashed,
     power::{
@@ -29,8 +30,6 @@ const FILES: [&str; 5] = [
 ];
 /// What the names of the files begin with that describe the meter.
 const DESCRIPTIONS: [&str; 2] = ["analyzer_table.", "power_settings."];
-/// Samples of a MultiStream query.
-const MULTISTREAM_SAMPLES: f64 = 8.0;
 
 /// Whether power was measured beside the result.
 pub(super) fn is_measured(case: &Case<'_>) -> bool {

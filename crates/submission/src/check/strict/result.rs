@@ -4,6 +4,7 @@ use regatta_rules::{Scenario, round::SubmittedScenario};
 
 use super::scenario::Case;
 use crate::check::{
+    MULTISTREAM_SAMPLES,
     finding::{Findings, Severity},
     rules,
     run_log::RunLog,
@@ -11,8 +12,6 @@ use crate::check::{
 
 const NANOSECONDS_PER_MILLISECOND: f64 = 1e6;
 const MILLISECONDS_PER_SECOND: f64 = 1e3;
-/// Samples of a MultiStream query.
-const MULTISTREAM_SAMPLES: f64 = 8.0;
 
 /// The result out of the run's log; what keeps it from being one is a finding.
 pub(super) fn measured(

@@ -5,11 +5,11 @@ use std::io::BufReader;
 use regatta_mllog::read::{Summary, Verdict};
 use regatta_rules::Scenario;
 
-use super::{figures::percentile_key, scenario::Case};
+use super::{
+    figures::{ROUNDING, percentile_key},
+    scenario::Case,
+};
 use crate::check::{finding::Findings, rules, run_log::RunLog};
-
-/// Rates are written with six digits.
-const ROUNDING: f64 = 1e-4;
 
 /// Compares verdict, mode, scenario and metrics.
 pub(super) fn check(case: &Case<'_>, directory: &str, log: &RunLog, findings: &mut Findings) {

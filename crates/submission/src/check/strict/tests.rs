@@ -11,14 +11,13 @@ use super::{
     scenario::{self, Case},
 };
 use crate::check::{
+    MULTISTREAM_SAMPLES,
     accuracy_text::{self, test06_passed},
     finding::{Findings, Severity},
     rules,
     run_log::RunLog,
 };
 
-/// MultiStream fills its last query of so many samples up.
-const MULTISTREAM_SAMPLES: u64 = 8;
 /// Streams with a reference below these many nanoseconds may differ more.
 const SHORT_SINGLE_STREAM: f64 = 200_000.0;
 const SHORT_MULTI_STREAM: f64 = 1_600_000.0;
@@ -252,8 +251,9 @@ fn compared(case: &Case<'_>, path: &str, lines: &[String], log: &RunLog, finding
         lines.find_map(|(line, text)| Some((line, labelled(text, label)?)))
     };
     let dataset = case.rules.dataset_samples_in(case.scenario);
+    // MultiStream fills its last query up.
     if let Some(((line, found), expected)) = count("num_acc_log_entries").zip(dataset)
-        && !(expected as f64..(expected + MULTISTREAM_SAMPLES) as f64).contains(&found)
+        && !(expected as f64..expected as f64 + MULTISTREAM_SAMPLES).contains(&found)
     {
         let text = format!("num_acc_log_entries is {found}, the data set has {expected} samples");
         findings.error(rules::TEST_ACCURACY, (path, Some(line)), text, mend);
