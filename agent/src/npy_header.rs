@@ -51,6 +51,15 @@ impl NpyHeader {
         }
     }
 
+    /// Whether its elements are what numpy calls `dtype`.
+    pub(crate) fn is_of(&self, dtype: &str) -> bool {
+        let name = self
+            .descr
+            .strip_prefix('\'')
+            .and_then(|rest| rest.strip_suffix('\''));
+        name == Some(dtype)
+    }
+
     /// Reads the head, and not a byte more: what comes next is the data.
     ///
     /// # Errors

@@ -10,20 +10,20 @@ use std::{
 };
 
 use anyhow::{Context as _, anyhow};
-use regatta_rules::{documents::Document as _, samples::SampleSet};
+use regatta_rules::{benchmark::Dtype, documents::Document as _, samples::SampleSet};
 use regatta_tensorrt::{CalibrationInput, IoType};
 use sha2::{Digest as _, Sha256};
 
 pub(super) use self::on_device::OnDevice;
 use crate::npy_header::NpyHeader;
 
-/// numpy's names of the types that networks take, each with ours.
-const TYPES: [(&str, IoType); 5] = [
-    ("'<f4'", IoType::Fp32),
-    ("'<f2'", IoType::Fp16),
-    ("'|i1'", IoType::Int8),
-    ("'<i4'", IoType::Int32),
-    ("'<i8'", IoType::Int64),
+/// The types that samples and networks have.
+const TYPES: [(Dtype, IoType); 5] = [
+    (Dtype::Float32, IoType::Fp32),
+    (Dtype::Float16, IoType::Fp16),
+    (Dtype::Int8, IoType::Int8),
+    (Dtype::Int32, IoType::Int32),
+    (Dtype::Int64, IoType::Int64),
 ];
 
 /// Where the data of one sample lies.
@@ -54,9 +54,10 @@ impl Samples {
     /// whose `samples.json` names inputs has such a file for each of them, and `list` numbers their rows.
     ///
     /// # Errors
-    /// When there is none, or one is of another type or shape than the others.
+    /// When there is none, one is of another type or shape than the others, or `prep` is not done with them.
     pub(super) fn find(path: &Path, list: Option<&Path>) -> anyhow::Result<Self> {
         let names = if path.is_dir() {
+            check_whole(path)?;
             input_names(path)?
         } else {
             Vec::new()
@@ -118,6 +119,19 @@ impl Samples {
             .map(|byte| format!("{byte:02x}"))
             .collect())
     }
+}
+
+/// Half-made samples would give scales of old and new ones mixed.
+fn check_whole(directory: &Path) -> anyhow::Result<()> {
+    let unfinished = SampleSet::is_unfinished(directory)
+        .with_context(|| format!("cannot look into {}", directory.display()))?;
+    if unfinished {
+        return Err(anyhow!(
+            "the samples in {} are not whole: `regatta prep` was broken off there or is still at it; run it again",
+            directory.display()
+        ));
+    }
+    Ok(())
 }
 
 /// The inputs that a directory has an array for, as `regatta prep` leaves them; none where every sample has a file of its own.
@@ -251,7 +265,7 @@ fn header(file: &Path, any_type: bool) -> anyhow::Result<Header> {
             file.display()
         )
     })?;
-    let known = TYPES.iter().find(|(name, _)| *name == header.descr);
+    let known = TYPES.iter().find(|(dtype, _)| header.is_of(dtype.numpy()));
     let taken = |element: &IoType| (any_type || *element == IoType::Fp32) && !header.fortran_order;
     let Some(element) = known.map(|(_, element)| *element).filter(taken) else {
         let wanted = if any_type {

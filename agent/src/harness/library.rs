@@ -89,10 +89,10 @@ pub(crate) enum LibraryError {
         #[source]
         source: DocumentError,
     },
-    /// The document beside the samples cannot be read.
+    /// The samples' directory or the document in it cannot be read.
     #[error("{} cannot be read", path.display())]
     Unreadable {
-        /// The document.
+        /// Which.
         path: PathBuf,
         /// Why.
         #[source]
@@ -240,7 +240,11 @@ fn check_document(benchmark: &Benchmark, directory: &Path) -> Result<(), Library
             command: form.prep_command(&benchmark.name),
         });
     }
-    if directory.join(SampleSet::UNFINISHED).exists() {
+    let unfinished = SampleSet::is_unfinished(directory).map_err(|source| LibraryError::Unreadable {
+        path: directory.to_owned(),
+        source,
+    })?;
+    if unfinished {
         return Err(LibraryError::Unfinished {
             directory: directory.to_owned(),
         });

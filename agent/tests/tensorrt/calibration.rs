@@ -76,6 +76,16 @@ fn int8_is_calibrated_over_samples_once() {
         2,
         "do not fill one batch of 3",
     );
+    // A making that was broken off: some samples may be of another kind.
+    let unfinished = place.fixture.path("samples/samples.unfinished");
+    fs::write(&unfinished, "").unwrap();
+    refused(
+        &samples,
+        &[],
+        2,
+        "the samples in samples are not whole: `regatta prep`",
+    );
+    fs::remove_file(unfinished).unwrap();
     let full = [("TWIN_CUDA_FAULTS", "memory=100")];
     let other = fixture::npy("<f4", &[1, 1, 8, 8], &fixture::pixels(7));
     fs::write(place.fixture.path("other.npy"), other).unwrap();

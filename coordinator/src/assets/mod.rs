@@ -13,7 +13,7 @@ use regatta_rules::{
 };
 
 pub(crate) use server::Server;
-pub(crate) use shelf::Shelf;
+pub(crate) use shelf::{HeldShelf, Shelf, ShelfError};
 
 use crate::{
     store::{self, AssetRow, Store},

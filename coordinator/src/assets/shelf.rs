@@ -3,16 +3,20 @@
 //! ```text
 //! assets/ab/abcdef...   a file, or a tree's manifest
 //! assets/.new-...       one that is being put in
+//! assets/.lock          whoever puts in or sweeps has it
 //! ```
 
 use std::{
     collections::BTreeSet,
-    fs::{self, File, OpenOptions},
+    fs::{self, File, OpenOptions, TryLockError},
     io::{self, BufRead as _, BufReader, Read as _, Write as _},
     path::{Path, PathBuf},
 };
 
-use regatta_rules::assets::{Asset, AssetKind, ManifestLine, NotALine, is_inner_path, is_sha256};
+use regatta_rules::{
+    assets::{Asset, AssetKind, ManifestLine, NotALine, is_inner_path, is_sha256},
+    samples::SampleSet,
+};
 use sha2::{Digest as _, Sha256};
 
 use crate::{
@@ -22,6 +26,8 @@ use crate::{
 
 /// Names of files that are being put in.
 const UNFINISHED: &str = ".new-";
+/// The file whose lock is held.
+const LOCK: &str = ".lock";
 
 /// What cannot be put in or swept.
 #[derive(Debug, thiserror::Error)]
@@ -38,6 +44,12 @@ pub(crate) enum ShelfError {
     /// A name that no manifest can hold.
     #[error("{} has a name that cannot be kept: too long, not UTF-8, or with control characters in it", .0.display())]
     Name(PathBuf),
+    /// Samples that their preparation is not done with.
+    #[error(
+        "the samples in {} are not whole: `regatta prep` was broken off there or is still at it; run it again",
+        .0.display()
+    )]
+    HalfMade(PathBuf),
     /// Neither a file nor a directory.
     #[error("{} is neither a file nor a directory", .0.display())]
     Kind(PathBuf),
@@ -78,6 +90,14 @@ pub(crate) struct Swept {
 #[derive(Debug, Clone)]
 pub(crate) struct Shelf(PathBuf);
 
+/// The shelf while one process changes it: until this is dropped, nobody else puts in or sweeps. What is put in is nobody's until
+/// the store names it, and a sweep takes all that is nobody's; so it is held from before the one to after the other.
+#[derive(Debug)]
+pub(crate) struct HeldShelf {
+    shelf: Shelf,
+    _lock: File,
+}
+
 impl Shelf {
     /// The workspace's.
     pub(crate) fn of(workspace: &Workspace) -> Self {
@@ -98,13 +118,39 @@ impl Shelf {
         Ok(fs::metadata(place)?.len())
     }
 
+    /// Takes the shelf to change it, as soon as nobody else has it. `waiting` is called where somebody has.
+    ///
+    /// # Errors
+    /// [`ShelfError::Io`] when it cannot be made or locked.
+    pub(crate) fn hold(self, waiting: impl FnOnce()) -> Result<HeldShelf, ShelfError> {
+        fs::create_dir_all(&self.0).map_err(at(&self.0))?;
+        let path = self.0.join(LOCK);
+        let mut options = OpenOptions::new();
+        let opened = options.write(true).create(true).truncate(false).open(&path);
+        let lock = opened.map_err(at(&path))?;
+        let locked = match lock.try_lock() {
+            Ok(()) => Ok(()),
+            Err(TryLockError::WouldBlock) => {
+                waiting();
+                lock.lock()
+            }
+            Err(TryLockError::Error(error)) => Err(error),
+        };
+        locked.map_err(at(&path))?;
+        Ok(HeldShelf {
+            shelf: self,
+            _lock: lock,
+        })
+    }
+}
+
+impl HeldShelf {
     /// Puts in a copy of a file, or of a directory with all that is below it. Links are followed.
     ///
     /// # Errors
     /// [`ShelfError`].
     pub(crate) fn put(&self, source: &Path, path: &str) -> Result<Added, ShelfError> {
         let kind = fs::metadata(source).map_err(at(source))?;
-        fs::create_dir_all(&self.0).map_err(at(&self.0))?;
         if kind.is_file() {
             let (bytes, sha256) = self.put_file(source)?;
             let asset = Asset {
@@ -133,7 +179,7 @@ impl Shelf {
             bytes += length;
         }
         let name = hex(&sha256(manifest.as_bytes()));
-        if let Some(place) = self.place(&name) {
+        if let Some(place) = self.shelf.place(&name) {
             make_parent(&place)?;
             write_durably(&place, manifest.as_bytes()).map_err(at(&place))?;
         }
@@ -149,7 +195,7 @@ impl Shelf {
 
     /// Copies a file and hashes the copy on its way; length and SHA-256.
     fn put_file(&self, source: &Path) -> Result<(u64, String), ShelfError> {
-        let beside = self.0.join(format!("{UNFINISHED}{}", std::process::id()));
+        let beside = self.shelf.0.join(format!("{UNFINISHED}{}", std::process::id()));
         let mut from = File::open(source).map_err(at(source))?;
         let mut to = OpenOptions::new()
             .write(true)
@@ -169,7 +215,7 @@ impl Shelf {
             bytes += read as u64;
         }
         let name = hex(&hasher.finalize());
-        let place = self.place(&name).unwrap_or_default();
+        let place = self.shelf.place(&name).unwrap_or_default();
         // A copy that has gone bad meanwhile is replaced.
         if sha256_of_file(&place).is_ok_and(|(_, found)| hex(&found) == name) {
             fs::remove_file(&beside).map_err(at(&beside))?;
@@ -177,7 +223,7 @@ impl Shelf {
             make_parent(&place)?;
             to.sync_all().map_err(at(&beside))?;
             fs::rename(&beside, &place).map_err(at(&place))?;
-            let directory = place.parent().unwrap_or(&self.0);
+            let directory = place.parent().unwrap_or(&self.shelf.0);
             sync_directory(directory).map_err(at(directory))?;
         }
         Ok((bytes, name))
@@ -196,7 +242,7 @@ impl Shelf {
             }
         }
         let mut swept = Swept::default();
-        for directory in entries(&self.0)? {
+        for directory in entries(&self.shelf.0)? {
             let inside = if directory.is_dir() {
                 entries(&directory)?
             } else {
@@ -208,7 +254,7 @@ impl Shelf {
                     .unwrap_or_default()
                     .to_string_lossy()
                     .into_owned();
-                if needed.contains(&name) {
+                if name == LOCK || needed.contains(&name) {
                     continue;
                 }
                 swept.bytes += fs::metadata(&file).map_err(at(&file))?.len();
@@ -220,7 +266,7 @@ impl Shelf {
     }
 
     fn add_files_of(&self, manifest: &str, needed: &mut BTreeSet<String>) -> Result<(), ShelfError> {
-        let Some(place) = self.place(manifest) else {
+        let Some(place) = self.shelf.place(manifest) else {
             return Ok(());
         };
         let file = match File::open(&place) {
@@ -261,8 +307,11 @@ fn entries(directory: &Path) -> Result<Vec<PathBuf>, ShelfError> {
     paths.map_err(at(directory))
 }
 
-/// Paths of all files below a directory, as a manifest has them.
+/// Paths of all files below a directory, as a manifest has them. A directory of half-made samples is refused.
 fn files_below(directory: &Path, prefix: &str, files: &mut Vec<String>) -> Result<(), ShelfError> {
+    if SampleSet::is_unfinished(directory).map_err(at(directory))? {
+        return Err(ShelfError::HalfMade(directory.to_owned()));
+    }
     for entry in entries(directory)? {
         let name = entry.file_name().and_then(|name| name.to_str());
         let path = name.map(|name| format!("{prefix}{name}"));
@@ -283,7 +332,53 @@ fn files_below(directory: &Path, prefix: &str, files: &mut Vec<String>) -> Resul
 
 #[cfg(test)]
 mod tests {
+    use std::{sync::mpsc, thread};
+
     use super::*;
+
+    fn held(dir: &Path) -> HeldShelf {
+        Shelf(dir.join("assets")).hold(|| {}).unwrap()
+    }
+
+    #[test]
+    fn a_sweep_waits_until_the_store_knows_what_is_being_put_in() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("model"), "new").unwrap();
+        let adding = held(dir.path());
+        let added = adding.put(&dir.path().join("model"), "models/model").unwrap();
+        let place = adding.shelf.place(&added.asset.sha256).unwrap();
+        let (waits, is_waiting) = mpsc::channel();
+        let (knows, store) = mpsc::channel();
+        let shelf = adding.shelf.clone();
+        let sweeper = thread::spawn(move || {
+            let shelf = shelf.hold(|| waits.send(()).unwrap()).unwrap();
+            let kept: Vec<Asset> = store.try_iter().collect();
+            shelf.sweep(&kept).unwrap()
+        });
+        is_waiting.recv().unwrap();
+        assert!(place.exists());
+        knows.send(added.asset).unwrap();
+        drop(adding);
+        assert_eq!(sweeper.join().unwrap(), Swept::default());
+        assert!(place.exists());
+    }
+
+    #[test]
+    fn half_made_samples_are_not_put_in() {
+        let dir = tempfile::tempdir().unwrap();
+        let samples = dir.path().join("data/int8_linear");
+        fs::create_dir_all(&samples).unwrap();
+        fs::write(samples.join("a.npy"), "of an earlier scale").unwrap();
+        fs::write(samples.join(SampleSet::UNFINISHED), "").unwrap();
+        let shelf = held(dir.path());
+        for source in [&samples, &dir.path().join("data")] {
+            let refused = shelf.put(source, "data").unwrap_err();
+            assert!(matches!(refused, ShelfError::HalfMade(_)), "{refused}");
+        }
+        assert_eq!(shelf.sweep(&[]).unwrap(), Swept::default(), "nothing was begun");
+        fs::remove_file(samples.join(SampleSet::UNFINISHED)).unwrap();
+        assert_eq!(shelf.put(&samples, "data").unwrap().files, 1);
+    }
 
     #[test]
     fn equal_files_lie_once_and_what_nobody_needs_is_swept() {
@@ -293,10 +388,10 @@ mod tests {
         fs::write(source.join("b"), "same").unwrap();
         fs::write(source.join("inner/a"), "same").unwrap();
         fs::write(source.join("other"), "other").unwrap();
-        let shelf = Shelf(dir.path().join("assets"));
+        let shelf = held(dir.path());
         let tree = shelf.put(&source, "data").unwrap();
         assert_eq!((tree.files, tree.asset.bytes), (3, 13));
-        let manifest = fs::read_to_string(shelf.place(&tree.asset.sha256).unwrap()).unwrap();
+        let manifest = fs::read_to_string(shelf.shelf.place(&tree.asset.sha256).unwrap()).unwrap();
         let paths: Vec<_> = manifest
             .lines()
             .map(|line| line.split(' ').nth(2).unwrap())
@@ -323,11 +418,11 @@ mod tests {
         let source = dir.path().join("source");
         fs::create_dir_all(&source).unwrap();
         fs::write(source.join("a"), "of a tree").unwrap();
-        let shelf = Shelf(dir.path().join("assets"));
+        let shelf = held(dir.path());
         let tree = shelf.put(&source, "data").unwrap().asset;
-        let manifest = shelf.place(&tree.sha256).unwrap();
+        let manifest = shelf.shelf.place(&tree.sha256).unwrap();
         let kept = sha256_of_file(&source.join("a")).unwrap().1;
-        let kept = shelf.place(&hex(&kept)).unwrap();
+        let kept = shelf.shelf.place(&hex(&kept)).unwrap();
 
         fs::write(&manifest, "no line of a manifest\n").unwrap();
         let refused = shelf.sweep(std::slice::from_ref(&tree)).unwrap_err();

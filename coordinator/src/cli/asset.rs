@@ -6,9 +6,9 @@ use regatta_prep::bundled;
 use regatta_rules::{assets::is_inner_path, benchmark::Dtype, layout::Layout, samples::Form};
 use serde::Serialize;
 
-use super::Context;
+use super::{Context, context::tell};
 use crate::{
-    assets::Shelf,
+    assets::{HeldShelf, Shelf, ShelfError},
     exit::{self, Failure, Outcome},
     runs::Catalogue,
     store::{AssetRow, Store},
@@ -103,6 +103,7 @@ pub(super) fn run(command: &Command, context: &Context) -> Outcome {
             Ok(exit::OK)
         }
         Command::Gc => {
+            let shelf = hold(&workspace)?;
             let mut kept: Vec<_> = store.assets()?.into_iter().map(|row| row.asset).collect();
             for run in store.open_runs()? {
                 kept.extend(
@@ -113,7 +114,7 @@ pub(super) fn run(command: &Command, context: &Context) -> Outcome {
                         .unwrap_or_default(),
                 );
             }
-            let swept = Shelf::of(&workspace).sweep(&kept)?;
+            let swept = shelf.sweep(&kept)?;
             let document = serde_json::json!({ "files": swept.files, "bytes": swept.bytes });
             context.print(&document, || {
                 format!("{} files with {} MiB removed", swept.files, swept.bytes >> 20)
@@ -219,7 +220,7 @@ fn add(sources: &[Source], workspace: &Workspace, store: &Store, context: &Conte
             "in a lab with keys (`regatta init`), set `assets_listen = \"0.0.0.0:8885\"` in regatta.toml",
         ));
     }
-    let shelf = Shelf::of(workspace);
+    let shelf = hold(workspace)?;
     let mut added = Vec::new();
     for (source, path) in sources {
         if !is_inner_path(path) {
@@ -234,10 +235,15 @@ fn add(sources: &[Source], workspace: &Workspace, store: &Store, context: &Conte
             .iter()
             .try_for_each(|added| store.keep_asset(&added.asset, added.files))
     })?;
+    drop(shelf);
     let rows = store.assets()?;
     let is_new = |row: &AssetRow| added.iter().any(|added| added.asset.path == row.asset.path);
     let rows: Vec<_> = rows.into_iter().filter(is_new).collect();
     print(&rows, context)
+}
+
+fn hold(workspace: &Workspace) -> Result<HeldShelf, ShelfError> {
+    Shelf::of(workspace).hold(|| tell("another `regatta asset` is at work here; waiting until it is done"))
 }
 
 fn print(rows: &[AssetRow], context: &Context) -> Outcome {

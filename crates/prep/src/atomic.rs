@@ -11,8 +11,8 @@ use std::{
 ///
 /// Returns whether anything was written: a file that has this content already is left alone.
 ///
-/// The rename is not forced to disk. After a power cut a file may lack its end, which a second preparation mends,
-/// because it compares contents.
+/// The rename is not forced to disk. After a power cut a file may lack its end; of samples this is known by what lies beside them
+/// until all of them are on the disk, and a second preparation mends it, because it compares contents.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<bool> {
     if fs::read(path).is_ok_and(|present| present == bytes) {
         return Ok(false);

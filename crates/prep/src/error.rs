@@ -80,6 +80,15 @@ pub enum PrepError {
     /// The scale cannot be had.
     #[error("the scale cannot be had")]
     Cache(#[from] ScaleError),
+    /// The samples that another form is made of are not whole.
+    #[error(
+        "the samples in {directory} are not whole: `regatta prep` was broken off there or is still at it; run it again",
+        directory = directory.display()
+    )]
+    HalfMade {
+        /// Where they lie.
+        directory: PathBuf,
+    },
     /// The map of the samples that another form is made of does not read.
     #[error("the samples that others are made of cannot be found: have they been prepared?")]
     Map(#[from] ValMapError),

@@ -2,7 +2,8 @@
 //! `samples.json`, which says what they are.
 
 use std::{
-    fs, io,
+    fs::{self, File},
+    io,
     path::{Path, PathBuf},
 };
 
@@ -67,15 +68,18 @@ impl SampleWriter {
     }
 }
 
-/// Makes the directory of samples that are about to be made, and says in it that they are not whole.
+/// Makes the directory of samples that are about to be made, and says in it that they are not whole. A power cut does not take
+/// this back.
 pub(crate) fn begin(dir: &Path) -> Result<(), PrepError> {
     make_dir(dir)?;
     let path = dir.join(SampleSet::UNFINISHED);
     fs::write(&path, "").map_err(|source| PrepError::Write { path, source })?;
-    remove(&dir.join(SampleSet::FILE))
+    remove(&dir.join(SampleSet::FILE))?;
+    durably(dir, |dir| dir.sync_all())
 }
 
-/// Says what the samples in `dir` are, and that all of them are there. There is a hash for every input of the model.
+/// Says what the samples in `dir` are, and that all of them are there: on the disk, since after a power cut nobody would look at
+/// each. There is a hash for every input of the model.
 pub(crate) fn write_document(
     benchmark: &Benchmark,
     dir: &Path,
@@ -107,7 +111,19 @@ pub(crate) fn write_document(
         atomic::write(&path, &text)
     })
     .map_err(|source| PrepError::Write { path, source })?;
-    remove(&dir.join(SampleSet::UNFINISHED))
+    // Once for the file system: tens of thousands of files one by one take minutes.
+    durably(dir, |dir| Ok(rustix::fs::syncfs(dir)?))?;
+    remove(&dir.join(SampleSet::UNFINISHED))?;
+    durably(dir, |dir| dir.sync_all())
+}
+
+/// Brings what `dir` holds to the disk, as `sync` does it.
+fn durably(dir: &Path, sync: impl FnOnce(&File) -> io::Result<()>) -> Result<(), PrepError> {
+    let synced = File::open(dir).and_then(|dir| sync(&dir));
+    synced.map_err(|source| PrepError::Write {
+        path: dir.to_owned(),
+        source,
+    })
 }
 
 /// The map of a benchmark's samples, which is taken away while they are replaced by others.
@@ -129,8 +145,9 @@ impl<'a> MapFile<'a> {
 
     /// Writes it, and gives its path.
     pub(crate) fn finish(self) -> Result<PathBuf, PrepError> {
-        match atomic::write(&self.path, self.text.as_bytes()) {
-            Ok(_) => Ok(self.path),
+        let written = atomic::write(&self.path, self.text.as_bytes());
+        match written.and_then(|_| File::open(&self.path)?.sync_all()) {
+            Ok(()) => Ok(self.path),
             Err(source) => Err(PrepError::Write {
                 path: self.path,
                 source,

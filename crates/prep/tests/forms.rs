@@ -197,6 +197,21 @@ fn a_full_disk_leaves_no_half_samples_that_pass_for_whole_ones() {
     }
 }
 
+#[test]
+fn half_made_samples_are_not_made_into_other_forms() {
+    let (benchmark, dir) = image(&[1.0; ELEMENTS]);
+    let half = Form::new(Dtype::Float16, Layout::Linear);
+    let unfinished = dir.path().join("images/fp32").join(SampleSet::UNFINISHED);
+    fs::write(&unfinished, "").unwrap();
+    let told = chain(&make(&benchmark, dir.path(), half, None).unwrap_err(), dir.path());
+    assert_eq!(
+        told,
+        "the samples in DIR/images/fp32 are not whole: `regatta prep` was broken off there or is still at it; run it again"
+    );
+    fs::remove_file(unfinished).unwrap();
+    make(&benchmark, dir.path(), half, None).unwrap();
+}
+
 /// A benchmark of two inputs, whose arrays another program has left in `data`.
 fn two_inputs() -> (Benchmark, TempDir) {
     let (mut benchmark, dir) = image(&[]);

@@ -1,7 +1,7 @@
 //! The forms in which a benchmark's samples can lie side by side: an element type and a layout, a directory each, and the
 //! document beside the samples that says what they are. Makes no samples (`prep` does) and reads none (engines do).
 
-use std::{collections::BTreeMap, fmt, path::Path};
+use std::{collections::BTreeMap, fmt, io, path::Path};
 
 use serde::{Deserialize, Serialize};
 
@@ -222,6 +222,14 @@ impl SampleSet {
 
     /// What lies beside samples that are being made, or whose making was broken off: some of them may be older ones, of another scale.
     pub const UNFINISHED: &str = "samples.unfinished";
+
+    /// Whether samples in `directory` are being made, or their making was broken off: no reader can rely on them.
+    ///
+    /// # Errors
+    /// When it cannot be found out. A directory that is not there holds none.
+    pub fn is_unfinished(directory: &Path) -> io::Result<bool> {
+        directory.join(Self::UNFINISHED).try_exists()
+    }
 
     /// Whether these are samples for the model.
     ///

@@ -105,21 +105,6 @@ impl Knobs {
         self.texts()
     }
 
-    /// The knobs that such settings are; `None` when one of them is no knob or has another kind of value.
-    #[must_use]
-    pub fn from_settings(settings: &BTreeMap<String, String>) -> Option<Self> {
-        let value = |text: &String| match (text.parse::<i64>(), text.parse::<bool>()) {
-            (Ok(number), _) => toml::Value::Integer(number),
-            (_, Ok(switch)) => toml::Value::Boolean(switch),
-            _ => toml::Value::String(text.clone()),
-        };
-        let table: toml::Table = settings
-            .iter()
-            .map(|(name, text)| (name.clone(), value(text)))
-            .collect();
-        table.try_into().ok()
-    }
-
     /// What cannot be, if anything: no count that is set is zero but those that count from it.
     pub(super) fn fault(&self) -> Option<String> {
         let from_zero = ["max_dlas", "dla_core", "deque_timeout_usec"];
