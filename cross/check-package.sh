@@ -1,11 +1,15 @@
 #!/usr/bin/env bash
-# Checks a built Debian package without installing it: its scripts, its files and their owners, its unit's syntax and hardening.
+# Checks a built Debian package without installing it: its scripts, its files and their owners, its unit's syntax and hardening;
+# and that it brings these shims of TensorRT and no others, to where the agent looks for them.
 #
-#   check-package.sh FILE.deb
+#   check-package.sh FILE.deb [SHIM...]
 #
-# Needs dpkg-deb and systemd-analyze. Exit codes: 0 it holds, 1 it does not, 2 wrong use.
+# Needs dpkg-deb, systemd-analyze and readelf. Exit codes: 0 it holds, 1 it does not, 2 wrong use.
 set -euo pipefail
 [ -f "${1:-}" ] || { echo "check-package.sh: name the package to check" >&2; exit 2; }
+here=$(cd "$(dirname "$0")" && pwd)
+package=$1
+shift
 # systemd's own measure, 0 (best) to 10; docs/headless.md says what is left open and why.
 threshold=2.3
 work=$(mktemp -d)
@@ -16,18 +20,23 @@ complain() {
     bad=1
 }
 
-dpkg-deb -R "$1" "$work"
+dpkg-deb -R "$package" "$work"
 for script in preinst postinst prerm postrm; do
     [ -x "$work/DEBIAN/$script" ] || complain "$script cannot be run"
     sh -n "$work/DEBIAN/$script" || complain "$script does not parse"
 done
 (cd "$work" && md5sum --quiet -c DEBIAN/md5sums) || complain "md5sums does not fit the files"
-foreign=$(dpkg-deb -c "$1" | grep -v ' root/root ' || true)
+foreign=$(dpkg-deb -c "$package" | grep -v ' root/root ' || true)
 [ -z "$foreign" ] || complain "not root's: $foreign"
 
 [ -x "$work/usr/libexec/regatta-state" ] || complain "the helper regatta-state is missing"
 foreign=$(find "$work/usr" "$work/lib" -perm /6000)
 [ -z "$foreign" ] || complain "setuid or setgid: $foreign"
+
+shims=$(find "$work/usr/lib/regatta" -type f -printf '%f\n' 2>/dev/null | sort || true)
+[ "$shims" = "$(for shim in "$@"; do basename "$shim"; done | sort)" ] || complain "in /usr/lib/regatta lie: $(echo ${shims:-no files})"
+for shim in "$@"; do cmp -s "$shim" "$work/usr/lib/regatta/$(basename "$shim")" || complain "$shim is not in it as it is"; done
+[ $# -eq 0 ] || "$here/check-symbols.sh" "$work"/usr/lib/regatta/*.so || bad=1
 
 # Syntax and hardening of one unit, under the name that systemd would start it by.
 check_unit() {

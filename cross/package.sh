@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # Packs a built agent: a Debian package with a system service, and an archive for users without root.
 #
-#   package.sh --binary FILE --arch arm64|amd64 --out DIR [--version VERSION] [--helper FILE] [--level 1-9]
+#   package.sh --binary FILE --arch arm64|amd64 --out DIR [--version VERSION] [--helper FILE] [--shims DIR] [--level 1-9]
 #
 # The helper that sets the device's state is `regatta-state` beside the binary, where nothing else is said; a package without
-# one measures boards as they are. --level is gzip's: 9 by default, 1 where a test packs often.
+# one measures boards as they are. --shims is where cross/tensorrt/all.sh put its shims, which then lie where the agent looks for
+# them: in /usr/lib/regatta, and in the archive beside the agent. --level is gzip's: 9 by default, 1 where a test packs often.
 # Needs dpkg-deb alone. The same input gives the same bytes. Prints both files' paths. Exit codes: 0 done, 2 wrong use, 3 could not.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 wrong_use() { echo "package.sh: $1; see its first lines" >&2; exit 2; }
-binary='' architecture='' out='' version='' helper='' level=9
+binary='' architecture='' out='' version='' helper='' shims='' level=9
 while [ $# -gt 0 ]; do
     [ $# -ge 2 ] || wrong_use "$1 needs a value"
     case $1 in
@@ -18,6 +19,7 @@ while [ $# -gt 0 ]; do
         --out) out=$2 ;;
         --version) version=$2 ;;
         --helper) helper=$2 ;;
+        --shims) shims=$2 ;;
         --level) level=$2 ;;
         *) wrong_use "unknown option $1" ;;
     esac
@@ -26,6 +28,11 @@ done
 [ -f "$binary" ] || wrong_use "--binary names no file"
 helper=${helper:-$(dirname "$binary")/regatta-state}
 [ -n "$out" ] || wrong_use "--out is missing"
+shim_files=()
+if [ -n "$shims" ]; then
+    shim_files=("$shims"/libregatta_trt-*.so)
+    [ -e "${shim_files[0]}" ] || wrong_use "--shims names a directory without libregatta_trt-VERSION.so"
+fi
 case $level in [1-9]) ;; *) wrong_use "--level is 1 to 9" ;; esac
 case $architecture in arm64 | amd64) ;; *) wrong_use "--arch is arm64 or amd64" ;; esac
 command -v dpkg-deb >/dev/null || { echo "package.sh: dpkg-deb is missing; it comes with Debian and Ubuntu" >&2; exit 3; }
@@ -44,6 +51,10 @@ install -D -m 0644 "$here/package/regatta-agent.service" "$root/lib/systemd/syst
 if [ -f "$helper" ]; then
     install -D -m 0755 "$helper" "$root/usr/libexec/regatta-state"
     install -m 0644 "$here/package/regatta-state.socket" "$here/package/regatta-state@.service" "$root/lib/systemd/system/"
+fi
+if [ ${#shim_files[@]} -gt 0 ]; then
+    mkdir -p "$root/usr/lib/regatta"
+    install -m 0644 "${shim_files[@]}" "$root/usr/lib/regatta/"
 fi
 # Not among the documents: minimal systems leave those out.
 install -D -m 0644 "$here/../agent/agent.example.toml" "$root/usr/share/regatta-agent/agent.example.toml"
@@ -75,6 +86,7 @@ dpkg-deb --root-owner-group -Zgzip "-z$level" --build "$root" "$deb" >/dev/null
 # ---- The archive.
 name=regatta-agent-$version-$architecture
 install -D -m 0755 "$binary" "$work/$name/bin/regatta-agent"
+[ ${#shim_files[@]} -eq 0 ] || install -m 0644 "${shim_files[@]}" "$work/$name/bin/"
 install -m 0644 "$here/package/regatta-agent.user.service" "$work/$name/regatta-agent.service"
 install -m 0755 "$here/package/install.sh" "$work/$name/install.sh"
 install -m 0644 "$here/../agent/agent.example.toml" "$here/../docs/headless.md" "$here/../LICENSE" "$work/$name/"

@@ -7,7 +7,8 @@
 # An upgrade that does not come up gives way to the version before. Exit codes: 0 done, 1 gone back, 2 wrong use, 3 could not.
 set -eu
 cd "$(dirname "$0")"
-program=$HOME/.local/bin/regatta-agent
+bin=$HOME/.local/bin
+program=$bin/regatta-agent
 config=$HOME/.config/regatta/agent.toml
 state=$HOME/.local/state/regatta
 units=$HOME/.config/systemd/user
@@ -18,7 +19,7 @@ managed() { command -v systemctl >/dev/null && systemctl --user show-environment
 if [ "${1:-}" = --remove ]; then
     # What is half installed has no unit to stop, and is taken away all the same.
     if managed; then systemctl --user --quiet disable --now "$unit" || true; fi
-    rm -f "$program" "$program.previous" "$units/$unit"
+    rm -f "$program" "$program.previous" "$units/$unit" "$bin"/libregatta_trt-*.so "$bin"/libregatta_trt-*.so.previous
     say "removed; $state and $config are left"
     exit 0
 fi
@@ -35,10 +36,18 @@ comes_up() {
     [ "$started" != 0 ] && [ "$(systemctl --user show --property MainPID --value "$unit")" = "$started" ]
 }
 
-mkdir -p "$(dirname "$program")" "$(dirname "$config")" "$state" "$units" || exit 3
-if [ -x "$program" ]; then cp -p "$program" "$program.previous"; fi
-# Beside it and renamed: a program that runs cannot be written to, and a full disk leaves the old one whole.
-cp -p bin/regatta-agent "$program.new" && sync "$program.new" && mv "$program.new" "$program" || { rm -f "$program.new"; say "$program cannot be written"; exit 3; }
+# Beside the old one and renamed: a program that runs cannot be written to, and a full disk leaves the old one whole.
+put() {
+    cp -p "bin/$1" "$bin/$1.new" && sync "$bin/$1.new" && mv "$bin/$1.new" "$bin/$1" || { rm -f "$bin/$1.new"; say "$bin/$1 cannot be written"; exit 3; }
+}
+
+mkdir -p "$bin" "$(dirname "$config")" "$state" "$units" || exit 3
+# The shims of TensorRT lie beside the program, and are of its version.
+rm -f "$bin"/libregatta_trt-*.so.previous
+for kept in "$program" "$bin"/libregatta_trt-*.so; do
+    if [ -e "$kept" ]; then cp -p "$kept" "$kept.previous"; fi
+done
+for file in bin/*; do put "${file#bin/}"; done
 cp regatta-agent.service "$units/$unit"
 if [ ! -e "$config" ]; then
     sed -e "s/^name = .*/name = \"$(hostname)\"/" -e "s|^state_dir = .*|state_dir = \"$state\"|" agent.example.toml >"$config"
@@ -53,6 +62,9 @@ if [ ! -x "$program.previous" ]; then
     say "the daemon does not come up; 'journalctl --user -u regatta-agent' says why"
     exit 3
 fi
-mv "$program.previous" "$program"
+rm -f "$bin"/libregatta_trt-*.so
+for kept in "$bin"/libregatta_trt-*.so.previous "$program.previous"; do
+    if [ -e "$kept" ]; then mv "$kept" "${kept%.previous}"; fi
+done
 if comes_up; then say "the new version does not come up, the previous one runs again"; else say "neither version comes up"; fi
 exit 1

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the TensorRT shim for one version of TensorRT. Its headers are NVIDIA's and are not part of this repository:
 #
-#   build.sh --headers DIR [--headers DIR ...] --out DIR       NvInfer.h and NvOnnxParser.h by path, such as JetPack's
+#   build.sh --headers DIR [--headers DIR ...] --out DIR       NvInfer.h and NvOnnxParser.h by path, such as JetPack's; CUDA's are not needed
 #   build.sh --crate rtx|enterprise --out DIR                  those in the source package of the crate `trtx-sys`, for tests
 #
 # Options: --target aarch64 (Debian's cross compiler), --sysroot DIR (link against an older system's libc), --cxx COMPILER.
@@ -54,8 +54,9 @@ fi
 
 includes=()
 for directory in "${headers[@]}"; do includes+=(-isystem "$directory"); done
+includes+=(-idirafter "$here/cuda")
 flags=(-std=c++17 -O2 -fPIC -Wall -Wextra -Wno-deprecated-declarations)
-compile() { "$cxx" "$@" >&2 || could_not "$cxx could not build the shim; do the directories hold NvInfer.h, NvOnnxParser.h and cuda_runtime_api.h?"; }
+compile() { "$cxx" "$@" >&2 || could_not "$cxx could not build the shim; do the directories hold NvInfer.h and NvOnnxParser.h?"; }
 compile "${flags[@]}" "${includes[@]}" -c "$here/shim.cc" -o "$work/shim.o"
 linked=("$work/shim.o")
 if [ -n "$sysroot" ]; then
@@ -64,7 +65,7 @@ if [ -n "$sysroot" ]; then
     compile -x c -O2 -fPIC -Wall -Wextra -Werror -c "$here/../loadgen-official/older_glibc.c" -o "$work/older_glibc.o"
     linked+=("$work/older_glibc.o" --sysroot="$sysroot" -B"$sysroot/usr/lib/$triple" -L"$sysroot/usr/lib/$triple" -L"$sysroot/lib/$triple")
 fi
-compile -shared "${linked[@]}" -static-libstdc++ -static-libgcc -Wl,--version-script="$here/exports.map" -Wl,-z,defs -o "$work/shim.so" -ldl -lpthread
+compile -shared "${linked[@]}" -static-libstdc++ -static-libgcc -s -Wl,--gc-sections -Wl,--version-script="$here/exports.map" -Wl,-z,defs -o "$work/shim.so" -ldl -lpthread
 
 version=$(printf '#include "NvInferVersion.h"\n#ifdef TRT_MAJOR_RTX\nrtx-\n#endif\nNV_TENSORRT_MAJOR.NV_TENSORRT_MINOR.NV_TENSORRT_PATCH\n' | "$cxx" -E -P "${includes[@]}" -x c++ - | tr -d ' \n')
 mkdir -p "$out"

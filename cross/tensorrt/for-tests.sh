@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Brings what the tests of the TensorRT path need to DIR: TensorRT-RTX's libraries from their PyPI package, which build engines on
-# a machine without a GPU, and the shim for them. NVIDIA's files stay outside this repository.
+# a machine without a GPU, and the shims whose headers can be had here. NVIDIA's files stay outside this repository.
 #
 #   for-tests.sh DIR      afterwards: DIR/libs (REGATTA_TENSORRT) and DIR/shims (REGATTA_PLUGINS)
 set -euo pipefail
@@ -22,5 +22,5 @@ if [ ! -e "$out/libs/.$version" ]; then
     mv "$work"/unpacked/tensorrt_rtx_libs/*.so.* "$out/libs/"
     touch "$out/libs/.$version"
 fi
-# Cheap, and so never older than its source.
-"$here/build.sh" --crate rtx --out "$out/shims" >/dev/null
+# Cheap, and so never older than their source.
+"$here/all.sh" --out "$out/shims" rtx enterprise >/dev/null

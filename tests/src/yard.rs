@@ -16,6 +16,9 @@ use crate::{
 /// The device that is deployed.
 pub const BOAT: &str = "boat-1";
 
+/// A shim of TensorRT that is packed with every agent. Its bytes are the agent's version: nobody opens it.
+pub const SHIM: &str = "libregatta_trt-8.5.2.so";
+
 /// A lab, packages, and a user's home.
 pub struct Yard {
     /// Its lab.
@@ -67,13 +70,20 @@ impl Yard {
         self.path().join("dist")
     }
 
-    /// Packs a program as the agent of this machine, in both ways.
+    /// Packs a program as the agent of this machine, in both ways, with the [`SHIM`] of the same version.
+    ///
+    /// # Panics
+    /// When the disk refuses.
     pub fn pack(&self, program: &Path, version: &str) {
         let _ = fs::remove_dir_all(self.dist());
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cross/package.sh");
         let mut command = Command::new(script);
         let words = ["--arch", architecture(), "--version", version, "--level", "1"];
         command.args(words).arg("--binary").arg(program);
+        let shims = self.path().join("shims");
+        fs::create_dir_all(&shims).expect("a directory");
+        fs::write(shims.join(SHIM), version).expect("a shim");
+        command.arg("--shims").arg(shims);
         let _ = succeed_output(command.arg("--out").arg(self.dist()));
     }
 

@@ -16,7 +16,7 @@ use regatta_tests::{
     Process, eventually,
     sshd::{Likeness, PASSWORD, SAILOR, Sshd},
     succeed_output,
-    yard::{BOAT, Yard},
+    yard::{BOAT, SHIM, Yard},
 };
 
 fn both(output: &Output) -> String {
@@ -64,6 +64,10 @@ fn a_board_is_deployed_to_and_the_second_time_there_is_nothing_to_do() {
     assert_done(&yard.deploy(&sshd, &[]), "deployed, says hello");
     let installed = listing(&sshd.home());
     assert!(installed.contains("./.local/bin/regatta-agent"), "{installed}");
+    // Beside the agent, where it looks for it; whatever the agent goes back to, its shim does too.
+    let shim = sshd.home().join(".local/bin").join(SHIM);
+    let shim_version = || fs::read_to_string(&shim).unwrap();
+    assert_eq!(shim_version(), "0.1.0");
     assert!(!installed.contains("before-deploy"), "{installed}");
 
     let again = yard.deploy(&sshd, &["--format", "json"]);
@@ -118,6 +122,7 @@ fn a_board_is_deployed_to_and_the_second_time_there_is_nothing_to_do() {
     // A version that does not come up gives way to the one that ran, and the board is heard again.
     yard.pack_script("exit 3", "0.2.0");
     assert_refused(&yard.deploy(&sshd, &[]), &["the previous one runs again"]);
+    assert_eq!(shim_version(), "0.1.0");
     yard.pack_agent();
     assert_done(&yard.deploy(&sshd, &[]), "nothing to do");
 
@@ -128,6 +133,7 @@ fn a_board_is_deployed_to_and_the_second_time_there_is_nothing_to_do() {
     );
     let silent = yard.deploy(&sshd, &["--wait", "2s"]);
     assert_refused(&silent, &["the board runs again what it ran before"]);
+    assert_eq!(shim_version(), "0.1.0");
     yard.pack_agent();
     assert_done(&yard.deploy(&sshd, &[]), "says hello");
 
@@ -144,7 +150,10 @@ fn a_board_is_deployed_to_and_the_second_time_there_is_nothing_to_do() {
     yard.pack_agent();
     assert_done(&yard.deploy(&sshd, &[]), "says hello");
 
-    // A program that was cut short is mended.
+    // A shim that was changed is mended, and a program that was cut short.
+    fs::write(&shim, "another").unwrap();
+    assert_done(&yard.deploy(&sshd, &[]), "deployed, says hello");
+    assert_eq!(shim_version(), "0.1.0");
     let program = sshd.home().join(".local/bin/regatta-agent");
     fs::remove_file(&program).unwrap();
     fs::write(&program, "half").unwrap();

@@ -144,21 +144,14 @@ pub(super) fn archive(path: &Path) -> io::Result<Option<Contents>> {
     else {
         return Ok(None);
     };
-    let installed = [
-        ("bin/regatta-agent", "~/.local/bin/regatta-agent"),
-        (
-            "regatta-agent.service",
-            "~/.config/systemd/user/regatta-agent.service",
-        ),
-    ];
-    let files = installed
+    // The agent, the shims beside it, and the unit; the rest is not installed, or is the user's from then on.
+    let place = |path: &str| match path.split_once('/')?.1 {
+        "regatta-agent.service" => Some("~/.config/systemd/user/regatta-agent.service".to_owned()),
+        inside => Some(format!("~/.local/bin/{}", inside.strip_prefix("bin/")?)),
+    };
+    let files = data
         .iter()
-        .filter_map(|(inside, outside)| {
-            let (_, body) = data
-                .iter()
-                .find(|(path, _)| path.ends_with(&format!("/{inside}")))?;
-            Some(((*outside).to_owned(), hex(&sha256(body))))
-        })
+        .filter_map(|(path, body)| Some((place(path)?, hex(&sha256(body)))))
         .collect();
     Ok(Some(Contents {
         way: Way::User,

@@ -23,7 +23,7 @@ pub enum OpenError {
     },
     /// No shim for this version.
     #[error(
-        "TensorRT {library} is installed, but there is no shim for it; found are {}; build one with cross/tensorrt/build.sh, or name its directory in REGATTA_PLUGINS",
+        "TensorRT {library} is installed, but there is no shim for it; found are {}; cross/tensorrt/all.sh makes one that cross/package.sh --shims packs with the agent; or name its directory in REGATTA_PLUGINS",
         if found.is_empty() { "none".to_owned() } else { found.join(", ") }
     )]
     NoShim {
