@@ -79,6 +79,13 @@ using CreateWithLogger = void* (*)(void*, int32_t);
 using CreateParser = void* (*)(void*, void*, int);
 using LibraryVersion = int32_t (*)();
 
+// What one of TensorRT's functions made, or nothing. Without a driver the lean runtime of 11.4 answers with an offset into no object
+// instead of a null pointer; no object lies in the first page.
+template <class Made>
+std::unique_ptr<Made> made(void* object) {
+    return std::unique_ptr<Made>(reinterpret_cast<uintptr_t>(object) < 4096 ? nullptr : static_cast<Made*>(object));
+}
+
 } // namespace
 
 struct regatta_trt_library {
@@ -380,11 +387,11 @@ int32_t check_calibration(nvinfer1::INetworkDefinition const& network, regatta_t
 #endif
 
 int32_t build(regatta_trt_library& library, regatta_trt_settings const& settings) {
-    std::unique_ptr<nvinfer1::IBuilder> builder(static_cast<nvinfer1::IBuilder*>(library.create_builder(&library.log, NV_TENSORRT_VERSION)));
+    auto builder = made<nvinfer1::IBuilder>(library.create_builder(&library.log, NV_TENSORRT_VERSION));
     if (!builder) return fail(REGATTA_TRT_LIBRARY, library.log.errors("TensorRT makes no builder"));
     auto network = new_network(*builder, settings.precision);
     if (!network) return fail(REGATTA_TRT_BUILD, library.log.errors("TensorRT makes no network"));
-    std::unique_ptr<nvonnxparser::IParser> parser(static_cast<nvonnxparser::IParser*>(library.create_parser(network.get(), &library.log, NV_ONNX_PARSER_VERSION)));
+    auto parser = made<nvonnxparser::IParser>(library.create_parser(network.get(), &library.log, NV_ONNX_PARSER_VERSION));
     if (!parser) return fail(REGATTA_TRT_LIBRARY, library.log.errors("TensorRT makes no ONNX parser"));
     library.log.errors("");
     if (!parser->parseFromFile(settings.onnx, static_cast<int32_t>(nvinfer1::ILogger::Severity::kWARNING))) {
@@ -474,7 +481,7 @@ int32_t regatta_trt_version(regatta_trt_library const* library) { return library
 
 int32_t regatta_trt_dla_cores(regatta_trt_library* library) {
     if (!library->create_builder) return -1;
-    std::unique_ptr<nvinfer1::IBuilder> const builder(static_cast<nvinfer1::IBuilder*>(library->create_builder(&library->log, NV_TENSORRT_VERSION)));
+    auto const builder = made<nvinfer1::IBuilder>(library->create_builder(&library->log, NV_TENSORRT_VERSION));
     library->log.errors("");
     return builder ? builder->getNbDLACores() : -1;
 }
@@ -482,7 +489,8 @@ int32_t regatta_trt_dla_cores(regatta_trt_library* library) {
 int32_t regatta_trt_build(regatta_trt_library* library, regatta_trt_settings const* settings) {
     return guarded([&]() -> int32_t {
         if (settings->size != sizeof(regatta_trt_settings)) return fail(REGATTA_TRT_UNSUPPORTED, "the settings are not those of this shim");
-        if (!library->create_builder || !library->create_parser) return fail(REGATTA_TRT_LIBRARY, "this TensorRT has no builder or no ONNX parser");
+        if (!library->create_builder) return fail(REGATTA_TRT_LIBRARY, "this TensorRT has no builder: it is a lean or dispatch runtime, which loads engines and builds none; name one that has by --tensorrt or REGATTA_TENSORRT");
+        if (!library->create_parser) return fail(REGATTA_TRT_LIBRARY, "this TensorRT has no ONNX parser");
         return build(*library, *settings);
     });
 }
@@ -490,8 +498,8 @@ int32_t regatta_trt_build(regatta_trt_library* library, regatta_trt_settings con
 int32_t regatta_trt_engine_open(regatta_trt_library* library, void const* plan, size_t size, int32_t dla_core, regatta_trt_engine** engine) {
     return guarded([&]() -> int32_t {
         auto opened = std::unique_ptr<regatta_trt_engine>(new regatta_trt_engine{library, nullptr, nullptr});
-        opened->runtime.reset(static_cast<nvinfer1::IRuntime*>(library->create_runtime(&library->log, NV_TENSORRT_VERSION)));
-        if (!opened->runtime) return fail(REGATTA_TRT_LIBRARY, library->log.errors("TensorRT makes no runtime"));
+        opened->runtime = made<nvinfer1::IRuntime>(library->create_runtime(&library->log, NV_TENSORRT_VERSION));
+        if (!opened->runtime) return fail(REGATTA_TRT_PLAN, library->log.errors("TensorRT makes no runtime"));
         if (dla_core >= 0) opened->runtime->setDLACore(dla_core);
         opened->engine.reset(opened->runtime->deserializeCudaEngine(plan, size));
         if (!opened->engine) return fail(REGATTA_TRT_PLAN, library->log.errors("TensorRT does not load the plan and gave no reason"));

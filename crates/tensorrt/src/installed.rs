@@ -12,12 +12,20 @@ use libloading::Library;
 
 use crate::{error::OpenError, version::Version};
 
-/// Library and parser by version family, the newest first. Bare names go through the system's own search.
-const NAMES: &[(&str, &str, bool)] = &[
-    ("libnvinfer.so.11", "libnvonnxparser.so.11", false),
-    ("libnvinfer.so.10", "libnvonnxparser.so.10", false),
-    ("libnvinfer.so.8", "libnvonnxparser.so.8", false),
-    ("libtensorrt_rtx.so.1", "libtensorrt_onnxparser_rtx.so.1", true),
+/// Library and parser by version family, the newest first; then the lean runtimes, which build nothing. Bare names go through
+/// the system's own search.
+const NAMES: &[(&str, Option<&str>, bool)] = &[
+    ("libnvinfer.so.11", Some("libnvonnxparser.so.11"), false),
+    ("libnvinfer.so.10", Some("libnvonnxparser.so.10"), false),
+    ("libnvinfer.so.8", Some("libnvonnxparser.so.8"), false),
+    (
+        "libtensorrt_rtx.so.1",
+        Some("libtensorrt_onnxparser_rtx.so.1"),
+        true,
+    ),
+    ("libnvinfer_lean.so.11", None, false),
+    ("libnvinfer_lean.so.10", None, false),
+    ("libnvinfer_lean.so.8", None, false),
 ];
 
 /// An installed TensorRT.
@@ -25,8 +33,8 @@ const NAMES: &[(&str, &str, bool)] = &[
 pub struct Installed {
     /// The library, as the loader is to be asked for it.
     pub infer: PathBuf,
-    /// Its ONNX parser, which may be missing.
-    pub parser: PathBuf,
+    /// Its ONNX parser, which may be missing; `None` for a lean runtime, which has none.
+    pub parser: Option<PathBuf>,
     /// Its version.
     pub version: Version,
 }
@@ -55,7 +63,7 @@ impl Installed {
                 Ok(version) => {
                     return Ok(Self {
                         infer,
-                        parser: place(parser),
+                        parser: parser.map(place),
                         version,
                     });
                 }

@@ -71,14 +71,15 @@ impl TensorRt {
         // SAFETY: the ABI is the one that is declared.
         let face = unsafe { Face::of(library) }.map_err(unloadable)?;
         let words = Box::new(Mutex::new(Vec::new()));
-        let (infer, parser) = (c_path(&installed.infer), c_path(&installed.parser));
+        let infer = c_path(&installed.infer);
+        let parser = installed.parser.as_deref().map(c_path);
         let mut handle = ptr::null_mut();
         let user = ptr::from_ref::<Mutex<Vec<String>>>(&words).cast_mut().cast();
         // SAFETY: strings and `handle` outlive the call; `words` is boxed and outlives the handle, see `drop`.
         let result = unsafe {
             (face.open)(
                 infer.as_ptr(),
-                parser.as_ptr(),
+                parser.as_ref().map_or(ptr::null(), |parser| parser.as_ptr()),
                 Some(keep_words),
                 user,
                 &raw mut handle,
