@@ -95,7 +95,7 @@ pub(crate) struct EngineBuildArgs {
     /// Builder optimisation level
     #[arg(long, value_name = "0-5", value_parser = clap::value_parser!(u32).range(0..=5))]
     pub(crate) level: Option<u32>,
-    /// Builds for this DLA core in place of the GPU
+    /// Builds for this DLA core in place of the GPU; computes in fp16 and int8 alone, so goes with --precision
     #[arg(long, value_name = "CORE", value_parser = clap::value_parser!(u32).range(0..=15))]
     pub(crate) dla_core: Option<u32>,
     /// A layer that DLA cannot run is an error and does not go to the GPU

@@ -3,7 +3,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test says what it expects")]
 
+#[path = "engine/given_up.rs"]
+mod given_up;
+#[path = "engine/models.rs"]
+mod models;
 mod support;
+#[path = "engine/versions.rs"]
+mod versions;
 
 use std::{
     env, fs,
@@ -22,7 +28,7 @@ struct Place {
     tensorrt: PathBuf,
     shims: PathBuf,
     /// What lies in `tensorrt` and `shims`, where these are twins.
-    _twins: Option<Twins>,
+    twins: Option<Twins>,
 }
 
 impl Place {
@@ -47,7 +53,7 @@ impl Place {
         let twins = Twins::with_shim(flags);
         let place = Self::with(twins.libraries(), twins.shims());
         Self {
-            _twins: Some(twins),
+            twins: Some(twins),
             ..place
         }
     }
@@ -60,7 +66,7 @@ impl Place {
             scratch,
             tensorrt,
             shims,
-            _twins: None,
+            twins: None,
         }
     }
 
@@ -82,7 +88,13 @@ impl Place {
 
     /// Standard output of a command that ends with `code`, as JSON.
     fn json(&self, arguments: &[&str], code: i32) -> serde_json::Value {
-        let output = self.engine(&[arguments, &["--format", "json"]].concat());
+        self.json_with(&[], arguments, code)
+    }
+
+    /// The same, of a twin of which more is said.
+    fn json_with(&self, twin: &[(&str, &str)], arguments: &[&str], code: i32) -> serde_json::Value {
+        let mut command = self.command(&[arguments, &["--format", "json"]].concat());
+        let output = command.envs(twin.iter().copied()).output().unwrap();
         assert_eq!(output.status.code(), Some(code), "{output:?}");
         serde_json::from_slice(&output.stdout).unwrap()
     }
@@ -101,6 +113,11 @@ impl Place {
             .unwrap();
         assert_eq!(output.status.code(), Some(code), "{output:?}");
         String::from_utf8(output.stderr).unwrap()
+    }
+
+    /// Has the twins be those of these versions, as [`Twins::become_version`] does.
+    fn become_version(&self, library: &str, shims: &[&str]) {
+        self.twins.as_ref().unwrap().become_version(library, shims);
     }
 
     /// The directory of the only engine in the cache.
@@ -256,7 +273,15 @@ fn the_real_tensorrt_refuses_with_its_own_words() {
 #[test]
 fn placement_on_dla_is_reported_and_fallback_can_be_refused() {
     let place = Place::twin(&[]);
-    let build = ["build", "--onnx", "digits.onnx", "--dla-core", "1"];
+    let build = [
+        "build",
+        "--onnx",
+        "digits.onnx",
+        "--dla-core",
+        "1",
+        "--precision",
+        "fp16",
+    ];
     let built = place.json(&build, 0);
     let layers = built["placement"]["layers"].as_array().unwrap();
     assert_eq!(layers.len(), 3);
@@ -355,7 +380,21 @@ fn what_is_missing_is_said_with_the_way_to_get_it() {
             .contains("cannot use")
     );
 
-    let shims = std::mem::replace(&mut place.shims, place.scratch.path().join("nowhere"));
+    let shims = std::mem::replace(&mut place.shims, place.scratch.path().join("digits.onnx"));
+    let no_directory = place.refused(&["build", "--onnx", "digits.onnx"], 3);
+    assert!(
+        no_directory.contains("cannot look into ") && no_directory.contains("Not a directory"),
+        "{no_directory}"
+    );
+    place.shims = place.scratch.path().join("broken");
+    fs::create_dir(&place.shims).unwrap();
+    fs::write(place.shims.join("libregatta_trt-8.5.2.so"), "no library").unwrap();
+    let broken = place.refused(&["build", "--onnx", "digits.onnx"], 3);
+    assert!(
+        broken.contains("libregatta_trt-8.5.2.so cannot be loaded: ") && broken.contains("file too short"),
+        "{broken}"
+    );
+    place.shims = place.scratch.path().join("nowhere");
     let no_shim = place.refused(&["build", "--onnx", "digits.onnx"], 3);
     assert!(
         no_shim.contains("TensorRT 8.5.2 is installed, but there is no shim for it"),
@@ -422,7 +461,6 @@ fn an_engine_that_was_damaged_is_built_again() {
     let engines = engine.parent().unwrap();
     fs::create_dir(engines.join("0123456789abcdef")).unwrap();
     fs::create_dir(engines.join(".new-killed")).unwrap();
-    fs::write(engines.join("timing.cache"), "no timings").unwrap();
     place.json(&[&build[..], &["--batch", "2"]].concat(), 0);
     assert!(!engines.join(".new-killed").exists());
     assert_eq!(place.json(&["list"], 0).as_array().unwrap().len(), 2);
@@ -486,7 +524,7 @@ fn a_disk_that_is_full_keeps_no_half_engine() {
             .unwrap()
             .map(|entry| entry.unwrap().file_name());
         entries
-            .filter(|name| name != "lock" && name != "timing.cache")
+            .filter(|name| name != "lock" && !name.to_string_lossy().starts_with("timing-"))
             .count()
     };
     assert_eq!(names(), 1, "the first is there, and nothing of the second");

@@ -79,7 +79,7 @@ typedef struct {
     int32_t input_shape_count;
     int32_t input_type, output_type;     /* of all inputs or outputs, as in regatta_trt_tensor; -1: the network's */
     int32_t input_format, output_format; /* likewise; -1: TensorRT's choice, which is linear */
-    const void* timing_cache; /* may be NULL */
+    const void* timing_cache; /* may be NULL; one that TensorRT does not take counts as none */
     size_t timing_cache_size;
     const void* calibration_cache; /* may be NULL */
     size_t calibration_cache_size;
@@ -111,7 +111,7 @@ const char* regatta_trt_headers(void);
 /* What went wrong in this thread's last call that failed. */
 const char* regatta_trt_error(void);
 
-/* Opens TensorRT and, unless `parser` is NULL, its ONNX parser, each by path or bare name. */
+/* Opens TensorRT and, unless `parser` is NULL, its ONNX parser, each by path or bare name. Without a parser nothing can be built. */
 int32_t regatta_trt_open(const char* infer, const char* parser, regatta_trt_log log, void* user, regatta_trt_library** library);
 void regatta_trt_close(regatta_trt_library* library);
 /* The installed library's own version number (getInferLibVersion). */

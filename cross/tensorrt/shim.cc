@@ -95,6 +95,7 @@ struct regatta_trt_library {
     CreateWithLogger create_builder = nullptr, create_runtime = nullptr;
     CreateParser create_parser = nullptr;
     int32_t version = 0;
+    std::string no_parser = "this TensorRT has no ONNX parser"; // why there is none; engines can be loaded all the same
 };
 
 struct regatta_trt_engine {
@@ -402,8 +403,13 @@ int32_t build(regatta_trt_library& library, regatta_trt_settings const& settings
     if (!config) return fail(REGATTA_TRT_BUILD, library.log.errors("TensorRT makes no build configuration"));
     if (int32_t const status = configure(library, *builder, *network, *config, settings)) return status;
 
+    // One that TensorRT does not take gives way to an empty one, which the build fills.
     std::unique_ptr<nvinfer1::ITimingCache> timings(config->createTimingCache(settings.timing_cache, settings.timing_cache ? settings.timing_cache_size : 0));
-    if (timings) config->setTimingCache(*timings, false);
+    if (!timings || !config->setTimingCache(*timings, false)) {
+        timings.reset(config->createTimingCache(nullptr, 0));
+        if (timings && !config->setTimingCache(*timings, false)) timings.reset();
+    }
+    library.log.errors("");
 #if !REGATTA_STRONG_ONLY
     Calibrator calibrator(settings);
     if (settings.calibrate) {
@@ -465,10 +471,11 @@ int32_t regatta_trt_open(char const* infer, char const* parser, regatta_trt_log 
         opened->create_runtime = opened->infer.symbol<CreateWithLogger>("createInferRuntime_INTERNAL");
         if (!version || !opened->create_runtime) return fail(REGATTA_TRT_LIBRARY, std::string(infer) + " is no TensorRT");
         opened->version = version();
-        if (parser) {
-            if (int32_t const status = open_library(opened->parser, parser)) return status;
+        if (parser && open_library(opened->parser, parser)) {
+            opened->no_parser = last_error;
+        } else if (parser) {
             opened->create_parser = opened->parser.symbol<CreateParser>("createNvOnnxParser_INTERNAL");
-            if (!opened->create_parser) return fail(REGATTA_TRT_LIBRARY, std::string(parser) + " is no ONNX parser of TensorRT");
+            opened->no_parser = std::string(parser) + " is no ONNX parser of TensorRT";
         }
         *library = opened.release();
         return REGATTA_TRT_OK;
@@ -490,7 +497,7 @@ int32_t regatta_trt_build(regatta_trt_library* library, regatta_trt_settings con
     return guarded([&]() -> int32_t {
         if (settings->size != sizeof(regatta_trt_settings)) return fail(REGATTA_TRT_UNSUPPORTED, "the settings are not those of this shim");
         if (!library->create_builder) return fail(REGATTA_TRT_LIBRARY, "this TensorRT has no builder: it is a lean or dispatch runtime, which loads engines and builds none; name one that has by --tensorrt or REGATTA_TENSORRT");
-        if (!library->create_parser) return fail(REGATTA_TRT_LIBRARY, "this TensorRT has no ONNX parser");
+        if (!library->create_parser) return fail(REGATTA_TRT_LIBRARY, library->no_parser);
         return build(*library, *settings);
     });
 }

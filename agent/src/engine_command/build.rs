@@ -9,32 +9,34 @@ use std::{
 
 use anyhow::Context as _;
 use regatta_tensorrt::{
-    BuildSettings, Cache, CacheError, Calibration, Dla, Entry, InputShape, Io, Manifest, Precision, TensorRt,
-    Version, sha256_of,
+    BuildSettings, Cache, CacheError, Calibration, Entry, Manifest, Model, TensorRt, Version, sha256_of,
 };
 
 use super::{
     calibration::{OnDevice, Samples},
-    memory, open, print, this_chip,
+    memory, open, print,
+    settings::{check_dla_types, settings},
+    this_chip,
+    watch::watched,
 };
 use crate::{
-    bench::choice::benchmark_in,
     cli::{EngineBuildArgs, EnginePrecision},
     exit::{self, Failure},
 };
 
-/// Where a timing cache lies in a cache of engines: measured tactics, which make the next build quick.
-const TIMINGS: &str = "timing.cache";
-
 pub(super) fn build(args: &EngineBuildArgs) -> Result<u8, Failure> {
     let mut settings = settings(args)?;
-    let onnx = fs::read(&args.onnx)
-        .with_context(|| format!("the model {} cannot be read", args.onnx.display()))
-        .map_err(Failure::usage)?;
+    let model = Model::look(&args.onnx).map_err(Failure::usage)?;
+    let model_bytes = model.bytes().map_err(Failure::usage)?;
+    let onnx_sha256 = model.sha256().map_err(Failure::usage)?;
     let tensorrt = open(args.tensorrt.as_deref())?;
+    if let Some(dla) = settings.dla {
+        tensorrt.check_dla(dla.core)?;
+    }
+    check_dla_types(&settings, &model, tensorrt.version())?;
     let cache = Cache::new(args.place.cache.clone());
     let samples = calibration_samples(args, tensorrt.version())?;
-    let mut manifest = Manifest::new(&settings, sha256_of(&onnx), tensorrt.version(), this_chip());
+    let mut manifest = Manifest::new(&settings, onnx_sha256, tensorrt.version(), this_chip());
     if let Some(samples) = &samples {
         manifest.calibration_sha256 = Some(samples.sha256().to_owned());
     }
@@ -47,9 +49,9 @@ pub(super) fn build(args: &EngineBuildArgs) -> Result<u8, Failure> {
         return show(args, &cache.place(&manifest), &entry);
     }
     if !args.ignore_memory {
-        enough_memory(onnx.len() as u64, settings.workspace_bytes)?;
+        memory::check(model_bytes, settings.workspace_bytes)?;
     }
-    drop(onnx);
+    settings.timing_cache = cache.timings(&manifest);
     let Some(samples) = &samples else {
         let (place, entry) = build_new(&tensorrt, &settings, None, manifest, args, None)?;
         return show(args, &place, &entry);
@@ -130,91 +132,6 @@ fn calibration_samples(args: &EngineBuildArgs, version: Version) -> Result<Optio
     Ok(Some(samples))
 }
 
-fn settings(args: &EngineBuildArgs) -> Result<BuildSettings, Failure> {
-    let min_batch = args
-        .min_batch
-        .unwrap_or(if args.dla_core.is_some() { args.batch } else { 1 });
-    if min_batch > args.batch {
-        return Err(Failure::usage(anyhow::anyhow!(
-            "--min-batch {min_batch} is above --batch {}",
-            args.batch
-        )));
-    }
-    if args.dla_core.is_some() && min_batch != args.batch {
-        return Err(Failure::usage(anyhow::anyhow!(
-            "a DLA engine has one batch size: leave --min-batch out"
-        )));
-    }
-    let calibration_cache = match &args.calibration_cache {
-        None => Vec::new(),
-        Some(path) => fs::read(path)
-            .with_context(|| format!("the calibration cache {} cannot be read", path.display()))
-            .map_err(Failure::usage)?,
-    };
-    Ok(BuildSettings {
-        onnx: args.onnx.clone(),
-        precision: match args.precision {
-            EnginePrecision::AsInNetwork => Precision::AsInNetwork,
-            EnginePrecision::Fp16 => Precision::Fp16,
-            EnginePrecision::Int8 => Precision::Int8,
-        },
-        batch: args.batch,
-        min_batch,
-        profiles: args.profiles,
-        workspace_bytes: u64::from(args.workspace.unwrap_or(0)) << 20,
-        optimization_level: args.level,
-        dla: args.dla_core.map(|core| Dla {
-            core,
-            gpu_fallback: !args.no_fallback,
-            sram_bytes: u64::from(args.dla_sram.unwrap_or(0)) << 10,
-        }),
-        input_shapes: shapes(args)?,
-        input: Io {
-            element: args.input_dtype,
-            format: args.input_format,
-        },
-        output: Io {
-            element: args.output_dtype,
-            format: args.output_format,
-        },
-        timing_cache: fs::read(args.place.cache.join(TIMINGS)).unwrap_or_default(),
-        calibration_cache,
-    })
-}
-
-/// What the model leaves free of its inputs, from the flags or from a benchmark's file.
-fn shapes(args: &EngineBuildArgs) -> Result<Vec<InputShape>, Failure> {
-    let Some(file) = &args.benchmark_file else {
-        return Ok(args.input_shapes.clone());
-    };
-    let model = benchmark_in(file)?.model;
-    let shapes = model.inputs().map(|input| {
-        let dims: Vec<String> = input.shape.iter().map(ToString::to_string).collect();
-        let name = input.name.map(|name| format!("{name}=")).unwrap_or_default();
-        let shape = format!("{name}{}", dims.join(","));
-        let parsed = shape.parse::<InputShape>();
-        parsed.map_err(|_| {
-            Failure::usage(anyhow::anyhow!(
-                "{} has an input of shape {shape}, which cannot be",
-                file.display()
-            ))
-        })
-    });
-    shapes.collect()
-}
-
-fn enough_memory(onnx_bytes: u64, workspace_bytes: u64) -> Result<(), Failure> {
-    let needed = memory::needed(onnx_bytes, workspace_bytes);
-    match memory::available() {
-        Some(available) if available < needed => Err(Failure::could_not(anyhow::anyhow!(
-            "about {} MiB are needed to build, but {} MiB are free: end other programs, add swap, or build with --ignore-memory",
-            needed >> 20,
-            available >> 20
-        ))),
-        _ => Ok(()),
-    }
-}
-
 fn build_new(
     tensorrt: &TensorRt,
     settings: &BuildSettings,
@@ -224,16 +141,17 @@ fn build_new(
     scales: Option<&str>,
 ) -> Result<(PathBuf, Entry), Failure> {
     let directory = &args.place.cache;
-    say(&format!(
-        "building with TensorRT {} for {}",
-        tensorrt.version(),
-        manifest.chip
-    ));
     let begun = Instant::now();
-    let mut progress = print::Progress::new();
-    let built = tensorrt.build(settings, &mut |phase| progress.tell(phase), calibration);
-    progress.end();
-    let built = built?;
+    let built = watched(tensorrt.shim_version().tells_progress(), |tell| {
+        say(&format!(
+            "building with TensorRT {}, through the shim of {}, for {}",
+            tensorrt.version(),
+            tensorrt.shim_version(),
+            manifest.chip
+        ));
+        tensorrt.build(settings, tell, calibration)
+    })
+    .map_err(Failure::could_not)??;
     // Without a GPU an engine can be built and not loaded: its tensors stay unknown then.
     let core = settings.dla.map(|dla| dla.core);
     let tensors = tensorrt
@@ -255,12 +173,12 @@ fn build_new(
     };
     let cache = Cache::new(directory.clone());
     let place = cache.keep(&entry, &built)?;
+    // The next build is slower without it, and no worse.
+    let _ = cache.keep_timings(&entry.manifest, &built.timing_cache);
     if let Some(scales) = scales.filter(|_| !built.calibration_cache.is_empty()) {
         let kept = cache.keep_file(scales, &built.calibration_cache)?;
         say(&format!("calibration cache kept in {}", kept.display()));
     }
-    // The next build is slower without it, and no worse.
-    let _ = cache.keep_file(TIMINGS, &built.timing_cache);
     Ok((place, entry))
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use regatta_tensorrt::{BuildError, Entry};
+use regatta_tensorrt::{BuildError, Entry, Version};
 use serde::Serialize;
 
 use super::{open, print, this_chip};
@@ -15,6 +15,8 @@ use crate::{
 struct Inspected<'a> {
     #[serde(flatten)]
     entry: &'a Entry,
+    /// The version whose headers the shim has through which TensorRT was opened.
+    shim: Version,
     /// Why it does not run here.
     refusal: Option<String>,
     /// TensorRT's description.
@@ -35,6 +37,7 @@ pub(super) fn inspect(args: &EngineInspectArgs) -> Result<u8, Failure> {
     };
     let inspected = Inspected {
         entry: &entry,
+        shim: tensorrt.shim_version(),
         refusal: described.as_ref().err().cloned(),
         layers: described
             .as_ref()
@@ -43,6 +46,12 @@ pub(super) fn inspect(args: &EngineInspectArgs) -> Result<u8, Failure> {
     };
     print::result(args.place.format, &inspected, |out| {
         print::entry(out, &place, &entry)?;
+        writeln!(
+            out,
+            "  TensorRT      {} here, through the shim of {}",
+            tensorrt.version(),
+            tensorrt.shim_version()
+        )?;
         match &described {
             Ok(json) => writeln!(out, "  runs here     yes\n{json}"),
             Err(reason) => writeln!(out, "  runs here     no: {reason}"),

@@ -7,6 +7,8 @@ mod inspect;
 mod list;
 mod memory;
 mod print;
+mod settings;
+mod watch;
 
 use std::path::Path;
 
@@ -37,18 +39,30 @@ fn open(directory: Option<&Path>) -> Result<TensorRt, Failure> {
     Ok(TensorRt::open(&installed, &Shims::from_environment())?)
 }
 
-/// What an engine is bound to beside TensorRT's version: a discrete GPU's name, else the board's model, or that there is neither.
+/// What an engine is bound to beside TensorRT's version: a discrete GPU's name, else the board's model and module, or that there is neither.
 pub(crate) fn chip(gpu: Option<&Device>) -> String {
-    let name = |gpu: &Device| gpu.name.clone();
+    let facts = FactsReader::of_this_machine().read();
+    name_of(gpu, &facts.model, facts.module.as_deref())
+}
+
+fn name_of(gpu: Option<&Device>, model: &str, module: Option<&str>) -> String {
     // A workstation's GPU says more than its mainboard; a Jetson's GPU is called as that of its smaller sisters.
     if let Some(discrete) = gpu.filter(|gpu| !gpu.integrated) {
-        return name(discrete);
+        return discrete.name.clone();
     }
-    let facts = FactsReader::of_this_machine().read();
-    (!facts.model.is_empty())
-        .then_some(facts.model)
-        .or_else(|| gpu.map(name))
-        .unwrap_or_else(|| format!("{} without a GPU", std::env::consts::ARCH))
+    // A model is a carrier's word for itself, and carries modules of several sizes: AGX Orin of 32 and 64 GB has 14 and 16 multiprocessors.
+    // Where the device tree names no module the GPU tells them apart.
+    let capability = |gpu: &Device| {
+        let (major, minor) = gpu.compute_capability;
+        format!("compute {major}.{minor}, {} SMs", gpu.multiprocessors)
+    };
+    let part = module.map(str::to_owned).or_else(|| gpu.map(capability));
+    let name = Some(model.to_owned()).filter(|model| !model.is_empty());
+    match (name.or_else(|| gpu.map(|gpu| gpu.name.clone())), part) {
+        (Some(name), Some(part)) => format!("{name} ({part})"),
+        (Some(name), None) => name,
+        (None, _) => format!("{} without a GPU", std::env::consts::ARCH),
+    }
 }
 
 /// The chip on which this program builds and loads: that of CUDA's first device, which `CUDA_VISIBLE_DEVICES` may choose.

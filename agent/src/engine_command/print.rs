@@ -3,6 +3,7 @@
 use std::{
     io::{self, IsTerminal as _, Write},
     path::Path,
+    time::{Duration, Instant},
 };
 
 use regatta_tensorrt::{Entry, Phase, Precision};
@@ -100,33 +101,59 @@ fn placement(out: &mut dyn Write, entry: &Entry) -> io::Result<()> {
     Ok(())
 }
 
-/// Progress of a build: one line that is written over on a terminal, the outer phases' names otherwise.
+/// Progress of a build: one line that is written over on a terminal, the outer phases' names and now and then the time otherwise.
 pub(super) struct Progress {
     lively: bool,
-    last: String,
+    begun: Instant,
+    phase: Option<Phase>,
 }
 
 impl Progress {
     pub(super) fn new() -> Self {
         Self {
             lively: io::stderr().is_terminal(),
-            last: String::new(),
+            begun: Instant::now(),
+            phase: None,
         }
     }
 
-    /// Tells of a step. Always goes on: Ctrl-C ends the process, and the cache knows only whole engines.
-    pub(super) fn tell(&mut self, phase: &Phase) -> bool {
-        let mut out = io::stderr().lock();
-        // Nobody is left to tell when standard error is closed.
-        let _ = if self.lively {
-            write!(out, "\r\x1b[K{} {}/{}", phase.name, phase.step, phase.steps).and_then(|()| out.flush())
-        } else if phase.step == 0 && phase.name != self.last {
-            writeln!(out, "{}", phase.name)
+    /// How often [`Self::pass`] is to be called.
+    pub(super) const fn period(&self) -> Duration {
+        Duration::from_secs(if self.lively { 1 } else { 30 })
+    }
+
+    /// Tells of a step.
+    pub(super) fn tell(&mut self, phase: &Phase) {
+        let last = self.phase.replace(phase.clone());
+        if self.lively {
+            self.write_over();
+        } else if phase.step == 0 && last.is_none_or(|last| last.name != phase.name) {
+            // Nobody is left to tell when standard error is closed.
+            let _ = writeln!(io::stderr(), "{}", phase.name);
+        }
+    }
+
+    /// Tells that time passes, also where TensorRT tells nothing.
+    pub(super) fn pass(&mut self) {
+        if self.lively {
+            self.write_over();
         } else {
-            Ok(())
-        };
-        self.last.clone_from(&phase.name);
-        true
+            let _ = writeln!(
+                io::stderr(),
+                "still building, {} s",
+                self.begun.elapsed().as_secs()
+            );
+        }
+    }
+
+    fn write_over(&self) {
+        let seconds = self.begun.elapsed().as_secs();
+        let line = self.phase.as_ref().map_or_else(
+            || "building".to_owned(),
+            |phase| format!("{} {}/{}", phase.name, phase.step, phase.steps),
+        );
+        let mut out = io::stderr().lock();
+        let _ = write!(out, "\r\x1b[K{line}, {seconds} s").and_then(|()| out.flush());
     }
 
     /// Takes the line away.

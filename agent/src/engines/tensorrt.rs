@@ -2,7 +2,7 @@
 //!
 //! Each stream is an execution context with memory of its own ([`Runner`]); streams of one unit overlap their copies and take turns
 //! on the unit. What a run asks for is a [`Wish`]; which engine of the cache answers it, [`choice`] says. Nothing is built here,
-//! and no model is read: the benchmark's file only names the engine by its hash.
+//! and no model is read: the benchmark's files only name the engine by their hash.
 
 mod choice;
 mod convert;
@@ -19,7 +19,7 @@ use std::{error::Error, iter, sync::Arc};
 
 use regatta_cuda::{Context, Stream};
 use regatta_rules::documents::EngineKind;
-use regatta_tensorrt::{Engine as TrtEngine, Entry, TensorRt};
+use regatta_tensorrt::{Engine as TrtEngine, Entry, Model, TensorRt};
 
 pub(crate) use self::{
     gpus::Gpus,
@@ -42,7 +42,7 @@ pub(super) fn load(request: &LoadRequest<'_>) -> Result<Loaded, EngineError> {
     let tensorrt = wish.installation.tensorrt()?;
     let first = &contexts[0];
     let here = choice::Here {
-        onnx_sha256: model_file::checked_hash(request)?,
+        onnx_sha256: onnx_sha256(request)?,
         tensorrt: tensorrt.version(),
         chip: chip(Some(first.device())),
     };
@@ -76,6 +76,17 @@ pub(super) fn load(request: &LoadRequest<'_>) -> Result<Loaded, EngineError> {
         description: describe(wish, &tensorrt, &contexts, &units, shared.is_some()),
         engines,
         shared,
+    })
+}
+
+/// What the model is known by in manifests: the benchmark's file, and the files that it names for its weights.
+fn onnx_sha256(request: &LoadRequest<'_>) -> Result<String, EngineError> {
+    let own = model_file::checked_hash(request)?;
+    let known = Model::look(&request.model_file).and_then(|model| model.sha256_with(own));
+    known.map_err(|error| EngineError::ModelRefused {
+        engine: EngineKind::Tensorrt,
+        file: request.model_file.clone(),
+        source: error.into(),
     })
 }
 

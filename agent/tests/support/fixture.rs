@@ -242,9 +242,9 @@ pub(crate) fn npy(descr: &str, shape: &[usize], data: &[u8]) -> Vec<u8> {
 pub(crate) mod onnx {
     use prost::Message;
     use tract_onnx::pb::{
-        AttributeProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, TensorShapeProto,
-        TypeProto, ValueInfoProto, attribute_proto,
-        tensor_proto::DataType,
+        AttributeProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, StringStringEntryProto,
+        TensorProto, TensorShapeProto, TypeProto, ValueInfoProto, attribute_proto,
+        tensor_proto::{DataLocation, DataType},
         tensor_shape_proto::{Dimension, dimension},
         type_proto,
     };
@@ -357,6 +357,56 @@ pub(crate) mod onnx {
             ..GraphProto::default()
         };
         encoded(graph)
+    }
+
+    /// The classifier with its weights in a file of its own, and what lies there.
+    pub(crate) fn with_weights_beside(file: &str) -> (Vec<u8>, Vec<u8>) {
+        let mut model = ModelProto::decode(classifier(&Shape::default()).as_slice()).unwrap();
+        let tensor = &mut model.graph.as_mut().unwrap().initializer[0];
+        let weights = std::mem::take(&mut tensor.float_data);
+        tensor.external_data = vec![StringStringEntryProto {
+            key: "location".to_owned(),
+            value: file.to_owned(),
+        }];
+        tensor.data_location = Some(DataLocation::External as i32);
+        let bytes = weights.into_iter().flat_map(f32::to_le_bytes).collect();
+        (model.encode_to_vec(), bytes)
+    }
+
+    /// The classifier with its pixels and weights as 8-bit integers: Q/DQ layers with scales of their own.
+    pub(crate) fn quantised() -> Vec<u8> {
+        let mut model = ModelProto::decode(classifier(&Shape::default()).as_slice()).unwrap();
+        let graph = model.graph.as_mut().unwrap();
+        let dims = graph.initializer[0].dims.clone();
+        let scale = TensorProto {
+            name: "scale".to_owned(),
+            data_type: DataType::Float as i32,
+            float_data: vec![0.0625],
+            ..TensorProto::default()
+        };
+        let zero = TensorProto {
+            name: "zero".to_owned(),
+            data_type: DataType::Int8 as i32,
+            int32_data: vec![0],
+            ..TensorProto::default()
+        };
+        let weights = graph.initializer[0].float_data.iter();
+        let bytes = TensorProto {
+            name: "bytes".to_owned(),
+            dims,
+            data_type: DataType::Int8 as i32,
+            int32_data: weights.map(|&weight| if weight > 0.0 { 16 } else { 0 }).collect(),
+            ..TensorProto::default()
+        };
+        graph.initializer = vec![scale, zero, bytes];
+        graph.node = vec![
+            node("Flatten", &["image"], "flat"),
+            node("QuantizeLinear", &["flat", "scale", "zero"], "steps"),
+            node("DequantizeLinear", &["steps", "scale", "zero"], "pixels"),
+            node("DequantizeLinear", &["bytes", "scale", "zero"], "weights"),
+            node("MatMul", &["pixels", "weights"], "scores"),
+        ];
+        model.encode_to_vec()
     }
 
     fn encoded(graph: GraphProto) -> Vec<u8> {

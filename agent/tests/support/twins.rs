@@ -19,6 +19,10 @@ use std::{
 
 use tempfile::TempDir;
 
+/// TensorRT's library, and the shim for it, as [`Twins::new`] has them.
+const LIBRARY: &str = "libnvinfer.so.8";
+const SHIM: &str = "libregatta_trt-8.5.2.so";
+
 /// A directory with all of them.
 pub(crate) struct Twins {
     directory: TempDir,
@@ -39,14 +43,28 @@ impl Twins {
             fs::create_dir(place).unwrap();
         }
         twins.compile_cuda(&[]);
-        compile("version", &twins.libraries().join("libnvinfer.so.8"), &[]);
+        compile("version", &twins.libraries().join(LIBRARY), &[]);
         let face = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cross/tensorrt");
         compile(
             "trt_shim",
-            &twins.shims().join("libregatta_trt-8.5.2.so"),
+            &twins.shims().join(SHIM),
             &[&["-I", face.to_str().unwrap()], flags].concat(),
         );
         twins
+    }
+
+    /// Has the library of another major version, and shims of these versions in place of 8.5.2's. Which version the library then says
+    /// is the affair of `TWIN_TRT_VERSION`.
+    pub(crate) fn become_version(&self, library: &str, shims: &[&str]) {
+        fs::rename(self.libraries().join(LIBRARY), self.libraries().join(library)).unwrap();
+        // A shim says the version in its name.
+        let made = self.shims().join(SHIM);
+        for shim in shims.iter().filter(|shim| **shim != "8.5.2") {
+            fs::copy(&made, self.shims().join(format!("libregatta_trt-{shim}.so"))).unwrap();
+        }
+        if !shims.contains(&"8.5.2") {
+            fs::remove_file(made).unwrap();
+        }
     }
 
     /// Compiles the driver with these flags.

@@ -41,9 +41,23 @@ fn an_engine_that_does_not_fit_is_refused_with_the_command_that_builds_one() {
         "{told}"
     );
     let told = offline(&["precision=int8"]);
-    assert!(told.contains("--precision int8"), "{told}");
+    assert!(
+        told.contains(
+            "1 engine of this model is in the network's own precision, int8 was asked for; this makes one"
+        ) && told.contains("--precision int8"),
+        "{told}"
+    );
+    let told = offline(&["precision=int8", &format!("gpu_engine={key}")]);
+    assert!(
+        told.contains("is in the network's own precision, int8 was asked for"),
+        "{told}"
+    );
     let told = offline(&["max_dlas=1"]);
-    assert!(told.contains("there is none for this model on DLA"), "{told}");
+    assert!(
+        told.contains("1 engine of this model is for the GPU, DLA was asked for; this makes one")
+            && told.contains("--batch 16 --precision fp16 --dla-core 0"),
+        "{told}"
+    );
     let told = offline(&["max_dlas=1", &format!("dla_engine={key}")]);
     assert!(told.contains("was built for the GPU"), "{told}");
     // Two that fit equally well are not chosen between.
@@ -56,6 +70,15 @@ fn an_engine_that_does_not_fit_is_refused_with_the_command_that_builds_one() {
     let named = format!("gpu_engine={key}");
     let ended = place.bench("Offline", "AccuracyOnly", &[&named], &[]);
     assert_eq!((ended.code, place.answers()), (0, expected()), "{ended:?}");
+    // Every cause is told, not the last one alone.
+    place.build(&["--batch", "4", "--precision", "fp16", "--dla-core", "0"], &[]);
+    fs::write(&manifest, text.replace("\"8.5.2\"", "\"8.6.1\"")).unwrap();
+    let told = offline(&["precision=fp32"]);
+    assert!(
+        told.contains("1 engine of this model is for DLA, the GPU was asked for; 1 engine of this model is in fp16, the network's own precision was asked for; the engine was built for another TensorRT version: 8.6.1, but here it is 8.5.2"),
+        "{told}"
+    );
+    fs::write(&manifest, &text).unwrap();
 
     // From another board, another version, of another model, and not TensorRT's at all.
     let entry: serde_json::Value = serde_json::from_str(&text).unwrap();

@@ -21,7 +21,8 @@ use support::place::{Place, expected};
 fn every_scenario_gives_the_right_answers_and_a_result() {
     let place = Place::new();
     place.build(&["--batch", "8", "--profiles", "2"], &[]);
-    place.build(&["--batch", "2", "--dla-core", "0"], &[]);
+    let dla = ["--batch", "2", "--dla-core", "0", "--precision", "fp16"];
+    place.build(&dla, &[]);
     let copies = [
         "use_direct_host_access=false",
         "use_graphs=false",

@@ -1,20 +1,28 @@
 /* A twin of a TensorRT shim for tests: the face of cross/tensorrt/regatta_trt.h without TensorRT behind it. Never shipped.
  *
- * It "builds" a plan that says what the engine takes, has two DLA cores, and says of one layer in three that DLA cannot run it. Its
- * engines compute on the CPU, in the streams of the driver's twin (cuda_driver.c): a score per class, the sum of the pixels whose
- * position modulo 64 and then 10 is the class. The image is [1, 8, 8]; a test may write another into the plan. With TWIN_TRT_OUTPUT=index the answer is the best class itself, as of a network that ends in TopK.
+ * It stands for the headers in its own file's name (libregatta_trt-10.3.0.so), and for the library whose number is TWIN_TRT_VERSION
+ * (8502 unless it is set): optimisation levels from headers of 8.6 on, progress from 10 on, types from the network alone from 11 on,
+ * and no DLA in libraries from 10.8 to 11.4.0. A timing cache counts the builds that it went through, and serves its own version alone.
+ *
+ * It "builds" a plan that says what the engine takes, has two DLA cores, and says of one layer in three that DLA cannot run it; in
+ * fp32, of every one. Its engines compute on the CPU, in the streams of the driver's twin (cuda_driver.c): a score per class, the sum
+ * of the pixels whose position modulo 64 and then 10 is the class. The image is [1, 8, 8]; a test may write another into the plan.
+ * With TWIN_TRT_OUTPUT=index the answer is the best class itself, as of a network that ends in TopK.
  * TWIN_TRT_INPUT (fp32, fp16, int8) is the type of the network's input, which a build may ask otherwise of; TWIN_TRT_FIXED makes
- * a batch that is not free, TWIN_TRT_NO_DLA a chip without DLA; TWIN_TRT_REFUSES is what is said of every plan, and
- * TWIN_TRT_SLOW the milliseconds of a build. Inputs are linear, or chw4 and dla_hwc4 but for fp32: pixels in fours, of which the first counts. An engine
- * belongs to the device that the thread used which loaded it.
+ * a batch that is not free, TWIN_TRT_NO_DLA a chip without DLA; TWIN_TRT_REFUSES is what is said of every plan,
+ * TWIN_TRT_SLOW the milliseconds before a build's first step, and TWIN_TRT_STEPS how many steps of ten milliseconds it has. Inputs are
+ * linear, or chw4 and dla_hwc4 but for fp32: pixels in fours, of which the first counts. An engine belongs to the device that the
+ * thread used which loaded it.
  *
  * With TWIN_TRT_INPUTS=3 the network has three inputs of int32 instead (TWIN_TRT_INPUT=int64 makes them that), named as BERT's: its
  * pixels are mask * (ids - segments), and a second output has every score negated. With TWIN_TRT_FREE the model leaves every dimension
  * of its inputs free, as BERT's reference does, and a build must say what they are. */
+#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "regatta_trt.h"
@@ -25,7 +33,8 @@
 enum { FP32, FP16, INT8, INT32, INT64 = 8 };
 enum { LINEAR = 0, CHW4 = 3, DLA_HWC4 = 10 };
 enum { PIXELS = 64, CLASSES = 10, TENSORS = 5 };
-#define PLAN "a twin's plan: input %d output %d batch %d to %d profiles %d dla %d format %d inputs %d image %dx%dx%d"
+#define PLAN "a twin's plan: input %d output %d batch %d to %d profiles %d dla %d format %d inputs %d image %dx%dx%d level %d sram %d"
+#define TIMINGS "timings of TensorRT %d after %d build(s)"
 
 static char error_words[512];
 
@@ -35,7 +44,7 @@ struct regatta_trt_library {
 };
 struct regatta_trt_engine {
     regatta_trt_library* library;
-    int input, output, min, max, profiles, dla, format, inputs;
+    int input, output, min, max, profiles, dla, format, inputs, level, sram;
     int image[3];
     int device, used[64];
 };
@@ -83,7 +92,24 @@ static int is_input(const regatta_trt_engine* engine, int number) { return numbe
 static int size_of(int type) { return type == INT8 ? 1 : type == FP16 ? 2 : type == INT64 ? 8 : 4; }
 
 uint32_t regatta_trt_abi(void) { return TWIN_ABI; }
-const char* regatta_trt_headers(void) { return "8.5.2"; }
+/* What stands in the file's name behind its prefix. */
+const char* regatta_trt_headers(void) {
+    static char version[32];
+    Dl_info here;
+    const char* name = dladdr((void*)regatta_trt_headers, &here) ? strstr(here.dli_fname, "libregatta_trt-") : NULL;
+    if (name) sscanf(name, "libregatta_trt-%31[0-9.rtx-]", version);
+    size_t length = strlen(version);
+    if (length && version[length - 1] == '.') version[length - 1] = 0;
+    return version;
+}
+/* major * 100 + minor of the headers, without a word about TensorRT-RTX. */
+static int headers(void) {
+    int major = 0, minor = 0;
+    sscanf(regatta_trt_headers(), "%d.%d", &major, &minor);
+    return major * 100 + minor;
+}
+static int library_version(void) { return getenv("TWIN_TRT_VERSION") ? atoi(getenv("TWIN_TRT_VERSION")) : 8502; }
+static int drives_dla(void) { return !getenv("TWIN_TRT_NO_DLA") && (library_version() < 100800 || library_version() > 110400); }
 const char* regatta_trt_error(void) { return error_words; }
 
 int32_t regatta_trt_open(const char* infer, const char* parser, regatta_trt_log log, void* user, regatta_trt_library** library) {
@@ -94,8 +120,8 @@ int32_t regatta_trt_open(const char* infer, const char* parser, regatta_trt_log 
     return REGATTA_TRT_OK;
 }
 void regatta_trt_close(regatta_trt_library* library) { free(library); }
-int32_t regatta_trt_version(const regatta_trt_library* library) { return (void)library, 8502; }
-int32_t regatta_trt_dla_cores(regatta_trt_library* library) { return (void)library, getenv("TWIN_TRT_NO_DLA") ? 0 : 2; }
+int32_t regatta_trt_version(const regatta_trt_library* library) { return (void)library, library_version(); }
+int32_t regatta_trt_dla_cores(regatta_trt_library* library) { return (void)library, drives_dla() ? 2 : 0; }
 
 static int inputs_asked(void) { return getenv("TWIN_TRT_INPUTS") ? atoi(getenv("TWIN_TRT_INPUTS")) : 1; }
 static int is_named(const char* name, int number, int inputs) {
@@ -144,38 +170,77 @@ static int32_t calibrate(const regatta_trt_settings* settings) {
     return REGATTA_TRT_OK;
 }
 
-int32_t regatta_trt_build(regatta_trt_library* library, const regatta_trt_settings* settings) {
+/* What headers do not have, as the shim that was compiled against them says it. */
+static int32_t check_headers(const regatta_trt_settings* settings) {
+    char words[256];
+    const char* reason = settings->optimization_level >= 0 && headers() < 806 ? "an optimisation level was asked for, which TensorRT %s does not know"
+                         : settings->precision != REGATTA_TRT_AS_IN_NETWORK && headers() >= 1100 ? "TensorRT %s takes types from the network alone"
+                                                                                                  : NULL;
+    if (!reason) return REGATTA_TRT_OK;
+    snprintf(words, sizeof words, reason, regatta_trt_headers());
+    return fail(REGATTA_TRT_UNSUPPORTED, words);
+}
+
+/* Says of every layer whether DLA can run it: none of them in fp32. */
+static void place_on_dla(regatta_trt_library* library, const regatta_trt_settings* settings, int is_fp32) {
     static const char* const layers[][2] = {{"conv1", "Convolution"}, {"top_k", "TopK"}, {"pool1", "Pooling"}};
+    for (int number = 0; number < 3; ++number) {
+        int supported = number != 1 && !is_fp32;
+        if (number == 1) library->log(library->user, 2, "top_k: DLA has no TopK");
+        else if (!supported) library->log(library->user, 2, "DLA supports only FP16 and INT8 precision type");
+        settings->layer(settings->user, layers[number][0], layers[number][1], supported);
+    }
+}
+
+/* Goes through the steps of a build: nonzero when it was told to end. */
+static int is_cancelled(const regatta_trt_settings* settings) {
+    const char *slow = getenv("TWIN_TRT_SLOW"), *more = getenv("TWIN_TRT_STEPS");
+    int steps = more ? atoi(more) : 3;
+    /* A signal does not hurry it. */
+    struct timespec time = {slow ? atoi(slow) / 1000 : 0, slow ? atoi(slow) % 1000 * 1000000L : 0};
+    while (nanosleep(&time, &time)) {}
+    for (int step = 0; step <= steps; ++step) {
+        if (headers() >= 1000 && settings->progress && settings->progress(settings->user, "twin's build", step, steps)) return 1;
+        if (more) usleep(10000);
+    }
+    return 0;
+}
+
+/* Gives a timing cache that is one build older than the one that was given, where that is this version's. */
+static void give_timings(const regatta_trt_settings* settings) {
+    char text[128] = "";
+    int version = 0, builds = 0;
+    if (settings->timing_cache) memcpy(text, settings->timing_cache, settings->timing_cache_size < sizeof text ? settings->timing_cache_size : sizeof text - 1);
+    if (sscanf(text, TIMINGS, &version, &builds) != 2 || version != library_version()) builds = 0;
+    int size = snprintf(text, sizeof text, TIMINGS, library_version(), builds + 1);
+    if (settings->take_timing_cache) settings->take_timing_cache(settings->user, text, (size_t)size);
+}
+
+int32_t regatta_trt_build(regatta_trt_library* library, const regatta_trt_settings* settings) {
     static const char* const types[] = {"fp32", "fp16", "int8", "int32", "", "", "", "", "int64"};
     static const char* const outputs[] = {"scores", "index"};
     if (settings->size != sizeof *settings) return fail(REGATTA_TRT_UNSUPPORTED, "the settings are not those of this shim");
-    int input = settings->input_type >= 0 ? settings->input_type : one_of("TWIN_TRT_INPUT", types, 9, FP32);
-    int32_t status = check_shapes(settings);
+    int own = one_of("TWIN_TRT_INPUT", types, 9, FP32), input = settings->input_type >= 0 ? settings->input_type : own;
+    int32_t status = check_headers(settings);
+    if (!status) status = check_shapes(settings);
     if (status) return status;
     int format = settings->input_format >= 0 ? settings->input_format : LINEAR;
     if (settings->output_type > FP32 || settings->output_format > LINEAR) return fail(REGATTA_TRT_BUILD, "the output is fp32 and linear");
     if ((input > INT8 && inputs_asked() == 1) || (format != LINEAR && (input == FP32 || (format != CHW4 && format != DLA_HWC4))))
         return fail(REGATTA_TRT_BUILD, "Could not find any implementation for the input's type and format");
-    for (int number = 0; settings->dla_core >= 0 && number < 3; ++number) {
-        int supported = number != 1;
-        if (!supported) library->log(library->user, 2, "top_k: DLA has no TopK");
-        settings->layer(settings->user, layers[number][0], layers[number][1], supported);
-    }
+    if (settings->dla_core >= 0) place_on_dla(library, settings, settings->precision == REGATTA_TRT_AS_IN_NETWORK && own == FP32);
     if (settings->precision == REGATTA_TRT_INT8 && settings->calibrate && !settings->calibration_cache) {
         status = calibrate(settings);
         if (status) return status;
     }
-    const char* slow = getenv("TWIN_TRT_SLOW");
-    if (slow) usleep((unsigned)atoi(slow) * 1000);
-    for (int step = 0; step <= 3; ++step)
-        if (settings->progress && settings->progress(settings->user, "twin's build", step, 3)) return fail(REGATTA_TRT_CANCELLED, "");
+    if (is_cancelled(settings)) return fail(REGATTA_TRT_CANCELLED, "");
     char plan[256];
     int fixed = settings->dla_core >= 0 || getenv("TWIN_TRT_FIXED");
     int size = snprintf(plan, sizeof plan, PLAN, input, one_of("TWIN_TRT_OUTPUT", outputs, 2, 0),
                         fixed ? settings->max_batch : settings->min_batch, settings->max_batch, settings->profiles, settings->dla_core, format,
-                        inputs_asked(), 1, 8, 8);
+                        inputs_asked(), 1, 8, 8, settings->optimization_level, (int)settings->dla_sram_bytes);
     settings->take_plan(settings->user, plan, (size_t)size);
-    if (settings->take_timing_cache) settings->take_timing_cache(settings->user, "timings", 7);
+    give_timings(settings);
     return REGATTA_TRT_OK;
 }
 
@@ -183,7 +248,7 @@ int32_t regatta_trt_engine_open(regatta_trt_library* library, const void* plan, 
     char text[256] = "";
     regatta_trt_engine read = {.library = library};
     memcpy(text, plan, size < sizeof text ? size : sizeof text - 1);
-    if (sscanf(text, PLAN, &read.input, &read.output, &read.min, &read.max, &read.profiles, &read.dla, &read.format, &read.inputs, &read.image[0], &read.image[1], &read.image[2]) != 11)
+    if (sscanf(text, PLAN, &read.input, &read.output, &read.min, &read.max, &read.profiles, &read.dla, &read.format, &read.inputs, &read.image[0], &read.image[1], &read.image[2], &read.level, &read.sram) != 13)
         return fail(REGATTA_TRT_PLAN, "Serialization assertion plan->header.magicTag == rt::kPLAN_MAGIC_TAG failed.");
     if (getenv("TWIN_TRT_REFUSES")) return fail(REGATTA_TRT_PLAN, getenv("TWIN_TRT_REFUSES"));
     if (dla_core > 1) return fail(REGATTA_TRT_PLAN, "DLA core 2 is not available");

@@ -217,7 +217,10 @@ impl TensorRt {
 
     /// Refuses a DLA core that this TensorRT does not find, with what is known of its version. Where it makes no builder to ask, the
     /// build itself will say so.
-    fn check_dla(&self, core: u32) -> Result<(), BuildError> {
+    ///
+    /// # Errors
+    /// [`BuildError::Unsupported`].
+    pub fn check_dla(&self, core: u32) -> Result<(), BuildError> {
         let version = self.version();
         match self.dla_cores() {
             Some(cores) if core >= cores => Err(BuildError::Unsupported(format!(

@@ -1,4 +1,4 @@
-//! Engines on disk, by what they were made of: `DIR/<first 16 digits of the key>/{engine.plan,engine.json}`. The key is the
+//! Engines on disk, by what they were made of: `DIR/<key>/{engine.plan,engine.json}`. The key is the first 16 digits of the
 //! SHA-256 of everything that must agree for a plan to be of use; an engine from elsewhere is refused by the first
 //! field that differs. Builds nothing.
 
@@ -32,7 +32,7 @@ const SCHEMA: u32 = 1;
 pub struct Manifest {
     /// Version of this document.
     pub schema: u32,
-    /// The model's SHA-256, in hexadecimal.
+    /// What the model is known by, in hexadecimal (`Model::sha256`).
     pub onnx_sha256: String,
     /// TensorRT's version.
     pub tensorrt: Version,
@@ -154,6 +154,21 @@ impl Cache {
         Self(directory)
     }
 
+    /// The timing cache that earlier builds for this TensorRT and chip left, tactics that were measured; empty where there is none.
+    #[must_use]
+    pub fn timings(&self, manifest: &Manifest) -> Vec<u8> {
+        // A build is slower without it, and no worse.
+        fs::read(self.0.join(timings(manifest))).unwrap_or_default()
+    }
+
+    /// Keeps a timing cache, whole or not at all. For who holds the cache.
+    ///
+    /// # Errors
+    /// [`CacheError::File`].
+    pub fn keep_timings(&self, manifest: &Manifest, bytes: &[u8]) -> Result<(), CacheError> {
+        self.keep_file(&timings(manifest), bytes).map(|_| ())
+    }
+
     /// Where an engine of this manifest lies or would lie.
     #[must_use]
     pub fn place(&self, manifest: &Manifest) -> PathBuf {
@@ -184,7 +199,12 @@ impl Cache {
             source,
         };
         fs::create_dir_all(&self.0).map_err(failed)?;
-        let file = fs::File::create(&path).map_err(failed)?;
+        // One that another user made may be read only, which does for a lock.
+        let file = match fs::File::open(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => fs::File::create(&path),
+            opened => opened,
+        };
+        let file = file.map_err(failed)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(fs::TryLockError::WouldBlock) => {
@@ -216,7 +236,11 @@ impl Cache {
             path: path.clone(),
             source,
         };
-        let mut new = tempfile::NamedTempFile::new_in(&self.0).map_err(failed)?;
+        let new = tempfile::Builder::new()
+            // As for engines: who builds next may be another user.
+            .permissions(fs::Permissions::from_mode(0o644))
+            .tempfile_in(&self.0);
+        let mut new = new.map_err(failed)?;
         io::Write::write_all(&mut new, bytes).map_err(failed)?;
         // A power cut must not leave scales behind that are half zeros.
         new.as_file().sync_all().map_err(failed)?;
@@ -284,6 +308,12 @@ impl Cache {
     }
 }
 
+/// The file's name of a timing cache: TensorRT takes none of another version, and none that another chip measured.
+fn timings(manifest: &Manifest) -> String {
+    let chip = sha256_of(manifest.chip.as_bytes());
+    format!("timing-{}-{}.cache", manifest.tensorrt, &chip[..8])
+}
+
 /// An engine's manifest.
 fn manifest(place: &Path) -> Result<Entry, CacheError> {
     let path = place.join("engine.json");
@@ -324,7 +354,7 @@ pub fn sha256_of(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes
         .iter()
         .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {

@@ -101,6 +101,31 @@ pub enum BuildError {
     Cancelled,
 }
 
+/// A model's files cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ModelError {
+    /// The ONNX file.
+    #[error("the model {} cannot be read", path.display())]
+    Model {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// A file that it names.
+    #[error("the model {} has weights in {}, which cannot be read", path.display(), weights.display())]
+    Weights {
+        /// Which model.
+        path: PathBuf,
+        /// Which file of it.
+        weights: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+}
+
 /// TensorRT does not run an engine, in its own words.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("TensorRT does not run the engine: {0}")]

@@ -47,7 +47,7 @@ unsafe impl Sync for Opened {}
 
 impl TensorRt {
     /// Opens an installed TensorRT through the shim that fits. Without the ONNX parser's file, engines can be loaded and
-    /// not built.
+    /// not built, which a build says.
     ///
     /// # Errors
     /// [`OpenError`].

@@ -1,6 +1,7 @@
 //! Where shims are looked for, and which of them serves an installed TensorRT. Goes by file names; opens none.
 
 use std::{
+    collections::BTreeSet,
     env, fs, io,
     path::{Path, PathBuf},
 };
@@ -49,7 +50,13 @@ impl Shims {
         best.map(|(_, path)| path.clone())
             .ok_or_else(|| OpenError::NoShim {
                 library,
-                found: all.iter().map(|(version, _)| version.to_string()).collect(),
+                found: all
+                    .iter()
+                    .map(|(version, _)| version)
+                    .collect::<BTreeSet<_>>()
+                    .into_iter()
+                    .map(ToString::to_string)
+                    .collect(),
             })
     }
 

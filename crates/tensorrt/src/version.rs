@@ -51,7 +51,25 @@ impl Version {
     /// Whether it finds the scales of INT8 by running samples. Later ones take them from the network alone.
     #[must_use]
     pub const fn calibrates(&self) -> bool {
+        self.has_precision_flags()
+    }
+
+    /// Whether types can be allowed by flags beside the network's own. Later versions take them from the network alone.
+    #[must_use]
+    pub const fn has_precision_flags(&self) -> bool {
         !self.rtx && self.major < 11
+    }
+
+    /// Whether a network's own types are kept where no flag allows others: strongly typed networks.
+    #[must_use]
+    pub const fn keeps_types(&self) -> bool {
+        self.rtx || self.major >= 10
+    }
+
+    /// Whether a shim of these headers tells of a build's steps, and can be told to give up.
+    #[must_use]
+    pub const fn tells_progress(&self) -> bool {
+        self.rtx || self.major >= 10
     }
 
     /// What this version says of DLA, in words for an error.

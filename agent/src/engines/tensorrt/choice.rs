@@ -1,6 +1,6 @@
 //! Which engine of the cache a run takes: the one that was named, or the only one that fits best. Never any of several.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use regatta_rules::documents::EngineKind;
 use regatta_tensorrt::{Cache, Entry, Precision, Version};
@@ -18,110 +18,218 @@ pub(super) struct Here {
     pub(super) chip: String,
 }
 
+/// An engine of the cache: where it lies, and what it is.
+type Found = (PathBuf, Entry);
+
+/// What is asked of an engine for one unit.
+struct Ask<'a> {
+    request: &'a LoadRequest<'a>,
+    here: &'a Here,
+    wish: &'a UnitWish,
+    dla: bool,
+    /// The largest batch that the run gives it.
+    batch: usize,
+}
+
 /// The engine and its plan.
 ///
 /// # Errors
-/// [`EngineError::NoPlan`] when there is none or more than one, with the command that makes one.
+/// [`EngineError::NoPlan`] when there is none or more than one, with what differs and the command that makes one.
 pub(super) fn choose(
     request: &LoadRequest<'_>,
     here: &Here,
     wish: &UnitWish,
     dla: bool,
 ) -> Result<(Entry, Vec<u8>), EngineError> {
-    let cache = &request.tensorrt.cache;
-    let batch = wish.batch.unwrap_or(wanted_batch(request));
-    let none = |reason: String| no_plan(request, reason, batch, wish.streams, dla);
-    if let Some(named) = &wish.engine {
-        let named = Path::new(named);
-        let place = if named.is_dir() {
-            named.to_owned()
+    let ask = Ask {
+        request,
+        here,
+        wish,
+        dla,
+        batch: wish.batch.unwrap_or(wanted_batch(request)),
+    };
+    match &wish.engine {
+        Some(named) => ask.named(Path::new(named)),
+        None => ask.best(ask.candidates()?),
+    }
+}
+
+impl Ask<'_> {
+    /// The engine of a key or a directory, where it is what is asked for.
+    fn named(&self, name: &Path) -> Result<(Entry, Vec<u8>), EngineError> {
+        let place = if name.is_dir() {
+            name.to_owned()
         } else {
-            cache.join(named)
+            self.request.tensorrt.cache.join(name)
         };
         let (entry, plan) = Entry::read(&place).map_err(super::unavailable)?;
-        entry
-            .manifest
-            .fits(here.tensorrt, &here.chip)
-            .map_err(|refusal| none(refusal.to_string()))?;
-        if entry.manifest.onnx_sha256 != here.onnx_sha256 {
-            return Err(none(format!("{} was built from another model", place.display())));
-        }
-        if entry.manifest.dla.is_some() != dla {
-            let unit = if dla { "the GPU" } else { "DLA" };
-            return Err(none(format!("{} was built for {unit}", place.display())));
-        }
-        if !inputs::are_wished(&entry, request.tensorrt, dla) {
-            return Err(none(format!(
-                "{} does not take the input that the settings ask for",
-                place.display()
-            )));
-        }
-        return Ok((entry, plan));
-    }
-    let listed = Cache::new(cache.clone()).list().map_err(super::unavailable)?;
-    let mut refusal = None;
-    let mut entries = Vec::new();
-    for (place, entry) in listed {
-        match entry {
-            Ok(entry) => entries.push((place, entry)),
-            // It may have been the one.
-            Err(damaged) => refusal = Some(format!("{:#}", anyhow::Error::from(damaged))),
-        }
-    }
-    entries.retain(|(_, entry)| {
         let manifest = &entry.manifest;
-        let precision = request.tensorrt.precision;
-        manifest.onnx_sha256 == here.onnx_sha256
-            && manifest.dla.is_some() == dla
-            && precision.is_none_or(|wanted| wanted == manifest.precision)
-    });
-    let before = entries.len();
-    entries.retain(|(_, entry)| inputs::are_wished(entry, request.tensorrt, dla));
-    if entries.len() < before {
-        refusal = Some(format!(
-            "none of {before} takes the input that the settings ask for"
-        ));
+        manifest
+            .fits(self.here.tensorrt, &self.here.chip)
+            .map_err(|refusal| self.none(refusal.to_string()))?;
+        let differs = if manifest.onnx_sha256 != self.here.onnx_sha256 {
+            "was built from another model".to_owned()
+        } else if manifest.dla.is_some() != self.dla {
+            format!("was built for {}", unit(!self.dla))
+        } else if let Some(wanted) = self.other_precision(&entry) {
+            format!(
+                "is in {}, {} was asked for",
+                precision(manifest.precision),
+                precision(wanted)
+            )
+        } else if !inputs::are_wished(&entry, self.request.tensorrt, self.dla) {
+            "does not take the input that the settings ask for".to_owned()
+        } else {
+            return Ok((entry, plan));
+        };
+        Err(self.none(format!("{} {differs}", place.display())))
     }
-    // Engines of other samples stand beside those of these; alone, one is refused with both sides named when it is loaded.
-    let takes = |entry: &Entry| inputs::take_samples(entry, &request.benchmark.model);
-    if entries.iter().any(|(_, entry)| takes(entry)) {
-        entries.retain(|(_, entry)| takes(entry));
-    }
-    let mut fitting = Vec::new();
-    for (place, entry) in entries {
-        match entry.manifest.fits(here.tensorrt, &here.chip) {
-            Ok(()) => fitting.push((place, entry)),
-            Err(error) => refusal = Some(error.to_string()),
+
+    /// All engines of the cache that fit.
+    fn candidates(&self) -> Result<Vec<Found>, EngineError> {
+        let cache = Cache::new(self.request.tensorrt.cache.clone());
+        let mut sieve = Sieve::default();
+        for (place, entry) in cache.list().map_err(super::unavailable)? {
+            match entry {
+                Ok(entry) => sieve.entries.push((place, entry)),
+                // It may have been the one.
+                Err(damaged) => sieve.causes.push(format!("{:#}", anyhow::Error::from(damaged))),
+            }
+        }
+        // Of other models nothing is said: a cache holds those of all benchmarks.
+        let of_model = |(_, entry): &Found| entry.manifest.onnx_sha256 == self.here.onnx_sha256;
+        sieve.entries.retain(of_model);
+        sieve.keep(
+            |entry| entry.manifest.dla.is_some() == self.dla,
+            |of_model| {
+                let (other, asked) = (unit(!self.dla), unit(self.dla));
+                format!("{of_model} for {other}, {asked} was asked for")
+            },
+        );
+        if let Some(wanted) = self.request.tensorrt.precision {
+            for other in [Precision::AsInNetwork, Precision::Fp16, Precision::Int8] {
+                sieve.keep(
+                    |entry| entry.manifest.precision == wanted || entry.manifest.precision != other,
+                    |of_model| {
+                        let (other, wanted) = (precision(other), precision(wanted));
+                        format!("{of_model} in {other}, {wanted} was asked for")
+                    },
+                );
+            }
+        }
+        sieve.keep(
+            |entry| inputs::are_wished(entry, self.request.tensorrt, self.dla),
+            |of_model| {
+                let asked = inputs::in_words(self.request.tensorrt);
+                format!("{of_model} for other inputs than {asked}, which the settings ask for")
+            },
+        );
+        // Engines of other samples stand beside those of these; alone, one is refused with both sides named when it is loaded.
+        let takes = |(_, entry): &Found| inputs::take_samples(entry, &self.request.benchmark.model);
+        if sieve.entries.iter().any(takes) {
+            sieve.entries.retain(takes);
+        }
+        sieve.keep_fitting(self.here);
+        match sieve {
+            Sieve { entries, .. } if !entries.is_empty() => Ok(entries),
+            Sieve { causes, .. } if !causes.is_empty() => Err(self.none(causes.join("; "))),
+            _ => Err(self.none(format!("there is none for this model on {}", unit(self.dla)))),
         }
     }
-    if fitting.is_empty() {
-        let unit = if dla { "DLA" } else { "the GPU" };
-        let reason = refusal.unwrap_or_else(|| format!("there is none for this model on {unit}"));
-        return Err(none(reason));
-    }
-    let size = |entry: &Entry| entry.manifest.batch as usize;
-    // What a DLA core does not take at once, it or the GPU takes next.
-    let free = wish.batch.is_none() && (dla || request.takes_any_batch);
-    let best = if free {
-        fitting.iter().map(|(_, entry)| size(entry)).max()
-    } else {
-        let large_enough = fitting.iter().map(|(_, entry)| size(entry));
-        large_enough.filter(|&size| size >= batch).min()
-    };
-    let Some(best) = best else {
-        return Err(none(format!("none of {} has a batch of {batch}", fitting.len())));
-    };
-    fitting.retain(|(_, entry)| size(entry) == best);
-    match fitting.as_slice() {
-        [(place, _)] => Entry::read(place).map_err(super::unavailable),
-        several => {
-            let keys: Vec<_> = several.iter().map(|(_, entry)| entry.manifest.key()).collect();
-            let name = if dla { "dla_engine" } else { "gpu_engine" };
-            Err(none(format!(
-                "{} fit; name one of them by the setting {name}, or leave fewer",
-                keys.join(", ")
-            )))
+
+    /// Of those that fit the one whose batch fits best.
+    fn best(&self, mut fitting: Vec<Found>) -> Result<(Entry, Vec<u8>), EngineError> {
+        let size = |entry: &Entry| entry.manifest.batch as usize;
+        let sizes = fitting.iter().map(|(_, entry)| size(entry));
+        // What a DLA core does not take at once, it or the GPU takes next.
+        let free = self.wish.batch.is_none() && (self.dla || self.request.takes_any_batch);
+        let best = if free {
+            sizes.max()
+        } else {
+            sizes.filter(|&size| size >= self.batch).min()
+        };
+        let Some(best) = best else {
+            let reason = format!("none of {} has a batch of {}", fitting.len(), self.batch);
+            return Err(self.none(reason));
+        };
+        fitting.retain(|(_, entry)| size(entry) == best);
+        match fitting.as_slice() {
+            [(place, _)] => Entry::read(place).map_err(super::unavailable),
+            several => {
+                let keys: Vec<_> = several.iter().map(|(_, entry)| entry.manifest.key()).collect();
+                let name = if self.dla { "dla_engine" } else { "gpu_engine" };
+                Err(self.none(format!(
+                    "{} fit; name one of them by the setting {name}, or leave fewer",
+                    keys.join(", ")
+                )))
+            }
         }
+    }
+
+    /// The precision that is asked for, where the engine has another.
+    fn other_precision(&self, entry: &Entry) -> Option<Precision> {
+        let wanted = self.request.tensorrt.precision;
+        wanted.filter(|&wanted| wanted != entry.manifest.precision)
+    }
+
+    fn none(&self, reason: String) -> EngineError {
+        let flags = self.here.tensorrt.has_precision_flags();
+        no_plan(
+            self.request,
+            reason,
+            self.batch,
+            self.wish.streams,
+            self.dla,
+            flags,
+        )
+    }
+}
+
+/// Engines that may still be the one, and why others are not.
+#[derive(Default)]
+struct Sieve {
+    entries: Vec<Found>,
+    causes: Vec<String>,
+}
+
+impl Sieve {
+    /// Keeps what is asked for. Of the rest it is said how many they are and what differs.
+    fn keep(&mut self, asked: impl Fn(&Entry) -> bool, cause: impl Fn(&str) -> String) {
+        let before = self.entries.len();
+        self.entries.retain(|(_, entry)| asked(entry));
+        match before - self.entries.len() {
+            0 => {}
+            1 => self.causes.push(cause("1 engine of this model is")),
+            several => self
+                .causes
+                .push(cause(&format!("{several} engines of this model are"))),
+        }
+    }
+
+    /// Keeps those of this chip and this TensorRT.
+    fn keep_fitting(&mut self, here: &Here) {
+        let Self { entries, causes } = self;
+        entries.retain(|(_, entry)| {
+            let fits = entry.manifest.fits(here.tensorrt, &here.chip);
+            if let Err(refusal) = &fits
+                && !causes.contains(&refusal.to_string())
+            {
+                causes.push(refusal.to_string());
+            }
+            fits.is_ok()
+        });
+    }
+}
+
+const fn unit(dla: bool) -> &'static str {
+    if dla { "DLA" } else { "the GPU" }
+}
+
+const fn precision(precision: Precision) -> &'static str {
+    match precision {
+        Precision::AsInNetwork => "the network's own precision",
+        Precision::Fp16 => "fp16",
+        Precision::Int8 => "int8",
     }
 }
 
@@ -143,6 +251,7 @@ pub(super) fn too_few_profiles(
         manifest.batch as usize,
         streams,
         manifest.dla.is_some(),
+        manifest.tensorrt.has_precision_flags(),
     )
 }
 
@@ -156,10 +265,13 @@ fn no_plan(
     batch: usize,
     streams: usize,
     dla: bool,
+    has_precision_flags: bool,
 ) -> EngineError {
     let precision = match request.tensorrt.precision {
         Some(Precision::Fp16) => " --precision fp16",
         Some(Precision::Int8) => " --precision int8",
+        // Without one DLA would compute nothing of a network of 32-bit floats.
+        None if dla && has_precision_flags => " --precision fp16",
         Some(Precision::AsInNetwork) | None => "",
     };
     let profiles = if streams > 1 && !dla {

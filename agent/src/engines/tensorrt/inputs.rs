@@ -53,6 +53,14 @@ pub(super) fn are_wished(entry: &Entry, wish: &Wish, dla: bool) -> bool {
     element && format
 }
 
+/// What the settings ask of inputs, in words.
+pub(super) fn in_words(wish: &Wish) -> String {
+    let element = wish.input_dtype.map(|wanted| wanted.to_string());
+    let format = wish.input_format.map(|wanted| wanted.to_string());
+    let words: Vec<_> = element.into_iter().chain(format).collect();
+    words.join(" ")
+}
+
 /// Whether an engine's inputs take samples of the model's, as far as is known before it is loaded.
 pub(super) fn take_samples(entry: &Entry, model: &Model) -> bool {
     let samples = model.input_dtype;

@@ -1,0 +1,114 @@
+//! What `engine build` is asked for: its flags as settings of a build, and what of them cannot be. Builds nothing.
+
+use std::fs;
+
+use anyhow::Context as _;
+use regatta_tensorrt::{BuildSettings, Dla, InputShape, Io, Model, Precision, Version};
+
+use crate::{
+    bench::choice::benchmark_in,
+    cli::{EngineBuildArgs, EnginePrecision},
+    exit::Failure,
+};
+
+/// What is to be built.
+///
+/// # Errors
+/// Flags that contradict each other, and files that cannot be read.
+pub(super) fn settings(args: &EngineBuildArgs) -> Result<BuildSettings, Failure> {
+    let min_batch = args
+        .min_batch
+        .unwrap_or(if args.dla_core.is_some() { args.batch } else { 1 });
+    if min_batch > args.batch {
+        return Err(Failure::usage(anyhow::anyhow!(
+            "--min-batch {min_batch} is above --batch {}",
+            args.batch
+        )));
+    }
+    if args.dla_core.is_some() && min_batch != args.batch {
+        return Err(Failure::usage(anyhow::anyhow!(
+            "a DLA engine has one batch size: leave --min-batch out"
+        )));
+    }
+    let calibration_cache = match &args.calibration_cache {
+        None => Vec::new(),
+        Some(path) => fs::read(path)
+            .with_context(|| format!("the calibration cache {} cannot be read", path.display()))
+            .map_err(Failure::usage)?,
+    };
+    Ok(BuildSettings {
+        onnx: args.onnx.clone(),
+        precision: match args.precision {
+            EnginePrecision::AsInNetwork => Precision::AsInNetwork,
+            EnginePrecision::Fp16 => Precision::Fp16,
+            EnginePrecision::Int8 => Precision::Int8,
+        },
+        batch: args.batch,
+        min_batch,
+        profiles: args.profiles,
+        workspace_bytes: u64::from(args.workspace.unwrap_or(0)) << 20,
+        optimization_level: args.level,
+        dla: args.dla_core.map(|core| Dla {
+            core,
+            gpu_fallback: !args.no_fallback,
+            sram_bytes: u64::from(args.dla_sram.unwrap_or(0)) << 10,
+        }),
+        input_shapes: shapes(args)?,
+        input: Io {
+            element: args.input_dtype,
+            format: args.input_format,
+        },
+        output: Io {
+            element: args.output_dtype,
+            format: args.output_format,
+        },
+        // Is read when the cache is held.
+        timing_cache: Vec::new(),
+        calibration_cache,
+    })
+}
+
+/// What the model leaves free of its inputs, from the flags or from a benchmark's file.
+fn shapes(args: &EngineBuildArgs) -> Result<Vec<InputShape>, Failure> {
+    let Some(file) = &args.benchmark_file else {
+        return Ok(args.input_shapes.clone());
+    };
+    let model = benchmark_in(file)?.model;
+    let shapes = model.inputs().map(|input| {
+        let dims: Vec<String> = input.shape.iter().map(ToString::to_string).collect();
+        let name = input.name.map(|name| format!("{name}=")).unwrap_or_default();
+        let shape = format!("{name}{}", dims.join(","));
+        let parsed = shape.parse::<InputShape>();
+        parsed.map_err(|_| {
+            Failure::usage(anyhow::anyhow!(
+                "{} has an input of shape {shape}, which cannot be",
+                file.display()
+            ))
+        })
+    });
+    shapes.collect()
+}
+
+/// DLA computes in 16-bit floats and 8-bit integers: a network of 32-bit floats would go to the GPU as a whole, and nobody wants that who
+/// names a core.
+///
+/// # Errors
+/// When no type that DLA computes in is allowed, and none is the network's own.
+pub(super) fn check_dla_types(
+    settings: &BuildSettings,
+    model: &Model,
+    version: Version,
+) -> Result<(), Failure> {
+    let own = version.keeps_types() && model.small_types() != Some(false);
+    if settings.dla.is_none() || settings.precision != Precision::AsInNetwork || own {
+        return Ok(());
+    }
+    let way = if version.has_precision_flags() {
+        "say --precision fp16 or int8"
+    } else {
+        "give an ONNX file in fp16 or with Q/DQ layers"
+    };
+    Err(Failure::usage(anyhow::anyhow!(
+        "DLA computes in fp16 and int8 alone, and the whole network would run on the GPU: {way}"
+    )))
+}
