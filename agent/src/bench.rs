@@ -112,9 +112,10 @@ fn run_with_issue_log(ready: &ReadyRace, path: &Path) -> Result<regatta_loadgen:
 
 fn request(args: &BenchArgs, model: &str) -> Result<RunRequest, Failure> {
     let mut request = RunRequest::new(model, args.scenario, args.mode, &args.log_dir);
-    request.mlperf_conf = Some(conf(&args.mlperf_conf)?);
-    request.user_conf = Some(conf(&args.user_conf)?);
-    request.audit_config = args.audit_conf.as_deref().map(conf).transpose()?;
+    request.mlperf_conf = Some(conf("--mlperf-conf", &args.mlperf_conf)?);
+    request.user_conf = Some(conf("--user-conf", &args.user_conf)?);
+    let audit_conf = args.audit_conf.as_deref();
+    request.audit_config = audit_conf.map(|path| conf("--audit-conf", path)).transpose()?;
     if let Some(length) = args.duration {
         request.overrides.min_duration = Some(Duration::from_millis(length.millis()));
         // The conf's count of Offline samples belongs to the full length, and on a small board takes an hour. LoadGen
@@ -126,8 +127,8 @@ fn request(args: &BenchArgs, model: &str) -> Result<RunRequest, Failure> {
     Ok(request)
 }
 
-fn conf(path: &Path) -> Result<ConfText, Failure> {
+fn conf(flag: &str, path: &Path) -> Result<ConfText, Failure> {
     let text = fs::read_to_string(path)
-        .with_context(|| format!("the conf file {} cannot be read", path.display()))?;
+        .with_context(|| format!("{flag} names {}, which cannot be read", path.display()))?;
     Ok(ConfText::new(path.display().to_string(), text))
 }

@@ -7,7 +7,7 @@ use std::fmt;
 
 /// All is well.
 pub(crate) const OK: u8 = 0;
-/// The answer is no: a run is invalid or could not be judged, a check failed.
+/// The answer is no: a run is invalid, too inexact or could not be judged, a check failed.
 pub(crate) const NO: u8 = 1;
 /// Wrong use: unknown words, files that contradict each other.
 pub(crate) const USAGE: u8 = 2;

@@ -208,9 +208,8 @@ impl Tuning<'_> {
     fn trials(&self, benchmark: &Benchmark, scenario: Scenario, limit: Duration) -> Result<Trials, Failure> {
         let conf = self.directory.join("mlperf.conf");
         let text = match &self.args.mlperf_conf {
-            Some(path) => {
-                fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?
-            }
+            Some(path) => fs::read_to_string(path)
+                .with_context(|| format!("--mlperf-conf names {}, which cannot be read", path.display()))?,
             None => {
                 let rounds = known::rounds().map_err(Failure::could_not)?;
                 let newest = rounds.last().context("no round comes with this program")?;

@@ -131,7 +131,7 @@ fn no_scratch() -> Failure {
 
 impl Judged {
     fn is_good(&self) -> bool {
-        self.own.as_ref().is_none_or(is_reached) && self.agrees() != Some(false)
+        self.own.as_ref().is_none_or(AccuracyResult::is_reached) && self.agrees() != Some(false)
     }
 
     /// Whether the reference script's figure is ours; `None` where one of them is missing.
@@ -139,10 +139,6 @@ impl Judged {
         let official = official::figure(&self.official.as_ref()?.output)?;
         Some((official - self.own.as_ref()?.value).abs() < ROUNDING)
     }
-}
-
-fn is_reached(found: &AccuracyResult) -> bool {
-    found.target.is_none_or(|target| found.value >= target)
 }
 
 fn document(judged: &Judged) -> Value {
@@ -179,6 +175,6 @@ fn line(found: &AccuracyResult) -> String {
         found.correct.unwrap_or(0),
         found.total,
         found.target.unwrap_or(0.0),
-        if is_reached(found) { "reached" } else { "missed" }
+        if found.is_reached() { "reached" } else { "missed" }
     )
 }

@@ -50,7 +50,10 @@ enum BrokerKind {
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let root = &context.workspace;
     if root.join(CONFIG_FILE).exists() {
-        return Err(Failure::usage(WorkspaceError::Exists(root.clone())));
+        let place = root.display();
+        return Err(Failure::usage(WorkspaceError::Exists(root.clone())).way_out(format!(
+            "serve it with `regatta serve --workspace {place}`, or name another directory with --workspace"
+        )));
     }
     let host = args.host.clone().unwrap_or_else(|| own_address(args.listen));
     if !is_host(&host) {
@@ -58,7 +61,10 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
             "--host is the name or address of this machine, without scheme and port, not `{host}`"
         )));
     }
-    let keys = Keys::create(&root.join(KEYS))?;
+    let keys = Keys::create(&root.join(KEYS)).map_err(|error| {
+        Failure::from(error)
+            .way_out("name with --workspace a directory that can be made and holds no keys yet")
+    })?;
     let external = (args.broker == BrokerKind::Mosquitto).then(|| mosquitto_address(args.listen));
     let config = NewConfig {
         external,

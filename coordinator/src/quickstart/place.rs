@@ -37,9 +37,8 @@ impl Place {
         };
         let entries = match fs::read_dir(&place.root) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
-            entries => entries
-                .with_context(|| format!("cannot use {}", place.root.display()))?
-                .count(),
+            Err(error) => return Err(unusable(&place.root, error)),
+            Ok(entries) => entries.count(),
         };
         let is_ours = place.workspace().join(CONFIG_FILE).exists() && place.agent_config().exists();
         if entries > 0 && !is_ours {
@@ -48,10 +47,12 @@ impl Place {
                     .way_out("name an empty or a new directory with --dir"),
             );
         }
+        for directory in [place.device(), place.workspace()] {
+            fs::create_dir_all(&directory).map_err(|error| unusable(&directory, error))?;
+        }
         if !place.keys().exists() {
             Keys::create(&place.keys())?;
         }
-        fs::create_dir_all(place.device())?;
         // Ports of an earlier quickstart may be taken by now.
         write_durably(
             &place.workspace().join(CONFIG_FILE),
@@ -153,6 +154,11 @@ fn free_addresses() -> anyhow::Result<[SocketAddr; 2]> {
     addresses.context("cannot find free ports on 127.0.0.1")
 }
 
+fn unusable(directory: &Path, error: io::Error) -> Failure {
+    let error = anyhow::Error::new(error).context(format!("cannot use {}", directory.display()));
+    Failure::from(error).way_out("name with --dir a directory that can be made and written")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -175,5 +181,8 @@ mod tests {
             1,
             "nothing was laid there"
         );
+        let refused = Place::lay_out(Path::new("/proc/regatta")).err().unwrap();
+        assert_eq!(refused.code(), exit::COULD_NOT);
+        assert!(refused.to_string().contains("name with --dir"), "{refused}");
     }
 }

@@ -2,7 +2,7 @@
 
 use regatta_rules::{
     DeviceId, Mode, RunId, Scenario,
-    documents::{RunPhase, RunState},
+    documents::{AccuracyResult, RunPhase, RunState},
 };
 use rusqlite::{OptionalExtension as _, Row};
 
@@ -170,9 +170,12 @@ impl RunRow {
         }
     }
 
-    /// Whether it came to a result, and all that is to be found out about it was.
+    /// Whether it came to a result, and all that was to be found out about it was, and was good.
     pub(crate) fn is_good(&self) -> bool {
-        let judged = |outcome: &Outcome| outcome.not_judged.is_empty();
+        let judged = |outcome: &Outcome| {
+            let reached = outcome.accuracy.as_ref().is_none_or(AccuracyResult::is_reached);
+            reached && outcome.not_judged.is_empty()
+        };
         self.is_usable() && self.outcome.as_ref().is_some_and(judged)
     }
 

@@ -1,6 +1,7 @@
 //! Tables of runs.
 
 use comfy_table::{Cell, ContentArrangement};
+use regatta_rules::documents::AccuracyResult;
 
 use super::{fits, keep_whole, right, table, words};
 use crate::{
@@ -157,6 +158,7 @@ pub(crate) fn why_not(row: &RunRow) -> String {
     if let Some(outcome) = row.outcome.as_ref().filter(|_| reasons.is_empty()) {
         reasons.extend(outcome.reasons.iter().cloned());
         reasons.extend(outcome.not_judged.iter().cloned());
+        reasons.extend(outcome.accuracy.as_ref().and_then(too_low));
         if !outcome.complete {
             reasons.push("not every file of the evidence is here".to_owned());
         }
@@ -167,4 +169,11 @@ pub(crate) fn why_not(row: &RunRow) -> String {
     }
     let mode = row.audit().unwrap_or(row.mode.as_str());
     format!("{} {mode}: {}", row.scenario, reasons.join("; "))
+}
+
+/// An accuracy that misses its target.
+fn too_low(found: &AccuracyResult) -> Option<String> {
+    let target = found.target.filter(|_| !found.is_reached())?;
+    let (metric, value) = (&found.metric, found.value);
+    Some(format!("{metric} is {value:.3} %, {target:.3} % are needed"))
 }

@@ -165,6 +165,22 @@ fn a_list_of_runs_and_why_some_are_no_good() {
 }
 
 #[test]
+fn a_run_of_little_accuracy_or_of_none_is_usable_and_not_good() {
+    let good = some_runs().remove(0);
+    assert!(good.is_good());
+    let changed = |change: fn(&mut Outcome)| {
+        let mut run = good.clone();
+        change(run.outcome.as_mut().unwrap());
+        assert!(run.is_usable() && !run.is_good());
+        why_not(&run)
+    };
+    let low = changed(|outcome| outcome.accuracy.as_mut().unwrap().value = 90.5);
+    assert_eq!(low, "Offline AccuracyOnly: top1 is 90.500 %, 97.020 % are needed");
+    let unjudged = changed(|outcome| outcome.not_judged = vec!["no accuracy: no labels".to_owned()]);
+    assert_eq!(unjudged, "Offline AccuracyOnly: no accuracy: no labels");
+}
+
+#[test]
 fn a_narrow_terminal_gets_two_lines_for_a_run() {
     let table = two_lines_each(&some_runs());
     for said in [

@@ -83,3 +83,11 @@ pub struct AccuracyResult {
     /// The benchmark's target, where it has one.
     pub target: Option<f64>,
 }
+
+impl AccuracyResult {
+    /// Whether it suffices.
+    #[must_use]
+    pub fn is_reached(&self) -> bool {
+        self.target.is_none_or(|target| self.value >= target)
+    }
+}
