@@ -1,6 +1,7 @@
 //! `bench`: one benchmark here and now, without a coordinator. From flags to a verdict on standard output; keeps no
 //! record but LoadGen's own logs.
 
+mod board;
 pub(crate) mod choice;
 mod report;
 pub(crate) mod system;
@@ -16,7 +17,7 @@ use regatta_rules::{
     system::{SystemUse, Wanted},
 };
 
-use self::{choice::Named, report::Report};
+use self::{board::Origin, choice::Named, report::Report};
 use crate::{
     cli::BenchArgs,
     exit::{self, Failure},
@@ -34,6 +35,9 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<u8, Failure> {
             "--issue-log goes with --sut null alone, but the engine is {}",
             args.sut
         )));
+    }
+    if args.write_board.is_some() {
+        board::check(args.sut)?;
     }
     let benchmark = choice::benchmark(&Named {
         sut: args.sut,
@@ -54,15 +58,24 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<u8, Failure> {
         request,
         engine: EngineSpec {
             kind: args.sut,
-            settings,
+            settings: settings.clone(),
         },
         loadgen: args.loadgen.clone(),
         scratch: args.scratch.clone(),
         benchmark,
+        learn: args.write_board.is_some(),
     };
     fs::create_dir_all(&args.log_dir)
         .with_context(|| format!("the log directory {} cannot be made", args.log_dir.display()))?;
     let ready = race.prepare()?;
+    if let (Some(path), Some(found)) = (&args.write_board, ready.harness().board()) {
+        let origin = Origin {
+            model: &model,
+            scenario: args.scenario,
+            settings: &settings,
+        };
+        board::write(path, found, ready.harness().engine(), &origin)?;
+    }
     let outcome = match &args.issue_log {
         None => ready.run(ready.harness().sut())?,
         Some(path) => run_with_issue_log(&ready, path)?,

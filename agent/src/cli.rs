@@ -268,6 +268,9 @@ pub(crate) struct BenchArgs {
     /// Writes the sample indices as issued: u64 little-endian, u64::MAX after each query (null only)
     #[arg(long, value_name = "FILE")]
     pub(crate) issue_log: Option<PathBuf>,
+    /// Writes the units' service times as measured in the warm-up, as a board for `sim_board` (tensorrt and sim only)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) write_board: Option<PathBuf>,
     /// Where models and preprocessed data lie
     #[arg(long, value_name = "DIR", env = "MLPERF_SCRATCH_PATH")]
     pub(crate) scratch: Option<PathBuf>,

@@ -7,6 +7,7 @@ mod support;
 use std::{fs, os::unix::fs::symlink, path::Path};
 
 use regatta_rules::response_units::ResponseUnits;
+use regatta_schedule::board::Board;
 use support::{Ended, FEW_QUERIES, MLPERF_CONF, USER_CONF, agent, fixture::Fixture};
 
 /// Runs `bench` on the fixture with its files, and `more` in place of or behind the usual flags.
@@ -219,6 +220,53 @@ fn which_unit_computed_a_response_stands_beside_the_logs_where_there_are_several
 }
 
 #[test]
+fn times_that_were_measured_are_a_board_that_takes_their_place() {
+    let fixture = Fixture::new();
+    let own = "[[units]]\nname = 'gpu'\ntimes = [[1, 0.001], [2, 0.0015]]\nbatch = 2\n\n\
+               [[units]]\nname = 'dla0'\ntimes = [[2, 0.003]]\nbatch = 2\nslows_others = 0.5\n";
+    fs::write(fixture.path("own.toml"), own).unwrap();
+    let measured = |setting: &str, scenario: &str, file: &str| {
+        let setting = setting.to_owned();
+        let flags = [
+            ("--sut", "sim"),
+            ("--scenario", scenario),
+            ("--mode", "AccuracyOnly"),
+            ("--duration", LEFT_OUT),
+            ("--setting", &*setting),
+            ("--write-board", file),
+        ];
+        let ended = bench(&fixture, &flags);
+        assert_eq!(ended.code, 0, "{ended:?}");
+        assert!(
+            ended.stdout.contains(&format!("  board         {file}")),
+            "{ended:?}"
+        );
+        let text = fs::read_to_string(fixture.path(file)).unwrap();
+        assert!(text.starts_with("# A model, not a measurement: "), "{text}");
+        Board::parse(&text).unwrap()
+    };
+    let mut before = Board::parse(own).unwrap();
+    // What is computed on a model of what was measured takes no less: a busy machine adds to it each time.
+    for (from, to) in [("own.toml", "first.toml"), ("first.toml", "second.toml")] {
+        let found = measured(&format!("sim_board={from}"), "Offline", to);
+        for (found, unit) in found.units.iter().zip(&before.units) {
+            assert_eq!((&found.name, found.batch, found.streams), (&unit.name, 2, 1));
+            for size in [1, 2] {
+                let (took, least) = (found.times.seconds(size), unit.times.seconds(size));
+                assert!(took >= least, "{to}: {took} {least}");
+            }
+        }
+        before = found;
+    }
+    // One unit, of which no policy needs to know anything.
+    let found = measured("sim_units=gpu=500+500", "SingleStream", "one.toml");
+    assert!(
+        found.units.len() == 1 && found.units[0].times.seconds(1) >= 0.001,
+        "{found:?}"
+    );
+}
+
+#[test]
 fn a_systems_file_lends_its_values_and_the_report_says_whose_they_are() {
     let fixture = Fixture::new();
     let file = "schema = 1\nname = 'boat'\ntitle = 'Boat'\n[[run]]\nbenchmark = 'pixels'\nscenario = 'Offline'\n\
@@ -297,6 +345,11 @@ const BAD_INPUT: &[Case] = &[
         "issue log of an engine that is not null",
         NOTHING,
         &[("--sut", "sim"), ("--issue-log", "issued")],
+    ),
+    (
+        "board of an engine without units",
+        NOTHING,
+        &[("--write-board", "board.toml")],
     ),
     (
         "streams on one thread",

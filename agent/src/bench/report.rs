@@ -37,6 +37,9 @@ pub(crate) struct Report {
     performance: Option<Counts>,
     warnings: Vec<String>,
     not_a_measurement: Vec<String>,
+    /// Where the units' times were written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    board: Option<PathBuf>,
     logs: Vec<PathBuf>,
 }
 
@@ -100,6 +103,7 @@ impl Report {
             performance: performance.map(|result| counts(result.issued)),
             warnings: outcome.warnings.clone(),
             not_a_measurement: not_a_measurement(args, not_submittable),
+            board: args.write_board.clone(),
             logs: outcome.log_files.clone(),
         }
     }
@@ -156,6 +160,11 @@ impl Report {
         }
         lines(to, "  warning       ", self.warnings.iter())?;
         lines(to, "  not measured  ", self.not_a_measurement.iter())?;
+        lines(
+            to,
+            "  board         ",
+            self.board.iter().map(|path| path.display()),
+        )?;
         lines(
             to,
             "  log           ",

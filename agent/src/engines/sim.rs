@@ -1,7 +1,7 @@
 //! The `sim` engine: a modelled accelerator with set service times. Never a measurement, and it says so everywhere.
 //!
-//! Its units (a GPU, DLA cores) are those of a modelled board (`regatta-schedule`): each computes one batch at a time and
-//! slows the others, a copy comes before, batches of one unit wait for each other. The answers are those of `null`: the
+//! Its units (a GPU, DLA cores) are those of a modelled board (`regatta-schedule`): each copies one batch at a time and computes
+//! one, which slows the others. The answers are those of `null`: the
 //! sample index. It looks at no data and models neither memory nor heat.
 
 mod model;
@@ -37,8 +37,6 @@ struct Sim {
     unit: usize,
     unit_name: String,
     max_batch: usize,
-    /// Seconds that the copy of one sample takes.
-    copy: f64,
 }
 
 /// One `sim` per stream, spread over the units. Cannot fail: there is nothing to read.
@@ -57,7 +55,6 @@ pub(super) fn load(request: &LoadRequest<'_>) -> Loaded {
             unit,
             unit_name: model.board.units[unit].name.clone(),
             max_batch: largest.min(model.board.units[unit].batch),
-            copy: model.board.units[unit].copy,
         }) as Box<dyn Engine>
     });
     Loaded {
@@ -86,10 +83,6 @@ impl Engine for Sim {
 
     fn infer(&mut self, batch: &Batch<'_>, answers: &mut Answers) -> Result<(), EngineError> {
         check_size(batch, self.max_batch)?;
-        if self.copy > 0.0 {
-            let copied = self.copy * batch.samples.len() as f64;
-            wait_until(Instant::now() + Duration::from_secs_f64(copied));
-        }
         self.accelerator.compute(self.unit, batch.samples.len());
         answer_with_indices(batch, answers);
         Ok(())
@@ -146,17 +139,72 @@ fn finer_timer() {
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1_000));
 }
 
-/// Waits until `ready`, asleep for the most part as a host is while its accelerator works.
-fn wait_until(ready: Instant) {
-    if let Some(sleep) = ready.saturating_duration_since(Instant::now()).checked_sub(SPIN) {
-        finer_timer();
-        std::thread::sleep(sleep);
-    }
-    spin_until(ready);
-}
-
 fn spin_until(ready: Instant) {
     while Instant::now() < ready {
         std::hint::spin_loop();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use regatta_loadgen::sut::{QuerySample, ResponseId};
+    use regatta_schedule::{board::Board, policy::FirstFree, virtual_time};
+
+    use super::*;
+    use crate::engines::Input;
+
+    /// Has each stream of the only unit compute so many batches of one sample, and tells how long all took.
+    fn took(board: &Board, batches: usize) -> f64 {
+        let accelerator = Arc::new(Accelerator {
+            begun: Instant::now(),
+            spin: false,
+            chip: Mutex::new(Chip::new(board.clone(), 0)),
+            changed: Condvar::new(),
+        });
+        let sample = QuerySample {
+            id: ResponseId(1),
+            index: 0,
+        };
+        let batch = Batch {
+            samples: &[sample],
+            input: Input::Absent,
+        };
+        thread::scope(|scope| {
+            for _ in 0..board.units[0].streams {
+                let mut stream = Sim {
+                    accelerator: Arc::clone(&accelerator),
+                    unit: 0,
+                    unit_name: "gpu".to_owned(),
+                    max_batch: 1,
+                };
+                scope.spawn(move || {
+                    for _ in 0..batches {
+                        stream.infer(&batch, &mut Answers::default()).unwrap();
+                    }
+                });
+            }
+        });
+        accelerator.now()
+    }
+
+    #[test]
+    fn streams_of_a_unit_copy_one_after_the_other_and_are_never_quicker_than_in_virtual_time() {
+        let mut board = SimModel::default().board;
+        board.units = SimModel::parse_units("gpu=500+500").unwrap();
+        (board.units[0].batch, board.units[0].streams) = (1, 4);
+        for (copy, computing) in [(0.005, 0.001), (0.001, 0.001), (0.0, 0.001)] {
+            board.units[0].copy = copy;
+            let modelled = virtual_time::offline(&board, &mut FirstFree::new(vec![1]), 12, 0).unwrap();
+            // What goes first through one place and then through the other, each taking one at a time.
+            let longer: f64 = f64::max(copy, computing);
+            assert!(
+                (modelled - (12.0 * longer + copy.min(computing))).abs() < 1e-9,
+                "{modelled}"
+            );
+            let took = took(&board, 3);
+            assert!(took >= modelled, "{took} {modelled} with copies of {copy}");
+        }
     }
 }

@@ -101,6 +101,15 @@ impl Arena {
         &self.memory.bytes()[..self.length]
     }
 
+    /// The data of so many samples of no meaning, for which there is room. It lies where loaded samples do, so that an engine
+    /// which reads these in place is warmed in doing so.
+    pub(crate) fn blank(&self, samples: usize) -> Input<'_> {
+        match self.bytes().get(..samples * self.sample_bytes) {
+            Some(bytes) => Input::Contiguous(bytes),
+            None => Input::Absent,
+        }
+    }
+
     /// Says which samples the room now holds. All of them belong to the dataset.
     pub(crate) fn fill(&mut self, samples: &[QuerySampleIndex]) {
         self.order.extend_from_slice(samples);

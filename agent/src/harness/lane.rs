@@ -4,7 +4,6 @@
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
-    time::{Duration, Instant},
 };
 
 use regatta_loadgen::sut::{Completer, QuerySample, QuerySampleResponse, ResponseId};
@@ -83,39 +82,33 @@ impl Lane {
         self.engine.unit_name()
     }
 
-    /// Computes batches of `size` blank samples for about `length`, at least `least`, so that caches, clocks and lazily
-    /// made parts of the engine are warm when LoadGen begins. Returns how many it computed.
+    /// Computes batches of `size` blank samples while `goes_on` says so after each, so that caches, clocks and lazily made parts
+    /// of the engine are warm when LoadGen begins. The library has lent room for so many.
     ///
     /// # Errors
     /// [`HarnessError`] when the engine fails.
     pub(crate) fn compute_blank(
         &mut self,
         size: usize,
-        length: Duration,
-        least: usize,
-    ) -> Result<usize, HarnessError> {
+        mut goes_on: impl FnMut() -> bool,
+    ) -> Result<(), HarnessError> {
         let blank_sample = QuerySample {
             id: ResponseId(0),
             index: 0,
         };
         let samples = vec![blank_sample; size];
-        let blank = vec![0; size * self.library.sample_bytes()];
-        let input = if blank.is_empty() {
-            Input::Absent
-        } else {
-            Input::Contiguous(&blank)
-        };
+        let loaded = self.library.loaded();
+        let input = loaded.as_ref().map_or(Input::Absent, |arena| arena.blank(size));
         let batch = Batch {
             samples: &samples,
             input,
         };
-        let end = Instant::now() + length;
-        let mut computed = 0;
-        while computed < least || Instant::now() < end {
+        loop {
             infer(self.engine.as_mut(), &batch, &mut self.answers)?;
-            computed += 1;
+            if !goes_on() {
+                return Ok(());
+            }
         }
-        Ok(computed)
     }
 }
 

@@ -200,9 +200,21 @@ impl Library {
         }
     }
 
-    /// Bytes of a sample; 0 where the samples are counted only.
-    pub(crate) fn sample_bytes(&self) -> usize {
-        self.data.as_ref().map_or(0, |data| data.sample_bytes)
+    /// Lends room for so many blank samples until samples are loaded.
+    ///
+    /// # Errors
+    /// [`LibraryError::Memory`].
+    pub(crate) fn lend_blank(&self, samples: usize) -> Result<(), LibraryError> {
+        let Some(data) = &self.data else {
+            return Ok(());
+        };
+        let mut arena = data.loaded.write().unwrap_or_else(PoisonError::into_inner);
+        let room = arena.make_room(samples).ok_or(LibraryError::Memory {
+            samples,
+            sample_bytes: data.sample_bytes,
+        })?;
+        room.fill(0);
+        Ok(())
     }
 
     /// The loaded samples, which stay loaded while the guard lives; `None` where they are counted only.

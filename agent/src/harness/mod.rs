@@ -31,7 +31,7 @@ use regatta_loadgen::sut::{QuerySampleLibrary, SystemUnderTest};
 use regatta_rules::{
     Scenario, TestSettings, benchmark::Benchmark, documents::EngineKind, response_units::ResponseUnits,
 };
-use regatta_schedule::policy::Policy;
+use regatta_schedule::{board::Board, policy::Policy};
 
 use self::{
     direct::DirectSut, fault::FirstFault, lane::Lane, library::Library, queue::SampleQueue,
@@ -84,6 +84,8 @@ pub(crate) struct Harness {
     sut: Box<dyn SystemUnderTest>,
     /// Which unit computed what, where there are several.
     units: Option<Arc<UnitLog>>,
+    /// The units' times, where they were asked for.
+    board: Option<Board>,
     fault: FirstFault,
 }
 
@@ -149,18 +151,25 @@ impl Harness {
             .into_iter()
             .map(|engine| Lane::new(engine, Arc::clone(&library)))
             .collect();
+        library.lend_blank(lanes.iter().map(Lane::max_batch).fold(1, usize::max))?;
         let length = settings.warmup_duration.unwrap_or_else(|| default_warm_up(kind));
         warm_up::warm_up(&mut lanes, length).map_err(SetUpError::WarmUp)?;
-        let sharing = units::share(&mut lanes, settings, test, length).map_err(SetUpError::WarmUp)?;
+        let shared = units::share(&mut lanes, settings, test, length).map_err(SetUpError::WarmUp)?;
         let units = UnitLog::of(&mut lanes, test, benchmark.dataset.total_samples);
-        let sut = serve(&plan, format!("regatta-{kind}"), lanes, sharing, &fault)?;
+        let sut = serve(&plan, format!("regatta-{kind}"), lanes, shared.policy, &fault)?;
         Ok(Self {
             description: loaded.description,
             library,
             sut,
             units,
+            board: shared.board,
             fault,
         })
+    }
+
+    /// The units as the warm-up has found them, where the settings ask for it.
+    pub(crate) const fn board(&self) -> Option<&Board> {
+        self.board.as_ref()
     }
 
     /// The engine in words.
@@ -212,7 +221,8 @@ fn serve(
             // An engine may have a batch of its own, larger than planned: what all lanes take at once must fit in twice.
             let twice = 2 * lanes.iter().map(Lane::max_batch).sum::<usize>();
             let capacity = plan.queue_capacity.map(|planned| planned.max(twice));
-            let queue = SampleQueue::new(plan.gather, capacity, sharing);
+            let at_once = lanes.iter().map(Lane::max_batch).fold(1, usize::max);
+            let queue = SampleQueue::new(plan.gather, at_once, capacity, sharing);
             let sut = QueuedSut::start(name, lanes, queue, fault.clone()).map_err(SetUpError::Threads)?;
             Ok(Box::new(sut))
         }

@@ -100,7 +100,7 @@ impl ServingPlan {
             (Scenario::Offline, wish) => wish.or(published).unwrap_or(OFFLINE_BATCH),
         };
         Ok(Self {
-            batch_sizes: quick_sizes(scenario, batch, samples_per_query),
+            batch_sizes: quick_sizes(scenario, batch, samples_per_query, shared),
             batch_size_is_wish: wished == Some(batch),
             streams,
             dispatch,
@@ -115,9 +115,14 @@ impl ServingPlan {
     }
 }
 
-/// The sizes that batches will often have: in MultiStream what is left of a query, in Server anything up to the largest.
-fn quick_sizes(scenario: Scenario, batch: usize, samples_per_query: usize) -> Vec<usize> {
+/// A query of more samples than this has a graph for the usual sizes only: each graph takes memory on the device.
+const EVERY_SIZE_UP_TO: usize = 16;
+
+/// The sizes that batches will often have: in MultiStream what is left of a query, or where it is shared any part of it; in
+/// Server anything up to the largest.
+fn quick_sizes(scenario: Scenario, batch: usize, samples_per_query: usize, shared: bool) -> Vec<usize> {
     let mut sizes: Vec<usize> = match scenario {
+        Scenario::MultiStream if shared && batch <= EVERY_SIZE_UP_TO => (1..=batch).collect(),
         Scenario::MultiStream => vec![samples_per_query % batch, batch],
         Scenario::Server => {
             let doubled = std::iter::successors(Some(1_usize), |size| size.checked_mul(2));
@@ -128,4 +133,19 @@ fn quick_sizes(scenario: Scenario, batch: usize, samples_per_query: usize) -> Ve
     sizes.retain(|&size| size > 0);
     sizes.dedup();
     sizes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_portion_of_a_shared_query_is_a_usual_size() {
+        let sizes = |batch, samples, shared| quick_sizes(Scenario::MultiStream, batch, samples, shared);
+        assert_eq!(sizes(8, 8, true), [1, 2, 3, 4, 5, 6, 7, 8]);
+        assert_eq!(sizes(3, 8, true), [1, 2, 3]);
+        assert_eq!(sizes(8, 8, false), [8]);
+        assert_eq!(sizes(3, 8, false), [2, 3]);
+        assert_eq!(sizes(64, 64, true), [64]);
+    }
 }

@@ -29,9 +29,15 @@ impl Gather {
     }
 }
 
+/// Samples for which a queue without a capacity has room from the start: more than can be answered in time by anything that a
+/// Server run is made for. Behind that the queue grows, on the issuing thread, in a run that is hopelessly late.
+const ROOM: usize = 1 << 16;
+
 /// Samples on their way to the workers.
 pub(crate) struct SampleQueue {
     gather: Gather,
+    /// Samples that are put in under one lock.
+    at_once: usize,
     /// Samples above which the issuing thread waits; `None` never holds it up, as its schedule is not ours to move.
     capacity: Option<usize>,
     /// The beginning of the policy's time.
@@ -71,14 +77,16 @@ impl State {
 }
 
 impl SampleQueue {
-    /// An empty queue that holds up the issuing thread above `capacity` samples. With a `policy`, workers take what it
-    /// gives them.
+    /// An empty queue that takes `at_once` samples under one lock and holds up the issuing thread above `capacity`. With a
+    /// `policy`, workers take what it gives them.
     pub(crate) fn new(
         gather: Gather,
+        at_once: usize,
         capacity: Option<usize>,
         policy: Option<Box<dyn Policy + Send>>,
     ) -> Self {
-        let room = capacity.unwrap_or(4096);
+        // What is put in when one sample is missing to the capacity fits in too.
+        let room = capacity.map_or(ROOM, |capacity| capacity + at_once);
         let arrivals = if gather.patience().is_some() { room } else { 0 };
         let state = Mutex::new(State {
             samples: VecDeque::with_capacity(room),
@@ -88,6 +96,7 @@ impl SampleQueue {
         });
         Self {
             gather,
+            at_once,
             capacity,
             begun: Instant::now(),
             state,
@@ -96,16 +105,16 @@ impl SampleQueue {
         }
     }
 
-    /// Puts a query's samples in, `at_once` under one lock, and waits for room where the queue has a capacity.
+    /// Puts a query's samples in, and waits for room where the queue has a capacity.
     ///
     /// # Errors
     /// The reason for which the queue was closed.
-    pub(crate) fn push(&self, query: Query<'_>, at_once: usize, completer: &Completer) -> Result<(), String> {
+    pub(crate) fn push(&self, query: Query<'_>, completer: &Completer) -> Result<(), String> {
         self.lock().left += query.len();
         let mut begin = 0;
         while begin < query.len() {
             let mut state = self.wait_for_room()?;
-            let end = query.len().min(begin + at_once);
+            let end = query.len().min(begin + self.at_once);
             state
                 .samples
                 .extend((begin..end).map(|position| query.sample(position)));
@@ -235,7 +244,10 @@ impl SampleQueue {
 mod tests {
     use regatta_loadgen::sut::{CompletionSink, QuerySampleResponse, ResponseId, SutError};
 
+    use regatta_schedule::{policy::FinishTogether, times::ServiceTimes};
+
     use super::*;
+    use crate::counting_allocator::allocations;
 
     struct Nobody;
 
@@ -250,14 +262,14 @@ mod tests {
     #[test]
     fn a_batch_waits_no_longer_than_its_oldest_sample_may() {
         let hour = Duration::from_secs(3600);
-        let queue = SampleQueue::new(Gather::Within(hour), None, None);
+        let queue = SampleQueue::new(Gather::Within(hour), 1, None, None);
         let completer = Completer::new(std::sync::Arc::new(Nobody));
         let push = |index| {
             let sample = QuerySample {
                 id: ResponseId(1),
                 index,
             };
-            queue.push(Query::Slice(&[sample]), 1, &completer).unwrap();
+            queue.push(Query::Slice(&[sample]), &completer).unwrap();
         };
         let deadline = || queue.deadline(&queue.lock());
         assert_eq!(deadline(), None);
@@ -274,5 +286,41 @@ mod tests {
         assert!(deadline() > Some(first), "the next has its own");
         queue.take(&mut batch, 1, 0).unwrap();
         assert_eq!(deadline(), None);
+    }
+
+    /// Puts these queries in and takes them out again, a few times, on one thread.
+    fn allocations_of(queue: &SampleQueue, queries: &[usize], batch: usize) -> u64 {
+        let completer = Completer::new(std::sync::Arc::new(Nobody));
+        let sample = QuerySample {
+            id: ResponseId(1),
+            index: 0,
+        };
+        let (samples, mut taken) = (vec![sample; batch.max(64)], Vec::with_capacity(batch));
+        let before = allocations();
+        for _ in 0..3 {
+            for &length in queries {
+                queue.push(Query::Slice(&samples[..length]), &completer).unwrap();
+            }
+            queue.flush().unwrap();
+            while queue.lock().left > 0 {
+                queue.take(&mut taken, batch, 0).unwrap();
+                queue.done(0);
+            }
+        }
+        allocations() - before
+    }
+
+    #[test]
+    fn a_full_queue_allocates_nothing() {
+        let times = ServiceTimes::new(vec![(1, 1e-3), (16, 4e-3)]).unwrap();
+        let policy = || Box::new(FinishTogether::new(vec![(times.clone(), 16)])) as Box<_>;
+        for policy in [None, Some(policy())] {
+            let queue = SampleQueue::new(Gather::UntilFull, 16, Some(64), policy);
+            // 63 lie in the queue, so there is room, when the last 16 come.
+            assert_eq!(allocations_of(&queue, &[63, 16], 16), 0);
+        }
+        let patience = Gather::Within(Duration::from_micros(1));
+        let queue = SampleQueue::new(patience, 1, None, None);
+        assert_eq!(allocations_of(&queue, &[1; ROOM], 64), 0);
     }
 }

@@ -19,8 +19,6 @@ use super::{
 pub(crate) struct QueuedSut {
     name: String,
     queue: Arc<SampleQueue>,
-    /// Samples that are put into the queue under one lock.
-    at_once: usize,
     workers: Vec<JoinHandle<()>>,
     fault: FirstFault,
 }
@@ -36,11 +34,9 @@ impl QueuedSut {
         queue: SampleQueue,
         fault: FirstFault,
     ) -> io::Result<Self> {
-        let at_once = lanes.iter().map(Lane::max_batch).fold(1, usize::max);
         let mut sut = Self {
             name,
             queue: Arc::new(queue),
-            at_once,
             workers: Vec::new(),
             fault,
         };
@@ -80,7 +76,7 @@ impl SystemUnderTest for QueuedSut {
 
     fn issue_query(&self, query: Query<'_>, completer: &Completer) -> Result<(), SutError> {
         self.queue
-            .push(query, self.at_once, completer)
+            .push(query, completer)
             .map_err(|reason| self.given_up(reason))
     }
 

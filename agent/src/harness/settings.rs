@@ -38,6 +38,8 @@ pub(crate) struct HarnessSettings {
     pub(crate) accelerator: AcceleratorSettings,
     /// The modelled accelerator, with the settings of its units applied.
     pub(crate) sim: SimModel,
+    /// Whether the units' times are learnt and kept also where no policy needs them. No setting of a plan: `bench` asks for it.
+    pub(crate) learn: bool,
 }
 
 /// Which thread computes.
@@ -102,6 +104,7 @@ impl Default for HarnessSettings {
             stall_timeout: None,
             accelerator: AcceleratorSettings::default(),
             sim: SimModel::default(),
+            learn: false,
         }
     }
 }

@@ -1,9 +1,15 @@
-//! How the samples of a query are shared when a chip has several units: which policy, from what was learnt.
+//! How the samples of a query are shared when a chip has several units: which policy, from what was learnt; and what was learnt
+//! as a board.
 
 use std::time::Duration;
 
 use regatta_rules::{Scenario, TestSettings};
-use regatta_schedule::policy::{ByPortions, Policy};
+use regatta_schedule::{
+    board::Board,
+    learn::Learnt,
+    policy::{ByPortions, Policy},
+    trace::Measured,
+};
 
 use super::{
     fault::HarnessError,
@@ -12,8 +18,17 @@ use super::{
     warm_up,
 };
 
-/// The policy for a run, or `None` where there is one unit, or whoever is free takes what there is: in Server, where
-/// queries come one by one, and where the user says so.
+/// How a query's samples are shared.
+#[derive(Default)]
+pub(crate) struct Shared {
+    /// Who takes how many; `None` where there is one unit, or whoever is free takes what there is: in Server, where queries come
+    /// one by one, and where the user says so.
+    pub(crate) policy: Option<Box<dyn Policy + Send>>,
+    /// The units as a board, where that was asked for.
+    pub(crate) board: Option<Board>,
+}
+
+/// Learns the units' times where the policy needs them or they were asked for, and finds the policy.
 ///
 /// # Errors
 /// [`HarnessError`] when an engine fails while its service times are learnt.
@@ -22,27 +37,45 @@ pub(crate) fn share(
     settings: &HarnessSettings,
     test: &TestSettings,
     length: Duration,
-) -> Result<Option<Box<dyn Policy + Send>>, HarnessError> {
+) -> Result<Shared, HarnessError> {
     let units = warm_up::units(lanes);
-    if units < 2 || settings.sharing == Some(Sharing::FirstFree) {
-        return Ok(None);
+    let at_once = matches!(test.scenario, Scenario::Offline | Scenario::MultiStream);
+    let by_times = units > 1 && at_once && settings.sharing != Some(Sharing::FirstFree);
+    if !by_times && !settings.learn {
+        return Ok(Shared::default());
     }
-    match test.scenario {
-        Scenario::Offline => {
-            let learnt = warm_up::learn_times(lanes, true, length)?;
-            Ok(Some(Box::new(learnt.offline())))
-        }
-        Scenario::MultiStream => {
-            let learnt = warm_up::learn_times(lanes, false, length)?;
-            let samples = usize::try_from(test.multi_stream_samples_per_query).unwrap_or(usize::MAX);
-            let split = learnt.split(samples.max(1));
-            let mut most = vec![1; units];
-            for lane in lanes {
-                most[lane.unit()] = lane.max_batch();
-            }
-            tracing::info!(portions = ?split.portions, expected_ms = split.seconds * 1e3, "a query is cut so");
-            Ok(Some(Box::new(ByPortions::new(split.portions, most))))
-        }
-        Scenario::SingleStream | Scenario::Server => Ok(None),
+    let pipelined = matches!(test.scenario, Scenario::Offline | Scenario::Server);
+    let learnt = warm_up::learn_times(lanes, pipelined, length)?;
+    let policy: Option<Box<dyn Policy + Send>> = match test.scenario {
+        _ if !by_times => None,
+        Scenario::MultiStream => Some(Box::new(cut(lanes, &learnt, test))),
+        _ => Some(Box::new(learnt.offline())),
+    };
+    let board = settings.learn.then(|| board(lanes, &learnt, pipelined));
+    Ok(Shared { policy, board })
+}
+
+/// One cut for all queries of MultiStream.
+fn cut(lanes: &[Lane], learnt: &Learnt, test: &TestSettings) -> ByPortions {
+    let samples = usize::try_from(test.multi_stream_samples_per_query).unwrap_or(usize::MAX);
+    let split = learnt.split(samples.max(1));
+    let mut most = vec![1; learnt.alone.len()];
+    for lane in lanes {
+        most[lane.unit()] = lane.max_batch();
     }
+    tracing::info!(portions = ?split.portions, expected_ms = split.seconds * 1e3, "a query is cut so");
+    ByPortions::new(split.portions, most)
+}
+
+/// What was learnt, as a board. Without a name: the caller knows what computes.
+fn board(lanes: &[Lane], learnt: &Learnt, pipelined: bool) -> Board {
+    let measured = (0..learnt.alone.len()).map(|unit| {
+        let mut of_unit = lanes.iter().filter(|lane| lane.unit() == unit);
+        let name = of_unit
+            .next()
+            .map_or_else(|| format!("unit{unit}"), Lane::unit_name);
+        let streams = if pipelined { 1 + of_unit.count() } else { 1 };
+        Measured { name, streams }
+    });
+    learnt.board(String::new(), measured.collect())
 }

@@ -1,6 +1,7 @@
 //! Before LoadGen begins: engines are made warm, and where a chip has several units their service times are learnt.
 
 use std::{
+    sync::{Mutex, MutexGuard, PoisonError},
     thread,
     time::{Duration, Instant},
 };
@@ -9,8 +10,8 @@ use regatta_schedule::learn::{Learnt, Stand, doublings, learn};
 
 use super::{fault::HarnessError, lane::Lane};
 
-/// Batches per stream of one measurement, however short the warm-up is to be.
-const LEAST: usize = 3;
+/// Batches per unit of one measurement, however short the warm-up is to be.
+const LEAST: usize = 4;
 
 /// Computes full batches on every lane for about `length`, one lane after the other; not at all when it is zero.
 ///
@@ -18,7 +19,8 @@ const LEAST: usize = 3;
 /// [`HarnessError`] when an engine fails.
 pub(crate) fn warm_up(lanes: &mut [Lane], length: Duration) -> Result<(), HarnessError> {
     for lane in lanes.iter_mut().filter(|_| !length.is_zero()) {
-        lane.compute_blank(lane.max_batch(), length, 1)?;
+        let end = Instant::now() + length;
+        lane.compute_blank(lane.max_batch(), || Instant::now() < end)?;
     }
     Ok(())
 }
@@ -68,7 +70,6 @@ impl Stand for Lanes<'_> {
     }
 
     fn measure(&mut self, sizes: &[usize], pipelined: bool) -> Result<Vec<f64>, HarnessError> {
-        let length = self.length;
         let mut taken = vec![false; sizes.len()];
         let mut taking_part = Vec::new();
         for lane in &mut *self.lanes {
@@ -78,34 +79,195 @@ impl Stand for Lanes<'_> {
                 taking_part.push(lane);
             }
         }
-        let begun = Instant::now();
-        let mut batches = vec![0; sizes.len()];
-        let mut ends = vec![begun; sizes.len()];
+        let window = Window::new(sizes, self.length);
         thread::scope(|scope| {
+            let window = &window;
             let threads: Vec<_> = taking_part
                 .into_iter()
-                .map(|lane| {
-                    scope.spawn(move || {
-                        let unit = lane.unit();
-                        let size = sizes[unit].min(lane.max_batch());
-                        let computed = lane.compute_blank(size, length, LEAST)?;
-                        Ok((unit, computed, Instant::now()))
-                    })
-                })
+                .map(|lane| scope.spawn(move || window.keep_busy(lane, sizes)))
                 .collect();
             for thread in threads {
                 // An engine's panic is caught within the lane; one of ours would come out here as what it is.
-                let (unit, computed, end) = thread
+                thread
                     .join()
                     .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-                batches[unit] += computed;
-                ends[unit] = ends[unit].max(end);
             }
             Ok::<(), HarnessError>(())
         })?;
-        let seconds = batches.iter().zip(&ends).map(|(&batches, end)| {
-            (*end - begun).as_secs_f64() / f64::from(u32::try_from(batches).unwrap_or(u32::MAX).max(1))
-        });
-        Ok(seconds.collect())
+        Ok(window.seconds())
+    }
+}
+
+/// A time in which all lanes that take part are busy: nobody stops before every unit has its least and the time is over, so
+/// that what was measured beside others was measured beside them all the time.
+struct Window {
+    end: Instant,
+    state: Mutex<WindowState>,
+}
+
+struct WindowState {
+    over: bool,
+    /// Of each unit that takes part: batches done within the window, and when the first and the last were.
+    units: Vec<Option<(usize, Instant, Instant)>>,
+}
+
+impl Window {
+    /// For units whose size is not 0, at least so long.
+    fn new(sizes: &[usize], length: Duration) -> Self {
+        let now = Instant::now();
+        let units = sizes.iter().map(|&size| (size > 0).then_some((0, now, now)));
+        Self {
+            end: now + length,
+            state: Mutex::new(WindowState {
+                over: false,
+                units: units.collect(),
+            }),
+        }
+    }
+
+    /// Has a lane compute until the window is over. A lane that fails ends it for all.
+    fn keep_busy(&self, lane: &mut Lane, sizes: &[usize]) -> Result<(), HarnessError> {
+        let unit = lane.unit();
+        let size = sizes[unit].min(lane.max_batch());
+        let computed = lane.compute_blank(size, || self.note(unit));
+        if computed.is_err() {
+            self.lock().over = true;
+        }
+        computed
+    }
+
+    /// Notes a batch of `unit` and says whether there is to be another. One that ends behind the window does not count: the
+    /// others may have been idle by then.
+    fn note(&self, unit: usize) -> bool {
+        let mut state = self.lock();
+        let now = Instant::now();
+        if state.over {
+            return false;
+        }
+        if let Some((done, first, last)) = &mut state.units[unit] {
+            *done += 1;
+            *last = now;
+            if *done == 1 {
+                *first = now;
+            }
+        }
+        let enough = state.units.iter().flatten().all(|(done, ..)| *done >= LEAST);
+        state.over = enough && now >= self.end;
+        !state.over
+    }
+
+    /// Seconds between two batches of each unit.
+    fn seconds(&self) -> Vec<f64> {
+        let between = |(done, first, last): (usize, Instant, Instant)| {
+            let gaps = u32::try_from(done.saturating_sub(1)).unwrap_or(u32::MAX).max(1);
+            last.saturating_duration_since(first).as_secs_f64() / f64::from(gaps)
+        };
+        let state = self.lock();
+        state.units.iter().map(|unit| unit.map_or(0.0, between)).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, WindowState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    };
+
+    use super::*;
+    use crate::{
+        engines::{Answers, Batch, Engine, EngineError},
+        fixture::Fixture,
+        harness::{fault::FirstFault, library::Library},
+    };
+
+    /// Two units that count their batches. The slow one takes until the quick one has computed another, or gives up.
+    struct Counting {
+        unit: usize,
+        batches: Arc<[AtomicUsize; 2]>,
+        fails: bool,
+    }
+
+    impl Engine for Counting {
+        fn max_batch(&self) -> usize {
+            1
+        }
+
+        fn unit(&self) -> usize {
+            self.unit
+        }
+
+        fn infer(&mut self, _: &Batch<'_>, answers: &mut Answers) -> Result<(), EngineError> {
+            let [quick, slow] = &*self.batches;
+            if self.unit == 0 {
+                let before = quick.fetch_add(1, Ordering::SeqCst);
+                if self.fails && before > 0 {
+                    return Err(EngineError::BatchSize { given: 1, max: 1 });
+                }
+            } else {
+                let before = quick.load(Ordering::SeqCst);
+                let patience = Instant::now() + Duration::from_secs(20);
+                // A companion that fails computes no more.
+                while quick.load(Ordering::SeqCst) == before && !self.fails {
+                    assert!(
+                        Instant::now() < patience,
+                        "the quick unit has stopped before the slow one"
+                    );
+                    thread::yield_now();
+                }
+                slow.fetch_add(1, Ordering::SeqCst);
+            }
+            answers.push(&[0]);
+            Ok(())
+        }
+    }
+
+    fn lanes(fails: bool) -> (Vec<Lane>, Arc<[AtomicUsize; 2]>) {
+        let library = Library::counted(&Fixture::new().benchmark(), FirstFault::default());
+        let (library, batches) = (Arc::new(library), Arc::new([0, 0].map(AtomicUsize::new)));
+        let lane = |unit| {
+            let engine = Counting {
+                unit,
+                batches: Arc::clone(&batches),
+                fails,
+            };
+            Lane::new(Box::new(engine), Arc::clone(&library))
+        };
+        (vec![lane(0), lane(1)], batches)
+    }
+
+    fn measure(lanes: &mut [Lane], sizes: &[usize]) -> Result<Vec<f64>, HarnessError> {
+        let mut stand = Lanes {
+            lanes,
+            units: 2,
+            length: Duration::ZERO,
+        };
+        stand.measure(sizes, true)
+    }
+
+    #[test]
+    fn the_quick_unit_goes_on_until_the_slow_one_has_its_least() {
+        let (mut lanes, batches) = lanes(false);
+        let seconds = measure(&mut lanes, &[1, 1]).unwrap();
+        assert!(seconds.iter().all(|&seconds| seconds > 0.0), "{seconds:?}");
+        assert!(batches[1].load(Ordering::SeqCst) >= LEAST);
+        let slow = batches[1].load(Ordering::SeqCst);
+        assert_eq!(measure(&mut lanes, &[1, 0]).unwrap()[1], 0.0);
+        assert_eq!(
+            batches[1].load(Ordering::SeqCst),
+            slow,
+            "who is out computes nothing"
+        );
+    }
+
+    #[test]
+    fn a_unit_that_fails_ends_the_measurement_for_all() {
+        let (mut lanes, _) = lanes(true);
+        let error = measure(&mut lanes, &[1, 1]).unwrap_err();
+        assert!(matches!(error, HarnessError::Engine(_)), "{error}");
     }
 }

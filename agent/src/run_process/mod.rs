@@ -54,6 +54,7 @@ fn run(args: &ExecArgs) -> Result<u8, Failure> {
         loadgen: spec.loadgen.clone(),
         request: request(&spec, &run_dir),
         scratch: args.scratch.clone(),
+        learn: false,
     };
     let mut attempt = Attempt::asked(&spec);
     let ready = race.prepare()?;

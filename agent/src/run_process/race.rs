@@ -40,6 +40,8 @@ pub(crate) struct Race {
     pub(crate) request: RunRequest,
     /// Where models and data lie.
     pub(crate) scratch: Option<PathBuf>,
+    /// Whether the units' times are to be learnt and kept.
+    pub(crate) learn: bool,
 }
 
 /// A run that has everything in place and waits for the start.
@@ -55,7 +57,8 @@ impl Race {
     /// # Errors
     /// [`Failure`] with what does not fit (wrong use) or is missing (could not).
     pub(crate) fn prepare(self) -> Result<ReadyRace, Failure> {
-        let settings = HarnessSettings::try_from(&self.engine).map_err(Failure::usage)?;
+        let mut settings = HarnessSettings::try_from(&self.engine).map_err(Failure::usage)?;
+        settings.learn = self.learn;
         let chosen = loadgens::find(&self.loadgen, &self.benchmark).map_err(Failure::could_not)?;
         let resolved = self.request.resolve();
         let resolved = resolved

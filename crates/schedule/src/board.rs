@@ -1,6 +1,8 @@
 //! A modelled board: units with service times, copies and mutual slowdown. Read from `configs/boards/*.toml`, where each
 //! table says what it was derived from. A model, labelled so wherever it is used; it knows neither heat nor memory limits.
 
+use std::fmt;
+
 use serde::Deserialize;
 
 use crate::{random::SplitMix, times::ServiceTimes};
@@ -118,5 +120,46 @@ impl Board {
             unit.slows_others *= random.factor(spread);
         }
         board
+    }
+}
+
+/// The text of its file, which [`Board::parse`] reads to the last bit.
+impl fmt::Display for Board {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "name = {}", Quoted(&self.name))?;
+        writeln!(f, "jitter = {:?}", self.jitter)?;
+        for unit in &self.units {
+            let points = unit
+                .times
+                .sizes()
+                .map(|size| format!("[{size}, {:?}]", unit.times.seconds(size)));
+            let points = points.collect::<Vec<_>>().join(", ");
+            writeln!(f, "\n[[units]]\nname = {}", Quoted(&unit.name))?;
+            writeln!(f, "times = [{points}] # batch size, seconds")?;
+            writeln!(f, "batch = {}\nstreams = {}", unit.batch, unit.streams)?;
+            writeln!(
+                f,
+                "copy = {:?}\nslows_others = {:?}",
+                unit.copy, unit.slows_others
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// A basic string of TOML.
+struct Quoted<'a>(&'a str);
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("\"")?;
+        for character in self.0.chars() {
+            match character {
+                '"' | '\\' => write!(f, "\\{character}")?,
+                control if control.is_control() => write!(f, "\\u{:04X}", u32::from(control))?,
+                other => write!(f, "{other}")?,
+            }
+        }
+        f.write_str("\"")
     }
 }

@@ -15,6 +15,7 @@ pub mod random;
 pub mod sharing;
 pub mod split;
 pub mod times;
+pub mod trace;
 pub mod virtual_time;
 
 /// Batches of one unit that are in flight at most, for which there is room from the start: the harness's streams are no more.

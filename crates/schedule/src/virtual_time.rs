@@ -1,15 +1,11 @@
 //! A policy on a modelled board in virtual time: hours of samples in milliseconds, repeatable from a seed.
 //!
-//! A batch is copied by its unit's copy engine, waits for the unit, is computed, and is done. What the model leaves out
-//! (the host's own time, clocks that change, memory that runs out) is left out here too.
-
-use std::collections::VecDeque;
+//! What the model of a [`Chip`] leaves out (the host's own time, clocks that change, memory that runs out) is left out here too.
 
 use crate::{
     board::Board,
+    chip::Chip,
     policy::{ByPortions, Policy},
-    random::SplitMix,
-    sharing::Sharing,
 };
 
 /// The policy gave nobody anything although all units were idle and samples were left.
@@ -46,10 +42,9 @@ pub fn offline_run(
 ) -> Result<Done, Stalled> {
     let mut run = Run::new(board, seed);
     run.until(policy, samples, |_, remaining| remaining == 0)?;
-    let stretched = run.units.iter().map(|unit| unit.work.stretched());
     Ok(Done {
         seconds: run.now,
-        stretched: stretched.collect(),
+        stretched: run.chip.stretched().collect(),
     })
 }
 
@@ -123,53 +118,17 @@ impl Policy for Pace {
 }
 
 /// A board at work.
-struct Run<'a> {
-    board: &'a Board,
-    sharing: Sharing,
-    units: Vec<UnitState>,
+struct Run {
+    chip: Chip,
+    free_streams: Vec<usize>,
     now: f64,
 }
 
-struct UnitState {
-    random: SplitMix,
-    free_streams: usize,
-    /// Batches in the copy engine, oldest first: when each is copied, and its size.
-    copying: VecDeque<(f64, usize)>,
-    /// Batches that are copied and wait.
-    waiting: VecDeque<usize>,
-    work: Work,
-}
-
-/// Seconds of work of a unit, by its table and as they came.
-#[derive(Default)]
-struct Work {
-    by_table: f64,
-    came: f64,
-}
-
-impl Work {
-    fn stretched(&self) -> f64 {
-        if self.by_table > 0.0 {
-            self.came / self.by_table
-        } else {
-            1.0
-        }
-    }
-}
-
-impl<'a> Run<'a> {
-    fn new(board: &'a Board, seed: u64) -> Self {
-        let units = board.units.iter().enumerate().map(|(number, unit)| UnitState {
-            random: SplitMix::new(seed, number as u64),
-            free_streams: unit.streams,
-            copying: VecDeque::new(),
-            waiting: VecDeque::new(),
-            work: Work::default(),
-        });
+impl Run {
+    fn new(board: &Board, seed: u64) -> Self {
         Self {
-            board,
-            sharing: Sharing::new(board.units.len()),
-            units: units.collect(),
+            free_streams: board.units.iter().map(|unit| unit.streams).collect(),
+            chip: Chip::new(board.clone(), seed),
             now: 0.0,
         }
     }
@@ -183,81 +142,36 @@ impl<'a> Run<'a> {
     ) -> Result<(), Stalled> {
         loop {
             self.offer(policy, &mut remaining);
-            let copied = self.next_copied();
-            let ready = self.sharing.next_ready(self.board);
-            match (copied, ready) {
-                (None, None) if remaining == 0 => return Ok(()),
-                (None, None) => return Err(Stalled(remaining)),
-                (Some((unit, at)), ready) if ready.is_none_or(|(_, ready)| at <= ready) => {
-                    self.copied(unit, at)
+            let Some(event) = self.chip.step() else {
+                return if remaining == 0 {
+                    Ok(())
+                } else {
+                    Err(Stalled(remaining))
+                };
+            };
+            self.now = self.now.max(event.at);
+            if let Some(unit) = event.done {
+                self.free_streams[unit] += 1;
+                policy.done(unit, self.now);
+                if remaining > 0 && enough(policy, remaining) {
+                    return Ok(());
                 }
-                (_, Some((unit, at))) => {
-                    self.computed(unit, at);
-                    policy.done(unit, self.now);
-                    if remaining > 0 && enough(policy, remaining) {
-                        return Ok(());
-                    }
-                }
-                (Some(_), None) => {}
             }
         }
     }
 
     /// Asks for every free stream whether it takes something.
     fn offer(&mut self, policy: &mut impl Policy, remaining: &mut usize) {
-        for unit in 0..self.units.len() {
-            while self.units[unit].free_streams > 0 && *remaining > 0 {
+        for unit in 0..self.free_streams.len() {
+            while self.free_streams[unit] > 0 && *remaining > 0 {
                 let size = policy.take(unit, self.now, *remaining).min(*remaining);
                 if size == 0 {
                     break;
                 }
                 *remaining -= size;
-                let copy = self.board.units[unit].copy * size as f64;
-                let state = &mut self.units[unit];
-                state.free_streams -= 1;
-                let begin = state
-                    .copying
-                    .back()
-                    .map_or(self.now, |&(until, _)| until.max(self.now));
-                state.copying.push_back((begin + copy, size));
+                self.free_streams[unit] -= 1;
+                self.chip.submit(unit, size, self.now);
             }
         }
-    }
-
-    fn next_copied(&self) -> Option<(usize, f64)> {
-        let copied = self.units.iter().enumerate();
-        let copied = copied.filter_map(|(unit, state)| Some((unit, state.copying.front()?.0)));
-        copied.min_by(|(_, one), (_, other)| one.total_cmp(other))
-    }
-
-    fn copied(&mut self, unit: usize, at: f64) {
-        self.now = self.now.max(at);
-        if let Some((_, size)) = self.units[unit].copying.pop_front() {
-            self.units[unit].waiting.push_back(size);
-        }
-        self.begin(unit);
-    }
-
-    fn computed(&mut self, unit: usize, at: f64) {
-        self.now = self.now.max(at);
-        self.sharing.end(self.board, unit, self.now);
-        self.units[unit].free_streams += 1;
-        self.begin(unit);
-    }
-
-    /// Begins the oldest waiting batch of an idle unit.
-    fn begin(&mut self, unit: usize) {
-        if self.sharing.is_busy(unit) {
-            return;
-        }
-        let Some(size) = self.units[unit].waiting.pop_front() else {
-            return;
-        };
-        let state = &mut self.units[unit];
-        let by_table = self.board.units[unit].times.seconds(size);
-        let work = by_table * state.random.factor(self.board.jitter);
-        state.work.by_table += by_table;
-        state.work.came += work;
-        self.sharing.begin(self.board, unit, work, self.now);
     }
 }

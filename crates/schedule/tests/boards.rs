@@ -12,9 +12,11 @@ use proptest::prelude::*;
 use regatta_schedule::{
     board::{Board, Unit},
     judge,
+    learn::{VirtualStand, learn},
     policy::{FinishTogether, FirstFree, Policy as _},
     split,
     times::ServiceTimes,
+    trace::Measured,
     virtual_time,
 };
 
@@ -157,6 +159,59 @@ fn what_is_no_board_is_refused_with_the_reason() {
         "from 0 to 1",
     ]) {
         assert!(text.contains(expected), "{text}");
+    }
+}
+
+#[test]
+fn a_board_that_was_measured_is_the_board() {
+    for board in boards() {
+        let calm = Board { jitter: 0.0, ..board };
+        let mut stand = VirtualStand {
+            board: &calm,
+            most: calm.units.iter().map(|unit| unit.batch).collect(),
+            batches: 40,
+            seed: 0,
+        };
+        let Ok(learnt) = learn(&mut stand, true);
+        let measured = calm.units.iter().map(|unit| Measured {
+            name: unit.name.clone(),
+            streams: unit.streams,
+        });
+        let found = learnt.board("a \"trace\"\n".to_owned(), measured.collect());
+        assert_eq!(Board::parse(&found.to_string()).unwrap(), found);
+        for (found, unit) in found.units.iter().zip(&calm.units) {
+            assert_eq!(
+                (&found.name, found.batch, found.streams),
+                (&unit.name, unit.batch, unit.streams)
+            );
+            for size in found.times.sizes() {
+                // One stream hides no copy.
+                let copy = if unit.streams == 1 {
+                    unit.copy * size as f64
+                } else {
+                    0.0
+                };
+                let (measured, true_one) = (found.times.seconds(size), unit.times.seconds(size) + copy);
+                assert!(
+                    (measured / true_one - 1.0).abs() < 1e-9,
+                    "{}: {measured} {true_one}",
+                    calm.name
+                );
+            }
+            assert!(
+                (found.slows_others - unit.slows_others).abs() < 0.01,
+                "{found:?} {unit:?}"
+            );
+        }
+        let seconds = |board: &Board| {
+            let batches = board.units.iter().map(|unit| unit.batch).collect();
+            virtual_time::offline(board, &mut FirstFree::new(batches), 24_576, 0).unwrap()
+        };
+        assert!(
+            (seconds(&found) / seconds(&calm) - 1.0).abs() < 0.01,
+            "{}",
+            calm.name
+        );
     }
 }
 

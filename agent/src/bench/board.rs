@@ -1,0 +1,96 @@
+//! `--write-board`: the units' times as the warm-up has measured them, in a file that `sim_board` takes. Measures nothing itself.
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+use anyhow::{Context as _, anyhow};
+use regatta_rules::{Scenario, documents::EngineKind};
+use regatta_schedule::board::Board;
+
+use crate::{engines::Description, exit::Failure};
+
+/// What a board's file says of its origin.
+pub(super) struct Origin<'a> {
+    pub(super) model: &'a str,
+    pub(super) scenario: Scenario,
+    pub(super) settings: &'a BTreeMap<String, String>,
+}
+
+/// Refuses engines that have no units.
+///
+/// # Errors
+/// [`Failure`], a wrong use.
+pub(super) fn check(engine: EngineKind) -> Result<(), Failure> {
+    match engine {
+        EngineKind::Tensorrt | EngineKind::Sim => Ok(()),
+        other => Err(Failure::usage(anyhow!(
+            "--write-board goes with --sut tensorrt and sim, whose engines have units, but the engine is {other}"
+        ))),
+    }
+}
+
+/// Writes the file.
+///
+/// # Errors
+/// [`Failure`] when it cannot be written.
+pub(super) fn write(
+    path: &Path,
+    board: &Board,
+    engine: &Description,
+    origin: &Origin<'_>,
+) -> Result<(), Failure> {
+    let text = text(board, engine, origin, jiff::Timestamp::now());
+    fs::write(path, text).with_context(|| format!("the board {} cannot be written", path.display()))?;
+    Ok(())
+}
+
+fn text(board: &Board, engine: &Description, origin: &Origin<'_>, now: jiff::Timestamp) -> String {
+    let (model, scenario) = (origin.model, origin.scenario);
+    let named = Board {
+        name: format!("{model} {scenario}, a trace of {now:.0}"),
+        ..board.clone()
+    };
+    let how = if engine.kind.computes() {
+        "Measured"
+    } else {
+        "A model, not a measurement: taken"
+    };
+    let settings: Vec<_> = origin
+        .settings
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    let head = [
+        format!("{how} in the warm-up of regatta-agent {}, {now:.0}.", env!("CARGO_PKG_VERSION")),
+        format!("On: {engine}"),
+        format!("For: {model}, {scenario}; engine settings: {}", settings.join(" ")),
+        "Seconds between two batches of a unit with its streams full, so they hold what of the copies it does not hide.".to_owned(),
+        "The spread of the times was not measured.".to_owned(),
+    ];
+    let lines = head.map(|line| format!("# {}\n", line.replace(char::is_control, " ")));
+    format!("{}\n{named}", lines.concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engines::sim::SimModel;
+
+    #[test]
+    fn a_boards_file_says_where_it_comes_from_and_reads_as_the_board() {
+        let board = SimModel::board_named("xavier-nx.resnet50").unwrap();
+        let engine = Description {
+            kind: EngineKind::Tensorrt,
+            version: "8.5.2.2".to_owned(),
+            runs_on: "Xavier\nunits = [] (CUDA 11.4)".to_owned(),
+        };
+        let origin = Origin {
+            model: "resnet50",
+            scenario: Scenario::Offline,
+            settings: &BTreeMap::from([("max_dlas".to_owned(), "2".to_owned())]),
+        };
+        let text = text(&board, &engine, &origin, jiff::Timestamp::UNIX_EPOCH);
+        let read = Board::parse(&text).unwrap();
+        assert_eq!(read.units, board.units);
+        insta::assert_snapshot!(text.replace(env!("CARGO_PKG_VERSION"), "VERSION"));
+    }
+}
