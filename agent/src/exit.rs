@@ -35,6 +35,14 @@ impl Failure {
         }
     }
 
+    /// The same failure, with another one told behind it.
+    pub(crate) fn besides(self, other: anyhow::Error) -> Self {
+        Self {
+            error: anyhow::anyhow!("{:#}; besides, {other:#}", self.error),
+            ..self
+        }
+    }
+
     /// The exit code.
     pub(crate) const fn code(&self) -> u8 {
         self.code

@@ -8,8 +8,8 @@ use std::{
     fs,
     io::{BufRead as _, BufReader},
     os::unix::process::ExitStatusExt as _,
-    path::PathBuf,
-    process::Stdio,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
     thread,
     time::Duration,
 };
@@ -21,7 +21,9 @@ use regatta_rules::{
     },
 };
 use rustix::process::{Pid, Signal, kill_process};
-use support::{Ended, FEW_QUERIES, MLPERF_CONF, USER_CONF, agent, fixture::Fixture, twins::Twins};
+use support::{
+    Ended, FEW_QUERIES, MLPERF_CONF, USER_CONF, agent, fixture::Fixture, strace::Strace, twins::Twins,
+};
 
 /// A run that takes a moment.
 fn spec(fixture: &Fixture, engine: EngineKind, scenario: Scenario, mode: Mode) -> RunSpec {
@@ -66,6 +68,14 @@ fn write(fixture: &Fixture, spec: &RunSpec) {
 fn exec(fixture: &Fixture, spec: &RunSpec) -> Ended {
     write(fixture, spec);
     agent(fixture.scratch(), &EXEC)
+}
+
+/// The same, traced, which wants whole paths.
+fn exec_under(mut strace: Command, fixture: &Fixture, spec: &RunSpec) -> Ended {
+    write(fixture, spec);
+    strace.arg("exec").arg(fixture.path("run/spec.json"));
+    strace.args(["--scratch", "."]).current_dir(fixture.scratch());
+    Ended::from(strace.output().unwrap())
 }
 
 fn file(fixture: &Fixture, name: &str) -> PathBuf {
@@ -218,6 +228,77 @@ fn a_sample_that_breaks_after_the_start_fails_the_run_and_its_log_is_kept() {
             > 0
     );
     assert_eq!(attempt(&fixture).valid, Some(false));
+}
+
+const LOGS: [&str; 3] = [
+    "mlperf_log_summary.txt",
+    "mlperf_log_detail.txt",
+    "mlperf_log_accuracy.json",
+];
+
+#[test]
+fn the_logs_are_on_the_disk_before_the_verdict() {
+    let fixture = Fixture::new();
+    let Some(strace) = Strace::find() else { return };
+    let spec = spec(&fixture, EngineKind::Null, Scenario::Offline, Mode::AccuracyOnly);
+    let mut files: Vec<PathBuf> = LOGS.iter().map(|log| file(&fixture, log)).collect();
+    files.extend([fixture.path("run/attempt.json.part"), fixture.path("run/files")]);
+    let files: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
+    let ended = exec_under(strace.listing(AGENT, &files, "fsync,/^rename"), &fixture, &spec);
+    assert_eq!(ended.code, 0, "{ended:?}");
+    let seen = strace.seen();
+    let calls: Vec<&str> = seen.lines().filter(|call| call.contains("= 0")).collect();
+    let last = |what: &str| calls.iter().rposition(|call| call.contains(what)).unwrap();
+    let verdict = last(" rename");
+    for log in LOGS {
+        assert!(last(&format!("/{log}>)")) < verdict, "{log}: {seen}");
+    }
+    assert!(
+        last("/run/files>)") > verdict,
+        "the verdict's name is on the disk too: {seen}"
+    );
+}
+
+#[test]
+fn logs_that_cannot_be_flushed_have_no_verdict() {
+    let fixture = Fixture::new();
+    let Some(strace) = Strace::find() else { return };
+    let spec = spec(&fixture, EngineKind::Null, Scenario::Offline, Mode::AccuracyOnly);
+    let detail = file(&fixture, LOGS[1]);
+    let ended = exec_under(
+        strace.before(AGENT, &[&detail], "fsync:error=EIO"),
+        &fixture,
+        &spec,
+    );
+    assert_eq!(ended.code, 3, "{ended:?}");
+    assert!(
+        ended
+            .stderr
+            .contains("cannot be flushed to disk: Input/output error"),
+        "{ended:?}"
+    );
+    assert!(attempt(&fixture).ended.is_none());
+}
+
+/// Whoever reads why a run failed wants to know what came first.
+#[cfg(feature = "tract")]
+#[test]
+fn a_disk_that_fails_hides_no_fault_of_the_run() {
+    let fixture = Fixture::new();
+    let Some(strace) = Strace::find() else { return };
+    let whole = fs::read(fixture.sample_file(3)).unwrap();
+    fixture.write_sample(3, &whole[..whole.len() - 1]);
+    let spec = spec(&fixture, EngineKind::Tract, Scenario::Offline, Mode::AccuracyOnly);
+    let detail = file(&fixture, LOGS[1]);
+    let ended = exec_under(
+        strace.before(AGENT, &[&detail], "fsync:error=EIO"),
+        &fixture,
+        &spec,
+    );
+    assert_eq!(ended.code, 3, "{ended:?}");
+    let (fault, besides) = ended.stderr.split_once("; besides, ").unwrap();
+    assert!(fault.contains("sample"), "{fault}");
+    assert!(besides.contains("cannot be flushed to disk"), "{besides}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What is published and in which order: hello, states, heartbeats, then log chunks. While a run is on, no chunk leaves the
 //! device, but those of that run when its spec says `live`, and those no faster than the device's configuration allows.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use regatta_rules::RunId;
 use regatta_wire::{
@@ -17,13 +17,6 @@ use super::{
     service::{Service, hello},
 };
 use crate::doctor;
-
-/// Time between looks at the growing files of a live run.
-const LIVE_LOOK: Duration = Duration::from_millis(250);
-/// Bytes on their way beyond which growing files are not looked at: more would be flushed now and sent much later.
-const LIVE_ENOUGH: u64 = 4 << 20;
-/// Files that only grow while LoadGen runs; the others are written at once, at the end.
-const GROWING: [&str; 2] = ["mlperf_log_", "run.log"];
 
 impl<L: Link> Service<L> {
     /// Whether chunks of this run may be sent now.
@@ -221,30 +214,6 @@ impl<L: Link> Service<L> {
         for id in due {
             if let Some(run) = self.runs.get_mut(&id) {
                 run.outbox.on_time(now);
-            }
-        }
-    }
-
-    /// Looks what a live run has logged meanwhile.
-    pub(super) fn look_at_live_files(&mut self, now: Instant) {
-        if self.next_live_look.is_none_or(|at| at > now) {
-            return;
-        }
-        self.next_live_look = Some(now + LIVE_LOOK);
-        let Some(run) = self
-            .active
-            .as_ref()
-            .and_then(|active| self.runs.get_mut(&active.run))
-            .filter(|run| run.outbox.backlog() < LIVE_ENOUGH)
-        else {
-            return;
-        };
-        let Ok((streams, _)) = run.dir.streams() else {
-            return;
-        };
-        for stream in streams {
-            if GROWING.iter().any(|prefix| stream.as_str().starts_with(prefix)) {
-                run.open_as_far_as_flushed(&stream);
             }
         }
     }

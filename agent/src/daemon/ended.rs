@@ -2,7 +2,7 @@
 
 use std::{future::pending, path::Path, sync::Arc, time::Instant};
 
-use regatta_rules::{RunId, documents::RunState};
+use regatta_rules::RunId;
 use tokio::{
     select,
     sync::oneshot,
@@ -12,7 +12,7 @@ use tokio::{
 use super::{
     link::Link,
     run_dir::Ending,
-    sealing::{self, SealRequest, Sealed},
+    sealing::{self, OnDisk, SealRequest, Sealed},
     service::Service,
 };
 
@@ -20,15 +20,15 @@ use super::{
 pub(super) struct Sealing {
     /// Which.
     pub(super) run: RunId,
-    /// Hears once that its files are on this disk.
-    flushed: Option<oneshot::Receiver<()>>,
+    /// Hears once what of its files is on this disk.
+    flushed: Option<oneshot::Receiver<OnDisk>>,
     thread: JoinHandle<Sealed>,
 }
 
 /// What the sealing thread has come to.
 pub(super) enum SealNews {
-    /// The run's files are on this disk, and are being hashed.
-    Flushed(RunId),
+    /// These files are on this disk, and are being hashed.
+    Flushed(RunId, OnDisk),
     /// It is done.
     Sealed(RunId, Result<Sealed, JoinError>),
 }
@@ -43,8 +43,8 @@ pub(super) async fn seal_news(sealing: &mut Option<Sealing>) -> SealNews {
             biased;
             heard = waiting => {
                 *flushed = None;
-                if heard.is_ok() {
-                    return SealNews::Flushed(*run);
+                if let Ok(on_disk) = heard {
+                    return SealNews::Flushed(*run, on_disk);
                 }
             }
             sealed = &mut *thread => return SealNews::Sealed(*run, sealed),
@@ -63,29 +63,22 @@ impl<L: Link> Service<L> {
         self.to_seal.push_back(id);
     }
 
-    /// Seals the next run that has ended, one at a time and never beside a running one.
+    /// Seals the next run that has ended, one at a time and never beside a running one, nor before a live run's last flush has said
+    /// how it went.
     pub(super) fn seal_next(&mut self) {
-        if self.sealing.is_some() || self.active.is_some() {
+        if self.sealing.is_some() || self.active.is_some() || self.live.is_some() {
             return;
         }
         let Some(id) = self.to_seal.pop_front() else {
             return;
         };
         let Some(run) = self.runs.get_mut(&id) else { return };
-        let ending = run.job.ending.clone().unwrap_or(Ending {
-            phase: run.phase(),
-            reason: None,
-        });
         let request = SealRequest {
             run: id,
             dir: run.dir.clone(),
             identity: Arc::clone(&self.identity),
-            already_sealed: run.job.sealed,
-            outcome: RunState {
-                phase: ending.phase,
-                reason: ending.reason,
-                revision: run.job.state.revision.saturating_add(1),
-            },
+            already_sealed: run.job.sealed && run.job.owed.is_empty(),
+            outcome: run.provable_state(),
             before: run.job.before.clone(),
             after: self.facts.read(),
             window: run.job.window.clone(),
@@ -104,9 +97,9 @@ impl<L: Link> Service<L> {
     /// hashed.
     pub(super) fn take_seal_news(&mut self, news: SealNews) {
         match news {
-            SealNews::Flushed(id) => {
+            SealNews::Flushed(id, on_disk) => {
                 if let Some(run) = self.runs.get_mut(&id) {
-                    run.open_for_delivery();
+                    run.open_for_delivery(&on_disk);
                 }
             }
             SealNews::Sealed(id, sealed) => self.take_sealed(id, sealed),
@@ -119,6 +112,7 @@ impl<L: Link> Service<L> {
             tracing::error!("run {id}: the sealing thread ended: {e}");
             Sealed {
                 streams: Vec::new(),
+                unread: Vec::new(),
                 all_hashed: false,
                 incomplete: Some(sealing::SealError::Thread),
             }

@@ -8,6 +8,7 @@ use super::{
     active::{Active, RunNews},
     assets,
     link::Link,
+    live::end_live,
     process::{ProcessNews, RunProcess, describe_end},
     run_dir::Ending,
     service::Service,
@@ -99,7 +100,7 @@ impl<L: Link> Service<L> {
         run.enter(RunPhase::Preparing, None);
         self.due.states.insert(id);
         self.active = Some(Active::new(id, watch));
-        self.next_live_look = run.manners.live.then(Instant::now);
+        self.begin_live(id);
         Ok(())
     }
 
@@ -143,7 +144,7 @@ impl<L: Link> Service<L> {
                 if let Some(run) = self.runs.get_mut(&active.run) {
                     run.job.device_state = Some(*proof);
                 }
-                self.next_live_look = None;
+                end_live(&mut self.live);
                 let lost = || failed("the device's state guard ended early".to_owned());
                 self.end_run(active.run, active.outcome.unwrap_or_else(lost));
             }
@@ -192,7 +193,7 @@ impl<L: Link> Service<L> {
                 if let Some(extras) = &active.extras {
                     extras.cut();
                 }
-                self.next_live_look = None;
+                end_live(&mut self.live);
                 let ending = self.judge_end(&active, &ended);
                 active.wind_up(Some(ending));
                 self.active = Some(active);

@@ -25,6 +25,7 @@ mod journal;
 mod lab;
 mod lifecycle;
 mod link;
+mod live;
 mod outbox;
 mod pace;
 mod process;

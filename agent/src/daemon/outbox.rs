@@ -173,11 +173,6 @@ impl Outbox {
         }
     }
 
-    /// Bytes of a stream that can be sent.
-    pub(crate) fn length(&self, name: &StreamName) -> u64 {
-        self.streams.get(name).map_or(0, |stream| stream.length)
-    }
-
     /// A stream has its last length and hash.
     pub(crate) fn seal(&mut self, name: &StreamName, length: u64, sha256: [u8; 32]) {
         let stream = self.streams.entry(name.clone()).or_default();

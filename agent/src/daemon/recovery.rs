@@ -82,7 +82,7 @@ impl<L: Link> Service<L> {
             heartbeats: 0,
             last_ended: None,
             last_heard: None,
-            next_live_look: None,
+            live: None,
             live_pace,
             stop_by: None,
         })
@@ -137,5 +137,5 @@ fn wants_sealing(run: &Run) -> bool {
     }
     let all_known = |streams: &[StreamName]| streams.iter().all(|stream| run.outbox.is_sealed(stream));
     // A directory that cannot be listed is told by the sealing.
-    run.job.owes_files || !run.dir.streams().is_ok_and(|(streams, _)| all_known(&streams))
+    !run.job.owed.is_empty() || !run.dir.streams().is_ok_and(|(streams, _)| all_known(&streams))
 }

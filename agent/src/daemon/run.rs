@@ -12,8 +12,8 @@ use regatta_wire::message::{Ack, StateReport};
 use super::{
     journal::{Journal, Record},
     outbox::Outbox,
-    run_dir::{Ending, Job, RunDir},
-    sealing::{self, Sealed},
+    run_dir::{Ending, Job, RunDir, Unflushed},
+    sealing::Sealed,
     window::Manners,
 };
 
@@ -79,7 +79,7 @@ impl Run {
 
     /// Whether the run has ended, is sealed, and the coordinator has all of it.
     pub(crate) fn is_delivered(&self) -> bool {
-        self.job.sealed && !self.job.owes_files && self.outbox.is_delivered()
+        self.job.sealed && self.job.owed.is_empty() && self.outbox.is_delivered()
     }
 
     /// Whether files wait for delivery.
@@ -87,13 +87,15 @@ impl Run {
         self.job.sealed && !self.outbox.is_delivered()
     }
 
-    /// What is told of the run.
+    /// What is told of the run. What it owes is listed, so that the coordinator's record waits for it.
     pub(crate) fn report(&self) -> StateReport {
-        let streams = if self.job.sealed {
-            self.outbox.names()
-        } else {
-            Vec::new()
-        };
+        let mut streams = Vec::new();
+        if self.job.sealed {
+            streams = self.outbox.names();
+            streams.extend(self.job.owed.iter().cloned());
+            streams.sort();
+            streams.dedup();
+        }
         StateReport {
             run: self.id,
             state: self.job.state.clone(),
@@ -129,22 +131,47 @@ impl Run {
         }
     }
 
-    /// The files have their last length and lie on this disk, though without their hashes yet: their bytes may be sent.
-    pub(crate) fn open_for_delivery(&mut self) {
-        // A directory that cannot be listed is told by the sealing, which follows.
-        let Ok((streams, _)) = self.dir.streams() else {
-            return;
-        };
-        let ours = [sealing::EVIDENCE, sealing::SIGNATURE];
-        for stream in streams.iter().filter(|stream| !ours.contains(&stream.as_str())) {
-            self.open_as_far_as_flushed(stream);
+    /// So much of these streams is on this disk, though without their hashes yet: it may be sent.
+    pub(crate) fn open_for_delivery(&mut self, on_disk: &[(StreamName, u64)]) {
+        for (stream, length) in on_disk {
+            self.outbox.grow(stream, *length);
         }
     }
 
-    /// A stream that grows may be sent as far as it is on this disk.
-    pub(crate) fn open_as_far_as_flushed(&mut self, stream: &StreamName) {
-        if let Ok(length) = self.dir.flushed_length(stream, self.outbox.length(stream)) {
-            self.outbox.grow(stream, length);
+    /// What was logged may not be on this disk: the run has failed, however it ends.
+    pub(crate) fn take_unflushed(&mut self, error: Unflushed) {
+        let why = format!("{:#}", anyhow::Error::from(error));
+        tracing::error!("run {}: {why}; nothing more is sent while it is on", self.id);
+        self.job.unflushed.get_or_insert(why);
+        self.write_down();
+    }
+
+    /// How the run ended, with what was wrong besides.
+    fn ending(&self) -> Ending {
+        let ending = self.job.ending.clone().unwrap_or(Ending {
+            phase: RunPhase::Failed,
+            reason: None,
+        });
+        match &self.job.unflushed {
+            Some(why) => ending.also(why.clone()),
+            None => ending,
+        }
+    }
+
+    /// The state that the evidence is to prove: how the run ended, or, where it was sealed before, what has been told of it since.
+    pub(crate) fn provable_state(&self) -> RunState {
+        let revision = self.job.state.revision.saturating_add(1);
+        if self.job.sealed {
+            return RunState {
+                revision,
+                ..self.job.state.clone()
+            };
+        }
+        let Ending { phase, reason } = self.ending();
+        RunState {
+            phase,
+            reason,
+            revision,
         }
     }
 
@@ -157,7 +184,7 @@ impl Run {
 
     /// Takes what sealing came to: the streams are fixed, the run's last state on the device follows.
     pub(crate) fn take_sealed(&mut self, sealed: Sealed) {
-        self.job.owes_files = !sealed.all_hashed;
+        let owed_before = !std::mem::replace(&mut self.job.owed, sealed.owed()).is_empty();
         if sealed.all_hashed {
             let names: Vec<StreamName> = sealed.streams.iter().map(|stream| stream.name.clone()).collect();
             self.outbox.retain(&names);
@@ -178,29 +205,21 @@ impl Run {
                 let why = anyhow::Error::from(e);
                 tracing::error!("run {}: {why:#}; tried again at the next start", self.id);
             }
+            if owed_before {
+                // The same state with another list of files: the coordinator takes no list of a revision that it knows.
+                self.job.state = self.provable_state();
+            }
             self.write_down();
             return;
         }
-        let ending = self.job.ending.clone().unwrap_or(Ending {
-            phase: RunPhase::Failed,
-            reason: None,
-        });
-        let (phase, reason) = match sealed.incomplete {
-            None => (ending.phase, ending.reason),
-            Some(e) => {
-                let unsealed = format!("the run could not be sealed: {:#}", anyhow::Error::from(e));
-                let reason = ending
-                    .reason
-                    .map_or(unsealed.clone(), |why| format!("{why}; {unsealed}"));
-                let phase = if ending.phase == RunPhase::Draining {
-                    RunPhase::Failed
-                } else {
-                    ending.phase
-                };
-                (phase, Some(reason))
-            }
+        let ending = match sealed.incomplete {
+            None => self.ending(),
+            Some(e) => self.ending().also(format!(
+                "the run could not be sealed: {:#}",
+                anyhow::Error::from(e)
+            )),
         };
-        self.enter(phase, reason);
+        self.enter(ending.phase, ending.reason);
     }
 
     /// Takes an acknowledgement. `true` when it changed the run's state.
@@ -252,12 +271,15 @@ mod tests {
         let mut run = Run::open(id, dir.clone(), job, Manners::default(), 4);
         let sealed = |all_hashed| Sealed {
             streams: Vec::new(),
+            unread: Vec::new(),
             all_hashed,
             incomplete: (!all_hashed).then_some(SealError::Thread),
         };
         run.take_sealed(sealed(false));
         assert!(!run.settle_delivery() && !run.is_delivered());
-        assert!(dir.read_job().unwrap().owes_files, "known to the next start");
+        let owed = dir.read_job().unwrap().owed;
+        assert!(!owed.is_empty(), "known to the next start");
+        assert_eq!(run.report().streams, owed, "and to the coordinator");
         run.take_sealed(sealed(true));
         assert!(run.settle_delivery() && run.phase() == RunPhase::Done);
     }

@@ -45,6 +45,17 @@ pub(crate) enum RunDirError {
     },
 }
 
+/// A file of a run whose bytes may not be on this disk. The kernel tells it once: who hears it must remember it.
+#[derive(Debug, thiserror::Error)]
+#[error("{stream} cannot be flushed to disk")]
+pub(crate) struct Unflushed {
+    /// Which.
+    pub(crate) stream: StreamName,
+    /// Why not.
+    #[source]
+    pub(crate) source: io::Error,
+}
+
 /// `job.json`: what the daemon must remember of a run over its own death.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Job {
@@ -58,9 +69,13 @@ pub(crate) struct Job {
     pub(crate) ending: Option<Ending>,
     /// Whether every file is hashed and the evidence written, as far as that could be.
     pub(crate) sealed: bool,
-    /// Whether a file could not be hashed: the run is then neither done nor forgotten, and sealed again at the next start.
+    /// Files that could not be flushed, hashed or written when the run was sealed: while there are any, the run is neither done nor
+    /// forgotten, and it is sealed again at the next start.
     #[serde(default)]
-    pub(crate) owes_files: bool,
+    pub(crate) owed: Vec<StreamName>,
+    /// Why what was logged may not be on this disk, where a file of the live run could not be flushed.
+    #[serde(default)]
+    pub(crate) unflushed: Option<String>,
     /// The run process while there is one, so that a daemon that comes back can end it.
     pub(crate) process: Option<ProcessIdentity>,
     /// The device's state before the run.
@@ -93,7 +108,8 @@ impl Job {
             arrival,
             ending: None,
             sealed: false,
-            owes_files: false,
+            owed: Vec::new(),
+            unflushed: None,
             process: None,
             before: None,
             window: WindowCost::default(),
@@ -109,6 +125,25 @@ pub(crate) struct Ending {
     pub(crate) phase: RunPhase,
     /// Why, when it did not end well.
     pub(crate) reason: Option<String>,
+}
+
+impl Ending {
+    /// The same end with one more reason. A run that has any did not end well.
+    pub(crate) fn also(self, why: String) -> Self {
+        let phase = if self.phase == RunPhase::Draining {
+            RunPhase::Failed
+        } else {
+            self.phase
+        };
+        let reason = match self.reason {
+            Some(first) => format!("{first}; {why}"),
+            None => why,
+        };
+        Self {
+            phase,
+            reason: Some(reason),
+        }
+    }
 }
 
 /// A process that cannot be mistaken for a later one with the same number.
@@ -255,15 +290,9 @@ impl RunDir {
         Ok((streams, others))
     }
 
-    /// A stream's present length, where that is more than `known` once so much of it is on the disk: what is sent is
-    /// acknowledged for good, and a power cut must not leave less of it here.
-    pub(crate) fn flushed_length(&self, stream: &StreamName, known: u64) -> io::Result<u64> {
-        let file = File::open(self.files().join(stream.as_str()))?;
-        let length = file.metadata()?.len();
-        if length > known {
-            file.sync_data()?;
-        }
-        Ok(length)
+    /// Opens a stream for reading.
+    pub(crate) fn open(&self, stream: &StreamName) -> io::Result<File> {
+        File::open(self.files().join(stream.as_str()))
     }
 
     /// Whether the run's state has not changed for a while. Not, when the clock says otherwise.
@@ -274,7 +303,7 @@ impl RunDir {
 
     /// Reads a piece of a stream.
     pub(crate) fn read_piece(&self, stream: &StreamName, offset: u64, length: usize) -> io::Result<Vec<u8>> {
-        let file = File::open(self.files().join(stream.as_str()))?;
+        let file = self.open(stream)?;
         let mut piece = vec![0; length];
         file.read_exact_at(&mut piece, offset)?;
         Ok(piece)

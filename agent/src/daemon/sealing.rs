@@ -3,9 +3,8 @@
 //! measurement.
 
 use std::{
-    fs::{self, File},
+    fs,
     io::{self, Read as _},
-    path::Path,
     sync::Arc,
 };
 
@@ -21,7 +20,7 @@ use tokio::sync::oneshot;
 
 use super::{
     durable,
-    run_dir::{RunDir, RunDirError},
+    run_dir::{RunDir, RunDirError, Unflushed},
 };
 use crate::identity::{DeviceIdentity, hex};
 
@@ -41,9 +40,9 @@ pub(crate) struct SealRequest {
     pub(crate) dir: RunDir,
     /// Who signs.
     pub(crate) identity: Arc<DeviceIdentity>,
-    /// Whether the evidence is written: then the files are hashed again, and nothing else is done.
+    /// Whether the run owes nothing and the evidence is written: then the files are hashed again, and nothing else is done.
     pub(crate) already_sealed: bool,
-    /// How the run ended.
+    /// How the run ended, as the evidence says it.
     pub(crate) outcome: RunState,
     /// The device before the run; as after, when the run never began.
     pub(crate) before: Option<DeviceFacts>,
@@ -73,10 +72,27 @@ pub(crate) struct SealedStream {
 pub(crate) struct Sealed {
     /// Every stream that could be hashed, the evidence and its signature among them.
     pub(crate) streams: Vec<SealedStream>,
-    /// Whether those are all of the run's own: where a file cannot be read, the run still owes it.
+    /// Those that could not be flushed or hashed.
+    pub(crate) unread: Vec<StreamName>,
+    /// Whether the streams are all that the run has logged.
     pub(crate) all_hashed: bool,
     /// Why the evidence is missing, if it is.
     pub(crate) incomplete: Option<SealError>,
+}
+
+impl Sealed {
+    /// What the run still owes: the evidence, and what must be hashed for it. Nothing where another attempt could not help.
+    pub(crate) fn owed(&self) -> Vec<StreamName> {
+        match self.incomplete {
+            None | Some(SealError::Spec(_)) => Vec::new(),
+            Some(_) => {
+                let evidence = [EVIDENCE, SIGNATURE]
+                    .into_iter()
+                    .filter_map(|own| own.parse().ok());
+                self.unread.iter().cloned().chain(evidence).collect()
+            }
+        }
+    }
 }
 
 /// A run that could not be sealed completely. Its files are kept and delivered.
@@ -91,6 +107,9 @@ pub(crate) enum SealError {
         #[source]
         source: io::Error,
     },
+    /// A file's bytes may not be on this disk.
+    #[error(transparent)]
+    Unflushed(#[from] Unflushed),
     /// The spec is gone.
     #[error("the run's spec is gone")]
     Spec(#[source] RunDirError),
@@ -99,11 +118,15 @@ pub(crate) enum SealError {
     Thread,
 }
 
-/// Seals a run. What can be hashed is returned even when the evidence cannot be written, as on a full disk. `flushed` hears when
-/// every file is on this disk: from then on their bytes may leave the device, while they are hashed.
-pub(crate) fn seal(request: &SealRequest, flushed: oneshot::Sender<()>) -> Sealed {
+/// Files that are on this disk, and their lengths.
+pub(crate) type OnDisk = Vec<(StreamName, u64)>;
+
+/// Seals a run. What can be hashed is returned even when the evidence cannot be written, as on a full disk. `flushed` hears what is
+/// on this disk: from then on those bytes may leave the device, while they are hashed.
+pub(crate) fn seal(request: &SealRequest, flushed: oneshot::Sender<OnDisk>) -> Sealed {
     let mut sealed = Sealed {
         streams: Vec::new(),
+        unread: Vec::new(),
         all_hashed: false,
         incomplete: None,
     };
@@ -113,7 +136,7 @@ pub(crate) fn seal(request: &SealRequest, flushed: oneshot::Sender<()>) -> Seale
 
 fn seal_into(
     request: &SealRequest,
-    flushed: oneshot::Sender<()>,
+    flushed: oneshot::Sender<OnDisk>,
     sealed: &mut Sealed,
 ) -> Result<(), SealError> {
     let files = request.dir.files();
@@ -134,22 +157,31 @@ fn seal_into(
         }
     }
     let (names, undeliverable) = request.dir.streams().map_err(file_error("the run's directory"))?;
-    // What cannot be flushed is told by the hashing, which follows.
-    if names.iter().all(|name| flush(&files, name).is_ok()) {
-        // A daemon that ends hears nothing any more.
-        let _ = flushed.send(());
-    }
-    let mut unread = None;
+    let mut first_error: Option<SealError> = None;
+    let mut owe = |name: StreamName, error: SealError| {
+        sealed.unread.push(name);
+        first_error.get_or_insert(error);
+    };
+    let mut on_disk = OnDisk::new();
     for name in names {
-        match hash_stream(&files, &name) {
-            Ok(stream) => sealed.streams.push(stream),
-            Err(e) => unread = unread.or(Some(file_error(name.as_str())(e))),
+        match flush(&request.dir, &name) {
+            Ok(length) => on_disk.push((name, length)),
+            // Not hashed either: the next flush may say nothing of it, and the disk may hold something else.
+            Err(source) => owe(name.clone(), Unflushed { stream: name, source }.into()),
         }
     }
-    sealed.all_hashed = unread.is_none();
-    if let Some(unread) = unread {
-        return Err(unread);
+    // A daemon that ends hears nothing any more.
+    let _ = flushed.send(on_disk.clone());
+    for (name, _) in on_disk {
+        match hash_stream(&request.dir, &name) {
+            Ok(stream) => sealed.streams.push(stream),
+            Err(e) => owe(name.clone(), file_error(name.as_str())(e)),
+        }
     }
+    if let Some(first_error) = first_error {
+        return Err(first_error);
+    }
+    sealed.all_hashed = true;
     let streams = &mut sealed.streams;
     if request.already_sealed {
         return Ok(());
@@ -173,14 +205,16 @@ fn seal_into(
     Ok(())
 }
 
-fn flush(files: &Path, name: &StreamName) -> io::Result<()> {
-    File::open(files.join(name.as_str()))?.sync_all()
+/// Flushes a file; its length.
+fn flush(dir: &RunDir, name: &StreamName) -> io::Result<u64> {
+    let file = dir.open(name)?;
+    file.sync_all()?;
+    Ok(file.metadata()?.len())
 }
 
-/// Flushes and hashes a file, a piece at a time.
-fn hash_stream(files: &Path, name: &StreamName) -> io::Result<SealedStream> {
-    let mut file = File::open(files.join(name.as_str()))?;
-    file.sync_all()?;
+/// Hashes a file, a piece at a time.
+fn hash_stream(dir: &RunDir, name: &StreamName) -> io::Result<SealedStream> {
+    let mut file = dir.open(name)?;
     let (mut hasher, mut length, mut piece) = (Sha256::new(), 0_u64, vec![0; 256 * 1024]);
     loop {
         let read = file.read(&mut piece)?;

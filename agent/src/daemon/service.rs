@@ -31,6 +31,7 @@ use super::{
     durable::Reserve,
     ended::{Sealing, seal_news},
     link::{Link, LinkEvent, Publication},
+    live::{LiveFiles, live_news},
     pace::Pace,
     run::Run,
     supervisor::Supervisor,
@@ -76,7 +77,8 @@ pub(crate) struct Service<L> {
     /// When a run last ended, and when the coordinator was last heard of: what the next run's start waits by.
     pub(super) last_ended: Option<Instant>,
     pub(super) last_heard: Option<Instant>,
-    pub(super) next_live_look: Option<Instant>,
+    /// The growing files of the live run that is on.
+    pub(super) live: Option<LiveFiles>,
     /// How fast a live run's logs may leave the device.
     pub(super) live_pace: Pace,
     pub(super) stop_by: Option<Instant>,
@@ -119,6 +121,7 @@ impl<L: Link> Service<L> {
                 event = self.link.next(wants_room) => if self.take_link_event(event).is_break() { break },
                 news = fetch_news(&mut self.fetching) => self.take_fetch_news(news),
                 news = seal_news(&mut self.sealing) => self.take_seal_news(news),
+                news = live_news(&mut self.live) => self.take_live_news(news),
                 found = once(&mut gpus) => self.take_gpus(found),
                 _ = heartbeat.tick() => {
                     self.due.heartbeat = self.connected;
@@ -174,8 +177,9 @@ impl<L: Link> Service<L> {
         let delivery = self.delivery_deadline(now);
         let process = self.active.as_ref().and_then(Active::deadline);
         let start = self.next_start(now);
-        let live = self.next_live_look.filter(|_| self.connected);
+        let live = self.live.as_ref().filter(|_| self.connected);
         let pace = self.live_pace.free_at().filter(|at| live.is_some() && *at > now);
+        let live = live.and_then(LiveFiles::next_look);
         [delivery, process, start, live, pace, self.stop_by]
             .into_iter()
             .flatten()

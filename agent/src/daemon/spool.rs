@@ -17,7 +17,7 @@ use std::{
 
 use regatta_rules::RunId;
 
-use super::{durable, link::Link, run::Run, service::Service};
+use super::{durable, link::Link, live::end_live, run::Run, service::Service};
 
 /// A delivered run stays at least so long: the coordinator may not have written its record yet.
 const KEEP_DELIVERED: Duration = Duration::from_secs(600);
@@ -136,7 +136,7 @@ impl<L: Link> Service<L> {
             active.run,
             free >> 20
         );
-        self.next_live_look = None;
+        end_live(&mut self.live);
         active.extras = Some(Extras::stop(&run.dir.files(), free));
     }
 }

@@ -62,16 +62,22 @@ fn run(args: &ExecArgs) -> Result<u8, Failure> {
     attempt.engine = ready.harness().engine().to_string();
     run_dir.write_attempt(&attempt)?;
     tell_phase(RunPhase::Ready);
-    let outcome = measure(&ready, &run_dir, &mut attempt)?;
-    match ready.fault() {
+    let ended = measure(&ready, &mut attempt).and_then(|outcome| match ready.fault() {
         Some(fault) => Err(fault),
-        None if ended_well(&outcome) => Ok(exit::OK),
-        None => Ok(exit::NO),
+        None => Ok(outcome),
+    });
+    match (ended, keep(&ready, &run_dir, &attempt)) {
+        (Ok(outcome), Ok(())) if ended_well(&outcome) => Ok(exit::OK),
+        (Ok(_), Ok(())) => Ok(exit::NO),
+        (Ok(_), Err(unkept)) => Err(unkept.into()),
+        (Err(failure), Ok(())) => Err(failure),
+        // A disk that is full may be why the run failed, or come on top of it.
+        (Err(failure), Err(unkept)) => Err(failure.besides(unkept)),
     }
 }
 
-/// Runs LoadGen and keeps the attempt's record up to date, also when LoadGen ends with an error.
-fn measure(ready: &ReadyRace, run_dir: &RunDir, attempt: &mut Attempt) -> Result<Outcome, Failure> {
+/// Runs LoadGen and takes down in the attempt's record how that went, also when LoadGen ends with an error.
+fn measure(ready: &ReadyRace, attempt: &mut Attempt) -> Result<Outcome, Failure> {
     attempt.started = Some(clock::read());
     tell_phase(RunPhase::Running);
     let before = ThreadCounters::read();
@@ -88,10 +94,17 @@ fn measure(ready: &ReadyRace, run_dir: &RunDir, attempt: &mut Attempt) -> Result
         attempt.invalid_reasons.clone_from(&outcome.reasons);
         attempt.timing = outcome.timing.as_ref().map(|timing| ready.timing_thread(timing));
     }
-    run_dir.write_attempt(attempt)?;
+    outcome
+}
+
+/// Puts everything that the run has logged on the disk, and then the verdict: no power cut finds it without the logs.
+///
+/// # Errors
+/// When a file cannot be written or flushed. Then no verdict is written.
+fn keep(ready: &ReadyRace, run_dir: &RunDir, attempt: &Attempt) -> anyhow::Result<()> {
     ready.keep_response_units(&run_dir.files())?;
     run_dir.flush()?;
-    outcome
+    run_dir.write_attempt(attempt)
 }
 
 fn read_spec(path: &Path) -> Result<RunSpec, Failure> {

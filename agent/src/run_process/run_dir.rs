@@ -61,8 +61,7 @@ impl RunDir {
         write_durably(&path, text.as_bytes()).with_context(|| cannot_write(&path))
     }
 
-    /// Flushes every file of the run to disk: before this process tells that LoadGen has ended, so that no power cut finds the
-    /// verdict and not the logs.
+    /// Flushes every file of the run to disk: before the verdict is written, so that no power cut finds that and not the logs.
     ///
     /// # Errors
     /// When a file cannot be flushed: what was logged may then be gone after a power cut.
@@ -71,19 +70,18 @@ impl RunDir {
         flush_directory(&files).with_context(|| format!("{} cannot be flushed to disk", files.display()))
     }
 
-    /// Writes `attempt.json`, whole or not at all: the daemon reads it also when this process has died.
+    /// Writes `attempt.json`, whole or not at all, and flushed: the daemon reads it also when this process has died.
     ///
     /// # Errors
     /// When it cannot be written.
     pub(crate) fn write_attempt(&self, attempt: &Attempt) -> anyhow::Result<()> {
-        let (path, draft) = (
-            self.files().join("attempt.json"),
-            self.root.join("attempt.json.part"),
-        );
+        let files = self.files();
+        let (path, draft) = (files.join("attempt.json"), self.root.join("attempt.json.part"));
         let mut json = serde_json::to_vec_pretty(attempt)?;
         json.push(b'\n');
         write_durably(&draft, &json)
             .and_then(|()| fs::rename(&draft, &path))
+            .and_then(|()| File::open(&files)?.sync_all())
             .inspect_err(|_| {
                 // Half a file on a full disk only makes it fuller.
                 let _ = fs::remove_file(&draft);

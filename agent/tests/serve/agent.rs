@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, File},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
 };
 
@@ -17,7 +17,10 @@ use rustix::process::{Pid, Signal, kill_process};
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 
-use crate::eventually;
+use crate::{
+    eventually,
+    strace::{Strace, let_go},
+};
 
 /// A device of the test.
 pub(crate) struct Agent {
@@ -66,12 +69,21 @@ impl Agent {
 
     /// Starts the daemon on the state that is there.
     pub(crate) fn launch(&mut self) {
+        self.launch_as(Command::new(env!("CARGO_BIN_EXE_regatta-agent")));
+    }
+
+    /// The same, with a fault of the disk at these files.
+    pub(crate) fn launch_under(&mut self, strace: &Strace, files: &[&Path], fault: &str) {
+        self.launch_as(strace.before(env!("CARGO_BIN_EXE_regatta-agent"), files, fault));
+    }
+
+    fn launch_as(&mut self, mut agent: Command) {
         let log = File::options()
             .create(true)
             .append(true)
             .open(self.log_path())
             .unwrap();
-        let child = Command::new(env!("CARGO_BIN_EXE_regatta-agent"))
+        let child = agent
             .args(["serve", "--config"])
             .arg(self.directory.path().join("agent.toml"))
             .current_dir("/")
@@ -221,6 +233,8 @@ impl Agent {
 impl Drop for Agent {
     fn drop(&mut self) {
         if let Some(mut child) = self.child.take() {
+            // A thread that its tracer holds up does not even die.
+            let_go(child.id());
             let _ = child.kill();
             let _ = child.wait();
         }

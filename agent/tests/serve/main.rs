@@ -12,6 +12,7 @@
 mod agent;
 #[path = "../../../crates/state/tests/support/mod.rs"]
 mod board;
+mod broken_disk;
 mod commands;
 mod coordinator;
 mod delivery;
@@ -26,6 +27,8 @@ mod silence;
 mod small_disk;
 mod start;
 mod state;
+#[path = "../support/strace.rs"]
+mod strace;
 mod supervisor;
 
 use std::time::{Duration, Instant};

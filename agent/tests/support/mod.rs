@@ -17,6 +17,7 @@
 pub(crate) mod fixture;
 pub(crate) mod place;
 pub(crate) mod small_disk;
+pub(crate) mod strace;
 pub(crate) mod twins;
 
 use std::{

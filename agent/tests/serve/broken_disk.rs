@@ -1,0 +1,195 @@
+//! A disk that fails to flush or to read, once and never again, or takes its time: what was logged is told as uncertain, is proven
+//! once it can be, and holds up nobody.
+
+use std::{fs, io::Write as _, path::Path};
+
+use regatta_rules::documents::{Delivery, Document as _, Evidence, RunPhase};
+use regatta_wire::message::Command;
+use rustix::process::test_kill_process;
+
+use crate::{
+    agent::{Agent, noise},
+    coordinator::Coordinator,
+    eventually,
+    mosquitto::Mosquitto,
+    strace::{Strace, let_go},
+};
+
+const DETAIL: &str = "mlperf_log_detail.txt";
+
+/// A file that cannot be had when its run is sealed: the run says so, and is whole and signed after a restart.
+fn what_fails_once_is_owed_until_the_next_start(fault: &str, told: &str) {
+    let Some(broker) = Mosquitto::start() else { return };
+    let Some(strace) = Strace::find() else { return };
+    let mut agent = Agent::start(broker.port);
+    agent.stop();
+    let run = agent.lay_down_interrupted_run(&[(DETAIL, b"what LoadGen did"), ("run.log", b"what was said")]);
+    let coordinator = Coordinator::start(broker.port, &agent.device);
+    agent.launch_under(&strace, &[&agent.file(run, DETAIL)], fault);
+    let failed = coordinator.wait_for(run, RunPhase::Failed, 30);
+    let reason = failed.state.reason.clone().unwrap();
+    assert!(
+        reason.starts_with("interrupted: ") && reason.ends_with(told),
+        "{reason}"
+    );
+    let listed: Vec<&str> = failed.streams.iter().map(|name| name.as_str()).collect();
+    assert_eq!(
+        listed,
+        ["evidence.json", "evidence.sig", DETAIL, "run.log"],
+        "what is owed is listed, so that no record is written without it"
+    );
+    eventually("the other file to arrive", 20, || {
+        let known = coordinator.known();
+        known
+            .streams
+            .get(&(run, "run.log".parse().unwrap()))?
+            .whole
+            .then_some(())
+    });
+    assert!(!agent.file(run, "evidence.json").exists());
+
+    agent.stop();
+    agent.launch();
+    let streams = coordinator.wait_for_streams(run, 30);
+    assert_eq!(streams[DETAIL], b"what LoadGen did");
+    assert!(streams.contains_key("evidence.sig"));
+    let last = coordinator.known().states[&run].last().unwrap().clone();
+    let evidence = Evidence::from_json(&streams["evidence.json"]).unwrap();
+    assert_eq!(evidence.outcome, last.state, "the evidence says that it was so");
+    assert_eq!(last.state.reason, Some(reason));
+    assert!(
+        last.state.revision > failed.state.revision,
+        "a list of files that a coordinator takes"
+    );
+    assert_eq!(evidence.files.len(), 2);
+}
+
+#[test]
+fn a_flush_that_fails_once_at_the_sealing_is_not_forgotten() {
+    what_fails_once_is_owed_until_the_next_start(
+        "fsync:error=EIO:when=1",
+        "the run could not be sealed: mlperf_log_detail.txt cannot be flushed to disk: Input/output error (os error 5)",
+    );
+}
+
+#[test]
+fn a_read_that_fails_once_leaves_no_run_unsigned_for_ever() {
+    what_fails_once_is_owed_until_the_next_start(
+        "read:error=EIO:when=1",
+        "the run could not be sealed: mlperf_log_detail.txt cannot be sealed: Input/output error (os error 5)",
+    );
+}
+
+/// Evidence that cannot be written is owed like a file.
+#[test]
+fn evidence_that_cannot_be_written_once_is_written_at_the_next_start() {
+    let Some(broker) = Mosquitto::start() else { return };
+    let Some(strace) = Strace::find() else { return };
+    let mut agent = Agent::start(broker.port);
+    agent.stop();
+    let run = agent.lay_down_interrupted_run(&[("run.log", b"what was said")]);
+    let coordinator = Coordinator::start(broker.port, &agent.device);
+    agent.launch_under(
+        &strace,
+        &[&agent.file(run, ".evidence.json.new")],
+        "write:error=ENOSPC:when=1",
+    );
+    let reason = coordinator
+        .wait_for(run, RunPhase::Failed, 30)
+        .state
+        .reason
+        .unwrap();
+    assert!(
+        reason.ends_with("evidence.json cannot be sealed: No space left on device (os error 28)"),
+        "{reason}"
+    );
+    agent.stop();
+    agent.launch();
+    assert!(coordinator.wait_for_streams(run, 30).contains_key("evidence.sig"));
+}
+
+/// Appends to what the run process says, as an engine that talks.
+fn talk(log: &Path) {
+    let mut log = fs::File::options().append(true).open(log).unwrap();
+    log.write_all(&noise(100_000)).unwrap();
+}
+
+/// A live run whose log suffers a fault of fdatasync, which nobody but the daemon's looks at growing files uses.
+fn live_run(broker: &Mosquitto, strace: &Strace, fault: &str) -> (Agent, Coordinator, regatta_rules::RunId) {
+    let mut agent = Agent::start_with(broker.port, "min_free_mib = 16\nheartbeat_ms = 250");
+    agent.stop();
+    let coordinator = Coordinator::start(broker.port, &agent.device);
+    let mut spec = agent.spec(2_000);
+    spec.delivery = Delivery::Live;
+    agent.launch_under(strace, &[&agent.file(spec.run, "run.log")], fault);
+    eventually("the daemon to be back", 20, || {
+        let known = coordinator.known();
+        known
+            .hello
+            .as_ref()
+            .is_some_and(|hello| hello.online)
+            .then_some(())
+    });
+    coordinator.start_run(&spec);
+    coordinator.wait_for(spec.run, RunPhase::Running, 60);
+    talk(&agent.file(spec.run, "run.log"));
+    (agent, coordinator, spec.run)
+}
+
+#[test]
+fn a_flush_that_fails_once_while_loadgen_runs_fails_the_run() {
+    let Some(broker) = Mosquitto::start() else { return };
+    let Some(strace) = Strace::find() else { return };
+    let (agent, coordinator, run) = live_run(&broker, &strace, "fdatasync:error=EIO:when=1");
+    let report = coordinator.wait_for(run, RunPhase::Failed, 60);
+    assert_eq!(
+        report.state.reason.as_deref(),
+        Some("run.log cannot be flushed to disk: Input/output error (os error 5)")
+    );
+    let streams = coordinator.wait_for_streams(run, 30);
+    let evidence = Evidence::from_json(&streams["evidence.json"]).unwrap();
+    assert_eq!(evidence.outcome, report.state, "signed, and no result");
+    assert!(streams["run.log"] == fs::read(agent.file(run, "run.log")).unwrap());
+    assert_eq!(
+        agent.log().matches("cannot be flushed").count(),
+        2,
+        "once, and as the run's end"
+    );
+}
+
+#[test]
+fn a_flush_that_takes_its_time_holds_up_neither_heartbeats_nor_commands() {
+    let Some(broker) = Mosquitto::start() else { return };
+    let Some(strace) = Strace::find() else { return };
+    // Longer than anything here waits.
+    let (agent, coordinator, run) = live_run(&broker, &strace, "fdatasync:delay_enter=600s:when=1");
+    let process = agent.run_process(run);
+    eventually("the flush to begin", 20, || {
+        strace.seen().contains("fdatasync").then_some(())
+    });
+    let heard = || coordinator.known().heartbeats.len();
+    let before = heard();
+    eventually("heartbeats beside it", 20, || {
+        (heard() >= before + 4).then_some(())
+    });
+    coordinator.command(
+        run,
+        &Command::Abort {
+            reason: "enough seen".to_owned(),
+        },
+    );
+    eventually("the run process to be gone", 20, || {
+        test_kill_process(process).is_err().then_some(())
+    });
+    let before = heard();
+    eventually("heartbeats after it", 20, || {
+        (heard() >= before + 2).then_some(())
+    });
+    assert!(
+        !agent.file(run, "evidence.json").exists(),
+        "nothing is proven before that flush has said how it went"
+    );
+    let_go(agent.pid());
+    coordinator.wait_for(run, RunPhase::Aborted, 30);
+    assert!(coordinator.wait_for_streams(run, 30).contains_key("evidence.sig"));
+}
