@@ -7,6 +7,8 @@
 mod given_up;
 #[path = "engine/models.rs"]
 mod models;
+#[path = "engine/resnet50.rs"]
+mod resnet50;
 mod support;
 #[path = "engine/versions.rs"]
 mod versions;
@@ -434,6 +436,51 @@ fn memory_that_looks_too_small_is_told_before_anything_is_built() {
     );
     assert_eq!(place.json(&["list"], 0), serde_json::json!([]));
     place.json(&[&build[..], &["--ignore-memory"]].concat(), 0);
+
+    // A discrete GPU has memory of its own, of which this one has 1 MiB.
+    let cuda = place.twins.as_ref().unwrap().cuda();
+    let gpu = [
+        ("LD_LIBRARY_PATH", cuda.to_str().unwrap()),
+        ("TWIN_CUDA_FAULTS", "discrete,memory=1048576"),
+    ];
+    let build = [
+        "build",
+        "--onnx",
+        "digits.onnx",
+        "--batch",
+        "2",
+        "--workspace",
+        "2",
+    ];
+    let told = place.refused_with(&gpu, &build, 3);
+    assert!(
+        told.contains("about 3 MiB are needed on the GPU to build, but 1 MiB are free: end what else uses it, give a smaller --workspace, or build with --ignore-memory"),
+        "{told}"
+    );
+    place.json_with(&gpu, &[&build[..], &["--ignore-memory"]].concat(), 0);
+}
+
+#[test]
+fn an_engine_is_bound_to_the_gpu_or_to_what_the_board_says_of_its_own() {
+    let place = Place::twin(&[]);
+    let cuda = place.twins.as_ref().unwrap().cuda();
+    let chip = |faults: &str, batch: &str| {
+        let gpu = [
+            ("LD_LIBRARY_PATH", cuda.to_str().unwrap()),
+            ("TWIN_CUDA_FAULTS", faults),
+        ];
+        let built = place.json_with(&gpu, &["build", "--onnx", "digits.onnx", "--batch", batch], 0);
+        built["manifest"]["chip"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(chip("discrete", "1"), "twin of a GPU");
+    // In a machine whose device tree names no module.
+    let [small, large] = [chip("sms=14", "2"), chip("sms=16", "2")];
+    if small.ends_with("(compute 8.7, 14 SMs)") {
+        assert!(large.ends_with("(compute 8.7, 16 SMs)"), "{large}");
+    } else {
+        assert_eq!(small, large, "the module tells it");
+    }
+    assert!(small.ends_with(')'), "{small}");
 }
 
 #[test]

@@ -96,3 +96,18 @@ impl From<BuildError> for Failure {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::name_of;
+
+    /// What a discrete GPU and one without a module are called, `agent/tests/engine.rs` shows.
+    #[test]
+    fn a_board_is_told_apart_by_its_module() {
+        let model = "NVIDIA Jetson AGX Orin Developer Kit";
+        let of_64_gb = name_of(None, model, Some("p3701-0005"));
+        assert_eq!(of_64_gb, "NVIDIA Jetson AGX Orin Developer Kit (p3701-0005)");
+        assert_ne!(of_64_gb, name_of(None, model, Some("p3701-0004")));
+        assert_eq!(name_of(None, "a workstation", None), "a workstation");
+    }
+}

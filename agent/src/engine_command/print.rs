@@ -1,7 +1,7 @@
 //! How engines are told of: a few lines for people, the manifest for programs.
 
 use std::{
-    io::{self, IsTerminal as _, Write},
+    io::{self, IsTerminal as _, Stderr, Write},
     path::Path,
     time::{Duration, Instant},
 };
@@ -102,16 +102,27 @@ fn placement(out: &mut dyn Write, entry: &Entry) -> io::Result<()> {
 }
 
 /// Progress of a build: one line that is written over on a terminal, the outer phases' names and now and then the time otherwise.
-pub(super) struct Progress {
+/// Nobody is left to tell when what it is written to is closed.
+pub(super) struct Progress<W> {
+    out: W,
     lively: bool,
     begun: Instant,
     phase: Option<Phase>,
 }
 
-impl Progress {
-    pub(super) fn new() -> Self {
+impl Progress<Stderr> {
+    pub(super) fn on_stderr() -> Self {
+        let out = io::stderr();
+        let lively = out.is_terminal();
+        Self::new(out, lively)
+    }
+}
+
+impl<W: Write> Progress<W> {
+    pub(super) fn new(out: W, lively: bool) -> Self {
         Self {
-            lively: io::stderr().is_terminal(),
+            out,
+            lively,
             begun: Instant::now(),
             phase: None,
         }
@@ -128,8 +139,7 @@ impl Progress {
         if self.lively {
             self.write_over();
         } else if phase.step == 0 && last.is_none_or(|last| last.name != phase.name) {
-            // Nobody is left to tell when standard error is closed.
-            let _ = writeln!(io::stderr(), "{}", phase.name);
+            let _ = writeln!(self.out, "{}", phase.name);
         }
     }
 
@@ -138,28 +148,30 @@ impl Progress {
         if self.lively {
             self.write_over();
         } else {
-            let _ = writeln!(
-                io::stderr(),
-                "still building, {} s",
-                self.begun.elapsed().as_secs()
-            );
+            let seconds = self.begun.elapsed().as_secs();
+            let _ = writeln!(self.out, "still building, {seconds} s");
         }
     }
 
-    fn write_over(&self) {
+    /// Says something else on the way.
+    pub(super) fn say(&mut self, words: &str) {
+        self.end();
+        let _ = writeln!(self.out, "{words}");
+    }
+
+    fn write_over(&mut self) {
         let seconds = self.begun.elapsed().as_secs();
         let line = self.phase.as_ref().map_or_else(
             || "building".to_owned(),
             |phase| format!("{} {}/{}", phase.name, phase.step, phase.steps),
         );
-        let mut out = io::stderr().lock();
-        let _ = write!(out, "\r\x1b[K{line}, {seconds} s").and_then(|()| out.flush());
+        let _ = write!(self.out, "\r\x1b[K{line}, {seconds} s").and_then(|()| self.out.flush());
     }
 
     /// Takes the line away.
-    pub(super) fn end(&self) {
+    pub(super) fn end(&mut self) {
         if self.lively {
-            let _ = write!(io::stderr(), "\r\x1b[K");
+            let _ = write!(self.out, "\r\x1b[K");
         }
     }
 }

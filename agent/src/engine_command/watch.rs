@@ -2,12 +2,13 @@
 //! build is belongs to `build`.
 
 use std::{
-    io::{self, Write as _},
+    io::{self, Write},
     sync::{
         Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     thread,
+    time::Duration,
 };
 
 use regatta_tensorrt::Phase;
@@ -21,14 +22,6 @@ use tokio::{
 use super::print::Progress;
 use crate::exit;
 
-/// The build can be told to give up, and is asked from TensorRT's own threads.
-struct Watched {
-    progress: Mutex<Progress>,
-    cancelled: AtomicBool,
-    /// Whether this version asks at every step if it is to go on.
-    asks: bool,
-}
-
 /// Does a build, which calls the function that it gets at every step and gives up where that returns false. A second signal, or the first
 /// where TensorRT does not ask, ends the program at once: the cache knows only whole engines.
 ///
@@ -38,30 +31,52 @@ pub(super) fn watched<T>(
     asks: bool,
     build: impl FnOnce(&mut dyn FnMut(&Phase) -> bool) -> T,
 ) -> io::Result<T> {
-    let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
-    let signals = {
-        let _within = runtime.enter();
-        (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?)
-    };
-    let watched = Watched {
-        progress: Mutex::new(Progress::new()),
-        cancelled: AtomicBool::new(false),
-        asks,
-    };
-    let (end, ended) = oneshot::channel();
-    let built = thread::scope(|scope| {
-        scope.spawn(|| runtime.block_on(watched.watch(signals, ended)));
-        let built = build(&mut |phase| watched.tell(phase));
-        // The other side is there for as long as nothing is sent.
-        let _ = end.send(());
-        built
-    });
-    watched.progress().end();
-    Ok(built)
+    let progress = Progress::on_stderr();
+    let period = progress.period();
+    Watched::new(progress, asks).during(period, build)
 }
 
-impl Watched {
-    fn progress(&self) -> MutexGuard<'_, Progress> {
+/// A build that can be told to give up, and is told of by TensorRT's own threads.
+struct Watched<W> {
+    progress: Mutex<Progress<W>>,
+    cancelled: AtomicBool,
+    /// Whether this version asks at every step if it is to go on.
+    asks: bool,
+}
+
+impl<W: Write + Send> Watched<W> {
+    const fn new(progress: Progress<W>, asks: bool) -> Self {
+        Self {
+            progress: Mutex::new(progress),
+            cancelled: AtomicBool::new(false),
+            asks,
+        }
+    }
+
+    /// Does the build; every period it is told that it goes on.
+    fn during<T>(
+        &self,
+        period: Duration,
+        build: impl FnOnce(&mut dyn FnMut(&Phase) -> bool) -> T,
+    ) -> io::Result<T> {
+        let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+        let signals = {
+            let _within = runtime.enter();
+            [signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?]
+        };
+        let (end, ended) = oneshot::channel();
+        let built = thread::scope(|scope| {
+            scope.spawn(|| runtime.block_on(self.watch(period, signals, ended)));
+            let built = build(&mut |phase| self.tell(phase));
+            // The other side is there for as long as nothing is sent.
+            let _ = end.send(());
+            built
+        });
+        self.progress().end();
+        Ok(built)
+    }
+
+    fn progress(&self) -> MutexGuard<'_, Progress<W>> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -71,12 +86,8 @@ impl Watched {
         !self.cancelled.load(Ordering::Relaxed)
     }
 
-    async fn watch(
-        &self,
-        (mut interrupt, mut terminate): (Signal, Signal),
-        mut ended: oneshot::Receiver<()>,
-    ) {
-        let period = self.progress().period();
+    async fn watch(&self, period: Duration, signals: [Signal; 2], mut ended: oneshot::Receiver<()>) {
+        let [mut interrupt, mut terminate] = signals;
         let mut time = interval_at(Instant::now() + period, period);
         loop {
             tokio::select! {
@@ -89,18 +100,72 @@ impl Watched {
     }
 
     fn give_up(&self) {
-        self.progress().end();
-        let mut out = io::stderr().lock();
         if self.asks && !self.cancelled.swap(true, Ordering::Relaxed) {
-            // Nobody is left to tell when standard error is closed.
-            let _ = writeln!(
-                out,
-                "the build is given up at TensorRT's next step; another signal ends it at once"
-            );
+            self.progress()
+                .say("the build is given up at TensorRT's next step; another signal ends it at once");
             return;
         }
-        let _ = writeln!(out, "regatta-agent: the build was cancelled");
+        self.progress().say("regatta-agent: the build was cancelled");
         // SAFETY: always allowed. TensorRT's threads go on computing, so nothing of theirs may be taken down before the process ends.
         unsafe { libc::_exit(exit::COULD_NOT.into()) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test says what it expects")]
+
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Told(Arc<Mutex<Vec<u8>>>);
+
+    impl Told {
+        fn text(&self) -> String {
+            String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+        }
+    }
+
+    impl Write for Told {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// What is told until it holds all of these words.
+    fn told(lively: bool, phase: Option<&Phase>, words: &str, times: usize) -> String {
+        let told = Told::default();
+        let watched = Watched::new(Progress::new(told.clone(), lively), true);
+        watched
+            .during(Duration::from_millis(1), |tell| {
+                assert!(phase.is_none_or(tell), "nobody has it given up");
+                while told.text().matches(words).count() < times {
+                    thread::sleep(Duration::from_millis(1));
+                }
+            })
+            .unwrap();
+        told.text()
+    }
+
+    #[test]
+    fn a_build_tells_that_it_goes_on_also_where_tensorrt_tells_nothing() {
+        told(false, None, "still building, ", 2);
+        let phase = Phase {
+            name: "tactics".to_owned(),
+            step: 0,
+            steps: 7,
+        };
+        let lines = told(false, Some(&phase), "still building, ", 2);
+        assert!(lines.starts_with("tactics\n"), "{lines}");
+        // On a terminal both stand in one line, which is gone at the end.
+        let line = told(true, Some(&phase), "\r\u{1b}[Ktactics 0/7, ", 3);
+        assert!(line.ends_with("\r\u{1b}[K") && !line.contains('\n'), "{line:?}");
+        told(true, None, "\r\u{1b}[Kbuilding, ", 2);
     }
 }

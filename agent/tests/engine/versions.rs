@@ -113,6 +113,28 @@ fn a_timing_cache_serves_builds_of_its_own_version() {
     assert_eq!(mode(timings("8.6.1")), mode(engine) & 0o644);
 }
 
+/// Of a model that the agent cannot look into TensorRT alone says what DLA does with it: a file that is no ONNX is none to the twin either.
+#[test]
+fn every_layer_of_fp32_falls_back() {
+    let place = Place::twin(&[]);
+    place.become_version("libnvinfer.so.10", &["10.3.0"]);
+    fs::write(place.scratch.path().join("unknown.onnx"), "no model").unwrap();
+    let twin = [("TWIN_TRT_VERSION", "100300")];
+    let build = ["build", "--onnx", "unknown.onnx", "--dla-core", "0"];
+    let built = place.json_with(&twin, &build, 0);
+    let layers = built["placement"]["layers"].as_array().unwrap();
+    assert!(layers.iter().all(|layer| layer["on_dla"] == false), "{layers:?}");
+    assert_eq!(
+        layers[0]["reason"],
+        "DLA supports only FP16 and INT8 precision type"
+    );
+    let refused = place.refused_with(&twin, &[&build[..], &["--no-fallback"]].concat(), 2);
+    assert!(
+        refused.contains("3 of 3 layers cannot (conv1, top_k, pool1)"),
+        "{refused}"
+    );
+}
+
 /// What its shim does with one is what it does in a board's hands.
 #[test]
 fn the_real_tensorrt_takes_no_timing_cache_that_is_none() {

@@ -409,7 +409,7 @@ pub(crate) mod onnx {
         model.encode_to_vec()
     }
 
-    fn encoded(graph: GraphProto) -> Vec<u8> {
+    pub(crate) fn encoded(graph: GraphProto) -> Vec<u8> {
         let opset = OperatorSetIdProto {
             domain: String::new(),
             version: 13,
@@ -423,7 +423,7 @@ pub(crate) mod onnx {
         model.encode_to_vec()
     }
 
-    fn node(op: &str, inputs: &[&str], output: &str) -> NodeProto {
+    pub(crate) fn node(op: &str, inputs: &[&str], output: &str) -> NodeProto {
         NodeProto {
             op_type: op.to_owned(),
             name: output.to_owned(),
@@ -433,7 +433,7 @@ pub(crate) mod onnx {
         }
     }
 
-    fn value(name: &str, dtype: DataType, batch: Option<i64>, sample: &[i64]) -> ValueInfoProto {
+    pub(crate) fn value(name: &str, dtype: DataType, batch: Option<i64>, sample: &[i64]) -> ValueInfoProto {
         let sample = sample.iter().map(|&dim| Some(dim));
         let dims: Vec<_> = std::iter::once(batch).chain(sample).collect();
         free_value(name, dtype, &dims)

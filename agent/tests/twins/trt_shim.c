@@ -5,7 +5,7 @@
  * and no DLA in libraries from 10.8 to 11.4.0. A timing cache counts the builds that it went through, and serves its own version alone.
  *
  * It "builds" a plan that says what the engine takes, has two DLA cores, and says of one layer in three that DLA cannot run it; in
- * fp32, of every one. Its engines compute on the CPU, in the streams of the driver's twin (cuda_driver.c): a score per class, the sum
+ * fp32, of every one. With TWIN_TRT_READS these layers are the model's nodes, of which DLA runs the kinds that NVIDIA lists. Its engines compute on the CPU, in the streams of the driver's twin (cuda_driver.c): a score per class, the sum
  * of the pixels whose position modulo 64 and then 10 is the class. The image is [1, 8, 8]; a test may write another into the plan.
  * With TWIN_TRT_OUTPUT=index the answer is the best class itself, as of a network that ends in TopK.
  * TWIN_TRT_INPUT (fp32, fp16, int8) is the type of the network's input, which a build may ask otherwise of; TWIN_TRT_FIXED makes
@@ -25,6 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "onnx_nodes.h"
 #include "regatta_trt.h"
 
 #ifndef TWIN_ABI
@@ -181,9 +182,29 @@ static int32_t check_headers(const regatta_trt_settings* settings) {
     return fail(REGATTA_TRT_UNSUPPORTED, words);
 }
 
+/* A build's layers on their way to the caller. */
+typedef struct { regatta_trt_library* library; const regatta_trt_settings* settings; int is_fp32; } placing;
+
+/* What a node of an ONNX becomes in TensorRT, and whether DLA runs it: NVIDIA's list of DLA's layers, without their conditions. */
+static void place_node(void* user, const char* name, const char* kind) {
+    static const struct { const char *node, *layer; int on_dla; } known[] = {
+        {"Conv", "Convolution", 1}, {"Relu", "Activation", 1}, {"MaxPool", "Pooling", 1}, {"GlobalAveragePool", "Pooling", 1},
+        {"Add", "ElementWise", 1}, {"Flatten", "Shuffle", 0}, {"Gemm", "MatrixMultiply", 0}, {"MatMul", "MatrixMultiply", 0}, {"ArgMax", "TopK", 0}};
+    const placing* p = user;
+    size_t at = 0;
+    char words[256];
+    while (at < sizeof known / sizeof *known && strcmp(kind, known[at].node)) ++at;
+    int is_known = at < sizeof known / sizeof *known, supported = is_known && known[at].on_dla && !p->is_fp32;
+    snprintf(words, sizeof words, is_known && known[at].on_dla ? "%s: DLA supports only FP16 and INT8 precision type" : "%s: DLA has no such layer", name);
+    if (!supported) p->library->log(p->library->user, 2, words);
+    p->settings->layer(p->settings->user, name, is_known ? known[at].layer : kind, supported);
+}
+
 /* Says of every layer whether DLA can run it: none of them in fp32. */
 static void place_on_dla(regatta_trt_library* library, const regatta_trt_settings* settings, int is_fp32) {
     static const char* const layers[][2] = {{"conv1", "Convolution"}, {"top_k", "TopK"}, {"pool1", "Pooling"}};
+    placing here = {library, settings, is_fp32};
+    if (getenv("TWIN_TRT_READS") && onnx_nodes(settings->onnx, place_node, &here)) return;
     for (int number = 0; number < 3; ++number) {
         int supported = number != 1 && !is_fp32;
         if (number == 1) library->log(library->user, 2, "top_k: DLA has no TopK");
