@@ -345,19 +345,6 @@ fn every_forgery_is_found_with_its_place_and_the_way_to_mend_it() {
 }
 
 #[test]
-fn a_system_may_be_entered_in_two_divisions() {
-    let Some(copy) = published(NEW) else { return };
-    let home = copy.path().join("closed/HPE");
-    edit::copy(&home.join(RUN), &division(&home, "open").join("HPE").join(RUN)).unwrap();
-    let found = findings(copy.path(), "v6.0");
-    assert!(found.iter().any(|finding| finding.path.starts_with("open/HPE/")));
-    assert!(
-        !found.iter().any(|finding| finding.rule.starts_with("own-run")),
-        "{found:#?}"
-    );
-}
-
-#[test]
 fn forged_power_is_found_too() {
     each_is_found(POWER);
 }

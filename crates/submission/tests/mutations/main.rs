@@ -8,6 +8,7 @@ mod corpus;
 #[path = "../support/edit.rs"]
 mod edit;
 mod forgeries;
+mod own_run;
 
 use std::{fs, path::Path};
 

@@ -6,6 +6,9 @@ use std::collections::HashMap;
 use super::{scenario::Outcome, walk::Job};
 use crate::check::{finding::Findings, rules, run_log::RunLog};
 
+/// What the directories of a benchmark's accuracies end with, in all rounds.
+const ACCURACIES: [&str; 3] = ["-95", "-99", "-99.9"];
+
 /// When a run began and ended, by the clock of its machine.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Moment(String);
@@ -56,11 +59,13 @@ pub(super) fn results(jobs: &[Job], outcomes: &mut [Outcome]) {
 /// entered in two divisions.
 fn may_share(one: &Job, other: &Job) -> bool {
     let (one, other) = (&one.place, &other.place);
-    let family = |model: &str| {
-        let plain = model.strip_suffix("-99.9").or_else(|| model.strip_suffix("-99"));
-        plain.unwrap_or(model).to_owned()
-    };
     one.submitter == other.submitter
         && one.system == other.system
         && family(&one.model) == family(&other.model)
+}
+
+/// The benchmark without its accuracy.
+fn family(model: &str) -> &str {
+    let mut plain = ACCURACIES.iter().filter_map(|end| model.strip_suffix(end));
+    plain.next().unwrap_or(model)
 }

@@ -1,0 +1,43 @@
+//! One measured run in two places of a submission: what the rules let stand for two results, and what was copied.
+
+use std::path::Path;
+
+use regatta_submission::{check::strict, tree::Tree};
+
+use crate::{corpus, edit};
+
+const MEASURED: &str = "v6.0/closed/HPE/results/HPE_PROLIANT_DL145_RTX_PRO_4500_PCIE_32GBx1_TRT_TRT/resnet/MultiStream/performance";
+
+/// Whether a run in both of two benchmarks' directories is found to be one.
+fn is_found(source: &Path, benchmarks: [&str; 2]) -> bool {
+    let root = tempfile::tempdir().unwrap();
+    for benchmark in benchmarks {
+        let place = root.path().join(benchmark).join("MultiStream/performance");
+        edit::copy(source, &place).unwrap();
+    }
+    let report = strict(&Tree::scan(root.path()).unwrap(), &corpus::round("v6.0"));
+    assert_eq!(report.facts.len(), 2, "both were looked at");
+    report
+        .findings
+        .iter()
+        .any(|finding| finding.rule.starts_with("own-run: "))
+}
+
+#[test]
+fn a_run_stands_for_two_results_of_one_benchmark_on_one_system_and_no_others() {
+    let Some(source) = corpus::directory(MEASURED) else {
+        return;
+    };
+    let first = "closed/A/results/System/yolo-95";
+    for (second, found) in [
+        ("closed/A/results/System/yolo-99", false),
+        ("open/A/results/System/yolo-95", false),
+        ("closed/A/results/System/retinanet", true),
+        ("closed/A/results/Other/yolo-95", true),
+        ("closed/B/results/System/yolo-95", true),
+        ("open/B/results/System/yolo-95", true),
+        ("open/A/results/Other/yolo-95", true),
+    ] {
+        assert_eq!(is_found(&source, [first, second]), found, "{second}");
+    }
+}
