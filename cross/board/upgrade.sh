@@ -3,6 +3,7 @@
 
 runs_there() { on_board sh -c "ls $state/runs | wc -l"; }
 sum_of() { sha256sum | cut -d' ' -f1; }
+has_shim_of() { [ "$(on_board cat /usr/lib/regatta/libregatta_trt-8.5.2.so)" = "$1" ] || failed "the shim of TensorRT is not that of $1"; }
 same_device() { # after what
     wait_for_device "$boat"
     [ "$device" = "$first" ] || failed "the device has another identity after $1"
@@ -17,6 +18,7 @@ upgrade_keeps_everything() {
     is_active || failed "the daemon does not run after the upgrade"
     [ "$(installed)" = "install ok installed 0.1.1" ] || failed "dpkg says $(installed)"
     [ "$(runs_there)" = "$runs" ] || failed "the upgrade lost runs"
+    has_shim_of 0.1.1
     same_device "the upgrade"
     race "$boat" $state Offline null
 }
@@ -29,6 +31,7 @@ failed_upgrade_is_rolled_back() {
     if deploy "${there[@]}"; then failed "a broken version was deployed"; fi
     is_active || failed "nothing runs after the rollback"
     [ "$(on_board cat /usr/bin/regatta-agent | sum_of)" = "$(sum_of <"$agent")" ] || failed "the program is not the one before"
+    has_shim_of 0.1.1
     same_device "the rollback"
     race "$boat" $state Offline null
     denied_on_board dpkg --configure regatta-agent 2>&1 || failed "dpkg --configure called the rolled back version installed"
@@ -79,7 +82,7 @@ purge_leaves_nothing() {
     shown dpkg -r regatta-agent
     on_board test -d $state/runs -a -f /etc/regatta/agent.toml || failed "removal took runs or configuration"
     shown dpkg -P regatta-agent
-    for path in /var/lib/regatta /var/lib/regatta-state /etc/regatta /usr/lib/regatta-agent /usr/share/regatta-agent /usr/bin/regatta-agent \
+    for path in /var/lib/regatta /var/lib/regatta-state /etc/regatta /usr/lib/regatta-agent /usr/lib/regatta /usr/share/regatta-agent /usr/bin/regatta-agent \
         /usr/libexec/regatta-state /run/regatta-state.sock /lib/systemd/system/regatta-agent.service /lib/systemd/system/regatta-state.socket \
         /etc/systemd/system/multi-user.target.wants/regatta-agent.service; do
         denied_on_board test -e "$path" -o -L "$path" || failed "purge left $path"

@@ -2,7 +2,7 @@
 # Builds the TensorRT shim for one version of TensorRT. Its headers are NVIDIA's and are not part of this repository:
 #
 #   build.sh --headers DIR [--headers DIR ...] --out DIR       NvInfer.h and NvOnnxParser.h by path, such as JetPack's; CUDA's are not needed
-#   build.sh --crate rtx|enterprise --out DIR                  those in the source package of the crate `trtx-sys`, for tests
+#   build.sh --crate rtx|enterprise --out DIR                  those of headers.sh, for tests
 #
 # Options: --target aarch64 (Debian's cross compiler), --sysroot DIR (link against an older system's libc), --cxx COMPILER.
 # Writes libregatta_trt-<version>.so, which needs no libstdc++ and opens TensorRT itself.
@@ -38,18 +38,7 @@ command -v "$cxx" >/dev/null || could_not "$cxx is missing; on Debian or Ubuntu:
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-if [ -n "$crate" ]; then
-    case $crate in
-        rtx) folder=TRT-RTX-1.7 ;;
-        enterprise) folder=TRT-Enterprise-11.4 ;;
-        *) wrong_use "--crate is rtx or enterprise" ;;
-    esac
-    printf '[package]\nname = "headers"\nversion = "0.0.0"\n[lib]\npath = "lib.rs"\n[dependencies]\ntrtx-sys = "=0.9.1"\n' >"$work/Cargo.toml"
-    : >"$work/lib.rs"
-    (cd "$work" && cargo metadata --quiet --format-version 1 >metadata.json) || could_not "cargo could not fetch trtx-sys 0.9.1, which it tells of above"
-    manifest=$(grep -o '"manifest_path":"[^"]*trtx-sys-[^"]*"' "$work/metadata.json" | head -n 1 | cut -d'"' -f4)
-    headers+=("$(dirname "$manifest")/TensorRT-Headers" "$(dirname "$manifest")/TensorRT-Headers/$folder")
-fi
+[ -z "$crate" ] || headers+=("$("$here/headers.sh" "$crate")")
 [ ${#headers[@]} -gt 0 ] || wrong_use "give --headers or --crate"
 
 includes=()
