@@ -67,7 +67,9 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<u8, Failure> {
     };
     fs::create_dir_all(&args.log_dir)
         .with_context(|| format!("the log directory {} cannot be made", args.log_dir.display()))?;
-    let ready = race.prepare()?;
+    let ready = race
+        .prepare()
+        .inspect_err(|failure| report::tell_missing_engine(args.format, failure))?;
     if let (Some(path), Some(found)) = (&args.write_board, ready.harness().board()) {
         let origin = Origin {
             model: &model,

@@ -312,6 +312,12 @@ pub(crate) struct TuneArgs {
     /// A setting that is not searched; may stand more than once
     #[arg(long = "setting", value_name = "NAME=VALUE", value_parser = setting)]
     pub(crate) settings: Vec<(String, String)>,
+    /// tensorrt: builds no engine, and searches only what those in the cache can do
+    #[arg(long)]
+    pub(crate) no_build: bool,
+    /// tensorrt: a further flag of every `engine build`, such as calibration-cache=resnet50.cache; may stand more than once
+    #[arg(long = "build-flag", value_name = "NAME[=VALUE]", conflicts_with = "no_build")]
+    pub(crate) build_flags: Vec<String>,
     /// Plays the part of the official conf; by default that of the newest round
     #[arg(long, value_name = "FILE")]
     pub(crate) mlperf_conf: Option<PathBuf>,
@@ -356,6 +362,9 @@ impl TuneArgs {
         flag("--log-dir", Some(path(log_dir)));
         flag("--loadgen", Some(self.loadgen.to_string()));
         flag("--format", Some("json".to_owned()));
+        // Every trial over an engine that was built for its batch; a larger one would be another choice.
+        let builds = self.sut == EngineKind::Tensorrt && !self.no_build;
+        flag("--setting", builds.then(|| "exact_batch=true".to_owned()));
         flag(
             "--total-samples",
             self.total_samples.map(|count| count.to_string()),

@@ -43,6 +43,11 @@ impl Failure {
         }
     }
 
+    /// The error itself, where it is of this type.
+    pub(crate) fn error<E: std::error::Error + Send + Sync + 'static>(&self) -> Option<&E> {
+        self.error.downcast_ref()
+    }
+
     /// The exit code.
     pub(crate) const fn code(&self) -> u8 {
         self.code

@@ -133,25 +133,38 @@ fn where_nothing_runs_every_trial_says_why() {
     );
 }
 
-/// Over twins of CUDA's driver and of TensorRT: of two engines the search finds a batch, and `bench` takes what it found.
-#[test]
-fn tensorrt_is_tuned_with_the_engines_that_there_are() {
+/// A benchmark with its model's file, and twins of CUDA's driver and of TensorRT.
+fn with_twins() -> (Fixture, Twins) {
     let (fixture, twins) = (Fixture::new(), Twins::new());
     if !fixture.path("model.onnx").exists() {
         fs::write(fixture.path("model.onnx"), "the twin reads no model").unwrap();
     }
-    let agent = |parts: &[&str]| {
-        let program = env!("CARGO_BIN_EXE_regatta-agent");
-        let output = twins.agent(program, fixture.scratch(), &words(parts)).output();
-        Ended::from(output.unwrap())
-    };
+    (fixture, twins)
+}
+
+fn agent_over(twins: &Twins, fixture: &Fixture, parts: &[&str]) -> Ended {
+    let program = env!("CARGO_BIN_EXE_regatta-agent");
+    let output = twins.agent(program, fixture.scratch(), &words(parts)).output();
+    Ended::from(output.unwrap())
+}
+
+const TENSORRT: &str = "--scratch . --sut tensorrt --scenario Offline --setting warmup_duration=0.02";
+
+/// Of two engines the search finds a batch, and `bench` takes what it found.
+#[test]
+fn tensorrt_is_tuned_with_the_engines_that_there_are() {
+    let (fixture, twins) = with_twins();
+    let agent = |parts: &[&str]| agent_over(&twins, &fixture, parts);
     for batch in ["8", "64"] {
         let built = agent(&["engine build --onnx model.onnx --profiles 2 --batch", batch]);
         assert_eq!(built.code, 0, "{built:?}");
     }
-    let ended = agent(&[TUNE, "--scratch . --sut tensorrt --scenario Offline --limit 2s"]);
+    let before = engines(&agent);
+    let ended = agent(&[TUNE, TENSORRT, "--limit 2s --no-build"]);
     assert_eq!(ended.code, 0, "{ended:?}");
+    assert_eq!(engines(&agent), before, "none was built");
     let (system, text) = found(&fixture);
+    assert!(!text.contains("failed: "), "{text}");
     assert_eq!(system.runs.len(), 1, "{text}");
     assert_eq!(system.runs[0].engine, EngineKind::Tensorrt);
     let batch = system.runs[0].settings.gpu_batch_size;
@@ -165,6 +178,85 @@ fn tensorrt_is_tuned_with_the_engines_that_there_are() {
         .concat(),
     );
     takes(&ended, "tensorrt 8.5.2");
+}
+
+/// Unit and batch of every engine in the cache, with its profiles.
+fn engines(agent: &dyn Fn(&[&str]) -> Ended) -> Vec<(bool, u64, u64)> {
+    let listed = agent(&["engine list --format json"]);
+    let listed: serde_json::Value = serde_json::from_str(&listed.stdout).unwrap();
+    let entries = listed.as_array().unwrap().iter();
+    let mut engines: Vec<_> = entries
+        .map(|entry| {
+            let manifest = &entry["manifest"];
+            let number = |name: &str| manifest[name].as_u64().unwrap();
+            (manifest["dla"].is_object(), number("batch"), number("profiles"))
+        })
+        .collect();
+    engines.sort_unstable();
+    engines
+}
+
+/// An engine for every batch that is tried, for the GPU with a profile for each stream of any trial; `bench` takes what was found
+/// with the engine that was built for it.
+#[test]
+fn engines_that_a_choice_lacks_are_built_for_its_trial() {
+    let (fixture, twins) = with_twins();
+    let agent = |parts: &[&str]| agent_over(&twins, &fixture, parts);
+    // One of the right batch, but of too few profiles for its streams.
+    let built = agent(&["engine build --onnx model.onnx --batch 8"]);
+    assert_eq!(built.code, 0, "{built:?}");
+    let ended = agent(&[
+        TUNE,
+        TENSORRT,
+        "--limit 3s --setting max_dlas=2 --build-flag ignore-memory",
+    ]);
+    let (system, text) = found(&fixture);
+    assert_eq!(ended.code, 0, "{ended:?} {text}");
+    assert!(!text.contains("failed: "), "{text}");
+    let there = engines(&agent);
+    // However few trials the time allows, the first choice is one of batch 8 on GPU and DLA.
+    assert!(
+        there.contains(&(false, 8, 4)) && there.contains(&(true, 8, 1)),
+        "{there:?}"
+    );
+    let told = text.lines().filter(|line| line.starts_with("# engine built: "));
+    let told: Vec<&str> = told.collect();
+    assert_eq!(told.len(), there.len() - 1, "{text}");
+    assert!(
+        told.iter().all(|line| line.ends_with(" --ignore-memory")),
+        "{told:?}"
+    );
+    let settings = &system.runs[0].settings;
+    let chosen = (settings.gpu_batch_size.unwrap(), settings.dla_batch_size.unwrap());
+    assert!(there.contains(&(false, chosen.0.into(), 4)) && there.contains(&(true, chosen.1.into(), 1)));
+    let ended = agent(
+        &[
+            &[BENCH, REPORT, "--setting max_dlas=2"][..],
+            &bench_words(&fixture, "tensorrt", "found.toml"),
+        ]
+        .concat(),
+    );
+    takes(&ended, "tensorrt 8.5.2");
+}
+
+/// What cannot be built is a failed trial that says why, once for each engine, and the search goes on.
+#[test]
+fn an_engine_that_cannot_be_built_is_a_failed_trial() {
+    let (fixture, twins) = with_twins();
+    let ended = agent_over(
+        &twins,
+        &fixture,
+        &[TUNE, TENSORRT, "--limit 2s --build-flag input-shape=3,5,7"],
+    );
+    assert_eq!(ended.code, 1, "{ended:?}");
+    let (system, text) = found(&fixture);
+    assert!(system.runs.is_empty(), "{text}");
+    assert!(
+        text.contains(
+            "failed: its engine is not built: TensorRT does not take the model: the input does not take that"
+        ),
+        "{text}"
+    );
 }
 
 /// The CPU engine over a real model: what the search finds is what `bench` then runs with, and nothing was modelled.

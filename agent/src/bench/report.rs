@@ -12,7 +12,9 @@ use serde::Serialize;
 
 use crate::{
     cli::{BenchArgs, Format},
-    engines::Description,
+    engines::{Description, EngineError},
+    exit::Failure,
+    harness::SetUpError,
 };
 
 /// The result of a `bench`.
@@ -57,6 +59,17 @@ struct MetricLine {
 struct Counts {
     queries: u64,
     samples: u64,
+}
+
+/// Tells programs, on standard output, the command that makes the engine for want of which nothing ran.
+pub(crate) fn tell_missing_engine(format: Format, failure: &Failure) {
+    if let (Format::Json, Some(SetUpError::Engine(EngineError::NoPlan { command, .. }))) =
+        (format, failure.error())
+    {
+        let missing = serde_json::json!({ "missing_engine": command.words() });
+        // Nobody is left to tell when standard output is closed; the failure itself is told as ever.
+        let _ = writeln!(io::stdout(), "{missing}");
+    }
 }
 
 impl Report {

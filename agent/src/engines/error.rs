@@ -4,6 +4,8 @@ use std::{error::Error, io, path::PathBuf};
 
 use regatta_rules::documents::EngineKind;
 
+use super::tensorrt::BuildCommand;
+
 /// Why an engine cannot be loaded, or cannot compute.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum EngineError {
@@ -54,7 +56,7 @@ pub(crate) enum EngineError {
         /// Why nothing there does.
         reason: String,
         /// The command that builds what is needed.
-        command: String,
+        command: BuildCommand,
     },
     /// The model's file cannot be read.
     #[error("the model {} cannot be read: put it there, or name the scratch directory that holds it", file.display())]

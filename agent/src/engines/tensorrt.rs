@@ -4,12 +4,14 @@
 //! on the unit. What a run asks for is a [`Wish`]; which engine of the cache answers it, [`choice`] says. Nothing is built here,
 //! and no model is read: the benchmark's files only name the engine by their hash.
 
+mod build_command;
 mod choice;
 mod convert;
 mod gpus;
 mod graphs;
 mod inputs;
 mod memory;
+mod profiles;
 mod runner;
 mod samples;
 mod tensors;
@@ -22,6 +24,7 @@ use regatta_rules::documents::EngineKind;
 use regatta_tensorrt::{Engine as TrtEngine, Entry, Model, TensorRt};
 
 pub(crate) use self::{
+    build_command::BuildCommand,
     gpus::Gpus,
     samples::SharedSamples,
     wish::{Graphs, Installation, UnitWish, Wish},

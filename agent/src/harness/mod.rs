@@ -44,6 +44,7 @@ pub(crate) use issue_log::IssueLog;
 pub(crate) use library::LibraryError;
 pub(crate) use plan::{ServingError, ServingPlan};
 pub(crate) use settings::{Dispatch, HarnessSettings};
+pub(crate) use tensorrt_wish::engine_cache;
 
 /// Why a harness cannot be set up.
 #[derive(Debug, thiserror::Error)]

@@ -181,6 +181,7 @@ mod tests {
                 ("use_spin_wait", "true"),
                 ("run_infer_on_copy_streams", "false"),
                 ("workspace_size", "30000000000"),
+                ("exact_batch", "true"),
                 ("precision", "int8"),
                 ("input_dtype", "int8"),
                 ("input_format", "chw4"),

@@ -36,6 +36,8 @@ pub(crate) fn wish(settings: &HarnessSettings, scenario: Scenario, scratch: Opti
             "int8" => Precision::Int8,
             _ => Precision::AsInNetwork,
         }),
+        workspace_bytes: accelerator.workspace_size,
+        exact_batch: accelerator.exact_batch,
         // The settings know no other words than these types do.
         input_dtype: accelerator.input_dtype.and_then(|word| word.parse().ok()),
         input_format: accelerator.input_format.and_then(|word| word.parse().ok()),
@@ -110,7 +112,7 @@ fn dla_cores(accelerator: &AcceleratorSettings) -> Vec<u32> {
 }
 
 /// `REGATTA_ENGINES`, else `engines` here where that is, else below the scratch directory.
-fn engine_cache(scratch: Option<&Path>) -> PathBuf {
+pub(crate) fn engine_cache(scratch: Option<&Path>) -> PathBuf {
     let named = env::var_os("REGATTA_ENGINES").filter(|value| !value.is_empty());
     let here = || Some(PathBuf::from(ENGINES)).filter(|place| place.is_dir());
     named

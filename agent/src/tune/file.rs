@@ -34,6 +34,8 @@ pub(super) struct Section<'a> {
     pub(super) space: &'a Space,
     pub(super) trials: &'a [Trial],
     pub(super) found: Option<&'a Found>,
+    /// The builds of engines, each in a line.
+    pub(super) built: Vec<String>,
 }
 
 /// The unit of a scenario's figure.
@@ -112,6 +114,9 @@ impl Section<'_> {
                 "# {:>4}  {part:<6} {seconds:>5.1} s  {settings}  {outcome}",
                 number + 1
             );
+        }
+        for line in &self.built {
+            let _ = writeln!(text, "# engine built: {line}");
         }
         text
     }

@@ -2,8 +2,11 @@
 //!
 //! From flags to searches and their file. What is searched stands in [`space`], how in [`search`], one measurement in [`trial`].
 
+mod builder;
 mod compare;
+mod engines;
 mod file;
+mod process;
 mod search;
 mod space;
 mod trial;
@@ -13,7 +16,6 @@ use std::{
     env, fs,
     io::{self, Write as _},
     path::{Path, PathBuf},
-    process,
     time::{Duration, Instant},
 };
 
@@ -27,7 +29,9 @@ use regatta_rules::{
 };
 
 use self::{
+    builder::Builder,
     compare::Goal,
+    engines::EnginesHere,
     file::{Head, Section},
     search::Search,
     space::{Machine, Space},
@@ -38,7 +42,7 @@ use crate::{
     cli::TuneArgs,
     exit::{self, Failure},
     facts::{FactsReader, gpu},
-    harness::HarnessSettings,
+    harness::{HarnessSettings, engine_cache},
 };
 
 /// Samples of a MultiStream query in every round since v2.0.
@@ -111,14 +115,15 @@ impl Tuning<'_> {
             counts: args.total_samples.zip(args.performance_samples),
         })?;
         let seeds = self.seeds(&benchmark, scenario)?;
-        let space = Space::new(args.sut, scenario, &self.machine, &self.fixed, &seeds);
+        let machine = self.machine_for(&benchmark)?;
+        let space = Space::new(args.sut, scenario, &machine, &self.fixed, &seeds);
         if space.names().next().is_none() {
             return Err(Failure::usage(anyhow!(
                 "the {} engine has nothing to tune in {scenario}",
                 args.sut
             )));
         }
-        let trials = self.trials(&benchmark, scenario, limit)?;
+        let trials = self.trials(&benchmark, scenario, &space, limit)?;
         let measured = self.measured_by(&trials);
         let mut failure = None;
         let mut observe = |trials: &[search::Trial], found: Option<&search::Found>| {
@@ -147,6 +152,10 @@ impl Tuning<'_> {
         };
         let found = search.run();
         let (trials, engine) = (search.trials, search.stand.engine);
+        let built = search
+            .stand
+            .builder
+            .map_or_else(Vec::new, |builder| builder.told());
         if let Some(error) = failure {
             return Err(self.cannot_write(error));
         }
@@ -154,7 +163,8 @@ impl Tuning<'_> {
             "{measured}; {}",
             engine.as_deref().unwrap_or("the engine never ran")
         );
-        let part = self.part(&benchmark, scenario, &space, &measured, &trials, found.as_ref());
+        let mut part = self.part(&benchmark, scenario, &space, &measured, &trials, found.as_ref());
+        part.built = built;
         let (text, summary) = (part.text(), file::summary(&part));
         let complaint = found
             .as_ref()
@@ -184,7 +194,20 @@ impl Tuning<'_> {
             space,
             trials,
             found,
+            built: Vec::new(),
         }
+    }
+
+    /// The machine, with what the engines there are can do where none is to be built.
+    fn machine_for(&self, benchmark: &Benchmark) -> Result<Machine, Failure> {
+        let args = self.args;
+        let mut machine = self.machine.clone();
+        if args.no_build && args.sut == EngineKind::Tensorrt {
+            let scratch = args.scratch.as_deref();
+            let model = scratch.unwrap_or(Path::new("")).join(&benchmark.model.file);
+            machine.engines = Some(EnginesHere::of(&engine_cache(scratch), &model)?);
+        }
+        Ok(machine)
     }
 
     /// What `--system` has for the run: tried as it is.
@@ -205,7 +228,13 @@ impl Tuning<'_> {
         Ok(vec![bench::system::chosen(given, &wanted)?.settings])
     }
 
-    fn trials(&self, benchmark: &Benchmark, scenario: Scenario, limit: Duration) -> Result<Trials, Failure> {
+    fn trials(
+        &self,
+        benchmark: &Benchmark,
+        scenario: Scenario,
+        space: &Space,
+        limit: Duration,
+    ) -> Result<Trials, Failure> {
         let conf = self.directory.join("mlperf.conf");
         let text = match &self.args.mlperf_conf {
             Some(path) => fs::read_to_string(path)
@@ -218,6 +247,14 @@ impl Tuning<'_> {
         };
         fs::write(&conf, text).with_context(|| format!("cannot write {}", conf.display()))?;
         let program = env::current_exe().context("this program's own file is not known")?;
+        let builds = self.args.sut == EngineKind::Tensorrt && !self.args.no_build;
+        let builder = builds.then(|| Builder {
+            program: program.clone(),
+            directory: self.directory.to_owned(),
+            profiles: space.most_streams(&self.fixed),
+            flags: self.args.build_flags.clone(),
+            tried: Vec::new(),
+        });
         Ok(Trials {
             program,
             words: self
@@ -230,6 +267,7 @@ impl Tuning<'_> {
             begun: Instant::now(),
             limit,
             engine: None,
+            builder,
         })
     }
 
@@ -283,14 +321,18 @@ fn machine(
         .iter()
         .filter(|unit| unit.name.starts_with("dla"))
         .count();
+    // Who says how many cores there are at most says that there are some.
+    let cores = usize::try_from(facts.dla_cores).unwrap_or(0);
+    let cores = cores.max(settings.accelerator.max_dlas.unwrap_or(0));
     Ok(Machine {
         cpus: usize::try_from(facts.cpus).unwrap_or(1).max(1),
         dlas: if args.sut == EngineKind::Sim {
             modelled
         } else {
-            usize::try_from(facts.dla_cores).unwrap_or(0)
+            cores
         },
         samples_per_query: MULTI_STREAM_SAMPLES,
+        engines: None,
     })
 }
 
@@ -336,7 +378,7 @@ struct TrialDirectory(PathBuf);
 
 impl TrialDirectory {
     fn make() -> Result<Self, Failure> {
-        let path = env::temp_dir().join(format!("regatta-tune-{}", process::id()));
+        let path = env::temp_dir().join(format!("regatta-tune-{}", std::process::id()));
         fs::create_dir_all(&path).with_context(|| format!("cannot make {}", path.display()))?;
         Ok(Self(path))
     }

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 
 use regatta_rules::{Scenario, documents::EngineKind};
 
+use super::engines::EnginesHere;
+
 /// One setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Knob {
@@ -26,7 +28,7 @@ pub(super) struct Space {
 }
 
 /// What the space depends on besides engine and scenario.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Machine {
     /// Logical processors.
     pub(super) cpus: usize,
@@ -34,10 +36,14 @@ pub(super) struct Machine {
     pub(super) dlas: usize,
     /// Samples of a MultiStream query.
     pub(super) samples_per_query: usize,
+    /// The engines that there are, where none is to be built.
+    pub(super) engines: Option<EnginesHere>,
 }
 
 /// The setting that says how many DLA cores take part.
 const MAX_DLAS: &str = "max_dlas";
+/// The setting that says how many batches of the GPU are in flight.
+const GPU_STREAMS: &str = "gpu_copy_streams";
 
 impl Space {
     /// The settings of an engine in a scenario, without those that the user has `fixed`. `seeds` adds values of
@@ -77,6 +83,15 @@ impl Space {
     /// The settings' names, in the order of a candidate's positions.
     pub(super) fn names(&self) -> impl Iterator<Item = &'static str> {
         self.knobs.iter().map(|knob| knob.name)
+    }
+
+    /// The most streams of the GPU that any choice has.
+    pub(super) fn most_streams(&self, fixed: &BTreeMap<String, String>) -> usize {
+        let searched = self.knobs.iter().filter(|knob| knob.name == GPU_STREAMS);
+        let values = searched
+            .flat_map(|knob| &knob.values)
+            .chain(fixed.get(GPU_STREAMS));
+        values.filter_map(|value| value.parse().ok()).max().unwrap_or(1)
     }
 
     /// The choices of the first round, each once.
@@ -244,15 +259,26 @@ fn of_units(engine: EngineKind, scenario: Scenario, machine: &Machine) -> Vec<Kn
         Scenario::Server => (64, vec![1, 8], 8),
         Scenario::Offline => (512, vec![8, 64, 256], 32),
     };
-    let mut knobs = vec![Knob::counts("gpu_batch_size", doublings(most), &coarse)];
+    let here = machine.engines.as_ref();
+    let within = |values: Vec<usize>, most: Option<usize>| -> Vec<usize> {
+        let most = most.unwrap_or(usize::MAX).max(1);
+        values.into_iter().filter(|&value| value <= most).collect()
+    };
+    let batches = within(doublings(most), here.map(|here| here.gpu_batch));
+    let mut knobs = vec![Knob::counts("gpu_batch_size", batches, &coarse)];
     if scenario != Scenario::SingleStream {
-        knobs.push(Knob::counts("gpu_copy_streams", vec![1, 2, 4], &[2]));
+        let streams = within(vec![1, 2, 4], here.map(|here| here.profiles));
+        knobs.push(Knob::counts(GPU_STREAMS, streams, &[2]));
     }
-    if machine.dlas > 0 && scenario != Scenario::SingleStream {
+    let dla_batches = here.map_or_else(|| doublings(dla_most), |here| here.dla_batches.clone());
+    if machine.dlas > 0 && scenario != Scenario::SingleStream && !dla_batches.is_empty() {
         let all = (0..=machine.dlas).collect();
         knobs.push(Knob::counts(MAX_DLAS, all, &[0, machine.dlas]));
-        knobs.push(Knob::counts("dla_batch_size", doublings(dla_most), &[dla_most.min(8)]).of_dla());
+        knobs.push(Knob::counts("dla_batch_size", dla_batches, &[dla_most.min(8)]).of_dla());
         knobs.push(Knob::counts("dla_copy_streams", vec![1, 2, 4], &[2]).of_dla());
+        if scenario == Scenario::Offline {
+            knobs.push(Knob::counts("dla_loop_count", vec![1, 2, 4], &[1]).of_dla());
+        }
     }
     if engine == EngineKind::Tensorrt {
         knobs.push(Knob::words("use_graphs", &["true", "false"]));
@@ -269,6 +295,7 @@ mod tests {
         cpus: 12,
         dlas: 2,
         samples_per_query: 8,
+        engines: None,
     };
 
     fn told(space: &Space) -> String {
@@ -334,5 +361,39 @@ mod tests {
             .filter(|one| space.settings(one)["max_dlas"] == "0")
             .collect();
         assert_eq!(changed.len(), 5, "batch up and down, streams up and down, spin");
+    }
+
+    #[test]
+    fn without_building_only_what_the_engines_there_are_can_do_is_searched() {
+        let machine = Machine {
+            engines: Some(EnginesHere {
+                gpu_batch: 100,
+                profiles: 1,
+                dla_batches: vec![3],
+            }),
+            ..ORIN
+        };
+        let of = |machine: &Machine| {
+            let nothing = BTreeMap::new();
+            told(&Space::new(
+                EngineKind::Tensorrt,
+                Scenario::Offline,
+                machine,
+                &nothing,
+                &[],
+            ))
+        };
+        let all = of(&machine);
+        assert!(
+            all.contains(
+                "gpu_batch_size=1/2/4/8/16/32/64 gpu_copy_streams=1 max_dlas=0/1/2 dla_batch_size=3 "
+            ),
+            "{all}"
+        );
+        let without = of(&Machine {
+            engines: Some(EnginesHere::default()),
+            ..machine
+        });
+        assert!(!without.contains("dla"), "{without}");
     }
 }

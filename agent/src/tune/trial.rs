@@ -1,24 +1,18 @@
-//! One trial: `bench` in a process of its own, so that what crashes it (memory, a driver) ends a trial and not the search. What a
-//! scenario's figure is, and how long LoadGen must run for it, is decided here.
+//! One trial: `bench` in a process of its own, over an engine that is built for it where there is none. What a scenario's figure
+//! is, and how long LoadGen must run for it, is decided here.
 
 use std::{
     collections::BTreeMap,
-    fs::{self, File},
-    io,
-    os::unix::process::ExitStatusExt as _,
-    path::{Path, PathBuf},
-    process::{Child, Command, ExitStatus, Stdio},
-    thread,
+    fs,
+    path::PathBuf,
     time::{Duration, Instant},
 };
 
 use regatta_rules::Scenario;
 use serde::Deserialize;
 
-use super::search::Stand;
+use super::{builder::Builder, process, search::Stand};
 
-/// How often a trial is looked at.
-const LOOK: Duration = Duration::from_millis(10);
 /// What a trial may overrun the search's limit by, beside three times its length: large engines take their time to load.
 const GRACE: Duration = Duration::from_secs(30);
 /// Samples per second that Offline begins with where nothing is known.
@@ -50,6 +44,14 @@ pub(super) struct Trials {
     pub(super) limit: Duration,
     /// The engine in its own words, once it has run.
     pub(super) engine: Option<String>,
+    /// Builds what is missing; none where nothing is to be built.
+    pub(super) builder: Option<Builder>,
+}
+
+/// What a `bench` prints that lacks an engine: the arguments that build it.
+#[derive(Debug, Deserialize)]
+struct Missing {
+    missing_engine: Vec<String>,
 }
 
 /// What is read of a `bench`'s report.
@@ -150,28 +152,15 @@ impl Trials {
         length: Duration,
         (key, expected): (&str, f64),
     ) -> Result<(f64, Report), String> {
-        let told = |error: io::Error| format!("cannot be started: {error}");
         let conf = self.directory.join("user.conf");
-        fs::write(&conf, self.conf(length, key, expected)).map_err(told)?;
-        let (out, err) = (self.directory.join("stdout"), self.directory.join("stderr"));
-        let mut command = Command::new(&self.program);
-        command.args(&self.words).arg("--user-conf").arg(&conf);
+        fs::write(&conf, self.conf(length, key, expected))
+            .map_err(|error| format!("cannot be started: {error}"))?;
+        let mut words = self.words.clone();
+        words.extend(["--user-conf".to_owned(), conf.display().to_string()]);
         for (name, value) in self.fixed.iter().chain(settings) {
-            command.arg("--setting").arg(format!("{name}={value}"));
+            words.extend(["--setting".to_owned(), format!("{name}={value}")]);
         }
-        command
-            .stdin(Stdio::null())
-            .stdout(File::create(&out).map_err(told)?)
-            .stderr(File::create(&err).map_err(told)?);
-        let child = command.spawn().map_err(told)?;
-        let left = self.limit.saturating_sub(self.begun.elapsed());
-        let status = wait(child, left + length * 3 + GRACE)?;
-        let report: Option<Report> = fs::read(&out)
-            .ok()
-            .and_then(|text| serde_json::from_slice(&text).ok());
-        let Some(report) = report else {
-            return Err(why(status, &err));
-        };
+        let report = self.report(&words, length)?;
         self.engine = Some(report.engine.clone());
         let figure = report.metric.as_ref().map(|metric| metric.value);
         match figure.filter(|figure| figure.is_finite() && *figure > 0.0) {
@@ -182,6 +171,31 @@ impl Trials {
                 .cloned()
                 .unwrap_or_else(|| "gave no figure".to_owned())),
         }
+    }
+
+    /// A `bench`'s report. Where it lacks an engine, that is built first, and where it lacks one for another unit, that next.
+    fn report(&mut self, words: &[String], length: Duration) -> Result<Report, String> {
+        loop {
+            let patience = self.left() + length * 3 + GRACE;
+            let ended = process::run(&self.program, words, &self.directory, patience)?;
+            if let Ok(report) = serde_json::from_slice(&ended.stdout) {
+                return Ok(report);
+            }
+            let missing = serde_json::from_slice::<Missing>(&ended.stdout).ok();
+            let patience = self.left() + GRACE;
+            let is_built = match (missing, &mut self.builder) {
+                (Some(missing), Some(builder)) => builder.build(&missing.missing_engine, patience)?,
+                _ => false,
+            };
+            if !is_built {
+                return Err(ended.why());
+            }
+        }
+    }
+
+    /// What is left of the search's time.
+    fn left(&self) -> Duration {
+        self.limit.saturating_sub(self.begun.elapsed())
     }
 
     /// A short run's `user.conf`.
@@ -195,42 +209,5 @@ impl Trials {
         lines
             .map(|(key, value)| format!("{model}.{scenario}.{key} = {value}\n"))
             .concat()
-    }
-}
-
-/// Waits until the process ends, and ends it when it takes longer than `patience`.
-fn wait(mut child: Child, patience: Duration) -> Result<ExitStatus, String> {
-    let begun = Instant::now();
-    loop {
-        match child.try_wait() {
-            Ok(Some(status)) => return Ok(status),
-            Ok(None) if begun.elapsed() < patience => thread::sleep(LOOK),
-            ended => {
-                // It may have ended by itself just now.
-                let _ = child.kill();
-                let _ = child.wait();
-                return Err(ended.err().map_or_else(
-                    || "still ran when the time was over, and was ended".to_owned(),
-                    |error| format!("cannot be waited for: {error}"),
-                ));
-            }
-        }
-    }
-}
-
-/// Why a process left no report.
-fn why(status: ExitStatus, err: &Path) -> String {
-    let said = fs::read_to_string(err).unwrap_or_default();
-    let last = said
-        .lines()
-        .rev()
-        .find(|line| !line.trim().is_empty())
-        .unwrap_or_default();
-    let last = last.trim().trim_start_matches("regatta-agent: ");
-    match status.signal() {
-        Some(9) => "killed by signal 9, as the kernel does when memory runs out".to_owned(),
-        Some(signal) => format!("killed by signal {signal} {last}").trim_end().to_owned(),
-        None if last.is_empty() => format!("ended with code {}", status.code().unwrap_or_default()),
-        None => last.to_owned(),
     }
 }

@@ -7,6 +7,7 @@ mod calibration;
 mod choice;
 mod faults;
 mod gpus;
+mod making;
 #[path = "../../../crates/loadgen-official/tests/official/plugin.rs"]
 mod plugin;
 #[path = "../support/mod.rs"]

@@ -178,6 +178,8 @@ impl Subject {
             installation: installation(),
             cache,
             precision: None,
+            workspace_bytes: None,
+            exact_batch: false,
             input_dtype: None,
             input_format: None,
             gpus: match way {

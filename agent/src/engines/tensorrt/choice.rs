@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use regatta_rules::documents::EngineKind;
 use regatta_tensorrt::{Cache, Entry, Precision, Version};
 
-use super::{UnitWish, inputs};
+use super::{BuildCommand, UnitWish, inputs, profiles};
 use crate::engines::{EngineError, LoadRequest};
 
 /// What an engine must have been made of and for.
@@ -79,6 +79,8 @@ impl Ask<'_> {
             )
         } else if !inputs::are_wished(&entry, self.request.tensorrt, self.dla) {
             "does not take the input that the settings ask for".to_owned()
+        } else if !self.request.tensorrt.has_workspace(manifest) {
+            "was built with another workspace_size than the settings ask for".to_owned()
         } else {
             return Ok((entry, plan));
         };
@@ -124,6 +126,10 @@ impl Ask<'_> {
                 format!("{of_model} for other inputs than {asked}, which the settings ask for")
             },
         );
+        sieve.keep(
+            |entry| self.request.tensorrt.has_workspace(&entry.manifest),
+            |of_model| format!("{of_model} of another workspace_size than the settings ask for"),
+        );
         // Engines of other samples stand beside those of these; alone, one is refused with both sides named when it is loaded.
         let takes = |(_, entry): &Found| inputs::take_samples(entry, &self.request.benchmark.model);
         if sieve.entries.iter().any(takes) {
@@ -146,13 +152,14 @@ impl Ask<'_> {
         let best = if free {
             sizes.max()
         } else {
-            sizes.filter(|&size| size >= self.batch).min()
+            sizes.filter(|&size| self.takes(size)).min()
         };
         let Some(best) = best else {
             let reason = format!("none of {} has a batch of {}", fitting.len(), self.batch);
             return Err(self.none(reason));
         };
         fitting.retain(|(_, entry)| size(entry) == best);
+        profiles::keep_just_enough(&mut fitting, self.wish.streams);
         match fitting.as_slice() {
             [(place, _)] => Entry::read(place).map_err(super::unavailable),
             several => {
@@ -164,6 +171,11 @@ impl Ask<'_> {
                 )))
             }
         }
+    }
+
+    /// Whether an engine of that batch takes the run's.
+    fn takes(&self, size: usize) -> bool {
+        size == self.batch || (size > self.batch && !self.request.tensorrt.exact_batch)
     }
 
     /// The precision that is asked for, where the engine has another.
@@ -281,15 +293,16 @@ fn no_plan(
     };
     let shapes = inputs::shape_flags(&request.benchmark.model);
     let input = inputs::flags(request.tensorrt, dla);
+    let workspace = request.tensorrt.workspace_flag();
     let core = if dla { " --dla-core 0" } else { "" };
     EngineError::NoPlan {
         engine: EngineKind::Tensorrt,
         cache: request.tensorrt.cache.clone(),
         reason,
-        command: format!(
-            "regatta-agent engine build --onnx {} --batch {batch}{profiles}{precision}{shapes}{input}{core} --cache {}",
-            request.model_file.display(),
-            request.tensorrt.cache.display()
+        command: BuildCommand::new(
+            &request.model_file,
+            &format!("--batch {batch}{profiles}{precision}{shapes}{input}{workspace}{core}"),
+            &request.tensorrt.cache,
         ),
     }
 }

@@ -4,10 +4,13 @@ use std::path::PathBuf;
 
 use regatta_cuda::{Driver, Wait};
 use regatta_rules::layout::Layout;
-use regatta_tensorrt::{Installed, IoType, Precision, Shims, TensorRt};
+use regatta_tensorrt::{Installed, IoType, Manifest, Precision, Shims, TensorRt};
 
 use super::gpus::{self, Gpus};
 use crate::engines::EngineError;
+
+/// Bits of a byte count below the MiB, in which `engine build` counts a workspace.
+const MIB: u32 = 20;
 
 /// Where NVIDIA's software lies; `None` is where the system has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,6 +64,10 @@ pub(crate) struct Wish {
     pub(crate) cache: PathBuf,
     /// Types that the engines were allowed to compute in; `None` takes any.
     pub(crate) precision: Option<Precision>,
+    /// The workspace that the engines were built with, to the MiB; `None` takes any.
+    pub(crate) workspace_bytes: Option<u64>,
+    /// Whether an engine's batch must be the one that is asked for, and not larger.
+    pub(crate) exact_batch: bool,
     /// Type and layout of the input that the engines must have; `None` takes any.
     pub(crate) input_dtype: Option<IoType>,
     pub(crate) input_format: Option<Layout>,
@@ -129,6 +136,18 @@ impl Wish {
             known.gpus = Gpus::Named(gpus::alike(&devices));
         }
         Ok(known)
+    }
+
+    /// Whether an engine was built with the workspace that is asked for.
+    pub(super) fn has_workspace(&self, manifest: &Manifest) -> bool {
+        let wanted = self.workspace_bytes;
+        wanted.is_none_or(|bytes| bytes >> MIB == manifest.workspace_bytes >> MIB)
+    }
+
+    /// The flag of `engine build` that makes such an engine.
+    pub(super) fn workspace_flag(&self) -> String {
+        let wanted = self.workspace_bytes;
+        wanted.map_or_else(String::new, |bytes| format!(" --workspace {}", bytes >> MIB))
     }
 
     /// The units, GPUs first.

@@ -41,6 +41,8 @@ pub(crate) struct AcceleratorSettings {
     pub(crate) run_infer_on_copy_streams: Option<bool>,
     /// Bytes of memory that the building of an engine may use.
     pub(crate) workspace_size: Option<u64>,
+    /// Whether an engine's batch must be the one that is asked for, and not larger.
+    pub(crate) exact_batch: bool,
     /// Types that an engine may compute in.
     pub(crate) precision: Option<&'static str>,
     /// Type of the engine's input.
@@ -185,6 +187,10 @@ pub(super) const SETTINGS: &[Setting] = &[
     }),
     of_units("workspace_size", "a whole number of bytes", |s, v| {
         put(&mut s.accelerator.workspace_size, v.parse().ok())
+    }),
+    of_units("exact_batch", SWITCH, |s, v| {
+        s.accelerator.exact_batch = switch(v)?;
+        Some(())
     }),
     of_units("precision", "`fp32`, `fp16` or `int8`", |s, v| {
         put(&mut s.accelerator.precision, one_of(&["fp32", "fp16", "int8"], v))

@@ -84,6 +84,7 @@ fn orin_space() -> Space {
         cpus: 12,
         dlas: 2,
         samples_per_query: 8,
+        engines: None,
     };
     // Whether a thread spins is nothing that the model knows.
     let fixed = BTreeMap::from([("use_spin_wait".to_owned(), "false".to_owned())]);

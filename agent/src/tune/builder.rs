@@ -1,0 +1,113 @@
+//! Builds the engines that trials lack, each in a process of its own and once. Which one it is, the trial's run says.
+
+use std::{
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+
+use super::process;
+
+/// Builds engines for one search.
+pub(super) struct Builder {
+    /// The program's own file.
+    pub(super) program: PathBuf,
+    /// Where the output of builds lies.
+    pub(super) directory: PathBuf,
+    /// Optimisation profiles of every engine for the GPU: one for each stream of any trial, so that one engine serves all.
+    pub(super) profiles: usize,
+    /// Further flags of every build, without their dashes.
+    pub(super) flags: Vec<String>,
+    /// What was asked for, with what became of it.
+    pub(super) tried: Vec<Build>,
+}
+
+/// One build.
+pub(super) struct Build {
+    words: Vec<String>,
+    /// How long it took, or why there is none.
+    outcome: Result<Duration, String>,
+}
+
+impl Builder {
+    /// Builds what a run named. False where that was built before, so that the engine is not what the run lacks.
+    ///
+    /// # Errors
+    /// In words, when it cannot be built, now or the first time.
+    pub(super) fn build(&mut self, missing: &[String], patience: Duration) -> Result<bool, String> {
+        let words = self.words(missing);
+        if let Some(known) = self.tried.iter().find(|build| build.words == words) {
+            return known.outcome.clone().map(|_| false);
+        }
+        let begun = Instant::now();
+        let outcome = process::run(&self.program, &words, &self.directory, patience)
+            .and_then(|ended| {
+                if ended.is_well() {
+                    Ok(begun.elapsed())
+                } else {
+                    Err(ended.why())
+                }
+            })
+            .map_err(|reason| format!("its engine is not built: {reason}"));
+        self.tried.push(Build {
+            words,
+            outcome: outcome.clone(),
+        });
+        outcome.map(|_| true)
+    }
+
+    /// The words with the search's own profiles and flags.
+    fn words(&self, missing: &[String]) -> Vec<String> {
+        let mut words = missing.to_vec();
+        let given = words.iter().position(|word| word == "--profiles");
+        let wanted = given.and_then(|place| words.get(place + 1)?.parse().ok());
+        let profiles = wanted.unwrap_or(1).max(self.profiles).to_string();
+        let is_for_dla = words.iter().any(|word| word == "--dla-core");
+        match given.and_then(|place| words.get_mut(place + 1)) {
+            Some(word) => *word = profiles,
+            None if is_for_dla => {}
+            None => words.extend(["--profiles".to_owned(), profiles]),
+        }
+        words.extend(self.flags.iter().map(|flag| format!("--{flag}")));
+        words
+    }
+
+    /// Every build in a line: its time, or that it failed, and its command. Why it failed stands in its trial's row.
+    pub(super) fn told(&self) -> Vec<String> {
+        let line = |build: &Build| {
+            let outcome = match &build.outcome {
+                Ok(time) => format!("{:.1} s", time.as_secs_f64()),
+                Err(_) => "failed".to_owned(),
+            };
+            format!("{outcome}  regatta-agent {}", build.words.join(" "))
+        };
+        self.tried.iter().map(line).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(missing: &str, profiles: usize, flags: &[&str]) -> String {
+        let builder = Builder {
+            program: PathBuf::new(),
+            directory: PathBuf::new(),
+            profiles,
+            flags: flags.iter().map(|&flag| flag.to_owned()).collect(),
+            tried: Vec::new(),
+        };
+        let missing: Vec<String> = missing.split(' ').map(str::to_owned).collect();
+        builder.words(&missing).join(" ")
+    }
+
+    #[test]
+    fn engines_for_the_gpu_have_a_profile_for_every_stream() {
+        assert_eq!(words("--batch 8", 4, &[]), "--batch 8 --profiles 4");
+        assert_eq!(words("--profiles 2 --batch 8", 4, &[]), "--profiles 4 --batch 8");
+        assert_eq!(words("--profiles 8", 4, &[]), "--profiles 8");
+        assert_eq!(
+            words("--dla-core 0", 4, &["calibration-cache=a.cache"]),
+            "--dla-core 0 --calibration-cache=a.cache"
+        );
+    }
+}

@@ -1,0 +1,93 @@
+//! A process of this program, with its output in files: run, waited for, and ended when it takes too long. What crashes it
+//! (memory, a driver) ends it and not the search.
+
+use std::{
+    fs::{self, File},
+    io,
+    os::unix::process::ExitStatusExt as _,
+    path::Path,
+    process::{Child, Command, ExitStatus, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// How often a process is looked at.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// A process that is over.
+pub(super) struct Ended {
+    status: ExitStatus,
+    /// What it printed.
+    pub(super) stdout: Vec<u8>,
+    stderr: String,
+}
+
+/// Runs `program` with these words for at most `patience`. Its output lies in `directory`, where the next one replaces it.
+///
+/// # Errors
+/// In words, when it cannot be started or is not over by then.
+pub(super) fn run(
+    program: &Path,
+    words: &[String],
+    directory: &Path,
+    patience: Duration,
+) -> Result<Ended, String> {
+    let told = |error: io::Error| format!("cannot be started: {error}");
+    let (out, err) = (directory.join("stdout"), directory.join("stderr"));
+    let child = Command::new(program)
+        .args(words)
+        .stdin(Stdio::null())
+        .stdout(File::create(&out).map_err(told)?)
+        .stderr(File::create(&err).map_err(told)?)
+        .spawn()
+        .map_err(told)?;
+    let status = wait(child, patience)?;
+    Ok(Ended {
+        status,
+        stdout: fs::read(&out).unwrap_or_default(),
+        stderr: fs::read_to_string(&err).unwrap_or_default(),
+    })
+}
+
+/// Waits until the process ends, and ends it when it takes longer than `patience`.
+fn wait(mut child: Child, patience: Duration) -> Result<ExitStatus, String> {
+    let begun = Instant::now();
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return Ok(status),
+            Ok(None) if begun.elapsed() < patience => thread::sleep(LOOK),
+            ended => {
+                // It may have ended by itself just now.
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(ended.err().map_or_else(
+                    || "still ran when the time was over, and was ended".to_owned(),
+                    |error| format!("cannot be waited for: {error}"),
+                ));
+            }
+        }
+    }
+}
+
+impl Ended {
+    /// Whether all went well.
+    pub(super) fn is_well(&self) -> bool {
+        self.status.success()
+    }
+
+    /// Why it did not, in its own last words.
+    pub(super) fn why(&self) -> String {
+        let is_said = |line: &&str| !line.trim().is_empty() && !line.starts_with("For more information");
+        let last = self.stderr.lines().rev().find(is_said);
+        let last = last
+            .unwrap_or_default()
+            .trim()
+            .trim_start_matches("regatta-agent: ");
+        match self.status.signal() {
+            Some(9) => "killed by signal 9, as the kernel does when memory runs out".to_owned(),
+            Some(signal) => format!("killed by signal {signal} {last}").trim_end().to_owned(),
+            None if last.is_empty() => format!("ended with code {}", self.status.code().unwrap_or_default()),
+            None => last.to_owned(),
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! How an engine was made, where the settings ask for it: its workspace, its very batch, profiles for the streams.
+
+use crate::support::place::{Place, expected};
+
+fn refused(place: &Place, settings: &[&str]) -> String {
+    let ended = place.bench("Offline", "AccuracyOnly", settings, &[]);
+    assert_eq!(ended.code, 3, "{ended:?}");
+    ended.stderr
+}
+
+fn runs(place: &Place, settings: &[&str]) {
+    let ended = place.bench("Offline", "AccuracyOnly", settings, &[]);
+    assert_eq!((ended.code, place.answers()), (0, expected()), "{ended:?}");
+}
+
+#[test]
+fn workspace_batch_and_profiles_are_those_that_the_settings_ask_for() {
+    let place = Place::new();
+    place.build(&["--batch", "8"], &[]);
+    // A whole number of bytes in the settings, of MiB in the command.
+    let workspace = "workspace_size=4000000000";
+    let told = refused(&place, &[workspace]);
+    assert!(
+        told.contains("1 engine of this model is of another workspace_size than the settings ask for")
+            && told.contains(" --workspace 3814 "),
+        "{told}"
+    );
+    place.build(&["--batch", "8", "--workspace", "3814"], &[]);
+    runs(&place, &[workspace]);
+    runs(&place, &["workspace_size=0"]);
+
+    let default = "workspace_size=0";
+    runs(&place, &[default, "gpu_batch_size=4"]);
+    let exact = [default, "gpu_batch_size=4", "exact_batch=true"];
+    let told = refused(&place, &exact);
+    assert!(told.contains("has a batch of 4; this makes one"), "{told}");
+    place.build(&["--batch", "4"], &[]);
+    runs(&place, &exact);
+
+    // The same with more profiles stands beside it, and is taken where they are needed.
+    let streams = [default, "gpu_batch_size=4", "gpu_copy_streams=2"];
+    let told = refused(&place, &streams);
+    assert!(told.contains("--batch 4 --profiles 2"), "{told}");
+    place.build(&["--batch", "4", "--profiles", "2"], &[]);
+    place.build(&["--batch", "4", "--profiles", "4"], &[]);
+    runs(&place, &streams);
+    runs(&place, &exact);
+}
+
+/// For programs: the arguments of the command that the error holds in words.
+#[test]
+fn the_missing_engine_is_told_to_programs() {
+    let place = Place::new();
+    let ended = place.bench("Offline", "AccuracyOnly", &["gpu_batch_size=4"], &[]);
+    let told: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    let words: Vec<&str> = told["missing_engine"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|word| word.as_str().unwrap())
+        .collect();
+    assert_eq!(
+        words[..6],
+        ["engine", "build", "--onnx", "./model.onnx", "--batch", "4"]
+    );
+    assert!(ended.stderr.contains(&words.join(" ")), "{ended:?}");
+    let built = place.agent(&words, &[]);
+    assert_eq!(built.code, 0, "{built:?}");
+    runs(&place, &["gpu_batch_size=4"]);
+}
