@@ -1,0 +1,61 @@
+//! Commands about assets beside each other: what one puts in, another does not sweep out. What devices get is shown in the
+//! tests of whole labs.
+
+use std::{
+    fs,
+    path::Path,
+    process::{Command, Output, Stdio},
+};
+
+use serde_json::Value;
+
+/// Assets that are added at the same time, with a sweep beside each.
+const ASSETS: u8 = 6;
+const BYTES: usize = 1 << 20;
+
+fn regatta(workspace: &Path, words: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_regatta"));
+    command
+        .args(words)
+        .arg("--workspace")
+        .arg(workspace)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}
+
+fn succeeded(output: Output) -> Vec<u8> {
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    output.stdout
+}
+
+#[test]
+fn what_is_being_added_is_not_swept() {
+    let workspace = tempfile::tempdir().unwrap();
+    let workspace = workspace.path();
+    succeeded(regatta(workspace, &["init"]).output().unwrap());
+    let scratch = workspace.join("scratch");
+    fs::create_dir_all(&scratch).unwrap();
+    let names: Vec<String> = (0..ASSETS).map(|number| number.to_string()).collect();
+    for (name, byte) in names.iter().zip(0..) {
+        fs::write(scratch.join(name), vec![byte; BYTES]).unwrap();
+    }
+    let at_once: Vec<_> = names
+        .iter()
+        .flat_map(|name| [vec!["asset", "add", name], vec!["asset", "gc"]])
+        .map(|words| regatta(workspace, &words).spawn().unwrap())
+        .collect();
+    for command in at_once {
+        succeeded(command.wait_with_output().unwrap());
+    }
+    let list = regatta(workspace, &["asset", "list", "--format", "json"]).output();
+    let list: Value = serde_json::from_slice(&succeeded(list.unwrap())).unwrap();
+    let kept = list["assets"].as_array().unwrap();
+    assert_eq!(kept.len(), usize::from(ASSETS));
+    for asset in kept {
+        let sha256 = asset["sha256"].as_str().unwrap();
+        let place = workspace.join("assets").join(&sha256[..2]).join(sha256);
+        assert_eq!(fs::metadata(&place).unwrap().len(), BYTES as u64);
+    }
+}
