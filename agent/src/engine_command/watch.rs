@@ -113,8 +113,6 @@ impl<W: Write + Send> Watched<W> {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test says what it expects")]
-
     use std::sync::Arc;
 
     use super::*;

@@ -113,6 +113,14 @@ pub enum ModelError {
         #[source]
         source: io::Error,
     },
+    /// It names a file that is not beside or below it, which ONNX forbids.
+    #[error("the model {} has weights in {weights}, outside of its own directory", path.display())]
+    Outside {
+        /// Which model.
+        path: PathBuf,
+        /// What it names.
+        weights: String,
+    },
     /// A file that it names.
     #[error("the model {} has weights in {}, which cannot be read", path.display(), weights.display())]
     Weights {

@@ -6,7 +6,7 @@ use std::{
     collections::BTreeSet,
     fs::File,
     io::{self, BufReader, Read},
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
 };
 
 use sha2::{Digest as _, Sha256};
@@ -35,7 +35,7 @@ impl Model {
     /// Looks through an ONNX file. One that is none names no further file: TensorRT will say what is wrong with it.
     ///
     /// # Errors
-    /// [`ModelError`] when the file cannot be read.
+    /// [`ModelError`] when the file cannot be read, or names one outside of its directory.
     pub fn look(path: &Path) -> Result<Self, ModelError> {
         let unreadable = |source| ModelError::Model {
             path: path.to_owned(),
@@ -60,6 +60,14 @@ impl Model {
             }
             Err(error) => return Err(unreadable(error)),
         };
+        let is_inside = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
+        let is_outside = |name: &&String| !Path::new(name).components().all(is_inside);
+        if let Some(outside) = walk.found.weights.iter().find(is_outside) {
+            return Err(ModelError::Outside {
+                path: path.to_owned(),
+                weights: outside.clone(),
+            });
+        }
         Ok(Self {
             path: path.to_owned(),
             weights: walk.found.weights,
@@ -267,8 +275,6 @@ fn garbled() -> io::Error {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test says what it expects")]
-
     use std::fs;
 
     use proptest::prelude::*;
@@ -298,17 +304,24 @@ mod tests {
     fn weights_in_files_of_their_own_are_part_of_what_a_model_is_known_by() {
         let external = [field(1, b"location"), field(2, b"w.bin")].concat();
         let bytes = model(&field(13, &external));
-        let (directory, model) = looked(&bytes);
-        let missing = model.sha256().unwrap_err().to_string();
+        let (directory, found) = looked(&bytes);
+        let missing = found.sha256().unwrap_err().to_string();
         assert!(missing.contains("w.bin"), "{missing}");
         let with = |weights: &str| {
             fs::write(directory.path().join("w.bin"), weights).unwrap();
-            model.sha256().unwrap()
+            found.sha256().unwrap()
         };
         let own = hex(&Sha256::digest(&bytes));
         assert_ne!(with("one"), own);
         assert_ne!(with("one"), with("two"));
-        assert_eq!(model.bytes().unwrap(), bytes.len() as u64 + 3);
+        assert_eq!(found.bytes().unwrap(), bytes.len() as u64 + 3);
+        for outside in [&b"../w.bin"[..], b"/dev/zero"] {
+            let external = [field(1, b"location"), field(2, outside)].concat();
+            let path = directory.path().join("outside.onnx");
+            fs::write(&path, model(&field(13, &external))).unwrap();
+            let refused = Model::look(&path).unwrap_err();
+            assert!(matches!(refused, ModelError::Outside { .. }), "{refused}");
+        }
         assert_eq!(looked(&[]).1.sha256().unwrap(), hex(&Sha256::digest([])));
     }
 
