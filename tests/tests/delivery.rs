@@ -3,7 +3,10 @@
 
 #![expect(clippy::expect_used, reason = "test code")]
 
-use std::process::Command;
+#[path = "../../agent/tests/support/strace.rs"]
+mod strace;
+
+use std::{fs, path::Path, process::Command, thread::sleep, time::Duration};
 
 use regatta_tests::{Broker, Lab, eventually};
 
@@ -90,7 +93,7 @@ fn a_coordinator_that_dies_during_a_run_gets_everything_afterwards() {
     let run = ask(&lab, "SingleStream", "PerformanceOnly", "3s");
     lab.wait_for_phase(&run, "running");
     lab.coordinator.as_mut().expect("it runs").kill();
-    std::thread::sleep(std::time::Duration::from_secs(4));
+    sleep(Duration::from_secs(4));
     lab.start_coordinator();
     lab.wait_for_phase(&run, "done");
     assert_equal_on_both_sides(&lab, &run);
@@ -144,4 +147,53 @@ fn a_killed_run_process_fails_with_the_reason_its_log_kept_and_the_next_run_is_f
     let next = ask(&lab, "Offline", "AccuracyOnly", "1s");
     lab.wait_for_phase(&next, "done");
     assert_equal_on_both_sides(&lab, &next);
+}
+
+#[test]
+fn a_file_that_the_device_cannot_read_once_is_waited_for_and_the_record_holds_it() {
+    let Some(mut lab) = Lab::new(Broker::Embedded) else {
+        return;
+    };
+    let Some(strace) = strace::Strace::find() else {
+        return;
+    };
+    lab.start_coordinator();
+    lab.start_device();
+    lab.wait_for_device();
+    drop(lab.device.take());
+    let run = ask(&lab, "SingleStream", "PerformanceOnly", "500ms");
+    let log = format!("runs/{run}/files/mlperf_log_detail.txt");
+    let faulty = strace.before("env", &[&lab.state().join(log)], "read:error=EIO:when=1");
+    let words = [faulty.get_program()].into_iter().chain(faulty.get_args());
+    lab.device_prefix = words.map(|word| word.to_string_lossy().into_owned()).collect();
+    lab.start_device();
+    lab.wait_for_phase(&run, "failed");
+    let directory = lab.workspace().join("runs").join(&run);
+    eventually("what could be read to arrive", 20, || {
+        lab.hashes(&run)[0].contains_key("mlperf_log_summary.txt")
+    });
+    // The finisher looks once a second.
+    sleep(Duration::from_millis(1_500));
+    let record = directory.join("record.json");
+    assert!(!record.exists(), "a record without a file that is still to come");
+
+    drop(lab.device.take());
+    lab.device_prefix.clear();
+    lab.start_device();
+    eventually("the record", 30, || record.exists());
+    assert_equal_on_both_sides(&lab, &run);
+    let record: serde_json::Value = read_json(&record);
+    assert_eq!(record["evidence_signature_valid"], true, "{record}");
+    assert_eq!(record["delivery"]["complete"], true, "{record}");
+    let evidence = read_json(&directory.join("files/evidence.json"));
+    assert_eq!(evidence["outcome"]["phase"], "failed", "{evidence}");
+    assert_eq!(
+        evidence["outcome"]["reason"], record["state"]["reason"],
+        "{evidence}"
+    );
+}
+
+fn read_json(path: &Path) -> serde_json::Value {
+    let text = fs::read(path).expect("the file is there");
+    serde_json::from_slice(&text).expect("it is JSON")
 }
