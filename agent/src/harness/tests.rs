@@ -304,6 +304,26 @@ fn a_multistream_query_is_one_contiguous_batch_also_where_it_runs_into_the_paddi
     assert_eq!(missing.to_string(), "sample 11 was asked for but is not loaded");
 }
 
+#[test]
+fn a_warm_up_reads_where_loaded_samples_will_lie() {
+    let fixture = Fixture::new();
+    let mut subjects = engines::conformance::subjects::subjects();
+    subjects.retain(|subject| subject.kind == EngineKind::Tensorrt);
+    let in_host_memory =
+        |subject: &engines::conformance::subjects::Subject| subject.load(&fixture, &[4], 1).shared;
+    let shared = subjects.iter().find_map(in_host_memory).unwrap();
+    let mut library = Library::open(&fixture.benchmark(), fixture.scratch(), FirstFault::default()).unwrap();
+    library.share(Arc::clone(&shared));
+    library.lend_blank(4).unwrap();
+    let loaded = library.loaded().unwrap();
+    let engines::Input::Contiguous(blank) = loaded.blank(3) else {
+        panic!("there is room for 4");
+    };
+    assert!(blank.iter().all(|&byte| byte == 0));
+    assert!(shared.device_address(blank, blank.len()).is_some());
+    assert!(matches!(loaded.blank(5), engines::Input::Absent));
+}
+
 #[cfg(feature = "tract")]
 #[test]
 fn a_sample_that_breaks_while_it_is_loaded_is_told_and_remembered() {

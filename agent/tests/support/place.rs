@@ -80,6 +80,18 @@ impl Place {
         settings: &[&str],
         environment: &[(&str, &str)],
     ) -> Ended {
+        self.bench_with(scenario, mode, settings, &[], environment)
+    }
+
+    /// As `bench`, with further flags.
+    pub(crate) fn bench_with(
+        &self,
+        scenario: &str,
+        mode: &str,
+        settings: &[&str],
+        flags: &[&str],
+        environment: &[(&str, &str)],
+    ) -> Ended {
         let usual = "bench --model pixels --benchmark-file benchmark.toml --scratch . --mlperf-conf mlperf.conf \
                      --user-conf user.conf --log-dir logs --format json --setting warmup_duration=0.05";
         let mut arguments: Vec<&str> = usual.split_ascii_whitespace().collect();
@@ -91,6 +103,7 @@ impl Place {
         for setting in settings {
             arguments.extend(["--setting", setting]);
         }
+        arguments.extend(flags);
         self.agent(&arguments, environment)
     }
 

@@ -16,6 +16,7 @@ mod support;
 #[cfg(feature = "tract")]
 use std::{env, path::PathBuf};
 
+use regatta_schedule::board::Board;
 use support::place::{Place, expected};
 
 #[test]
@@ -62,6 +63,42 @@ fn every_scenario_gives_the_right_answers_and_a_result() {
             engine.starts_with("tensorrt 8.5.2 on twin of a GPU (CUDA 11.4, in host memory; gpu: engine "),
             "{engine}"
         );
+    }
+}
+
+#[test]
+fn the_times_of_the_units_are_a_board_for_the_model() {
+    let mut place = Place::new();
+    place.build(&["--batch", "4", "--profiles", "2"], &[]);
+    let dla = ["--batch", "2", "--dla-core", "0", "--precision", "fp16"];
+    place.build(&dla, &[]);
+    let both = ["max_dlas=1", "gpu_copy_streams=2"];
+    for (scenario, settings, units) in [
+        ("Offline", &both[..], &[("gpu", 4, 2), ("dla0", 2, 1)][..]),
+        ("SingleStream", &[], &[("gpu", 1, 1)]),
+    ] {
+        place.sut = "tensorrt";
+        let flags = ["--write-board", "found.toml"];
+        let ended = place.bench_with(scenario, "AccuracyOnly", settings, &flags, &[]);
+        assert_eq!(ended.code, 0, "{ended:?}");
+        let text = std::fs::read_to_string(place.fixture.path("found.toml")).unwrap();
+        assert!(
+            text.starts_with("# Measured in the warm-up of regatta-agent "),
+            "{text}"
+        );
+        assert!(
+            text.contains("\n# On: tensorrt 8.5.2 on twin of a GPU "),
+            "{text}"
+        );
+        let board = Board::parse(&text).unwrap();
+        let found = board
+            .units
+            .iter()
+            .map(|unit| (unit.name.as_str(), unit.batch, unit.streams));
+        assert_eq!(found.collect::<Vec<_>>(), units);
+        place.sut = "sim";
+        let ended = place.bench(scenario, "AccuracyOnly", &["sim_board=found.toml"], &[]);
+        assert_eq!(ended.code, 0, "{ended:?}");
     }
 }
 

@@ -154,7 +154,12 @@ impl ServiceTimes {
 
     /// The sizes that the table knows.
     pub fn sizes(&self) -> impl Iterator<Item = usize> {
-        self.points.iter().map(|&(size, _)| size)
+        self.points().map(|(size, _)| size)
+    }
+
+    /// The table: batch size and seconds.
+    pub fn points(&self) -> impl Iterator<Item = (usize, f64)> {
+        self.points.iter().copied()
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::{
     board::{Board, Unit},
     learn::Learnt,
+    times::ServiceTimes,
 };
 
 /// A unit that was measured.
@@ -22,7 +23,7 @@ impl Learnt {
         let units = units.into_iter().zip(&self.alone).enumerate();
         let units = units.map(|(number, (unit, times))| Unit {
             name: unit.name,
-            times: times.clone(),
+            times: to_the_nanosecond(times),
             batch: times.max_batch(),
             copy: 0.0,
             streams: unit.streams,
@@ -52,6 +53,16 @@ impl Learnt {
             sum / f64::from((count - 1).max(1)) - (longer[unit] - 1.0)
         });
         let (count, sum) = shares.fold((0, 0.0), |(count, sum), share| (count + 1, sum + share));
-        (sum / f64::from(count.max(1))).max(0.0)
+        let mean = sum / f64::from(count.max(1));
+        (mean.max(0.0) * 1e4).round() / 1e4
     }
+}
+
+/// The same times without digits that no clock gives.
+fn to_the_nanosecond(times: &ServiceTimes) -> ServiceTimes {
+    let points = times
+        .sizes()
+        .map(|size| (size, (times.seconds(size) * 1e9).round() / 1e9));
+    // Of less than half a nanosecond nothing is left, which is no time.
+    ServiceTimes::new(points.collect()).unwrap_or_else(|_| times.clone())
 }

@@ -35,7 +35,7 @@ impl SharedSamples {
     }
 
     /// Where `samples` lie for the device, if `needed` bytes from their beginning belong to the loaded samples.
-    pub(super) fn device_address(&self, samples: &[u8], needed: usize) -> Option<u64> {
+    pub(crate) fn device_address(&self, samples: &[u8], needed: usize) -> Option<u64> {
         let offset = samples
             .as_ptr()
             .addr()
