@@ -110,6 +110,27 @@ impl Board {
         for unit in &mut board.units {
             let points = unit
                 .times
+                .sizes()
+                .map(|size| (size, unit.times.seconds(size) * random.factor(spread)));
+            // Factors are positive and sizes stay as they are, so the points are a table again.
+            if let Ok(times) = ServiceTimes::new(points.collect()) {
+                unit.times = times;
+            }
+            unit.copy *= random.factor(spread);
+            unit.slows_others *= random.factor(spread);
+        }
+        board
+    }
+}
+
+/// The text of its file, which [`Board::parse`] reads to the last bit.
+impl fmt::Display for Board {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "name = {}", Quoted(&self.name))?;
+        writeln!(f, "jitter = {:?}", self.jitter)?;
+        for unit in &self.units {
+            let points = unit
+                .times
                 .points()
                 .map(|(size, seconds)| format!("[{size}, {seconds:?}]"));
             let points = points.collect::<Vec<_>>().join(", ");
