@@ -27,6 +27,6 @@ bring() {
     touch "$folder/.$version"
 }
 bring tensorrt-rtx-cu12-libs 1.7.1.116 libs
-bring tensorrt-lean-cu12-libs 11.4.0.106 lean
 # Cheap, and so never older than their source.
 "$here/all.sh" --out "$out/shims" rtx enterprise >/dev/null
+bring tensorrt-lean-cu12-libs 11.4.0.106 lean
