@@ -48,6 +48,8 @@ impl Installed {
         let named = env::var_os("REGATTA_TENSORRT").filter(|value| !value.is_empty());
         let directory = directory.map(Path::to_owned).or(named.map(PathBuf::from));
         let mut tried = Vec::new();
+        // That a lean runtime is missing too is no help to whoever has none at all.
+        let mut missing = |whole: bool, reason: String| tried.extend(whole.then_some(reason));
         for (infer, parser, rtx) in NAMES {
             let place = |name: &str| {
                 directory
@@ -56,7 +58,7 @@ impl Installed {
             };
             let infer = place(infer);
             if directory.is_some() && fs::metadata(&infer).is_err() {
-                tried.push(format!("{} is not there", infer.display()));
+                missing(parser.is_some(), format!("{} is not there", infer.display()));
                 continue;
             }
             match version_of(&infer, *rtx) {
@@ -71,7 +73,7 @@ impl Installed {
                 Err(reason) if directory.is_some() => {
                     return Err(OpenError::NotTensorRt { path: infer, reason });
                 }
-                Err(reason) => tried.push(reason),
+                Err(reason) => missing(parser.is_some(), reason),
             }
         }
         Err(OpenError::NotInstalled(tried))
