@@ -57,7 +57,8 @@ impl Samples {
     /// When there is none, one is of another type or shape than the others, or `prep` is not done with them.
     pub(super) fn find(path: &Path, list: Option<&Path>) -> anyhow::Result<Self> {
         let names = if path.is_dir() {
-            check_whole(path)?;
+            // Half-made samples would give scales of old and new ones mixed.
+            SampleSet::check_whole(path)?;
             input_names(path)?
         } else {
             Vec::new()
@@ -119,19 +120,6 @@ impl Samples {
             .map(|byte| format!("{byte:02x}"))
             .collect())
     }
-}
-
-/// Half-made samples would give scales of old and new ones mixed.
-fn check_whole(directory: &Path) -> anyhow::Result<()> {
-    let unfinished = SampleSet::is_unfinished(directory)
-        .with_context(|| format!("cannot look into {}", directory.display()))?;
-    if unfinished {
-        return Err(anyhow!(
-            "the samples in {} are not whole: `regatta prep` was broken off there or is still at it; run it again",
-            directory.display()
-        ));
-    }
-    Ok(())
 }
 
 /// The inputs that a directory has an array for, as `regatta prep` leaves them; none where every sample has a file of its own.

@@ -13,7 +13,7 @@ use regatta_loadgen::sut::{QuerySampleIndex, QuerySampleLibrary, SutError};
 use regatta_rules::{
     benchmark::{Benchmark, Model},
     documents::{Document as _, DocumentError},
-    samples::{Form, OtherSamples, SampleSet},
+    samples::{Form, NotWhole, OtherSamples, SampleSet},
 };
 
 use super::{
@@ -59,14 +59,8 @@ pub(crate) enum LibraryError {
         command: String,
     },
     /// Their making was broken off, or goes on.
-    #[error(
-        "the samples in {} are not whole: `regatta prep` was broken off there or is still at it; run it again",
-        directory.display()
-    )]
-    Unfinished {
-        /// Where they lie.
-        directory: PathBuf,
-    },
+    #[error(transparent)]
+    NotWhole(#[from] NotWhole),
     /// The samples were made in another type, layout or shape.
     #[error("the samples in {} do not serve the run of {benchmark}", directory.display())]
     OtherSamples {
@@ -89,10 +83,10 @@ pub(crate) enum LibraryError {
         #[source]
         source: DocumentError,
     },
-    /// The samples' directory or the document in it cannot be read.
+    /// The document beside the samples cannot be read.
     #[error("{} cannot be read", path.display())]
     Unreadable {
-        /// Which.
+        /// The document.
         path: PathBuf,
         /// Why.
         #[source]
@@ -252,15 +246,7 @@ fn check_document(benchmark: &Benchmark, directory: &Path) -> Result<(), Library
             command: form.prep_command(&benchmark.name),
         });
     }
-    let unfinished = SampleSet::is_unfinished(directory).map_err(|source| LibraryError::Unreadable {
-        path: directory.to_owned(),
-        source,
-    })?;
-    if unfinished {
-        return Err(LibraryError::Unfinished {
-            directory: directory.to_owned(),
-        });
-    }
+    SampleSet::check_whole(directory)?;
     let path = directory.join(SampleSet::FILE);
     let document = match fs::read(&path) {
         Ok(document) => document,

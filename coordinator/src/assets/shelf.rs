@@ -15,7 +15,7 @@ use std::{
 
 use regatta_rules::{
     assets::{Asset, AssetKind, ManifestLine, NotALine, is_inner_path, is_sha256},
-    samples::SampleSet,
+    samples::{NotWhole, SampleSet},
 };
 use sha2::{Digest as _, Sha256};
 
@@ -45,11 +45,8 @@ pub(crate) enum ShelfError {
     #[error("{} has a name that cannot be kept: too long, not UTF-8, or with control characters in it", .0.display())]
     Name(PathBuf),
     /// Samples that their preparation is not done with.
-    #[error(
-        "the samples in {} are not whole: `regatta prep` was broken off there or is still at it; run it again",
-        .0.display()
-    )]
-    HalfMade(PathBuf),
+    #[error(transparent)]
+    NotWhole(#[from] NotWhole),
     /// Neither a file nor a directory.
     #[error("{} is neither a file nor a directory", .0.display())]
     Kind(PathBuf),
@@ -309,9 +306,7 @@ fn entries(directory: &Path) -> Result<Vec<PathBuf>, ShelfError> {
 
 /// Paths of all files below a directory, as a manifest has them. A directory of half-made samples is refused.
 fn files_below(directory: &Path, prefix: &str, files: &mut Vec<String>) -> Result<(), ShelfError> {
-    if SampleSet::is_unfinished(directory).map_err(at(directory))? {
-        return Err(ShelfError::HalfMade(directory.to_owned()));
-    }
+    SampleSet::check_whole(directory)?;
     for entry in entries(directory)? {
         let name = entry.file_name().and_then(|name| name.to_str());
         let path = name.map(|name| format!("{prefix}{name}"));
@@ -373,7 +368,7 @@ mod tests {
         let shelf = held(dir.path());
         for source in [&samples, &dir.path().join("data")] {
             let refused = shelf.put(source, "data").unwrap_err();
-            assert!(matches!(refused, ShelfError::HalfMade(_)), "{refused}");
+            assert!(matches!(refused, ShelfError::NotWhole(_)), "{refused}");
         }
         assert_eq!(shelf.sweep(&[]).unwrap(), Swept::default(), "nothing was begun");
         fs::remove_file(samples.join(SampleSet::UNFINISHED)).unwrap();

@@ -2,7 +2,7 @@
 
 use std::{io, path::PathBuf};
 
-use regatta_rules::samples::{Form, FormError};
+use regatta_rules::samples::{Form, FormError, NotWhole};
 
 use crate::{npy::NpyFault, scale::ScaleError, val_map::ValMapError};
 
@@ -81,14 +81,8 @@ pub enum PrepError {
     #[error("the scale cannot be had")]
     Cache(#[from] ScaleError),
     /// The samples that another form is made of are not whole.
-    #[error(
-        "the samples in {directory} are not whole: `regatta prep` was broken off there or is still at it; run it again",
-        directory = directory.display()
-    )]
-    HalfMade {
-        /// Where they lie.
-        directory: PathBuf,
-    },
+    #[error(transparent)]
+    NotWhole(#[from] NotWhole),
     /// The map of the samples that another form is made of does not read.
     #[error("the samples that others are made of cannot be found: have they been prepared?")]
     Map(#[from] ValMapError),

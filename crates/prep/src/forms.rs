@@ -53,7 +53,8 @@ pub fn make_form(
         });
     }
     let source = out.join(&benchmark.dataset.dir);
-    check_whole(&source)?;
+    // What is made of samples old and new would be whole by its own document.
+    SampleSet::check_whole(&source)?;
     let mut writer = SampleWriter::new(&target, out)?;
     let mut clipped = 0;
     for (index, name) in names.iter().enumerate() {
@@ -70,20 +71,6 @@ pub fn make_form(
         dir: writer.finish(&target, quantised.cloned())?,
         map,
     })
-}
-
-/// Forms of samples old and new would be whole by their own document.
-fn check_whole(source: &Path) -> Result<(), PrepError> {
-    match SampleSet::is_unfinished(source) {
-        Ok(false) => Ok(()),
-        Ok(true) => Err(PrepError::HalfMade {
-            directory: source.to_owned(),
-        }),
-        Err(error) => Err(PrepError::Open {
-            path: source.to_owned(),
-            source: error,
-        }),
-    }
 }
 
 /// One sample in its new form.

@@ -1,7 +1,11 @@
 //! The forms in which a benchmark's samples can lie side by side: an element type and a layout, a directory each, and the
 //! document beside the samples that says what they are. Makes no samples (`prep` does) and reads none (engines do).
 
-use std::{collections::BTreeMap, fmt, io, path::Path};
+use std::{
+    collections::BTreeMap,
+    fmt, io,
+    path::{Path, PathBuf},
+};
 
 use serde::{Deserialize, Serialize};
 
@@ -216,6 +220,26 @@ pub struct OtherSamples {
     pub expected: String,
 }
 
+/// Samples that nobody can rely on.
+#[derive(Debug, thiserror::Error)]
+pub enum NotWhole {
+    /// Their making was broken off, or goes on.
+    #[error(
+        "the samples in {} are not whole: `regatta prep` was broken off there or is still at it; run it again",
+        .0.display()
+    )]
+    HalfMade(PathBuf),
+    /// It cannot be found out.
+    #[error("{} cannot be read", directory.display())]
+    Unknown {
+        /// Where they lie.
+        directory: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+}
+
 impl SampleSet {
     /// The document's name in the samples' directory.
     pub const FILE: &str = "samples.json";
@@ -223,12 +247,20 @@ impl SampleSet {
     /// What lies beside samples that are being made, or whose making was broken off: some of them may be older ones, of another scale.
     pub const UNFINISHED: &str = "samples.unfinished";
 
-    /// Whether samples in `directory` are being made, or their making was broken off: no reader can rely on them.
+    /// Sees to it that `prep` is done with the samples in `directory`, before anybody relies on them. A directory that is not there
+    /// holds none that are half made.
     ///
     /// # Errors
-    /// When it cannot be found out. A directory that is not there holds none.
-    pub fn is_unfinished(directory: &Path) -> io::Result<bool> {
-        directory.join(Self::UNFINISHED).try_exists()
+    /// [`NotWhole`].
+    pub fn check_whole(directory: &Path) -> Result<(), NotWhole> {
+        match directory.join(Self::UNFINISHED).try_exists() {
+            Ok(false) => Ok(()),
+            Ok(true) => Err(NotWhole::HalfMade(directory.to_owned())),
+            Err(source) => Err(NotWhole::Unknown {
+                directory: directory.to_owned(),
+                source,
+            }),
+        }
     }
 
     /// Whether these are samples for the model.
