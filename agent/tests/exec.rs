@@ -324,12 +324,18 @@ fn specs_that_cannot_be_read_are_told_apart() {
 
 /// Twins of CUDA's driver and of TensorRT, with an engine of batches up to 8 for it.
 fn over_twins(fixture: &Fixture) -> Twins {
+    over_twins_of("", fixture)
+}
+
+/// The same of such a device.
+fn over_twins_of(device: &str, fixture: &Fixture) -> Twins {
     let twins = Twins::new();
     if !fixture.path("model.onnx").exists() {
         fs::write(fixture.path("model.onnx"), "the twin reads no model").unwrap();
     }
     let build = ["engine", "build", "--onnx", "model.onnx", "--batch", "8"];
-    let built = twins.agent(AGENT, fixture.scratch(), &build).output().unwrap();
+    let mut build = twins.agent(AGENT, fixture.scratch(), &build);
+    let built = build.env("TWIN_CUDA_FAULTS", device).output().unwrap();
     assert!(built.status.success(), "{built:?}");
     twins
 }
@@ -357,16 +363,18 @@ fn tensorrt_runs_and_leaves_what_the_others_leave() {
 fn a_run_of_any_engine_is_given_up_while_it_computes() {
     let kinds = EngineKind::ALL.into_iter();
     for kind in kinds.filter(|&kind| cfg!(feature = "tract") || kind != EngineKind::Tract) {
-        is_given_up(kind, Scenario::Server);
+        is_given_up(kind, Scenario::Server, "");
         if [EngineKind::Sim, EngineKind::Tensorrt].contains(&kind) {
-            is_given_up(kind, Scenario::SingleStream);
+            is_given_up(kind, Scenario::SingleStream, "");
         }
     }
+    is_given_up(EngineKind::Tensorrt, Scenario::Server, "discrete,devices=2");
 }
 
-fn is_given_up(kind: EngineKind, scenario: Scenario) {
+/// `device` is what the twin of CUDA's driver is to be.
+fn is_given_up(kind: EngineKind, scenario: Scenario, device: &str) {
     let fixture = Fixture::new();
-    let twins = over_twins(&fixture);
+    let twins = over_twins_of(device, &fixture);
     let mut spec = spec(&fixture, kind, scenario, Mode::PerformanceOnly);
     spec.conf.user_conf = "*.*.min_duration = 600000\n*.Server.target_qps = 2000\n".to_owned();
     spec.length = RunLength::Duration(600_000);
@@ -381,7 +389,7 @@ fn is_given_up(kind: EngineKind, scenario: Scenario) {
     write(&fixture, &spec);
     let mut run = twins
         .agent(AGENT, fixture.scratch(), &EXEC)
-        .env("TWIN_CUDA_FAULTS", "slow=600000000")
+        .env("TWIN_CUDA_FAULTS", format!("{device},slow=600000000"))
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
