@@ -16,6 +16,7 @@ mod installed;
 mod io;
 mod library;
 mod model;
+mod onnx;
 mod placement;
 mod shims;
 mod version;

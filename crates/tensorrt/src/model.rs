@@ -1,26 +1,16 @@
-//! What an ONNX file says of itself beside its layers: files that hold more of its weights, and whether it has types of its own
-//! that DLA computes in. Goes through the protobuf message (onnx.proto of ONNX 1.16) and skips what it does not ask for; what a
-//! network means is TensorRT's affair.
+//! A model on disk, which may be several files: what it is known by, how large it is, and whether it has types of its own that DLA
+//! computes in. How that is found in an ONNX file is in `onnx`.
 
 use std::{
     collections::BTreeSet,
     fs::File,
-    io::{self, BufReader, Read},
+    io::{self, Read as _},
     path::{Component, Path, PathBuf},
 };
 
 use sha2::{Digest as _, Sha256};
 
-use crate::{cache::hex, error::ModelError};
-
-/// `TensorProto.DataType.FLOAT16`.
-const FLOAT16: u64 = 10;
-/// The layer that makes 8-bit integers of floats.
-const QUANTIZE: &[u8] = b"QuantizeLinear";
-/// Longest name of a file or layer that is read.
-const LONGEST_WORD: u64 = 4096;
-/// Graphs lie in attributes of nodes of graphs; nobody nests so many.
-const DEEPEST: u32 = 64;
+use crate::{cache::hex, error::ModelError, onnx};
 
 /// A model on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,26 +33,10 @@ impl Model {
         };
         let file = File::open(path).map_err(unreadable)?;
         let end = file.metadata().map_err(unreadable)?.len();
-        let mut walk = Walk {
-            reader: BufReader::new(file),
-            position: 0,
-            found: Found::default(),
-        };
-        let is_whole = match walk.message(Kind::Model, end, 0) {
-            Ok(()) => true,
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof
-                ) =>
-            {
-                false
-            }
-            Err(error) => return Err(unreadable(error)),
-        };
+        let found = onnx::find(file, end).map_err(unreadable)?;
         let is_inside = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
         let is_outside = |name: &&String| !Path::new(name).components().all(is_inside);
-        if let Some(outside) = walk.found.weights.iter().find(is_outside) {
+        if let Some(outside) = found.weights.iter().find(is_outside) {
             return Err(ModelError::Outside {
                 path: path.to_owned(),
                 weights: outside.clone(),
@@ -70,8 +44,8 @@ impl Model {
         }
         Ok(Self {
             path: path.to_owned(),
-            weights: walk.found.weights,
-            small_types: is_whole.then_some(walk.found.small_types),
+            weights: found.weights,
+            small_types: found.is_whole.then_some(found.small_types),
         })
     }
 
@@ -150,134 +124,9 @@ fn of_file(path: &Path) -> io::Result<String> {
     }
 }
 
-#[derive(Debug, Default)]
-struct Found {
-    weights: BTreeSet<String>,
-    small_types: bool,
-}
-
-/// The messages that are gone through.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Model,
-    Graph,
-    Function,
-    Node,
-    Attribute,
-    Tensor,
-    SparseTensor,
-    /// Of a tensor's `external_data`.
-    Entry,
-}
-
-impl Kind {
-    /// What lies in a field, where it is gone through.
-    const fn child(self, field: u64) -> Option<Self> {
-        Some(match (self, field) {
-            (Self::Model, 7) | (Self::Attribute, 6 | 11) => Self::Graph,
-            (Self::Model, 25) => Self::Function,
-            (Self::Graph, 1) | (Self::Function, 7) => Self::Node,
-            (Self::Graph, 5) | (Self::Attribute, 5 | 10) | (Self::SparseTensor, 1 | 2) => Self::Tensor,
-            (Self::Graph, 15) | (Self::Attribute, 22 | 23) => Self::SparseTensor,
-            (Self::Node, 5) => Self::Attribute,
-            (Self::Tensor, 13) => Self::Entry,
-            _ => return None,
-        })
-    }
-}
-
-struct Walk<R> {
-    reader: BufReader<R>,
-    position: u64,
-    found: Found,
-}
-
-impl<R: Read + io::Seek> Walk<R> {
-    /// Goes through a message that ends at a position.
-    fn message(&mut self, kind: Kind, end: u64, depth: u32) -> io::Result<()> {
-        // The key of an entry stands in front of its value.
-        let mut is_location = false;
-        while self.position < end {
-            let key = self.varint()?;
-            let field = key >> 3;
-            match key & 7 {
-                0 => {
-                    let value = self.varint()?;
-                    self.found.small_types |= kind == Kind::Tensor && field == 2 && value == FLOAT16;
-                }
-                1 => self.skip(8, end)?,
-                5 => self.skip(4, end)?,
-                2 => {
-                    let length = self.varint()?;
-                    let inner = self.position.checked_add(length).filter(|&inner| inner <= end);
-                    let inner = inner.ok_or_else(garbled)?;
-                    match (kind.child(field), kind, field) {
-                        (Some(child), ..) if depth < DEEPEST => self.message(child, inner, depth + 1)?,
-                        (_, Kind::Node, 4) => {
-                            self.found.small_types |= self.word(length, end)? == QUANTIZE;
-                        }
-                        (_, Kind::Entry, 1) => is_location = self.word(length, end)? == b"location",
-                        (_, Kind::Entry, 2) if is_location => {
-                            let name = self.word(length, end)?;
-                            self.found
-                                .weights
-                                .insert(String::from_utf8(name).map_err(|_| garbled())?);
-                        }
-                        _ => self.skip(length, end)?,
-                    }
-                }
-                _ => return Err(garbled()),
-            }
-        }
-        if self.position == end {
-            Ok(())
-        } else {
-            Err(garbled())
-        }
-    }
-
-    fn varint(&mut self) -> io::Result<u64> {
-        let mut value = 0;
-        for shift in (0..64).step_by(7) {
-            let mut byte = [0];
-            self.reader.read_exact(&mut byte)?;
-            self.position += 1;
-            value |= u64::from(byte[0] & 0x7f) << shift;
-            if byte[0] < 0x80 {
-                return Ok(value);
-            }
-        }
-        Err(garbled())
-    }
-
-    fn skip(&mut self, bytes: u64, end: u64) -> io::Result<()> {
-        let behind = self.position.checked_add(bytes).filter(|&behind| behind <= end);
-        self.position = behind.ok_or_else(garbled)?;
-        let bytes = i64::try_from(bytes).map_err(|_| garbled())?;
-        self.reader.seek_relative(bytes)
-    }
-
-    /// A word; one that is too long for any is skipped, and empty.
-    fn word(&mut self, length: u64, end: u64) -> io::Result<Vec<u8>> {
-        if length > LONGEST_WORD {
-            self.skip(length, end)?;
-            return Ok(Vec::new());
-        }
-        let mut word = Vec::new();
-        self.position += (&mut self.reader).take(length).read_to_end(&mut word)? as u64;
-        Ok(word)
-    }
-}
-
-fn garbled() -> io::Error {
-    io::ErrorKind::InvalidData.into()
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
-
-    use proptest::prelude::*;
 
     use super::*;
 
@@ -337,13 +186,5 @@ mod tests {
         assert_eq!(looked(b"no model").1.small_types(), None);
         let whole = model(&[16, 10]);
         assert_eq!(looked(&whole[..whole.len() - 1]).1.small_types(), None);
-    }
-
-    proptest! {
-        #[test]
-        fn garbage_is_looked_through_without_harm(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-            looked(&bytes);
-            looked(&model(&bytes[..bytes.len().min(100)]));
-        }
     }
 }
