@@ -13,7 +13,10 @@ use regatta_rules::{
     },
     known,
 };
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::{
+    process::{Pid, Signal, kill_process},
+    thread::{CpuSet, sched_getaffinity},
+};
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 
@@ -117,6 +120,20 @@ impl Agent {
     /// What the daemon has written to standard error.
     pub(crate) fn log(&self) -> String {
         fs::read_to_string(self.log_path()).unwrap()
+    }
+
+    /// The daemon's thread of that name: its id, and for each processor from the first on whether it may run there.
+    pub(crate) fn thread(&self, name: &str) -> Option<(i32, Vec<bool>)> {
+        let mut threads = fs::read_dir(format!("/proc/{}/task", self.pid())).unwrap();
+        threads.find_map(|thread| {
+            // One that ends meanwhile is gone.
+            let thread = thread.ok()?.path();
+            let comm = fs::read_to_string(thread.join("comm")).ok()?;
+            let id = thread.file_name()?.to_str()?.parse().ok()?;
+            let allowed = sched_getaffinity(Pid::from_raw(id)).ok()?;
+            let processors = (0..CpuSet::MAX_CPU).map(|cpu| allowed.is_set(cpu));
+            (comm.trim_end() == name).then(|| (id, processors.collect()))
+        })
     }
 
     /// A run's directory on the device.

@@ -295,7 +295,14 @@ fn a_live_run_keeps_to_its_rate_and_the_daemon_off_the_timing_processor() {
         .open(agent.file(spec.run, "run.log"))
         .unwrap();
     std::io::Write::write_all(&mut log, &noise(5_000_000)).unwrap();
+    let (flusher, allowed) = eventually("the thread that flushes", 10, || agent.thread("live"));
+    sleep(Duration::from_secs(1));
+    assert!(
+        agent.thread("live").is_none_or(|(thread, _)| thread == flusher),
+        "one thread as long as the run is on"
+    );
     coordinator.wait_for(spec.run, RunPhase::Done, 60);
+    eventually("its end", 10, || agent.thread("live").is_none().then_some(()));
     let attempt = evidence(&coordinator.wait_for_streams(spec.run, 10)).attempts[0].clone();
     let clocks = attempt.started.unwrap().monotonic_ns..attempt.ended.unwrap().monotonic_ns;
     let seconds = (clocks.end - clocks.start) as f64 / 1e9;
@@ -305,6 +312,11 @@ fn a_live_run_keeps_to_its_rate_and_the_daemon_off_the_timing_processor() {
     assert!((attempt.window.bytes_sent as f64) < most, "{:?}", attempt.window);
     let cpus = std::thread::available_parallelism().unwrap().get();
     assert_eq!(attempt.window.daemon_kept_off_cpu.is_some(), cpus > 1);
+    let is_off = |cpu| allowed.get(cpu as usize) == Some(&false);
+    assert!(
+        attempt.window.daemon_kept_off_cpu.is_none_or(is_off),
+        "{allowed:?}"
+    );
     assert!(attempt.window.timing_sleeps.is_some() && attempt.window.daemon_wakeups.is_some());
 }
 
