@@ -16,14 +16,14 @@ mod support;
 mod versions;
 
 use std::{
-    env, fs,
+    fs,
     path::{Path, PathBuf},
     process::{Command, Output},
 };
 
 #[cfg(feature = "tract")]
 use support::fixture::onnx;
-use support::twins::Twins;
+use support::{real_tensorrt, twins::Twins};
 use tempfile::TempDir;
 
 /// A place with a model, a TensorRT and shims.
@@ -38,17 +38,7 @@ struct Place {
 impl Place {
     /// The real TensorRT-RTX, or `None` with the reason said; under CI its absence is a failure.
     fn real() -> Option<Self> {
-        let root = env::var_os("REGATTA_TENSORRT_TESTS").map(PathBuf::from);
-        let Some(root) = root.filter(|root| root.join("libs/libtensorrt_rtx.so.1").exists()) else {
-            assert!(
-                env::var_os("CI").is_none_or(|value| value != "true"),
-                "CI leaves nothing out: REGATTA_TENSORRT_TESTS has no TensorRT-RTX; see cross/tensorrt/for-tests.sh"
-            );
-            println!(
-                "left out: no TensorRT-RTX in REGATTA_TENSORRT_TESTS; cross/tensorrt/for-tests.sh brings it"
-            );
-            return None;
-        };
+        let root = real_tensorrt::root_with("libs/libtensorrt_rtx.so.1")?;
         Some(Self::with(root.join("libs"), root.join("shims")))
     }
 

@@ -259,18 +259,20 @@ fn the_logs_are_on_the_disk_before_the_verdict() {
     );
 }
 
+/// A run whose detail log the disk does not take, and which says so.
+fn exec_that_cannot_flush(strace: &Strace, fixture: &Fixture, spec: &RunSpec) -> Ended {
+    let detail = file(fixture, LOGS[1]);
+    let ended = exec_under(strace.before(AGENT, &[&detail], "fsync:error=EIO"), fixture, spec);
+    assert_eq!(ended.code, 3, "{ended:?}");
+    ended
+}
+
 #[test]
 fn logs_that_cannot_be_flushed_have_no_verdict() {
     let fixture = Fixture::new();
     let Some(strace) = Strace::find() else { return };
     let spec = spec(&fixture, EngineKind::Null, Scenario::Offline, Mode::AccuracyOnly);
-    let detail = file(&fixture, LOGS[1]);
-    let ended = exec_under(
-        strace.before(AGENT, &[&detail], "fsync:error=EIO"),
-        &fixture,
-        &spec,
-    );
-    assert_eq!(ended.code, 3, "{ended:?}");
+    let ended = exec_that_cannot_flush(&strace, &fixture, &spec);
     assert!(
         ended
             .stderr
@@ -289,13 +291,7 @@ fn a_disk_that_fails_hides_no_fault_of_the_run() {
     let whole = fs::read(fixture.sample_file(3)).unwrap();
     fixture.write_sample(3, &whole[..whole.len() - 1]);
     let spec = spec(&fixture, EngineKind::Tract, Scenario::Offline, Mode::AccuracyOnly);
-    let detail = file(&fixture, LOGS[1]);
-    let ended = exec_under(
-        strace.before(AGENT, &[&detail], "fsync:error=EIO"),
-        &fixture,
-        &spec,
-    );
-    assert_eq!(ended.code, 3, "{ended:?}");
+    let ended = exec_that_cannot_flush(&strace, &fixture, &spec);
     let (fault, besides) = ended.stderr.split_once("; besides, ").unwrap();
     assert!(fault.contains("sample"), "{fault}");
     assert!(besides.contains("cannot be flushed to disk"), "{besides}");

@@ -3,8 +3,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test says what it expects")]
 
+#[path = "support/real_tensorrt.rs"]
+mod real_tensorrt;
+
 use std::{
-    env, fs,
+    fs,
     path::{Path, PathBuf},
     process::{Command, Output},
 };
@@ -20,17 +23,7 @@ struct Place {
 impl Place {
     /// `None` with the reason said where there is no lean runtime; under CI its absence is a failure.
     fn real() -> Option<Self> {
-        let root = env::var_os("REGATTA_TENSORRT_TESTS").map(PathBuf::from);
-        let Some(root) = root.filter(|root| root.join("lean/libnvinfer_lean.so.11").exists()) else {
-            assert!(
-                env::var_os("CI").is_none_or(|value| value != "true"),
-                "CI leaves nothing out: REGATTA_TENSORRT_TESTS has no lean runtime; see cross/tensorrt/for-tests.sh"
-            );
-            println!(
-                "left out: no lean runtime in REGATTA_TENSORRT_TESTS; cross/tensorrt/for-tests.sh brings it"
-            );
-            return None;
-        };
+        let root = real_tensorrt::root_with("lean/libnvinfer_lean.so.11")?;
         let scratch = tempfile::tempdir().unwrap();
         let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("../benchmarks/digits/digits.onnx");
         fs::copy(model, scratch.path().join("digits.onnx")).unwrap();

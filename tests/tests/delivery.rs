@@ -65,16 +65,21 @@ fn a_run_arrives_whole_over_mosquitto() {
     a_run_arrives_whole(Broker::Mosquitto);
 }
 
+/// A run that the coordinator asks of a device which it knows, and which is not there now.
+fn ask_while_the_device_is_away(lab: &mut Lab) -> String {
+    lab.start_coordinator();
+    lab.start_device();
+    lab.wait_for_device();
+    drop(lab.device.take());
+    ask(lab, "SingleStream", "PerformanceOnly", "500ms")
+}
+
 #[test]
 fn a_run_asked_for_while_nobody_is_there_is_run_and_delivered_later() {
     let Some(mut lab) = Lab::new(Broker::Embedded) else {
         return;
     };
-    lab.start_coordinator();
-    lab.start_device();
-    lab.wait_for_device();
-    drop(lab.device.take());
-    let run = ask(&lab, "SingleStream", "PerformanceOnly", "500ms");
+    let run = ask_while_the_device_is_away(&mut lab);
     drop(lab.coordinator.take());
     lab.start_device();
     lab.start_coordinator();
@@ -157,11 +162,7 @@ fn a_file_that_the_device_cannot_read_once_is_waited_for_and_the_record_holds_it
     let Some(strace) = strace::Strace::find() else {
         return;
     };
-    lab.start_coordinator();
-    lab.start_device();
-    lab.wait_for_device();
-    drop(lab.device.take());
-    let run = ask(&lab, "SingleStream", "PerformanceOnly", "500ms");
+    let run = ask_while_the_device_is_away(&mut lab);
     let log = format!("runs/{run}/files/mlperf_log_detail.txt");
     let faulty = strace.before("env", &[&lab.state().join(log)], "read:error=EIO:when=1");
     let words = [faulty.get_program()].into_iter().chain(faulty.get_args());

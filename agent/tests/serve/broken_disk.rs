@@ -122,14 +122,7 @@ fn live_run(broker: &Mosquitto, strace: &Strace, fault: &str) -> (Agent, Coordin
     let mut spec = agent.spec(2_000);
     spec.delivery = Delivery::Live;
     agent.launch_under(strace, &[&agent.file(spec.run, "run.log")], fault);
-    eventually("the daemon to be back", 20, || {
-        let known = coordinator.known();
-        known
-            .hello
-            .as_ref()
-            .is_some_and(|hello| hello.online)
-            .then_some(())
-    });
+    coordinator.wait_for_hello(true);
     coordinator.start_run(&spec);
     coordinator.wait_for(spec.run, RunPhase::Running, 60);
     talk(&agent.file(spec.run, "run.log"));

@@ -98,6 +98,15 @@ impl Coordinator {
         self.known.lock().unwrap()
     }
 
+    /// Waits until the device's last hello says that it is there, or that it is not; the hello.
+    pub(crate) fn wait_for_hello(&self, online: bool) -> Hello {
+        let what = if online { "the device" } else { "the device's end" };
+        eventually(what, 20, || {
+            let hello = self.known().hello.clone();
+            hello.filter(|hello| hello.online == online)
+        })
+    }
+
     /// Sends a command.
     pub(crate) fn command(&self, run: RunId, command: &Command) {
         self.publish(Leaf::Command(run), command.to_frame().unwrap());

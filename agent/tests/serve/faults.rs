@@ -131,24 +131,14 @@ fn a_command_sent_while_the_daemon_is_away_waits_at_the_broker() {
     let Some(broker) = Mosquitto::start() else { return };
     let mut agent = Agent::start(broker.port);
     let coordinator = Coordinator::start(broker.port, &agent.device);
-    let online = |wanted| {
-        eventually("the hello", 20, || {
-            coordinator
-                .known()
-                .hello
-                .as_ref()
-                .is_some_and(|hello| hello.online == wanted)
-                .then_some(())
-        });
-    };
-    online(true);
+    coordinator.wait_for_hello(true);
     for by_sigkill in [false, true] {
         if by_sigkill {
             agent.kill();
         } else {
             agent.stop();
         }
-        online(false);
+        coordinator.wait_for_hello(false);
         let spec = agent.spec(200);
         coordinator.start_run(&spec);
         agent.launch();

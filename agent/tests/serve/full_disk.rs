@@ -46,14 +46,7 @@ fn a_disk_that_fills_up_fails_the_run_keeps_what_is_there_and_takes_no_other() {
     fs::remove_file(disk.path.join("filler")).unwrap();
     agent.stop();
     agent.launch();
-    eventually("the device to be back", 10, || {
-        coordinator
-            .known()
-            .hello
-            .as_ref()
-            .is_some_and(|hello| hello.online)
-            .then_some(())
-    });
+    coordinator.wait_for_hello(true);
     let next = agent.spec(300);
     coordinator.start_run(&next);
     coordinator.wait_for(next.run, RunPhase::Done, 30);

@@ -75,15 +75,7 @@ fn a_connection_that_died_silently_is_noticed_though_heartbeats_are_sent() {
     let relay = Relay::start(broker.port);
     let agent = Agent::start(relay.port);
     let coordinator = Coordinator::start(broker.port, &agent.device);
-    let is_online = || {
-        let known = coordinator.known();
-        known
-            .hello
-            .as_ref()
-            .is_some_and(|hello| hello.online)
-            .then_some(())
-    };
-    eventually("the device to say hello", 20, is_online);
+    coordinator.wait_for_hello(true);
     let before = relay.connections();
     relay.deafen();
     eventually("the daemon to give the connection up and come back", 90, || {
@@ -91,7 +83,7 @@ fn a_connection_that_died_silently_is_noticed_though_heartbeats_are_sent() {
     });
     assert!(agent.log().contains("the broker has said nothing for 20 s"));
     let spec = agent.spec(300);
-    eventually("the device to be back", 20, is_online);
+    coordinator.wait_for_hello(true);
     coordinator.start_run(&spec);
     coordinator.wait_for(spec.run, RunPhase::Done, 30);
 }

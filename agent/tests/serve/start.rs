@@ -6,7 +6,7 @@ use std::{
     process::{Command, Output},
 };
 
-use crate::{agent::Agent, coordinator::Coordinator, eventually, mosquitto::Mosquitto};
+use crate::{agent::Agent, coordinator::Coordinator, mosquitto::Mosquitto};
 
 fn serve(config: &Path) -> Output {
     Command::new(env!("CARGO_BIN_EXE_regatta-agent"))
@@ -80,16 +80,7 @@ fn the_hello_is_retained_and_the_farewell_follows_sigterm_and_the_will_a_kill() 
     let Some(broker) = Mosquitto::start() else { return };
     let mut agent = Agent::start(broker.port);
     let coordinator = Coordinator::start(broker.port, &agent.device);
-    let online = |wanted: bool| {
-        eventually("the hello", 20, || {
-            coordinator
-                .known()
-                .hello
-                .clone()
-                .filter(|hello| hello.online == wanted)
-        })
-    };
-    let hello = online(true);
+    let hello = coordinator.wait_for_hello(true);
     assert_eq!(
         (hello.device.as_str(), hello.name.as_str()),
         (agent.device.as_str(), "boat-3")
@@ -98,11 +89,11 @@ fn the_hello_is_retained_and_the_farewell_follows_sigterm_and_the_will_a_kill() 
     let facts: serde_json::Value = serde_json::from_slice(&hello.facts_json).unwrap();
     assert!(facts["cpus"].as_u64().unwrap() > 0);
     assert_eq!(agent.stop().code(), Some(0));
-    online(false);
+    coordinator.wait_for_hello(false);
     agent.launch();
-    online(true);
+    coordinator.wait_for_hello(true);
     agent.kill();
-    online(false);
+    coordinator.wait_for_hello(false);
 }
 
 fn sha_of_key(key: &[u8]) -> String {

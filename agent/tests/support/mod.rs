@@ -16,6 +16,7 @@
 
 pub(crate) mod fixture;
 pub(crate) mod place;
+pub(crate) mod real_tensorrt;
 pub(crate) mod small_disk;
 pub(crate) mod strace;
 pub(crate) mod twins;

@@ -14,7 +14,7 @@ mod plugin;
 mod support;
 
 #[cfg(feature = "tract")]
-use std::{env, path::PathBuf};
+use std::path::PathBuf;
 
 use regatta_schedule::board::Board;
 use support::place::{Place, expected};
@@ -130,15 +130,7 @@ fn types_are_converted_where_a_number_says_enough_and_refused_where_not() {
 #[cfg(feature = "tract")]
 #[test]
 fn without_a_driver_the_real_tensorrt_builds_and_does_not_run() {
-    let root = env::var_os("REGATTA_TENSORRT_TESTS").map(PathBuf::from);
-    let Some(root) = root.filter(|root| root.join("libs/libtensorrt_rtx.so.1").exists()) else {
-        assert!(
-            env::var_os("CI").is_none_or(|value| value != "true"),
-            "CI leaves nothing out: REGATTA_TENSORRT_TESTS has no TensorRT-RTX"
-        );
-        println!(
-            "left out: no TensorRT-RTX in REGATTA_TENSORRT_TESTS; cross/tensorrt/for-tests.sh brings it"
-        );
+    let Some(root) = support::real_tensorrt::root_with("libs/libtensorrt_rtx.so.1") else {
         return;
     };
     if PathBuf::from("/proc/driver/nvidia").exists() {
