@@ -7,6 +7,7 @@ pub mod assets;
 pub mod benchmark;
 pub mod conf;
 pub mod documents;
+mod escaped_text;
 mod ids;
 pub mod known;
 pub mod layout;
@@ -20,6 +21,7 @@ pub mod settings;
 mod submission_words;
 pub mod system;
 
+pub use escaped_text::{Escaped, escape};
 pub use ids::{DeviceId, InvalidName, RunId, StreamName};
 pub use mode::Mode;
 pub use scenario::Scenario;
