@@ -3,6 +3,10 @@
 //! What LoadGen makes of a request (effective settings) is the LoadGen crate's business; how conf files change a
 //! request stands in [`crate::conf`].
 
+mod check;
+
+pub use check::{LONGEST_RUN, SettingError};
+
 use crate::{Mode, Scenario};
 
 /// What is asked of a LoadGen run. Field by field the official `TestSettings` of LoadGen 6.0, with its defaults.

@@ -1,50 +1,7 @@
 //! What conf files do to a run's settings: LoadGen's `FromConfig`, key by key and in its order.
 
-use super::{Conf, ConfError, ConfKind, ConfProblem, ConfWarning, Number};
+use super::{Conf, ConfError, ConfKind, ConfProblem, ConfWarning, Entry, Number, keys::Key};
 use crate::{Mode, Scenario, TestSettings};
-
-/// Keys that every kind of conf may set.
-const COMMON_KEYS: [&str; 26] = [
-    "mode",
-    "use_token_latencies",
-    "ttft_latency",
-    "tpot_latency",
-    "infer_token_latencies",
-    "token_latency_scaling_factor",
-    "target_latency_percentile",
-    "samples_per_query",
-    "target_latency",
-    "target_qps",
-    "performance_issue_unique",
-    "performance_issue_same",
-    "performance_issue_same_index",
-    "sample_concatenate_permutation",
-    "coalesce_queries",
-    "max_async_queries",
-    "min_duration",
-    "max_duration",
-    "min_query_count",
-    "max_query_count",
-    "performance_sample_count_override",
-    "accuracy_sample_count_override",
-    "print_timestamps",
-    "accuracy_log_rng_seed",
-    "accuracy_log_sampling_target",
-    // In the official conf, read by no LoadGen since v0.7: no reason to warn.
-    "target_duration",
-];
-
-/// Keys that only the official conf may set.
-const OFFICIAL_KEYS: [&str; 8] = [
-    "qsl_rng_seed",
-    "sample_index_rng_seed",
-    "schedule_rng_seed",
-    "accuracy_log_probability",
-    "test05",
-    "test05_qsl_rng_seed",
-    "test05_sample_index_rng_seed",
-    "test05_schedule_rng_seed",
-];
 
 const NS_PER_MS: u64 = 1_000_000;
 
@@ -52,12 +9,14 @@ impl TestSettings {
     /// Takes over what `conf` says for `model` and these settings' scenario. Call it for `mlperf.conf` first, then
     /// `user.conf`, then (within LoadGen) `audit.config`, for which `model` is not looked at.
     ///
-    /// Returns the entries that can have no effect: unknown keys, unknown scenarios, and seeds outside of
-    /// `mlperf.conf`.
+    /// Returns the entries that have no effect (unknown keys, unknown scenarios, and seeds outside of `mlperf.conf`) and
+    /// those of which LoadGen reads a part only.
     ///
     /// # Errors
-    /// When `mode` is set to a number that is no mode. The official LoadGen logs an error and goes on.
+    /// When a value that concerns `model` cannot be what was meant: a negative count, an integer above 2^64 - 1, `nan`, a
+    /// flag that is neither 0 nor 1, a mode that is none. The official LoadGen takes such a value for another one.
     pub fn apply(&mut self, conf: &Conf, kind: ConfKind, model: &str) -> Result<Vec<ConfWarning>, ConfError> {
+        conf.check(model)?;
         let reader = Reader {
             conf,
             model: if kind == ConfKind::Audit { "*" } else { model },
@@ -77,7 +36,7 @@ impl TestSettings {
             "accuracy_log_sampling_target",
             &mut self.accuracy_log_sampling_target,
         );
-        Ok(conf.ineffective(kind))
+        Ok(conf.warnings(kind))
     }
 
     fn apply_mode(&mut self, reader: &Reader<'_>, own: &str) -> Result<(), ConfError> {
@@ -88,11 +47,7 @@ impl TestSettings {
         let mode = usize::try_from(number)
             .ok()
             .and_then(|index| Mode::ALL.get(index));
-        self.mode = *mode.ok_or_else(|| ConfError {
-            file: reader.conf.file.clone(),
-            line: entry.line,
-            problem: ConfProblem::UnknownMode(number),
-        })?;
+        self.mode = *mode.ok_or_else(|| reader.conf.error(entry, ConfProblem::UnknownMode(number)))?;
         Ok(())
     }
 
@@ -258,7 +213,7 @@ impl Reader<'_> {
 
     fn scaled(&self, scenario: &str, key: &str, factor: u64, setting: &mut u64) {
         if let Some(value) = self.number(scenario, key) {
-            *setting = value.as_u64().wrapping_mul(factor);
+            *setting = value.as_u64().saturating_mul(factor);
         }
     }
 
@@ -284,11 +239,33 @@ impl Reader<'_> {
 }
 
 impl Conf {
-    fn ineffective(&self, kind: ConfKind) -> Vec<ConfWarning> {
+    /// Refuses values that LoadGen would take for others, in the lines for a model or for all of them.
+    fn check(&self, model: &str) -> Result<(), ConfError> {
+        for (full_key, entry) in &self.entries {
+            let Some((of_model, key)) = model_and_key(full_key) else {
+                continue;
+            };
+            if of_model == "*" || of_model == model {
+                let checked = key.check(full_key, &entry.word, entry.value);
+                checked.map_err(|problem| self.error(entry, problem))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn error(&self, entry: &Entry, problem: ConfProblem) -> ConfError {
+        ConfError {
+            file: self.file.clone(),
+            line: entry.line,
+            problem,
+        }
+    }
+
+    fn warnings(&self, kind: ConfKind) -> Vec<ConfWarning> {
         self.entries
             .iter()
             .filter_map(|(key, entry)| {
-                let reason = why_ineffective(key, kind)?;
+                let reason = why_ineffective(key, kind).or_else(|| why_truncated(key, entry))?;
                 Some(ConfWarning {
                     file: self.file.clone(),
                     line: entry.line,
@@ -300,6 +277,19 @@ impl Conf {
     }
 }
 
+/// A full key's model, and its key if LoadGen knows it. A model's name may hold dots.
+fn model_and_key(full_key: &str) -> Option<(&str, &'static Key)> {
+    let mut parts = full_key.rsplitn(3, '.');
+    let (key, scenario, model) = (parts.next()?, parts.next()?, parts.next()?);
+    Some((model, Key::of(scenario, key)?))
+}
+
+fn why_truncated(full_key: &str, entry: &Entry) -> Option<&'static str> {
+    let (_, key) = model_and_key(full_key)?;
+    key.truncates(entry.value)
+        .then_some("is read as an integer, without what follows the first digits, such as a fraction")
+}
+
 /// A model's name may hold dots (`wan-2.2-t2v-a14b`), so the key is taken apart from its end.
 fn why_ineffective(full_key: &str, kind: ConfKind) -> Option<&'static str> {
     let mut parts = full_key.rsplitn(3, '.');
@@ -309,11 +299,11 @@ fn why_ineffective(full_key: &str, kind: ConfKind) -> Option<&'static str> {
     if scenario != "*" && !Scenario::ALL.iter().any(|known| known.as_str() == scenario) {
         return Some("has no effect: the scenario must be SingleStream, MultiStream, Server, Offline or *");
     }
-    if OFFICIAL_KEYS.contains(&key) {
-        return (kind != ConfKind::Mlperf).then_some("has no effect: LoadGen reads it from mlperf.conf only");
-    }
-    if !COMMON_KEYS.contains(&key) {
+    let Some(key) = Key::of(scenario, key) else {
         return Some("has no effect: LoadGen knows no such key");
+    };
+    if key.is_official {
+        return (kind != ConfKind::Mlperf).then_some("has no effect: LoadGen reads it from mlperf.conf only");
     }
     (kind == ConfKind::Audit && model != "*")
         .then_some("has no effect: in audit.config LoadGen looks at model * only")

@@ -5,11 +5,12 @@
 //! to a run's settings is [`TestSettings::apply`](crate::TestSettings::apply).
 
 mod apply;
+mod keys;
 mod number;
 
 use std::collections::BTreeMap;
 
-pub use number::Number;
+pub use number::{IntegerReading, Number};
 
 /// Which conf file it is: decides which keys are read, as in LoadGen's `FromConfig`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +33,8 @@ pub struct Conf {
 /// One value and where it stands.
 #[derive(Debug, Clone, PartialEq)]
 struct Entry {
+    /// The value as it was written.
+    word: String,
     value: Number,
     line: usize,
 }
@@ -67,6 +70,18 @@ pub enum ConfProblem {
         /// The word that is not a number.
         found: String,
     },
+    /// The value is a number, but LoadGen would take it for another one.
+    #[error("`{key}` is {found}, but must be {wanted}; hint: {hint}")]
+    Value {
+        /// The key.
+        key: String,
+        /// The value as it was written.
+        found: String,
+        /// What the key takes.
+        wanted: &'static str,
+        /// What helps.
+        hint: &'static str,
+    },
     /// `mode` is none of 0 to 3.
     #[error(
         "mode must be 0 (SubmissionRun), 1 (AccuracyOnly), 2 (PerformanceOnly) or 3 (FindPeakPerformance), found {0}"
@@ -74,7 +89,7 @@ pub enum ConfProblem {
     UnknownMode(u64),
 }
 
-/// An entry that LoadGen accepts but that has no effect: worth telling the user.
+/// An entry that LoadGen accepts but that has no effect, or not the one that was meant: worth telling the user.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{file}, line {line}: `{key}` {reason}")]
 pub struct ConfWarning {
@@ -84,7 +99,7 @@ pub struct ConfWarning {
     pub line: usize,
     /// The whole key.
     pub key: String,
-    /// Why it has no effect.
+    /// What becomes of it.
     pub reason: &'static str,
 }
 
@@ -103,14 +118,13 @@ impl Conf {
                 line: line_number,
                 problem,
             })?;
-            if let Some((key, value)) = entry {
-                entries.insert(
-                    key.to_owned(),
-                    Entry {
-                        value,
-                        line: line_number,
-                    },
-                );
+            if let Some((key, word, value)) = entry {
+                let entry = Entry {
+                    word: word.to_owned(),
+                    value,
+                    line: line_number,
+                };
+                entries.insert(key.to_owned(), entry);
             }
         }
         Ok(Self {
@@ -138,7 +152,8 @@ impl Conf {
     }
 }
 
-fn parse_line(line: &str) -> Result<Option<(&str, Number)>, ConfProblem> {
+/// A line's key, and its value as a word and as a number.
+fn parse_line(line: &str) -> Result<Option<(&str, &str, Number)>, ConfProblem> {
     let mut words = line.split_ascii_whitespace();
     let Some(key) = words.next() else { return Ok(None) };
     if key == "#" {
@@ -153,10 +168,10 @@ fn parse_line(line: &str) -> Result<Option<(&str, Number)>, ConfProblem> {
             key: key.to_owned(),
             found: word.to_owned(),
         })?;
-        last = Some(number);
+        last = Some((word, number));
     }
-    let value = last.ok_or_else(|| ConfProblem::NoValue(key.to_owned()))?;
-    Ok(Some((key, value)))
+    let (word, value) = last.ok_or_else(|| ConfProblem::NoValue(key.to_owned()))?;
+    Ok(Some((key, word, value)))
 }
 
 #[cfg(test)]

@@ -7,20 +7,50 @@
 pub struct Number {
     integer: u64,
     decimal: f64,
-    whole: bool,
+    integer_reading: IntegerReading,
+}
+
+/// How the integer that LoadGen reads relates to the number that was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IntegerReading {
+    /// They are the same.
+    Exact,
+    /// The word goes on behind the integer: `0.5` is read as 0, `1e3` as 1, `08` as 0.
+    Truncated,
+    /// The number is negative. C wraps it: -1 becomes 2^64 - 1.
+    Negative,
+    /// The number is above 2^64 - 1, which C reads as 2^64 - 1.
+    TooLarge,
+    /// The word is `inf` or `nan`, which C reads as 0.
+    NotFinite,
 }
 
 impl Number {
     /// Reads a word; `None` if it is neither an integer nor a decimal number from end to end.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
-        let (integer, used) = unsigned_prefix(word);
+        let Prefix {
+            integer,
+            overflows,
+            used,
+        } = unsigned_prefix(word);
         let whole = used == word.len() && used > 0;
         let decimal = decimal(word).or_else(|| whole.then(|| radix_decimal(word)))?;
+        let integer_reading = if overflows {
+            IntegerReading::TooLarge
+        } else if !decimal.is_finite() {
+            IntegerReading::NotFinite
+        } else if decimal < 0.0 {
+            IntegerReading::Negative
+        } else if whole {
+            IntegerReading::Exact
+        } else {
+            IntegerReading::Truncated
+        };
         Some(Self {
             integer,
             decimal,
-            whole,
+            integer_reading,
         })
     }
 
@@ -37,10 +67,10 @@ impl Number {
         self.decimal
     }
 
-    /// Whether the word is an integer: only then do both readings agree.
+    /// How [`as_u64`](Self::as_u64) relates to what was written.
     #[must_use]
-    pub const fn is_integer(self) -> bool {
-        self.whole
+    pub const fn integer_reading(self) -> IntegerReading {
+        self.integer_reading
     }
 }
 
@@ -52,8 +82,15 @@ fn split_sign(word: &str) -> (bool, &str) {
     }
 }
 
-/// `strtoull(word, &end, 0)`: the value and how many bytes belong to it.
-fn unsigned_prefix(word: &str) -> (u64, usize) {
+/// What `strtoull(word, &end, 0)` reads.
+struct Prefix {
+    integer: u64,
+    overflows: bool,
+    /// How many bytes belong to the integer.
+    used: usize,
+}
+
+fn unsigned_prefix(word: &str) -> Prefix {
     let (negative, digits) = split_sign(word);
     let (radix, body) = radix_of(digits);
     let length = body
@@ -61,13 +98,21 @@ fn unsigned_prefix(word: &str) -> (u64, usize) {
         .take_while(|&b| char::from(b).is_digit(radix))
         .count();
     if length == 0 {
-        return (0, 0);
+        return Prefix {
+            integer: 0,
+            overflows: false,
+            used: 0,
+        };
     }
-    let used = word.len() - body.len() + length;
-    match u64::from_str_radix(&body[..length], radix) {
-        Ok(value) if negative => (value.wrapping_neg(), used),
-        Ok(value) => (value, used),
-        Err(_) => (u64::MAX, used),
+    let value = u64::from_str_radix(&body[..length], radix);
+    Prefix {
+        integer: match value {
+            Ok(value) if negative => value.wrapping_neg(),
+            Ok(value) => value,
+            Err(_) => u64::MAX,
+        },
+        overflows: value.is_err(),
+        used: word.len() - body.len() + length,
     }
 }
 

@@ -169,6 +169,69 @@ fn unknown_keys_and_scenarios_are_told() {
     assert_eq!(lines, [2, 1, 3]);
 }
 
+/// What LoadGen would take for another value: -1 for 2^64 - 1, `nan` for 0, 2 for a flag that is not set.
+#[test]
+fn values_that_loadgen_would_take_for_others_are_refused_where_they_stand() {
+    let count = "must be an integer from 0 to 18446744073709551615";
+    for (line, told) in [
+        ("*.*.min_duration = -1", count),
+        ("*.*.min_duration = NaN", count),
+        ("*.*.min_duration = inf", count),
+        ("*.*.min_duration = -0.5", count),
+        ("*.*.min_duration = 99999999999999999999", count),
+        ("*.*.min_query_count = -1", count),
+        ("m.*.max_query_count = -2", count),
+        ("*.MultiStream.samples_per_query = -9223372036854775808", count),
+        ("*.Server.target_latency = -1", count),
+        ("*.*.accuracy_log_rng_seed = 18446744073709551616", count),
+        ("*.*.mode = nan", count),
+        ("*.Server.target_qps = nan", "must be a finite number"),
+        ("*.SingleStream.target_latency = -inf", "must be a finite number"),
+        (
+            "*.Server.target_latency_percentile = inf",
+            "must be a finite number",
+        ),
+        ("*.*.performance_issue_same = 2", "must be 0 or 1"),
+        ("*.*.use_token_latencies = -1", "must be 0 or 1"),
+        ("*.Server.max_async_queries = nan", "must be an integer"),
+    ] {
+        let conf = Conf::parse("user.conf", &format!("\n{line}\n")).unwrap();
+        let error = TestSettings::default()
+            .apply(&conf, ConfKind::User, "m")
+            .unwrap_err();
+        let (key, value) = line.split_once(" = ").unwrap();
+        let start = format!("user.conf, line 2: `{key}` is {value}, but {told}");
+        assert!(error.to_string().starts_with(&start), "{error}");
+        assert!(error.to_string().contains("; hint: "), "{error}");
+    }
+}
+
+#[test]
+fn bad_values_for_other_models_stand_in_nobodys_way() {
+    let got = settings(Scenario::Server, "m", ConfKind::User, "other.*.min_duration = -1");
+    assert_eq!(got.min_duration_ms, 10_000);
+}
+
+#[test]
+fn what_is_read_in_part_is_told() {
+    let text = "*.*.min_duration = 6e5\n*.Server.target_latency = 0.5\n*.SingleStream.target_latency = 0.5\n\
+                *.*.min_query_count = 08\n*.Server.target_qps = 0.5\n*.*.max_duration = 0x10";
+    let conf = Conf::parse("user.conf", text).unwrap();
+    let mut settings = TestSettings::new(Scenario::Server, Mode::PerformanceOnly);
+    let warnings = settings.apply(&conf, ConfKind::User, "m").unwrap();
+    let told: Vec<_> = warnings.iter().map(|w| (w.line, w.key.as_str())).collect();
+    assert_eq!(
+        told,
+        [
+            (1, "*.*.min_duration"),
+            (4, "*.*.min_query_count"),
+            (2, "*.Server.target_latency")
+        ]
+    );
+    assert!(warnings[0].to_string().contains("is read as an integer"));
+    assert_eq!((settings.min_duration_ms, settings.max_duration_ms), (6, 16));
+}
+
 proptest::proptest! {
     #[test]
     fn no_text_makes_the_parser_panic(text in "[ -~\n\t=#.*0-9]{0,200}") {
