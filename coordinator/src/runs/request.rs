@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use regatta_rules::{
-    DeviceId, Mode, RunId, Scenario,
+    DeviceId, Mode, RunId, Scenario, TestSettings,
     benchmark::Benchmark,
+    conf::{Conf, ConfError, ConfKind},
     documents::{ConfTexts, Delivery, EngineSpec, LoadgenChoice, RunLength, RunSpec, StateSpec},
     round::Round,
+    settings::SettingError,
     system::Chosen,
 };
 
@@ -25,6 +27,18 @@ pub(crate) enum RequestError {
     /// Only Server has a peak to find.
     #[error("FindPeakPerformance is a mode of the Server scenario, not of {0}")]
     PeakOutsideServer(Scenario),
+    /// A value that LoadGen cannot make sense of.
+    #[error("the run's settings cannot be used")]
+    Conf(#[from] ConfError),
+    /// No run with these settings begins, or none ends.
+    #[error("{scenario} cannot run with these settings")]
+    Settings {
+        /// The scenario.
+        scenario: Scenario,
+        /// Which setting, and what would be right.
+        #[source]
+        source: SettingError,
+    },
 }
 
 /// One run, in types.
@@ -108,6 +122,7 @@ impl Request<'_> {
             draft.spec.system = Some(chosen.from);
         }
         draft.spec.conf.user_conf = draft.user_conf(&BTreeMap::new());
+        check(&draft.spec)?;
         Ok(draft)
     }
 
@@ -135,6 +150,21 @@ impl Request<'_> {
     fn full_key(&self, key: &str) -> String {
         format!("{}.{}.{key}", self.benchmark.loadgen_model, self.scenario)
     }
+}
+
+/// Refuses settings that a device would refuse too, before anything is sent there.
+fn check(spec: &RunSpec) -> Result<(), RequestError> {
+    let mut settings = TestSettings::new(spec.scenario, spec.mode);
+    for (name, text, kind) in [
+        ("mlperf.conf", &spec.conf.mlperf_conf, ConfKind::Mlperf),
+        ("user.conf", &spec.conf.user_conf, ConfKind::User),
+    ] {
+        settings.apply(&Conf::parse(name, text)?, kind, &spec.benchmark.loadgen_model)?;
+    }
+    settings.check().map_err(|source| RequestError::Settings {
+        scenario: spec.scenario,
+        source,
+    })
 }
 
 /// Whether a conf key of the form `model.scenario.key` concerns a scenario.
@@ -256,5 +286,33 @@ mod tests {
         assert_eq!(said, RequestError::ConfKey("a.b".to_owned()));
         let said = draft(|request| request.mode = Mode::FindPeakPerformance).unwrap_err();
         assert_eq!(said, RequestError::PeakOutsideServer(Scenario::Offline));
+    }
+
+    /// They are the device's words, told before the device has the run.
+    #[test]
+    fn settings_with_which_no_run_ends_are_refused() {
+        let refused = |key: &str, value: &str| {
+            let said = draft(|request| {
+                request.scenario = Scenario::MultiStream;
+                request.conf.insert(key.to_owned(), value.to_owned());
+            })
+            .unwrap_err();
+            format!("{:#}", anyhow::Error::from(said))
+        };
+        assert_eq!(
+            refused("samples_per_query", "-1"),
+            "the run's settings cannot be used: user.conf, line 3: `digits.MultiStream.samples_per_query` is -1, but must \
+             be an integer from 0 to 18446744073709551615; hint: leave the line out for LoadGen's default"
+        );
+        let said = refused("samples_per_query", "9223372036854775807");
+        assert!(
+            said.starts_with(
+                "MultiStream cannot run with these settings: samples_per_query is 9223372036854775807, but must be from 1"
+            ),
+            "{said}"
+        );
+        assert!(refused("min_query_count", "1e3\n*.*.mode = 7").contains("mode must be 0"));
+        let long = draft(|request| request.length = RunLength::Duration(u64::MAX)).unwrap_err();
+        assert!(matches!(long, RequestError::Settings { .. }), "{long}");
     }
 }
