@@ -209,6 +209,37 @@ fn a_run_that_cannot_begin_fails_with_a_reason() {
     insta::assert_snapshot!(format!("{}---\n{}", ended.stdout, ended.stderr));
 }
 
+/// Such a run would hold the device until somebody aborts it.
+#[test]
+fn settings_with_which_no_run_ends_fail_the_run_before_an_engine_is_loaded() {
+    for (line, told) in [
+        (
+            "*.*.min_query_count = -1",
+            "user.conf, line 1: `*.*.min_query_count` is -1, but must be ",
+        ),
+        (
+            "*.*.samples_per_query = 9223372036854775807",
+            "samples_per_query is 9223372036854775807, but must be ",
+        ),
+    ] {
+        let fixture = Fixture::new();
+        let mut spec = spec(
+            &fixture,
+            EngineKind::Tract,
+            Scenario::MultiStream,
+            Mode::PerformanceOnly,
+        );
+        spec.conf.user_conf = line.to_owned();
+        let ended = exec(&fixture, &spec);
+        assert_eq!(ended.code, 2, "{ended:?}");
+        let failed = ended.stdout.lines().last().unwrap();
+        assert!(
+            failed.starts_with("{\"event\":\"failed\"") && failed.contains(told),
+            "{ended:?}"
+        );
+    }
+}
+
 #[cfg(feature = "tract")]
 #[test]
 fn a_sample_that_breaks_after_the_start_fails_the_run_and_its_log_is_kept() {

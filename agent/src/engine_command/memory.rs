@@ -1,9 +1,8 @@
 //! Whether a build has memory enough. Small boards die in builds: the kernel kills them, and at times the session with them.
 
-use std::fs;
-
 use anyhow::anyhow;
 use regatta_cuda::{Context, Driver};
+use regatta_loadgen::memory;
 
 use crate::exit::Failure;
 
@@ -23,7 +22,8 @@ pub(super) fn check(model_bytes: u64, workspace_bytes: u64) -> Result<(), Failur
     let needed = BASE
         .saturating_add(model_bytes.saturating_mul(COPIES))
         .saturating_add(workspace_here);
-    if let Some(free) = host().filter(|&free| free < needed) {
+    // On a Jetson this memory is the GPU's too.
+    if let Some(free) = memory::available().filter(|&free| free < needed) {
         return Err(too_little(needed, "", free, "end other programs, add swap"));
     }
     let needed = model_bytes.saturating_add(workspace_bytes);
@@ -44,14 +44,6 @@ fn too_little(needed: u64, place: &str, free: u64, way: &str) -> Failure {
         needed.div_ceil(1 << 20),
         free >> 20
     ))
-}
-
-/// Bytes that are free for a program, `None` where the kernel does not say. On a Jetson they are the GPU's too.
-fn host() -> Option<u64> {
-    let text = fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kib * 1024)
 }
 
 /// Bytes that are free on the GPU that is built for, where it has memory of its own. What a driver cannot do the build itself will say.

@@ -186,6 +186,11 @@ impl Library {
         })
     }
 
+    /// Bytes of a sample's data; 0 where samples are counted only.
+    pub(crate) fn sample_bytes(&self) -> usize {
+        self.data.as_ref().map_or(0, |data| data.sample_bytes)
+    }
+
     /// Has the samples loaded into memory that the engine shares.
     pub(crate) fn share(&mut self, shared: Arc<SharedSamples>) {
         if let Some(data) = &mut self.data {

@@ -131,7 +131,7 @@ impl Harness {
         } else {
             wish
         };
-        let plan = ServingPlan::new(kind, settings, wish, test)?;
+        let plan = ServingPlan::new(kind, settings, wish, test, library.sample_bytes())?;
         let loaded = engines::load(&LoadRequest {
             kind,
             benchmark,

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use regatta_loadgen::memory;
 use regatta_rules::{Scenario, TestSettings, documents::EngineKind};
 
 use crate::engines::{sim::SimModel, tensorrt::Wish};
@@ -18,6 +19,48 @@ pub(crate) enum ServingError {
     /// Several streams on one thread.
     #[error("dispatch=direct computes on one thread, but inference_streams is {0}")]
     DirectStreams(usize),
+    /// Batches larger than memory.
+    #[error(
+        "{setting} is {samples}, but such batches take {needed_mib} MiB of memory and {free_mib} MiB are free; hint: lower \
+         {setting}"
+    )]
+    BatchMemory {
+        /// The setting that makes the batch so large.
+        setting: &'static str,
+        /// Samples in a batch.
+        samples: usize,
+        /// Memory that batches take.
+        needed_mib: u64,
+        /// Memory that is free.
+        free_mib: u64,
+    },
+}
+
+/// Bytes that harness and engine keep for a sample of a batch beside its data: its place, its answer, its response.
+const PER_SAMPLE: u64 = 256;
+/// Copies of a batch's data: loaded, blank for the warm-up, in the engine's input.
+const COPIES: u64 = 3;
+
+/// Refuses batches that do not fit into memory: the allocator would end the process.
+fn check_memory(
+    setting: &'static str,
+    samples: usize,
+    streams: usize,
+    sample_bytes: usize,
+) -> Result<(), ServingError> {
+    let per_sample = PER_SAMPLE.saturating_add(COPIES.saturating_mul(sample_bytes as u64));
+    let needed = (samples as u64)
+        .saturating_mul(streams as u64)
+        .saturating_mul(per_sample);
+    match memory::available() {
+        Some(free) if needed > free => Err(ServingError::BatchMemory {
+            setting,
+            samples,
+            needed_mib: needed >> 20,
+            free_mib: free >> 20,
+        }),
+        _ => Ok(()),
+    }
 }
 
 /// Samples in a batch of an Offline run, where nobody says otherwise: enough to spread the cost of a call, small enough
@@ -42,7 +85,7 @@ pub(crate) struct ServingPlan {
 }
 
 impl ServingPlan {
-    /// Works out how to serve. `wish` is what is asked of TensorRT, where that is the engine.
+    /// Works out how to serve samples of `sample_bytes`. `wish` is what is asked of TensorRT, where that is the engine.
     ///
     /// # Errors
     /// [`ServingError`] when the settings contradict each other.
@@ -51,6 +94,7 @@ impl ServingPlan {
         settings: &HarnessSettings,
         wish: &Wish,
         test: &TestSettings,
+        sample_bytes: usize,
     ) -> Result<Self, ServingError> {
         let scenario = test.scenario;
         let tensorrt = (kind == EngineKind::Tensorrt).then_some(wish);
@@ -99,6 +143,12 @@ impl ServingPlan {
             (Scenario::Server, wish) => wish.unwrap_or(1),
             (Scenario::Offline, wish) => wish.or(published).unwrap_or(OFFLINE_BATCH),
         };
+        let setting = match (scenario, wished) {
+            (Scenario::MultiStream, Some(wished)) if wished > batch => "samples_per_query",
+            (Scenario::MultiStream, None) => "samples_per_query",
+            _ => "batch_size",
+        };
+        check_memory(setting, batch, streams, sample_bytes)?;
         Ok(Self {
             batch_sizes: quick_sizes(scenario, batch, samples_per_query, shared),
             batch_size_is_wish: wished == Some(batch),

@@ -9,6 +9,7 @@ use std::{
 
 use anyhow::{Context, anyhow};
 use regatta_loadgen::{
+    effective::LibraryCounts,
     load_gen::{LoadgenError, NoObserver},
     outcome::Outcome,
     request::{IssueSettings, RunRequest, Wait},
@@ -64,6 +65,15 @@ impl Race {
         let resolved = resolved
             .context("the run's configuration cannot be used")
             .map_err(Failure::usage)?;
+        let dataset = &self.benchmark.dataset;
+        let counts = LibraryCounts {
+            total: dataset.total_samples as u64,
+            performance: dataset.performance_samples as u64,
+        };
+        chosen
+            .loadgen
+            .check(&self.request, counts)
+            .map_err(loadgen_failure)?;
         let scratch = self.scratch.as_deref();
         let harness = Harness::set_up(
             &self.benchmark,

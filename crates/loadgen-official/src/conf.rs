@@ -71,11 +71,11 @@ pub(crate) fn prepare<'a>(
     }
     let requested = after_audit(&before_audit, request)?;
     refuse_endless_search(&requested, request)?;
-    let warnings = request.resolve().map_err(LoadgenError::Conf)?.warnings;
+    let resolved = request.resolve().map_err(LoadgenError::Conf)?;
     Ok(Prepared {
         settings,
         requested,
-        warnings: warnings.iter().map(ToString::to_string).collect(),
+        warnings: resolved.all_warnings(),
         _files: files,
     })
 }

@@ -23,6 +23,7 @@ mod conf;
 mod error;
 mod face;
 mod fields;
+mod footprint;
 mod gate;
 mod outcome;
 mod plugin;

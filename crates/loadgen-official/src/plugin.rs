@@ -3,13 +3,16 @@
 use std::{path::Path, sync::Arc};
 
 use regatta_loadgen::{
+    check::SeriesCheck,
+    effective::LibraryCounts,
     load_gen::{LoadGen, LoadgenError, LoadgenIdentity, RunObserver},
     outcome::Outcome,
-    request::RunRequest,
+    request::{ConfText, RunRequest},
+    rng::RngAbi,
     sut::{QuerySampleLibrary, SystemUnderTest},
 };
 
-use crate::{build_info::BuildInfo, error::PluginError, face::Face, run::Run};
+use crate::{build_info::BuildInfo, error::PluginError, face::Face, footprint, run::Run};
 
 /// A plug-in. It stays loaded until the process ends.
 #[derive(Debug, Clone)]
@@ -102,6 +105,16 @@ impl LoadGen for OfficialLoadGen {
         }
     }
 
+    fn check(&self, request: &RunRequest, library: LibraryCounts) -> Result<(), LoadgenError> {
+        let mut request = request.clone();
+        if let (ConfSource::LoadGen, Some(text)) = (self.source, self.plugin.mlperf_conf()) {
+            request.mlperf_conf = Some(ConfText::new("the compiled-in mlperf.conf", text));
+        }
+        let resolved = request.resolve().map_err(LoadgenError::Conf)?;
+        // Which samples are drawn has no part in whether a run fits.
+        SeriesCheck::new(RngAbi::default(), footprint::bytes).run(&resolved.settings, library)
+    }
+
     fn run(
         &self,
         sut: &dyn SystemUnderTest,
@@ -109,7 +122,10 @@ impl LoadGen for OfficialLoadGen {
         request: &RunRequest,
         observer: &dyn RunObserver,
     ) -> Result<Outcome, LoadgenError> {
+        let counts = library_counts(qsl, request)?;
+        self.check(request, counts)?;
         let run = Run {
+            counts,
             face: &self.plugin.face,
             source: self.source,
             identity: self.identity(),
@@ -120,4 +136,21 @@ impl LoadGen for OfficialLoadGen {
         };
         run.run()
     }
+}
+
+/// What the library says of itself.
+fn library_counts(qsl: &dyn QuerySampleLibrary, request: &RunRequest) -> Result<LibraryCounts, LoadgenError> {
+    let counts = LibraryCounts {
+        total: qsl.total_sample_count() as u64,
+        performance: qsl.performance_sample_count() as u64,
+    };
+    if counts.total == 0 || counts.performance == 0 {
+        let problem =
+            "the sample library reports no samples, on which the official LoadGen crashes".to_owned();
+        return Err(LoadgenError::Settings {
+            scenario: request.scenario,
+            problem,
+        });
+    }
+    Ok(counts)
 }

@@ -33,6 +33,7 @@ const LOOK: Duration = Duration::from_millis(1);
 
 /// Everything that a run needs.
 pub(crate) struct Run<'a> {
+    pub(crate) counts: LibraryCounts,
     pub(crate) face: &'a Arc<Face>,
     pub(crate) source: ConfSource,
     pub(crate) identity: LoadgenIdentity,
@@ -45,10 +46,9 @@ pub(crate) struct Run<'a> {
 impl Run<'_> {
     /// Runs to the end.
     pub(crate) fn run(&self) -> Result<Outcome, LoadgenError> {
-        let counts = self.library_counts()?;
         create_logs(self.request)?;
         let prepared = conf::prepare(self.face, self.source, self.request)?;
-        let effective = EffectiveSettings::new(&prepared.requested, counts).0;
+        let effective = EffectiveSettings::new(&prepared.requested, self.counts).0;
         let sink = Arc::new(Sink::new(Arc::clone(self.face)));
         // Boxed: an abandoned run's callbacks may look at it until the process ends.
         let bridge = Box::new(self.bridge(&sink, &prepared.requested, &effective));
@@ -96,22 +96,6 @@ impl Run<'_> {
             c_string(self.sut.name()).map_err(plain)?,
             c_string(self.qsl.name()).map_err(plain)?,
         ))
-    }
-
-    fn library_counts(&self) -> Result<LibraryCounts, LoadgenError> {
-        let counts = LibraryCounts {
-            total: self.qsl.total_sample_count() as u64,
-            performance: self.qsl.performance_sample_count() as u64,
-        };
-        if counts.total == 0 || counts.performance == 0 {
-            let problem =
-                "the sample library reports no samples, on which the official LoadGen crashes".to_owned();
-            return Err(LoadgenError::Settings {
-                scenario: self.request.scenario,
-                problem,
-            });
-        }
-        Ok(counts)
     }
 
     fn bridge(&self, sink: &Arc<Sink>, requested: &TestSettings, effective: &EffectiveSettings) -> Bridge {

@@ -5,6 +5,7 @@ use std::{io, path::PathBuf};
 use regatta_rules::{Scenario, conf::ConfError};
 
 use crate::{
+    effective::LibraryCounts,
     outcome::Outcome,
     request::RunRequest,
     sut::{QuerySampleLibrary, SystemUnderTest},
@@ -14,6 +15,12 @@ use crate::{
 pub trait LoadGen: Sync {
     /// Which LoadGen this is, for logs and run records.
     fn identity(&self) -> LoadgenIdentity;
+
+    /// Checks that a run over such a library can begin, ends and fits into memory. Loads and writes nothing.
+    ///
+    /// # Errors
+    /// What [`run`](Self::run) would refuse it with.
+    fn check(&self, request: &RunRequest, library: LibraryCounts) -> Result<(), LoadgenError>;
 
     /// Runs a test to its end and writes its logs. Queries are issued from the calling thread (Server with issuing
     /// threads: from those). Only one run may be in progress in a process at a time with the official LoadGen.

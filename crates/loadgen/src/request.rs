@@ -102,6 +102,15 @@ pub struct ResolvedSettings {
     pub warnings: Vec<ConfWarning>,
 }
 
+impl ResolvedSettings {
+    /// What the user should know: conf entries without effect, and settings that prove little.
+    #[must_use]
+    pub fn all_warnings(&self) -> Vec<String> {
+        let entries = self.warnings.iter().map(ToString::to_string);
+        entries.chain(self.settings.warnings()).collect()
+    }
+}
+
 /// A conf file's text and the name to be told in errors.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfText {

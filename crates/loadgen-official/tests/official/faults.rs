@@ -2,7 +2,10 @@
 
 use std::{
     fs,
-    sync::Mutex,
+    sync::{
+        Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -237,15 +240,45 @@ fn a_process_that_abandoned_a_run_starts_no_other() {
     assert!(second.to_string().contains("start a new process"), "{second}");
 }
 
+/// A library that has more samples than a vector can hold when it is asked again.
+struct Growing {
+    samples: Samples,
+    asked: AtomicU64,
+}
+
+impl QuerySampleLibrary for Growing {
+    fn name(&self) -> &str {
+        self.samples.name()
+    }
+    fn total_sample_count(&self) -> usize {
+        self.performance_sample_count()
+    }
+    fn performance_sample_count(&self) -> usize {
+        // Both counts are asked for before the run, and again when LoadGen is called.
+        match self.asked.fetch_add(1, Ordering::Relaxed) {
+            0 | 1 => 5,
+            _ => 1 << 61,
+        }
+    }
+    fn load_samples_to_ram(&self, samples: &[QuerySampleIndex]) -> Result<(), SutError> {
+        self.samples.load_samples_to_ram(samples)
+    }
+    fn unload_samples_from_ram(&self, samples: &[QuerySampleIndex]) -> Result<(), SutError> {
+        self.samples.unload_samples_from_ram(samples)
+    }
+}
+
 #[test]
 fn an_exception_in_loadgen_is_told_and_the_log_kept() {
     let Some(plugin) = fresh_plugin("6.0.17") else {
         return;
     };
     let logs = tempfile::tempdir().unwrap();
-    let mut request = RunRequest::new("null", Scenario::Offline, Mode::PerformanceOnly, logs.path());
-    // One query of more samples than a vector can hold.
-    request.overrides.min_query_count = Some(1 << 61);
+    let request = RunRequest::new("null", Scenario::Offline, Mode::PerformanceOnly, logs.path());
+    let library = Growing {
+        samples: Samples::new(5, 5),
+        asked: AtomicU64::new(0),
+    };
     let sut = Faulty {
         fault: |_, _, _| Ok(()),
         queries: Mutex::new(0),
@@ -253,7 +286,7 @@ fn an_exception_in_loadgen_is_told_and_the_log_kept() {
     };
     let outcome = plugin
         .loadgen_as_requested()
-        .run(&sut, &Samples::new(5, 5), &request, &NoObserver)
+        .run(&sut, &library, &request, &NoObserver)
         .unwrap();
     assert_eq!(outcome.valid, Some(false));
     assert!(

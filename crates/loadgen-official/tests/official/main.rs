@@ -10,6 +10,7 @@ mod faults;
 mod loading;
 mod plugin;
 mod runs;
+mod settings;
 
 use std::fs;
 

@@ -58,7 +58,7 @@ impl Run<'_> {
             lower.field(),
             upper.field()
         ));
-        let sets = self.sets(&upper.settings, upper.settings.performance_sample_count)?;
+        let sets = self.sets(&upper.settings, Pass::Performance)?;
         self.load(&sets[0])?;
         while !self.is_found(&lower, &upper) {
             let mut middle = lower.settings.clone();
@@ -114,7 +114,7 @@ impl Run<'_> {
     }
 
     fn try_rate(&mut self, settings: EffectiveSettings) -> Result<Tried, GivenUp> {
-        let sets = self.sets(&settings, settings.performance_sample_count)?;
+        let sets = self.sets(&settings, Pass::Performance)?;
         self.load(&sets[0])?;
         let result = self.series(&settings, &sets[0], Pass::Performance, Phase::Performance)?;
         self.unload(&sets[0])?;

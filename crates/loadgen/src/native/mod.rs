@@ -1,10 +1,10 @@
 //! Our LoadGen: issues queries, records answers, writes the logs.
 
-mod check;
 mod clock;
 mod clocks;
 mod faults;
 mod find_peak;
+mod footprint;
 mod guard;
 mod header;
 mod offline;
@@ -21,6 +21,8 @@ mod tokens;
 mod wait;
 
 use crate::{
+    check::SeriesCheck,
+    effective::LibraryCounts,
     load_gen::{LoadGen, LoadgenError, LoadgenIdentity, RunObserver},
     outcome::Outcome,
     request::RunRequest,
@@ -42,6 +44,11 @@ impl LoadGen for NativeLoadGen {
         }
     }
 
+    fn check(&self, request: &RunRequest, library: LibraryCounts) -> Result<(), LoadgenError> {
+        let resolved = request.resolve().map_err(LoadgenError::Conf)?;
+        series_check(request).run(&resolved.settings, library)
+    }
+
     fn run(
         &self,
         sut: &dyn SystemUnderTest,
@@ -55,6 +62,15 @@ impl LoadGen for NativeLoadGen {
         };
         run::Run::begin(identity, sut, qsl, request, observer)?.finish()
     }
+}
+
+fn series_check(request: &RunRequest) -> SeriesCheck {
+    let bytes = if request.logs.trace {
+        footprint::with_trace
+    } else {
+        footprint::without_trace
+    };
+    SeriesCheck::new(request.rng_abi, bytes)
 }
 
 fn seconds(ns: i64) -> f64 {

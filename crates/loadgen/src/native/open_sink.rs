@@ -29,6 +29,13 @@ use crate::{
 /// due time after the start, and 0 for a sample that is not issued yet.
 const ANSWERED: u64 = 1 << 63;
 
+/// Bytes that are kept for a sample.
+pub(super) const PER_SAMPLE: u64 = size_of::<AtomicU64>() as u64;
+/// Bytes besides where answers are logged: its index, and a bit in whole words.
+pub(super) const PER_LOGGED: u64 = size_of::<AtomicU32>() as u64 + 1;
+/// Bytes besides where samples are traced.
+pub(super) const PER_TRACED: u64 = size_of::<AtomicI64>() as u64;
+
 /// Answers to a series of queries.
 pub(super) struct OpenSink {
     /// Empty when the series is over.

@@ -6,7 +6,6 @@ use jiff::Timestamp;
 use regatta_rules::{Mode, Scenario, TestSettings};
 
 use super::{
-    check::check,
     clock::now_ns,
     clocks::{Clocks, stamp},
     guard, header,
@@ -14,8 +13,9 @@ use super::{
     tap::{AccuracyTap, TokenEntries},
 };
 use crate::{
+    check::SeriesCheck,
     effective::{EffectiveSettings, LibraryCounts},
-    generate::{AccuracyDraws, LoadableSet, Pass, loadable_sets},
+    generate::{AccuracyDraws, LoadableSet, Pass},
     load_gen::{LoadgenError, LoadgenIdentity, Phase, RunObserver},
     outcome::{Issued, Outcome, Performance},
     request::{ResolvedSettings, RunRequest},
@@ -35,6 +35,7 @@ pub(super) struct Run<'a> {
     pub(super) requested: TestSettings,
     pub(super) effective: EffectiveSettings,
     library: LibraryCounts,
+    pub(super) check: SeriesCheck,
     pub(super) log: RunLog,
     pub(super) tap: Arc<AccuracyTap>,
     pub(super) next_query: u64,
@@ -73,7 +74,8 @@ impl<'a> Run<'a> {
         })
         .map_err(LoadgenError::Prepare)?;
         let (effective, setting_errors) = EffectiveSettings::new(&resolved.settings, library);
-        check(&effective, library, request.rng_abi)?;
+        let check = super::series_check(request);
+        check.run(&resolved.settings, library)?;
         let (mut log, tap) = RunLog::create(&request.logs, token_entries(&resolved, &effective))?;
 
         header::log_version(&mut log, &identity);
@@ -93,6 +95,7 @@ impl<'a> Run<'a> {
             requested: resolved.settings.clone(),
             effective,
             library,
+            check,
             log,
             tap: Arc::new(tap),
             next_query: 0,
@@ -101,7 +104,7 @@ impl<'a> Run<'a> {
             accuracy: None,
             performance: None,
             faults: Vec::new(),
-            warnings: resolved.warnings.iter().map(ToString::to_string).collect(),
+            warnings: resolved.all_warnings(),
             timing: None,
         };
         run.log_settings(&resolved, &setting_errors);
@@ -190,7 +193,7 @@ impl<'a> Run<'a> {
         self.log.info("generic_message", "Starting accuracy mode");
         self.tap.write_at_once(true);
         let settings = self.effective.clone();
-        let sets = self.sets(&settings, settings.accuracy_sample_count)?;
+        let sets = self.sets(&settings, Pass::Accuracy)?;
         let mut all = Issued::default();
         for (number, set) in sets.iter().enumerate() {
             self.load(set)?;
@@ -210,7 +213,7 @@ impl<'a> Run<'a> {
     fn run_performance(&mut self) -> Result<(), GivenUp> {
         self.log.info("generic_message", "Starting performance mode");
         let settings = self.effective.clone();
-        let sets = self.sets(&settings, settings.performance_sample_count)?;
+        let sets = self.sets(&settings, Pass::Performance)?;
         let set = &sets[0];
         self.load(set)?;
         let clocks = Clocks::now();
@@ -241,9 +244,9 @@ impl<'a> Run<'a> {
     pub(super) fn sets(
         &mut self,
         settings: &EffectiveSettings,
-        wanted: u64,
+        pass: Pass,
     ) -> Result<Vec<LoadableSet>, GivenUp> {
-        let sets = loadable_sets(settings, self.library.total, wanted, self.request.rng_abi);
+        let sets = self.check.sets(settings, self.library.total, pass);
         sets.map_err(|error| self.fault("error_invalid_test_settings", &error.to_string()))
     }
 

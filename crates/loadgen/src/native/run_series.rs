@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     effective::EffectiveSettings,
-    generate::{AccuracyChoice, LoadableSet, Pass, QueryPlan},
+    generate::{AccuracyChoice, LoadableSet, Pass},
     load_gen::Phase,
     request::LogTiming,
     results::SeriesResult,
@@ -30,7 +30,9 @@ impl Run<'_> {
         pass: Pass,
         phase: Phase,
     ) -> Result<SeriesResult, GivenUp> {
-        let plan = QueryPlan::new(settings, set, pass, self.request.rng_abi)
+        let plan = self
+            .check
+            .plan(settings, set, pass)
             .map_err(|error| self.fault("error_invalid_test_settings", &error.to_string()))?;
         self.log.info("generated_query_count", plan.queries);
         self.log

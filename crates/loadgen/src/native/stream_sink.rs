@@ -27,6 +27,9 @@ struct Slot {
     logged: AtomicBool,
 }
 
+/// Bytes that are kept for a sample of a query.
+pub(super) const PER_SAMPLE: usize = size_of::<Slot>();
+
 /// Answers to the outstanding query.
 pub(super) struct StreamSink {
     slots: Box<[Slot]>,

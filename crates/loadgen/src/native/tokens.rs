@@ -8,6 +8,9 @@ use crate::results::{Latencies, TokenLatencies};
 /// No value yet; LoadGen uses the same number and computes with it where a first token is missing.
 const MISSING: i64 = i64::MIN;
 
+/// Bytes that are kept for a sample: its first token's latency and bytes, and its time per token.
+pub(super) const PER_SAMPLE: u64 = (2 * size_of::<i64>() + size_of::<Option<Box<[u8]>>>()) as u64;
+
 /// Records tokens of one series of queries. Benchmarks with tokens have long answers, so a lock does not hurt.
 #[derive(Debug)]
 pub(super) struct TokenRecorder {

@@ -16,6 +16,11 @@ pub struct LatencyRecorder {
 }
 
 impl LatencyRecorder {
+    /// Bytes that a listed latency takes.
+    pub(crate) const BYTES: u64 = size_of::<i64>() as u64;
+    /// Latencies from this on are listed, in seconds.
+    pub(crate) const SHORTEST_LISTED_S: f64 = COUNTED_BELOW as f64 / 1e9;
+
     /// An empty recorder for up to `expected` latencies, more if need be. What counts is in place.
     #[must_use]
     pub fn with_room(expected: u64) -> Self {

@@ -7,6 +7,7 @@ mod library;
 mod logs;
 mod misdeeds;
 mod search;
+mod settings;
 mod threads;
 
 use std::{fs, path::Path, time::Duration};

@@ -1,0 +1,228 @@
+//! Refuses runs that cannot begin, would not end or do not fit into memory, before anything is loaded or issued. Both LoadGens
+//! ask here; what each keeps in memory it says itself.
+
+use regatta_rules::{Mode, Scenario, TestSettings, settings::LONGEST_RUN};
+
+use crate::{
+    effective::{EffectiveSettings, LibraryCounts, millis_to_seconds},
+    generate::{LoadableSet, Pass, PlanError, QueryPlan, loadable_sets},
+    load_gen::LoadgenError,
+    memory,
+    rng::RngAbi,
+};
+
+/// What a series of queries is made of, for an estimate of the memory that it takes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SeriesSize {
+    /// The scenario.
+    pub scenario: Scenario,
+    /// Queries that are generated.
+    pub queries: u64,
+    /// Queries that are issued however quick the system is.
+    pub least_queries: u64,
+    /// Samples of each.
+    pub samples_per_query: u64,
+    /// Samples of all loadable sets, with MultiStream's padding.
+    pub loaded: u64,
+    /// Samples of a set as asked for, which may be more than there are.
+    pub set_size: u64,
+    /// Whether answers may be logged.
+    pub logs: bool,
+    /// Whether token latencies are measured.
+    pub tokens: bool,
+    /// For how long queries are issued beyond the least number, in seconds.
+    pub seconds: f64,
+}
+
+impl SeriesSize {
+    /// Samples that are generated.
+    #[must_use]
+    pub const fn samples(&self) -> u64 {
+        self.queries.saturating_mul(self.samples_per_query)
+    }
+}
+
+/// Checks series before they are made: whether they fit into memory and end.
+#[derive(Debug, Clone, Copy)]
+pub struct SeriesCheck {
+    abi: RngAbi,
+    /// Bytes that the LoadGen takes for a series.
+    bytes: fn(&SeriesSize) -> u64,
+}
+
+impl SeriesCheck {
+    /// A check for a LoadGen that draws numbers as `abi` has them and takes so many `bytes` for a series.
+    #[must_use]
+    pub const fn new(abi: RngAbi, bytes: fn(&SeriesSize) -> u64) -> Self {
+        Self { abi, bytes }
+    }
+
+    /// Checks a whole run.
+    ///
+    /// # Errors
+    /// [`LoadgenError::Settings`] with what is wrong and what would be right.
+    pub fn run(&self, requested: &TestSettings, library: LibraryCounts) -> Result<(), LoadgenError> {
+        let scenario = requested.scenario;
+        let fail = |problem| LoadgenError::Settings { scenario, problem };
+        requested.check().map_err(|error| fail(error.to_string()))?;
+        let (settings, _) = EffectiveSettings::new(requested, library);
+        let passes: &[Pass] = match settings.mode {
+            Mode::AccuracyOnly => &[Pass::Accuracy],
+            Mode::PerformanceOnly | Mode::FindPeakPerformance => &[Pass::Performance],
+            Mode::SubmissionRun => &[Pass::Accuracy, Pass::Performance],
+        };
+        let check = |&pass| -> Result<(), PlanError> {
+            let sets = self.sets(&settings, library.total, pass)?;
+            let used = if pass == Pass::Accuracy { sets.len() } else { 1 };
+            sets[..used]
+                .iter()
+                .try_for_each(|set| self.plan(&settings, set, pass).map(drop))
+        };
+        passes.iter().try_for_each(check).map_err(|error| {
+            fail(if error.is_about_size() {
+                format!("{error}; asked for: {}", sizes(requested))
+            } else {
+                error.to_string()
+            })
+        })
+    }
+
+    /// The loadable sets of a pass.
+    ///
+    /// # Errors
+    /// When there is none, or they do not fit into memory.
+    pub fn sets(
+        &self,
+        settings: &EffectiveSettings,
+        total: u64,
+        pass: Pass,
+    ) -> Result<Vec<LoadableSet>, PlanError> {
+        let wanted = match pass {
+            Pass::Accuracy => settings.accuracy_sample_count,
+            Pass::Performance => settings.performance_sample_count,
+        };
+        let count = total.min(wanted);
+        let sets = match settings.performance_sample_count {
+            0 => 1,
+            size => count.div_ceil(size),
+        };
+        let padding = match settings.scenario {
+            Scenario::MultiStream => settings.samples_per_query.saturating_sub(1),
+            _ => 0,
+        };
+        self.fits(&SeriesSize {
+            scenario: settings.scenario,
+            queries: 0,
+            least_queries: 0,
+            samples_per_query: settings.samples_per_query,
+            loaded: count.saturating_add(sets.saturating_mul(padding)),
+            set_size: settings.performance_sample_count,
+            logs: false,
+            tokens: false,
+            seconds: 0.0,
+        })?;
+        loadable_sets(settings, total, wanted, self.abi)
+    }
+
+    /// The queries of a pass over a set.
+    ///
+    /// # Errors
+    /// When no queries can be made, they do not fit into memory, or the last of them is due after [`LONGEST_RUN`].
+    pub fn plan<'a>(
+        &self,
+        settings: &'a EffectiveSettings,
+        set: &'a LoadableSet,
+        pass: Pass,
+    ) -> Result<QueryPlan<'a>, PlanError> {
+        let size = |queries, least_queries| SeriesSize {
+            scenario: settings.scenario,
+            queries,
+            least_queries,
+            samples_per_query: match (pass, settings.scenario) {
+                (Pass::Accuracy, Scenario::Offline) => set.distinct as u64,
+                _ => settings.samples_per_query,
+            },
+            loaded: set.samples.len() as u64,
+            set_size: settings.performance_sample_count,
+            logs: pass == Pass::Accuracy || settings.effective_accuracy_log_probability() > 0.0,
+            tokens: settings.use_token_latencies,
+            seconds: millis_to_seconds(settings.target_duration_ms),
+        };
+        let whole_set = pass == Pass::Accuracy || settings.performance_issue_unique;
+        let least = if whole_set { 0 } else { settings.min_query_count };
+        if settings.scenario == Scenario::Server && !whole_set {
+            // Its schedule is drawn query by query, so that their number must be bounded first.
+            let expected = settings.target_qps * millis_to_seconds(settings.target_duration_ms);
+            self.fits(&size(least.max(to_u64(expected)), least))?;
+        }
+        let plan = QueryPlan::new(settings, set, pass, self.abi)?;
+        self.fits(&size(plan.queries, least.min(plan.queries)))?;
+        let seconds = plan.duration_ns as f64 / 1e9;
+        if settings.scenario == Scenario::Server && seconds > LONGEST_RUN.as_secs_f64() {
+            return Err(PlanError::TooLong {
+                queries: plan.queries,
+                rate: settings.target_qps,
+                longest_days: LONGEST_RUN.as_secs() / 86_400,
+            });
+        }
+        Ok(plan)
+    }
+
+    /// Leaves a quarter of what is free to the system under test and to the logs.
+    fn fits(&self, size: &SeriesSize) -> Result<(), PlanError> {
+        let needed = (self.bytes)(size);
+        match memory::available() {
+            Some(free) if needed > free / 4 * 3 => Err(PlanError::TooLarge {
+                queries: size.queries,
+                samples_per_query: size.samples_per_query,
+                needed_mib: needed >> 20,
+                free_mib: free >> 20,
+            }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The settings that decide how large a run is, by their keys.
+fn sizes(requested: &TestSettings) -> String {
+    let latency = |ns: f64| format!("target_latency = {:?} ms", ns / 1e6);
+    let rate = |rate: f64| format!("target_qps = {rate:?}");
+    let mut asked = vec![
+        format!("min_query_count = {}", requested.min_query_count),
+        format!("min_duration = {} ms", requested.min_duration_ms),
+        match requested.scenario {
+            Scenario::SingleStream => latency(requested.single_stream_expected_latency_ns),
+            Scenario::MultiStream => latency(requested.multi_stream_expected_latency_ns),
+            Scenario::Server => rate(requested.server_target_qps),
+            Scenario::Offline => rate(requested.offline_expected_qps),
+        },
+    ];
+    if requested.scenario == Scenario::MultiStream {
+        let samples = requested.multi_stream_samples_per_query;
+        asked.push(format!("samples_per_query = {samples}"));
+    }
+    for (key, count) in [
+        (
+            "performance_sample_count_override",
+            requested.performance_sample_count_override,
+        ),
+        (
+            "accuracy_sample_count_override",
+            requested.accuracy_sample_count_override,
+        ),
+    ] {
+        if count != 0 {
+            asked.push(format!("{key} = {count}"));
+        }
+    }
+    asked.join(", ")
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "an estimate; what is too large becomes the largest"
+)]
+fn to_u64(value: f64) -> u64 {
+    value as u64
+}
