@@ -13,7 +13,6 @@ use ring::{
     signature::{Ed25519KeyPair, KeyPair as _},
 };
 use rustls::pki_types::PrivatePkcs8KeyDer;
-use sha2::{Digest as _, Sha256};
 
 use crate::daemon::durable;
 
@@ -105,12 +104,11 @@ impl DeviceIdentity {
         };
         let key = Ed25519KeyPair::from_pkcs8(&pkcs8).map_err(|_| malformed())?;
         let public_key: [u8; 32] = key.public_key().as_ref().try_into().map_err(|_| malformed())?;
-        let id = fingerprint(&public_key).parse().map_err(|_| malformed())?;
         Ok(Self {
             key,
             pkcs8,
             public_key,
-            id,
+            id: DeviceId::of_public_key(&public_key),
         })
     }
 
@@ -135,14 +133,6 @@ impl DeviceIdentity {
     }
 }
 
-/// The first 32 hexadecimal digits of the SHA-256 of a public key.
-fn fingerprint(public_key: &[u8]) -> String {
-    hex(&Sha256::digest(public_key))
-        .chars()
-        .take(DeviceId::DIGITS)
-        .collect()
-}
-
 /// Lower-case hexadecimal digits of some bytes.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
@@ -158,6 +148,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use ring::signature::{ED25519, UnparsedPublicKey};
+    use sha2::{Digest as _, Sha256};
 
     use super::*;
 

@@ -19,16 +19,6 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     text
 }
 
-/// The bytes that hexadecimal digits stand for, whitespace around them left out; `None` for anything else.
-pub(crate) fn unhex(digits: &[u8]) -> Option<Vec<u8>> {
-    let digits = digits.trim_ascii();
-    if !digits.len().is_multiple_of(2) || !digits.iter().all(u8::is_ascii_hexdigit) {
-        return None;
-    }
-    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
-    digits.chunks(2).map(byte).collect()
-}
-
 /// SHA-256 of bytes in memory.
 pub(crate) fn sha256(bytes: &[u8]) -> [u8; 32] {
     Sha256::digest(bytes).into()

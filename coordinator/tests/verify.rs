@@ -36,6 +36,10 @@ fn verify(coordinator: &Coordinator, what: &str) -> (Option<i32>, Vec<(String, S
     (output.status.code(), found.collect())
 }
 
+fn verify_directory(coordinator: &Coordinator, directory: &Path) -> (Option<i32>, Vec<(String, String)>) {
+    verify(coordinator, directory.to_str().unwrap())
+}
+
 /// Flips one bit in the middle of a file.
 fn flip(path: &Path) {
     let mut bytes = fs::read(path).unwrap();
@@ -188,12 +192,53 @@ fn exported_it_is_verified_without_its_workspace(coordinator: &Coordinator, run:
     };
     let (code, said) = verify();
     assert!(code == Some(0) && said.contains("intact"), "{said}");
+    // The record beside the evidence may not say anything else than the evidence, whoever wrote it.
+    let record = fs::read_to_string(out.join("record.json")).unwrap();
+    for (from, to, found) in [
+        (
+            "\"phase\": \"done\"",
+            "\"phase\": \"failed\"",
+            "it calls the run failed, the evidence was sealed as draining",
+        ),
+        (
+            "\"evidence_signature_valid\": true",
+            "\"evidence_signature_valid\": null",
+            "it does not say that the evidence is signed",
+        ),
+        (
+            "\"spec_sha256\": \"",
+            "\"spec_sha256\": \"0",
+            "it is of another spec than the evidence",
+        ),
+        (
+            "\"device\": \"",
+            "\"device\": \"00000000000000000000000000000000\", \"was\": \"",
+            "on device 00000000000000000000000000000000",
+        ),
+    ] {
+        let changed = record.replacen(from, to, 1);
+        assert_ne!(record, changed);
+        fs::write(out.join("record.json"), changed).unwrap();
+        let (code, said) = verify();
+        assert!(code == Some(1) && said.contains(found), "{said}");
+    }
+    fs::write(out.join("record.json"), record).unwrap();
     // Another key beside it does not help: the device's id is its key's fingerprint.
     let key = fs::read(out.join("device.pub")).unwrap();
     fs::write(out.join("device.pub"), format!("{}\n", "ab".repeat(32))).unwrap();
     let (code, said) = verify();
     assert!(code == Some(1) && said.contains("fingerprint"), "{said}");
+    fs::write(out.join("device.pub"), "no key").unwrap();
+    let (code, said) = verify();
+    assert!(code == Some(1) && said.contains("is not known"), "{said}");
     fs::write(out.join("device.pub"), key).unwrap();
+    let own = coordinator.path(&format!("runs/{run}"));
+    let (code, found) = verify_directory(coordinator, &own);
+    assert_eq!(
+        (code, found.len()),
+        (Some(0), 0),
+        "a run's own directory: {found:?}"
+    );
     flip(&out.join("files/evidence.json"));
     assert_eq!(verify().0, Some(1));
 }

@@ -127,7 +127,7 @@ async fn serve(stream: TcpStream, acceptor: TlsAcceptor, shared: Arc<Shared>) ->
         .and_then(|chain| chain.first())
         .and_then(keys::public_key_of);
     let device = key
-        .and_then(|key| keys::device_id(&key))
+        .map(|key| DeviceId::of_public_key(&key))
         .ok_or_else(|| anyhow::anyhow!("its certificate is no device's"))?;
     let _turn = shared.turns.acquire().await?;
     let service = service_fn(|request| {

@@ -2,6 +2,7 @@
 
 use std::{io, sync::Arc};
 
+use regatta_rules::DeviceId;
 use rustls::ServerConfig;
 use tokio::net::TcpStream;
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
@@ -42,7 +43,7 @@ pub(super) async fn handshake(
     let peer = if key == *coordinator_key {
         Peer::Coordinator
     } else {
-        let id = keys::device_id(&key).ok_or_else(|| io::Error::other("the key has no fingerprint"))?;
+        let id = DeviceId::of_public_key(&key);
         Peer::Device(id)
     };
     Ok((stream, peer))

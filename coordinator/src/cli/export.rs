@@ -7,12 +7,12 @@ use std::{
 };
 
 use anyhow::Context as _;
+use regatta_submission::proof::DEVICE_KEY;
 
 use super::context::say;
 use crate::{
     exit::Failure,
     hex::{hex, sha256_of_file},
-    runs::DEVICE_KEY,
     store::{RunRow, Store},
     workspace::Workspace,
 };
@@ -63,7 +63,7 @@ pub(super) fn export(workspace: &Workspace, store: &Store, row: &RunRow, out: &P
             left_out.push(format!("{} never came whole and is left out", stream.name));
         }
     }
-    let key = store.device(&row.device)?.map(|device| device.public_key);
+    let key = store.public_key(&row.device)?;
     if key.is_none() {
         left_out
             .push("the device's public key is not known: the copy's signature cannot be checked".to_owned());

@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use anyhow::Context as _;
+use regatta_submission::proof::{ProofError, key_beside};
 use serde::Serialize;
 
 use super::{Context, runs::find};
 use crate::{
     exit::{self, Outcome},
-    runs::{Subject, Verification, exported_key, verify},
+    runs::{Subject, Verification, verify},
     store::{RunRow, Store},
     workspace::Workspace,
 };
@@ -53,12 +54,7 @@ pub(super) fn run(given: &[String], context: &Context) -> Outcome {
 }
 
 fn in_workspace(workspace: &Workspace, store: &Store, row: &RunRow) -> anyhow::Result<Verification> {
-    // The key of an enrolment was proven; that of a hello at least has the device's fingerprint.
-    let member = store.member(&row.device)?.map(|member| member.public_key);
-    let public_key = match member {
-        Some(key) => Some(key),
-        None => store.device(&row.device)?.map(|device| device.public_key),
-    };
+    let public_key = store.public_key(&row.device)?;
     let dir = workspace.run(row.id);
     let subject = Subject {
         directory: dir.path(),
@@ -69,9 +65,14 @@ fn in_workspace(workspace: &Workspace, store: &Store, row: &RunRow) -> anyhow::R
 }
 
 fn exported(directory: &Path) -> anyhow::Result<Verification> {
+    let public_key = match key_beside(directory) {
+        // A finding: the signature cannot be verified.
+        Err(ProofError::MalformedKey(_)) => None,
+        read => read?,
+    };
     let subject = Subject {
         directory,
-        public_key: exported_key(directory)?,
+        public_key,
         row: None,
     };
     verify(&subject).with_context(|| format!("cannot read {}", directory.display()))

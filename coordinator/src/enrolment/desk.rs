@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use regatta_rules::DeviceId;
 use regatta_wire::enrolment::{Credentials, EXPORTER_LEN, EnrolAnswer, EnrolRequest, Purpose};
 use ring::signature::{ED25519, UnparsedPublicKey};
 
 use crate::{
     fleet::Admission,
     hex::{hex, sha256},
-    keys::{self, Issued, Keys},
+    keys::{Issued, Keys},
     store::{Entry, NewCertificate, Store},
 };
 
@@ -52,8 +53,7 @@ impl Desk {
         UnparsedPublicKey::new(&ED25519, &request.public_key)
             .verify(&statement, &request.proof)
             .map_err(|_| Refusal::said("the request is not signed by the key that it names"))?;
-        let device = keys::device_id(&request.public_key)
-            .ok_or_else(|| Refusal::said("the key has no fingerprint"))?;
+        let device = DeviceId::of_public_key(&request.public_key);
         let issued = self.keys.authority().device(&device, request.public_key)?;
         let not_after = issued.not_after.to_string();
         let certificate = NewCertificate {

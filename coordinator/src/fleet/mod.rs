@@ -8,10 +8,7 @@ pub(crate) use admission::{Admission, follow};
 use regatta_rules::{DeviceId, RunId};
 use regatta_wire::message::Hello;
 
-use crate::{
-    hex::{hex, sha256},
-    store::{self, Store},
-};
+use crate::store::{self, Store};
 
 /// Longest label of a device.
 const LABEL: usize = 64;
@@ -35,8 +32,7 @@ pub(crate) fn check_identity(topic: &DeviceId, hello: &Hello) -> Result<(), Iden
     if hello.device != *topic {
         return Err(IdentityError::OtherTopic(hello.device.clone()));
     }
-    let fingerprint = hex(&sha256(&hello.public_key));
-    if !fingerprint.starts_with(hello.device.as_str()) {
+    if DeviceId::of_public_key(&hello.public_key) != hello.device {
         return Err(IdentityError::Fingerprint);
     }
     Ok(())
@@ -96,7 +92,7 @@ mod tests {
 
     fn hello(public_key: [u8; 32]) -> Hello {
         Hello {
-            device: hex(&sha256(&public_key))[..DeviceId::DIGITS].parse().unwrap(),
+            device: DeviceId::of_public_key(&public_key),
             name: "boat".to_owned(),
             public_key,
             online: true,

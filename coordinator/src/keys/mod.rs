@@ -26,10 +26,7 @@ use regatta_wire::signed::SignedCommand;
 use ring::signature::{Ed25519KeyPair, KeyPair as _};
 pub(crate) use tls::{broker_server, client, enrolment_server, public_key_of};
 
-use crate::{
-    hex::{hex, sha256},
-    workspace::sync_directory,
-};
+use crate::workspace::sync_directory;
 
 const CA_KEY: &str = "ca.key";
 const CA_CERTIFICATE: &str = "ca.pem";
@@ -179,12 +176,6 @@ impl Keys {
             signature,
         }
     }
-}
-
-/// The device that a public key belongs to: its fingerprint.
-pub(crate) fn device_id(public_key: &[u8; 32]) -> Option<DeviceId> {
-    let digits = hex(&sha256(public_key));
-    digits.get(..DeviceId::DIGITS)?.parse().ok()
 }
 
 /// Writes a file that must not be there yet, with its final mode from the first byte on.

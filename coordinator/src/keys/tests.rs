@@ -36,7 +36,7 @@ fn keys_are_made_once_and_for_their_owner_only() {
 fn a_commands_signature_fits_its_device_run_number_and_bytes_only() {
     let dir = tempfile::tempdir().unwrap();
     let keys = Keys::create(dir.path()).unwrap();
-    let device = device_id(&[7; 32]).unwrap();
+    let device = DeviceId::of_public_key(&[7; 32]);
     let run = RunId::now();
     let signed = keys.sign_command(&device, run, 5, b"command".to_vec());
     let key = UnparsedPublicKey::new(&ED25519, keys.coordinator_public_key());
@@ -48,7 +48,7 @@ fn a_commands_signature_fits_its_device_run_number_and_bytes_only() {
         .is_ok()
     };
     assert!(fits(&device, run, 5, b"command"));
-    assert!(!fits(&device_id(&[8; 32]).unwrap(), run, 5, b"command"));
+    assert!(!fits(&DeviceId::of_public_key(&[8; 32]), run, 5, b"command"));
     assert!(!fits(&device, RunId::now(), 5, b"command"));
     assert!(!fits(&device, run, 6, b"command"));
     assert!(!fits(&device, run, 5, b"Command"));
@@ -68,7 +68,7 @@ fn openssl_reads_what_the_authority_issues() {
     let keys = Keys::create(&dir.path().join("keys")).unwrap();
     let place = |name: &str| dir.path().join(name);
     let public_key = [9; 32];
-    let id = device_id(&public_key).unwrap();
+    let id = DeviceId::of_public_key(&public_key);
     let issued = keys.authority().device(&id, public_key).unwrap();
     let server = keys
         .authority()

@@ -114,6 +114,8 @@ impl Script<'_> {
             kind: Kind::Rehearsal,
             answers: &Answers::default(),
             runs: &runs,
+            // Each run's directory holds its device's key.
+            keys: &BTreeMap::new(),
             power: &[],
             output: &tree,
         })?;

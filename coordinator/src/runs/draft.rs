@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use regatta_rules::documents::{AccuracyResult, AuditResult, RunSpec, StateProof, WindowCost};
+use regatta_rules::{
+    Mode,
+    documents::{AccuracyResult, AuditResult, RunSpec, StateProof, WindowCost},
+};
 use serde::{Deserialize, Serialize};
 
 /// A run as asked for. Rates are estimated when it is sent, from what the device has shown by then.
@@ -69,6 +72,9 @@ pub(crate) struct Outcome {
     /// What could not be found out about the run, and why.
     #[serde(default)]
     pub(crate) not_judged: Vec<String>,
+    /// Where the device's messages or files differ from its evidence.
+    #[serde(default)]
+    pub(crate) contradictions: Vec<String>,
     /// Samples that the run computed, where the log tells.
     pub(crate) samples: Option<u64>,
     /// Bytes delivered.
@@ -92,4 +98,14 @@ pub(crate) struct Outcome {
     /// The proof of the device's state, where its agent gives one.
     #[serde(default)]
     pub(crate) device_state: Option<StateProof>,
+}
+
+impl Outcome {
+    /// Whether LoadGen is content with the run: VALID, or nothing said in a mode without a verdict.
+    pub(crate) const fn has_passed(&self, mode: Mode) -> bool {
+        match self.valid {
+            Some(valid) => valid,
+            None => !mode.has_verdict(),
+        }
+    }
 }

@@ -1,24 +1,19 @@
-//! A delivered run's evidence, held against what lies on the coordinator's disk: the signature against the device's
-//! key, every file against its hash. Reads; judges no figure.
+//! A delivered run's evidence, compared with the coordinator's disk and with what the device reported: the signature
+//! against the device's key, every file against its hash, the final state against the signed one. Judges no figure.
 
 use std::{collections::BTreeMap, fs, io};
 
 use regatta_rules::{
     StreamName,
-    documents::{DeliveryProof, Document as _, DocumentError, Evidence, StreamProof},
+    documents::{DeliveryProof, Document as _, DocumentError, Evidence, RunState, StreamProof},
 };
-use ring::signature::{ED25519, UnparsedPublicKey};
+use regatta_submission::proof::{EVIDENCE, SIGNATURE, signature_fits};
 
 use crate::{
-    hex::{hex, sha256, sha256_of_file, unhex},
+    hex::{hex, sha256, sha256_of_file},
     store::{DeviceRow, RunRow, StreamRow},
     workspace::RunDir,
 };
-
-/// The evidence among the run's files.
-pub(super) const EVIDENCE: &str = "evidence.json";
-/// Its Ed25519 signature over the exact bytes, in hexadecimal.
-pub(super) const SIGNATURE: &str = "evidence.sig";
 
 /// What was found.
 #[derive(Debug)]
@@ -33,6 +28,57 @@ pub(super) struct Proven {
     pub(super) delivery: DeliveryProof,
     /// What does not fit, in words.
     pub(super) contradictions: Vec<String>,
+    /// Length and SHA-256 of each whole stream on disk.
+    on_disk: BTreeMap<StreamName, (u64, String)>,
+}
+
+impl Proven {
+    /// The evidence, where the device signed it. Anybody who reaches the broker can send evidence without a signature.
+    pub(super) fn signed(&self) -> Option<&Evidence> {
+        self.evidence
+            .as_ref()
+            .filter(|_| self.signature_valid == Some(true))
+    }
+
+    /// Whether a file on disk is the one that the signed evidence lists. The error says why it is not.
+    pub(super) fn file(&self, name: &str) -> Result<(), String> {
+        let evidence = self.signed().ok_or("there is no signed evidence of it")?;
+        let listed = evidence
+            .file(name)
+            .ok_or("the signed evidence does not list it")?;
+        match self.on_disk.get(&listed.name) {
+            Some((length, sha256)) if *length == listed.bytes && *sha256 == listed.sha256 => Ok(()),
+            _ => Err("it is not the file that the signed evidence lists".to_owned()),
+        }
+    }
+
+    /// The run's final state: the signed one, where there is one. The reported one came through a broker that may not be
+    /// ours. A run that its device has lost stays failed.
+    pub(super) fn final_state(&mut self, run: &RunRow) -> RunState {
+        let reported = &run.state;
+        let Some(evidence) = self.signed().filter(|_| !run.lost) else {
+            return reported.clone();
+        };
+        let Some(phase) = evidence.final_phase() else {
+            let phase = evidence.outcome.phase;
+            self.contradictions
+                .push(format!("{EVIDENCE} was sealed while the run was {phase}"));
+            return reported.clone();
+        };
+        if phase == reported.phase {
+            return reported.clone();
+        }
+        let signed = RunState {
+            phase,
+            reason: evidence.outcome.reason.clone(),
+            revision: reported.revision,
+        };
+        self.contradictions.push(format!(
+            "the run was told as {}, and {EVIDENCE} says {phase}",
+            reported.phase
+        ));
+        signed
+    }
 }
 
 /// Holds a run's files against its evidence.
@@ -57,7 +103,9 @@ pub(super) fn prove(
         }
     });
     let signature_valid = match (&bytes, &signature, device) {
-        (Some(bytes), Some(signature), Some(device)) => Some(fits(&device.public_key, bytes, signature)),
+        (Some(bytes), Some(signature), Some(device)) => {
+            Some(signature_fits(&device.public_key, bytes, signature))
+        }
         _ => None,
     };
     if signature_valid == Some(false) {
@@ -86,6 +134,7 @@ pub(super) fn prove(
         signature_valid,
         delivery,
         contradictions,
+        on_disk,
     })
 }
 
@@ -127,15 +176,6 @@ fn own(bytes: &[u8], run: &RunRow) -> Result<Evidence, String> {
         ));
     }
     Ok(evidence)
-}
-
-/// Whether a signature in hexadecimal is the key's over these exact bytes.
-pub(super) fn fits(public_key: &[u8; 32], bytes: &[u8], signature: &[u8]) -> bool {
-    unhex(signature).is_some_and(|raw| {
-        UnparsedPublicKey::new(&ED25519, public_key)
-            .verify(bytes, &raw)
-            .is_ok()
-    })
 }
 
 fn all_there(

@@ -44,7 +44,8 @@ pub(super) fn figures(spec: &RunSpec, summary: Option<&Summary>, evidence: Optio
 impl Figures {
     fn take_summary(&mut self, spec: &RunSpec, summary: &Summary) {
         if let Some(verdict) = summary.verdict {
-            self.valid = Some(verdict == Verdict::Valid);
+            // Both are of the run process: where one says INVALID, the other does not outweigh it.
+            self.valid = Some(verdict == Verdict::Valid && self.valid != Some(false));
         }
         if self.valid == Some(false) && self.reasons.is_empty() {
             let unmet = summary

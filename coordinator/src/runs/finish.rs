@@ -12,15 +12,21 @@ use std::{
 };
 
 use anyhow::Context as _;
-use regatta_mllog::read::{LogFileError, Summary, file_name, summary_file};
+use regatta_mllog::read::{Summary, file_name};
 use regatta_rules::{
     Mode, RunId,
-    documents::{AccuracyResult, Document as _, Evidence, Record, RunSpec},
+    documents::{AccuracyResult, Document as _, Evidence, Record, RunPhase, RunSpec, RunState},
 };
 
-use super::{Outcome, accuracy, audit, evidence, figures, figures::Figures};
+use super::{
+    Outcome, accuracy, audit,
+    evidence::{self, Proven},
+    figures,
+    figures::Figures,
+};
 use crate::{
     daemon::Bell,
+    hex::hex,
     store::{self, RunRow, Store},
     workspace::{Workspace, write_durably},
 };
@@ -91,19 +97,24 @@ impl Finisher {
         let dir = self.workspace.run(run.id);
         let streams = self.store.streams(run.id)?;
         let device = self.store.device(&run.device)?;
-        let proven = evidence::prove(&dir, run, device.as_ref(), &streams).context("the delivered files")?;
+        let mut proven =
+            evidence::prove(&dir, run, device.as_ref(), &streams).context("the delivered files")?;
+        let state = proven.final_state(run);
         for contradiction in &proven.contradictions {
             tracing::warn!(run = %run.id, "{contradiction}");
         }
         let spec = RunSpec::from_json(&fs::read(dir.spec()).context("the run's spec")?)?;
-        let judged = self.judge(&spec, &dir.files(), proven.evidence.as_ref());
+        let judged = self.judge(&spec, &state, &dir.files(), &proven);
         for why in &judged.not_judged {
             tracing::warn!(run = %run.id, "{why}");
         }
-        let attempts = proven.evidence.iter().flat_map(|evidence| &evidence.attempts);
+        let attempts = proven
+            .signed()
+            .into_iter()
+            .flat_map(|evidence| &evidence.attempts);
         let window = attempts.last().map(|attempt| attempt.window.clone());
         let audit = spec.audit.as_ref();
-        let audit = audit.map(|of| audit::verify(&self.workspace, &self.store, run, &spec, of));
+        let audit = audit.map(|of| audit::verify(&self.workspace, &self.store, state.phase, &spec, of));
         let record = Record {
             schema: Record::SCHEMA,
             run: run.id,
@@ -112,15 +123,19 @@ impl Finisher {
             coordinator: concat!("regatta ", env!("CARGO_PKG_VERSION")).to_owned(),
             written: store::now(),
             spec_sha256: run.spec_sha256.clone().unwrap_or_default(),
-            evidence_sha256: proven.evidence_sha256,
+            evidence_sha256: proven.evidence_sha256.clone(),
             evidence_signature_valid: proven.signature_valid,
-            state: run.state.clone(),
-            delivery: proven.delivery,
+            state,
+            delivery: proven.delivery.clone(),
             accuracy: judged.accuracy.clone(),
             not_judged: judged.not_judged.clone(),
+            contradictions: proven.contradictions.clone(),
             window: window.clone(),
             audit: audit.clone(),
         };
+        if let Some(key) = self.store.public_key(&run.device)? {
+            write_durably(&dir.device_key(), format!("{}\n", hex(&key)).as_bytes()).context("device.pub")?;
+        }
         let mut text = serde_json::to_vec_pretty(&record)?;
         text.push(b'\n');
         write_durably(&dir.record(), &text).context("record.json")?;
@@ -135,39 +150,44 @@ impl Finisher {
                 .or(judged.accuracy.as_ref().map(|accuracy| accuracy.total)),
             accuracy: judged.accuracy,
             not_judged: judged.not_judged,
+            contradictions: record.contradictions.clone(),
             bytes: record.delivery.bytes,
             complete: record.delivery.complete,
             signed: record.evidence_signature_valid,
-            not_a_measurement: not_a_measurement(&spec, proven.evidence.as_ref()),
-            device_state: proven.evidence.and_then(|evidence| evidence.state),
+            not_a_measurement: not_a_measurement(&spec, proven.signed()),
+            device_state: proven.signed().and_then(|evidence| evidence.state.clone()),
             forgettable: record.delivery.complete || nothing_to_miss,
             window,
             audit,
         };
-        self.store.run_is_recorded(run.id, &record.written, &outcome)?;
+        self.store.run_is_recorded(&record, &outcome)?;
         // Stays where a stream is still on its way.
         let _ = fs::remove_dir(dir.partial());
-        tracing::info!(run = %run.id, phase = %run.state.phase, complete = outcome.complete, "recorded");
+        tracing::info!(run = %run.id, phase = %record.state.phase, complete = outcome.complete, "recorded");
         Ok(())
     }
 
     /// What a run's files tell of it. What stands in the way of one thing holds up nothing else.
-    fn judge(&self, spec: &RunSpec, files: &Path, evidence: Option<&Evidence>) -> Judged {
+    fn judge(&self, spec: &RunSpec, state: &RunState, files: &Path, proven: &Proven) -> Judged {
         let mut not_judged = Vec::new();
-        let summary = summary(files).unwrap_or_else(|why| {
+        let summary = summary(files, proven).unwrap_or_else(|why| {
             not_judged.push(format!("no result: {why}"));
             None
         });
-        let accuracy = self.accuracy(spec, files).unwrap_or_else(|why| {
+        let accuracy = self.accuracy(spec, files, proven).unwrap_or_else(|why| {
             not_judged.push(format!("no accuracy: {why}"));
             None
         });
-        let detail = opened(&files.join(file_name::DETAIL)).unwrap_or_else(|error| {
-            not_judged.push(format!("no number of samples: {}: {error}", file_name::DETAIL));
+        let detail = opened(files, file_name::DETAIL, proven).unwrap_or_else(|why| {
+            not_judged.push(format!("no number of samples: {why}"));
             None
         });
+        let figures = figures::figures(spec, summary.as_ref(), proven.signed());
+        if state.phase == RunPhase::Done && spec.mode.has_verdict() && figures.valid.is_none() {
+            not_judged.push("LoadGen gave no verdict".to_owned());
+        }
         Judged {
-            figures: figures::figures(spec, summary.as_ref(), evidence),
+            figures,
             samples: detail.and_then(|detail| figures::samples(BufReader::new(detail))),
             accuracy,
             not_judged,
@@ -178,15 +198,19 @@ impl Finisher {
     ///
     /// # Errors
     /// Why it could not be judged, in words for the record.
-    fn accuracy(&self, spec: &RunSpec, files: &Path) -> Result<Option<AccuracyResult>, String> {
-        let log = files.join(file_name::ACCURACY);
+    fn accuracy(
+        &self,
+        spec: &RunSpec,
+        files: &Path,
+        proven: &Proven,
+    ) -> Result<Option<AccuracyResult>, String> {
         if !matches!(spec.mode, Mode::AccuracyOnly | Mode::SubmissionRun) || !spec.engine.kind.computes() {
             return Ok(None);
         }
-        let there = opened(&log).map_err(|error| format!("{}: {error}", file_name::ACCURACY))?;
-        if there.is_none() {
+        if opened(files, file_name::ACCURACY, proven)?.is_none() {
             return Ok(None);
         }
+        let log = files.join(file_name::ACCURACY);
         accuracy::judge(&spec.benchmark, None, &self.workspace.scratch(), &log)
             .map(Some)
             .map_err(in_words)
@@ -204,46 +228,27 @@ fn not_a_measurement(spec: &RunSpec, evidence: Option<&Evidence>) -> Vec<String>
 }
 
 /// LoadGen's summary, where the run left one.
-fn summary(files: &Path) -> Result<Option<Summary>, String> {
-    let path = files.join(file_name::SUMMARY);
-    match summary_file(&path) {
-        Err(LogFileError::Open { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(None),
-        read => read
-            .map(Some)
-            .map_err(|error| format!("{}: {}", file_name::SUMMARY, in_words(error))),
-    }
+fn summary(files: &Path, proven: &Proven) -> Result<Option<Summary>, String> {
+    let Some(file) = opened(files, file_name::SUMMARY, proven)? else {
+        return Ok(None);
+    };
+    let read = Summary::read(BufReader::new(file));
+    read.map(Some)
+        .map_err(|error| format!("{}: {}", file_name::SUMMARY, in_words(error)))
 }
 
-/// One of a run's logs; `None` where the run left none, as one that failed early does.
-fn opened(path: &Path) -> io::Result<Option<File>> {
-    match File::open(path) {
+/// One of a run's logs that the signed evidence lists; `None` where the run left none, as one that failed early does.
+fn opened(files: &Path, name: &str, proven: &Proven) -> Result<Option<File>, String> {
+    match File::open(files.join(name)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        opened => opened.map(Some),
+        Err(error) => Err(format!("{name}: {error}")),
+        Ok(file) => match proven.file(name) {
+            Ok(()) => Ok(Some(file)),
+            Err(why) => Err(format!("{name}: {why}")),
+        },
     }
 }
 
 fn in_words(error: impl std::error::Error + Send + Sync + 'static) -> String {
     format!("{:#}", anyhow::Error::from(error))
-}
-
-#[cfg(test)]
-mod tests {
-    use std::os::unix::fs::symlink;
-
-    use super::*;
-
-    #[test]
-    fn a_log_that_cannot_be_opened_is_not_one_that_is_missing() {
-        let files = tempfile::tempdir().unwrap();
-        let path = files.path().join(file_name::SUMMARY);
-        assert!(matches!(summary(files.path()), Ok(None)));
-        assert!(opened(&path).unwrap().is_none());
-        symlink(&path, &path).unwrap();
-        let told = summary(files.path()).unwrap_err();
-        assert!(
-            told.starts_with("mlperf_log_summary.txt: ") && told.ends_with("(os error 40)"),
-            "{told}"
-        );
-        opened(&path).unwrap_err();
-    }
 }

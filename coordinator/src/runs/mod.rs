@@ -30,4 +30,4 @@ pub(crate) use finish::start as start_finish;
 pub(crate) use form::take as take_form;
 pub(crate) use plan::{Plan, Words};
 pub(crate) use request::Request;
-pub(crate) use verify::{DEVICE_KEY, Subject, Verification, exported_key, verify};
+pub(crate) use verify::{Subject, Verification, verify};

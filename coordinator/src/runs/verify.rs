@@ -12,25 +12,22 @@ use regatta_rules::{
     DeviceId,
     documents::{Document as _, Evidence, Record},
 };
+use regatta_submission::proof::{EVIDENCE, PublicKey, SIGNATURE, signature_fits};
 
-use super::evidence::{EVIDENCE, SIGNATURE, fits};
 use crate::{
     hex::{hex, sha256, sha256_of_file},
-    keys,
     store::RunRow,
 };
 
 const SPEC: &str = "spec.json";
 const RECORD: &str = "record.json";
-/// The device's public key in an exported run: hexadecimal.
-pub(crate) const DEVICE_KEY: &str = "device.pub";
 
 /// What is verified.
 pub(crate) struct Subject<'a> {
     /// The run's directory: `spec.json`, `record.json`, `files/`.
     pub(crate) directory: &'a Path,
     /// The device's public key, from wherever it is known.
-    pub(crate) public_key: Option<[u8; 32]>,
+    pub(crate) public_key: Option<PublicKey>,
     /// The run as the store knows it, where there is a store.
     pub(crate) row: Option<&'a RunRow>,
 }
@@ -82,12 +79,14 @@ impl Verification {
 pub(crate) fn verify(subject: &Subject<'_>) -> io::Result<Verification> {
     let mut verification = Verification::default();
     let files = subject.directory.join("files");
+    let record = read_record(subject, &mut verification)?;
     let Some(bytes) = optional(&files.join(EVIDENCE))? else {
-        check_record(subject, None, &mut verification)?;
+        if record.is_some_and(|record| record.evidence_sha256.is_some()) {
+            verification.find(EVIDENCE, "missing");
+        }
         return Ok(verification);
     };
     verification.has_evidence = true;
-    check_record(subject, Some(&bytes), &mut verification)?;
     let evidence = match Evidence::from_json(&bytes) {
         Ok(evidence) => evidence,
         Err(error) => {
@@ -95,6 +94,9 @@ pub(crate) fn verify(subject: &Subject<'_>) -> io::Result<Verification> {
             return Ok(verification);
         }
     };
+    if let Some(record) = &record {
+        check_record(record, &evidence, &hex(&sha256(&bytes)), &mut verification);
+    }
     verification.run = evidence.run.to_string();
     verification.device = evidence.device.to_string();
     check_signature(subject, &evidence.device, &bytes, &mut verification)?;
@@ -124,7 +126,7 @@ fn check_signature(
         verification.find(SIGNATURE, "the device's public key is not known here");
         return Ok(());
     };
-    if keys::device_id(&key).as_ref() != Some(device) {
+    if DeviceId::of_public_key(&key) != *device {
         verification.find(
             EVIDENCE,
             format!("it names device {device}, which is not the fingerprint of the known key"),
@@ -132,7 +134,7 @@ fn check_signature(
     }
     match optional(&subject.directory.join("files").join(SIGNATURE))? {
         None => verification.find(SIGNATURE, "missing"),
-        Some(signature) if !fits(&key, evidence, &signature) => {
+        Some(signature) if !signature_fits(&key, evidence, &signature) => {
             verification.find(
                 EVIDENCE,
                 format!("{SIGNATURE} does not fit: one of the two was changed"),
@@ -188,54 +190,80 @@ fn check_files(files: &Path, evidence: &Evidence, verification: &mut Verificatio
     Ok(())
 }
 
-/// The coordinator's record: it holds the evidence's hash, and what the store knows too.
-fn check_record(
-    subject: &Subject<'_>,
-    evidence: Option<&[u8]>,
-    verification: &mut Verification,
-) -> io::Result<()> {
+/// The coordinator's record, compared with the store where there is one.
+fn read_record(subject: &Subject<'_>, verification: &mut Verification) -> io::Result<Option<Record>> {
     let Some(bytes) = optional(&subject.directory.join(RECORD))? else {
         verification.find(RECORD, "missing");
-        return Ok(());
+        return Ok(None);
     };
     let record = match Record::from_json(&bytes) {
         Ok(record) => record,
         Err(error) => {
             verification.find(RECORD, format!("{:#}", anyhow::Error::from(error)));
-            return Ok(());
+            return Ok(None);
         }
     };
-    match (evidence.map(|bytes| hex(&sha256(bytes))), &record.evidence_sha256) {
-        (Some(found), Some(recorded)) if found != *recorded => {
-            verification.find(EVIDENCE, "changed: its SHA-256 is not the one in record.json");
-        }
-        (None, Some(_)) => verification.find(EVIDENCE, "missing"),
-        _ => {}
+    if subject.row.is_some_and(|row| !is_of_row(&record, row)) {
+        verification.find(RECORD, "changed: the store remembers another record of this run");
     }
-    if let Some(row) = subject.row {
-        let outcome = row.outcome.as_ref();
-        let is_the_stores = record.run == row.id
-            && record.device == row.device
-            && row.recorded.as_ref() == Some(&record.written)
-            && outcome.is_none_or(|outcome| {
-                outcome.accuracy == record.accuracy
-                    && outcome.complete == record.delivery.complete
-                    && outcome.signed == record.evidence_signature_valid
-            });
-        if !is_the_stores {
-            verification.find(RECORD, "changed: the store remembers another record of this run");
-        }
-    }
-    Ok(())
+    Ok(Some(record))
 }
 
-/// The public key that lies beside an exported run.
-///
-/// # Errors
-/// When it is there and cannot be read.
-pub(crate) fn exported_key(directory: &Path) -> io::Result<Option<[u8; 32]>> {
-    let text = optional(&directory.join(DEVICE_KEY))?;
-    Ok(text.and_then(|text| crate::hex::unhex(&text)?.try_into().ok()))
+fn is_of_row(record: &Record, row: &RunRow) -> bool {
+    record.run == row.id
+        && record.device == row.device
+        && row.recorded.as_ref() == Some(&record.written)
+        && row.outcome.as_ref().is_none_or(|outcome| {
+            outcome.accuracy == record.accuracy
+                && outcome.complete == record.delivery.complete
+                && outcome.signed == record.evidence_signature_valid
+        })
+}
+
+/// What the record says of the run, compared with what the device proves.
+fn check_record(record: &Record, evidence: &Evidence, sha256: &str, verification: &mut Verification) {
+    match &record.evidence_sha256 {
+        Some(recorded) if recorded != sha256 => {
+            verification.find(EVIDENCE, "changed: its SHA-256 is not the one in record.json");
+        }
+        Some(_) => {}
+        None => verification.find(RECORD, "it was written without the evidence"),
+    }
+    if record.run != evidence.run || record.device != evidence.device {
+        let (run, device) = (record.run, &record.device);
+        verification.find(RECORD, format!("it is of run {run} on device {device}"));
+    }
+    if record.spec_sha256 != evidence.spec_sha256 {
+        verification.find(RECORD, "it is of another spec than the evidence");
+    }
+    if record.evidence_signature_valid != Some(true) {
+        verification.find(RECORD, "it does not say that the evidence is signed");
+    }
+    let phase = record.state.phase;
+    if evidence.final_phase() != Some(phase) {
+        let signed = evidence.outcome.phase;
+        verification.find(
+            RECORD,
+            format!("it calls the run {phase}, the evidence was sealed as {signed}"),
+        );
+    }
+    for proof in &evidence.files {
+        let delivered = record
+            .delivery
+            .streams
+            .iter()
+            .find(|stream| stream.name == proof.name);
+        let is_delivered = delivered.is_some_and(|stream| stream.sha256.as_ref() == Some(&proof.sha256));
+        if record.delivery.complete && !is_delivered {
+            verification.find(
+                RECORD,
+                format!(
+                    "it calls the delivery complete without the evidence's {}",
+                    proof.name
+                ),
+            );
+        }
+    }
 }
 
 fn optional(path: &Path) -> io::Result<Option<Vec<u8>>> {

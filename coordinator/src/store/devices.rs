@@ -1,5 +1,7 @@
 //! Devices, as they described themselves when they last said hello.
 
+use std::collections::BTreeMap;
+
 use regatta_rules::{
     DeviceId,
     documents::{DeviceFacts, EngineKind},
@@ -129,6 +131,26 @@ impl Store {
         )?;
         let rows = statement.query_map([], device)?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// The public keys of every device, removed ones included. A key that was proven at enrolment wins over one of a hello.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) fn public_keys(&self) -> Result<BTreeMap<DeviceId, [u8; 32]>> {
+        let mut statement = self.connection.prepare_cached(
+            "SELECT id, public_key FROM devices UNION ALL SELECT device, public_key FROM members",
+        )?;
+        let rows = statement.query_map([], |row| Ok((values::parsed(row, "id")?, row.get("public_key")?)))?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// The public key of a device, see [`Store::public_keys`].
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) fn public_key(&self, id: &DeviceId) -> Result<Option<[u8; 32]>> {
+        Ok(self.public_keys()?.remove(id))
     }
 
     /// One device.

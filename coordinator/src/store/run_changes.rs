@@ -2,7 +2,7 @@
 
 use regatta_rules::{
     DeviceId, RunId,
-    documents::{RunPhase, RunState},
+    documents::{Record, RunPhase, RunState},
 };
 use rusqlite::params;
 
@@ -134,16 +134,22 @@ impl Store {
         Ok(())
     }
 
-    /// Keeps that a run's record lies on disk, and its figures.
+    /// Keeps that a run's record lies on disk, the final state in it, and the run's figures.
     ///
     /// # Errors
     /// When the store fails.
-    pub(crate) fn run_is_recorded(&self, id: RunId, written: &str, outcome: &Outcome) -> Result<()> {
+    pub(crate) fn run_is_recorded(&self, record: &Record, outcome: &Outcome) -> Result<()> {
         let text = serde_json::to_string(outcome)
             .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
         self.connection.execute(
-            "UPDATE runs SET recorded = ?2, outcome = ?3 WHERE id = ?1",
-            params![id.to_string(), written, text],
+            "UPDATE runs SET recorded = ?2, outcome = ?3, phase = ?4, reason = ?5 WHERE id = ?1",
+            params![
+                record.run.to_string(),
+                record.written,
+                text,
+                record.state.phase.as_str(),
+                record.state.reason
+            ],
         )?;
         Ok(())
     }

@@ -186,7 +186,7 @@ impl RunRow {
             && self.outcome.as_ref().is_some_and(|outcome| {
                 outcome.complete
                     && outcome.signed == Some(true)
-                    && outcome.valid != Some(false)
+                    && outcome.has_passed(self.mode)
                     && outcome.audit.as_ref().is_none_or(|audit| audit.passed)
             })
     }

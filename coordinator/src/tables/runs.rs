@@ -100,6 +100,8 @@ pub(crate) fn run(row: &RunRow, streams: &[StreamRow], dir: &RunDir) -> String {
                 .map(|why| format!("not a measurement: {why}")),
         );
     }
+    let contradictions = row.outcome.iter().flat_map(|outcome| &outcome.contradictions);
+    lines.extend(contradictions.map(|what| format!("contradiction: {what}")));
     lines.push(format!("directory  {}", dir.path().display()));
     if let Some(of) = &spec.audit {
         let accuracy = of.accuracy.map_or_else(String::new, |run| format!(" and {run}"));

@@ -16,6 +16,7 @@
 //! runs/<id>/files/        streams that are whole and have the device's SHA-256
 //! runs/<id>/audit/TESTxx/ an audit's verdict files
 //! runs/<id>/record.json   the coordinator's record
+//! runs/<id>/device.pub    the public key of its device
 //! ```
 //!
 //! This room knows places and configuration; it reads no run.
@@ -33,6 +34,7 @@ pub(crate) use config::{BrokerChoice, Config, NewConfig, is_host};
 pub(crate) use durable::{sync_directory, write_durably};
 pub(crate) use lock::{Lock, LockError};
 use regatta_rules::{RunId, StreamName};
+use regatta_submission::proof::DEVICE_KEY;
 
 /// The configuration file's name; its presence makes a directory a workspace.
 pub(crate) const CONFIG_FILE: &str = "regatta.toml";
@@ -199,6 +201,11 @@ impl RunDir {
     /// The coordinator's record.
     pub(crate) fn record(&self) -> PathBuf {
         self.0.join("record.json")
+    }
+
+    /// The public key of its device, so that the run can be verified without a store.
+    pub(crate) fn device_key(&self) -> PathBuf {
+        self.0.join(DEVICE_KEY)
     }
 
     /// Whole streams.

@@ -111,6 +111,11 @@ impl Coordinator {
 
     /// Asks for one run of the null engine and returns its id.
     pub fn ask(&self, mode: &str) -> String {
+        self.ask_engine("null", mode)
+    }
+
+    /// Asks for one run and returns its id.
+    pub fn ask_engine(&self, engine: &str, mode: &str) -> String {
         let asked = self.json(&[
             "run",
             "--benchmark",
@@ -120,7 +125,7 @@ impl Coordinator {
             "--mode",
             mode,
             "--engine",
-            "null",
+            engine,
             "--no-wait",
         ]);
         asked["runs"][0]["run"].as_str().unwrap().to_owned()

@@ -15,6 +15,18 @@ use sha2::{Digest as _, Sha256};
 
 use super::{Dice, device::SimulatedDevice};
 
+/// The summary among a run's files.
+pub const SUMMARY: &str = "mlperf_log_summary.txt";
+/// A summary that LoadGen calls VALID.
+pub const VALID: &[u8] = b"================================================\n\
+    MLPerf Results Summary\n\
+    ================================================\n\
+    SUT name : simulated\n\
+    Scenario : Offline\n\
+    Mode     : PerformanceOnly\n\
+    Samples per second: 4538.07\n\
+    Result is : VALID\n";
+
 /// How often something goes wrong on the way: once in so many chunks; 0 is never.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Faults {
@@ -190,6 +202,7 @@ impl SimulatedDevice {
         let mut files = BTreeMap::from([
             ("mlperf_log_detail.txt".to_owned(), dice.bytes(300_000)),
             ("mlperf_log_accuracy.json".to_owned(), Vec::new()),
+            (SUMMARY.to_owned(), VALID.to_vec()),
             ("run.log".to_owned(), dice.bytes(70_001)),
         ]);
         self.seal(run, &spec_json, &mut files);

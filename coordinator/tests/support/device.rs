@@ -206,8 +206,19 @@ impl SimulatedDevice {
         );
     }
 
-    /// Adds evidence over `files`, and its signature, as a device seals a run.
+    /// Adds evidence over `files`, and its signature, as a device seals a run that ended well.
     pub fn seal(&self, run: RunId, spec_json: &[u8], files: &mut BTreeMap<String, Vec<u8>>) {
+        self.seal_as((RunPhase::Draining, None), run, spec_json, files);
+    }
+
+    /// The same, of a run that ended in `phase` for a reason.
+    pub fn seal_as(
+        &self,
+        (phase, reason): (RunPhase, Option<&str>),
+        run: RunId,
+        spec_json: &[u8],
+        files: &mut BTreeMap<String, Vec<u8>>,
+    ) {
         let spec = RunSpec::from_json(spec_json).unwrap();
         assert_eq!(spec.device, self.id);
         let evidence = Evidence {
@@ -217,8 +228,8 @@ impl SimulatedDevice {
             spec_sha256: hex(&Sha256::digest(spec_json)),
             agent: "simulated".to_owned(),
             outcome: RunState {
-                phase: RunPhase::Done,
-                reason: None,
+                phase,
+                reason: reason.map(str::to_owned),
                 revision: 0,
             },
             not_a_measurement: vec!["simulated device".to_owned()],

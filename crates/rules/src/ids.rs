@@ -3,9 +3,13 @@
 //! Each type can only hold a name that is safe as one MQTT topic level and as one path component, so that a hostile
 //! frame cannot reach outside its directory. Labels for people live elsewhere.
 
-use std::{fmt, str::FromStr};
+use std::{
+    fmt::{self, Write as _},
+    str::FromStr,
+};
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
 /// A name that may not cross the wire.
@@ -76,6 +80,18 @@ pub struct DeviceId(String);
 impl DeviceId {
     /// Digits in an id.
     pub const DIGITS: usize = 32;
+
+    /// The id of the device that has this Ed25519 public key.
+    #[must_use]
+    pub fn of_public_key(key: &[u8; 32]) -> Self {
+        let fingerprint = Sha256::digest(key);
+        let mut digits = String::with_capacity(Self::DIGITS);
+        for byte in fingerprint.iter().take(Self::DIGITS / 2) {
+            // Writing to a String cannot fail.
+            let _ = write!(digits, "{byte:02x}");
+        }
+        Self(digits)
+    }
 
     /// The id as text.
     #[must_use]

@@ -28,6 +28,12 @@ impl Mode {
         Self::FindPeakPerformance,
     ];
 
+    /// Whether LoadGen gives a verdict (VALID or INVALID) in this mode. It gives none on accuracy alone.
+    #[must_use]
+    pub const fn has_verdict(self) -> bool {
+        !matches!(self, Self::AccuracyOnly)
+    }
+
     /// LoadGen's spelling.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

@@ -60,6 +60,7 @@ impl Given {
         if row.recorded.is_none() {
             return Err(Failure::misuse(format!("run {} has no record yet", row.id)));
         }
+        runs::audit::expect_proven(&workspace, &store, row.id, of)?;
         let own = workspace.run(row.id);
         Ok(Self {
             audited: Audited {

@@ -9,9 +9,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_rules::{Division, documents::RunPhase, round::Round};
+use regatta_rules::{DeviceId, Division, documents::RunPhase, round::Round};
 use regatta_submission::{
     DraftError,
+    proof::PublicKey,
     stage::{self, Answers, Kind, Lack, Question, Request, StageError, Staged},
 };
 use serde_json::{Value, json};
@@ -59,7 +60,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let workspace = context.open_if_there()?;
     let catalogue = Catalogue::read(workspace.as_ref()).map_err(Failure::usage)?;
     let round = catalogue.round(args.round.as_deref()).map_err(Failure::usage)?;
-    let runs = offered(args, round, context, workspace.as_ref())?;
+    let (runs, keys) = offered(args, round, context, workspace.as_ref())?;
     let mut answers = read_answers(args.answers.as_deref())?;
     let kind = if args.rehearsal {
         Kind::Rehearsal
@@ -74,6 +75,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
             kind,
             answers,
             runs: &runs,
+            keys: &keys,
             power: &args.power,
             output: &args.output,
         })
@@ -94,31 +96,32 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     }
 }
 
-/// The directories of the runs that may be staged.
+/// The directories of the runs that may be staged, and the public keys of the workspace's devices.
 fn offered(
     args: &Args,
     round: &Round,
     context: &Context,
     workspace: Option<&Workspace>,
-) -> Result<Vec<PathBuf>, Failure> {
+) -> Result<(Vec<PathBuf>, BTreeMap<DeviceId, PublicKey>), Failure> {
     let exported = |word: &String| Path::new(word).join("spec.json").is_file();
     if !args.runs.is_empty() && args.runs.iter().all(exported) {
-        return Ok(args.runs.iter().map(PathBuf::from).collect());
+        return Ok((args.runs.iter().map(PathBuf::from).collect(), BTreeMap::new()));
     }
     let Some(workspace) = workspace else {
         // The error says how to name one.
-        return context.open().map(|_| Vec::new());
+        return context.open().map(|_| Default::default());
     };
     let store = Store::open(&workspace.database())?;
+    let keys = store.public_keys()?;
     if args.runs.is_empty() {
         let rows = store.runs()?.into_iter();
         let done = rows.filter(|row| row.recorded.is_some() && row.state.phase == RunPhase::Done);
-        return Ok(done
-            .filter(|row| row.draft.spec.round == round.name)
-            .map(|row| workspace.run(row.id).path().to_owned())
-            .collect());
+        let of_round = done.filter(|row| row.draft.spec.round == round.name);
+        let directories = of_round.map(|row| workspace.run(row.id).path().to_owned());
+        return Ok((directories.collect(), keys));
     }
-    args.runs
+    let named = args
+        .runs
         .iter()
         .map(|word| {
             if exported(word) {
@@ -127,7 +130,8 @@ fn offered(
             let row = super::super::runs::find(&store, word)?;
             Ok(workspace.run(row.id).path().to_owned())
         })
-        .collect()
+        .collect::<Result<_, Failure>>()?;
+    Ok((named, keys))
 }
 
 fn read_answers(path: Option<&Path>) -> Result<Answers, Failure> {

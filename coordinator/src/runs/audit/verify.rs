@@ -3,28 +3,31 @@
 
 use std::{fs, path::Path};
 
+use anyhow::Context as _;
 use regatta_mllog::read::file_name;
 use regatta_rules::{
     RunId,
     documents::{AuditOf, AuditResult, AuditedResponses, Document as _, Evidence, Record, RunPhase, RunSpec},
 };
-use regatta_submission::audit::{
-    self, Audited, Dtype, Observation, Report, Request, explain,
-    part_three::{compare_accuracies, limits},
+use regatta_submission::{
+    audit::{
+        self, Audited, Dtype, Observation, Report, Request, explain,
+        part_three::{compare_accuracies, limits},
+    },
+    proof::{ProofError, SignedEvidence},
 };
 
 use crate::{
-    hex::{hex, sha256_of_file},
     runs::{self, Catalogue, Outcome},
     store::{RunRow, Store},
     workspace::{Workspace, write_durably},
 };
 
-/// Verifies the audit that `row` is, by its spec as it was sent.
+/// Verifies an audit's run that ended in `phase`, by its spec as it was sent.
 pub(in crate::runs) fn verify(
     workspace: &Workspace,
     store: &Store,
-    row: &RunRow,
+    phase: RunPhase,
     spec: &RunSpec,
     of: &AuditOf,
 ) -> AuditResult {
@@ -43,8 +46,8 @@ pub(in crate::runs) fn verify(
         observations: Vec::new(),
         fault: Some(fault),
     };
-    if row.state.phase != RunPhase::Done {
-        return failed(format!("the run is {}", row.state.phase));
+    if phase != RunPhase::Done {
+        return failed(format!("the run is {phase}"));
     }
     verifier
         .result()
@@ -82,7 +85,46 @@ pub(crate) fn keep(
         audit: Some(result),
         ..row.outcome.clone().unwrap_or_default()
     };
-    store.run_is_recorded(row.id, &record.written, &outcome)?;
+    store.run_is_recorded(&record, &outcome)?;
+    Ok(())
+}
+
+/// Expects every log that an audit reads to be the one that the device signed: neither added, changed nor truncated.
+///
+/// # Errors
+/// Says which file of which run is not, or that a run is not signed.
+pub(crate) fn expect_proven(
+    workspace: &Workspace,
+    store: &Store,
+    run: RunId,
+    of: &AuditOf,
+) -> anyhow::Result<()> {
+    for run in [Some(run), Some(of.performance), of.accuracy]
+        .into_iter()
+        .flatten()
+    {
+        let dir = workspace.run(run);
+        let row = store
+            .run(run)?
+            .with_context(|| format!("run {run} is gone from the store"))?;
+        let key = store.public_key(&row.device)?;
+        let signed = SignedEvidence::read(dir.path(), key.as_ref()).with_context(|| format!("run {run}"))?;
+        for name in [file_name::SUMMARY, file_name::DETAIL, file_name::ACCURACY] {
+            let path = dir.files().join(name);
+            if !path.exists() {
+                continue;
+            }
+            signed
+                .verify_file(dir.path(), name)
+                .map_err(|error| match error {
+                    ProofError::Changed(_) => anyhow::anyhow!(
+                        "{} is no longer what the device delivered: audits come before truncation",
+                        path.display()
+                    ),
+                    error => anyhow::Error::from(error).context(format!("run {run}")),
+                })?;
+        }
+    }
     Ok(())
 }
 
@@ -96,7 +138,7 @@ struct Verifier<'a> {
 impl Verifier<'_> {
     fn result(&self) -> anyhow::Result<AuditResult> {
         let accuracy = self.of.accuracy.unwrap_or(self.of.performance);
-        self.expect_delivered(accuracy)?;
+        expect_proven(self.workspace, self.store, self.spec.run, self.of)?;
         let catalogue = Catalogue::read(Some(self.workspace))?;
         let audited = Audited {
             performance: self.workspace.run(self.of.performance).files(),
@@ -180,24 +222,6 @@ impl Verifier<'_> {
             observations,
             fault,
         }
-    }
-
-    /// The accuracy log is still the one that the device delivered: not truncated, not touched.
-    fn expect_delivered(&self, run: RunId) -> anyhow::Result<()> {
-        let path = self.workspace.run(run).files().join(file_name::ACCURACY);
-        let streams = self.store.streams(run)?;
-        let stated = streams
-            .iter()
-            .find(|stream| stream.name.as_str() == file_name::ACCURACY)
-            .and_then(|stream| stream.stated_sha256.as_deref());
-        let (_, found) = sha256_of_file(&path)?;
-        if stated != Some(hex(&found).as_str()) {
-            anyhow::bail!(
-                "{} is no longer what the device delivered: audits come before truncation",
-                path.display()
-            );
-        }
-        Ok(())
     }
 
     /// The devices' own word on which LoadGen and engine ran, where it is not the same for all three runs.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{LoadgenChoice, RunSpec, RunState, StateProof, StateSpec};
+use super::{LoadgenChoice, RunPhase, RunSpec, RunState, StateProof, StateSpec};
 use crate::{DeviceId, RunId, StreamName};
 
 /// The device's proof of a run.
@@ -18,7 +18,7 @@ pub struct Evidence {
     pub spec_sha256: String,
     /// The agent that ran it: version and build.
     pub agent: String,
-    /// How the run ended on the device.
+    /// How the run ended on the device, see [`Evidence::final_phase`].
     pub outcome: RunState,
     /// What is not a valid measurement about this run (our LoadGen, a simulated device ...); empty when nothing is.
     pub not_a_measurement: Vec<String>,
@@ -38,6 +38,23 @@ pub struct Evidence {
 super::document!(Evidence, "evidence", 1);
 
 impl Evidence {
+    /// The final phase of the run: a run that ended well is sealed while it is still `draining`, and is `done` once it is
+    /// delivered. `None` when the evidence was sealed before the run had ended.
+    #[must_use]
+    pub const fn final_phase(&self) -> Option<RunPhase> {
+        match self.outcome.phase {
+            RunPhase::Draining | RunPhase::Done => Some(RunPhase::Done),
+            phase if phase.is_final() => Some(phase),
+            _ => None,
+        }
+    }
+
+    /// The proof of one of the run's files.
+    #[must_use]
+    pub fn file(&self, name: &str) -> Option<&FileProof> {
+        self.files.iter().find(|file| file.name.as_str() == name)
+    }
+
     /// Why this is no measurement of the state that was asked for, where it does not prove that the device was in it.
     #[must_use]
     pub fn unproven_state(&self, asked: Option<&StateSpec>) -> Option<String> {

@@ -26,7 +26,7 @@ pub struct Record {
     pub evidence_sha256: Option<String>,
     /// Whether the evidence's signature fits the device's key; `None` while either is missing.
     pub evidence_signature_valid: Option<bool>,
-    /// The run's state as the device last told it.
+    /// The run's final state: the one in the signed evidence, else the one that the device last reported.
     pub state: RunState,
     /// What was delivered.
     pub delivery: DeliveryProof,
@@ -36,6 +36,9 @@ pub struct Record {
     /// read. Empty where nothing is open.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_judged: Vec<String>,
+    /// Where the device's messages or files differ from its evidence. Empty where everything agrees.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contradictions: Vec<String>,
     /// What the agent itself did while LoadGen ran, by the evidence's last attempt.
     #[serde(default)]
     pub window: Option<WindowCost>,

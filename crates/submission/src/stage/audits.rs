@@ -141,8 +141,13 @@ pub(super) fn write(staging: &mut Staging<'_>, root: &Path) -> Result<(), StageE
 /// Holds the audit's logs against the device's proof; they are copied by the verification.
 fn proven(run: &Run) -> Result<(), StageError> {
     for name in [file_name::SUMMARY, file_name::DETAIL, file_name::ACCURACY] {
-        let Some(proof) = run.proof(name) else { continue };
         let path = run.file(name);
+        let Some(proof) = run.proof(name) else {
+            if path.exists() {
+                return Err(StageError::NotListed { path });
+            }
+            continue;
+        };
         let (found, _) = sha256(&path)?;
         if found != proof.sha256 {
             return Err(StageError::NotProven {

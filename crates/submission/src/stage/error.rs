@@ -48,6 +48,12 @@ pub enum StageError {
         /// The one in the evidence.
         proven: String,
     },
+    /// A file came from somewhere else than the device.
+    #[error("{path} is not listed in its evidence: it was added after the run", path = path.display())]
+    NotListed {
+        /// The file.
+        path: PathBuf,
+    },
     /// A file cannot be read or written.
     #[error(transparent)]
     File(#[from] FileError),

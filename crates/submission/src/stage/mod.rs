@@ -32,7 +32,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_rules::{Division, RunId, Scenario, round::Round};
+use regatta_rules::{DeviceId, Division, RunId, Scenario, round::Round};
 use serde_json::{Map, Value};
 
 pub use answers::{Answers, BenchmarkAnswers, Documents, SystemAnswers};
@@ -45,7 +45,7 @@ use run::Run;
 use system::Owner;
 use tree::{Content, Files};
 
-use crate::draft::Draft;
+use crate::{draft::Draft, proof::PublicKey};
 
 /// What the tree is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,6 +75,9 @@ pub struct Request<'a> {
     /// Directories of runs: a workspace's `runs/<id>`, or what `regatta runs export` made. Those that are not needed are
     /// left.
     pub runs: &'a [PathBuf],
+    /// Public keys of the devices that the workspace knows. The others' are read from `device.pub` in a run's directory;
+    /// either has to have the device's id as its fingerprint.
+    pub keys: &'a BTreeMap<DeviceId, PublicKey>,
     /// Power sessions, directories that hold `power/`, `ranging/` and `run_1/`; each goes to the performance run whose
     /// detail log it holds.
     pub power: &'a [PathBuf],
@@ -123,7 +126,7 @@ pub fn stage(request: &Request<'_>) -> Result<Staged, StageError> {
     let draft = Draft::begin(request.output)?;
     let mut runs = Vec::with_capacity(request.runs.len());
     for directory in request.runs {
-        runs.push(Run::read(directory)?);
+        runs.push(Run::read(directory, request.keys)?);
     }
     let mut lacks = Vec::new();
     let submitter = submitter(request, &mut lacks);

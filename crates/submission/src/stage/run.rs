@@ -1,10 +1,13 @@
 //! A finished run as it lies on the coordinator's disk, or as `regatta runs export` wrote it: `spec.json`,
 //! `record.json` and `files/`. Tells what about it is not proven and what about it can never be submitted.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use regatta_rules::{
-    Mode, RunId,
+    DeviceId, Mode, RunId,
     documents::{
         Attempt, Document, Evidence, FileProof, LoadgenChoice, LoadgenIdentity, Record, RunLength, RunPhase,
         RunSpec,
@@ -13,7 +16,10 @@ use regatta_rules::{
 use sha2::{Digest as _, Sha256};
 
 use super::StageError;
-use crate::files::{hexadecimal, read_small};
+use crate::{
+    files::{hexadecimal, read_small},
+    proof::{EVIDENCE, ProofError, PublicKey, SignedEvidence},
+};
 
 /// Far more than the largest document.
 const LARGEST_DOCUMENT: u64 = 64 << 20;
@@ -38,15 +44,24 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// Reads a run's documents.
-    pub(super) fn read(directory: &Path) -> Result<Self, StageError> {
+    /// Reads a run's documents and verifies the device's signature. `keys` win over the key in the run's directory.
+    pub(super) fn read(directory: &Path, keys: &BTreeMap<DeviceId, PublicKey>) -> Result<Self, StageError> {
         let (spec, spec_sha256) = document::<RunSpec>(&directory.join("spec.json"))?;
         let (record, _) = document::<Record>(&directory.join("record.json"))?;
-        let path = directory.join("files").join("evidence.json");
+        let path = directory.join("files").join(EVIDENCE);
         let (evidence, evidence_sha256) = document::<Evidence>(&path)?;
         let mut contradictions = Vec::new();
         if record.run != spec.run || evidence.run != spec.run {
             contradictions.push("its documents are of different runs".to_owned());
+        }
+        if record.device != spec.device || evidence.device != spec.device {
+            contradictions.push("its documents are of different devices".to_owned());
+        }
+        match SignedEvidence::read(directory, keys.get(&evidence.device)) {
+            Ok(signed) if signed.sha256 == evidence_sha256 => {}
+            Ok(_) => contradictions.push("its evidence changed while it was read".to_owned()),
+            Err(ProofError::File(error)) => return Err(error.into()),
+            Err(unproven) => contradictions.push(unproven.to_string()),
         }
         if record.spec_sha256 != spec_sha256 || evidence.spec_sha256 != spec_sha256 {
             contradictions.push("spec.json is not the one that was run".to_owned());
@@ -93,7 +108,7 @@ impl Run {
 
     /// The proof of one of its files.
     pub(super) fn proof(&self, name: &str) -> Option<&FileProof> {
-        self.evidence.files.iter().find(|file| file.name.as_str() == name)
+        self.evidence.file(name)
     }
 
     /// Where one of its files lies.
@@ -109,14 +124,20 @@ impl Run {
     /// What keeps it from standing for a result: it did not end well, or is not proven.
     pub(super) fn faults(&self) -> Vec<String> {
         let mut faults = self.contradictions.clone();
-        if self.record.state.phase != RunPhase::Done {
-            faults.push(format!("it is {}, not done", self.record.state.phase));
+        let recorded = self.record.state.phase;
+        if recorded != RunPhase::Done {
+            faults.push(format!("it is {recorded}, not done"));
+        } else if self.evidence.final_phase() != Some(RunPhase::Done) {
+            let signed = self.evidence.outcome.phase;
+            faults.push(format!(
+                "its evidence was sealed as {signed}, its record calls it {recorded}"
+            ));
         }
         if !self.record.delivery.complete {
             faults.push("its files are not all here".to_owned());
         }
         if self.record.evidence_signature_valid != Some(true) {
-            faults.push("its evidence is not signed by the device".to_owned());
+            faults.push("its record does not say that the evidence is signed by the device".to_owned());
         }
         match self.attempt().and_then(|attempt| attempt.valid) {
             Some(true) => {}

@@ -7,13 +7,14 @@ use std::{
 };
 
 use regatta_rules::{
-    Division, Mode, Scenario,
+    DeviceId, Division, Mode, Scenario,
     benchmark::Response,
     documents::{AuditOf, ConfTexts, Delivery, EngineKind, EngineSpec, LoadgenChoice, RunLength, RunSpec},
     known,
     round::Round,
 };
 use regatta_submission::stage::{self, Answers, Kind, Request, StageError, Staged};
+use ring::signature::{Ed25519KeyPair, KeyPair as _};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
@@ -78,8 +79,16 @@ pub(crate) struct Bench {
 }
 
 pub(crate) fn hash(bytes: impl AsRef<[u8]>) -> String {
-    let digest = Sha256::digest(bytes.as_ref());
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    hexadecimal(&Sha256::digest(bytes.as_ref()))
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The key of the device that all runs are of.
+fn device_key() -> Ed25519KeyPair {
+    Ed25519KeyPair::from_seed_unchecked(&[7; 32]).unwrap()
 }
 
 pub(crate) fn round(name: &str) -> Round {
@@ -239,6 +248,14 @@ impl Bench {
         evidence["spec_sha256"] = hash(&spec_text).into();
         evidence["files"] = proofs.into();
         let evidence_text = evidence.to_string();
+        let key = device_key();
+        let signature = hexadecimal(key.sign(evidence_text.as_bytes()).as_ref());
+        self.put(
+            &format!("{directory}/files/evidence.sig"),
+            &format!("{signature}\n"),
+        );
+        let public_key = hexadecimal(key.public_key().as_ref());
+        self.put(&format!("{directory}/device.pub"), &format!("{public_key}\n"));
         record["spec_sha256"] = hash(&spec_text).into();
         record["evidence_sha256"] = hash(&evidence_text).into();
         self.put(&format!("{directory}/spec.json"), &spec_text);
@@ -253,7 +270,7 @@ impl Bench {
         benchmark.title = "Speech to text".to_owned();
         benchmark.not_submittable = None;
         benchmark.model.response = Response::Raw;
-        let device = "0123456789abcdef0123456789abcdef";
+        let device = DeviceId::of_public_key(device_key().public_key().as_ref().try_into().unwrap());
         let state = json!({ "phase": "done", "reason": null, "revision": 7 });
         let facts = json!({
             "hostname": "boat", "model": "Jetson AGX Orin", "arch": "aarch64", "kernel": "5.15.148-tegra",
@@ -262,7 +279,7 @@ impl Bench {
         let spec = RunSpec {
             schema: 1,
             run: id(number).parse().unwrap(),
-            device: device.parse().unwrap(),
+            device: device.clone(),
             created: "2026-08-01T10:00:00Z".to_owned(),
             round: self.round.name.clone(),
             benchmark,
@@ -350,6 +367,7 @@ impl Bench {
             kind,
             answers,
             runs,
+            keys: &BTreeMap::new(),
             power: &self.sessions(),
             output: &self.at(output),
         })

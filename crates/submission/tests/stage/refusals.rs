@@ -1,8 +1,14 @@
 //! What is refused: everything at once, each with its place, and nothing is left of the tree.
 
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
-use regatta_rules::{Division, Mode, documents::EngineKind, documents::LoadgenChoice, documents::RunLength};
+use regatta_rules::{
+    Division, Mode,
+    documents::{AuditOf, EngineKind, LoadgenChoice, RunLength},
+};
 use regatta_submission::stage::{Answers, Kind, Lack, StageError};
 
 use crate::bench::{Bench, Parts, id};
@@ -83,7 +89,7 @@ fn everything_that_is_missing_is_listed_at_once() {
 #[test]
 fn runs_that_do_not_hold_are_refused_with_the_reason() {
     type Change = fn(&mut Parts);
-    let cases: [(&str, Change); 7] = [
+    let cases: [(&str, Change); 9] = [
         ("INVALID (too slow)", |parts| {
             let attempt = &mut parts.evidence["attempts"][0];
             attempt["valid"] = false.into();
@@ -95,8 +101,14 @@ fn runs_that_do_not_hold_are_refused_with_the_reason() {
         ("not all here", |parts| {
             parts.record["delivery"]["complete"] = false.into()
         }),
-        ("not signed", |parts| {
+        ("does not say that the evidence is signed", |parts| {
             parts.record["evidence_signature_valid"] = false.into();
+        }),
+        ("sealed as failed", |parts| {
+            parts.evidence["outcome"]["phase"] = "failed".into();
+        }),
+        ("names device 0000", |parts| {
+            parts.evidence["device"] = "0".repeat(32).into();
         }),
         ("different runs", |parts| parts.record["run"] = id(7).into()),
         ("by the rules of v6.0", |parts| {
@@ -226,4 +238,73 @@ fn the_conf_of_the_loadgen_that_ran_is_found_by_its_hash_or_asked_for() {
         "{lacks:#?}"
     );
     assert!(lacks[0].mend.contains("mlperf_confs"), "{lacks:#?}");
+}
+
+#[test]
+fn only_the_devices_own_signature_proves_a_run() {
+    type Change = fn(&Path);
+    let cases: [(&str, Change); 5] = [
+        // `record.json` goes on to say that the signature is valid.
+        ("evidence.sig does not fit", |run| {
+            let signature = fs::read_to_string(run.join("files/evidence.sig")).unwrap();
+            fs::write(
+                run.join("files/evidence.sig"),
+                "ab".repeat(signature.trim().len() / 2),
+            )
+            .unwrap();
+        }),
+        ("there is no evidence.sig", |run| {
+            fs::remove_file(run.join("files/evidence.sig")).unwrap();
+        }),
+        ("the public key is that of device", |run| {
+            fs::write(run.join("device.pub"), "ab".repeat(32)).unwrap();
+        }),
+        ("is not known: there is no", |run| {
+            fs::remove_file(run.join("device.pub")).unwrap();
+        }),
+        ("holds no public key", |run| {
+            fs::write(run.join("device.pub"), "no key").unwrap();
+        }),
+    ];
+    for (said, change) in cases {
+        let bench = Bench::new("v6.1");
+        let answers = bench.answers(|text| text);
+        let runs = bench.all_runs();
+        change(&runs[0]);
+        let lacks = refused(&bench, Division::Closed, &answers, &runs);
+        assert!(
+            lacks
+                .iter()
+                .any(|lack| lack.what.contains(said) && lack.place.contains(&id(1))),
+            "{said}: {lacks:#?}"
+        );
+        let rehearsed = bench
+            .stage(Division::Closed, Kind::Rehearsal, &answers, &runs)
+            .unwrap();
+        assert!(
+            rehearsed.notes.iter().any(|note| note.contains(said)),
+            "{said}: {rehearsed:#?}"
+        );
+    }
+}
+
+#[test]
+fn a_log_that_was_put_into_an_audit_afterwards_is_refused() {
+    let bench = Bench::new("v6.1");
+    let answers = bench.answers(|text| text);
+    let mut runs = bench.all_runs();
+    runs[2] = bench.run(3, Mode::PerformanceOnly, |parts| {
+        parts.spec.audit = Some(AuditOf {
+            test: "TEST01".to_owned(),
+            performance: id(1).parse().unwrap(),
+            accuracy: Some(id(2).parse().unwrap()),
+        });
+        parts.spec.conf.audit_config = Some("*.*.mode = 2\n".to_owned());
+        parts.files.remove("mlperf_log_accuracy.json");
+    });
+    fs::write(runs[2].join("files/mlperf_log_accuracy.json"), "[\n]\n").unwrap();
+    match bench.stage(Division::Closed, Kind::Submission, &answers, &runs) {
+        Err(StageError::NotListed { path }) => assert!(path.starts_with(&runs[2])),
+        other => panic!("{other:?}"),
+    }
 }

@@ -1,0 +1,164 @@
+//! What proves a finished run: `evidence.json`, signed by the device's Ed25519 key, and the hashes in it. The device's id
+//! is the fingerprint of that key. Reads one run's directory; knows no workspace, and judges no figure.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use regatta_rules::{
+    DeviceId,
+    documents::{Document as _, DocumentError, Evidence},
+};
+use ring::signature::{ED25519, UnparsedPublicKey};
+use sha2::{Digest as _, Sha256};
+
+use crate::files::{FileError, hexadecimal, read_small, sha256};
+
+/// The evidence among a run's files.
+pub const EVIDENCE: &str = "evidence.json";
+/// Its Ed25519 signature over the exact bytes, hexadecimal.
+pub const SIGNATURE: &str = "evidence.sig";
+/// The device's public key in a run's directory, hexadecimal.
+pub const DEVICE_KEY: &str = "device.pub";
+
+/// Far more than the largest document.
+const LARGEST_DOCUMENT: u64 = 64 << 20;
+/// More than a key or a signature in hexadecimal.
+const LARGEST_DIGITS: u64 = 4096;
+
+/// An Ed25519 public key.
+pub type PublicKey = [u8; 32];
+
+/// Evidence that is signed by the device that it names.
+#[derive(Debug, Clone)]
+pub struct SignedEvidence {
+    /// The evidence.
+    pub evidence: Evidence,
+    /// SHA-256 of its exact bytes, hexadecimal.
+    pub sha256: String,
+}
+
+/// Why a run or one of its files is not proven.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProofError {
+    /// The key is neither given nor in the run's directory.
+    #[error("the public key of the run's device is not known: there is no {}", .0.display())]
+    NoKey(PathBuf),
+    /// The key file holds something else.
+    #[error("{} holds no public key", .0.display())]
+    MalformedKey(PathBuf),
+    /// The key belongs to another device.
+    #[error("the evidence names device {device}, and the public key is that of device {fingerprint}")]
+    OtherDevice {
+        /// The device in the evidence.
+        device: DeviceId,
+        /// The fingerprint of the key.
+        fingerprint: DeviceId,
+    },
+    /// There is no signature.
+    #[error("its evidence is not signed by the device: there is no {SIGNATURE}")]
+    NoSignature,
+    /// The signature is not the key's, or not over these bytes.
+    #[error("its evidence is not signed by the device: {SIGNATURE} does not fit")]
+    Signature,
+    /// The evidence does not read.
+    #[error("{path} cannot be used", path = path.display())]
+    Document {
+        /// The file.
+        path: PathBuf,
+        /// Where and why.
+        #[source]
+        source: DocumentError,
+    },
+    /// The evidence does not list a file.
+    #[error("{0}: the signed evidence does not list it")]
+    NotListed(String),
+    /// A file differs from the listed one.
+    #[error("{0}: it is not the file that the signed evidence lists")]
+    Changed(String),
+    /// A file cannot be read.
+    #[error(transparent)]
+    File(#[from] FileError),
+}
+
+impl SignedEvidence {
+    /// Reads a run's evidence and verifies its signature. Without a `key`, the one in the run's directory counts.
+    ///
+    /// # Errors
+    /// [`ProofError`] when the device named in the evidence has not signed it.
+    pub fn read(run: &Path, key: Option<&PublicKey>) -> Result<Self, ProofError> {
+        let files = run.join("files");
+        let path = files.join(EVIDENCE);
+        let bytes = read_small(&path, LARGEST_DOCUMENT)?;
+        let evidence = Evidence::from_json(&bytes).map_err(|source| ProofError::Document { path, source })?;
+        let key = match key {
+            Some(key) => *key,
+            None => key_beside(run)?.ok_or_else(|| ProofError::NoKey(run.join(DEVICE_KEY)))?,
+        };
+        let fingerprint = DeviceId::of_public_key(&key);
+        if fingerprint != evidence.device {
+            let device = evidence.device;
+            return Err(ProofError::OtherDevice { device, fingerprint });
+        }
+        let signature = optional(&files.join(SIGNATURE))?.ok_or(ProofError::NoSignature)?;
+        if !signature_fits(&key, &bytes, &signature) {
+            return Err(ProofError::Signature);
+        }
+        let sha256 = hexadecimal(&Sha256::digest(&bytes));
+        Ok(Self { evidence, sha256 })
+    }
+
+    /// Compares one of the run's files with the hash in the evidence.
+    ///
+    /// # Errors
+    /// [`ProofError`] when it is not the file that the device listed.
+    pub fn verify_file(&self, run: &Path, name: &str) -> Result<(), ProofError> {
+        let not_listed = || ProofError::NotListed(name.to_owned());
+        let listed = self.evidence.file(name).ok_or_else(not_listed)?;
+        let (found, bytes) = sha256(&run.join("files").join(name))?;
+        if found == listed.sha256 && bytes == listed.bytes {
+            Ok(())
+        } else {
+            Err(ProofError::Changed(name.to_owned()))
+        }
+    }
+}
+
+/// Whether a signature in hexadecimal is the key's over exactly these bytes.
+#[must_use]
+pub fn signature_fits(key: &PublicKey, bytes: &[u8], signature: &[u8]) -> bool {
+    unhex(signature).is_some_and(|raw| UnparsedPublicKey::new(&ED25519, key).verify(bytes, &raw).is_ok())
+}
+
+/// The public key in a run's directory.
+///
+/// # Errors
+/// When it is there and is no key, or cannot be read.
+pub fn key_beside(run: &Path) -> Result<Option<PublicKey>, ProofError> {
+    let path = run.join(DEVICE_KEY);
+    let Some(digits) = optional(&path)? else {
+        return Ok(None);
+    };
+    let key = unhex(&digits).and_then(|bytes| bytes.try_into().ok());
+    key.map(Some).ok_or(ProofError::MalformedKey(path))
+}
+
+fn optional(path: &Path) -> Result<Option<Vec<u8>>, FileError> {
+    match read_small(path, LARGEST_DIGITS) {
+        Err(error) if error.source.kind() == io::ErrorKind::NotFound => Ok(None),
+        read => read.map(Some),
+    }
+}
+
+/// The bytes that hexadecimal digits stand for, whitespace around them left out; `None` for anything else.
+#[must_use]
+pub fn unhex(digits: &[u8]) -> Option<Vec<u8>> {
+    let digits = digits.trim_ascii();
+    if !digits.len().is_multiple_of(2) || !digits.iter().all(u8::is_ascii_hexdigit) {
+        return None;
+    }
+    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+    digits.chunks(2).map(byte).collect()
+}
