@@ -120,7 +120,7 @@ impl Script<'_> {
     }
 
     /// Runs it as root where `root` says how, else as the login's user. The password travels on the link's own input, before
-    /// what the script reads: sudo reads one line and no byte more.
+    /// what the script reads. sudo reads that line or none, as its rules say; the script reads on from [`INPUT`].
     ///
     /// # Errors
     /// [`LinkLost`].
@@ -139,11 +139,15 @@ impl Script<'_> {
                 &mut |_| {},
             ),
             Some(Root::SudoWith(password)) => {
-                let line = format!("{}\n", password.expose());
+                let line = format!("{}\n{INPUT}\n", password.expose());
                 let mut input = line.as_bytes().chain(input);
+                // The shell's `read` takes no byte beyond its line.
+                let skip = format!("while IFS= read -r line && [ \"$line\" != '{INPUT}' ]; do :; done");
+                let text = format!("{skip}\n{}", self.text);
+                let script = Script { text: &text, ..*self };
                 board.run(
                     self.doing,
-                    &format!("env LC_ALL=C sudo -k -S -p '' {}", self.line()),
+                    &format!("env LC_ALL=C sudo -k -S -p '' {}", script.line()),
                     &mut input,
                     &mut |_| {},
                 )
@@ -163,6 +167,9 @@ impl Script<'_> {
         line
     }
 }
+
+/// The line before what a script reads, where a password came first.
+const INPUT: &str = "regatta: input follows";
 
 /// The last line of every script's output.
 pub(crate) const END: &str = "regatta: heard to the end";

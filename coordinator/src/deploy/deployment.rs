@@ -198,7 +198,7 @@ impl Deployment<'_> {
             site.copy(package, &mut |sent| self.narrator.copied(sent, package.length))?;
         }
         self.narrator.say("installing it");
-        Ok(site.install()?)
+        Ok(site.install(package)?)
     }
 
     /// Configures, enrols, starts, and waits for the hello. Returns who said it and the agent's version.

@@ -131,7 +131,8 @@ pub(crate) fn room(survey: &Survey, package: &Package) -> Result<(), Unfit> {
     let copy_kib = package.length / 1024;
     let unpacked_kib = package.unpacked / 1024;
     let (home_kib, usr_kib) = match package.way {
-        Way::System => (copy_kib, unpacked_kib * 2),
+        // The copy, root's own copy of it, what is unpacked, and what was there before.
+        Way::System => (copy_kib, copy_kib + unpacked_kib * 2),
         // Unpacked, installed, and the one before.
         Way::User => (copy_kib + unpacked_kib * 3, 0),
     };

@@ -47,8 +47,9 @@ pub(crate) struct Places {
     pub(crate) config: String,
     /// Its key, enrolment and runs.
     pub(crate) state: String,
-    /// The user that it runs as, where that is not the login.
-    pub(crate) user: Option<&'static str>,
+    /// The user who owns the state, where that is not the login; else empty. Root does nothing there: each script that reaches
+    /// into the state becomes this user first.
+    pub(crate) owner: &'static str,
 }
 
 impl Places {
@@ -59,13 +60,13 @@ impl Places {
                 program: "/usr/bin/regatta-agent".to_owned(),
                 config: "/etc/regatta/agent.toml".to_owned(),
                 state: "/var/lib/regatta".to_owned(),
-                user: Some("regatta"),
+                owner: "regatta",
             },
             Way::User => Self {
                 program: format!("{}/.local/bin/regatta-agent", survey.home),
                 config: format!("{}/.config/regatta/agent.toml", survey.home),
                 state: format!("{}/.local/state/regatta", survey.home),
-                user: None,
+                owner: "",
             },
         }
     }
@@ -148,13 +149,14 @@ impl Site<'_> {
     ///
     /// # Errors
     /// What dpkg or the archive's installer said.
-    pub(crate) fn install(&self) -> Result<(), StepError> {
+    pub(crate) fn install(&self, package: &Package) -> Result<(), StepError> {
         let text = match self.way {
             Way::System => include_str!("scripts/install_system.sh"),
             Way::User => include_str!("scripts/install_user.sh"),
         };
         let copy = format!("{}/{}", self.cache, Package::copy_name(self.way));
-        let output = self.by_root("installing the package", text, &[&copy], &mut io::empty())?;
+        let words = [copy.as_str(), &package.sha256];
+        let output = self.by_root("installing the package", text, &words, &mut io::empty())?;
         accepted(&output, "the package is not installed")
     }
 
@@ -196,12 +198,12 @@ impl Site<'_> {
             program,
             config,
             state,
-            user,
+            owner,
         } = &self.places;
         let output = self.by_root(
             "enrolling it",
             include_str!("scripts/enrol.sh"),
-            &[program, config, state, user.unwrap_or_default()],
+            &[program, config, state, owner],
             &mut format!("{token}\n").as_bytes(),
         )?;
         accepted(&output, "the board is not enrolled")
@@ -242,13 +244,13 @@ impl Site<'_> {
             program,
             config,
             state,
-            ..
+            owner,
         } = &self.places;
         let what = if installed { "installed" } else { "as-it-was" };
         let output = self.by_root(
             "going back to what was before",
             include_str!("scripts/undo.sh"),
-            &[self.scope(), program, config, state, what],
+            &[self.scope(), program, config, state, what, owner],
             &mut io::empty(),
         )?;
         accepted(&output, "the version before is not put back")?;
@@ -260,11 +262,13 @@ impl Site<'_> {
     /// # Errors
     /// A lost link.
     pub(crate) fn keep(&self) -> Result<(), StepError> {
-        let Places { config, state, .. } = &self.places;
+        let Places {
+            config, state, owner, ..
+        } = &self.places;
         self.by_root(
             "tidying up",
             include_str!("scripts/keep.sh"),
-            &[config, state],
+            &[config, state, owner],
             &mut io::empty(),
         )?;
         Ok(())
@@ -337,3 +341,6 @@ fn accepted(output: &Output, what: &'static str) -> Result<(), StepError> {
         why: output.complaint(),
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -47,7 +47,7 @@ impl Identity {
         let script = Script {
             doing: "asking who it is",
             text: include_str!("scripts/identity.sh"),
-            words: &[&places.program, &places.config, &places.state],
+            words: &[&places.program, &places.config, &places.state, places.owner],
         };
         let output = script.run_as(root, board, &mut std::io::empty())?;
         Ok(serde_json::from_str(&output.out).unwrap_or_default())

@@ -1,7 +1,10 @@
 # Enrols the device with the token on standard input. Words: PROGRAM CONFIGURATION STATE [USER]. What was there is kept aside.
-enrolment=$3/enrolment.json
-[ ! -f "$enrolment" ] || cp -p "$enrolment" "$enrolment.before-deploy" || exit 1
+# USER owns STATE and may put links into it: everything there is done as that user.
+as_owner() { "$@"; }
 if [ -n "${4:-}" ]; then
-    exec runuser -u "$4" -- "$1" enroll --config "$2" -
+    owner=$4
+    as_owner() { runuser -u "$owner" -- "$@"; }
 fi
-exec "$1" enroll --config "$2" -
+enrolment=$3/enrolment.json
+as_owner sh -c '[ ! -f "$1" ] || cp -p "$1" "$1.before-deploy"' sh "$enrolment" </dev/null || exit 1
+as_owner "$1" enroll --config "$2" -

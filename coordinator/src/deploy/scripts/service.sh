@@ -55,6 +55,11 @@ if managed; then
     fi
     exit "$code"
 fi
+# Root starts no daemon in a directory of another user, and reads no log there.
+if [ "$scope" = system ]; then
+    echo "systemd does not answer on this board" >&2
+    exit 1
+fi
 case $verb in
     watch) [ -n "$(running)" ] ;;
     log) tail -n 5 "$state/agent.log" 2>/dev/null ;;

@@ -17,7 +17,8 @@ if command -v dpkg >/dev/null 2>&1; then
     say package "$(dpkg-query -W -f '${db:Status-Abbrev} ${Version}' regatta-agent 2>/dev/null)"
 fi
 if command -v sudo >/dev/null 2>&1; then
-    if sudo -n true 2>/dev/null; then say sudo free; else say sudo asks; fi
+    # Asked for the program that is run by it: sudoers may exempt some programs from the password and not others.
+    if sudo -n sh -c : regatta 2>/dev/null; then say sudo free; else say sudo asks; fi
 fi
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/regatta
 say cache "$cache"

@@ -1,9 +1,15 @@
 # Goes back to what was there before: configuration, enrolment, and the program where a new one was installed.
-# Words: system|user PROGRAM CONFIGURATION STATE installed|as-it-was.
+# Words: system|user PROGRAM CONFIGURATION STATE installed|as-it-was [USER].
 scope=$1 program=$2 config=$3 state=$4
-for file in "$config" "$state/enrolment.json"; do
-    if [ -f "$file.before-deploy" ]; then mv -f "$file.before-deploy" "$file"; fi
-done
+# USER owns STATE and may put links into it: everything there is done as that user.
+as_owner() { "$@"; }
+if [ -n "${6:-}" ]; then
+    owner=$6
+    as_owner() { runuser -u "$owner" -- "$@"; }
+fi
+put_back='if [ -f "$1.before-deploy" ]; then mv -fT "$1.before-deploy" "$1"; fi'
+sh -c "$put_back" sh "$config" || exit 1
+as_owner sh -c "$put_back" sh "$state/enrolment.json" || exit 1
 [ "$5" = installed ] || exit 0
 case $scope in
     system)
