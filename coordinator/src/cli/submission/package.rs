@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_submission::pack::{self, Flaw, PackError, Password};
+use regatta_submission::pack::{self, Flaw, PackError, Password, UnpackLimits};
 use serde_json::json;
 
 use super::{super::Context, expect_tree};
@@ -43,6 +43,12 @@ pub(crate) struct UnpackArgs {
     /// A file whose first line is the password [default: openssl asks on the terminal]
     #[arg(long, value_name = "FILE")]
     password_file: Option<PathBuf>,
+    /// The most that the package may unpack to, in GiB
+    #[arg(long, value_name = "GIB", default_value_t = UnpackLimits::default().bytes >> 30)]
+    max_gib: u64,
+    /// The most files and directories that the package may have
+    #[arg(long, value_name = "COUNT", default_value_t = UnpackLimits::default().entries)]
+    max_entries: u64,
 }
 
 pub(super) fn pack(args: &PackArgs, context: &Context) -> Outcome {
@@ -72,7 +78,12 @@ pub(super) fn pack(args: &PackArgs, context: &Context) -> Outcome {
 
 pub(super) fn unpack(args: &UnpackArgs, context: &Context) -> Outcome {
     let password = password(args.password_file.as_deref())?;
-    let files = pack::unpack(&args.input, &args.submitter, &args.output, &password).map_err(failure)?;
+    let limits = UnpackLimits {
+        bytes: args.max_gib.saturating_mul(1 << 30),
+        entries: args.max_entries,
+    };
+    let files =
+        pack::unpack(&args.input, &args.submitter, &args.output, &password, limits).map_err(failure)?;
     context.print(&json!({ "files": files, "output": args.output }), || {
         format!("{files} files in {}", args.output.display())
     })?;

@@ -2,6 +2,8 @@
 
 use std::{fmt::Write as _, io, path::PathBuf};
 
+use regatta_rules::Escaped;
+
 use super::Flaw;
 use crate::files::FileError;
 
@@ -92,10 +94,21 @@ pub enum PackError {
         source: io::Error,
     },
     /// An archive with something that no submission has.
-    #[error("the package holds `{path}`, which is no file or directory of a submission: nothing was unpacked", path = path.display())]
+    #[error("the package holds `{path}`, which is no file or directory of a submission: nothing was unpacked", path = Escaped(path.display()))]
     Hostile {
         /// Its path in the archive.
         path: PathBuf,
+    },
+    /// An archive that unpacks to more than it may.
+    #[error(
+        "the package unpacks to more than {bytes} bytes or {entries} files and directories: nothing was unpacked; hint: allow \
+         more with --max-gib or --max-entries if you trust it"
+    )]
+    TooLarge {
+        /// Bytes that were allowed.
+        bytes: u64,
+        /// Files and directories that were allowed.
+        entries: u64,
     },
     /// The place to unpack to is taken.
     #[error("{path} exists already: name a new directory", path = path.display())]

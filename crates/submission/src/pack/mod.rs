@@ -11,6 +11,7 @@ mod archive;
 mod checksum;
 mod error;
 mod hygiene;
+mod metered;
 mod openssl;
 mod unpack;
 
@@ -23,7 +24,7 @@ use std::{
 pub use error::PackError;
 pub use hygiene::{Blemish, Flaw, hygiene};
 pub use openssl::Password;
-pub use unpack::unpack;
+pub use unpack::{UnpackLimits, unpack};
 
 use crate::files::{At, replace};
 

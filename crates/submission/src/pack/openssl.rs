@@ -113,7 +113,9 @@ fn finish(child: Child, action: &'static str) -> Result<(), PackError> {
 fn ended(child: Child, action: &'static str, error: Option<PackError>) -> PackError {
     let (succeeded, said) = wait(child);
     match error {
-        Some(error @ (PackError::NotAnArchive { .. } | PackError::Hostile { .. })) => error,
+        Some(
+            error @ (PackError::NotAnArchive { .. } | PackError::Hostile { .. } | PackError::TooLarge { .. }),
+        ) => error,
         Some(error) if succeeded || said.is_empty() => error,
         _ => PackError::Openssl { action, said },
     }

@@ -9,19 +9,46 @@ use std::{
 use flate2::read::GzDecoder;
 use tar::{Archive, EntryType};
 
-use super::{DIVISIONS, PackError, Password, checksum, openssl, package_files};
+use super::{
+    DIVISIONS, PackError, Password, checksum,
+    metered::{Allowance, MeteredReader},
+    openssl, package_files,
+};
 use crate::files::At;
+
+/// Bytes of an entry beside its content: its header, a long name, padding.
+const ENTRY_OVERHEAD: u64 = 1 << 20;
+
+/// What a package may unpack to. It comes from somebody else: a few MiB can unpack to a full disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UnpackLimits {
+    /// Bytes of all files together.
+    pub bytes: u64,
+    /// Files and directories.
+    pub entries: u64,
+}
+
+impl Default for UnpackLimits {
+    /// Several times the largest round so far: 64 GiB in a million files.
+    fn default() -> Self {
+        Self {
+            bytes: 64 << 30,
+            entries: 1_000_000,
+        }
+    }
+}
 
 /// Unpacks the submitter's package in `directory` into `output`; gives the number of files. The checksum is held against
 /// the package first, and `output` appears when everything is there.
 ///
 /// # Errors
-/// When the package is not the one that its checksum names, does not open, or holds what no submission has.
+/// When the package is not the one that its checksum names, does not open, is beyond `limits`, or holds what no submission has.
 pub fn unpack(
     directory: &Path,
     submitter: &str,
     output: &Path,
     password: &Password,
+    limits: UnpackLimits,
 ) -> Result<u64, PackError> {
     let (tarball, sha1_file) = package_files(directory, submitter)?;
     if fs::symlink_metadata(output).is_ok() {
@@ -43,7 +70,9 @@ pub fn unpack(
         fs::remove_dir_all(&part).at("remove", &part)?;
     }
     fs::create_dir_all(&part).at("create", &part)?;
-    let unpacked = openssl::decrypt(&tarball, password, |archive| extract(archive, &part, &tarball));
+    let unpacked = openssl::decrypt(&tarball, password, |archive| {
+        extract(archive, &part, &tarball, limits)
+    });
     let files = unpacked.inspect_err(|_| {
         // Half a submission is of no use.
         let _ = fs::remove_dir_all(&part);
@@ -57,18 +86,38 @@ fn beside(output: &Path) -> PathBuf {
     output.with_file_name(format!(".{name}.regatta-unpacking"))
 }
 
-fn extract(archive: &mut dyn Read, part: &Path, tarball: &Path) -> Result<u64, PackError> {
-    let broken = |source: io::Error| PackError::NotAnArchive {
-        path: tarball.to_owned(),
-        source,
+fn extract(
+    archive: &mut dyn Read,
+    part: &Path,
+    tarball: &Path,
+    limits: UnpackLimits,
+) -> Result<u64, PackError> {
+    let allowance = Allowance::default();
+    let broken = |source: io::Error| {
+        if allowance.is_exceeded() {
+            return too_large(limits);
+        }
+        PackError::NotAnArchive {
+            path: tarball.to_owned(),
+            source,
+        }
     };
-    let mut archive = Archive::new(GzDecoder::new(archive));
+    let mut archive = Archive::new(MeteredReader::new(GzDecoder::new(archive), allowance.clone()));
     archive.set_preserve_permissions(false);
-    let mut files = 0;
-    for entry in archive.entries().map_err(broken)? {
+    let (mut files, mut entries_seen, mut bytes) = (0, 0_u64, 0_u64);
+    let mut entries = archive.entries().map_err(broken)?;
+    loop {
+        allowance.set(ENTRY_OVERHEAD);
+        let Some(entry) = entries.next() else { break };
         let mut entry = entry.map_err(broken)?;
         let path = entry.path().map_err(broken)?.into_owned();
         let kind = entry.header().entry_type();
+        entries_seen += 1;
+        bytes = bytes.saturating_add(entry.size());
+        if entries_seen > limits.entries || bytes > limits.bytes {
+            return Err(too_large(limits));
+        }
+        allowance.set(entry.size().saturating_add(ENTRY_OVERHEAD));
         if !is_of_submission(&path, kind) || !entry.unpack_in(part).map_err(broken)? {
             return Err(PackError::Hostile { path });
         }
@@ -77,6 +126,13 @@ fn extract(archive: &mut dyn Read, part: &Path, tarball: &Path) -> Result<u64, P
     // Past the tar's end to the end of the gzip member, whose checksum stands there.
     io::copy(&mut archive.into_inner(), &mut io::sink()).map_err(broken)?;
     Ok(files)
+}
+
+const fn too_large(limits: UnpackLimits) -> PackError {
+    PackError::TooLarge {
+        bytes: limits.bytes,
+        entries: limits.entries,
+    }
 }
 
 /// Files and directories below a division, nothing else: no links, no devices, no way out.

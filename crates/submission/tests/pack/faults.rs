@@ -2,16 +2,20 @@
 
 use std::{
     fs::{self, File},
+    io::Read as _,
     os::unix::{ffi::OsStrExt as _, fs::symlink},
     path::{Path, PathBuf},
     process::Command,
 };
 
 use flate2::{Compression, write::GzEncoder};
-use regatta_submission::pack::{Blemish, PackError, Password, hygiene, pack, unpack};
+use regatta_submission::pack::{Blemish, PackError, Password, UnpackLimits, hygiene, pack};
 use tempfile::TempDir;
 
-use crate::tree::{files, put};
+use crate::{
+    tree::{files, put},
+    unpack,
+};
 
 fn secret() -> Password {
     Password::Given("secret".to_owned())
@@ -187,21 +191,80 @@ fn a_hostile_archive_gets_nowhere() {
         let mut tar = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
         fill(&mut tar);
         let archive = tar.into_inner().unwrap().finish().unwrap();
-        put(&there.path().join("plain"), archive);
-        let status = Command::new("bash")
-            .args([
-                "-c",
-                &format!("openssl enc -e -aes256 -in plain -out {TARBALL} -pass pass:secret 2>/dev/null"),
-            ])
-            .current_dir(there.path())
-            .status()
-            .unwrap();
-        assert!(status.success());
-        resum(there.path());
+        seal(there.path(), archive);
         let error = unpack(there.path(), "ACME", &output, &secret()).unwrap_err();
         assert!(matches!(error, PackError::Hostile { .. }), "{error}");
         assert!(!output.exists() && !there.path().join("escaped").exists());
     }
+}
+
+#[test]
+fn an_archive_that_unpacks_to_a_full_disk_is_ended_early() {
+    type Fill = fn(&mut tar::Builder<GzEncoder<Vec<u8>>>);
+    let limits = UnpackLimits {
+        bytes: 8 << 20,
+        entries: 10,
+    };
+    let fills: [Fill; 4] = [
+        // 64 MiB of zeros in one file, which gzip makes small.
+        |tar| zeros(tar, "closed/zeros", 64 << 20),
+        |tar| (0..10).for_each(|number| zeros(tar, &format!("closed/{number}"), 1 << 20)),
+        |tar| (0..11).for_each(|number| zeros(tar, &format!("closed/{number}"), 0)),
+        // A name that would be read into memory before anybody sees it.
+        |tar| {
+            let mut header = tar::Header::new_gnu();
+            header.set_entry_type(tar::EntryType::GNULongName);
+            header.set_size(64 << 20);
+            header.set_cksum();
+            tar.append(&header, std::io::repeat(b'a').take(64 << 20)).unwrap();
+            zeros(tar, "closed/file", 0);
+        },
+    ];
+    for (number, fill) in fills.into_iter().enumerate() {
+        let there = tempfile::tempdir().unwrap();
+        let output = there.path().join("tree");
+        let mut tar = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
+        fill(&mut tar);
+        seal(there.path(), tar.into_inner().unwrap().finish().unwrap());
+        let unpacked = regatta_submission::pack::unpack(there.path(), "ACME", &output, &secret(), limits);
+        let error = unpacked.unwrap_err();
+        assert!(matches!(error, PackError::TooLarge { .. }), "{number}: {error}");
+        assert!(!output.exists());
+    }
+    // Zeros behind the archive's end.
+    let there = tempfile::tempdir().unwrap();
+    let mut tar = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
+    zeros(&mut tar, "closed/file", 0);
+    let mut gzip = tar.into_inner().unwrap();
+    std::io::copy(&mut std::io::repeat(0).take(64 << 20), &mut gzip).unwrap();
+    seal(there.path(), gzip.finish().unwrap());
+    let output = there.path().join("tree");
+    let unpacked = regatta_submission::pack::unpack(there.path(), "ACME", &output, &secret(), limits);
+    assert!(matches!(unpacked, Err(PackError::TooLarge { .. })));
+}
+
+/// A file of zeros.
+fn zeros(tar: &mut tar::Builder<GzEncoder<Vec<u8>>>, path: &str, bytes: u64) {
+    let mut header = tar::Header::new_gnu();
+    header.set_size(bytes);
+    header.set_mode(0o644);
+    tar.append_data(&mut header, path, std::io::repeat(0).take(bytes))
+        .unwrap();
+}
+
+/// Encrypts an archive as a package, with its checksum.
+fn seal(there: &Path, archive: Vec<u8>) {
+    put(&there.join("plain"), archive);
+    let status = Command::new("bash")
+        .args([
+            "-c",
+            &format!("openssl enc -e -aes256 -in plain -out {TARBALL} -pass pass:secret 2>/dev/null"),
+        ])
+        .current_dir(there)
+        .status()
+        .unwrap();
+    assert!(status.success());
+    resum(there);
 }
 
 /// An entry with a path as it is given, which the library's own writer would refuse.

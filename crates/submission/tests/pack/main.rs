@@ -10,3 +10,12 @@ mod tree;
 
 mod faults;
 mod round_trip;
+
+use std::path::Path;
+
+use regatta_submission::pack::{PackError, Password, UnpackLimits};
+
+/// Unpacks within the usual limits.
+fn unpack(directory: &Path, submitter: &str, output: &Path, password: &Password) -> Result<u64, PackError> {
+    regatta_submission::pack::unpack(directory, submitter, output, password, UnpackLimits::default())
+}

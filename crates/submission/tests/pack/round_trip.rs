@@ -7,12 +7,13 @@ use std::{
     process::{Command, Stdio},
 };
 
-use regatta_submission::pack::{Package, Password, pack, unpack};
+use regatta_submission::pack::{Package, Password, pack};
 use tempfile::TempDir;
 
 use crate::{
     copy_tree::copy,
     tree::{files, put},
+    unpack,
 };
 
 const SECRET: &str = "a pass phrase with 'quotes' and $signs";
