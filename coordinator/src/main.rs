@@ -27,7 +27,11 @@ fn main() -> ExitCode {
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
             // Nobody is left to tell when standard error is gone.
-            let _ = writeln!(std::io::stderr(), "{failure}");
+            let _ = writeln!(
+                std::io::stderr(),
+                "{}",
+                regatta_rules::escape_lines(&failure.to_string())
+            );
             ExitCode::from(failure.code())
         }
     }

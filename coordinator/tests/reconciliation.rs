@@ -280,7 +280,10 @@ fn a_device_tells_what_it_is_and_an_older_one_that_it_cannot() {
         text: "NOT FIT to measure\n  \u{1b}[31mhot\n".to_owned(),
     };
     device.say(Leaf::State(question), examined.to_frame().unwrap(), false);
-    assert_eq!(said(asked), (1, "NOT FIT to measure\n  [31mhot\n".to_owned()));
+    assert_eq!(
+        said(asked),
+        (1, "NOT FIT to measure\n  \\u{1b}[31mhot\n".to_owned())
+    );
 
     let asked = ask(&["--format", "json"]);
     let question = device.next_examination();

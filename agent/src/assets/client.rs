@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use regatta_rules::escape;
 use regatta_wire::enrolment::SERVER_NAME;
 use rustls::{ClientConfig, ClientConnection, StreamOwned, pki_types::ServerName};
 
@@ -197,7 +198,7 @@ impl Body {
         }
         bytes.truncate(filled);
         let text = String::from_utf8_lossy(&bytes);
-        text.chars().filter(|c| !c.is_control()).collect()
+        escape(&text).into_owned()
     }
 }
 

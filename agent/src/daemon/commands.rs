@@ -6,6 +6,7 @@ use std::time::Instant;
 use regatta_rules::{
     RunId,
     documents::{RunPhase, RunState},
+    escape,
 };
 use regatta_wire::{
     frame::FrameError,
@@ -116,7 +117,8 @@ impl<L: Link> Service<L> {
     }
 
     fn abort(&mut self, id: RunId, reason: &str) {
-        let reason: String = reason.chars().filter(|c| !c.is_control()).take(500).collect();
+        let start: String = reason.chars().take(500).collect();
+        let reason = escape(&start).into_owned();
         if let Some(active) = self.active.as_mut().filter(|active| active.run == id) {
             active.abort(&reason, Instant::now() + self.config.abort_grace);
             return;

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::Context as _;
+use regatta_rules::escape;
 use regatta_submission::proof::{ProofError, key_beside};
 use serde::Serialize;
 
@@ -110,7 +111,11 @@ fn text(documents: &[Document]) -> String {
             format!("{subject}: there is no evidence to verify it by")
         });
         for finding in &verification.findings {
-            lines.push(format!("  {}: {}", finding.file, finding.problem));
+            lines.push(format!(
+                "  {}: {}",
+                escape(&finding.file),
+                escape(&finding.problem)
+            ));
         }
     }
     lines.join("\n")

@@ -4,6 +4,7 @@
 use std::io::Read;
 
 use super::secret::Secret;
+use crate::fleet::printable;
 
 /// A link that does not carry any more. What was begun on the board may have been done or not.
 #[derive(Debug, thiserror::Error)]
@@ -47,14 +48,16 @@ impl Output {
     }
 }
 
+/// Characters of a line from a board that are shown.
+const LONGEST_LINE: usize = 500;
+
 /// The last few lines of a text that came from a board, as one, for a sentence.
 pub(crate) fn last_lines(text: &str) -> String {
-    let printable = |line: &str| line.chars().filter(|c| !c.is_control()).collect::<String>();
     let lines: Vec<String> = text
         .lines()
         .map(str::trim)
         .filter(|line| !line.is_empty())
-        .map(printable)
+        .map(|line| printable(line, LONGEST_LINE))
         .collect();
     let from = lines.len().saturating_sub(6);
     lines.get(from..).unwrap_or_default().join("; ")

@@ -9,6 +9,7 @@ use super::{
     site::Places,
 };
 use crate::{
+    fleet::printable,
     hex::hex,
     store::{self, Store},
 };
@@ -187,10 +188,9 @@ pub(crate) fn standing(
 }
 
 fn other_lab(lab: &EnrolledIn) -> NotThisOne {
-    let printable = |text: &str| text.chars().filter(|c| !c.is_control()).take(80).collect();
     NotThisOne::OtherLab {
-        name: printable(&lab.name),
-        broker: printable(&lab.broker),
+        name: printable(&lab.name, 80),
+        broker: printable(&lab.broker, 80),
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use regatta_rules::escape;
+
 use super::{
     board::{Board, LinkLost, Script},
     package::Package,
@@ -165,7 +167,7 @@ impl Survey {
             "{} MiB free",
             self.free_home_kib.min(self.free_usr_kib) / 1024
         ));
-        parts.join(", ")
+        escape(&parts.join(", ")).into_owned()
     }
 }
 

@@ -6,6 +6,7 @@ use regatta_wire::enrolment::Token;
 use ring::rand::{SecureRandom as _, SystemRandom};
 
 use crate::{
+    fleet::printable,
     hex::{hex, sha256},
     store::{Store, StoreError},
 };
@@ -101,12 +102,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), TokenError> {
     let allowed = |b: u8| b.is_ascii_alphanumeric() || b"._-".contains(&b);
     let begins_well = name.starts_with(|c: char| c.is_ascii_alphanumeric());
     if name.len() > LONGEST_NAME || !begins_well || !name.bytes().all(allowed) {
-        return Err(TokenError::Name(
-            name.chars()
-                .filter(|c| !c.is_control())
-                .take(LONGEST_NAME)
-                .collect(),
-        ));
+        return Err(TokenError::Name(printable(name, LONGEST_NAME)));
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ mod admission;
 use std::collections::BTreeSet;
 
 pub(crate) use admission::{Admission, follow};
-use regatta_rules::{DeviceId, RunId};
+use regatta_rules::{DeviceId, RunId, escape};
 use regatta_wire::message::Hello;
 
 use crate::store::{self, Store};
@@ -38,9 +38,10 @@ pub(crate) fn check_identity(topic: &DeviceId, hello: &Hello) -> Result<(), Iden
     Ok(())
 }
 
-/// Text from outside as it may go to a terminal or a log: no control characters, no more than `most` characters.
+/// The first `most` characters of a text from outside, as they may go to a terminal or a log.
 pub(crate) fn printable(text: &str, most: usize) -> String {
-    text.chars().filter(|c| !c.is_control()).take(most).collect()
+    let end = text.char_indices().nth(most).map_or(text.len(), |(at, _)| at);
+    escape(text.get(..end).unwrap_or_default()).into_owned()
 }
 
 /// Keeps what a device said, and reconciles runs: one that the device had and no longer has will never be finished.
@@ -105,7 +106,7 @@ mod tests {
 
     #[test]
     fn what_a_device_says_cannot_steer_a_terminal() {
-        assert_eq!(printable("boat\x1b[2J\n1", 64), "boat[2J1");
+        assert_eq!(printable("boat\x1b[2J\n1", 64), r"boat\u{1b}[2J\n1");
         assert_eq!(printable("long", 2), "lo");
     }
 

@@ -1,7 +1,7 @@
 //! Questions to devices what they are, and their answers: asked by one process, sent and answered in another. A question is
 //! taken away with its answer; one that nobody came back for goes with the next.
 
-use regatta_rules::{DeviceId, RunId};
+use regatta_rules::{DeviceId, RunId, escape_lines};
 use regatta_wire::message::Examined;
 use rusqlite::{OptionalExtension as _, params};
 
@@ -99,17 +99,14 @@ impl Store {
         id: RunId,
         found: &Examined,
     ) -> Result<bool> {
-        let lines = |text: &str| -> String {
-            let shown = text.chars().filter(|c| !c.is_control() || *c == '\n');
-            shown.take(LONGEST).collect()
-        };
+        let first = |text: &str| -> String { text.chars().take(LONGEST).collect() };
         let changed = self.connection.execute(
             "UPDATE examinations SET json = ?3, text = ?4 WHERE id = ?1 AND device = ?2 AND json IS NULL",
             params![
                 id.to_string(),
                 device.as_str(),
-                lines(&found.json),
-                lines(&found.text)
+                first(&found.json),
+                escape_lines(&first(&found.text))
             ],
         )?;
         Ok(changed > 0)

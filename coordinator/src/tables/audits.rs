@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use regatta_rules::documents::AuditResult;
+use regatta_rules::{documents::AuditResult, escape};
 
 use crate::store::RunRow;
 
@@ -25,7 +25,7 @@ pub(crate) fn audit(row: &RunRow) -> Option<String> {
         "{} {} {verdict}: {}",
         row.scenario,
         audit.of.test,
-        parts.join("; ")
+        escape(&parts.join("; "))
     );
     let explanation = audit
         .responses
@@ -33,10 +33,10 @@ pub(crate) fn audit(row: &RunRow) -> Option<String> {
         .flat_map(|responses| &responses.explanation);
     for line in explanation {
         // Writing to a String cannot fail.
-        let _ = write!(text, "\n  {line}");
+        let _ = write!(text, "\n  {}", escape(line));
     }
     for line in &audit.observations {
-        let _ = write!(text, "\n  a reviewer would ask: {line}");
+        let _ = write!(text, "\n  a reviewer would ask: {}", escape(line));
     }
     Some(text)
 }

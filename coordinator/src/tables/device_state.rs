@@ -2,7 +2,7 @@
 //! say of energy. A table where something was set, a line or two where not.
 
 use comfy_table::Cell;
-use regatta_rules::documents::StateProof;
+use regatta_rules::{documents::StateProof, escape};
 
 use super::{right, table};
 use crate::store::RunRow;
@@ -24,12 +24,14 @@ pub(super) fn of(row: &RunRow) -> Vec<String> {
         proof
             .not_put_back
             .iter()
-            .map(|why| format!("           not put back: {why}")),
+            .map(|why| format!("           not put back: {}", escape(why))),
     );
     for finding in &proof.findings {
         lines.push(format!(
             "finding    {} (from {:.0} s on, in {} samples)",
-            finding.what, finding.seconds, finding.samples
+            escape(&finding.what),
+            finding.seconds,
+            finding.samples
         ));
     }
     lines.extend(telemetry(proof));
@@ -63,7 +65,7 @@ fn energy(proof: &StateProof, samples: Option<u64>) -> Option<String> {
     Some(format!(
         "energy     {:.2} W on {} while LoadGen ran{each} (informative: the board's own sensors)",
         milliwatts as f64 / 1_000.0,
-        seen.rails.join(" + ")
+        escape(&seen.rails.join(" + "))
     ))
 }
 

@@ -1,7 +1,10 @@
 //! Tables of devices.
 
 use comfy_table::{ContentArrangement, Table};
-use regatta_rules::documents::{DeviceFacts, GpuFacts};
+use regatta_rules::{
+    documents::{DeviceFacts, GpuFacts},
+    escape,
+};
 use regatta_wire::frame;
 
 use super::{fits, keep_whole, table, words};
@@ -115,14 +118,16 @@ fn add_facts(table: &mut Table, facts: &DeviceFacts) {
         ("memory", words::bytes(facts.memory_bytes)),
     ];
     for (name, value) in rows {
-        table.add_row([name.to_owned(), value]);
+        table.add_row([name.to_owned(), escape(&value).into_owned()]);
     }
     for (number, gpu) in facts.gpus.iter().enumerate() {
         let whose = if gpu.integrated { "shared" } else { "its own" };
         let memory = words::bytes(gpu.memory_bytes);
         let text = format!(
             "{}, {} SMs, compute capability {}, {memory} of {whose} memory",
-            gpu.name, gpu.multiprocessors, gpu.compute_capability
+            escape(&gpu.name),
+            gpu.multiprocessors,
+            gpu.compute_capability
         );
         table.add_row([format!("GPU {number}"), text]);
     }
@@ -139,8 +144,8 @@ fn gpus_of(device: &DeviceRow) -> String {
 fn gpus(gpus: &[GpuFacts]) -> String {
     let kinds = gpus.chunk_by(|one, next| one.name == next.name);
     let words = kinds.map(|kind| match kind {
-        [one] => one.name.clone(),
-        several => format!("{} x {}", several.len(), several[0].name),
+        [one] => escape(&one.name).into_owned(),
+        several => format!("{} x {}", several.len(), escape(&several[0].name)),
     });
     words.collect::<Vec<_>>().join(", ")
 }

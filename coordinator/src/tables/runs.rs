@@ -1,7 +1,7 @@
 //! Tables of runs.
 
 use comfy_table::{Cell, ContentArrangement};
-use regatta_rules::documents::AccuracyResult;
+use regatta_rules::{documents::AccuracyResult, escape};
 
 use super::{fits, keep_whole, right, table, words};
 use crate::{
@@ -88,7 +88,7 @@ pub(crate) fn run(row: &RunRow, streams: &[StreamRow], dir: &RunDir) -> String {
     if row.outcome.is_some() {
         lines.push(format!("result     {}", result(row)));
     } else if let Some(reason) = &row.state.reason {
-        lines.push(format!("reason     {reason}"));
+        lines.push(format!("reason     {}", escape(reason)));
     }
     if let Some(outcome) = &row.outcome {
         let agent = outcome.window.as_ref().map(words::window);
@@ -97,7 +97,7 @@ pub(crate) fn run(row: &RunRow, streams: &[StreamRow], dir: &RunDir) -> String {
             outcome
                 .not_a_measurement
                 .iter()
-                .map(|why| format!("not a measurement: {why}")),
+                .map(|why| format!("not a measurement: {}", escape(why))),
         );
     }
     let contradictions = row.outcome.iter().flat_map(|outcome| &outcome.contradictions);
@@ -150,7 +150,7 @@ pub(crate) fn result(row: &RunRow) -> String {
         }
     }
     parts.extend(row.state.reason.clone());
-    parts.join(", ")
+    escape(&parts.join(", ")).into_owned()
 }
 
 /// Why a run is no good, for whoever has to do something about it.
@@ -170,7 +170,7 @@ pub(crate) fn why_not(row: &RunRow) -> String {
         reasons.extend(outcome.audit.iter().filter_map(super::audits::why_not));
     }
     let mode = row.audit().unwrap_or(row.mode.as_str());
-    format!("{} {mode}: {}", row.scenario, reasons.join("; "))
+    format!("{} {mode}: {}", row.scenario, escape(&reasons.join("; ")))
 }
 
 /// An accuracy that misses its target.

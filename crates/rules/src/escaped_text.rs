@@ -27,6 +27,20 @@ pub fn escape(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// Escapes each line of a text as [`escape`] does, and leaves the lines.
+///
+/// ```
+/// assert_eq!(regatta_rules::escape_lines("one\n\x1b[2Jtwo\r\n"), "one\n\\u{1b}[2Jtwo\\r\n");
+/// ```
+#[must_use]
+pub fn escape_lines(text: &str) -> Cow<'_, str> {
+    if text.contains(|c| c != '\n' && is_unsafe(c)) {
+        Cow::Owned(text.split('\n').map(escape).collect::<Vec<_>>().join("\n"))
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
 /// Shows a value as [`escape`] shows its text: for paths and errors in messages. Width and alignment do not apply.
 #[derive(Debug, Clone, Copy)]
 pub struct Escaped<T>(

@@ -21,7 +21,7 @@ pub mod settings;
 mod submission_words;
 pub mod system;
 
-pub use escaped_text::{Escaped, escape};
+pub use escaped_text::{Escaped, escape, escape_lines};
 pub use ids::{DeviceId, InvalidName, RunId, StreamName};
 pub use mode::Mode;
 pub use scenario::Scenario;

@@ -7,6 +7,7 @@ use std::{
 };
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use regatta_rules::escape;
 use serde::Serialize;
 
 use super::BoardError;
@@ -98,6 +99,7 @@ impl Board<'_> {
 
 impl Narrator for Board<'_> {
     fn say(&self, text: &str) {
+        let text = &*escape(text);
         text.clone_into(&mut self.step.lock().unwrap_or_else(PoisonError::into_inner));
         match (&self.bar, &self.show.bars) {
             // Of one board every step stays to be read; of many, the newest.
@@ -194,11 +196,11 @@ pub(super) fn table(rows: &[Row<'_>], dry_run: bool) -> String {
 fn sentence(row: &Row<'_>, dry_run: bool) -> String {
     let told = match &row.outcome {
         Ok(outcome) => words(outcome, dry_run),
-        Err(Refusal { error, way_out: None }) => error.clone(),
+        Err(Refusal { error, way_out: None }) => escape(error).into_owned(),
         Err(Refusal {
             error,
             way_out: Some(way_out),
-        }) => format!("{error}\n  {way_out}"),
+        }) => format!("{}\n  {way_out}", escape(error)),
     };
     format!("{}: {told}", row.name)
 }
@@ -218,7 +220,7 @@ fn words(outcome: &Outcome, dry_run: bool) -> String {
     let word = word(outcome, dry_run);
     let changes = &outcome.changes;
     match &outcome.agent {
-        _ if dry_run && !changes.is_empty() => format!("would {}", changes.join("; ")),
+        _ if dry_run && !changes.is_empty() => escape(&format!("would {}", changes.join("; "))).into_owned(),
         Some(agent) if changes.is_empty() => format!("{word}, says hello with {agent}"),
         Some(agent) => {
             let device = outcome.device.as_deref().unwrap_or_default();

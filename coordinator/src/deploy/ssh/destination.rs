@@ -2,6 +2,8 @@
 
 use std::str::FromStr;
 
+use crate::fleet::printable;
+
 /// What cannot be connected to.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum DestinationError {
@@ -31,8 +33,7 @@ impl FromStr for Destination {
     type Err = DestinationError;
 
     fn from_str(given: &str) -> Result<Self, DestinationError> {
-        let wrong =
-            || DestinationError::Written(given.chars().filter(|c| !c.is_control()).take(100).collect());
+        let wrong = || DestinationError::Written(printable(given, 100));
         let (user, rest) = match given.rsplit_once('@') {
             Some((user, rest)) => (Some(user), rest),
             None => (None, given),
