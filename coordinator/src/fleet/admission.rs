@@ -3,7 +3,7 @@
 
 use std::{
     collections::BTreeSet,
-    sync::{PoisonError, RwLock},
+    sync::{Mutex, PoisonError, RwLock},
     thread::{self, JoinHandle},
     time::Duration,
 };
@@ -26,6 +26,8 @@ pub(crate) struct Admission {
     /// Whether a device has to be enrolled. On plain connections of this machine it need not.
     members_only: bool,
     roll: RwLock<Roll>,
+    /// Held from reading the store to replacing the copy: of two who refresh, the one that read first must not come last.
+    refreshing: Mutex<()>,
     changes: watch::Sender<()>,
 }
 
@@ -44,6 +46,7 @@ impl Admission {
         Ok(Self {
             members_only,
             roll: RwLock::new(Roll::read(store)?),
+            refreshing: Mutex::default(),
             changes: watch::Sender::new(()),
         })
     }
@@ -54,6 +57,7 @@ impl Admission {
         Self {
             members_only: false,
             roll: RwLock::default(),
+            refreshing: Mutex::default(),
             changes: watch::Sender::new(()),
         }
     }
@@ -74,6 +78,7 @@ impl Admission {
     /// # Errors
     /// When the store fails.
     pub(crate) fn refresh(&self, store: &Store) -> store::Result<()> {
+        let _refreshing = self.refreshing.lock().unwrap_or_else(PoisonError::into_inner);
         let present = Roll::read(store)?;
         let mut roll = self.roll.write().unwrap_or_else(PoisonError::into_inner);
         if *roll != present {
@@ -117,9 +122,10 @@ pub(crate) fn follow(
             if present == version && version.is_some() {
                 continue;
             }
-            version = present;
-            if let Err(error) = admission.refresh(&store) {
-                tracing::error!("admission: {:#}", anyhow::Error::from(error));
+            match admission.refresh(&store) {
+                Ok(()) => version = present,
+                // Tried again at the next look.
+                Err(error) => tracing::error!("admission: {:#}", anyhow::Error::from(error)),
             }
         }
     };
@@ -149,5 +155,34 @@ mod tests {
         changes.mark_unchanged();
         open.refresh(&store).unwrap();
         assert!(!changes.has_changed().unwrap(), "only changes are told");
+    }
+
+    #[test]
+    fn whoever_refreshes_meanwhile_lets_no_removed_device_back_in() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("db");
+        let store = Store::open(&path).unwrap();
+        let admission = Admission::of(&store, false).unwrap();
+        let is_over = std::sync::atomic::AtomicBool::new(false);
+        thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    let store = Store::open(&path).unwrap();
+                    while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                        admission.refresh(&store).unwrap();
+                    }
+                });
+            }
+            let mut let_back_in = 0;
+            for number in 0_u32..60 {
+                let device: DeviceId = format!("{number:032x}").parse().unwrap();
+                store.remove_member(&device, "boat", &[0; 32]).unwrap();
+                admission.refresh(&store).unwrap();
+                let looks = (0..2000).filter(|_| admission.admits(&device)).count();
+                let_back_in += usize::from(looks > 0);
+            }
+            is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+            assert_eq!(let_back_in, 0);
+        });
     }
 }
