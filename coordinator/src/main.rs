@@ -6,8 +6,10 @@ mod broker;
 mod cli;
 mod daemon;
 mod deploy;
+mod descriptors;
 mod enrolment;
 mod exit;
+mod fair_slots;
 mod fleet;
 mod hex;
 mod ingest;
@@ -17,6 +19,7 @@ mod quickstart;
 mod runs;
 mod store;
 mod tables;
+mod token_bucket;
 mod waiting_room;
 mod workspace;
 

@@ -1,88 +1,119 @@
 //! A waiting room for strangers: connections that have not proven who they are wait here, a bounded number of them, each for
-//! a bounded time. When it is full, whoever has waited longest has to leave: an honest client takes milliseconds, so that
-//! slow ones are the first to go, however many come.
+//! a bounded time. When it is full, the address with the most of them loses the one that has waited longest: an honest client
+//! takes milliseconds and comes once, so that slow and greedy ones are the first to go, however many come.
 
 use std::{
-    collections::VecDeque,
     io,
-    sync::{Mutex, PoisonError},
+    net::{IpAddr, Ipv6Addr},
+    sync::Arc,
     time::Duration,
 };
 
-use tokio::{sync::oneshot, time::timeout};
+use tokio::time::timeout;
 
-/// Strangers at once.
-const PLACES: usize = 256;
+use crate::{
+    fair_slots::{Eviction, FairSlots, Slot},
+    token_bucket::{Rate, TokenBuckets},
+};
+
 /// The longest that a stranger may take.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// New connections of one address: a fleet behind one router reconnects at once after a restart.
+const ARRIVALS: Rate = Rate {
+    burst: 1024,
+    per_second: 256.0,
+};
 
-/// The strangers who wait.
-#[derive(Default)]
+/// The strangers who wait at one port.
+#[derive(Debug)]
 pub(crate) struct WaitingRoom {
-    inner: Mutex<Room>,
+    places: Arc<FairSlots<IpAddr>>,
+    arrivals: TokenBuckets<IpAddr>,
 }
 
-#[derive(Default)]
-struct Room {
-    next: u64,
-    waiting: VecDeque<(u64, oneshot::Sender<()>)>,
-}
+/// A stranger's place, until it has proven who it is.
+pub(crate) type Place = Slot<IpAddr>;
 
 impl WaitingRoom {
+    /// A room with so many places.
+    pub(crate) fn new(places: usize) -> Self {
+        Self {
+            places: FairSlots::new(places, places),
+            arrivals: TokenBuckets::new(ARRIVALS),
+        }
+    }
+
+    /// Whether a connection from there is looked at: not when too many come from one address.
+    pub(crate) fn lets_in(&self, from: IpAddr) -> bool {
+        self.arrivals.try_take(network(from))
+    }
+
+    /// Gives a stranger a place.
+    pub(crate) fn enter(&self, from: IpAddr) -> (Place, Eviction) {
+        self.places.take(network(from))
+    }
+
     /// Does what a stranger has come for, while there is time and room.
     ///
     /// # Errors
     /// What the work gave; or that it took too long, or that others came.
-    pub(crate) async fn admit<T>(&self, work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
-        let (number, must_leave) = self.enter();
-        let done = tokio::select! {
-            done = timeout(PATIENCE, work) => {
-                done.unwrap_or_else(|_| Err(io::Error::new(io::ErrorKind::TimedOut, "it took too long")))
-            }
-            _ = must_leave => Err(io::Error::other("others came, and this one had waited longest")),
-        };
-        self.leave(number);
-        done
-    }
-
-    /// Enters; whoever is asked to leave for it hears so.
-    fn enter(&self) -> (u64, oneshot::Receiver<()>) {
-        let (sender, receiver) = oneshot::channel();
-        let mut room = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        if room.waiting.len() >= PLACES {
-            // Its sender goes, which is the sign.
-            room.waiting.pop_front();
+    pub(crate) async fn admit<T>(
+        &self,
+        from: IpAddr,
+        work: impl Future<Output = io::Result<T>>,
+    ) -> io::Result<T> {
+        let (_place, mut eviction) = self.enter(from);
+        tokio::select! {
+            done = in_time(work) => done,
+            () = eviction.wait() => Err(evicted()),
         }
-        let number = room.next;
-        room.next += 1;
-        room.waiting.push_back((number, sender));
-        (number, receiver)
     }
+}
 
-    fn leave(&self, number: u64) {
-        let mut room = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        room.waiting.retain(|(waiting, _)| *waiting != number);
+/// Does what a stranger has come for, while there is time.
+///
+/// # Errors
+/// What the work gave; or that it took too long.
+pub(crate) async fn in_time<T>(work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+    timeout(PATIENCE, work)
+        .await
+        .unwrap_or_else(|_| Err(io::Error::new(io::ErrorKind::TimedOut, "it took too long")))
+}
+
+/// Why a stranger had to leave.
+pub(crate) fn evicted() -> io::Error {
+    io::Error::other("others came, and this one had waited longest")
+}
+
+/// What one owner has for certain: an IPv4 address, or 64 bits of an IPv6 one.
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 64)).into(),
+        address @ IpAddr::V4(_) => address,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::{future::pending, sync::Arc};
+    use std::future::pending;
 
     use super::*;
 
+    const PLACES: usize = 16;
+    const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+
     #[tokio::test]
     async fn whoever_has_waited_longest_leaves_when_the_room_is_full() {
-        let room = Arc::new(WaitingRoom::default());
+        let room = Arc::new(WaitingRoom::new(PLACES));
         let slow: Vec<_> = (0..PLACES)
             .map(|_| {
                 let room = Arc::clone(&room);
-                tokio::spawn(async move { room.admit(pending::<io::Result<()>>()).await })
+                tokio::spawn(async move { room.admit(HERE, pending::<io::Result<()>>()).await })
             })
             .collect();
         tokio::time::sleep(Duration::from_millis(1)).await;
         assert_eq!(
-            room.admit(async { Ok(7) }).await.unwrap(),
+            room.admit(HERE, async { Ok(7) }).await.unwrap(),
             7,
             "a quick one gets in"
         );
@@ -95,5 +126,22 @@ mod tests {
             "the oldest"
         );
         slow.iter().for_each(|task| task.abort());
+    }
+
+    #[test]
+    fn one_address_uses_up_nobody_elses_arrivals() {
+        let room = WaitingRoom::new(PLACES);
+        let greedy = (0..5000).filter(|_| room.lets_in(HERE)).count();
+        assert!((1024..2000).contains(&greedy), "{greedy}");
+        assert!(room.lets_in("10.0.0.7".parse().unwrap()));
+    }
+
+    #[test]
+    fn an_owner_of_many_ipv6_addresses_is_one() {
+        let of = |text: &str| network(text.parse().unwrap());
+        assert_eq!(of("2001:db8::1"), of("2001:db8::ffff:2"));
+        assert_ne!(of("2001:db8::1"), of("2001:db8:0:1::1"));
+        assert_eq!(of("::ffff:10.0.0.7"), of("10.0.0.7"));
+        assert_ne!(of("10.0.0.7"), of("10.0.0.8"));
     }
 }

@@ -15,7 +15,7 @@ use regatta_rules::DeviceId;
 use tokio::{
     fs::File,
     io::{self, AsyncReadExt as _, AsyncSeekExt as _},
-    sync::mpsc,
+    sync::{OwnedSemaphorePermit, mpsc},
     time::timeout,
 };
 
@@ -35,10 +35,11 @@ pub(super) struct Content {
     left: u64,
 }
 
-/// Who gets it, and whether he still may.
+/// Who gets it, whether it still may, and its turn, which ends when all is sent.
 pub(super) struct Recipient {
     pub(super) device: DeviceId,
     pub(super) admission: Arc<Admission>,
+    pub(super) _turn: OwnedSemaphorePermit,
 }
 
 impl Content {

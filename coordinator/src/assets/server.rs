@@ -20,20 +20,27 @@ use regatta_rules::{DeviceId, assets::AssetKind};
 use rustls::ServerConfig;
 use tokio::{
     net::{TcpListener, TcpStream},
-    sync::Semaphore,
+    sync::{OwnedSemaphorePermit, Semaphore},
     task::JoinHandle,
+    time::timeout,
 };
-use tokio_rustls::TlsAcceptor;
+use tokio_rustls::{TlsAcceptor, server::TlsStream};
 
 use super::{
     body::{Content, Recipient},
     shelf::Shelf,
     tree::{self, Part},
 };
-use crate::{fleet::Admission, keys, waiting_room::WaitingRoom};
+use crate::{
+    descriptors::DescriptorBudget, fair_slots::FairSlots, fleet::Admission, keys, waiting_room::WaitingRoom,
+};
 
-/// Connections that are served at once; others wait for their turn.
-const CONNECTIONS: usize = 64;
+/// Connections of one device at once: the one it uses, and those that were cut and are not yet known to be.
+const CONNECTIONS_PER_DEVICE: usize = 4;
+/// Assets that are sent at once; others wait for their turn, for a while.
+const TURNS: usize = 64;
+/// The longest wait for a turn. A device takes silence for a cut after 20 s; told to, it asks again.
+const TURN_PATIENCE: Duration = Duration::from_secs(10);
 /// How long a device may take to say what it wants.
 const HEADER_PATIENCE: Duration = Duration::from_secs(10);
 
@@ -57,7 +64,9 @@ struct Shared {
     shelf: Shelf,
     admission: Arc<Admission>,
     waiting_room: WaitingRoom,
-    turns: Semaphore,
+    /// The connections of each device.
+    devices: Arc<FairSlots<DeviceId>>,
+    turns: Arc<Semaphore>,
 }
 
 impl Server {
@@ -70,6 +79,7 @@ impl Server {
         tls: Arc<ServerConfig>,
         admission: Arc<Admission>,
         shelf: Shelf,
+        budget: DescriptorBudget,
     ) -> Result<Self, ServerError> {
         let refused = |source| ServerError {
             address: listen,
@@ -80,8 +90,9 @@ impl Server {
         let shared = Arc::new(Shared {
             shelf,
             admission,
-            waiting_room: WaitingRoom::default(),
-            turns: Semaphore::new(CONNECTIONS),
+            waiting_room: WaitingRoom::new(budget.handshakes),
+            devices: FairSlots::new(budget.asset_connections, CONNECTIONS_PER_DEVICE),
+            turns: Arc::new(Semaphore::new(TURNS.min(budget.asset_connections))),
         });
         let task = tokio::spawn(accept(listener, TlsAcceptor::from(tls), shared));
         Ok(Self { address, task })
@@ -108,38 +119,82 @@ async fn accept(listener: TcpListener, acceptor: TlsAcceptor, shared: Arc<Shared
                 continue;
             }
         };
+        if !shared.waiting_room.lets_in(from.ip()) {
+            continue;
+        }
         let (acceptor, shared) = (acceptor.clone(), Arc::clone(&shared));
         tokio::spawn(async move {
-            if let Err(error) = serve(stream, acceptor, shared).await {
+            if let Err(error) = serve(stream, from, acceptor, shared).await {
                 tracing::debug!(%from, "a connection for assets ended: {error:#}");
             }
         });
     }
 }
 
-async fn serve(stream: TcpStream, acceptor: TlsAcceptor, shared: Arc<Shared>) -> anyhow::Result<()> {
-    let stream = shared
+async fn serve(
+    stream: TcpStream,
+    from: SocketAddr,
+    acceptor: TlsAcceptor,
+    shared: Arc<Shared>,
+) -> anyhow::Result<()> {
+    let known = shared
         .waiting_room
-        .admit(async { acceptor.accept(stream).await })
+        .admit(from.ip(), meet(stream, acceptor, &shared))
         .await?;
+    let Some((stream, device)) = known else {
+        return Ok(());
+    };
+    let (_slot, mut lost) = shared.devices.take(device.clone());
+    tokio::select! {
+        served = speak(stream, &device, &shared, KeepAlive(true)) => served?,
+        () = lost.wait() => tracing::debug!(%device, "it has newer connections for assets"),
+    }
+    Ok(())
+}
+
+/// Finds out who comes. Who is not admitted hears so, as a stranger, and that is all: `None`.
+async fn meet(
+    stream: TcpStream,
+    acceptor: TlsAcceptor,
+    shared: &Arc<Shared>,
+) -> io::Result<Option<(TlsStream<TcpStream>, DeviceId)>> {
+    let stream = acceptor.accept(stream).await?;
     let certificates = stream.get_ref().1.peer_certificates();
     let key = certificates
         .and_then(|chain| chain.first())
         .and_then(keys::public_key_of);
     let device = key
         .map(|key| DeviceId::of_public_key(&key))
-        .ok_or_else(|| anyhow::anyhow!("its certificate is no device's"))?;
-    let _turn = shared.turns.acquire().await?;
+        .ok_or_else(|| io::Error::other("its certificate is no device's"))?;
+    if shared.admission.admits(&device) {
+        return Ok(Some((stream, device)));
+    }
+    speak(stream, &device, shared, KeepAlive(false))
+        .await
+        .map_err(io::Error::other)?;
+    Ok(None)
+}
+
+/// Whether a connection may bring more than one request.
+struct KeepAlive(bool);
+
+/// Speaks HTTP over a connection until it ends.
+async fn speak(
+    stream: TlsStream<TcpStream>,
+    device: &DeviceId,
+    shared: &Arc<Shared>,
+    keep_alive: KeepAlive,
+) -> hyper::Result<()> {
     let service = service_fn(|request| {
-        let response = answer(&request, &device, &shared);
+        let response = answer(&request, device, shared);
         async { Ok::<_, std::convert::Infallible>(response.await) }
     });
     hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_PATIENCE)
+        .keep_alive(keep_alive.0)
         .serve_connection(TokioIo::new(stream), service)
-        .await?;
-    Ok(())
+        .await
 }
 
 fn answer(
@@ -177,9 +232,16 @@ fn answer(
         let Some(parts) = parts(&shared.shelf, kind, &sha256, begin, bytes) else {
             return refusal(StatusCode::NOT_FOUND, "the coordinator has no such asset");
         };
+        let Some(turn) = turn(&shared).await else {
+            return refusal(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "too many devices get assets now: ask again",
+            );
+        };
         let to = Recipient {
             device,
             admission: Arc::clone(&shared.admission),
+            _turn: turn,
         };
         let mut response = Response::builder()
             .header(ACCEPT_RANGES, "bytes")
@@ -195,6 +257,14 @@ fn answer(
             .body(content)
             .unwrap_or_else(|_| refusal(StatusCode::INTERNAL_SERVER_ERROR, "a header that cannot be"))
     }
+}
+
+/// A turn to be sent something; `None` when it is long in coming.
+async fn turn(shared: &Shared) -> Option<OwnedSemaphorePermit> {
+    timeout(TURN_PATIENCE, Arc::clone(&shared.turns).acquire_owned())
+        .await
+        .ok()?
+        .ok()
 }
 
 /// Bytes of what is asked for. A manifest may be long: it is read off the network's threads.

@@ -3,13 +3,18 @@
 //! The acceptor is ours so that a connection's rights follow from how it was accepted: TLS and its certificates stand
 //! between accepting and handing over ([`super::front`]).
 
-use std::{io, net::SocketAddr, sync::Arc};
+use std::{
+    io,
+    net::SocketAddr,
+    sync::{Arc, Mutex},
+};
 
 use mqtt5::broker::{
     BrokerConfig, DynamicStorage, MemoryBackend, ResourceMonitor, client_handler::ClientHandler,
     router::MessageRouter, storage::QueueLimits, sys_topics::BrokerStats, tls_acceptor::TlsStreamWrapper,
     transport::BrokerTransport,
 };
+use regatta_rules::DeviceId;
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::{broadcast, mpsc},
@@ -24,9 +29,19 @@ use super::{
     limits,
     live::Live,
     own_door::OwnDoor,
+    pace::Pace,
     rights::{Peer, Rights},
 };
-use crate::{fleet::Admission, link::Inbound, waiting_room::WaitingRoom};
+use crate::{
+    descriptors::DescriptorBudget,
+    fair_slots::FairSlots,
+    fleet::Admission,
+    link::Inbound,
+    waiting_room::{Place, WaitingRoom, evicted},
+};
+
+/// Connections of one device at once: the one it uses, and those it has given up and the broker has not.
+const CONNECTIONS_PER_DEVICE: usize = 4;
 
 /// A running broker.
 pub(crate) struct Broker {
@@ -47,7 +62,12 @@ struct Shared {
     front: Front,
     waiting_room: WaitingRoom,
     admission: Arc<Admission>,
+    pace: Arc<Pace>,
+    /// The connections of each device.
+    devices: Arc<FairSlots<DeviceId>>,
     live: Live,
+    /// Connections at once, those of strangers included.
+    most: usize,
 }
 
 impl Broker {
@@ -60,6 +80,7 @@ impl Broker {
         front: Front,
         admission: Arc<Admission>,
         inbox: mpsc::Sender<Inbound>,
+        budget: DescriptorBudget,
     ) -> Result<Self, BrokerError> {
         let listener = TcpListener::bind(listen)
             .await
@@ -79,7 +100,8 @@ impl Broker {
         }
         let (shutdown, _) = broadcast::channel(1);
         let intake = Intake::new(inbox);
-        let shared = Arc::new(Shared::new(address, shutdown.clone(), front, admission, intake));
+        let shared = Shared::new(address, shutdown.clone(), front, admission, intake, budget);
+        let shared = Arc::new(shared);
         let (door, arrivals) = OwnDoor::new();
         let acceptor = tokio::spawn(accept(listener, arrivals, shared));
         Ok(Self {
@@ -115,8 +137,11 @@ impl Shared {
         front: Front,
         admission: Arc<Admission>,
         intake: Intake,
+        budget: DescriptorBudget,
     ) -> Self {
-        let config = limits::broker(address).with_event_handler(Arc::new(Hook::new(intake)));
+        let pace = Arc::new(Pace::default());
+        let hook = Hook::new(intake, Arc::clone(&pace));
+        let config = limits::broker(address).with_event_handler(Arc::new(hook));
         let queues = QueueLimits {
             max_messages: config.storage_config.max_queued_messages_per_client,
             max_bytes: config.storage_config.max_queued_bytes_per_client,
@@ -133,47 +158,81 @@ impl Shared {
             resources: Arc::new(ResourceMonitor::new(limits::resources())),
             shutdown,
             front,
-            waiting_room: WaitingRoom::default(),
+            waiting_room: WaitingRoom::new(budget.handshakes),
             admission,
+            pace,
+            devices: FairSlots::new(budget.broker_connections, CONNECTIONS_PER_DEVICE),
             live: Live::default(),
+            most: budget.broker_connections + budget.handshakes,
         }
     }
 
-    /// Serves a connection from outside until it ends.
+    /// Serves a connection from outside until it ends. It has a place among the strangers until its CONNECT is accepted,
+    /// and only until then it may lose it.
     async fn serve(&self, stream: TcpStream, from: SocketAddr) -> anyhow::Result<()> {
+        let (place, mut eviction) = self.waiting_room.enter(from.ip());
+        tokio::select! {
+            ended = self.serve_stranger(stream, from, place) => ended,
+            () = eviction.wait() => Err(evicted().into()),
+        }
+    }
+
+    async fn serve_stranger(&self, stream: TcpStream, from: SocketAddr, place: Place) -> anyhow::Result<()> {
         let Front::Tls {
             config,
             coordinator_key,
         } = &self.front
         else {
-            return self.run(BrokerTransport::tcp(stream), from, Peer::Unproven).await;
+            let transport = BrokerTransport::tcp(stream);
+            return self.run(transport, from, Peer::Unproven, Some(place)).await;
         };
-        let (stream, peer) = handshake(&self.waiting_room, stream, config, coordinator_key).await?;
-        let live = match &peer {
-            Peer::Device(id) => Some(self.live.add(id.clone(), stream.get_ref().0)?),
-            Peer::Unproven | Peer::Coordinator => None,
+        let (stream, peer) = handshake(stream, config, coordinator_key).await?;
+        let Peer::Device(id) = &peer else {
+            let transport = BrokerTransport::tls(TlsStreamWrapper::new(stream));
+            return self.run(transport, from, peer, Some(place)).await;
         };
+        let (_slot, mut lost) = self.devices.take(id.clone());
+        let live = self.live.add(id.clone(), stream.get_ref().0)?;
         let transport = BrokerTransport::tls(TlsStreamWrapper::new(stream));
-        let ended = self.run(transport, from, peer).await;
-        if let Some(number) = live {
-            self.live.remove(number);
-        }
+        let run = self.run(transport, from, peer, Some(place));
+        tokio::pin!(run);
+        let ended = tokio::select! {
+            ended = &mut run => ended,
+            () = lost.wait() => {
+                // Its session is still to be taken down.
+                self.live.cut(live);
+                run.await
+            }
+        };
+        self.live.remove(live);
         ended
     }
 
     /// Lets the library speak MQTT over a connection, with rights of its own.
-    async fn run(&self, transport: BrokerTransport, from: SocketAddr, peer: Peer) -> anyhow::Result<()> {
+    async fn run(
+        &self,
+        transport: BrokerTransport,
+        from: SocketAddr,
+        peer: Peer,
+        place: Option<Place>,
+    ) -> anyhow::Result<()> {
+        let rights = Rights {
+            peer,
+            admission: Arc::clone(&self.admission),
+            pace: Arc::clone(&self.pace),
+            place: Mutex::new(place),
+        };
         // Boxed: the library's future is large.
-        Ok(Box::pin(self.handler(transport, from, peer).run()).await?)
+        Ok(Box::pin(self.handler(transport, from, rights).run()).await?)
     }
 
-    fn handler(&self, transport: BrokerTransport, from: SocketAddr, peer: Peer) -> ClientHandler {
+    fn handler(&self, transport: BrokerTransport, from: SocketAddr, rights: Rights) -> ClientHandler {
         ClientHandler::new(
             transport,
             from,
             Arc::clone(&self.config),
             Arc::clone(&self.router),
-            Arc::new(Rights::of(peer, Arc::clone(&self.admission))),
+            Arc::new(rights),
             Some(Arc::clone(&self.storage)),
             Arc::clone(&self.stats),
             Arc::clone(&self.resources),
@@ -209,7 +268,8 @@ async fn accept(listener: TcpListener, mut own: mpsc::Receiver<TcpStream>, share
                 continue;
             }
         };
-        if !shared.resources.can_accept_connection(from.ip()).await {
+        while connections.try_join_next().is_some() {}
+        if !shared.waiting_room.lets_in(from.ip()) || connections.len() >= shared.most {
             continue;
         }
         if let Err(error) = stream.set_nodelay(true) {
@@ -239,7 +299,7 @@ async fn serve_coordinator(shared: Arc<Shared>, stream: TcpStream) {
     let ended = match nodelay.and_then(|()| stream.peer_addr()) {
         Ok(from) => {
             shared
-                .run(BrokerTransport::tcp(stream), from, Peer::Coordinator)
+                .run(BrokerTransport::tcp(stream), from, Peer::Coordinator, None)
                 .await
         }
         Err(error) => Err(error.into()),

@@ -8,7 +8,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 
 use super::rights::Peer;
-use crate::{keys, waiting_room::WaitingRoom};
+use crate::{keys, waiting_room::in_time};
 
 /// How connections are accepted.
 pub(crate) enum Front {
@@ -28,13 +28,12 @@ pub(crate) enum Front {
 /// # Errors
 /// When the client shows no certificate of the lab, speaks no TLS 1.3, or takes too long.
 pub(super) async fn handshake(
-    room: &WaitingRoom,
     stream: TcpStream,
     config: &Arc<ServerConfig>,
     coordinator_key: &[u8; 32],
 ) -> io::Result<(TlsStream<TcpStream>, Peer)> {
     let acceptor = TlsAcceptor::from(Arc::clone(config));
-    let stream = room.admit(async { acceptor.accept(stream).await }).await?;
+    let stream = in_time(async { acceptor.accept(stream).await }).await?;
     let certificates = stream.get_ref().1.peer_certificates();
     let key = certificates
         .and_then(|chain| chain.first())

@@ -1,25 +1,56 @@
-//! The embedded broker's one hook into what devices publish: a retained message passes [`Retained`], any other [`Intake`].
+//! The embedded broker's one hook into what is published. A log goes to [`Intake`]. Anything else waits for its device's
+//! [`Pace`], is retained only where [`Retained`] allows it, and loses its MQTT properties: nobody here reads them, and a
+//! message that is kept would keep 64 KiB of them.
 
-use std::{future::Future, pin::Pin};
+use std::{future::Future, pin::Pin, sync::Arc};
 
-use mqtt5::broker::{BrokerEventHandler, ClientPublishEvent, PublishAction};
+use mqtt5::{
+    broker::{BrokerEventHandler, ClientPublishEvent, PublishAction},
+    packet::publish::PublishPacket,
+};
+use regatta_wire::topic::{Leaf, Topic};
 
-use super::{intake::Intake, retained::Retained};
+use super::{intake::Intake, pace::Pace, retained::Retained};
 
-/// Both, in the order in which they are asked.
+/// What is asked of every message, in this order.
 pub(super) struct Hook {
+    pace: Arc<Pace>,
     retained: Retained,
     intake: Intake,
 }
 
 impl Hook {
     /// A hook that hands logs to `intake`.
-    pub(super) fn new(intake: Intake) -> Self {
+    pub(super) fn new(intake: Intake, pace: Arc<Pace>) -> Self {
         Self {
+            pace,
             retained: Retained::default(),
             intake,
         }
     }
+
+    async fn take(&self, event: ClientPublishEvent) -> PublishAction {
+        // Whether the sender may publish there has been decided, and that it is one of our topics.
+        let Ok(topic) = Topic::parse(&event.topic) else {
+            return PublishAction::Handled;
+        };
+        if matches!(topic.leaf, Leaf::Log(..)) {
+            if !event.retain {
+                self.intake.take(event).await;
+            }
+            return PublishAction::Handled;
+        }
+        self.pace.speak(&topic.device, &topic.leaf).await;
+        let retain = event.retain && self.retained.may_leave(&topic, &event.topic, event.payload.len());
+        PublishAction::Transform(without_properties(event, retain))
+    }
+}
+
+fn without_properties(event: ClientPublishEvent, retain: bool) -> PublishPacket {
+    let mut packet = PublishPacket::new(&*event.topic, event.payload, event.qos);
+    packet.packet_id = event.packet_id;
+    packet.retain = retain;
+    packet
 }
 
 impl BrokerEventHandler for Hook {
@@ -27,10 +58,6 @@ impl BrokerEventHandler for Hook {
         &'a self,
         event: ClientPublishEvent,
     ) -> Pin<Box<dyn Future<Output = PublishAction> + Send + 'a>> {
-        if event.retain {
-            self.retained.on_client_publish(event)
-        } else {
-            self.intake.on_client_publish(event)
-        }
+        Box::pin(self.take(event))
     }
 }

@@ -6,8 +6,6 @@
 //! windows of link and devices are the bound.
 
 use std::{
-    future::Future,
-    pin::Pin,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -15,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use mqtt5::broker::{BrokerEventHandler, ClientPublishEvent, PublishAction};
+use mqtt5::broker::ClientPublishEvent;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, mpsc},
     time::timeout,
@@ -47,7 +45,8 @@ impl Intake {
         }
     }
 
-    async fn take(&self, event: ClientPublishEvent) {
+    /// Hands a log message on, as soon as there is room.
+    pub(super) async fn take(&self, event: ClientPublishEvent) {
         let Ok(room) = timeout(self.patience, self.room()).await else {
             // The device hears nothing of this chunk, and sends it again after a pause.
             let dropped = self.dropped.fetch_add(1, Ordering::Relaxed) + 1;
@@ -69,22 +68,6 @@ impl Intake {
         let permit = Arc::clone(&self.room).acquire_owned().await.ok()?;
         let place = self.inbox.reserve().await.ok()?;
         Some((place, permit))
-    }
-}
-
-impl BrokerEventHandler for Intake {
-    fn on_client_publish<'a>(
-        &'a self,
-        event: ClientPublishEvent,
-    ) -> Pin<Box<dyn Future<Output = PublishAction> + Send + 'a>> {
-        // Whether the sender may publish there has been decided, and that it is one of our topics.
-        if event.topic.split('/').nth(3) != Some("log") {
-            return Box::pin(async { PublishAction::Continue });
-        }
-        Box::pin(async {
-            self.take(event).await;
-            PublishAction::Handled
-        })
     }
 }
 
@@ -117,8 +100,7 @@ mod tests {
             ..Intake::new(inbox)
         };
         for _ in 0..ROOM {
-            let action = intake.on_client_publish(event(LOG)).await;
-            assert!(matches!(action, PublishAction::Handled));
+            intake.take(event(LOG)).await;
         }
         (intake, inbound)
     }
@@ -126,22 +108,19 @@ mod tests {
     #[tokio::test]
     async fn a_full_ingest_holds_the_sender_back_and_room_lets_it_go_on() {
         let (intake, mut inbound) = full(Duration::from_secs(3600)).await;
-        let waiting = intake.on_client_publish(event(LOG));
+        let waiting = intake.take(event(LOG));
         tokio::pin!(waiting);
         let a_moment = Duration::from_millis(20);
         assert!(timeout(a_moment, &mut waiting).await.is_err(), "it waits");
         inbound.recv().await.unwrap().dealt_with();
         waiting.await;
         assert_eq!(inbound.len(), ROOM, "no more than there is room for");
-        // What is no log is nobody's business here.
-        let action = intake.on_client_publish(event("regatta/v1/D/hello")).await;
-        assert!(matches!(action, PublishAction::Continue));
     }
 
     #[tokio::test]
     async fn nobody_waits_for_ever() {
         let (intake, inbound) = full(Duration::from_millis(1)).await;
-        intake.on_client_publish(event(LOG)).await;
+        intake.take(event(LOG)).await;
         assert_eq!((inbound.len(), intake.dropped.load(Ordering::Relaxed)), (ROOM, 1));
     }
 
@@ -150,7 +129,7 @@ mod tests {
         let (intake, inbound) = full(Duration::from_secs(3600)).await;
         drop(inbound);
         // Its messages are gone, and with them what they took up.
-        intake.on_client_publish(event(LOG)).await;
+        intake.take(event(LOG)).await;
         assert_eq!(intake.room.available_permits(), ROOM);
     }
 }

@@ -6,12 +6,8 @@ use mqtt5::broker::{
     BrokerConfig, ResourceLimits, StorageBackendType,
     config::{AuthConfig, StorageConfig},
 };
-use regatta_wire::{chunk, frame};
+use regatta_wire::frame;
 
-/// Connections at once. A fleet may come through one router, so that one address may hold them all.
-const CONNECTIONS: usize = 4096;
-/// New connections per second: a whole fleet reconnects at once after a restart.
-const CONNECTION_RATE: u32 = 4096;
 /// Largest packet: the largest frame, its topic and MQTT's own fields.
 const PACKET: usize = frame::HEADER_LEN + frame::MAX_BODY + 1024;
 /// Messages on their way to one subscriber beside those in its window.
@@ -19,14 +15,16 @@ const CHANNEL: usize = 128;
 /// Bytes that may wait for one subscriber: states and hellos, as logs take a way of their own. The oldest are dropped
 /// beyond that, and repeated by whoever sent them.
 const QUEUED_BYTES: usize = 16 * 1024 * 1024;
-/// Retained messages: a hello per device and a state per run that is not yet forgotten.
-const RETAINED: usize = 65_536;
+/// Messages that may wait for one subscriber. Most are small: the bytes bound the memory.
+const QUEUED_MESSAGES: usize = 65_536;
+/// Retained messages: a hello per device and a state per run that is not yet forgotten. What one device may leave is bounded
+/// by [`super::retained`]: this is for 64 devices that all leave as much as they may.
+const RETAINED: usize = 64 * super::retained::MESSAGES_PER_DEVICE;
 
 /// The broker's configuration. It keeps nothing on disk: devices repeat what is missing.
 pub(super) fn broker(listen: SocketAddr) -> BrokerConfig {
     BrokerConfig {
         bind_addresses: vec![listen],
-        max_clients: CONNECTIONS,
         session_expiry_interval: Duration::ZERO,
         max_packet_size: PACKET,
         maximum_qos: 1,
@@ -43,7 +41,7 @@ pub(super) fn broker(listen: SocketAddr) -> BrokerConfig {
         storage_config: StorageConfig {
             backend: StorageBackendType::Memory,
             enable_persistence: false,
-            max_queued_messages_per_client: QUEUED_BYTES / chunk::MAX_DATA,
+            max_queued_messages_per_client: QUEUED_MESSAGES,
             max_queued_bytes_per_client: QUEUED_BYTES,
             ..StorageConfig::default()
         },
@@ -51,15 +49,16 @@ pub(super) fn broker(listen: SocketAddr) -> BrokerConfig {
     }
 }
 
-/// Limits per connection. No message rate: a log may come as fast as it can be committed, and a broker that rejects
-/// a message by rate only makes the device send it again.
+/// The library's own limits, all off: connections are bounded by the acceptor, for each device and address. No message rate:
+/// a log may come as fast as it can be committed, and a broker that rejects a message by rate only makes the device send it
+/// again. What is no log waits in [`super::pace`].
 pub(super) fn resources() -> ResourceLimits {
     ResourceLimits {
-        max_connections: CONNECTIONS,
-        max_connections_per_ip: CONNECTIONS,
+        max_connections: usize::MAX,
+        max_connections_per_ip: usize::MAX,
         max_message_rate_per_client: 0,
         max_bandwidth_per_client: 0,
-        max_connection_rate: CONNECTION_RATE,
+        max_connection_rate: u32::MAX,
         rate_limit_window: Duration::from_secs(1),
     }
 }

@@ -27,7 +27,7 @@ struct Connections {
 }
 
 impl Live {
-    /// Keeps a handle on a device's connection; the returned number gives it back.
+    /// Keeps a handle on a device's connection; the returned number names it.
     pub(super) fn add(&self, device: DeviceId, stream: &TcpStream) -> io::Result<u64> {
         let socket = Socket::from(stream.as_fd().try_clone_to_owned()?);
         let mut connections = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
@@ -41,6 +41,16 @@ impl Live {
     pub(super) fn remove(&self, number: u64) {
         let mut connections = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         connections.open.remove(&number);
+    }
+
+    /// Cuts off one connection. Its handler ends as if the network had failed.
+    pub(super) fn cut(&self, number: u64) {
+        let connections = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((device, socket)) = connections.open.get(&number) {
+            tracing::debug!(%device, "cut off: it has newer connections");
+            // Fails only when the connection has ended by itself.
+            let _ = socket.shutdown(Shutdown::Both);
+        }
     }
 
     /// Cuts off every device that is not admitted any more. Its handler ends as if the network had failed.

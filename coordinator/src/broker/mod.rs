@@ -12,6 +12,7 @@ mod limits;
 mod live;
 pub(crate) mod mosquitto;
 mod own_door;
+mod pace;
 mod retained;
 mod rights;
 

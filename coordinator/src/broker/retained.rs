@@ -4,16 +4,15 @@
 
 use std::{
     collections::HashMap,
-    future::Future,
-    pin::Pin,
     sync::{Arc, Mutex, PoisonError},
 };
 
-use mqtt5::broker::events::{BrokerEventHandler, ClientPublishEvent, PublishAction};
 use regatta_rules::DeviceId;
 use regatta_wire::topic::{Leaf, Topic};
 
-/// Bytes that one device may leave: states of thousands of runs, of some hundred bytes each, and a large hello.
+/// Messages that one device may leave: its hello, and the states of more runs than a hello can list.
+pub(super) const MESSAGES_PER_DEVICE: usize = 4096;
+/// Bytes that one device may leave, topics included: all those states at some hundred bytes each, and a large hello.
 const BYTES_PER_DEVICE: usize = 4 * 1024 * 1024;
 
 /// Who has left what.
@@ -29,46 +28,38 @@ struct Left {
 }
 
 impl Retained {
-    /// Whether a retained message may be left; remembers it if so. An empty one takes another away.
-    fn may_leave(&self, topic: &Arc<str>, payload: usize) -> bool {
-        let Ok(parsed) = Topic::parse(topic) else {
-            return false;
-        };
-        if !matches!(parsed.leaf, Leaf::Hello | Leaf::State(_)) {
+    /// Whether a message may be kept, with a payload of so many bytes; remembers it if so. An empty one takes another away.
+    pub(super) fn may_leave(&self, topic: &Topic, text: &Arc<str>, payload: usize) -> bool {
+        if !matches!(topic.leaf, Leaf::Hello | Leaf::State(_)) {
             return false;
         }
         let mut all = self.left.lock().unwrap_or_else(PoisonError::into_inner);
-        let left = all.entry(parsed.device).or_default();
-        let before = left.sizes.get(topic).copied().unwrap_or(0);
-        let size = if payload == 0 { 0 } else { payload + topic.len() };
-        let after = left.bytes - before + size;
-        if after > BYTES_PER_DEVICE && size > before {
-            return false;
+        let left = all.entry(topic.device.clone()).or_default();
+        let may = left.may_hold(text, payload);
+        if left.sizes.is_empty() {
+            all.remove(&topic.device);
         }
-        left.bytes = after;
-        if size == 0 {
-            left.sizes.remove(topic);
-        } else {
-            left.sizes.insert(Arc::clone(topic), size);
-        }
-        true
+        may
     }
 }
 
-impl BrokerEventHandler for Retained {
-    /// What may not be left is taken from the device and given to nobody: refusing it would make a device repeat it.
-    fn on_client_publish<'a>(
-        &'a self,
-        event: ClientPublishEvent,
-    ) -> Pin<Box<dyn Future<Output = PublishAction> + Send + 'a>> {
-        let may = !event.retain || self.may_leave(&event.topic, event.payload.len());
-        Box::pin(async move {
-            if may {
-                PublishAction::Continue
-            } else {
-                PublishAction::Handled
-            }
-        })
+impl Left {
+    fn may_hold(&mut self, topic: &Arc<str>, payload: usize) -> bool {
+        if payload == 0 {
+            self.bytes -= self.sizes.remove(topic).unwrap_or(0);
+            return true;
+        }
+        let before = self.sizes.get(topic).copied();
+        let size = payload + topic.len();
+        let after = self.bytes - before.unwrap_or(0) + size;
+        let is_larger = size > before.unwrap_or(0);
+        let is_one_more = before.is_none() && self.sizes.len() >= MESSAGES_PER_DEVICE;
+        if is_one_more || (is_larger && after > BYTES_PER_DEVICE) {
+            return false;
+        }
+        self.bytes = after;
+        self.sizes.insert(Arc::clone(topic), size);
+        true
     }
 }
 
@@ -81,27 +72,42 @@ mod tests {
     #[test]
     fn a_device_leaves_no_more_than_its_share_and_may_clear_what_it_left() {
         let retained = Retained::default();
-        let state = |number: usize| -> Arc<str> {
-            format!("regatta/v1/{DEVICE}/state/01930e7a-6f00-7000-8000-{number:012x}").into()
+        let state =
+            |number: usize| format!("regatta/v1/{DEVICE}/state/01930e7a-6f00-7000-8000-{number:012x}");
+        let may_leave = |topic: String, payload| {
+            let text: Arc<str> = topic.as_str().into();
+            retained.may_leave(&Topic::parse(&topic).unwrap(), &text, payload)
         };
         let taken = (0..1000)
-            .filter(|number| retained.may_leave(&state(*number), 64 * 1024))
+            .filter(|number| may_leave(state(*number), 64 * 1024))
             .count();
         assert_eq!(taken, 63, "4 MiB in pieces of 64 KiB and a topic");
-        assert!(
-            retained.may_leave(&state(0), 10),
-            "less than before is always good"
-        );
-        assert!(retained.may_leave(&state(1), 0), "and so is nothing");
-        assert!(retained.may_leave(&state(2000), 64 * 1024), "there is room again");
-        let other: Arc<str> = format!("regatta/v1/{}/hello", "f".repeat(32)).into();
-        assert!(
-            retained.may_leave(&other, 64 * 1024),
-            "others have a share of their own"
-        );
+        assert!(may_leave(state(0), 10), "less than before is always good");
+        assert!(may_leave(state(1), 0), "and so is nothing");
+        assert!(may_leave(state(2000), 64 * 1024), "there is room again");
+        let other = format!("regatta/v1/{}/hello", "f".repeat(32));
+        assert!(may_leave(other, 64 * 1024), "others have a share of their own");
         for leaf in ["telemetry", "log/01930e7a-6f00-7000-8000-000000000001/a"] {
-            let topic: Arc<str> = format!("regatta/v1/{DEVICE}/{leaf}").into();
-            assert!(!retained.may_leave(&topic, 1), "{leaf}");
+            assert!(!may_leave(format!("regatta/v1/{DEVICE}/{leaf}"), 1), "{leaf}");
         }
+    }
+
+    #[test]
+    fn small_messages_are_bounded_too_and_cleared_ones_leave_nothing() {
+        let retained = Retained::default();
+        let change = |number: usize, payload| {
+            let topic = format!("regatta/v1/{DEVICE}/state/01930e7a-6f00-7000-8000-{number:012x}");
+            let text: Arc<str> = topic.as_str().into();
+            retained.may_leave(&Topic::parse(&topic).unwrap(), &text, payload)
+        };
+        let kept = (0..2 * MESSAGES_PER_DEVICE)
+            .filter(|number| change(*number, 1))
+            .count();
+        assert_eq!(kept, MESSAGES_PER_DEVICE);
+        assert!(change(0, 2), "one that is there may change");
+        for number in 0..2 * MESSAGES_PER_DEVICE {
+            assert!(change(number, 0));
+        }
+        assert!(retained.left.lock().unwrap().is_empty());
     }
 }

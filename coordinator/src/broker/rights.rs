@@ -2,7 +2,12 @@
 //! come from how it was accepted and not from what it says of itself. They are asked for at every message, so that a
 //! device that is removed has none from that moment on.
 
-use std::{future::Future, net::SocketAddr, pin::Pin, sync::Arc};
+use std::{
+    future::Future,
+    net::SocketAddr,
+    pin::Pin,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use mqtt5::{
     broker::{AuthProvider, AuthResult},
@@ -13,7 +18,8 @@ use mqtt5::{
 use regatta_rules::DeviceId;
 use regatta_wire::topic::{Leaf, ROOT, Topic, agent_client_id};
 
-use crate::fleet::Admission;
+use super::pace::Pace;
+use crate::{fleet::Admission, waiting_room::Place};
 
 /// Who is at the other end, as the acceptor knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,23 +35,29 @@ pub(super) enum Peer {
 /// A connection's rights.
 #[derive(Debug)]
 pub(super) struct Rights {
-    peer: Peer,
-    admission: Arc<Admission>,
+    pub(super) peer: Peer,
+    pub(super) admission: Arc<Admission>,
+    pub(super) pace: Arc<Pace>,
+    /// Its place among the strangers, until its CONNECT is accepted.
+    pub(super) place: Mutex<Option<Place>>,
 }
 
 impl Rights {
-    pub(super) const fn of(peer: Peer, admission: Arc<Admission>) -> Self {
-        Self { peer, admission }
-    }
-
     /// Whether this peer may be here as this client. A device has one client id, so that it can take over no session but
-    /// its own.
+    /// its own. A last will passes no hook of the broker's, so that it may say one thing only: that its own device is gone.
     fn may_connect(&self, client_id: &str, will_topic: Option<&str>) -> bool {
         let known = match &self.peer {
             Peer::Unproven | Peer::Coordinator => true,
             Peer::Device(id) => self.admission.admits(id) && client_id == agent_client_id(id),
         };
-        known && will_topic.is_none_or(|topic| self.may_publish(topic))
+        let is_hello = |topic: &str| Topic::parse(topic).is_ok_and(|topic| topic.leaf == Leaf::Hello);
+        known && will_topic.is_none_or(|topic| is_hello(topic) && self.may_publish(topic))
+    }
+
+    /// Whether it was a stranger in good standing until now: one that had to leave for others stays out.
+    fn leaves_the_strangers(&self) -> bool {
+        let mut place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
+        place.take().is_none_or(Place::free)
     }
 
     fn may_publish(&self, topic: &str) -> bool {
@@ -84,10 +96,13 @@ impl AuthProvider for Rights {
         connect: &'a ConnectPacket,
         _: SocketAddr,
     ) -> Answer<'a, Result<AuthResult>> {
-        let will_topic = connect.will.as_ref().map(|will| will.topic.as_str());
-        let may = self.may_connect(&connect.client_id, will_topic);
         Box::pin(async move {
-            Ok(if may {
+            if let Peer::Device(id) = &self.peer {
+                self.pace.connect(id).await;
+            }
+            let will_topic = connect.will.as_ref().map(|will| will.topic.as_str());
+            let may = self.may_connect(&connect.client_id, will_topic);
+            Ok(if may && self.leaves_the_strangers() {
                 AuthResult::success()
             } else {
                 AuthResult::fail(ReasonCode::NotAuthorized)
@@ -113,9 +128,18 @@ mod tests {
     const OTHER: &str = "fedcba9876543210fedcba9876543210";
     const RUN: &str = "01930e7a-6f00-7000-8000-000000000001";
 
+    fn rights(peer: Peer, admission: Arc<Admission>) -> Rights {
+        Rights {
+            peer,
+            admission,
+            pace: Arc::default(),
+            place: Mutex::default(),
+        }
+    }
+
     #[test]
     fn an_unproven_peer_stays_within_our_topics() {
-        let rights = Rights::of(Peer::Unproven, Arc::new(Admission::of_everybody()));
+        let rights = rights(Peer::Unproven, Arc::new(Admission::of_everybody()));
         assert!(rights.may_publish(&format!("regatta/v1/{DEVICE}/hello")));
         for topic in [
             "regatta/v1/x/hello",
@@ -133,7 +157,7 @@ mod tests {
 
     #[test]
     fn a_device_speaks_and_hears_its_own_topics_only() {
-        let rights = Rights::of(
+        let rights = rights(
             Peer::Device(DEVICE.parse().unwrap()),
             Arc::new(Admission::of_everybody()),
         );
@@ -196,13 +220,19 @@ mod tests {
 
     #[test]
     fn a_device_takes_over_no_other_session_and_leaves_no_will_elsewhere() {
-        let rights = Rights::of(
+        let rights = rights(
             Peer::Device(DEVICE.parse().unwrap()),
             Arc::new(Admission::of_everybody()),
         );
         let own = format!("regatta-agent-{DEVICE}");
         let will = |device: &str| format!("regatta/v1/{device}/hello");
         assert!(rights.may_connect(&own, Some(&will(DEVICE))));
+        for leaf in ["telemetry", &format!("state/{RUN}"), &format!("log/{RUN}/a")] {
+            assert!(
+                !rights.may_connect(&own, Some(&format!("regatta/v1/{DEVICE}/{leaf}"))),
+                "{leaf}"
+            );
+        }
         assert!(!rights.may_connect(&own, Some(&will(OTHER))));
         assert!(!rights.may_connect(&format!("regatta-agent-{OTHER}"), None));
         assert!(!rights.may_connect("", None));
@@ -214,7 +244,7 @@ mod tests {
         let store = Store::open(&dir.path().join("db")).unwrap();
         let id: DeviceId = DEVICE.parse().unwrap();
         let admission = Arc::new(Admission::of(&store, false).unwrap());
-        let rights = Rights::of(Peer::Device(id.clone()), Arc::clone(&admission));
+        let rights = rights(Peer::Device(id.clone()), Arc::clone(&admission));
         let (topic, filter) = (
             format!("regatta/v1/{DEVICE}/hello"),
             format!("regatta/v1/{DEVICE}/cmd/+"),

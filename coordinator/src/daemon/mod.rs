@@ -15,6 +15,7 @@ use self::security::Security;
 use crate::{
     assets,
     broker::Broker,
+    descriptors::DescriptorBudget,
     enrolment, fleet, ingest,
     link::{self, Address, Link, Way},
     runs,
@@ -45,11 +46,13 @@ impl Daemon {
         let store = Store::open(&workspace.database())?;
         store.forget_who_is_online()?;
         let security = Security::of(workspace, &store)?;
+        let budget = DescriptorBudget::raise();
         let (inbox, inbound) = link::inbox();
         let (broker, address, way) = match &workspace.config().broker {
             BrokerChoice::Embedded { listen } => {
                 let admission = Arc::clone(&security.admission);
-                let broker = Broker::start(*listen, security.front()?, admission, inbox.clone()).await?;
+                let broker =
+                    Broker::start(*listen, security.front()?, admission, inbox.clone(), budget).await?;
                 let address = Address::of(broker.address(), workspace.config().tls);
                 let way = Way::OwnDoor(broker.own_door());
                 (Some(broker), address, way)
@@ -57,9 +60,9 @@ impl Daemon {
             BrokerChoice::External(address) => (None, address.clone(), security.way_to(address)?),
         };
         let enrolment = security
-            .take_enrolments(workspace, broker.as_ref().map(Broker::address))
+            .take_enrolments(workspace, broker.as_ref().map(Broker::address), budget)
             .await?;
-        let assets = security.serve_assets(workspace).await?;
+        let assets = security.serve_assets(workspace, budget).await?;
         let link = Link::start(address.clone(), way, inbox).await?;
         let bell = Bell::new();
         let admission = &security.admission;

@@ -8,6 +8,7 @@ use anyhow::Context as _;
 use crate::{
     assets,
     broker::Front,
+    descriptors::DescriptorBudget,
     enrolment::{Desk, Listener},
     fleet::Admission,
     keys::{self, Keys},
@@ -63,13 +64,18 @@ impl Security {
     }
 
     /// Begins to serve assets, in a lab with keys that wants to.
-    pub(super) async fn serve_assets(&self, workspace: &Workspace) -> anyhow::Result<Option<assets::Server>> {
+    pub(super) async fn serve_assets(
+        &self,
+        workspace: &Workspace,
+        budget: DescriptorBudget,
+    ) -> anyhow::Result<Option<assets::Server>> {
         let (Some(keys), Some(listen)) = (&self.keys, workspace.config().assets_listen) else {
             return Ok(None);
         };
         let tls = keys::broker_server(keys, &self.hosts)?;
         let admission = Arc::clone(&self.admission);
-        let server = assets::Server::start(listen, tls, admission, assets::Shelf::of(workspace)).await?;
+        let server =
+            assets::Server::start(listen, tls, admission, assets::Shelf::of(workspace), budget).await?;
         tracing::debug!(address = %server.address(), "serving assets");
         Ok(Some(server))
     }
@@ -79,6 +85,7 @@ impl Security {
         &self,
         workspace: &Workspace,
         broker: Option<SocketAddr>,
+        budget: DescriptorBudget,
     ) -> anyhow::Result<Option<Listener>> {
         let Some(keys) = &self.keys else {
             return Ok(None);
@@ -92,7 +99,13 @@ impl Security {
             enrolment: host_and_port(&config.host, listener.local_addr()?.port()),
         };
         let tls = keys::enrolment_server(keys, &self.hosts)?;
-        Ok(Some(Listener::start(listener, tls, desk, workspace.database())?))
+        Ok(Some(Listener::start(
+            listener,
+            tls,
+            desk,
+            workspace.database(),
+            budget,
+        )?))
     }
 }
 

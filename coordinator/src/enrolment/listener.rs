@@ -16,7 +16,7 @@ use tokio::{
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 
 use super::{Desk, EnrolmentError};
-use crate::{store::Store, waiting_room::WaitingRoom};
+use crate::{descriptors::DescriptorBudget, store::Store, waiting_room::WaitingRoom};
 
 /// Takes enrolments until it is stopped.
 pub(crate) struct Listener {
@@ -47,10 +47,18 @@ impl Listener {
         tls: Arc<ServerConfig>,
         desk: Desk,
         database: PathBuf,
+        budget: DescriptorBudget,
     ) -> io::Result<Self> {
         let address = listener.local_addr()?;
         let acceptor = TlsAcceptor::from(tls);
-        let task = tokio::spawn(accept(listener, acceptor, Arc::new(desk), Arc::new(database)));
+        let room = Arc::new(WaitingRoom::new(budget.handshakes));
+        let task = tokio::spawn(accept(
+            listener,
+            acceptor,
+            Arc::new(desk),
+            Arc::new(database),
+            room,
+        ));
         Ok(Self { address, task })
     }
 
@@ -65,8 +73,13 @@ impl Listener {
     }
 }
 
-async fn accept(listener: TcpListener, acceptor: TlsAcceptor, desk: Arc<Desk>, database: Arc<PathBuf>) {
-    let room = Arc::new(WaitingRoom::default());
+async fn accept(
+    listener: TcpListener,
+    acceptor: TlsAcceptor,
+    desk: Arc<Desk>,
+    database: Arc<PathBuf>,
+    room: Arc<WaitingRoom>,
+) {
     loop {
         let (stream, from) = match listener.accept().await {
             Ok(accepted) => accepted,
@@ -76,10 +89,16 @@ async fn accept(listener: TcpListener, acceptor: TlsAcceptor, desk: Arc<Desk>, d
                 continue;
             }
         };
+        if !room.lets_in(from.ip()) {
+            continue;
+        }
         let (acceptor, desk, database) = (acceptor.clone(), Arc::clone(&desk), Arc::clone(&database));
         let room = Arc::clone(&room);
         tokio::spawn(async move {
-            if let Err(error) = room.admit(serve(stream, acceptor, desk, database)).await {
+            if let Err(error) = room
+                .admit(from.ip(), serve(stream, acceptor, desk, database))
+                .await
+            {
                 tracing::debug!(%from, "an enrolment came to nothing: {error}");
             }
         });

@@ -1,0 +1,107 @@
+//! File descriptors: how many this process may have, and how many each part of it gets. The sum of all parts stays below the
+//! limit, so that strangers on one port never keep another port, a log or the store from being opened.
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// For everything that is not counted: the store, records, logs, helpers, what a closed socket takes until it is gone.
+const RESERVE: u64 = 192;
+
+/// Descriptors that the parts get.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct DescriptorBudget {
+    /// Connections of one port whose peer is not known yet; there are three such ports.
+    pub(crate) handshakes: usize,
+    /// Connections of devices to the embedded broker. Each takes two.
+    pub(crate) broker_connections: usize,
+    /// Connections of devices to the store of assets. Each takes two: itself, and the file that is sent.
+    pub(crate) asset_connections: usize,
+    /// Streams of logs that are held open.
+    pub(crate) open_streams: usize,
+}
+
+/// What each part can use at most.
+const LARGEST: DescriptorBudget = DescriptorBudget {
+    handshakes: 256,
+    broker_connections: 4096,
+    asset_connections: 256,
+    open_streams: 512,
+};
+
+impl DescriptorBudget {
+    /// Raises this process's soft limit as far as it is of use, and shares out what it has then.
+    pub(crate) fn raise() -> Self {
+        let limits = getrlimit(Resource::Nofile);
+        let wanted = RESERVE + LARGEST.total();
+        let hard = limits.maximum.unwrap_or(u64::MAX);
+        let current = limits.current.unwrap_or(u64::MAX);
+        let raised = wanted.min(hard);
+        let limit = if raised > current {
+            let raise = Rlimit {
+                current: Some(raised),
+                maximum: limits.maximum,
+            };
+            match setrlimit(Resource::Nofile, raise) {
+                Ok(()) => raised,
+                Err(error) => {
+                    tracing::debug!("the limit of open files stays at {current}: {error}");
+                    current
+                }
+            }
+        } else {
+            current
+        };
+        let budget = Self::of(limit);
+        if budget != LARGEST {
+            tracing::warn!(
+                "at most {} devices can be connected at once: the limit of open files is {limit}; raise it with \
+                 `ulimit -Hn {wanted}` or systemd's LimitNOFILE",
+                budget.broker_connections
+            );
+        }
+        budget
+    }
+
+    /// Shares out a limit.
+    fn of(limit: u64) -> Self {
+        let parts = limit.saturating_sub(RESERVE);
+        let share = |sixteenths: u64, each: u64, most: usize| {
+            let fits = usize::try_from(parts * sixteenths / 16 / each).unwrap_or(usize::MAX);
+            fits.clamp(1, most)
+        };
+        Self {
+            handshakes: share(4, 3, LARGEST.handshakes),
+            broker_connections: share(7, 2, LARGEST.broker_connections),
+            asset_connections: share(2, 2, LARGEST.asset_connections),
+            open_streams: share(3, 1, LARGEST.open_streams),
+        }
+    }
+
+    /// All descriptors of the parts together.
+    const fn total(self) -> u64 {
+        (3 * self.handshakes + 2 * self.broker_connections + 2 * self.asset_connections + self.open_streams)
+            as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parts_stay_below_the_limit_and_get_what_they_can_use_of_a_large_one() {
+        for limit in [256, 512, 1024, 4096, 10_000, 65_536, u64::from(u32::MAX)] {
+            let budget = DescriptorBudget::of(limit);
+            assert!(budget.total() + RESERVE <= limit, "{limit}: {budget:?}");
+        }
+        assert_eq!(DescriptorBudget::of(524_288), LARGEST);
+        let small = DescriptorBudget::of(1024);
+        assert!(
+            small.handshakes >= 64 && small.broker_connections >= 128,
+            "{small:?}"
+        );
+        assert!(
+            small.asset_connections >= 32 && small.open_streams >= 128,
+            "{small:?}"
+        );
+    }
+}

@@ -1,0 +1,191 @@
+//! A bounded number of slots, shared fairly by key: an address, or a device. When none is free, whoever holds the most loses
+//! its oldest, so that one that takes many takes them from itself. What a slot stands for is the caller's.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    hash::Hash,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use tokio::sync::oneshot;
+
+/// The slots.
+#[derive(Debug)]
+pub(crate) struct FairSlots<K> {
+    total: usize,
+    per_key: usize,
+    inner: Mutex<Inner<K>>,
+}
+
+#[derive(Debug)]
+struct Inner<K> {
+    next: u64,
+    /// Held slots by key, the oldest first. No key without a slot.
+    held: HashMap<K, VecDeque<Held>>,
+    count: usize,
+}
+
+#[derive(Debug)]
+struct Held {
+    number: u64,
+    evict: oneshot::Sender<()>,
+}
+
+/// A held slot; it is free again when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Slot<K: Eq + Hash> {
+    slots: Arc<FairSlots<K>>,
+    key: K,
+    number: u64,
+}
+
+/// Tells the holder of a slot that it has lost it.
+#[derive(Debug)]
+pub(crate) struct Eviction(oneshot::Receiver<()>);
+
+impl<K: Eq + Hash + Clone> FairSlots<K> {
+    /// `total` slots, of which one key holds at most `per_key`.
+    pub(crate) fn new(total: usize, per_key: usize) -> Arc<Self> {
+        Arc::new(Self {
+            total,
+            per_key,
+            inner: Mutex::new(Inner {
+                next: 0,
+                held: HashMap::new(),
+                count: 0,
+            }),
+        })
+    }
+
+    /// Takes a slot, and evicts another holder where there is none left.
+    pub(crate) fn take(self: &Arc<Self>, key: K) -> (Slot<K>, Eviction) {
+        let (evict, evicted) = oneshot::channel();
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = inner.held.get(&key).map_or(0, VecDeque::len);
+        if own >= self.per_key {
+            inner.evict_oldest_of(&key.clone());
+        } else if inner.count >= self.total
+            && let Some(greediest) = inner.greediest()
+        {
+            inner.evict_oldest_of(&greediest);
+        }
+        let number = inner.next;
+        inner.next += 1;
+        inner.count += 1;
+        inner
+            .held
+            .entry(key.clone())
+            .or_default()
+            .push_back(Held { number, evict });
+        drop(inner);
+        let slots = Arc::clone(self);
+        (Slot { slots, key, number }, Eviction(evicted))
+    }
+}
+
+impl<K: Eq + Hash + Clone> Inner<K> {
+    /// The key with the most slots; of several, the one that has held one for longest.
+    fn greediest(&self) -> Option<K> {
+        let oldest = |held: &VecDeque<Held>| held.front().map_or(0, |held| held.number);
+        self.held
+            .iter()
+            .max_by_key(|(_, held)| (held.len(), std::cmp::Reverse(oldest(held))))
+            .map(|(key, _)| key.clone())
+    }
+
+    fn evict_oldest_of(&mut self, key: &K) {
+        let Some(held) = self.held.get_mut(key) else {
+            return;
+        };
+        if let Some(oldest) = held.pop_front() {
+            self.count -= 1;
+            // A holder that does not listen has ended.
+            let _ = oldest.evict.send(());
+        }
+        if held.is_empty() {
+            self.held.remove(key);
+        }
+    }
+}
+
+impl<K: Eq + Hash> Slot<K> {
+    /// Frees the slot; `false` when it was lost before. Only one of both happens.
+    pub(crate) fn free(self) -> bool {
+        self.give_back()
+    }
+
+    fn give_back(&self) -> bool {
+        let mut inner = self.slots.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(held) = inner.held.get_mut(&self.key) else {
+            return false;
+        };
+        let before = held.len();
+        held.retain(|held| held.number != self.number);
+        let freed = before - held.len();
+        if held.is_empty() {
+            inner.held.remove(&self.key);
+        }
+        inner.count -= freed;
+        freed > 0
+    }
+}
+
+impl<K: Eq + Hash> Drop for Slot<K> {
+    fn drop(&mut self) {
+        self.give_back();
+    }
+}
+
+impl Eviction {
+    /// Waits until the slot is lost: for ever when its holder frees it first.
+    pub(crate) async fn wait(&mut self) {
+        if (&mut self.0).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_evicted(eviction: &mut Eviction) -> bool {
+        eviction.0.try_recv().is_ok()
+    }
+
+    #[test]
+    fn whoever_holds_the_most_loses_its_oldest() {
+        let slots = FairSlots::new(4, 4);
+        let (_quiet, mut quiet_lost) = slots.take("quiet");
+        let mut greedy: Vec<_> = (0..3).map(|_| slots.take("greedy")).collect();
+        let (_new, mut new_lost) = slots.take("new");
+        assert!(!is_evicted(&mut quiet_lost), "the first of all stays");
+        let lost: Vec<bool> = greedy.iter_mut().map(|(_, lost)| is_evicted(lost)).collect();
+        assert_eq!(lost, [true, false, false]);
+        greedy.extend((0..100).map(|_| slots.take("greedy")));
+        assert!(!is_evicted(&mut quiet_lost) && !is_evicted(&mut new_lost));
+    }
+
+    #[test]
+    fn one_key_has_its_share_at_most_and_a_freed_slot_is_free() {
+        let slots = FairSlots::new(100, 2);
+        let (first, mut first_lost) = slots.take(1);
+        let (second, mut second_lost) = slots.take(1);
+        let (_third, _) = slots.take(1);
+        assert!(is_evicted(&mut first_lost) && !is_evicted(&mut second_lost));
+        assert!(!first.free() && second.free(), "lost or freed, never both");
+        let (_fourth, _) = slots.take(1);
+        let inner = slots.inner.lock().unwrap();
+        assert_eq!((inner.count, inner.held.len()), (2, 1));
+    }
+
+    #[tokio::test]
+    async fn a_slot_that_was_freed_is_never_lost() {
+        let slots = FairSlots::new(1, 1);
+        let (slot, mut eviction) = slots.take(1);
+        drop(slot);
+        let (_other, _) = slots.take(2);
+        let wait = tokio::time::timeout(std::time::Duration::from_millis(10), eviction.wait());
+        assert!(wait.await.is_err());
+    }
+}
