@@ -5,6 +5,7 @@ use std::{
     io::{self, Write as _},
     os::unix::fs::MetadataExt as _,
     path::Path,
+    time::Duration,
 };
 
 use regatta_wire::enrolment::{Purpose, Token};
@@ -19,6 +20,11 @@ use crate::{
     exit::{self, Failure},
     identity::DeviceIdentity,
 };
+
+/// Attempts while the coordinator cannot answer.
+const ATTEMPTS: usize = 5;
+/// Time between two of them.
+const PAUSE: Duration = Duration::from_secs(2);
 
 /// Enrols this device.
 ///
@@ -41,7 +47,7 @@ pub(crate) fn enroll(args: &EnrollArgs) -> Result<u8, Failure> {
     }
     let identity =
         DeviceIdentity::load_or_create(&config.state_dir.join("device.key")).map_err(Failure::could_not)?;
-    let enrolment = enrol_with(token, &config.state_dir, &identity).map_err(|error| match error {
+    let enrolment = enrol_patiently(&token, &config.state_dir, &identity).map_err(|error| match error {
         EnrolError::Exchange(error) => Failure::could_not(error),
         EnrolError::Keep(error) => Failure::could_not(error),
     })?;
@@ -57,6 +63,21 @@ pub(crate) fn enroll(args: &EnrollArgs) -> Result<u8, Failure> {
     Ok(exit::OK)
 }
 
+/// Uses a token, and once more after a pause while the coordinator says that it cannot now.
+fn enrol_patiently(
+    token: &Token,
+    state_dir: &Path,
+    identity: &DeviceIdentity,
+) -> Result<Enrolment, EnrolError> {
+    for _ in 1..ATTEMPTS {
+        match enrol_with(token.clone(), state_dir, identity) {
+            Err(EnrolError::Exchange(ExchangeError::NotNow(_))) => std::thread::sleep(PAUSE),
+            done => return done,
+        }
+    }
+    enrol_with(token.clone(), state_dir, identity)
+}
+
 /// Why a token brought no enrolment.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum EnrolError {
@@ -66,6 +87,16 @@ pub(crate) enum EnrolError {
     /// What it answered cannot be kept.
     #[error(transparent)]
     Keep(#[from] super::EnrolmentError),
+}
+
+impl EnrolError {
+    /// Whether the token may still work later: the fault is in the network, at the coordinator or on this device's disk.
+    pub(super) const fn is_passing(&self) -> bool {
+        match self {
+            Self::Exchange(error) => error.is_passing(),
+            Self::Keep(error) => matches!(error, super::EnrolmentError::File { .. }),
+        }
+    }
 }
 
 /// Uses a token for this device. The certificate is renewed where the token worked: that is the way to the coordinator which

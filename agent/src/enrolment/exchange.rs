@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use regatta_rules::escape;
 use regatta_wire::{
     enrolment::{
         Credentials, EXPORTER_LABEL, EXPORTER_LEN, EnrolAnswer, EnrolRequest, LARGEST_ANSWER, Purpose,
@@ -50,9 +51,23 @@ pub(crate) enum ExchangeError {
     /// The coordinator does not want this device.
     #[error("the coordinator refuses: {0}")]
     Refused(String),
+    /// The coordinator cannot say now.
+    #[error("the coordinator cannot enrol this device now: {0}; hint: the same token works later")]
+    NotNow(String),
     /// The answer does not fit the question.
     #[error("the coordinator's answer is not for this device: {0}")]
     Unfit(&'static str),
+}
+
+impl ExchangeError {
+    /// Whether the same question may be answered otherwise later.
+    pub(super) const fn is_passing(&self) -> bool {
+        match self {
+            // An answer that does not read comes from a coordinator that is newer than this agent.
+            Self::Network { .. } | Self::NotNow(_) | Self::Answer(_) => true,
+            Self::Tls(_) | Self::Refused(_) | Self::Unfit(_) => false,
+        }
+    }
 }
 
 /// Where the coordinator takes enrolments, and by what it is known.
@@ -104,11 +119,15 @@ pub(super) fn ask(
     stream.write_all(&request.to_frame()?).map_err(network)?;
     match read_answer(&mut stream).map_err(network)?? {
         EnrolAnswer::Accepted(credentials) => fitting(credentials, place),
-        EnrolAnswer::Refused(why) => {
-            let printable = why.chars().filter(|c| !c.is_control()).take(300).collect();
-            Err(ExchangeError::Refused(printable))
-        }
+        EnrolAnswer::Refused(why) => Err(ExchangeError::Refused(shown(&why))),
+        EnrolAnswer::NotNow(why) => Err(ExchangeError::NotNow(shown(&why))),
     }
+}
+
+/// What the coordinator says, as it may be shown.
+fn shown(why: &str) -> String {
+    let start: String = why.chars().take(300).collect();
+    escape(&start).into_owned()
 }
 
 type Stream = StreamOwned<ClientConnection, TcpStream>;

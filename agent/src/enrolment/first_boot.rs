@@ -10,17 +10,14 @@ use std::{
 
 use regatta_wire::enrolment::Token;
 
-use super::{
-    command::{EnrolError, enrol_with},
-    exchange::ExchangeError,
-};
+use super::command::enrol_with;
 use crate::identity::DeviceIdentity;
 
 /// The token's name in the state directory.
 pub(crate) const TOKEN_FILE: &str = "enrolment-token";
 /// Its name once it has been refused.
 const REFUSED_FILE: &str = "enrolment-token.refused";
-/// Time between two attempts while the coordinator cannot be reached.
+/// Time between two attempts while the coordinator cannot be reached or cannot answer.
 const PAUSE: Duration = Duration::from_secs(5);
 
 /// The attempts at using a waiting token.
@@ -72,14 +69,13 @@ impl FirstBoot {
         let refused = |why: &dyn std::fmt::Display| {
             Attempt::Refused(format!("the waiting token brings no enrolment: {why}"))
         };
+        let not_yet = |error: anyhow::Error| Attempt::NotYet(format!("{error:#}; trying on"));
         let token: Token = text.parse().map_err(|e| refused(&e))?;
-        let identity =
-            DeviceIdentity::load_or_create(&self.state_dir.join("device.key")).map_err(|e| refused(&e))?;
+        let identity = DeviceIdentity::load_or_create(&self.state_dir.join("device.key"))
+            .map_err(|error| not_yet(error.into()))?;
         match enrol_with(token, &self.state_dir, &identity) {
             Ok(enrolment) => Ok(format!("enrolled as {} ({})", enrolment.name, identity.id())),
-            Err(EnrolError::Exchange(error @ ExchangeError::Network { .. })) => Err(Attempt::NotYet(
-                format!("{:#}; trying on", anyhow::Error::from(error)),
-            )),
+            Err(error) if error.is_passing() => Err(not_yet(error.into())),
             Err(error) => Err(refused(&error)),
         }
     }
@@ -95,7 +91,7 @@ impl FirstBoot {
 
 /// What came of an attempt that enrolled nobody.
 enum Attempt {
-    /// The coordinator is not there yet.
+    /// The coordinator is not there yet, or cannot say now, or this device's disk is full.
     NotYet(String),
     /// It will never do.
     Refused(String),

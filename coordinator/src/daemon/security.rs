@@ -9,7 +9,7 @@ use crate::{
     assets,
     broker::Front,
     descriptors::DescriptorBudget,
-    enrolment::{Desk, Listener},
+    enrolment::{Desk, Listener, Place},
     fleet::Admission,
     keys::{self, Keys},
     link::{Address, Way},
@@ -92,20 +92,14 @@ impl Security {
         };
         let config = workspace.config();
         let listener = Listener::bind(config.enrol_listen).await?;
-        let desk = Desk {
-            keys: Arc::clone(keys),
-            admission: Arc::clone(&self.admission),
+        let place = Place {
             broker: config.broker_for_devices(broker).to_string(),
             enrolment: host_and_port(&config.host, listener.local_addr()?.port()),
         };
+        let store = Store::open(&workspace.database())?;
+        let desk = Desk::new(Arc::clone(keys), Arc::clone(&self.admission), place, store)?;
         let tls = keys::enrolment_server(keys, &self.hosts)?;
-        Ok(Some(Listener::start(
-            listener,
-            tls,
-            desk,
-            workspace.database(),
-            budget,
-        )?))
+        Ok(Some(Listener::start(listener, tls, desk, budget)?))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Judging one request: the proof, the token or the membership, and the certificate that follows. Knows no connection.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use regatta_rules::DeviceId;
 use regatta_wire::enrolment::{Credentials, EXPORTER_LEN, EnrolAnswer, EnrolRequest, Purpose};
@@ -10,95 +10,155 @@ use crate::{
     fleet::Admission,
     hex::{hex, sha256},
     keys::{Issued, Keys},
-    store::{Entry, NewCertificate, Store},
+    store::{self, Entry, NewCertificate, Store},
+    token_bucket::{Rate, TokenBuckets},
 };
+
+/// Renewals of one device. It needs one a year, and some more when an answer gets lost.
+const RENEWALS: Rate = Rate {
+    burst: 4,
+    per_second: 1.0 / 3600.0,
+};
+/// Longest wait for another process's write. The device gives up after ten seconds: it is to hear that it shall come again.
+const STORE_PATIENCE: std::time::Duration = std::time::Duration::from_secs(4);
 
 /// What every answer needs.
 pub(crate) struct Desk {
-    /// The lab's keys.
-    pub(crate) keys: Arc<Keys>,
+    keys: Arc<Keys>,
     /// Told of everybody who comes in.
-    pub(crate) admission: Arc<Admission>,
-    /// The broker as devices reach it: `mqtts://host:port`.
+    admission: Arc<Admission>,
+    place: Place,
+    renewals: TokenBuckets<DeviceId>,
+    /// One request after the other: strangers ask here.
+    store: Mutex<Store>,
+}
+
+/// Where a device finds the coordinator.
+pub(crate) struct Place {
+    /// The broker: `mqtts://host:port`.
     pub(crate) broker: String,
-    /// This desk as devices reach it: `host:port`.
+    /// This desk: `host:port`.
     pub(crate) enrolment: String,
 }
 
 impl Desk {
+    /// A desk that issues certificates with `keys` and keeps them in `store`.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) fn new(
+        keys: Arc<Keys>,
+        admission: Arc<Admission>,
+        place: Place,
+        store: Store,
+    ) -> store::Result<Self> {
+        store.set_patience(STORE_PATIENCE)?;
+        Ok(Self {
+            keys,
+            admission,
+            place,
+            renewals: TokenBuckets::new(RENEWALS),
+            store: Mutex::new(store),
+        })
+    }
+
     /// Answers a request. `connection` is what both ends derived from their TLS connection.
-    pub(super) fn answer(
-        &self,
-        store: &Store,
-        request: &EnrolRequest,
-        connection: &[u8; EXPORTER_LEN],
-    ) -> EnrolAnswer {
-        match self.judge(store, request, connection) {
+    pub(super) fn answer(&self, request: &EnrolRequest, connection: &[u8; EXPORTER_LEN]) -> EnrolAnswer {
+        match self.judge(request, connection) {
             Ok(credentials) => EnrolAnswer::Accepted(credentials),
             Err(Refusal::Said(why)) => EnrolAnswer::Refused(why),
+            Err(Refusal::NotNow(why)) => EnrolAnswer::NotNow(why),
             Err(Refusal::Fault(error)) => {
                 tracing::error!("an enrolment failed: {error:#}");
-                EnrolAnswer::Refused("the coordinator could not do it now; its log says why".to_owned())
+                EnrolAnswer::NotNow("the coordinator's log says why".to_owned())
             }
         }
     }
 
-    fn judge(
-        &self,
-        store: &Store,
-        request: &EnrolRequest,
-        connection: &[u8; EXPORTER_LEN],
-    ) -> Result<Credentials, Refusal> {
+    /// Looks before it works: nothing is signed or written for somebody who has no right to it.
+    fn judge(&self, request: &EnrolRequest, connection: &[u8; EXPORTER_LEN]) -> Result<Credentials, Refusal> {
         let statement = EnrolRequest::statement(&request.purpose, &request.public_key, connection);
         UnparsedPublicKey::new(&ED25519, &request.public_key)
             .verify(&statement, &request.proof)
             .map_err(|_| Refusal::said("the request is not signed by the key that it names"))?;
         let device = DeviceId::of_public_key(&request.public_key);
-        let issued = self.keys.authority().device(&device, request.public_key)?;
-        let not_after = issued.not_after.to_string();
-        let certificate = NewCertificate {
-            serial: &issued.serial,
-            not_after: &not_after,
-        };
-        let name = match &request.purpose {
+        let store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
+        let (name, issued) = match &request.purpose {
             Purpose::Enrol { secret } => {
-                let entry = store.enter(&hex(&sha256(secret)), &device, &request.public_key, certificate)?;
-                granted(entry)?
+                let secret = hex(&sha256(secret));
+                granted(store.look_up_token(&secret, &device)?)?;
+                let issued = self.issue(&device, request.public_key)?;
+                let entry = store.enter(&secret, &device, &request.public_key, issued.row())?;
+                (granted(entry)?, issued)
             }
             Purpose::Renew => {
-                let member = store.member(&device)?.filter(|member| member.removed.is_none());
-                let member = member.ok_or_else(|| Refusal::said("this device is not enrolled here"))?;
-                if member.not_after <= crate::store::now() {
-                    return Err(Refusal::said(
-                        "this device's certificate has run out: enrol it anew with a token of `regatta device add`",
-                    ));
-                }
-                store.keep_certificate(&device, certificate)?;
-                member.name
+                let name = self.may_renew(&store, &device)?;
+                let issued = self.issue(&device, request.public_key)?;
+                store.keep_certificate(&device, issued.row())?;
+                (name, issued)
             }
         };
-        self.admission.refresh(store)?;
-        tracing::info!(device = %device, name, until = not_after, "issued a certificate");
-        Ok(self.credentials(name, &issued, not_after))
+        self.admission.refresh(&store)?;
+        tracing::info!(device = %device, name, until = issued.not_after, "issued a certificate");
+        Ok(self.credentials(name, issued))
     }
 
-    fn credentials(&self, name: String, issued: &Issued, not_after: String) -> Credentials {
+    fn issue(&self, device: &DeviceId, public_key: [u8; 32]) -> Result<Certificate, Refusal> {
+        let issued = self.keys.authority().device(device, public_key)?;
+        let not_after = issued.not_after.to_string();
+        Ok(Certificate { issued, not_after })
+    }
+
+    /// The name of a device that may have its next certificate now.
+    fn may_renew(&self, store: &Store, device: &DeviceId) -> Result<String, Refusal> {
+        let member = store.member(device)?.filter(|member| member.removed.is_none());
+        let member = member.ok_or_else(|| Refusal::said("this device is not enrolled here"))?;
+        if member.not_after <= store::now() {
+            return Err(Refusal::said(
+                "this device's certificate has run out: enrol it anew with a token of `regatta device add`",
+            ));
+        }
+        if !self.renewals.try_take(device.clone()) {
+            let why = "this device has had several certificates within the hour";
+            return Err(Refusal::NotNow(why.to_owned()));
+        }
+        Ok(member.name)
+    }
+
+    fn credentials(&self, name: String, certificate: Certificate) -> Credentials {
         Credentials {
             name,
-            certificate: issued.certificate.clone(),
-            not_after,
+            certificate: certificate.issued.certificate,
+            not_after: certificate.not_after,
             authority: self.keys.authority().pem().to_owned(),
             coordinator_key: self.keys.coordinator_public_key(),
-            broker: self.broker.clone(),
-            enrolment: self.enrolment.clone(),
+            broker: self.place.broker.clone(),
+            enrolment: self.place.enrolment.clone(),
+        }
+    }
+}
+
+/// A certificate that was issued, and its end as text.
+struct Certificate {
+    issued: Issued,
+    not_after: String,
+}
+
+impl Certificate {
+    fn row(&self) -> NewCertificate<'_> {
+        NewCertificate {
+            serial: &self.issued.serial,
+            not_after: &self.not_after,
         }
     }
 }
 
 /// Why a request is not granted.
 enum Refusal {
-    /// What the device is told.
+    /// What the device is told. It does not change by asking again.
     Said(String),
+    /// Later perhaps.
+    NotNow(String),
     /// What only the coordinator's log is told.
     Fault(anyhow::Error),
 }

@@ -1,6 +1,6 @@
 //! The listener for enrolments: connections in, one request and one answer each. What is answered is judged by the desk.
 
-use std::{io, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
 use regatta_wire::{
     enrolment::{EXPORTER_LABEL, EXPORTER_LEN, EnrolAnswer, EnrolRequest, LARGEST_REQUEST},
@@ -11,12 +11,23 @@ use rustls::ServerConfig;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
+    sync::Semaphore,
     task::JoinHandle,
 };
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 
 use super::{Desk, EnrolmentError};
-use crate::{descriptors::DescriptorBudget, store::Store, waiting_room::WaitingRoom};
+use crate::{
+    descriptors::DescriptorBudget,
+    token_bucket::{Rate, TokenBuckets},
+    waiting_room::WaitingRoom,
+};
+
+/// Refusals in the log.
+const TOLD: Rate = Rate {
+    burst: 32,
+    per_second: 0.1,
+};
 
 /// Takes enrolments until it is stopped.
 pub(crate) struct Listener {
@@ -46,19 +57,17 @@ impl Listener {
         listener: TcpListener,
         tls: Arc<ServerConfig>,
         desk: Desk,
-        database: PathBuf,
         budget: DescriptorBudget,
     ) -> io::Result<Self> {
         let address = listener.local_addr()?;
-        let acceptor = TlsAcceptor::from(tls);
-        let room = Arc::new(WaitingRoom::new(budget.handshakes));
-        let task = tokio::spawn(accept(
-            listener,
-            acceptor,
-            Arc::new(desk),
-            Arc::new(database),
-            room,
-        ));
+        let shared = Shared {
+            acceptor: TlsAcceptor::from(tls),
+            desk: Arc::new(desk),
+            turn: Arc::new(Semaphore::new(1)),
+            room: WaitingRoom::new(budget.handshakes),
+            told: TokenBuckets::new(TOLD),
+        };
+        let task = tokio::spawn(accept(listener, Arc::new(shared)));
         Ok(Self { address, task })
     }
 
@@ -73,13 +82,18 @@ impl Listener {
     }
 }
 
-async fn accept(
-    listener: TcpListener,
+/// What every connection shares.
+struct Shared {
     acceptor: TlsAcceptor,
     desk: Arc<Desk>,
-    database: Arc<PathBuf>,
-    room: Arc<WaitingRoom>,
-) {
+    /// One request is judged at a time: however many strangers come, the threads that wait for disks stay free for others.
+    turn: Arc<Semaphore>,
+    room: WaitingRoom,
+    /// Refusals that are told in the log: strangers may come in any number.
+    told: TokenBuckets<()>,
+}
+
+async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     loop {
         let (stream, from) = match listener.accept().await {
             Ok(accepted) => accepted,
@@ -89,47 +103,43 @@ async fn accept(
                 continue;
             }
         };
-        if !room.lets_in(from.ip()) {
+        if !shared.room.lets_in(from.ip()) {
             continue;
         }
-        let (acceptor, desk, database) = (acceptor.clone(), Arc::clone(&desk), Arc::clone(&database));
-        let room = Arc::clone(&room);
+        let shared = Arc::clone(&shared);
         tokio::spawn(async move {
-            if let Err(error) = room
-                .admit(from.ip(), serve(stream, acceptor, desk, database))
-                .await
-            {
+            if let Err(error) = shared.room.admit(from.ip(), serve(stream, &shared)).await {
                 tracing::debug!(%from, "an enrolment came to nothing: {error}");
             }
         });
     }
 }
 
-async fn serve(
-    stream: TcpStream,
-    acceptor: TlsAcceptor,
-    desk: Arc<Desk>,
-    database: Arc<PathBuf>,
-) -> io::Result<()> {
-    let mut stream = acceptor.accept(stream).await?;
+async fn serve(stream: TcpStream, shared: &Shared) -> io::Result<()> {
+    let mut stream = shared.acceptor.accept(stream).await?;
     let request = read_request(&mut stream).await?;
     let connection = stream
         .get_ref()
         .1
         .export_keying_material([0; EXPORTER_LEN], EXPORTER_LABEL, None)
         .map_err(io::Error::other)?;
+    let turn = Arc::clone(&shared.turn).acquire_owned().await;
+    let turn = turn.map_err(io::Error::other)?;
+    let desk = Arc::clone(&shared.desk);
     // SQLite waits for the disk: not on the network's threads.
-    let answer = tokio::task::spawn_blocking(move || match Store::open(&database) {
-        Ok(store) => desk.answer(&store, &request, &connection),
-        Err(error) => {
-            tracing::error!("an enrolment failed: {:#}", anyhow::Error::from(error));
-            EnrolAnswer::Refused("the coordinator could not do it now; its log says why".to_owned())
+    let judge = move || {
+        let answer = desk.answer(&request, &connection);
+        drop(turn);
+        answer
+    };
+    let answer = tokio::task::spawn_blocking(judge)
+        .await
+        .map_err(io::Error::other)?;
+    match &answer {
+        EnrolAnswer::Refused(why) | EnrolAnswer::NotNow(why) if shared.told.try_take(()) => {
+            tracing::warn!("refused an enrolment: {why}");
         }
-    })
-    .await
-    .map_err(io::Error::other)?;
-    if let EnrolAnswer::Refused(why) = &answer {
-        tracing::warn!("refused an enrolment: {why}");
+        _ => {}
     }
     let frame = answer.to_frame().map_err(io::Error::other)?;
     stream.write_all(&frame).await?;

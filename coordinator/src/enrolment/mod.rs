@@ -10,7 +10,7 @@ mod token;
 
 use std::{io, net::SocketAddr};
 
-pub(crate) use desk::Desk;
+pub(crate) use desk::{Desk, Place};
 pub(crate) use listener::Listener;
 pub(crate) use token::{NewToken, TokenError, Wanted, check_name, issue};
 

@@ -94,6 +94,35 @@ impl Store {
         )?)
     }
 
+    /// What a token would come to for a device now. Reads only: anybody may ask.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) fn look_up_token(&self, secret_sha256: &str, device: &DeviceId) -> Result<Entry> {
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT name, expires, device FROM tokens WHERE secret_sha256 = ?1")?;
+        let token: Option<(String, String, Option<String>)> = statement
+            .query_row([secret_sha256], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+            .optional()?;
+        let Some((name, expires, used_by)) = token else {
+            return Ok(Entry::UnknownToken);
+        };
+        if expires <= now() {
+            return Ok(Entry::Expired);
+        }
+        if used_by.is_some_and(|other| other != device.as_str()) {
+            return Ok(Entry::Used);
+        }
+        if self
+            .member(device)?
+            .is_some_and(|member| member.removed.is_some())
+        {
+            return Ok(Entry::Removed);
+        }
+        Ok(Entry::Granted(name))
+    }
+
     /// Uses a token for a device. The same device may use it again until it expires, since an answer can get lost.
     ///
     /// # Errors
@@ -106,29 +135,10 @@ impl Store {
         certificate: NewCertificate<'_>,
     ) -> Result<Entry> {
         self.all_or_nothing(|store| {
-            let token: Option<(String, String, Option<String>)> = store
-                .connection
-                .query_row(
-                    "SELECT name, expires, device FROM tokens WHERE secret_sha256 = ?1",
-                    [secret_sha256],
-                    |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
-                )
-                .optional()?;
-            let Some((name, expires, used_by)) = token else {
-                return Ok(Entry::UnknownToken);
+            let entry = store.look_up_token(secret_sha256, device)?;
+            let Entry::Granted(name) = &entry else {
+                return Ok(entry);
             };
-            if expires <= now() {
-                return Ok(Entry::Expired);
-            }
-            if used_by.is_some_and(|other| other != device.as_str()) {
-                return Ok(Entry::Used);
-            }
-            if store
-                .member(device)?
-                .is_some_and(|member| member.removed.is_some())
-            {
-                return Ok(Entry::Removed);
-            }
             store.connection.execute(
                 "UPDATE tokens SET device = ?2 WHERE secret_sha256 = ?1",
                 params![secret_sha256, device.as_str()],
@@ -145,7 +155,7 @@ impl Store {
                 ],
             )?;
             store.keep_certificate(device, certificate)?;
-            Ok(Entry::Granted(name))
+            Ok(entry)
         })
     }
 

@@ -91,6 +91,14 @@ impl Store {
         Ok(store)
     }
 
+    /// How long to wait for another connection's write.
+    ///
+    /// # Errors
+    /// When SQLite refuses.
+    pub(crate) fn set_patience(&self, patience: Duration) -> Result<()> {
+        Ok(self.connection.busy_timeout(patience)?)
+    }
+
     /// Does several things at once, or none of them.
     ///
     /// # Errors

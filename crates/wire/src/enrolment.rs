@@ -160,8 +160,10 @@ impl EnrolRequest {
 pub enum EnrolAnswer {
     /// The device belongs to the fleet.
     Accepted(Credentials),
-    /// It does not, and why.
+    /// It does not, and why. Asking again changes nothing.
     Refused(String),
+    /// The coordinator cannot say now, and why: the device asks again later, with the same token.
+    NotNow(String),
 }
 impl Message for EnrolAnswer {
     const KIND: u8 = 10;

@@ -233,6 +233,7 @@ fn enrolment() {
             enrolment: "lab:8884".to_owned(),
         }),
         EnrolAnswer::Refused("no".to_owned()),
+        EnrolAnswer::NotNow("later".to_owned()),
     ];
     text.push_str(&golden(&answers));
     insta::assert_snapshot!(text);
