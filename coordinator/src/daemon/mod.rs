@@ -73,6 +73,7 @@ impl Daemon {
                 Arc::clone(admission),
                 link.outbox(),
                 bell.clone(),
+                budget.open_streams,
             )?,
             runs::start_dispatch(workspace, security.keys, link.outbox(), bell.clone())?,
             runs::start_finish(workspace, bell.clone())?,

@@ -117,6 +117,25 @@ impl Assembly {
         self.end = Some(end);
     }
 
+    /// Bytes that a chunk would add.
+    pub(super) const fn new_bytes(&self, chunk: &Chunk<'_>) -> u64 {
+        if chunk.offset > self.written {
+            return 0;
+        }
+        (chunk.offset + chunk.data.len() as u64).saturating_sub(self.written)
+    }
+
+    /// Whether a chunk holds bytes beyond the end that the device has stated.
+    pub(super) fn is_beyond_end(&self, chunk: &Chunk<'_>) -> bool {
+        let end = chunk.offset.saturating_add(chunk.data.len() as u64);
+        self.end.as_ref().is_some_and(|stated| end > stated.length)
+    }
+
+    /// Bytes in the file that are not committed yet.
+    pub(super) const fn uncommitted(&self) -> u64 {
+        self.written - self.committed
+    }
+
     /// Bytes in the file.
     pub(super) const fn written(&self) -> u64 {
         self.written

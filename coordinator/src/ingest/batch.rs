@@ -17,6 +17,7 @@ use regatta_wire::{
 use super::{
     assembly::{Assembly, Taken},
     complaints::{Complaints, Kind},
+    disk_quota::DiskQuota,
     flusher::Flusher,
     settling::UnderWay,
     unheard::{Said, Unheard},
@@ -30,8 +31,6 @@ use crate::{
 
 /// Streams that one run may have: LoadGen's four logs, the configuration and the evidence are about a dozen.
 const STREAMS_PER_RUN: usize = 64;
-/// Streams held open at once. One more closes the others, which costs hashing them again.
-const OPEN_STREAMS: usize = 512;
 
 pub(super) type StreamKey = (DeviceId, RunId, StreamName);
 
@@ -45,7 +44,10 @@ pub(super) struct Ingest {
     pub(super) flusher: Flusher,
     pub(super) under_way: Option<UnderWay>,
     pub(super) complaints: Complaints,
+    pub(super) quota: DiskQuota,
     unheard: Unheard,
+    /// Streams held open at once. One more closes the others, which costs hashing them again.
+    open_streams: usize,
 }
 
 /// What a batch has touched.
@@ -95,8 +97,11 @@ impl Ingest {
         admission: Arc<Admission>,
         post: Box<dyn Post>,
         flusher: Flusher,
+        open_streams: usize,
     ) -> Self {
         Self {
+            quota: DiskQuota::of(&workspace),
+            open_streams,
             workspace,
             store,
             admission,
@@ -125,7 +130,7 @@ impl Ingest {
         }
         let news = touched.news | self.finish();
         self.begin_flush(touched);
-        if self.open.len() > OPEN_STREAMS {
+        if self.open.len() > self.open_streams {
             // With everything settled nothing is lost by closing files.
             let more_news = self.finish();
             self.open.clear();
@@ -235,6 +240,9 @@ impl Ingest {
         message: LogMessage<'_>,
         touched: &mut Touched,
     ) -> Result<(), Refusal> {
+        self.quota
+            .check_free_space()
+            .map_err(|full| Refusal::new(Kind::DiskFull, full))?;
         if !self.open.contains_key(&key) {
             let Some(row) = self.row_to_open(&key)? else {
                 return Err(Refusal::new(Kind::UnknownRun, "log"));
@@ -245,6 +253,18 @@ impl Ingest {
             }
             let assembly = Assembly::open(&self.workspace.run(key.1), &row)?;
             self.open.insert(key.clone(), assembly);
+        }
+        let Some(assembly) = self.open.get(&key) else {
+            return Ok(());
+        };
+        if let LogMessage::Chunk(chunk) = &message {
+            let new = assembly.new_bytes(chunk);
+            if assembly.is_beyond_end(chunk) {
+                return Err(Refusal::new(Kind::Stream, "bytes beyond the end that was stated"));
+            }
+            let present = || bytes_of(&self.store, &self.open, key.1);
+            let reserved = self.quota.reserve(key.1, new, present)?;
+            reserved.map_err(|too_large| Refusal::new(Kind::TooLarge, too_large))?;
         }
         let Some(assembly) = self.open.get_mut(&key) else {
             return Ok(());
@@ -271,6 +291,9 @@ impl Ingest {
         if known.is_none() && streams.len() >= STREAMS_PER_RUN {
             return Err(Refusal::new(Kind::TooManyStreams, stream.clone()));
         }
+        if known.is_none() && self.store.is_recorded(*run)? {
+            return Err(Refusal::new(Kind::Recorded, stream.clone()));
+        }
         Ok(Some(known.cloned().unwrap_or_else(|| StreamRow {
             name: stream.clone(),
             listed: false,
@@ -285,4 +308,14 @@ impl Ingest {
     pub(super) fn complaints(&self) -> &Complaints {
         &self.complaints
     }
+}
+
+/// Bytes of a run that lie on the disk: those that are committed, and those that are about to be.
+fn bytes_of(store: &Store, open: &HashMap<StreamKey, Assembly>, run: RunId) -> Result<u64, StoreError> {
+    let ahead: u64 = open
+        .iter()
+        .filter(|((_, of, _), _)| *of == run)
+        .map(|(_, assembly)| assembly.uncommitted())
+        .sum();
+    Ok(store.committed_bytes(run)? + ahead)
 }

@@ -24,6 +24,12 @@ pub(super) enum Kind {
     Stream,
     /// More streams than a run can have.
     TooManyStreams,
+    /// A new stream of a run that is recorded.
+    Recorded,
+    /// A run with more bytes than one may have.
+    TooLarge,
+    /// The workspace's disk is nearly full.
+    DiskFull,
     /// The disk or the store refused; the device sends it again, or it is tried again here.
     Storage,
 }
@@ -39,6 +45,9 @@ impl Kind {
             Self::UnknownRun => "message about a run that was not sent to that device",
             Self::Stream => "stream that contradicts itself",
             Self::TooManyStreams => "run with too many streams",
+            Self::Recorded => "new stream of a run that has been recorded",
+            Self::TooLarge => "run that is too large",
+            Self::DiskFull => "logs are not taken",
             Self::Storage => "cannot store what arrives",
         }
     }

@@ -9,6 +9,7 @@
 mod assembly;
 mod batch;
 mod complaints;
+mod disk_quota;
 mod flusher;
 mod settling;
 #[cfg(test)]
@@ -40,7 +41,7 @@ const LINGER: Duration = Duration::from_millis(5);
 /// Between two looks while a batch waits.
 const LOOK: Duration = Duration::from_micros(500);
 
-/// Starts the ingest. It ends when the link does.
+/// Starts the ingest, which holds `open_streams` files open at most. It ends when the link does.
 ///
 /// # Errors
 /// When the store cannot be opened.
@@ -50,10 +51,18 @@ pub(crate) fn start(
     admission: Arc<Admission>,
     post: impl Post + 'static,
     bell: Bell,
+    open_streams: usize,
 ) -> Result<JoinHandle<()>, IngestError> {
     let store = Store::open(&workspace.database())?;
     let flusher = flusher::Flusher::start().map_err(IngestError::Thread)?;
-    let ingest = batch::Ingest::new(workspace.clone(), store, admission, Box::new(post), flusher);
+    let ingest = batch::Ingest::new(
+        workspace.clone(),
+        store,
+        admission,
+        Box::new(post),
+        flusher,
+        open_streams,
+    );
     thread::Builder::new()
         .name("ingest".to_owned())
         .spawn(move || run(ingest, inbound, &bell))

@@ -101,6 +101,7 @@ impl Ingest {
                 Err(error) => {
                     // Whatever the file holds now, the store's offset is what is promised: open it anew from there.
                     self.open.remove(&stream.key);
+                    self.quota.count_anew();
                     self.complaints.add(Kind::Storage, stream.key.2.as_str(), &error);
                 }
             }
@@ -121,6 +122,7 @@ impl Ingest {
             for (stream, _, _) in settled {
                 self.open.remove(&stream.key);
             }
+            self.quota.count_anew();
             self.complaints
                 .add(Kind::Storage, "", &format!("{:#}", anyhow::Error::from(error)));
             return false;
@@ -151,11 +153,14 @@ impl Ingest {
                 let flushing_ms = self.flusher.took().as_millis();
                 tracing::debug!(run = %key.1, stream = %key.2, bytes = row.committed, flushing_ms, "whole");
             }
-            Some(WholeStream::Different) => self.complaints.add(
-                Kind::Stream,
-                key.2.as_str(),
-                &"SHA-256 or length differ; asked for again",
-            ),
+            Some(WholeStream::Different) => {
+                self.quota.count_anew();
+                self.complaints.add(
+                    Kind::Stream,
+                    key.2.as_str(),
+                    &"SHA-256 or length differ; asked for again",
+                );
+            }
             None => {}
         }
         // A device takes a gap for certain when it hears the same offset a few times, as TCP does.

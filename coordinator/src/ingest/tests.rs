@@ -140,6 +140,7 @@ fn open_ingest(workspace: &Workspace, acks: &Postbox) -> Ingest {
         everybody(),
         Box::new(acks.clone()),
         Flusher::start().unwrap(),
+        64,
     )
 }
 

@@ -131,6 +131,17 @@ impl Store {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
+    /// Whether a run's record is written.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) fn is_recorded(&self, id: RunId) -> Result<bool> {
+        Ok(self
+            .connection
+            .prepare_cached("SELECT EXISTS (SELECT 1 FROM runs WHERE id = ?1 AND recorded IS NOT NULL)")?
+            .query_row([id.to_string()], |row| row.get(0))?)
+    }
+
     /// Whose run it is, if its spec has been fixed: only such runs can be on a device.
     ///
     /// # Errors

@@ -71,6 +71,10 @@ pub(crate) struct Config {
     pub(crate) scratch: Option<PathBuf>,
     /// How long a device keeps a run after it has been recorded.
     pub(crate) keep_on_device: SignedDuration,
+    /// Bytes that one run may have.
+    pub(crate) max_run_bytes: u64,
+    /// Bytes of the workspace's disk that logs leave free; `None` for a share of the disk.
+    pub(crate) min_free_bytes: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -95,6 +99,15 @@ struct File {
     scratch: Option<PathBuf>,
     #[serde(default = "a_day")]
     keep_on_device_hours: u32,
+    #[serde(default = "default_max_run_mib")]
+    max_run_mib: u32,
+    #[serde(default)]
+    min_free_mib: Option<u32>,
+}
+
+/// The largest accuracy logs of a round have a few GiB.
+const fn default_max_run_mib() -> u32 {
+    16 * 1024
 }
 
 /// A workstation's disk may fail too: for a day the logs lie on both sides.
@@ -171,6 +184,8 @@ impl Config {
             host: file.host,
             scratch: file.scratch,
             keep_on_device: SignedDuration::from_hours(i64::from(file.keep_on_device_hours)),
+            max_run_bytes: u64::from(file.max_run_mib) << 20,
+            min_free_bytes: file.min_free_mib.map(|mib| u64::from(mib) << 20),
         })
     }
 

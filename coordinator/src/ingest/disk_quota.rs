@@ -1,0 +1,158 @@
+//! How much of the workstation's disk devices may fill: so many bytes a run, and never the last of the disk. What is refused is
+//! not acknowledged: its device keeps it, and sends it again.
+
+use std::{
+    collections::HashMap,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+
+use regatta_rules::RunId;
+use rustix::fs::statvfs;
+
+use crate::workspace::Workspace;
+
+/// Free space that is left to everything else where the configuration does not say: a twentieth of the disk, and at most so
+/// much.
+const LARGEST_FLOOR: u64 = 1 << 30;
+/// How long a look at the disk is good for. Within it a quick network brings less than the floor.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// The bounds, and what has been used of them.
+#[derive(Debug)]
+pub(super) struct DiskQuota {
+    runs: PathBuf,
+    min_free: Option<u64>,
+    max_run: u64,
+    last_look: Option<(Instant, Result<(), NoSpace>)>,
+    /// Bytes of the runs that are being delivered.
+    by_run: HashMap<RunId, u64>,
+}
+
+/// The disk is nearly full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{free_mib} MiB are free on the workspace's disk, and {floor_mib} MiB stay free; hint: make room, or set `min_free_mib` \
+     in regatta.toml"
+)]
+pub(super) struct NoSpace {
+    free_mib: u64,
+    floor_mib: u64,
+}
+
+/// A run has become too large.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "a run may have {max_mib} MiB at most; hint: set `max_run_mib` in regatta.toml and start `regatta serve` anew"
+)]
+pub(super) struct RunTooLarge {
+    max_mib: u64,
+}
+
+impl DiskQuota {
+    /// As the workspace's configuration says.
+    pub(super) fn of(workspace: &Workspace) -> Self {
+        let config = workspace.config();
+        Self {
+            runs: workspace.runs(),
+            min_free: config.min_free_bytes,
+            max_run: config.max_run_bytes,
+            last_look: None,
+            by_run: HashMap::new(),
+        }
+    }
+
+    /// Whether logs may be written at all.
+    ///
+    /// # Errors
+    /// [`NoSpace`].
+    pub(super) fn check_free_space(&mut self) -> Result<(), NoSpace> {
+        match self.last_look {
+            Some((at, found)) if at.elapsed() < LOOK => found,
+            _ => {
+                let found = self.look();
+                self.last_look = Some((Instant::now(), found));
+                found
+            }
+        }
+    }
+
+    fn look(&self) -> Result<(), NoSpace> {
+        // A disk that does not say how full it is says so when it is written to.
+        let Ok(disk) = statvfs(&self.runs) else {
+            return Ok(());
+        };
+        let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+        let total = disk.f_blocks.saturating_mul(disk.f_frsize);
+        let floor = self.min_free.unwrap_or_else(|| (total / 20).min(LARGEST_FLOOR));
+        if free >= floor {
+            return Ok(());
+        }
+        Err(NoSpace {
+            free_mib: free >> 20,
+            floor_mib: floor >> 20,
+        })
+    }
+
+    /// Whether a run may have so many bytes more. `present` counts those it has, where that is not known.
+    ///
+    /// # Errors
+    /// [`RunTooLarge`]; or what `present` gave.
+    pub(super) fn reserve<E>(
+        &mut self,
+        run: RunId,
+        bytes: u64,
+        present: impl FnOnce() -> Result<u64, E>,
+    ) -> Result<Result<(), RunTooLarge>, E> {
+        let used = match self.by_run.get(&run) {
+            Some(used) => *used,
+            None => present()?,
+        };
+        let after = used.saturating_add(bytes);
+        if after > self.max_run {
+            self.by_run.insert(run, used);
+            return Ok(Err(RunTooLarge {
+                max_mib: self.max_run >> 20,
+            }));
+        }
+        self.by_run.insert(run, after);
+        Ok(Ok(()))
+    }
+
+    /// Counts anew: something that was written has gone.
+    pub(super) fn count_anew(&mut self) {
+        self.by_run.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn quota(max_run: u64, min_free: Option<u64>) -> DiskQuota {
+        DiskQuota {
+            runs: std::env::temp_dir(),
+            min_free,
+            max_run,
+            last_look: None,
+            by_run: HashMap::new(),
+        }
+    }
+
+    #[test]
+    fn a_run_has_its_bytes_and_no_more() {
+        let mut quota = quota(100, None);
+        let run: RunId = "01930e7a-6f00-7000-8000-000000000001".parse().unwrap();
+        let mut reserve = |bytes| quota.reserve::<()>(run, bytes, || Ok(30)).unwrap().is_ok();
+        assert!(reserve(70) && !reserve(1));
+        quota.count_anew();
+        assert!(quota.reserve::<()>(run, 60, || Ok(40)).unwrap().is_ok());
+    }
+
+    #[test]
+    fn the_last_of_the_disk_stays_free() {
+        assert_eq!(quota(0, Some(0)).check_free_space(), Ok(()));
+        let refused = quota(0, Some(u64::MAX)).check_free_space().unwrap_err();
+        assert!(refused.to_string().contains("min_free_mib"), "{refused}");
+    }
+}

@@ -1,0 +1,238 @@
+//! A device that sends all it can costs the others nothing: neither their place in the broker, nor the coordinator's time, nor
+//! the workstation's disk.
+
+#![expect(clippy::unwrap_used, reason = "test code")]
+
+mod support;
+
+use std::{
+    fs,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use regatta_rules::{RunId, documents::RunPhase};
+use regatta_wire::{
+    chunk::MAX_DATA,
+    message::{Heartbeat, Message as _, StateReport},
+    topic::Leaf,
+};
+use support::{Dice, coordinator::Coordinator, delivering::Faults, device::SimulatedDevice, eventually};
+
+const HOSTILE: u8 = 66;
+
+/// Lets a hostile device publish with `publish` for as long as `work` takes; how often, and what the work gave.
+fn meanwhile<T>(
+    publish: impl Fn(&SimulatedDevice, u64) + Send + 'static,
+    port: u16,
+    work: impl FnOnce() -> T,
+) -> (u64, T) {
+    let (is_over, count) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+    let (over, counted) = (Arc::clone(&is_over), Arc::clone(&count));
+    // Not waited for: it is held back in the middle of a publication for as long as the broker likes.
+    std::thread::spawn(move || {
+        let device = SimulatedDevice::connect(port, HOSTILE);
+        while !over.load(Ordering::Relaxed) {
+            publish(&device, counted.fetch_add(1, Ordering::Relaxed));
+        }
+    });
+    let done = work();
+    is_over.store(true, Ordering::Relaxed);
+    (count.load(Ordering::Relaxed), done)
+}
+
+/// Plays one honest run while something goes on.
+fn a_run_arrives_while(publish: impl Fn(&SimulatedDevice, u64) + Send + 'static) -> Coordinator {
+    let mut coordinator = Coordinator::embedded();
+    coordinator.serve();
+    let mut honest = known_device(&coordinator);
+    let (count, took) = meanwhile(publish, coordinator.port, || {
+        // The flood is under way.
+        std::thread::sleep(Duration::from_secs(2));
+        let begun = Instant::now();
+        let asked = coordinator.json(&[
+            "run",
+            "--device",
+            honest.id.as_str(),
+            "--benchmark",
+            "digits",
+            "--scenario",
+            "Offline",
+            "--engine",
+            "null",
+            "--no-wait",
+        ]);
+        let run = asked["runs"][0]["run"].as_str().unwrap();
+        let (_, files) = honest.play(Faults::default(), &mut Dice::new(3));
+        let record = coordinator.record(run);
+        assert_eq!(record["delivery"]["complete"], true, "{record}");
+        for (name, content) in &files {
+            assert_eq!(coordinator.file(run, name).as_ref(), Some(content), "{name}");
+        }
+        begun.elapsed()
+    });
+    println!("the run took {took:?} beside {count} messages");
+    assert!(took < Duration::from_secs(20), "{took:?}");
+    coordinator
+}
+
+#[test]
+fn a_flood_of_hellos_holds_up_no_other_device() {
+    let begun = Instant::now();
+    let coordinator = a_run_arrives_while(|device, count| {
+        let runs = (0..count % 3).map(run_number).collect();
+        device.say_hello(runs);
+    });
+    // What reaches the ingest, and costs it a commit each, does not depend on how much is sent.
+    let allowed = 90 + 10 * i64::try_from(begun.elapsed().as_secs()).unwrap();
+    let store = rusqlite::Connection::open(coordinator.path("regatta.db")).unwrap();
+    let taken: i64 = store
+        .query_row("SELECT max(hellos) FROM devices", [], |row| row.get(0))
+        .unwrap();
+    assert!((2..=allowed).contains(&taken), "{taken} of at most {allowed}");
+}
+
+#[test]
+fn a_flood_of_another_wire_version_holds_up_no_other_device() {
+    a_run_arrives_while(|device, count| {
+        let mut hello = device.hello(Vec::new()).to_frame().unwrap();
+        hello[4] = 2 + (count % 2) as u8;
+        device.say(Leaf::Hello, hello, true);
+    });
+}
+
+#[test]
+fn a_flood_of_states_and_heartbeats_displaces_no_other_devices_state() {
+    a_run_arrives_while(|device, count| {
+        let run = run_number(count);
+        let state = StateReport {
+            run,
+            state: regatta_rules::documents::RunState {
+                phase: RunPhase::Running,
+                reason: None,
+                revision: 1,
+            },
+            streams: Vec::new(),
+        };
+        device.say(Leaf::State(run), state.to_frame().unwrap(), true);
+        let heartbeat = Heartbeat {
+            sequence: count,
+            uptime_ms: count,
+            running: None,
+            spooled_bytes: 0,
+        };
+        device.say(Leaf::Telemetry, heartbeat.to_frame().unwrap(), false);
+    });
+}
+
+#[test]
+fn a_recorded_run_gets_no_new_stream() {
+    let mut coordinator = Coordinator::embedded();
+    coordinator.serve();
+    let mut device = known_device(&coordinator);
+    let run = coordinator.ask("PerformanceOnly");
+    let (id, _) = device.play(Faults::default(), &mut Dice::new(3));
+    coordinator.record(&run);
+    let before = coordinator.file(&run, "run.log");
+    device.send_chunk(id, "more", 0, &[7; MAX_DATA]);
+    device.send_chunk(
+        id,
+        "run.log",
+        before.as_ref().unwrap().len() as u64,
+        &[7; MAX_DATA],
+    );
+    eventually("the coordinator to refuse it", || {
+        coordinator
+            .printed()
+            .contains("new stream of a run that has been recorded")
+            .then_some(())
+    });
+    let dir = coordinator.path(&format!("runs/{run}"));
+    assert!(!dir.join("partial/more").exists() && !dir.join("files/more").exists());
+    assert_eq!(coordinator.file(&run, "run.log"), before);
+}
+
+#[test]
+fn a_run_has_its_bytes_and_no_more_and_other_runs_have_theirs() {
+    let mut coordinator = Coordinator::embedded();
+    configure(&coordinator, "max_run_mib = 2");
+    coordinator.serve();
+    let mut device = known_device(&coordinator);
+    let run = coordinator.ask("PerformanceOnly");
+    let (id, _) = device.next_start();
+    device.tell(id, RunPhase::Running, &[]);
+    for stream in ["a", "b", "c"] {
+        for offset in (0..2 << 20).step_by(MAX_DATA) {
+            device.send_chunk(id, stream, offset, &[7; MAX_DATA]);
+        }
+    }
+    eventually("the coordinator to refuse it", || {
+        coordinator
+            .printed()
+            .contains("run that is too large")
+            .then_some(())
+    });
+    device.tell(id, RunPhase::Failed, &[]);
+    coordinator.record(&run);
+    let on_disk: u64 = ["a", "b", "c"]
+        .iter()
+        .filter_map(|name| fs::metadata(coordinator.path(&format!("runs/{run}/partial/{name}"))).ok())
+        .map(|file| file.len())
+        .sum();
+    assert!((1 << 20..=2 << 20).contains(&on_disk), "{on_disk}");
+    let run = coordinator.ask("PerformanceOnly");
+    device.play(Faults::default(), &mut Dice::new(3));
+    assert_eq!(coordinator.record(&run)["delivery"]["complete"], true);
+}
+
+#[test]
+fn logs_leave_the_last_of_the_disk_free_and_arrive_when_there_is_room() {
+    let mut coordinator = Coordinator::embedded();
+    configure(&coordinator, "min_free_mib = 4294967295");
+    coordinator.serve();
+    let mut device = known_device(&coordinator);
+    let run = coordinator.ask("PerformanceOnly");
+    let (id, _) = device.next_start();
+    device.tell(id, RunPhase::Running, &[]);
+    device.send_chunk(id, "log", 0, &[7; 1000]);
+    eventually("the coordinator to refuse it", || {
+        coordinator
+            .printed()
+            .contains("stay free; hint: make room")
+            .then_some(())
+    });
+    assert!(!coordinator.path(&format!("runs/{run}/partial/log")).exists());
+    assert!(!device.has_heard_of(id), "nothing is acknowledged");
+    coordinator.kill();
+    configure(&coordinator, "min_free_mib = 0");
+    coordinator.serve();
+    device.pour(id, "log", &[7; 100_000], 1 << 20);
+    assert_eq!(coordinator.file(&run, "log").unwrap(), [7; 100_000]);
+}
+
+/// A device that has said hello.
+fn known_device(coordinator: &Coordinator) -> SimulatedDevice {
+    let device = SimulatedDevice::connect(coordinator.port, 1);
+    device.say_hello(Vec::new());
+    eventually("the device", || {
+        let devices = coordinator.json(&["device", "list"]);
+        (devices["devices"].as_array().unwrap().len() == 1).then_some(())
+    });
+    device
+}
+
+/// Adds a line to the configuration, in place of the one of that name.
+fn configure(coordinator: &Coordinator, line: &str) {
+    let path = coordinator.path("regatta.toml");
+    let name = line.split(' ').next().unwrap();
+    let text = fs::read_to_string(&path).unwrap();
+    let kept: Vec<&str> = text.lines().filter(|old| !old.starts_with(name)).collect();
+    fs::write(path, format!("{}\n{line}\n", kept.join("\n"))).unwrap();
+}
+
+fn run_number(number: u64) -> RunId {
+    format!("01930e7a-6f00-7000-8000-{number:012x}").parse().unwrap()
+}
