@@ -262,10 +262,13 @@ impl Lab {
     /// Starts `regatta-agent serve` as it is, enrolled or not.
     pub fn start_unenrolled_device(&mut self) {
         let mut command = self.agent("serve");
-        self.device = Some(Process::start(
-            &mut command,
-            &self.directory.path().join("device.log"),
-        ));
+        self.device = Some(Process::start(&mut command, &self.device_log()));
+    }
+
+    /// What the device says goes here.
+    #[must_use]
+    pub fn device_log(&self) -> PathBuf {
+        self.directory.path().join("device.log")
     }
 
     /// Waits until the coordinator's store knows the device.

@@ -86,8 +86,7 @@ impl Stranger {
     /// # Errors
     /// When the connection ends without one.
     pub fn get(&mut self, address: &str, header: &str) -> io::Result<String> {
-        let request = format!("GET {address} HTTP/1.1\r\nHost: x\r\n{header}Connection: close\r\n\r\n");
-        self.stream.write_all(request.as_bytes())?;
+        self.ask(address, &format!("{header}Connection: close\r\n"))?;
         let mut answer = Vec::new();
         let read = self.stream.read_to_end(&mut answer);
         if answer.is_empty() {
@@ -95,6 +94,39 @@ impl Stranger {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         Ok(String::from_utf8_lossy(&answer).into_owned())
+    }
+
+    /// Sends a GET over HTTP, and leaves the connection and the answer as they are.
+    ///
+    /// # Errors
+    /// When the connection has ended.
+    pub fn ask(&mut self, address: &str, header: &str) -> io::Result<()> {
+        let request = format!("GET {address} HTTP/1.1\r\nHost: x\r\n{header}\r\n");
+        self.stream.write_all(request.as_bytes())?;
+        self.stream.flush()
+    }
+
+    /// Sends one frame that depends on what both ends derive from this connection under `label`, and reads the answer.
+    ///
+    /// # Errors
+    /// When the connection ends without one.
+    pub fn exchange(
+        &mut self,
+        label: &[u8],
+        frame: impl FnOnce(&[u8; 32]) -> io::Result<Vec<u8>>,
+    ) -> io::Result<Vec<u8>> {
+        let derived = self
+            .stream
+            .conn
+            .export_keying_material([0; 32], label, None)
+            .map_err(io::Error::other)?;
+        self.bytes(&frame(&derived)?)?;
+        let mut answer = Vec::new();
+        self.stream.read_to_end(&mut answer)?;
+        if answer.is_empty() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(answer)
     }
 
     /// CONNECT, with a last will on `will` where one is given; the broker's reason code.
@@ -132,9 +164,30 @@ impl Stranger {
     /// # Errors
     /// When the connection has ended.
     pub fn say(&mut self, topic: &str, payload: &[u8], retain: bool) -> io::Result<()> {
+        self.say_with_property(topic, payload, retain, "")
+    }
+
+    /// As [`Self::say`], with a user property of this value unless it is empty.
+    ///
+    /// # Errors
+    /// When the connection has ended.
+    pub fn say_with_property(
+        &mut self,
+        topic: &str,
+        payload: &[u8],
+        retain: bool,
+        value: &str,
+    ) -> io::Result<()> {
+        let mut properties = Vec::new();
+        if !value.is_empty() {
+            properties.push(0x26);
+            properties.extend(text("x"));
+            properties.extend(text(value));
+        }
         let mut body = text(topic);
         body.extend(self.number());
-        body.push(0);
+        body.extend(variable_length(properties.len()));
+        body.extend(properties);
         body.extend(payload);
         self.send(0x32 | u8::from(retain), &body)
     }
@@ -196,15 +249,7 @@ impl Stranger {
 
     fn send(&mut self, first: u8, body: &[u8]) -> io::Result<()> {
         let mut packet = vec![first];
-        let mut length = body.len();
-        loop {
-            let digit = (length % 128) as u8;
-            length /= 128;
-            packet.push(if length > 0 { digit | 0x80 } else { digit });
-            if length == 0 {
-                break;
-            }
-        }
+        packet.extend(variable_length(body.len()));
         packet.extend(body);
         self.bytes(&packet)
     }
@@ -245,6 +290,19 @@ impl Stranger {
         // Number (QoS 1) and an empty list of properties, as both brokers send them.
         let payload = body.get(2 + length + 3..).unwrap_or_default().to_vec();
         self.heard.push((topic, payload));
+    }
+}
+
+/// MQTT's Variable Byte Integer.
+fn variable_length(mut length: usize) -> Vec<u8> {
+    let mut digits = Vec::new();
+    loop {
+        let digit = (length % 128) as u8;
+        length /= 128;
+        digits.push(if length > 0 { digit | 0x80 } else { digit });
+        if length == 0 {
+            return digits;
+        }
     }
 }
 

@@ -152,3 +152,95 @@ fn a_certificate_is_renewed_by_itself_before_it_ends_unless_the_device_was_remov
             .contains("not enrolled here")
     });
 }
+
+/// A fault of the coordinator's that passes, while a token waits on a board: a disk that is full, say.
+#[test]
+fn a_passing_fault_of_the_coordinator_leaves_an_images_token_good() {
+    let Some(mut lab) = Lab::secure(Broker::Embedded) else {
+        return;
+    };
+    lab.start_coordinator();
+    let token = lab.token(DEVICE);
+    let store = rusqlite::Connection::open(lab.workspace().join("regatta.db")).expect("the store");
+    store
+        .execute_batch("CREATE TRIGGER fault BEFORE INSERT ON members BEGIN SELECT RAISE(ABORT, 'full'); END")
+        .expect("a fault");
+    fs::create_dir_all(lab.state()).expect("a directory of the lab");
+    let waiting = lab.state().join("enrolment-token");
+    fs::write(&waiting, token).expect("a token");
+    lab.start_unenrolled_device();
+    eventually("the coordinator to be at fault", 20, || {
+        lab.coordinator
+            .as_ref()
+            .is_some_and(|coordinator| coordinator.output().contains("an enrolment failed"))
+    });
+    eventually("the device to hear of it", 20, || {
+        lab.device
+            .as_ref()
+            .is_some_and(|device| device.output().contains("cannot enrol this device now"))
+    });
+    assert!(waiting.exists(), "the token waits on");
+    store
+        .execute_batch("DROP TRIGGER fault")
+        .expect("the fault has passed");
+    lab.wait_for_device();
+    assert!(!waiting.exists() && !lab.state().join("enrolment-token.refused").exists());
+}
+
+#[test]
+fn an_expired_certificate_is_not_renewed_and_renewals_have_an_interval() {
+    let Some(mut lab) = lab(Broker::Embedded) else {
+        return;
+    };
+    let store = rusqlite::Connection::open(lab.workspace().join("regatta.db")).expect("the store");
+    let certificates = || -> i64 {
+        let count = store.query_row("SELECT count(*) FROM certificates", [], |row| row.get(0));
+        count.expect("a count")
+    };
+    let path = lab.state().join("enrolment.json");
+    let end_soon = || {
+        let text = fs::read(&path).expect("it is there");
+        let mut changed: Value = serde_json::from_slice(&text).expect("JSON");
+        changed["not_after"] = "2026-12-01T00:00:00Z".into();
+        fs::write(&path, changed.to_string()).expect("written");
+    };
+    let mut told_to_wait = false;
+    for _ in 0..6 {
+        end_soon();
+        lab.start_device();
+        let asked = || {
+            let said = lab.device.as_ref().expect("it runs").output();
+            (
+                said.contains("is renewed"),
+                said.contains("several certificates within the hour"),
+            )
+        };
+        eventually("the device to ask", 20, || {
+            told_to_wait = asked().1;
+            told_to_wait || asked().0
+        });
+        drop(lab.device.take());
+        fs::remove_file(lab.device_log()).expect("the device's log");
+        if told_to_wait {
+            break;
+        }
+    }
+    assert!(
+        told_to_wait && certificates() == 5,
+        "one, and four renewals: {}",
+        certificates()
+    );
+    store
+        .execute("UPDATE members SET not_after = '2020-01-01T00:00:00Z'", [])
+        .expect("it has run out");
+    end_soon();
+    lab.start_device();
+    eventually("the renewal to be refused", 20, || {
+        lab.device
+            .as_ref()
+            .expect("it runs")
+            .output()
+            .contains("has run out: enrol it anew")
+    });
+    assert_eq!(certificates(), 5);
+}

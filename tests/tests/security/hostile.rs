@@ -1,20 +1,19 @@
 //! An enrolled device that has turned hostile: its frames, names and floods change nothing, and cost nobody else anything.
 
 use std::{
-    fs,
-    io::Write as _,
-    net::TcpStream,
     path::PathBuf,
     time::{Duration, Instant},
 };
 
 use regatta_tests::{
-    Broker, Lab, papers,
+    Broker, papers,
     stranger::{Papers, SUCCESS, Stranger},
-    succeed_output,
 };
 
-use crate::{RUN, ask, authority, client_id, files_below, lab, own_device, wait_until_done};
+use crate::{
+    RUN, ask, authority, client_id, enrol_another, files_below, lab, own_device, port_of, stall,
+    wait_until_done,
+};
 
 #[test]
 fn frames_and_names_of_a_hostile_device_change_nothing() {
@@ -93,13 +92,8 @@ fn a_flood_and_slow_handshakes_leave_the_others_served_and_the_memory_bounded() 
     let Some(mut lab) = lab(Broker::Embedded) else {
         return;
     };
-    let mut slow = stall(enrolment_port(&lab));
-    let added = lab.token("mole");
-    let mole = lab.device_directory().join("mole");
-    let config = lab.device_directory().join("mole.toml");
-    fs::write(&config, "name = \"mole\"\nstate_dir = \"mole\"\n").expect("a configuration");
-    let mut agent = std::process::Command::new(regatta_tests::agent());
-    let _ = succeed_output(agent.arg("enroll").arg("--config").arg(&config).arg(&added));
+    let mut slow = stall(port_of(&lab, "enrol_listen"));
+    let mole = enrol_another(&lab, "mole");
     lab.start_device();
     lab.wait_for_device();
     slow.extend(stall(lab.port));
@@ -115,26 +109,6 @@ fn a_flood_and_slow_handshakes_leave_the_others_served_and_the_memory_bounded() 
     let peak = lab.coordinator.as_ref().expect("it runs").peak_kib();
     println!("the coordinator's peak: {} MiB", peak >> 10);
     assert!(peak < 384 << 10, "the coordinator took {} MiB", peak >> 10);
-}
-
-/// More half-open handshakes than a waiting room has places, each with the beginning of a ClientHello.
-fn stall(port: u16) -> Vec<TcpStream> {
-    let begin = |_| {
-        let mut socket = TcpStream::connect(("127.0.0.1", port)).expect("a socket");
-        let _ = socket.write_all(&[0x16, 3, 1, 2]);
-        socket
-    };
-    (0..300).map(begin).collect()
-}
-
-fn enrolment_port(lab: &Lab) -> u16 {
-    let config = fs::read_to_string(lab.workspace().join("regatta.toml")).expect("regatta.toml");
-    let line = config
-        .lines()
-        .find(|line| line.starts_with("enrol_listen"))
-        .expect("its line");
-    let digits = line.rsplit(':').next().expect("a port").trim_end_matches('"');
-    digits.parse().expect("a port")
 }
 
 /// Sends as much as it can for some seconds: chunks of runs that do not exist, and retained states of ever new runs.

@@ -7,17 +7,23 @@
 mod admission;
 mod enrolment;
 mod hostile;
+mod resources;
 mod rights;
+mod tls;
 
 use std::{
     fs,
+    io::Write as _,
+    net::TcpStream,
     path::{Path, PathBuf},
+    process::Command,
 };
 
 use regatta_tests::{
     Broker, Lab,
     papers::{self, Authority},
     stranger::{Papers, SUCCESS, Stranger},
+    succeed_output,
 };
 
 const RUN: &str = "01930e7a-6f00-7000-8000-000000000001";
@@ -77,6 +83,42 @@ fn wait_until_done(lab: &Lab, run: &str) {
     let [coordinator, device] = lab.hashes(run);
     assert_eq!(coordinator, device);
     assert!(coordinator.contains_key("evidence.sig"));
+}
+
+/// Enrols one more device; its state directory.
+fn enrol_another(lab: &Lab, name: &str) -> PathBuf {
+    let config = lab.device_directory().join(format!("{name}.toml"));
+    fs::write(&config, format!("name = \"{name}\"\nstate_dir = \"{name}\"\n")).expect("a configuration");
+    let mut agent = Command::new(regatta_tests::agent());
+    let _ = succeed_output(
+        agent
+            .arg("enroll")
+            .arg("--config")
+            .arg(&config)
+            .arg(lab.token(name)),
+    );
+    lab.device_directory().join(name)
+}
+
+/// The port of one of the coordinator's addresses, by its name in `regatta.toml`.
+fn port_of(lab: &Lab, name: &str) -> u16 {
+    let config = fs::read_to_string(lab.workspace().join("regatta.toml")).expect("regatta.toml");
+    let line = config
+        .lines()
+        .find(|line| line.starts_with(name))
+        .expect("its line");
+    let digits = line.rsplit(':').next().expect("a port").trim_end_matches('"');
+    digits.parse().expect("a port")
+}
+
+/// More half-open handshakes than a waiting room has places, each with the beginning of a ClientHello.
+fn stall(port: u16) -> Vec<TcpStream> {
+    let begin = |_| {
+        let mut socket = TcpStream::connect(("127.0.0.1", port)).expect("a socket");
+        let _ = socket.write_all(&[0x16, 3, 1, 2]);
+        socket
+    };
+    (0..300).map(begin).collect()
 }
 
 fn files_below(directory: &Path) -> Vec<PathBuf> {

@@ -1,0 +1,309 @@
+//! Nobody uses up what all share: descriptors, connections, memory, processor time. Neither strangers nor a device.
+
+use std::{
+    io,
+    net::{SocketAddr, TcpStream},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    thread::JoinHandle,
+    time::{Duration, Instant},
+};
+
+use rcgen::{KeyPair, PKCS_ED25519, SigningKey as _};
+use regatta_tests::{
+    Broker, Lab, papers,
+    stranger::{NOT_AUTHORIZED, Papers, SUCCESS, Stranger},
+    succeed_output,
+};
+use regatta_wire::{
+    enrolment::{EXPORTER_LABEL, EnrolAnswer, EnrolRequest, Purpose},
+    message::Message as _,
+};
+
+use crate::{RUN, ask, authority, client_id, enrol_another, lab, port_of, stall, wait_until_done};
+
+#[test]
+fn stalled_connections_on_every_port_leave_descriptors_for_the_others() {
+    let Some(mut lab) = Lab::secure(Broker::Embedded) else {
+        return;
+    };
+    lab.coordinator_prefix = ["prlimit", "--nofile=1024"].map(str::to_owned).to_vec();
+    lab.start_coordinator();
+    lab.enrol_device();
+    let mole = enrol_another(&lab, "mole");
+    let (papers, _) = papers::of_device(&mole);
+    let ca = authority(&lab).certificate;
+    let ports = [
+        lab.port,
+        port_of(&lab, "enrol_listen"),
+        port_of(&lab, "assets_listen"),
+    ];
+    let stalled: Vec<TcpStream> = ports.iter().flat_map(|port| stall(*port)).collect();
+    // And a device that shakes hands, and then says nothing more.
+    let silent: Vec<_> = [lab.port, port_of(&lab, "assets_listen")]
+        .iter()
+        .flat_map(|port| (0..150).filter_map(|_| Stranger::reach(*port, &ca, Some(&papers)).ok()))
+        .collect();
+    assert!(silent.len() > 200, "{}", silent.len());
+    let _ = lab.json(&["asset", "add", "--benchmark", "digits"]);
+    lab.start_device();
+    lab.wait_for_device();
+    let run = ask(&lab, "500ms");
+    wait_until_done(&lab, &run);
+    let _ = enrol_another(&lab, "late");
+    let said = lab.coordinator.as_ref().expect("it runs").output();
+    assert!(!said.contains("cannot accept"), "{said}");
+    drop((stalled, silent));
+}
+
+#[test]
+fn a_removed_device_and_a_hostile_one_leave_assets_to_the_others() {
+    let Some(lab) = lab(Broker::Embedded) else {
+        return;
+    };
+    let removed = papers::of_device(&enrol_another(&lab, "removed")).0;
+    let _ = succeed_output(lab.regatta().args(["device", "remove", "removed"]));
+    let mole = papers::of_device(&enrol_another(&lab, "mole")).0;
+    let added = lab.json(&["asset", "add", "--benchmark", "digits"]);
+    let model = added["assets"]
+        .as_array()
+        .expect("assets")
+        .iter()
+        .find(|a| a["kind"] == "file");
+    let model = model.expect("a model")["sha256"]
+        .as_str()
+        .expect("a hash")
+        .to_owned();
+    let ca = authority(&lab).certificate;
+    let port = port_of(&lab, "assets_listen");
+    let is_over = Arc::new(AtomicBool::new(false));
+    let crowds: Vec<JoinHandle<()>> = [removed, mole]
+        .into_iter()
+        .map(|papers| {
+            let (ca, model, is_over) = (ca.clone(), model.clone(), Arc::clone(&is_over));
+            std::thread::spawn(move || crowd(port, &ca, &papers, &model, &is_over))
+        })
+        .collect();
+    // The crowds stand there.
+    std::thread::sleep(Duration::from_secs(3));
+    let own = papers::of_device(&lab.state()).0;
+    for _ in 0..5 {
+        let begun = Instant::now();
+        let said = Stranger::reach(port, &ca, Some(&own))
+            .and_then(|mut device| device.get(&format!("/v1/file/{model}"), ""));
+        let said = said.expect("an answer");
+        assert!(
+            said.starts_with("HTTP/1.1 200"),
+            "{}",
+            said.lines().next().unwrap_or_default()
+        );
+        println!("served within {:?}", begun.elapsed());
+    }
+    is_over.store(true, Ordering::Relaxed);
+    crowds
+        .into_iter()
+        .for_each(|crowd| crowd.join().expect("it ends"));
+}
+
+/// Sixty-four connections that are kept open: each asks, reads nothing, and asks again, and is replaced when it ends.
+fn crowd(port: u16, ca: &[u8], papers: &Papers, model: &str, is_over: &AtomicBool) {
+    let address = format!("/v1/file/{model}");
+    let mut connections: Vec<Option<Stranger>> = (0..64).map(|_| None).collect();
+    while !is_over.load(Ordering::Relaxed) {
+        for place in &mut connections {
+            let asked = place.as_mut().map(|stranger| stranger.ask(&address, ""));
+            if !matches!(asked, Some(Ok(()))) {
+                *place = Stranger::reach(port, ca, Some(papers)).ok();
+            }
+        }
+        std::thread::sleep(Duration::from_millis(500));
+    }
+}
+
+#[test]
+fn a_will_and_properties_leave_nothing_in_the_brokers_memory() {
+    let Some(mut lab) = lab(Broker::Embedded) else {
+        return;
+    };
+    let mole = enrol_another(&lab, "mole");
+    let (papers, id) = papers::of_device(&mole);
+    let ca = authority(&lab).certificate;
+    let reach = || Stranger::reach(lab.port, &ca, Some(&papers)).expect("TLS");
+    for leaf in [
+        format!("state/{RUN}"),
+        format!("log/{RUN}/a"),
+        "telemetry".to_owned(),
+    ] {
+        let will = format!("regatta/v1/{id}/{leaf}");
+        let code = reach().connect(&client_id(&id), Some(&will)).expect("CONNACK");
+        assert_eq!(code, NOT_AUTHORIZED, "{leaf}");
+    }
+    let own_hello = format!("regatta/v1/{id}/hello");
+    let mut device = reach();
+    assert_eq!(
+        device
+            .connect(&client_id(&id), Some(&own_hello))
+            .expect("CONNACK"),
+        SUCCESS
+    );
+    let before = lab.coordinator.as_ref().expect("it runs").peak_kib();
+    let value = "x".repeat(60_000);
+    for number in 0..1000 {
+        let run = format!("01930e7a-6f00-7000-8000-{number:012x}");
+        let topic = format!("regatta/v1/{id}/state/{run}");
+        device
+            .say_with_property(&topic, b"x", true, &value)
+            .expect("it is taken");
+    }
+    // Everything before has been taken when this is.
+    let last = device.publish(&format!("regatta/v1/{id}/telemetry"), b"x");
+    assert_eq!(last.expect("PUBACK"), SUCCESS);
+    let grown = lab.coordinator.as_ref().expect("it runs").peak_kib() - before;
+    println!(
+        "1000 states with 60 kB of properties each: {} MiB more",
+        grown >> 10
+    );
+    assert!(grown < 32 << 10, "{} MiB", grown >> 10);
+    lab.start_device();
+    lab.wait_for_device();
+}
+
+#[test]
+fn strangers_with_unknown_tokens_neither_write_nor_hold_up_a_run() {
+    let Some(mut lab) = lab(Broker::Embedded) else {
+        return;
+    };
+    lab.start_device();
+    lab.wait_for_device();
+    let port = port_of(&lab, "enrol_listen");
+    let ca = authority(&lab).certificate;
+    // Somebody else holds the store's write lock: a look needs none.
+    let store = rusqlite::Connection::open(lab.workspace().join("regatta.db")).expect("the store");
+    store.busy_timeout(Duration::from_secs(10)).expect("SQLite");
+    store.execute_batch("BEGIN IMMEDIATE").expect("the write lock");
+    let begun = Instant::now();
+    assert_eq!(ask_with_unknown_token(port, &ca).expect("an answer"), unknown());
+    assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+    store.execute_batch("ROLLBACK").expect("given back");
+    // `REGATTA_STRANGERS=10000` for the long form.
+    let strangers = std::env::var("REGATTA_STRANGERS").ok();
+    let strangers = strangers.and_then(|count| count.parse().ok()).unwrap_or(300_u64);
+    let asked = Arc::new(AtomicU64::new(0));
+    let crowd: Vec<_> = (0..4)
+        .map(|_| {
+            let (asked, ca) = (Arc::clone(&asked), ca.clone());
+            std::thread::spawn(move || {
+                while asked.fetch_add(1, Ordering::Relaxed) < strangers {
+                    // The port lets an address in only so often.
+                    while ask_with_unknown_token(port, &ca).is_err() {
+                        std::thread::sleep(Duration::from_millis(50));
+                    }
+                }
+            })
+        })
+        .collect();
+    let begun = Instant::now();
+    let run = ask(&lab, "1s");
+    wait_until_done(&lab, &run);
+    println!("the run took {:?} beside {strangers} strangers", begun.elapsed());
+    crowd
+        .into_iter()
+        .for_each(|stranger| stranger.join().expect("it ends"));
+    println!("they took {:?}", begun.elapsed());
+    let certificates: i64 = store
+        .query_row("SELECT count(*) FROM certificates", [], |row| row.get(0))
+        .expect("a count");
+    assert_eq!(certificates, 1);
+}
+
+fn unknown() -> EnrolAnswer {
+    EnrolAnswer::Refused("the coordinator knows no such token".to_owned())
+}
+
+/// A request that is in order but for its token.
+fn ask_with_unknown_token(port: u16, ca: &[u8]) -> io::Result<EnrolAnswer> {
+    let key = KeyPair::generate_for(&PKCS_ED25519).map_err(io::Error::other)?;
+    let public_key: [u8; 32] = key.public_key_raw().try_into().map_err(io::Error::other)?;
+    let purpose = Purpose::Enrol { secret: [7; 16] };
+    let answer = Stranger::reach(port, ca, None)?.exchange(EXPORTER_LABEL, |connection| {
+        let proof = key.sign(&EnrolRequest::statement(&purpose, &public_key, connection));
+        let request = EnrolRequest {
+            purpose: purpose.clone(),
+            public_key,
+            proof: proof.map_err(io::Error::other)?,
+        };
+        request.to_frame().map_err(io::Error::other)
+    })?;
+    EnrolAnswer::from_frame(&answer).map_err(io::Error::other)
+}
+
+#[test]
+fn one_address_with_thousands_of_connections_a_second_keeps_no_other_out() {
+    let Some(mut lab) = lab(Broker::Embedded) else {
+        return;
+    };
+    let ports = [lab.port, port_of(&lab, "enrol_listen")];
+    let is_over = Arc::new(AtomicBool::new(false));
+    let opened = Arc::new(AtomicU64::new(0));
+    let crowd: Vec<_> = ports
+        .into_iter()
+        .map(|port| {
+            let (is_over, opened) = (Arc::clone(&is_over), Arc::clone(&opened));
+            std::thread::spawn(move || knock(port, &is_over, &opened))
+        })
+        .collect();
+    std::thread::sleep(Duration::from_secs(1));
+    let begun = Instant::now();
+    lab.start_device();
+    lab.wait_for_device();
+    let run = ask(&lab, "500ms");
+    wait_until_done(&lab, &run);
+    let _ = enrol_another(&lab, "late");
+    let seconds = begun.elapsed().as_secs_f64();
+    is_over.store(true, Ordering::Relaxed);
+    crowd
+        .into_iter()
+        .for_each(|stranger| stranger.join().expect("it ends"));
+    println!(
+        "a device connected, ran and enrolled in {seconds:.1} s beside {:.0} connections a second",
+        opened.load(Ordering::Relaxed) as f64 / (seconds + 1.0)
+    );
+}
+
+/// Connects from an address of its own, and goes on at once, for as long as it may.
+fn knock(port: u16, is_over: &AtomicBool, opened: &AtomicU64) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime").block_on(async {
+        let to: SocketAddr = ([127, 0, 0, 1], port).into();
+        let mut kept = std::collections::VecDeque::new();
+        while !is_over.load(Ordering::Relaxed) {
+            let socket = tokio::net::TcpSocket::new_v4().expect("a socket");
+            socket.bind(([127, 0, 0, 9], 0).into()).expect("its address");
+            // A reset at the end: ports are not to run out.
+            let _ = socket.set_zero_linger();
+            if let Ok(stream) = socket.connect(to).await {
+                opened.fetch_add(1, Ordering::Relaxed);
+                kept.push_back(stream);
+            }
+            if kept.len() > 400 {
+                kept.pop_front();
+            }
+        }
+    });
+}
+
+#[test]
+fn a_device_keeps_its_newest_connections_and_loses_the_others_at_once() {
+    let Some(lab) = lab(Broker::Embedded) else { return };
+    let (papers, id) = papers::of_device(&lab.state());
+    let ca = authority(&lab).certificate;
+    let reach = || Stranger::reach(lab.port, &ca, Some(&papers)).expect("TLS");
+    let mut silent: Vec<Stranger> = (0..6).map(|_| reach()).collect();
+    let begun = Instant::now();
+    assert!(silent.iter_mut().take(2).all(Stranger::is_cut_off));
+    // One that says nothing is also ended after ten seconds.
+    assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
+    assert_eq!(reach().connect(&client_id(&id), None).expect("CONNACK"), SUCCESS);
+}
