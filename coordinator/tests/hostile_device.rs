@@ -14,10 +14,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use regatta_rules::{RunId, documents::RunPhase};
+use regatta_rules::{
+    RunId,
+    documents::{DeviceFacts, RunPhase, RunState},
+};
 use regatta_wire::{
     chunk::MAX_DATA,
-    message::{Heartbeat, Message as _, StateReport},
+    message::{Heartbeat, Hello, Message as _, StateReport},
     topic::Leaf,
 };
 use support::{Dice, coordinator::Coordinator, delivering::Faults, device::SimulatedDevice, eventually};
@@ -110,7 +113,7 @@ fn a_flood_of_states_and_heartbeats_displaces_no_other_devices_state() {
         let run = run_number(count);
         let state = StateReport {
             run,
-            state: regatta_rules::documents::RunState {
+            state: RunState {
                 phase: RunPhase::Running,
                 reason: None,
                 revision: 1,
@@ -211,6 +214,75 @@ fn logs_leave_the_last_of_the_disk_free_and_arrive_when_there_is_room() {
     coordinator.serve();
     device.pour(id, "log", &[7; 100_000], 1 << 20);
     assert_eq!(coordinator.file(&run, "log").unwrap(), [7; 100_000]);
+}
+
+#[test]
+fn what_a_device_says_steers_no_terminal() {
+    const EVIL: &str = "a\u{1b}[2J\u{9b}1m\u{202e}b\nPASS";
+    let mut coordinator = Coordinator::embedded();
+    coordinator.serve();
+    let mut device = SimulatedDevice::connect(coordinator.port, 1);
+    let facts = DeviceFacts {
+        hostname: EVIL.to_owned(),
+        model: EVIL.to_owned(),
+        os: EVIL.to_owned(),
+        ..DeviceFacts::default()
+    };
+    let hello = Hello {
+        name: EVIL.to_owned(),
+        agent: EVIL.to_owned(),
+        facts_json: serde_json::to_vec(&facts).unwrap(),
+        ..device.hello(Vec::new())
+    };
+    device.say(Leaf::Hello, hello.to_frame().unwrap(), true);
+    eventually("the device", || {
+        let devices = coordinator.json(&["device", "list"]);
+        (devices["devices"].as_array().unwrap().len() == 1).then_some(())
+    });
+    let run = coordinator.ask("PerformanceOnly");
+    let (id, _) = device.next_start();
+    let state = RunState {
+        phase: RunPhase::Failed,
+        reason: Some(EVIL.to_owned()),
+        revision: 1,
+    };
+    let streams = Vec::new();
+    let report = StateReport {
+        run: id,
+        state,
+        streams,
+    };
+    device.say(Leaf::State(id), report.to_frame().unwrap(), true);
+    coordinator.record(&run);
+    let id = device.id.as_str();
+    for words in [
+        ["device", "list"].as_slice(),
+        &["device", "show", id],
+        &["device", "show", id, "--format", "json"],
+        &["runs", "list"],
+        &["runs", "show", &run],
+        &["runs", "show", &run, "--format", "json"],
+        &["device", "show", EVIL],
+    ] {
+        let output = coordinator.output(words);
+        let said = [output.stdout, output.stderr].concat();
+        let said = String::from_utf8(said).unwrap();
+        assert!(
+            !said.contains(['\u{1b}', '\u{9b}', '\u{202e}']),
+            "{words:?}: {said:?}"
+        );
+        if !words.contains(&EVIL) {
+            assert!(
+                !said.lines().any(|line| line.starts_with("PASS")),
+                "{words:?}: {said:?}"
+            );
+        }
+    }
+    assert!(
+        !coordinator.printed().contains('\u{1b}'),
+        "{}",
+        coordinator.printed()
+    );
 }
 
 /// A device that has said hello.

@@ -19,6 +19,11 @@ const RENEWALS: Rate = Rate {
     burst: 4,
     per_second: 1.0 / 3600.0,
 };
+/// Certificates for the same token. It is used once, and again when an answer gets lost or a board is set up anew.
+const ENROLMENTS: Rate = Rate {
+    burst: 16,
+    per_second: 1.0 / 60.0,
+};
 /// Longest wait for another process's write. The device gives up after ten seconds: it is to hear that it shall come again.
 const STORE_PATIENCE: std::time::Duration = std::time::Duration::from_secs(4);
 
@@ -29,6 +34,7 @@ pub(crate) struct Desk {
     admission: Arc<Admission>,
     place: Place,
     renewals: TokenBuckets<DeviceId>,
+    enrolments: TokenBuckets<DeviceId>,
     /// One request after the other: strangers ask here.
     store: Mutex<Store>,
 }
@@ -58,6 +64,7 @@ impl Desk {
             admission,
             place,
             renewals: TokenBuckets::new(RENEWALS),
+            enrolments: TokenBuckets::new(ENROLMENTS),
             store: Mutex::new(store),
         })
     }
@@ -87,6 +94,10 @@ impl Desk {
             Purpose::Enrol { secret } => {
                 let secret = hex(&sha256(secret));
                 granted(store.look_up_token(&secret, &device)?)?;
+                if !self.enrolments.try_take(device.clone()) {
+                    let why = "this device has enrolled many times within minutes";
+                    return Err(Refusal::NotNow(why.to_owned()));
+                }
                 let issued = self.issue(&device, request.public_key)?;
                 let entry = store.enter(&secret, &device, &request.public_key, issued.row())?;
                 (granted(entry)?, issued)

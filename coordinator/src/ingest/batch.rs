@@ -46,7 +46,8 @@ pub(super) struct Ingest {
     pub(super) complaints: Complaints,
     pub(super) quota: DiskQuota,
     unheard: Unheard,
-    /// Streams held open at once. One more closes the others, which costs hashing them again.
+    /// Streams held open at once. One more closes those of the device with the most, which
+    /// costs hashing them again.
     open_streams: usize,
 }
 
@@ -133,10 +134,21 @@ impl Ingest {
         if self.open.len() > self.open_streams {
             // With everything settled nothing is lost by closing files.
             let more_news = self.finish();
-            self.open.clear();
+            self.close_streams_of_the_greediest();
             return news | more_news;
         }
         news
+    }
+
+    /// Closes the streams of the device that holds the most open. The others' are not hashed again because of it.
+    pub(super) fn close_streams_of_the_greediest(&mut self) {
+        let mut counts: BTreeMap<DeviceId, usize> = BTreeMap::new();
+        for (device, _, _) in self.open.keys() {
+            *counts.entry(device.clone()).or_default() += 1;
+        }
+        if let Some((greediest, _)) = counts.into_iter().max_by_key(|(_, count)| *count) {
+            self.open.retain(|(device, _, _), _| *device != greediest);
+        }
     }
 
     fn take_or_keep(&mut self, topic: &str, said: &Said, touched: &mut Touched) {
@@ -207,8 +219,13 @@ impl Ingest {
                 "state of another run than its topic's",
             ));
         }
-        if report.streams.len() > STREAMS_PER_RUN {
-            return Err(Refusal::new(Kind::TooManyStreams, report.streams.len()));
+        if !report.streams.is_empty() {
+            // Also over several reports: every name becomes a row of the store.
+            let mut names: BTreeSet<StreamName> = report.streams.iter().cloned().collect();
+            names.extend(self.store.streams(run)?.into_iter().map(|row| row.name));
+            if names.len() > STREAMS_PER_RUN {
+                return Err(Refusal::new(Kind::TooManyStreams, names.len()));
+            }
         }
         let change = self.store.all_or_nothing(|store| {
             let change = store.device_told_state(device, run, &report.state)?;

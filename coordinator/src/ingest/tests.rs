@@ -356,6 +356,49 @@ fn a_run_has_a_bounded_number_of_streams() {
 }
 
 #[test]
+fn states_list_no_more_streams_than_a_run_may_have() {
+    let mut bench = Bench::new();
+    let topic = Topic {
+        device: bench.device.clone(),
+        leaf: Leaf::State(bench.run),
+    }
+    .to_string();
+    for revision in 1..=8_u64 {
+        let state = RunState {
+            phase: RunPhase::Draining,
+            reason: None,
+            revision,
+        };
+        let streams = (0..20)
+            .map(|number| name(&format!("s{revision}-{number}")))
+            .collect();
+        let run = bench.run;
+        let report = StateReport { run, state, streams }.to_frame().unwrap();
+        bench.take([Inbound::for_test(&topic, report, false)]);
+    }
+    let store = Store::open(&bench.workspace.database()).unwrap();
+    assert_eq!(store.streams(bench.run).unwrap().len(), 60);
+    assert_eq!(bench.ingest.complaints().count(Kind::TooManyStreams), 5);
+}
+
+#[test]
+fn too_many_open_streams_close_those_of_the_device_that_has_them() {
+    let mut bench = Bench::new();
+    let chunks = ["a", "b", "c"].map(|stream| bench.chunk(stream, 0, b"x"));
+    bench.take(chunks);
+    let (mut others, assembly) = {
+        let key = (bench.device.clone(), bench.run, name("a"));
+        let assembly = bench.ingest.open.remove(&key).unwrap();
+        (key, assembly)
+    };
+    others.0 = "ab".repeat(16).parse().unwrap();
+    bench.ingest.open.insert(others.clone(), assembly);
+    bench.ingest.close_streams_of_the_greediest();
+    let left: Vec<_> = bench.ingest.open.keys().cloned().collect();
+    assert_eq!(left, [others]);
+}
+
+#[test]
 fn a_late_state_does_not_turn_a_run_back() {
     let mut bench = Bench::new();
     let topic = Topic {

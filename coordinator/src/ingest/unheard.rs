@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
+use regatta_rules::DeviceId;
 use regatta_wire::topic::{Leaf, Topic};
 
 /// Topics kept at once; what is beyond them is heard again when its device or this coordinator comes back.
@@ -29,8 +30,26 @@ impl Unheard {
     pub(super) fn keep(&mut self, topic: &str, said: &Said) {
         let said_once =
             Topic::parse(topic).is_ok_and(|topic| matches!(topic.leaf, Leaf::Hello | Leaf::State(_)));
-        if said_once && (self.topics.len() < TOPICS || self.topics.contains_key(topic)) {
-            self.topics.insert(topic.to_owned(), said.clone());
+        if !said_once {
+            return;
+        }
+        if self.topics.len() >= TOPICS && !self.topics.contains_key(topic) {
+            self.make_room();
+        }
+        self.topics.insert(topic.to_owned(), said.clone());
+    }
+
+    /// Gives up the newest topic of the device that has the most: its own many words displace nobody else's few.
+    fn make_room(&mut self) {
+        let device = |topic: &str| Topic::parse(topic).ok().map(|topic| topic.device);
+        let mut by_device: BTreeMap<Option<DeviceId>, Vec<&String>> = BTreeMap::new();
+        for topic in self.topics.keys() {
+            by_device.entry(device(topic)).or_default().push(topic);
+        }
+        let greediest = by_device.into_values().max_by_key(Vec::len);
+        // Run ids sort by time.
+        if let Some(newest) = greediest.and_then(|topics| topics.last().map(|topic| (*topic).clone())) {
+            self.topics.remove(&newest);
         }
     }
 
@@ -42,5 +61,35 @@ impl Unheard {
     /// Takes everything out, to be tried again.
     pub(super) fn take(&mut self) -> BTreeMap<String, Said> {
         std::mem::take(&mut self.topics)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_devices_many_words_displace_no_other_devices_few() {
+        let mut unheard = Unheard::default();
+        let said = Said {
+            payload: Bytes::from_static(b"x"),
+            retained: false,
+        };
+        let topic = |device: char, number: usize| {
+            let device = device.to_string().repeat(32);
+            format!("regatta/v1/{device}/state/01930e7a-6f00-7000-8000-{number:012x}")
+        };
+        for number in 0..2 * TOPICS {
+            unheard.keep(&topic('a', number), &said);
+        }
+        for number in 0..10 {
+            unheard.keep(&topic('b', number), &said);
+        }
+        for number in 0..2 * TOPICS {
+            unheard.keep(&topic('a', number), &said);
+        }
+        let kept = unheard.take();
+        assert_eq!(kept.len(), TOPICS);
+        assert!((0..10).all(|number| kept.contains_key(&topic('b', number))));
     }
 }
