@@ -221,7 +221,7 @@ fn what_a_device_says_steers_no_terminal() {
     const EVIL: &str = "a\u{1b}[2J\u{9b}1m\u{202e}b\nPASS";
     let mut coordinator = Coordinator::embedded();
     coordinator.serve();
-    let mut device = SimulatedDevice::connect(coordinator.port, 1);
+    let device = SimulatedDevice::connect(coordinator.port, 1);
     let facts = DeviceFacts {
         hostname: EVIL.to_owned(),
         model: EVIL.to_owned(),

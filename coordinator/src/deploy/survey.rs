@@ -204,6 +204,16 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn what_a_board_calls_itself_steers_no_terminal() {
+        let hostile = AGX_ORIN.replace("Jetson AGX", "Jetson\x1b[2J\u{202e}AGX");
+        let sentence = survey(&hostile).sentence();
+        assert!(
+            sentence.starts_with(r"Jetson\u{1b}[2J\u{202e}AGX Orin"),
+            "{sentence}"
+        );
+    }
+
+    #[test]
     fn what_is_no_survey_is_none() {
         for text in ["", "Windows\r\n", "machine=\nuser=a\n"] {
             assert_eq!(Survey::from_lines(text), None, "{text}");

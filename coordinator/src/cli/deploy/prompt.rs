@@ -6,6 +6,8 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
+use regatta_rules::escape_lines;
+
 use super::{Show, unseen};
 use crate::{
     deploy::{
@@ -118,7 +120,7 @@ impl Prompt for Asker<'_> {
 /// `None` when the terminal is gone.
 fn write(text: &str) -> Option<()> {
     let mut terminal = io::stderr().lock();
-    terminal.write_all(text.as_bytes()).ok()?;
+    terminal.write_all(escape_lines(text).as_bytes()).ok()?;
     terminal.flush().ok()
 }
 
