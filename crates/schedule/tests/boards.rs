@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use regatta_schedule::{
     board::{Board, Unit},
     judge,
-    learn::{VirtualStand, learn},
+    learn::{Stand, VirtualStand, doublings, learn},
     policy::{FinishTogether, FirstFree, Policy as _},
     split,
     times::ServiceTimes,
@@ -141,6 +141,7 @@ fn what_is_no_board_is_refused_with_the_reason() {
         "units = [{ name = 'gpu', batch = 1, times = [[1, -0.1]] }]",
         "units = [{ name = 'gpu', batch = 0, times = [[1, 0.1]] }]",
         "units = [{ name = 'gpu', batch = 1, times = [[1, 0.1]], copy = nan }]",
+        "units = [{ name = 'gpu', batch = 1, times = [[1, 0.1]], slows_others = -0.1 }]",
         "jitter = 2.0\nunits = [{ name = 'gpu', batch = 1, times = [[1, 0.1]] }]",
     ]
     .iter()
@@ -155,7 +156,8 @@ fn what_is_no_board_is_refused_with_the_reason() {
         "must ascend",
         "positive number of seconds",
         "a batch and a stream",
-        "no times and shares",
+        "copy of the unit `gpu` is NaN, but must be a number from 0",
+        "slows_others of the unit `gpu` is -0.1, but must be a number from 0",
         "from 0 to 1",
     ]) {
         assert!(text.contains(expected), "{text}");
@@ -215,6 +217,33 @@ fn a_board_that_was_measured_is_the_board() {
     }
 }
 
+/// A stand whose measurements come out at anything, by turns.
+struct Noise {
+    seconds: Vec<f64>,
+    units: usize,
+    next: usize,
+}
+
+impl Stand for Noise {
+    type Error = std::convert::Infallible;
+
+    fn units(&self) -> usize {
+        self.units
+    }
+
+    fn sizes(&self, unit: usize) -> Vec<usize> {
+        doublings(1 + unit * 3)
+    }
+
+    fn measure(&mut self, sizes: &[usize], _: bool) -> Result<Vec<f64>, Self::Error> {
+        let next = |_: &usize| {
+            self.next += 1;
+            self.seconds[self.next % self.seconds.len()]
+        };
+        Ok(sizes.iter().map(next).collect())
+    }
+}
+
 prop_compose! {
     fn unit()(base in 1e-4..1e-1, per_sample in 1e-6..1e-2, batch in 1_usize..64, streams in 1_usize..4, copy in 0.0..1e-3, slows_others in 0.0..0.8) -> Unit {
         let points = [1, batch].into_iter().collect::<std::collections::BTreeSet<_>>();
@@ -237,6 +266,20 @@ proptest! {
         let judged = judge::offline(&board, samples, seed, 1).unwrap();
         prop_assert!(judged.ours.of_bound <= 1.0 + 1e-9, "{judged:?}");
         prop_assert!(judged.lwis.of_bound <= 1.0 + 1e-9, "{judged:?}");
+    }
+
+    /// On a busy machine any measurement may come out at anything.
+    #[test]
+    fn what_was_measured_reads_as_it_was_written(
+        seconds in prop::collection::vec(0.0..1e3_f64, 1..200), exponent in -12..1, units in 1_usize..6, pipelined: bool,
+    ) {
+        let scale = 10_f64.powi(exponent);
+        let mut noise = Noise { seconds: seconds.iter().map(|s| s * scale).collect(), units, next: 0 };
+        let Ok(learnt) = learn(&mut noise, pipelined);
+        let measured = (0..units).map(|unit| Measured { name: format!("unit{unit}"), streams: 1 });
+        let board = learnt.board(String::new(), measured.collect());
+        prop_assert!(board.units.iter().all(|unit| unit.slows_others >= 0.0), "{board}");
+        prop_assert_eq!(&Board::parse(&board.to_string()).unwrap(), &board);
     }
 
     #[test]
