@@ -2,10 +2,12 @@
 //!
 //! `REGATTA_ORACLES=DIR cargo bench -p regatta-loadgen --bench side_by_side`. Each round runs ours, theirs and ours again:
 //! the two series of ours show how much of a difference is noise. `REGATTA_BENCH_ROUNDS` (10) and `REGATTA_BENCH_MS` (1000)
-//! set how often and for how long. Needs the official LoadGen built by `cross/oracle-loadgen/build.sh`.
+//! set how often and for how long; `-- Server` picks the workloads with that word. Needs the official LoadGen built by
+//! `cross/oracle-loadgen/build.sh`.
 
 mod null_sut;
 mod statistics;
+mod wake_up;
 mod workload;
 
 use std::{collections::BTreeMap, env, error::Error, path::PathBuf, process::Command};
@@ -26,6 +28,12 @@ fn main() -> Result<(), AnyError> {
     if !arguments.iter().any(|argument| argument == "--bench") {
         return Ok(());
     }
+    // As with other benches, a word picks those whose names contain it.
+    let words: Vec<_> = arguments[1..]
+        .iter()
+        .filter(|word| !word.starts_with("--"))
+        .collect();
+    let is_picked = |workload: &&Workload| words.iter().all(|word| workload.name.contains(*word));
     let number = |name: &str, default: usize| {
         env::var(name)
             .ok()
@@ -42,7 +50,7 @@ fn main() -> Result<(), AnyError> {
     );
     println!("| workload | figure | ours | official | ours / official | ours / ours again |");
     println!("|---|---|---|---|---|---|");
-    for workload in &WORKLOADS {
+    for workload in WORKLOADS.iter().filter(is_picked) {
         let mut series: [Vec<Figures>; 3] = Default::default();
         for _ in 0..rounds {
             series[0].push(run_ours(workload, duration_ms)?);
@@ -58,6 +66,10 @@ fn main() -> Result<(), AnyError> {
             print_row(workload.name, figure, &series);
         }
     }
+    println!(
+        "\na sleep of 50 us and its wake-up, nothing else: {} ns of processor time",
+        wake_up::cpu_ns()
+    );
     Ok(())
 }
 

@@ -2,6 +2,7 @@
 
 mod clock;
 mod clocks;
+mod due_queue;
 mod faults;
 mod find_peak;
 mod footprint;
@@ -17,6 +18,7 @@ mod server;
 mod stream;
 mod stream_sink;
 mod tap;
+mod time_waiter;
 mod tokens;
 mod wait;
 

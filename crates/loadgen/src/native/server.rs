@@ -14,11 +14,13 @@ use std::{
 use rustix::thread::{current_timer_slack, set_current_timer_slack};
 
 use super::{
+    clock::now_ns,
+    due_queue::{Due, DueQueue},
     offline::wait_for_answers,
     open_sink::{OpenSink, Words},
     series::{EndedBy, Measured, SeriesInput},
+    time_waiter::TimeWaiter,
     tokens::TokenRecorder,
-    wait::Waiter,
 };
 use crate::{
     generate::QuerySource,
@@ -129,14 +131,6 @@ struct StrandEnd {
     ended_by: Option<EndedBy>,
 }
 
-/// A query of one sample that waits for its time.
-#[derive(Clone, Copy)]
-struct Due {
-    position: usize,
-    index: usize,
-    due_ns: i64,
-}
-
 impl Strand<'_, '_> {
     fn run(&self) -> StrandEnd {
         let slack = self.sharpen_sleep();
@@ -165,13 +159,13 @@ impl Strand<'_, '_> {
     }
 
     fn issue_all(&self) -> StrandEnd {
-        let waiter = Waiter::new(self.input.issue);
-        let mut dues = self.dues(self.input.plan.source()).peekable();
+        let mut waiter = TimeWaiter::new(self.input.issue);
+        let mut dues = DueQueue::new(self.dues(self.input.plan.source()));
         let mut query = Vec::new();
         let mut end = StrandEnd::default();
         let start_ns = self.start_ns;
         while let Some(due) = dues.next() {
-            let now = waiter.until_time(start_ns + due.due_ns, || self.sink.faults.is_fatal());
+            let now = self.wait_for(due, &mut dues, &mut waiter);
             if self.sink.faults.is_fatal() {
                 break;
             }
@@ -180,7 +174,7 @@ impl Strand<'_, '_> {
             let words = self.sink.words();
             self.add(&words, &mut query, due, &mut end);
             if self.input.coalesces {
-                while let Some(next) = dues.next_if(|next| now >= start_ns + next.due_ns) {
+                while let Some(next) = dues.next_due_by(now - start_ns) {
                     self.add(&words, &mut query, next, &mut end);
                 }
             }
@@ -197,6 +191,24 @@ impl Strand<'_, '_> {
             }
         }
         end
+    }
+
+    /// Waits until `due` can be issued and returns the time then. One wake-up also serves the queries that are due soon
+    /// after it: a wake-up costs more processor time than issuing a query does.
+    #[inline]
+    fn wait_for(
+        &self,
+        due: Due,
+        ahead: &mut DueQueue<impl Iterator<Item = Due>>,
+        waiter: &mut TimeWaiter,
+    ) -> i64 {
+        let now = now_ns();
+        if now >= self.start_ns + due.due_ns {
+            return now;
+        }
+        let last_due_ns = ahead.last_due_by(due.due_ns + waiter.shared_wake_up_ns());
+        let wake_ns = self.start_ns + last_due_ns.unwrap_or(due.due_ns);
+        waiter.until(wake_ns, || self.sink.faults.is_fatal())
     }
 
     /// This thread's queries.

@@ -1,4 +1,4 @@
-//! How the issuing thread waits: for answers, with a watchdog, and for a query's time.
+//! How the issuing thread waits for answers, with a watchdog.
 
 use std::{
     hint::spin_loop,
@@ -7,9 +7,7 @@ use std::{
     time::Duration,
 };
 
-use rustix::{thread::clock_nanosleep_absolute, time::ClockId};
-
-use super::clock::{now_ns, to_timespec};
+use super::clock::now_ns;
 use crate::request::{IssueSettings, Wait};
 
 /// Lets answering threads wake the issuing one, and only pay for that when it sleeps.
@@ -108,26 +106,6 @@ impl Waiter {
             }
             if watchdog.time_left() == Some(0) {
                 return Err(Stalled);
-            }
-        }
-    }
-
-    /// Waits for a moment of the clock and returns the time then. Ends early when `stop` holds.
-    #[inline]
-    pub(super) fn until_time(&self, due_ns: i64, stop: impl Fn() -> bool) -> i64 {
-        const LONGEST_SLEEP_NS: i64 = 50_000_000;
-        loop {
-            let now = now_ns();
-            if now >= due_ns || stop() {
-                return now;
-            }
-            match self.wait {
-                Wait::Spin => spin_loop(),
-                Wait::Block => {
-                    let wake = due_ns.min(now.saturating_add(LONGEST_SLEEP_NS));
-                    // An interrupted sleep ends early; the loop looks at the clock again anyway.
-                    let _ = clock_nanosleep_absolute(ClockId::Monotonic, &to_timespec(wake));
-                }
             }
         }
     }
