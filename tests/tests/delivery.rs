@@ -194,6 +194,40 @@ fn a_file_that_the_device_cannot_read_once_is_waited_for_and_the_record_holds_it
     );
 }
 
+#[test]
+fn evidence_that_could_not_be_signed_once_is_verified_after_the_next_start() {
+    let Some(mut lab) = Lab::new(Broker::Embedded) else {
+        return;
+    };
+    let Some(strace) = strace::Strace::find() else {
+        return;
+    };
+    let run = ask_while_the_device_is_away(&mut lab);
+    let signature = lab.state().join(format!("runs/{run}/files/.evidence.sig.new"));
+    let faulty = strace.before("env", &[&signature], "write:error=ENOSPC:when=1");
+    let words = [faulty.get_program()].into_iter().chain(faulty.get_args());
+    lab.device_prefix = words.map(|word| word.to_string_lossy().into_owned()).collect();
+    lab.start_device();
+    lab.wait_for_phase(&run, "failed");
+    eventually("what needs no evidence to arrive", 20, || {
+        lab.hashes(&run)[0].contains_key("mlperf_log_summary.txt")
+    });
+    assert!(
+        !lab.hashes(&run)[0].contains_key("evidence.json"),
+        "evidence left the device before it was signed"
+    );
+
+    drop(lab.device.take());
+    lab.device_prefix.clear();
+    lab.start_device();
+    let record = lab.workspace().join("runs").join(&run).join("record.json");
+    eventually("the record", 30, || record.exists());
+    assert_equal_on_both_sides(&lab, &run);
+    let record = read_json(&record);
+    assert_eq!(record["evidence_signature_valid"], true, "{record}");
+    assert_eq!(record["delivery"]["complete"], true, "{record}");
+}
+
 fn read_json(path: &Path) -> serde_json::Value {
     let text = fs::read(path).expect("the file is there");
     serde_json::from_slice(&text).expect("it is JSON")

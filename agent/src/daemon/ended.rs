@@ -78,6 +78,10 @@ impl<L: Link> Service<L> {
             dir: run.dir.clone(),
             identity: Arc::clone(&self.identity),
             already_sealed: run.job.sealed && run.job.owed.is_empty(),
+            listed_evidence: sealing::EVIDENCE
+                .parse()
+                .ok()
+                .and_then(|evidence| run.outbox.sha256(&evidence)),
             outcome: run.provable_state(),
             before: run.job.before.clone(),
             after: self.facts.read(),

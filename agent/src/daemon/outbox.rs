@@ -192,11 +192,14 @@ impl Outbox {
         self.streams.keys().cloned().collect()
     }
 
-    /// The sealed streams.
+    /// A sealed stream's hash.
+    pub(crate) fn sha256(&self, name: &StreamName) -> Option<[u8; 32]> {
+        self.streams.get(name)?.sha256
+    }
+
+    /// Whether a stream is sealed.
     pub(crate) fn is_sealed(&self, name: &StreamName) -> bool {
-        self.streams
-            .get(name)
-            .is_some_and(|stream| stream.sha256.is_some())
+        self.sha256(name).is_some()
     }
 
     /// Whether the coordinator has every stream whole.

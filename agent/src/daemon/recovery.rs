@@ -9,7 +9,7 @@ use std::{
     time::Instant,
 };
 
-use regatta_rules::{RunId, StreamName, documents::RunPhase};
+use regatta_rules::{RunId, documents::RunPhase};
 
 use super::{
     durable::Reserve,
@@ -45,7 +45,7 @@ impl<L: Link> Service<L> {
         }
         let to_seal: VecDeque<RunId> = runs
             .values()
-            .filter(|run| wants_sealing(run))
+            .filter(|run| run.wants_sealing())
             .map(Run::id)
             .collect();
         let next_arrival = runs
@@ -119,7 +119,7 @@ fn recover_run(id: RunId, dir: RunDir, window_chunks: u32) -> Option<Run> {
             reason: Some(reason),
         });
     }
-    // Sealed, and the last state was not yet written.
+    // Delivered, and the last state was not yet written.
     run.settle_delivery();
     Some(run)
 }
@@ -128,14 +128,4 @@ fn recover_run(id: RunId, dir: RunDir, window_chunks: u32) -> Option<Run> {
 fn was_cut_off(run: &Run) -> bool {
     let on = !run.phase().is_final() && !run.waits_for_its_start();
     on && run.job.ending.is_none()
-}
-
-/// A run that has ended and is not sealed; or is, and owes files, or the journal has lost what its streams are.
-fn wants_sealing(run: &Run) -> bool {
-    if !run.job.sealed {
-        return run.job.ending.is_some();
-    }
-    let all_known = |streams: &[StreamName]| streams.iter().all(|stream| run.outbox.is_sealed(stream));
-    // A directory that cannot be listed is told by the sealing.
-    !run.job.owed.is_empty() || !run.dir.streams().is_ok_and(|(streams, _)| all_known(&streams))
 }

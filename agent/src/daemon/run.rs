@@ -27,6 +27,8 @@ pub(crate) struct Run {
     pub(crate) job: Job,
     /// Its delivery.
     pub(crate) outbox: Outbox,
+    /// Whether the outbox holds every file of the run. After damage to the journal it does not until the run is sealed again.
+    outbox_is_complete: bool,
     /// Open while there is something to deliver.
     journal: Option<Journal>,
     /// How the daemon is to behave while LoadGen runs.
@@ -47,11 +49,16 @@ impl Run {
                 None
             }
         };
+        // A directory that cannot be listed is reported by the sealing.
+        let outbox_is_complete = dir
+            .streams()
+            .is_ok_and(|(streams, _)| streams.iter().all(|stream| outbox.is_sealed(stream)));
         Self {
             id,
             dir,
             job,
             outbox,
+            outbox_is_complete,
             journal,
             manners,
         }
@@ -79,7 +86,16 @@ impl Run {
 
     /// Whether the run has ended, is sealed, and the coordinator has all of it.
     pub(crate) fn is_delivered(&self) -> bool {
-        self.job.sealed && self.job.owed.is_empty() && self.outbox.is_delivered()
+        self.job.sealed && !self.wants_sealing() && self.outbox.is_delivered()
+    }
+
+    /// Whether the run has ended and is not sealed; or is sealed, and owes files or has lost part of its journal.
+    pub(crate) fn wants_sealing(&self) -> bool {
+        if self.job.sealed {
+            !self.job.owed.is_empty() || !self.outbox_is_complete
+        } else {
+            self.job.ending.is_some()
+        }
     }
 
     /// Whether files wait for delivery.
@@ -93,6 +109,9 @@ impl Run {
         if self.job.sealed {
             streams = self.outbox.names();
             streams.extend(self.job.owed.iter().cloned());
+            if !self.outbox_is_complete {
+                streams.extend(self.dir.streams().map(|(files, _)| files).unwrap_or_default());
+            }
             streams.sort();
             streams.dedup();
         }
@@ -188,6 +207,7 @@ impl Run {
         if sealed.all_hashed {
             let names: Vec<StreamName> = sealed.streams.iter().map(|stream| stream.name.clone()).collect();
             self.outbox.retain(&names);
+            self.outbox_is_complete = true;
         }
         for stream in sealed.streams {
             self.outbox.seal(&stream.name, stream.length, stream.sha256);
@@ -282,5 +302,19 @@ mod tests {
         assert_eq!(run.report().streams, owed, "and to the coordinator");
         run.take_sealed(sealed(true));
         assert!(run.settle_delivery() && run.phase() == RunPhase::Done);
+    }
+
+    #[test]
+    fn a_run_whose_journal_is_lost_is_not_delivered_before_it_is_sealed_again() {
+        let runs = tempfile::tempdir().unwrap();
+        let id = RunId::now();
+        let mut job = Job::queued(0);
+        job.state.phase = RunPhase::Failed;
+        job.sealed = true;
+        let dir = RunDir::create(runs.path(), id, b"{}", &job).unwrap();
+        std::fs::write(dir.files().join("run.log"), "the only copy").unwrap();
+        let run = Run::open(id, dir, job, Manners::default(), 4);
+        assert!(!run.is_delivered() && run.wants_sealing());
+        assert_eq!(run.report().streams, ["run.log".parse().unwrap()]);
     }
 }

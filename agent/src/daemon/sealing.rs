@@ -42,6 +42,8 @@ pub(crate) struct SealRequest {
     pub(crate) identity: Arc<DeviceIdentity>,
     /// Whether the run owes nothing and the evidence is written: then the files are hashed again, and nothing else is done.
     pub(crate) already_sealed: bool,
+    /// SHA-256 of the evidence that was listed before, if any: the coordinator may have it, so that its bytes stay as they are.
+    pub(crate) listed_evidence: Option<[u8; 32]>,
     /// How the run ended, as the evidence says it.
     pub(crate) outcome: RunState,
     /// The device before the run; as after, when the run never began.
@@ -146,11 +148,14 @@ fn seal_into(
     };
     // Half an attempt.json of a run process that was killed while it wrote: the last whole one counts.
     let _ = fs::remove_file(request.dir.unfinished_attempt());
-    // Leftovers of a sealing that a power cut ended.
-    for own in [EVIDENCE, SIGNATURE]
-        .into_iter()
-        .filter(|_| !request.already_sealed)
-    {
+    let settled_evidence = settled_evidence(request);
+    // Leftovers of a sealing that a power cut or a full disk ended.
+    let leftovers: &[&str] = match &settled_evidence {
+        _ if request.already_sealed => &[],
+        Some(_) => &[SIGNATURE],
+        None => &[EVIDENCE, SIGNATURE],
+    };
+    for own in leftovers {
         match fs::remove_file(files.join(own)) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(file_error(own)(e)),
             _ => {}
@@ -186,14 +191,29 @@ fn seal_into(
     if request.already_sealed {
         return Ok(());
     }
-    let spec = request.dir.read_spec().map_err(SealError::Spec)?;
-    let evidence = evidence(request, &spec, streams, undeliverable);
-    let mut bytes = serde_json::to_vec_pretty(&evidence).map_err(|e| file_error(EVIDENCE)(e.into()))?;
-    bytes.push(b'\n');
+    let is_new = settled_evidence.is_none();
+    let bytes = match settled_evidence {
+        Some(bytes) => bytes,
+        None => {
+            let spec = request.dir.read_spec().map_err(SealError::Spec)?;
+            let evidence = evidence(request, &spec, streams, undeliverable);
+            let mut bytes =
+                serde_json::to_vec_pretty(&evidence).map_err(|e| file_error(EVIDENCE)(e.into()))?;
+            bytes.push(b'\n');
+            bytes
+        }
+    };
     let mut signature = hex(&request.identity.sign(&bytes));
     signature.push('\n');
-    for (name, content) in [(EVIDENCE, bytes.as_slice()), (SIGNATURE, signature.as_bytes())] {
+    let mut own = vec![(SIGNATURE, signature.as_bytes())];
+    if is_new {
+        own.insert(0, (EVIDENCE, bytes.as_slice()));
+    }
+    for (name, content) in &own {
         durable::write_atomic(&files.join(name), content, 0o644).map_err(file_error(name))?;
+    }
+    // Listed once both are written: evidence without its signature may yet become another, and must not leave the device.
+    for (name, content) in own {
         if let Ok(name) = name.parse() {
             streams.push(SealedStream {
                 name,
@@ -203,6 +223,20 @@ fn seal_into(
         }
     }
     Ok(())
+}
+
+/// The evidence on the disk, where its bytes are settled: it was listed before, or carries this device's signature.
+fn settled_evidence(request: &SealRequest) -> Option<Vec<u8>> {
+    let files = request.dir.files();
+    let bytes = fs::read(files.join(EVIDENCE)).ok()?;
+    let sha256: [u8; 32] = Sha256::digest(&bytes).into();
+    let is_listed = request.listed_evidence == Some(sha256);
+    let is_signed = || {
+        let signature = fs::read_to_string(files.join(SIGNATURE)).unwrap_or_default();
+        // Ed25519 gives one signature for the same key and bytes.
+        signature.trim_end() == hex(&request.identity.sign(&bytes))
+    };
+    (is_listed || is_signed()).then_some(bytes)
 }
 
 /// Flushes a file; its length.
@@ -307,3 +341,6 @@ fn not_a_measurement(spec: &RunSpec) -> Vec<String> {
     }
     reasons
 }
+
+#[cfg(test)]
+mod tests;

@@ -110,6 +110,34 @@ fn a_lost_journal_costs_time_only() {
 }
 
 #[test]
+fn a_damaged_journal_makes_no_run_done_before_it_is_delivered() {
+    let Some(broker) = Mosquitto::start() else { return };
+    let mut agent = Agent::start(broker.port);
+    let coordinator = Coordinator::start(broker.port, &agent.device);
+    coordinator.known().silent = true;
+    let spec = agent.spec(300);
+    coordinator.start_run(&spec);
+    let run = spec.run;
+    let last_report = || coordinator.known().states.get(&run)?.last().cloned();
+    eventually("the run to be sealed", 30, || {
+        last_report().filter(|report| !report.streams.is_empty())
+    });
+    for damage in [b"".as_slice(), b"garbage", b"RGTJ\x01\x00"] {
+        agent.kill();
+        fs::write(agent.run_dir(run).join("outbox.journal"), damage).unwrap();
+        coordinator.known().states.clear();
+        agent.launch();
+        let report = eventually("the run's state", 20, last_report);
+        assert_eq!(report.state.phase, RunPhase::Draining, "journal {damage:?}");
+        assert!(agent.run_dir(run).exists());
+    }
+    coordinator.known().silent = false;
+    coordinator.wait_for(run, RunPhase::Done, 60);
+    let streams = coordinator.wait_for_streams(run, 20);
+    assert!(streams.contains_key("mlperf_log_detail.txt") && streams.contains_key("evidence.sig"));
+}
+
+#[test]
 fn a_stalled_broker_holds_up_and_loses_nothing() {
     let Some(broker) = Mosquitto::start() else { return };
     let mut agent = Agent::start(broker.port);

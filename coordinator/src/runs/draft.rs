@@ -85,7 +85,7 @@ pub(crate) struct Outcome {
     pub(crate) signed: Option<bool>,
     /// Why this is not a valid measurement; empty when nothing stands against it.
     pub(crate) not_a_measurement: Vec<String>,
-    /// Whether the device may forget the run: nothing on it is missing here.
+    /// Whether the device may forget the run: every file is here with valid evidence, or the device never had any.
     pub(crate) forgettable: bool,
     /// What it has shown of the device's speed.
     pub(crate) rates: Rates,

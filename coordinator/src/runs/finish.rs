@@ -156,7 +156,8 @@ impl Finisher {
             signed: record.evidence_signature_valid,
             not_a_measurement: not_a_measurement(&spec, proven.signed()),
             device_state: proven.signed().and_then(|evidence| evidence.state.clone()),
-            forgettable: record.delivery.complete || nothing_to_miss,
+            forgettable: (record.delivery.complete && record.evidence_signature_valid == Some(true))
+                || nothing_to_miss,
             window,
             audit,
         };
