@@ -26,7 +26,6 @@ pub const DEVICE: &str = "boat";
 
 /// A running lab. Everything ends and is removed with it.
 pub struct Lab {
-    directory: tempfile::TempDir,
     is_secure: bool,
     /// The broker's port on loopback.
     pub port: u16,
@@ -40,6 +39,8 @@ pub struct Lab {
     pub coordinator_prefix: Vec<String>,
     /// Words before the device's command.
     pub device_prefix: Vec<String>,
+    /// Removed last: a failed test prints its processes' logs, which lie there.
+    directory: tempfile::TempDir,
 }
 
 impl Lab {
