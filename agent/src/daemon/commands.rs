@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use regatta_rules::{
-    RunId,
+    RunId, StreamName,
     documents::{RunPhase, RunState},
     escape,
 };
@@ -46,8 +46,12 @@ impl<L: Link> Service<L> {
                 Ok(Ok(command)) => self.take_command(run, command),
                 Ok(Err(e)) => self.take_broken_command(run, e),
                 // The broker brings messages twice.
-                Err(e @ TrustError::Repeated { .. }) => {
-                    tracing::debug!("run {run}: a command was dropped: {e}")
+                Err(e @ TrustError::Repeated { number, newest }) => {
+                    tracing::debug!("run {run}: a command was dropped: {e}");
+                    if number < newest {
+                        // Sent again by somebody; or by a coordinator that has lost count and does not know.
+                        self.tell_inventory();
+                    }
                 }
                 Err(e) => tracing::warn!("run {run}: a command was dropped: {:#}", anyhow::Error::from(e)),
             },
@@ -60,10 +64,19 @@ impl<L: Link> Service<L> {
     }
 
     fn take_command(&mut self, run: RunId, command: Command) {
+        if self.unreadable.contains_key(&run) {
+            self.retry_unreadable();
+        }
         match command {
             Command::Start { spec_json } => self.start(run, &spec_json),
             Command::Abort { reason } => self.abort(run, &reason),
             Command::Forget => self.forget(run),
+            Command::Release => {
+                if let Some(run) = self.runs.get_mut(&run) {
+                    run.release();
+                }
+            }
+            Command::Resend { streams } => self.resend(run, &streams),
             // Answered when no run is on: it reads a hundred files, and what is sent would be sent while LoadGen runs.
             Command::Examine if self.due.examinations.len() < QUESTIONS => {
                 self.due.examinations.insert(run);
@@ -147,13 +160,36 @@ impl<L: Link> Service<L> {
         }
     }
 
-    /// Forgets a run that is final and wholly delivered. Any other stays.
+    /// Tells a run's state, and sends again what the coordinator lacks of it. A run that is not here is not started by this: what is
+    /// here is told instead.
+    fn resend(&mut self, id: RunId, streams: &[StreamName]) {
+        if let Some(run) = self.runs.get_mut(&id) {
+            run.resend(streams);
+        }
+        if self.knows(id) {
+            self.due.states.insert(id);
+        } else {
+            self.tell_inventory();
+        }
+    }
+
+    /// Forgets a run that the coordinator has released. Any other stays.
     fn forget(&mut self, id: RunId) {
         if let Some(run) = self.runs.get(&id) {
-            if !(run.phase().is_final() && run.is_delivered()) {
+            if !run.may_be_removed() {
                 tracing::warn!(
-                    "run {id}: not forgotten: it is {} and not wholly delivered",
-                    run.phase()
+                    "run {id}: not forgotten: it is {}, {} and {}",
+                    run.phase(),
+                    if run.is_delivered() {
+                        "delivered"
+                    } else {
+                        "not wholly delivered"
+                    },
+                    if run.job.released {
+                        "released"
+                    } else {
+                        "not released"
+                    },
                 );
                 self.due.states.insert(id);
                 return;
@@ -196,7 +232,9 @@ impl<L: Link> Service<L> {
     }
 
     fn knows(&self, id: RunId) -> bool {
-        self.runs.contains_key(&id) || self.refused.iter().any(|(refused, _)| *refused == id)
+        self.runs.contains_key(&id)
+            || self.unreadable.contains_key(&id)
+            || self.refused.iter().any(|(refused, _)| *refused == id)
     }
 
     /// Does not take a run, and says why.

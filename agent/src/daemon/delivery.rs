@@ -36,6 +36,7 @@ impl<L: Link> Service<L> {
     /// Whether there is something to publish.
     pub(super) fn has_publication(&self, now: Instant) -> bool {
         self.due.hello
+            || !self.due.inventory.is_empty()
             || self.due.heartbeat
             || !self.due.states.is_empty()
             || !self.due.cleared.is_empty()
@@ -67,6 +68,7 @@ impl<L: Link> Service<L> {
 
     fn next_publication(&mut self, now: Instant) -> Option<Publication> {
         if std::mem::take(&mut self.due.hello) {
+            self.prepare_inventory();
             return Some(hello(
                 &self.config,
                 &self.identity,
@@ -77,6 +79,10 @@ impl<L: Link> Service<L> {
         }
         if std::mem::take(&mut self.due.heartbeat) {
             return self.heartbeat();
+        }
+        // Before states: a run that is taken meanwhile is not missing from pages that were made before.
+        if let Some(page) = self.inventory_page() {
+            return Some(page);
         }
         if let Some(run) = self.due.cleared.pop_first() {
             let topic = self.topic(Leaf::State(run));

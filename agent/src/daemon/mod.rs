@@ -21,6 +21,7 @@ mod commands;
 mod delivery;
 pub(crate) mod durable;
 mod ended;
+mod inventory;
 mod journal;
 mod lab;
 mod lifecycle;

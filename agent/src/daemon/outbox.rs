@@ -297,6 +297,21 @@ impl Outbox {
         stream.journal_step(&ack.stream)
     }
 
+    /// The coordinator does not have these streams whole, whatever was acknowledged: they are sent again. Those that are on their way
+    /// go on as they are. Returns what the journal should keep.
+    pub(crate) fn resend(&mut self, names: &[StreamName]) -> Vec<Record> {
+        let mut restarted = Vec::new();
+        for name in names {
+            if let Some(stream) = self.streams.get_mut(name).filter(|stream| stream.whole) {
+                stream.whole = false;
+                stream.start_again_at(0);
+                stream.journaled = 0;
+                restarted.push(Record::Restarted { stream: name.clone() });
+            }
+        }
+        restarted
+    }
+
     /// The connection is new: everything that is not committed may be lost.
     pub(crate) fn start_again(&mut self) {
         self.window.begin_again();

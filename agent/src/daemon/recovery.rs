@@ -10,6 +10,7 @@ use std::{
 };
 
 use regatta_rules::{RunId, documents::RunPhase};
+use ring::rand::{SecureRandom as _, SystemRandom};
 
 use super::{
     durable::Reserve,
@@ -17,7 +18,7 @@ use super::{
     pace::Pace,
     process,
     run::Run,
-    run_dir::{Ending, RunDir},
+    run_dir::{Ending, RunDir, RunDirError},
     service::{Due, Service},
     trust::Trust,
     window::Manners,
@@ -28,7 +29,8 @@ impl<L: Link> Service<L> {
     /// A service that goes on with what lies in `runs_dir`.
     ///
     /// # Errors
-    /// When the directory cannot be read. A single run that cannot be understood is reported and left alone.
+    /// When the directory cannot be read, or there is no randomness. A single run that cannot be understood is reported and left
+    /// alone; one that cannot be read now is tried again.
     pub(crate) fn recover(
         config: AgentConfig,
         identity: Arc<DeviceIdentity>,
@@ -37,10 +39,12 @@ impl<L: Link> Service<L> {
         runs_dir: PathBuf,
         link: L,
     ) -> io::Result<Self> {
-        let mut runs = BTreeMap::new();
+        let (mut runs, mut unreadable) = (BTreeMap::new(), BTreeMap::new());
         for (id, dir) in RunDir::all(&runs_dir)? {
-            if let Some(run) = recover_run(id, dir, config.window_chunks) {
-                runs.insert(id, run);
+            match recover_run(id, dir, config.window_chunks) {
+                Recovered::Run(run) => drop(runs.insert(id, *run)),
+                Recovered::Unreadable(dir) => drop(unreadable.insert(id, dir)),
+                Recovered::LeftAlone => {}
             }
         }
         let to_seal: VecDeque<RunId> = runs
@@ -61,6 +65,10 @@ impl<L: Link> Service<L> {
             );
         }
         let live_pace = Pace::new(config.live_bytes_per_second);
+        let mut session = [0; 8];
+        SystemRandom::new()
+            .fill(&mut session)
+            .map_err(|_| io::Error::other("the system gave no randomness"))?;
         Ok(Self {
             reserve: Reserve::new(config.state_dir.join("reserve")),
             config,
@@ -71,6 +79,11 @@ impl<L: Link> Service<L> {
             link,
             connected: false,
             runs,
+            unreadable,
+            session: u64::from_le_bytes(session),
+            inventories: 0,
+            last_inventory: None,
+            repeat_at: None,
             refused: VecDeque::new(),
             next_arrival,
             active: None,
@@ -89,12 +102,30 @@ impl<L: Link> Service<L> {
     }
 }
 
-fn recover_run(id: RunId, dir: RunDir, window_chunks: u32) -> Option<Run> {
+/// What became of a run that lies on the disk.
+pub(super) enum Recovered {
+    /// It goes on.
+    Run(Box<Run>),
+    /// The disk did not give it now: it is still on the device.
+    Unreadable(RunDir),
+    /// It cannot be understood, which another try does not change.
+    LeftAlone,
+}
+
+/// Takes up a run where it was.
+pub(super) fn recover_run(id: RunId, dir: RunDir, window_chunks: u32) -> Recovered {
     let job = match dir.read_job() {
         Ok(job) => job,
+        Err(RunDirError::Io { source, path, .. }) if source.kind() != io::ErrorKind::NotFound => {
+            tracing::error!(
+                "run {id}: {} cannot be read: {source}; tried again later",
+                path.display()
+            );
+            return Recovered::Unreadable(dir);
+        }
         Err(e) => {
             tracing::error!("run {id}: left alone: {:#}", anyhow::Error::from(e));
-            return None;
+            return Recovered::LeftAlone;
         }
     };
     // Without its spec nothing starts again, and what has ended is delivered all the same.
@@ -121,7 +152,7 @@ fn recover_run(id: RunId, dir: RunDir, window_chunks: u32) -> Option<Run> {
     }
     // Delivered, and the last state was not yet written.
     run.settle_delivery();
-    Some(run)
+    Recovered::Run(Box::new(run))
 }
 
 /// Whether the run was on when the daemon died, and how it ended is not known.

@@ -98,6 +98,48 @@ impl Run {
         }
     }
 
+    /// Whether the run may be removed from this disk: the coordinator's signed word says that it has all of it, and nothing here speaks
+    /// against that.
+    pub(crate) fn may_be_removed(&self) -> bool {
+        self.job.released && self.phase().is_final() && self.is_delivered()
+    }
+
+    /// The coordinator has recorded the run with every file: it may be removed.
+    pub(crate) fn release(&mut self) {
+        if !std::mem::replace(&mut self.job.released, true) {
+            tracing::info!("run {}: released by the coordinator", self.id);
+            self.write_down();
+        }
+    }
+
+    /// Sends streams again that the coordinator does not have whole. It cannot have recorded the run with all of its files then, so
+    /// that an earlier release no longer counts.
+    pub(crate) fn resend(&mut self, streams: &[StreamName]) {
+        if streams.is_empty() {
+            return;
+        }
+        if std::mem::take(&mut self.job.released) {
+            self.write_down();
+        }
+        let restarted = self.outbox.resend(streams);
+        if restarted.is_empty() {
+            return;
+        }
+        tracing::warn!(
+            "run {}: the coordinator lacks {} of its files, which were acknowledged: they are sent again",
+            self.id,
+            restarted.len()
+        );
+        if self.journal.is_none() {
+            let journal = Journal::open(&self.dir.journal_path());
+            self.journal = journal
+                .map(|(journal, _)| journal)
+                .inspect_err(|e| tracing::error!("run {}: {e}: its journal cannot be used", self.id))
+                .ok();
+        }
+        restarted.iter().for_each(|record| self.keep(record));
+    }
+
     /// Whether files wait for delivery.
     pub(crate) fn has_backlog(&self) -> bool {
         self.job.sealed && !self.outbox.is_delivered()

@@ -6,7 +6,6 @@ use std::{
     io,
     os::unix::fs::FileExt as _,
     path::{Path, PathBuf},
-    time::{Duration, SystemTime},
 };
 
 use regatta_rules::{
@@ -73,6 +72,9 @@ pub(crate) struct Job {
     /// forgotten, and it is sealed again at the next start.
     #[serde(default)]
     pub(crate) owed: Vec<StreamName>,
+    /// Whether the coordinator has released the run: only then may it be removed.
+    #[serde(default)]
+    pub(crate) released: bool,
     /// Why what was logged may not be on this disk, where a file of the live run could not be flushed.
     #[serde(default)]
     pub(crate) unflushed: Option<String>,
@@ -109,6 +111,7 @@ impl Job {
             ending: None,
             sealed: false,
             owed: Vec::new(),
+            released: false,
             unflushed: None,
             process: None,
             before: None,
@@ -293,12 +296,6 @@ impl RunDir {
     /// Opens a stream for reading.
     pub(crate) fn open(&self, stream: &StreamName) -> io::Result<File> {
         File::open(self.files().join(stream.as_str()))
-    }
-
-    /// Whether the run's state has not changed for a while. Not, when the clock says otherwise.
-    pub(crate) fn unchanged_for(&self, a_while: Duration, now: SystemTime) -> bool {
-        let changed = fs::metadata(self.path.join("job.json")).and_then(|job| job.modified());
-        changed.is_ok_and(|changed| now.duration_since(changed).is_ok_and(|since| since >= a_while))
     }
 
     /// Reads a piece of a stream.

@@ -15,7 +15,7 @@ use regatta_rules::{
     documents::{GpuFacts, RunState},
 };
 use regatta_wire::{
-    message::{Hello, Message as _},
+    message::{Hello, Inventory, Message as _},
     topic::{Leaf, Topic},
 };
 use tokio::{
@@ -30,10 +30,12 @@ use super::{
     assets::{FetchNews, Fetching},
     durable::Reserve,
     ended::{Sealing, seal_news},
+    inventory,
     link::{Link, LinkEvent, Publication},
     live::{LiveFiles, live_news},
     pace::Pace,
     run::Run,
+    run_dir::RunDir,
     supervisor::Supervisor,
     trust::Trust,
 };
@@ -63,6 +65,15 @@ pub(crate) struct Service<L> {
     pub(super) link: L,
     pub(super) connected: bool,
     pub(super) runs: BTreeMap<RunId, Run>,
+    /// Runs whose state the disk did not give at the start: they are on the device, and are tried again.
+    pub(super) unreadable: BTreeMap<RunId, RunDir>,
+    /// Random, of this process.
+    pub(super) session: u64,
+    /// Inventories so far, and when the last was made.
+    pub(super) inventories: u32,
+    pub(super) last_inventory: Option<Instant>,
+    /// When hello and inventory are to be repeated.
+    pub(super) repeat_at: Option<Instant>,
     /// Runs that were not taken, the newest last: their state lives at the broker alone.
     pub(super) refused: VecDeque<(RunId, RunState)>,
     pub(super) next_arrival: u64,
@@ -88,6 +99,8 @@ pub(crate) struct Service<L> {
 #[derive(Debug, Default)]
 pub(super) struct Due {
     pub(super) hello: bool,
+    /// Pages of the inventory.
+    pub(super) inventory: VecDeque<Inventory>,
     pub(super) heartbeat: bool,
     pub(super) states: BTreeSet<RunId>,
     /// Questions what this device is, by their ids.
@@ -152,6 +165,7 @@ impl<L: Link> Service<L> {
             LinkEvent::Connected => {
                 tracing::info!("connected to the broker");
                 self.connected = true;
+                self.repeat_at = Some(Instant::now() + inventory::REPEAT_FIRST);
                 self.publish_everything_again();
             }
             LinkEvent::Disconnected => {
@@ -180,7 +194,8 @@ impl<L: Link> Service<L> {
         let live = self.live.as_ref().filter(|_| self.connected);
         let pace = self.live_pace.free_at().filter(|at| live.is_some() && *at > now);
         let live = live.and_then(LiveFiles::next_look);
-        [delivery, process, start, live, pace, self.stop_by]
+        let repetition = self.repeat_at.filter(|_| self.connected && self.active.is_none());
+        [delivery, process, start, live, pace, repetition, self.stop_by]
             .into_iter()
             .flatten()
             .min()
@@ -200,6 +215,7 @@ impl<L: Link> Service<L> {
             active.on_time(now);
         }
         self.look_at_live_files(now);
+        self.repeat_hello(now);
     }
 
     /// Renews the device's certificate when it is time, on a thread of its own: that waits for the coordinator.
@@ -261,6 +277,7 @@ impl<L: Link> Service<L> {
     pub(super) fn known_runs(&self) -> Vec<RunId> {
         self.runs
             .keys()
+            .chain(self.unreadable.keys())
             .copied()
             .chain(self.refused.iter().map(|(run, _)| *run))
             .collect()
@@ -284,7 +301,7 @@ pub(crate) fn hello(
     runs: Vec<RunId>,
     online: bool,
 ) -> Publication {
-    let hello = Hello {
+    let mut hello = Hello {
         device: identity.id().clone(),
         name: config.name.clone(),
         public_key: identity.public_key(),
@@ -294,16 +311,17 @@ pub(crate) fn hello(
         facts_json: serde_json::to_vec(&facts.read()).unwrap_or_default(),
         runs,
     };
-    let payload = hello.to_frame().unwrap_or_else(|e| {
-        // Thousands of forgotten runs: without their list the coordinator loses no more than the reconciliation.
-        tracing::error!("the hello is too large: {e}");
-        Hello {
-            runs: Vec::new(),
-            ..hello
+    // The inventory lists all of thousands of runs; here are as many of the newest as fit.
+    let payload = loop {
+        match hello.to_frame() {
+            Ok(payload) => break payload,
+            Err(e) if hello.runs.is_empty() => {
+                tracing::error!("the hello is too large: {e}");
+                break Vec::new();
+            }
+            Err(_) => drop(hello.runs.drain(..hello.runs.len().div_ceil(2))),
         }
-        .to_frame()
-        .unwrap_or_default()
-    });
+    };
     let topic = Topic {
         device: identity.id().clone(),
         leaf: Leaf::Hello,

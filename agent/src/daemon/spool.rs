@@ -3,7 +3,8 @@
 //! The runs' directories are the spool (docs/decisions/0001). It is bounded by `spool_max_mib` and by what the disk has free.
 //! When room gets short, in this order:
 //!
-//! 1. Runs that the coordinator has whole make room, the oldest first, before another run is started.
+//! 1. Runs that the coordinator has released make room, the oldest first, before another run is started. Acknowledgements do not
+//!    release a run: they carry no signature.
 //! 2. A run that would not find `min_free_mib` is not taken, and not started when it was taken before: it fails and says so.
 //! 3. The run that is on loses its extras ([`Extras`]) when half of `min_free_mib` is left: they are cut off where they are.
 //!    LoadGen's own logs are never touched. If the disk fills up all the same, LoadGen's failure to write fails the run.
@@ -12,15 +13,12 @@ use std::{
     fs::{self, OpenOptions},
     io::{self, Write as _},
     path::{Path, PathBuf},
-    time::{Duration, SystemTime},
 };
 
 use regatta_rules::RunId;
 
 use super::{durable, link::Link, live::end_live, run::Run, service::Service};
 
-/// A delivered run stays at least so long: the coordinator may not have written its record yet.
-const KEEP_DELIVERED: Duration = Duration::from_secs(600);
 /// Files of a run that no result and no rule needs.
 const EXTRAS: [&str; 1] = ["run.log"];
 
@@ -97,21 +95,19 @@ impl<L: Link> Service<L> {
             let Err(none) = bounds.check(&self.runs_dir) else {
                 return Ok(());
             };
-            let Some(oldest) = self.oldest_delivered() else {
+            let Some(oldest) = self.oldest_removable() else {
                 let none = anyhow::Error::from(none);
                 return Err(format!("the device cannot keep the run: {none:#}"));
             };
-            tracing::warn!("run {oldest}: delivered, and makes room for another");
+            tracing::warn!("run {oldest}: released by the coordinator, and makes room for another");
             if !self.remove_run(oldest) {
-                return Err("the device cannot keep the run: a delivered one cannot be removed".to_owned());
+                return Err("the device cannot keep the run: a released one cannot be removed".to_owned());
             }
         }
     }
 
-    fn oldest_delivered(&self) -> Option<RunId> {
-        let delivered = |run: &&Run| run.phase().is_final() && run.is_delivered();
-        let settled = |run: &&Run| run.dir.unchanged_for(KEEP_DELIVERED, SystemTime::now());
-        let candidates = self.runs.values().filter(delivered).filter(settled);
+    fn oldest_removable(&self) -> Option<RunId> {
+        let candidates = self.runs.values().filter(|run| run.may_be_removed());
         candidates.min_by_key(|run| run.job.arrival).map(Run::id)
     }
 

@@ -99,6 +99,11 @@ impl Trust {
         Ok(Command::from_frame(&signed.command))
     }
 
+    /// The newest number that was obeyed.
+    pub(crate) const fn newest(&self) -> u64 {
+        self.newest
+    }
+
     /// Keeps a number on disk before the command is obeyed. On a full disk it is kept in memory: a device that cannot be
     /// told to end or forget a run would stay full.
     fn remember(&mut self, number: u64) -> Result<(), TrustError> {

@@ -6,11 +6,7 @@ use regatta_wire::{
     topic::Leaf,
 };
 
-use crate::{
-    agent::{Agent, noise},
-    coordinator::Coordinator,
-    mosquitto::Mosquitto,
-};
+use crate::{agent::Agent, coordinator::Coordinator, mosquitto::Mosquitto};
 
 fn reason_of(coordinator: &Coordinator, run: RunId, phase: RunPhase) -> String {
     coordinator.wait_for(run, phase, 20).state.reason.unwrap()
@@ -92,37 +88,6 @@ fn broken_messages_are_dropped_and_the_daemon_lives() {
         },
     );
     assert_eq!(reason_of(&coordinator, run, RunPhase::Aborted), "before it came");
-}
-
-#[test]
-fn a_full_spool_takes_no_run_until_a_delivered_one_makes_room() {
-    let Some(broker) = Mosquitto::start() else { return };
-    let mut agent = Agent::start_with(broker.port, "min_free_mib = 1\nspool_max_mib = 5");
-    agent.stop();
-    let old = agent.lay_down_interrupted_run(&[("mlperf_log_accuracy.json", &noise(5 << 20))]);
-    let coordinator = Coordinator::start(broker.port, &agent.device);
-    agent.launch();
-    coordinator.wait_for(old, RunPhase::Failed, 20);
-    coordinator.wait_for_streams(old, 30);
-    // Just delivered: it stays, for the coordinator may not have recorded it.
-    let refused = agent.spec(300);
-    coordinator.start_run(&refused);
-    let reason = reason_of(&coordinator, refused.run, RunPhase::Failed);
-    assert_eq!(
-        reason,
-        "the device cannot keep the run: logs of other runs take up 5 MiB of 5 (spool_max_mib), and 1 MiB are wanted \
-         (min_free_mib)"
-    );
-    let job = std::fs::File::options()
-        .write(true)
-        .open(agent.run_dir(old).join("job.json"))
-        .unwrap();
-    let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(3_600);
-    job.set_modified(long_ago).unwrap();
-    let taken = agent.spec(300);
-    coordinator.start_run(&taken);
-    coordinator.wait_for(taken.run, RunPhase::Done, 30);
-    assert!(!agent.run_dir(old).exists() && agent.run_dir(taken.run).exists());
 }
 
 #[test]

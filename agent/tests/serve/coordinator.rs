@@ -15,7 +15,9 @@ use regatta_rules::{
 use regatta_wire::{
     chunk::LogMessage,
     frame,
-    message::{Ack, Command, Examined, Heartbeat, Hello, Message, StateReport, StreamEnd, WholeStream},
+    message::{
+        Ack, Command, Examined, Heartbeat, Hello, Inventory, Message, StateReport, StreamEnd, WholeStream,
+    },
     topic::{Leaf, Topic},
 };
 use rumqttc::{
@@ -38,6 +40,8 @@ pub(crate) struct Known {
     pub(crate) cleared: Vec<RunId>,
     /// What the device has found of itself, by question.
     pub(crate) examined: Vec<(RunId, Examined)>,
+    /// Every page of every inventory.
+    pub(crate) inventories: Vec<Inventory>,
     /// Every heartbeat with the time of its arrival.
     pub(crate) heartbeats: Vec<(Instant, Heartbeat)>,
     /// Every log message: when, which run, how many bytes of payload.
@@ -223,6 +227,9 @@ impl Coordinator {
         let mut known = self.known();
         match &topic.leaf {
             Leaf::Hello => known.hello = Some(Hello::from_frame(payload).unwrap()),
+            Leaf::Telemetry if frame::stated_kind(payload) == Some(Inventory::KIND) => {
+                known.inventories.push(Inventory::from_frame(payload).unwrap());
+            }
             Leaf::Telemetry => {
                 known
                     .heartbeats

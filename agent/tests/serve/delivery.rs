@@ -40,6 +40,11 @@ fn files_of_every_size_arrive_exactly() {
     }
     assert!(streams.contains_key("evidence.json") && streams.contains_key("evidence.sig"));
     coordinator.command(run, &Command::Forget);
+    eventually("the daemon to refuse what was not released", 10, || {
+        agent.log().contains("not forgotten").then_some(())
+    });
+    coordinator.command(run, &Command::Release);
+    coordinator.command(run, &Command::Forget);
     eventually("the run to be forgotten", 10, || {
         (!agent.run_dir(run).exists()).then_some(())
     });
@@ -75,6 +80,7 @@ fn nothing_is_forgotten_before_it_is_delivered() {
     coordinator.known().silent = true;
     agent.launch();
     coordinator.wait_for(run, RunPhase::Failed, 20);
+    coordinator.command(run, &Command::Release);
     coordinator.command(run, &Command::Forget);
     eventually("the daemon to refuse", 10, || {
         agent.log().contains("not forgotten").then_some(())

@@ -26,6 +26,7 @@ fn the_heap_is_small_and_does_not_grow_with_the_number_of_runs() {
             coordinator.start_run(&spec);
             coordinator.wait_for(spec.run, RunPhase::Done, 60);
             coordinator.wait_for_streams(spec.run, 20);
+            coordinator.command(spec.run, &Command::Release);
             coordinator.command(spec.run, &Command::Forget);
         }
         agent.heap_kib()

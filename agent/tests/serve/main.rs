@@ -21,6 +21,7 @@ mod faults;
 mod full_disk;
 mod lean;
 mod mosquitto;
+mod release;
 mod runs;
 mod silence;
 #[path = "../support/small_disk.rs"]

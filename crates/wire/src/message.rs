@@ -61,7 +61,7 @@ pub struct Hello {
     pub engines: Vec<EngineKind>,
     /// What the machine is: the JSON of `DeviceFacts`, which grows without a new wire version.
     pub facts_json: Vec<u8>,
-    /// Runs that are on the device and not yet finished with, so that both sides can be reconciled.
+    /// Runs that are on the device, as many as fit: a run that is missing here may be there all the same. [`Inventory`] is complete.
     pub runs: Vec<RunId>,
 }
 impl Message for Hello {
@@ -84,6 +84,52 @@ impl Message for Heartbeat {
     const KIND: u8 = 2;
 }
 
+/// Which runs are on a device (on `telemetry`): all of them, over `pages` messages of the same session and number. Sent after each
+/// hello and repeated now and then, so that a lost one costs time only.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Inventory {
+    /// Random, drawn at each start of the agent. Two agents with the same identity have different ones.
+    pub session: u64,
+    /// Counts the inventories of a session.
+    pub number: u32,
+    /// Which page this is, from 0.
+    pub page: u16,
+    /// How many pages there are, at least 1.
+    pub pages: u16,
+    /// The number of the newest signed command that the device has obeyed; it obeys none up to this.
+    pub newest_command: u64,
+    /// The runs of this page, at most [`Inventory::RUNS_PER_PAGE`].
+    pub runs: Vec<HeldRun>,
+}
+impl Message for Inventory {
+    const KIND: u8 = 12;
+}
+
+impl Inventory {
+    /// Runs in one page at most.
+    pub const RUNS_PER_PAGE: usize = 2048;
+}
+
+/// A run that a device knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeldRun {
+    /// The run.
+    pub run: RunId,
+    /// What the device has of it.
+    pub holding: Holding,
+}
+
+/// What a device has of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Holding {
+    /// Nothing: it did not take the run.
+    Refused,
+    /// The run, which it may not remove.
+    Kept,
+    /// The run, which it may remove ([`Command::Release`]).
+    Released,
+}
+
 /// What the coordinator asks of a device (on `cmd/<run>`). Every command may arrive twice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Command {
@@ -97,11 +143,20 @@ pub enum Command {
         /// Why, for the record.
         reason: String,
     },
-    /// Everything of this run is committed and recorded: the device may forget it.
+    /// The device removes this run, if it was released before ([`Command::Release`]), or forgets that it refused it.
     Forget,
     /// Examine yourself. The id is of no run but of this question; the answer is an [`Examined`] on `state/<id>`. An agent
     /// that does not know it says so in a [`StateReport`] there.
     Examine,
+    /// The coordinator has every file of this run, with valid evidence, and has recorded it: the device may remove the run when
+    /// it needs space. Nothing else gives a run's files up; an acknowledgement carries no signature and does not.
+    Release,
+    /// The device reports the run's state again and sends these streams again, also those that were acknowledged as whole; where
+    /// any are named, a release no longer counts. A device without the run sends its [`Inventory`].
+    Resend {
+        /// The streams that the coordinator does not have whole. May be empty: then only the state is asked for.
+        streams: Vec<StreamName>,
+    },
 }
 impl Message for Command {
     const KIND: u8 = 3;

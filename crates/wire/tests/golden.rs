@@ -13,7 +13,10 @@ use regatta_rules::{
 use regatta_wire::{
     chunk::{Chunk, LogMessage},
     enrolment::{Credentials, EnrolAnswer, EnrolRequest, Purpose},
-    message::{Ack, Command, Examined, Heartbeat, Hello, Message, StateReport, StreamEnd, WholeStream},
+    message::{
+        Ack, Command, Examined, Heartbeat, HeldRun, Hello, Holding, Inventory, Message, StateReport,
+        StreamEnd, WholeStream,
+    },
     signed::SignedCommand,
     topic::{Leaf, Topic},
 };
@@ -77,6 +80,23 @@ fn heartbeat() {
 }
 
 #[test]
+fn inventory() {
+    let inventory = |runs| Inventory {
+        session: 0x0102_0304_0506_0708,
+        number: 2,
+        page: 0,
+        pages: 1,
+        newest_command: 1_700_000_000_000_000,
+        runs,
+    };
+    let held = |holding| HeldRun { run: run(), holding };
+    let one_each = [Holding::Refused, Holding::Kept, Holding::Released].map(held);
+    insta::assert_snapshot!(golden(&[inventory(Vec::new()), inventory(one_each.to_vec())]));
+    let full = inventory(vec![held(Holding::Kept); Inventory::RUNS_PER_PAGE]).to_frame();
+    assert!(full.is_ok(), "a full page fits into a frame: {full:?}");
+}
+
+#[test]
 fn command() {
     let commands = [
         Command::Start {
@@ -87,6 +107,10 @@ fn command() {
         },
         Command::Forget,
         Command::Examine,
+        Command::Release,
+        Command::Resend {
+            streams: vec!["run.log".parse().unwrap()],
+        },
     ];
     insta::assert_snapshot!(golden(&commands));
 }

@@ -9,7 +9,9 @@ use regatta_wire::{
     chunk::{Chunk, LogMessage, MAX_DATA},
     enrolment::{EnrolAnswer, EnrolRequest, Token},
     frame::{self, FrameError, HEADER_LEN, MAX_BODY, VERSION},
-    message::{Ack, Command, Examined, Heartbeat, Hello, Message, StateReport, StreamEnd, WholeStream},
+    message::{
+        Ack, Command, Examined, Heartbeat, Hello, Inventory, Message, StateReport, StreamEnd, WholeStream,
+    },
     signed::SignedCommand,
     topic::{Leaf, Topic},
 };
@@ -18,6 +20,7 @@ use regatta_wire::{
 fn read_as_everything(bytes: &[u8]) {
     let _ = Hello::from_frame(bytes);
     let _ = Heartbeat::from_frame(bytes);
+    let _ = Inventory::from_frame(bytes);
     let _ = Command::from_frame(bytes);
     let _ = StateReport::from_frame(bytes);
     let _ = Examined::from_frame(bytes);
