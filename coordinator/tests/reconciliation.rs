@@ -4,7 +4,7 @@
 
 mod support;
 
-use std::{collections::BTreeMap, process::Stdio};
+use std::{collections::BTreeMap, process::Stdio, time::Duration};
 
 use regatta_rules::{RunId, documents::RunPhase};
 use regatta_wire::{
@@ -61,9 +61,14 @@ fn a_run_that_its_device_has_lost_fails_with_the_reason() {
     eventually("the state", || {
         (coordinator.show(&asked)["phase"] == "running").then_some(())
     });
-    // A device with a new disk and its old key.
+    // A device with a new disk and its old key. It may also be a copy of the device, so that this has to last.
     device.say_hello(Vec::new());
-    let record = coordinator.record(&asked);
+    let record = eventually("the run to be given up", || {
+        std::thread::sleep(Duration::from_secs(1));
+        device.say_inventory(1, &[]);
+        coordinator.show(&asked)["recorded"].as_str()?;
+        Some(coordinator.record(&asked))
+    });
     assert_eq!(record["state"]["phase"], "failed");
     assert!(
         record["state"]["reason"]
@@ -73,6 +78,63 @@ fn a_run_that_its_device_has_lost_fails_with_the_reason() {
         "{record:#}"
     );
     assert_eq!(record["delivery"]["complete"], false);
+
+    // It was there all the time: it goes on, and its record is made anew.
+    device.say_inventory(1, &[run]);
+    let (again, spec_json) = device.next_start();
+    assert_eq!(again, run);
+    let mut files = BTreeMap::from([("run.log".to_owned(), b"log".to_vec())]);
+    device.seal(run, &spec_json, &mut files);
+    let names: Vec<&str> = files.keys().map(String::as_str).collect();
+    device.tell(run, RunPhase::Draining, &names);
+    device.deliver(run, &files, Faults::default(), &mut Dice::new(1), |_| {});
+    device.tell(run, RunPhase::Done, &names);
+    eventually("the complete record", || {
+        let recorded = coordinator.show(&asked)["recorded"].is_string();
+        (recorded && coordinator.record(&asked)["delivery"]["complete"] == true).then_some(())
+    });
+    device.wait_for_command(run, |command| *command == Command::Release);
+}
+
+#[test]
+fn a_list_that_is_cut_short_takes_no_run_away() {
+    let (coordinator, mut device) = with_device(1);
+    let asked = coordinator.ask("PerformanceOnly");
+    let (run, _) = device.next_start();
+    device.tell(run, RunPhase::Running, &[]);
+    eventually("the state", || {
+        (coordinator.show(&asked)["phase"] == "running").then_some(())
+    });
+    // As an agent that holds more runs than its hello can name.
+    device.say(Leaf::Hello, device.hello(Vec::new()).to_frame().unwrap(), true);
+    device.tell(run, RunPhase::Draining, &[]);
+    eventually("the next state", || {
+        (coordinator.show(&asked)["phase"] == "draining").then_some(())
+    });
+}
+
+#[test]
+fn a_silent_run_is_asked_about_and_what_is_missing_of_it_is_asked_for() {
+    let (coordinator, mut device) = with_device(1);
+    let asked = coordinator.ask("PerformanceOnly");
+    let (run, spec_json) = device.next_start();
+    device.tell(run, RunPhase::Queued, &[]);
+    // Its next states are lost on the way.
+    let ask = device.wait_for_command(run, |command| matches!(command, Command::Resend { .. }));
+    assert_eq!(ask, Command::Resend { streams: Vec::new() });
+    // Its files are not here, although it was told so.
+    let mut files = BTreeMap::from([("run.log".to_owned(), b"log".to_vec())]);
+    device.seal(run, &spec_json, &mut files);
+    let names: Vec<&str> = files.keys().map(String::as_str).collect();
+    device.tell(run, RunPhase::Done, &names);
+    let ask = device.wait_for_command(
+        run,
+        |command| matches!(command, Command::Resend { streams } if !streams.is_empty()),
+    );
+    let missing = names.iter().map(|name| name.parse().unwrap()).collect();
+    assert_eq!(ask, Command::Resend { streams: missing });
+    device.deliver(run, &files, Faults::default(), &mut Dice::new(1), |_| {});
+    assert_eq!(coordinator.record(&asked)["delivery"]["complete"], true);
 }
 
 #[test]
@@ -140,7 +202,7 @@ fn a_run_whose_stream_never_ends_stays_draining() {
     device.tell(run, RunPhase::Done, &names);
     coordinator.kill();
     coordinator.serve();
-    std::thread::sleep(std::time::Duration::from_secs(2));
+    std::thread::sleep(Duration::from_secs(2));
     let shown = coordinator.show(&asked);
     assert_eq!(
         (&shown["phase"], &shown["recorded"]),
@@ -174,6 +236,13 @@ fn evidence_signed_by_another_key_is_not_believed() {
     let record = coordinator.record(&asked);
     assert_eq!(record["evidence_signature_valid"], false, "{record:#}");
     drop(forger);
+    // The device keeps the only run that proves anything; the next one it may give up.
+    let (next, _) = {
+        let _ = coordinator.ask("PerformanceOnly");
+        device.play(Faults::default(), &mut Dice::new(2))
+    };
+    let released = device.next_release();
+    assert_eq!(released, next, "not the run with forged evidence");
 }
 
 #[test]

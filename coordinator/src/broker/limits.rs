@@ -12,8 +12,8 @@ use regatta_wire::frame;
 const PACKET: usize = frame::HEADER_LEN + frame::MAX_BODY + 1024;
 /// Messages on their way to one subscriber beside those in its window.
 const CHANNEL: usize = 128;
-/// Bytes that may wait for one subscriber: states and hellos, as logs take a way of their own. The oldest are dropped
-/// beyond that, and repeated by whoever sent them.
+/// Bytes that may wait for one subscriber, with the library's own for each message: states and hellos, as logs take a way of their
+/// own. The oldest are dropped beyond that; devices repeat hellos, and the dispatcher asks again for states.
 const QUEUED_BYTES: usize = 16 * 1024 * 1024;
 /// Messages that may wait for one subscriber. Most are small: the bytes bound the memory.
 const QUEUED_MESSAGES: usize = 65_536;

@@ -1,12 +1,14 @@
 //! The fleet: what devices say of themselves, and what follows for their runs. Who is let in at all stands in [`admission`].
 
 mod admission;
-
-use std::collections::BTreeSet;
+mod inventory;
+mod sessions;
 
 pub(crate) use admission::{Admission, follow};
-use regatta_rules::{DeviceId, RunId, escape};
+pub(crate) use inventory::Inventories;
+use regatta_rules::{DeviceId, escape};
 use regatta_wire::message::Hello;
+pub(crate) use sessions::{Identity, Sessions};
 
 use crate::store::{self, Store};
 
@@ -44,9 +46,7 @@ pub(crate) fn printable(text: &str, most: usize) -> String {
     escape(text.get(..end).unwrap_or_default()).into_owned()
 }
 
-/// Keeps what a device said, and reconciles runs: one that the device had and no longer has will never be finished.
-///
-/// A retained hello may be older than the runs that were sent since, so that only a live one may take a run away.
+/// Keeps what a device said of itself.
 ///
 /// # Errors
 /// When the store fails.
@@ -71,16 +71,9 @@ pub(crate) fn take_hello(store: &Store, hello: &Hello, retained: bool) -> store:
         if retained {
             return Ok(());
         }
-        let held: BTreeSet<RunId> = hello.runs.iter().copied().collect();
-        for run in &held {
-            // If it may be forgotten, the device has missed that.
+        for run in &hello.runs {
+            // If it may be forgotten, the device has missed that. Agents that know inventories say more there.
             store.told_to_forget(*run, false)?;
-        }
-        for run in store.open_runs()? {
-            if run.device == hello.device && run.known && !held.contains(&run.id) {
-                tracing::warn!(run = %run.id, device = %hello.name, "the device no longer has this run");
-                store.run_was_lost(run.id, "the device no longer has this run: its state was lost")?;
-            }
         }
         Ok(())
     })

@@ -76,7 +76,7 @@ impl Assembly {
         let hasher = hash_prefix(&mut file)?;
         sync_directory(&dir.partial())?;
         sync_directory(dir.path())?;
-        let end = stated_end(row);
+        let end = row.stated_end();
         Ok(Self {
             name: row.name.clone(),
             dir: dir.clone(),
@@ -227,17 +227,4 @@ fn hash_prefix(file: &mut File) -> io::Result<Sha256> {
         }
         hasher.update(&piece[..read]);
     }
-}
-
-/// The end that the device had stated before a restart.
-fn stated_end(row: &StreamRow) -> Option<StreamEnd> {
-    let text = row.stated_sha256.as_ref()?;
-    let mut sha256 = [0; 32];
-    for (byte, digits) in sha256.iter_mut().zip(text.as_bytes().chunks(2)) {
-        *byte = u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
-    }
-    Some(StreamEnd {
-        length: row.stated_length?,
-        sha256,
-    })
 }

@@ -4,13 +4,14 @@
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
+    time::Instant,
 };
 
 use regatta_rules::{DeviceId, RunId, StreamName};
 use regatta_wire::{
     chunk::LogMessage,
     frame::{self, FrameError},
-    message::{Examined, Heartbeat, Hello, Message as _, StateReport},
+    message::{Examined, Heartbeat, Hello, Inventory, Message as _, StateReport, WholeStream},
     topic::{Leaf, Topic},
 };
 
@@ -23,7 +24,7 @@ use super::{
     unheard::{Said, Unheard},
 };
 use crate::{
-    fleet::{self, Admission},
+    fleet::{self, Admission, Identity, Inventories, Sessions},
     link::{Inbound, Post},
     store::{RunChange, Store, StoreError, StreamRow},
     workspace::Workspace,
@@ -49,6 +50,8 @@ pub(super) struct Ingest {
     /// Streams held open at once. One more closes those of the device with the most, which
     /// costs hashing them again.
     open_streams: usize,
+    sessions: Sessions,
+    inventories: Inventories,
 }
 
 /// What a batch has touched.
@@ -57,9 +60,9 @@ pub(super) struct Touched {
     /// Streams to settle and to acknowledge, with the chunks that would have left a gap.
     pub(super) streams: BTreeMap<StreamKey, u32>,
     /// Acknowledgements of streams that are whole already.
-    pub(super) repeated: BTreeMap<StreamKey, u64>,
-    /// Devices that gave a sign of life.
-    pub(super) alive: BTreeSet<DeviceId>,
+    pub(super) repeated: BTreeMap<StreamKey, (u64, Option<WholeStream>)>,
+    /// Devices that gave a sign of life, with the run in whose timed window they were.
+    pub(super) alive: BTreeMap<DeviceId, Option<RunId>>,
     /// Whether there may be work for others: a hello, a state, a whole stream.
     news: bool,
 }
@@ -112,6 +115,8 @@ impl Ingest {
             under_way: None,
             complaints: Complaints::default(),
             unheard: Unheard::default(),
+            sessions: Sessions::default(),
+            inventories: Inventories::default(),
         }
     }
 
@@ -173,6 +178,15 @@ impl Ingest {
         if !self.admission.admits(&device) {
             return Err(Refusal::new(Kind::NotAdmitted, device));
         }
+        let kind = frame::stated_kind(&message.payload);
+        if topic.leaf == Leaf::Telemetry && kind == Some(Inventory::KIND) {
+            let inventory = Inventory::from_frame(&message.payload)?;
+            return self.take_inventory(&device, inventory, touched);
+        }
+        let identity = self.sessions.of(&device, Instant::now());
+        if !self.is_single(&device, identity)? {
+            return Err(Refusal::new(Kind::Duplicated, device));
+        }
         match topic.leaf {
             Leaf::Hello => {
                 let hello = match Hello::from_frame(&message.payload) {
@@ -185,13 +199,20 @@ impl Ingest {
                 fleet::check_identity(&device, &hello)
                     .map_err(|error| Refusal::new(Kind::Identity, error))?;
                 fleet::take_hello(&self.store, &hello, message.retained)?;
+                if !hello.online {
+                    // Signs of life before it are not written down behind it.
+                    touched.alive.remove(&device);
+                    if let Some(batch) = &mut self.under_way {
+                        batch.alive.remove(&device);
+                    }
+                }
                 touched.news = true;
             }
             Leaf::Telemetry => {
-                Heartbeat::from_frame(&message.payload)?;
-                touched.alive.insert(device);
+                let heartbeat = Heartbeat::from_frame(&message.payload)?;
+                touched.alive.insert(device, heartbeat.running);
             }
-            Leaf::State(run) if frame::stated_kind(&message.payload) == Some(Examined::KIND) => {
+            Leaf::State(run) if kind == Some(Examined::KIND) => {
                 let examined = Examined::from_frame(&message.payload)?;
                 if !self.store.device_examined_itself(&device, run, &examined)? {
                     return Err(Refusal::new(Kind::UnknownRun, "examination"));
@@ -210,6 +231,46 @@ impl Ingest {
             Leaf::Command(_) | Leaf::Ack(_) => {}
         }
         Ok(())
+    }
+
+    /// Takes a page of what a device holds, unless the identity is used by two.
+    fn take_inventory(
+        &mut self,
+        device: &DeviceId,
+        page: Inventory,
+        touched: &mut Touched,
+    ) -> Result<(), Refusal> {
+        let identity = self.sessions.heard(device, page.session, Instant::now());
+        if !self.is_single(device, identity)? {
+            return Err(Refusal::new(Kind::Duplicated, device.clone()));
+        }
+        let is_settled = self.sessions.is_settled(device, Instant::now());
+        self.inventories
+            .reconcile(&self.store, device, page, is_settled)?;
+        touched.news = true;
+        Ok(())
+    }
+
+    /// Whether one agent alone uses a device's identity; keeps what has changed about that.
+    fn is_single(&self, device: &DeviceId, identity: Identity) -> Result<bool, Refusal> {
+        match identity {
+            Identity::Single => Ok(true),
+            Identity::Duplicated => Ok(false),
+            Identity::NowDuplicated => {
+                tracing::error!(
+                    %device,
+                    "two agents use the identity of one device: nothing is taken from either while both are there. \
+                     hint: was a card or state directory copied? delete `device.key` and `enrolment.json` of the copy"
+                );
+                self.store.device_is_duplicated(device, true)?;
+                Ok(false)
+            }
+            Identity::NowSingle => {
+                tracing::info!(%device, "one agent alone uses the device's identity again");
+                self.store.device_is_duplicated(device, false)?;
+                Ok(true)
+            }
+        }
     }
 
     fn take_state(&self, device: &DeviceId, run: RunId, report: &StateReport) -> Result<bool, Refusal> {
@@ -265,8 +326,7 @@ impl Ingest {
                 return Err(Refusal::new(Kind::UnknownRun, "log"));
             };
             if row.whole {
-                touched.repeated.insert(key, row.committed);
-                return Ok(());
+                return take_repetition(key, message, &row, touched);
             }
             let assembly = Assembly::open(&self.workspace.run(key.1), &row)?;
             self.open.insert(key.clone(), assembly);
@@ -335,4 +395,27 @@ fn bytes_of(store: &Store, open: &HashMap<StreamKey, Assembly>, run: RunId) -> R
         .map(|(_, assembly)| assembly.uncommitted())
         .sum();
     Ok(store.committed_bytes(run)? + ahead)
+}
+
+/// Answers a message of a stream that is whole: a chunk is committed, an end that states what is here is equal. What states something
+/// else gets no answer, so that its device does not take it for delivered.
+fn take_repetition(
+    key: StreamKey,
+    message: LogMessage<'_>,
+    row: &StreamRow,
+    touched: &mut Touched,
+) -> Result<(), Refusal> {
+    let whole = match message {
+        LogMessage::Chunk(chunk) if chunk.offset < row.committed => None,
+        LogMessage::End(end) if row.stated_end() == Some(end.clone()) => Some(WholeStream::Equal),
+        _ => {
+            return Err(Refusal::new(
+                Kind::Stream,
+                "it was delivered whole, and is another now",
+            ));
+        }
+    };
+    let answer = touched.repeated.entry(key).or_insert((row.committed, whole));
+    answer.1 = answer.1.or(whole);
+    Ok(())
 }

@@ -18,6 +18,8 @@ pub(super) enum Kind {
     Identity,
     /// A device that is not enrolled, or was removed.
     NotAdmitted,
+    /// A device whose identity two agents use.
+    Duplicated,
     /// A run that this coordinator has not sent to that device.
     UnknownRun,
     /// A stream that contradicts itself.
@@ -42,6 +44,7 @@ impl Kind {
             Self::Version => "an agent that is older or newer than this coordinator was refused",
             Self::Identity => "a device with another's identity",
             Self::NotAdmitted => "message of a device that is not let in",
+            Self::Duplicated => "message of a device whose identity two agents use",
             Self::UnknownRun => "message about a run that was not sent to that device",
             Self::Stream => "stream that contradicts itself",
             Self::TooManyStreams => "run with too many streams",

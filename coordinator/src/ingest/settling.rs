@@ -3,9 +3,9 @@
 //! While one batch is being flushed, the next is already written; what counts is how far a stream was written when its
 //! flush began. A stream that cannot be flushed or recorded is opened anew from what the store says.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use regatta_rules::DeviceId;
+use regatta_rules::{DeviceId, RunId};
 use regatta_wire::{
     message::{Ack, Message as _, WholeStream},
     topic::{Leaf, Topic},
@@ -26,8 +26,9 @@ pub(super) struct UnderWay {
     streams: Vec<Flushing>,
     /// Files that are being flushed.
     files: usize,
-    repeated: BTreeMap<StreamKey, u64>,
-    alive: BTreeSet<DeviceId>,
+    repeated: BTreeMap<StreamKey, (u64, Option<WholeStream>)>,
+    /// Devices that gave a sign of life, with the run in whose timed window they were.
+    pub(super) alive: BTreeMap<DeviceId, Option<RunId>>,
 }
 
 /// One stream of such a batch.
@@ -113,7 +114,7 @@ impl Ingest {
             batch
                 .alive
                 .iter()
-                .try_for_each(|device| store.device_lives(device))?;
+                .try_for_each(|(device, running)| store.device_lives(device, *running))?;
             settled
                 .iter()
                 .try_for_each(|(stream, row, _)| store.keep_stream(stream.key.1, row))
@@ -131,8 +132,8 @@ impl Ingest {
         for (stream, row, whole) in settled {
             news |= self.answer(&stream, &row, whole);
         }
-        for (key, committed) in &batch.repeated {
-            acknowledge(&*self.post, key, *committed, Some(WholeStream::Equal));
+        for (key, (committed, whole)) in &batch.repeated {
+            acknowledge(&*self.post, key, *committed, *whole);
         }
         news
     }

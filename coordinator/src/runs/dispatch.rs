@@ -4,7 +4,7 @@
 //! One run after the other goes to a device: the next run's rates are estimated from the last one's results.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, btree_map::Entry},
     fs,
     sync::Arc,
     thread::{self, JoinHandle},
@@ -12,7 +12,7 @@ use std::{
 };
 
 use anyhow::Context as _;
-use regatta_rules::{DeviceId, RunId};
+use regatta_rules::{DeviceId, RunId, StreamName, documents::RunPhase};
 use regatta_wire::{
     frame,
     message::{Command, Message as _},
@@ -35,10 +35,48 @@ const PAUSE: Duration = Duration::from_millis(200);
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
 /// Time between two askings of the same thing.
 const ASK_AGAIN: Duration = Duration::from_secs(5);
+/// How often the time of service is written down; what is not counted when a coordinator ends only keeps runs longer.
+const COUNT_SERVICE: Duration = Duration::from_secs(60);
 /// Bytes that a command and its signature take beside the spec, at most.
 const AROUND_A_SPEC: usize = 256;
-/// The series of numbers that commands carry.
-const COMMANDS: &str = "commands";
+
+/// Time without news of a run after which its device is asked, doubled each time up to the longest.
+const SILENCE: Duration = Duration::from_secs(10);
+/// The same where the run is in its timed window by its last state: two of the rarest heartbeats, which would say so.
+const SILENCE_WHILE_RUNNING: Duration = Duration::from_secs(120);
+const LONGEST_SILENCE: Duration = Duration::from_secs(300);
+
+/// How long nothing new was heard of a run.
+struct Silence {
+    /// What was heard: the revision of its state, and bytes delivered.
+    heard: (u64, u64),
+    since: Instant,
+    patience: Duration,
+}
+
+impl Silence {
+    fn of(run: &RunRow, bytes: u64) -> Self {
+        Self {
+            heard: (run.state.revision, bytes),
+            since: Instant::now(),
+            patience: if run.state.phase == RunPhase::Running {
+                SILENCE_WHILE_RUNNING
+            } else {
+                SILENCE
+            },
+        }
+    }
+
+    /// Whether it is time to ask; the next time comes later.
+    fn is_over(&mut self) -> bool {
+        let over = self.since.elapsed() >= self.patience;
+        if over {
+            self.since = Instant::now();
+            self.patience = self.patience.saturating_mul(2).min(LONGEST_SILENCE);
+        }
+        over
+    }
+}
 
 /// Starts the dispatcher. It ends when the bell is taken down.
 ///
@@ -56,6 +94,7 @@ pub(crate) fn start(
         keys,
         post: Box::new(post),
         asked: BTreeMap::new(),
+        silences: BTreeMap::new(),
         complained: BTreeSet::new(),
     };
     thread::Builder::new()
@@ -72,6 +111,8 @@ struct Dispatcher {
     post: Box<dyn Post>,
     /// When a run's device was last asked something, and how often it had said hello by then.
     asked: BTreeMap<RunId, (Instant, u64)>,
+    /// Runs that their devices have, as far as they were heard of.
+    silences: BTreeMap<RunId, Silence>,
     /// Runs that could not be prepared: said once, tried again.
     complained: BTreeSet<RunId>,
 }
@@ -81,7 +122,14 @@ impl Dispatcher {
         let mut heard = bell.count();
         let mut version = None;
         let mut looked = Instant::now();
+        let mut counted = Instant::now();
         while let Some(count) = bell.wait(heard, PAUSE) {
+            if counted.elapsed() >= COUNT_SERVICE {
+                match self.store.has_served(COUNT_SERVICE) {
+                    Ok(()) => counted += COUNT_SERVICE,
+                    Err(error) => tracing::error!("dispatch: {:#}", anyhow::Error::from(error)),
+                }
+            }
             let now_version = self.store.data_version().ok();
             if count == heard && now_version == version && looked.elapsed() < LOOK_AGAIN {
                 continue;
@@ -97,6 +145,9 @@ impl Dispatcher {
         let devices = self.store.devices()?;
         let open = self.store.open_runs()?;
         self.asked.retain(|id, _| open.iter().any(|run| run.id == *id));
+        self.silences.retain(|id, _| open.iter().any(|run| run.id == *id));
+        // Before the next run begins: nothing of this falls into its timed window.
+        self.give_up_recorded_runs()?;
         for device in devices.iter().filter(|device| device.online) {
             let mine: Vec<&RunRow> = open.iter().filter(|run| run.device == device.id).collect();
             for run in mine.iter().filter(|run| run.spec_sha256.is_some()) {
@@ -116,8 +167,17 @@ impl Dispatcher {
             self.send(&device, id, &Command::Forget)?;
             self.store.refused_examination_is_told(id)?;
         }
-        let kept_until = jiff::Timestamp::now().saturating_sub(self.workspace.config().keep_on_device)?;
-        for (run, device) in self.store.runs_to_forget(&kept_until.to_string())? {
+        Ok(())
+    }
+
+    /// Tells devices which runs they may remove, and which they are to remove.
+    fn give_up_recorded_runs(&self) -> anyhow::Result<()> {
+        for (run, device) in self.store.runs_to_release()? {
+            self.send(&device, run, &Command::Release)?;
+            self.store.release_is_told(run)?;
+        }
+        let kept = self.workspace.config().keep_on_device.as_secs();
+        for (run, device) in self.store.runs_to_forget(kept)? {
             self.send(&device, run, &Command::Forget)?;
             self.store.told_to_forget(run, true)?;
         }
@@ -126,9 +186,12 @@ impl Dispatcher {
 
     /// Asks a device for what it has not answered yet.
     fn ask(&mut self, run: &RunRow, device: &DeviceRow) -> anyhow::Result<()> {
+        if run.lost {
+            return Ok(());
+        }
         let wanted_end = run.abort.as_ref().filter(|_| !run.state.phase.is_final());
         if run.known && wanted_end.is_none() {
-            return Ok(());
+            return self.ask_after_silence(run, device);
         }
         let asked = self.asked.get(&run.id);
         if asked.is_some_and(|(when, hellos)| when.elapsed() < ASK_AGAIN && *hellos == device.hellos) {
@@ -148,6 +211,28 @@ impl Dispatcher {
                 self.send(&device.id, run.id, &Command::Start { spec_json })
             }
         }
+    }
+
+    /// Asks about a run that its device has and has said nothing of for a while: its last state, or what was delivered of it, may have
+    /// been lost here or on the way. Not while the device is in a timed window.
+    fn ask_after_silence(&mut self, run: &RunRow, device: &DeviceRow) -> anyhow::Result<()> {
+        let streams = self.store.streams(run.id)?;
+        let bytes = streams.iter().map(|stream| stream.committed).sum();
+        let missing = streams.iter().filter(|stream| stream.listed && !stream.whole);
+        let missing: Vec<StreamName> = missing.map(|stream| stream.name.clone()).collect();
+        let is_final = run.state.phase.is_final();
+        let now = Silence::of(run, bytes);
+        let silence = match self.silences.entry(run.id) {
+            Entry::Occupied(known) if known.get().heard == now.heard => known.into_mut(),
+            other => other.insert_entry(now).into_mut(),
+        };
+        let nothing_to_ask = is_final && missing.is_empty();
+        if nothing_to_ask || device.running.is_some() || !silence.is_over() {
+            return Ok(());
+        }
+        tracing::debug!(run = %run.id, phase = %run.state.phase, missing = missing.len(), "asking again");
+        let streams = if is_final { missing } else { Vec::new() };
+        self.send(&device.id, run.id, &Command::Resend { streams })
     }
 
     /// Fixes a run's spec with the rates known by now, and sends it.
@@ -200,7 +285,7 @@ impl Dispatcher {
         };
         let mut frame = command.to_frame()?;
         if let Some(keys) = &self.keys {
-            let number = self.store.next_number(COMMANDS)?;
+            let number = self.store.next_command(device)?;
             frame = keys.sign_command(device, run, number, frame).to_frame()?;
         }
         self.post.post(&topic, frame);

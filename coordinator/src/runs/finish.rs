@@ -23,6 +23,7 @@ use super::{
     evidence::{self, Proven},
     figures,
     figures::Figures,
+    missing::Missing,
 };
 use crate::{
     daemon::Bell,
@@ -99,6 +100,11 @@ impl Finisher {
         let device = self.store.device(&run.device)?;
         let mut proven =
             evidence::prove(&dir, run, device.as_ref(), &streams).context("the delivered files")?;
+        let missing = Missing::of(&proven, &streams);
+        if !run.lost && !missing.is_nothing() {
+            missing.wait_for(&self.store, &dir, run.id)?;
+            return Ok(());
+        }
         let state = proven.final_state(run);
         for contradiction in &proven.contradictions {
             tracing::warn!(run = %run.id, "{contradiction}");
@@ -161,7 +167,10 @@ impl Finisher {
             window,
             audit,
         };
-        self.store.run_is_recorded(&record, &outcome)?;
+        if !self.store.run_is_recorded(run, &record, &outcome)? {
+            // Its device has spoken meanwhile; the finisher comes back to it.
+            return Ok(());
+        }
         // Stays where a stream is still on its way.
         let _ = fs::remove_dir(dir.partial());
         tracing::info!(run = %run.id, phase = %record.state.phase, complete = outcome.complete, "recorded");

@@ -2,7 +2,7 @@
 //!
 //! [`catalogue`] knows benchmarks and rounds, [`request`] and [`plan`] turn words into drafts, [`estimate`] fills in
 //! the rates that a device has shown, [`systems`] knows how boards run what, [`form`] which samples that needs, [`dispatch`]
-//! sends, [`finish`] judges and records. [`audit`] runs them once more under audits, and [`mod@verify`] looks at them again
+//! sends, [`missing`] says what has still to come, [`finish`] judges and records. [`audit`] runs them once more under audits, and [`mod@verify`] looks at them again
 //! later.
 
 mod accuracy;
@@ -16,6 +16,7 @@ mod evidence;
 mod figures;
 mod finish;
 mod form;
+mod missing;
 mod plan;
 mod request;
 mod systems;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use regatta_rules::{
-    DeviceId,
+    DeviceId, RunId,
     documents::{DeviceFacts, EngineKind},
 };
 use regatta_wire::message::Hello;
@@ -28,6 +28,10 @@ pub(crate) struct DeviceRow {
     pub(crate) facts: String,
     /// Whether it is there.
     pub(crate) online: bool,
+    /// Whether two agents use its identity: neither is heard then.
+    pub(crate) duplicated: bool,
+    /// The run in whose timed window it was with its last sign of life.
+    pub(crate) running: Option<RunId>,
     /// Counts the times that it said hello.
     pub(crate) hellos: u64,
     /// When it first said hello.
@@ -55,6 +59,8 @@ fn device(row: &Row<'_>) -> rusqlite::Result<DeviceRow> {
         engines: values::json(row, "engines")?,
         facts: row.get("facts")?,
         online: row.get("online")?,
+        duplicated: row.get("duplicated")?,
+        running: values::optional_parsed(row, "running")?,
         hellos: values::unsigned(row, "hellos")?,
         first_seen: row.get("first_seen")?,
         last_seen: row.get("last_seen")?,
@@ -74,7 +80,7 @@ impl Store {
                 "INSERT INTO devices (id, name, public_key, agent, engines, facts, online, hellos, first_seen, last_seen)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 1, ?8, ?8)
                  ON CONFLICT (id) DO UPDATE SET name = ?2, agent = ?4, engines = ?5, facts = ?6, online = ?7,
-                     hellos = hellos + 1, last_seen = ?8",
+                     hellos = hellos + 1, last_seen = ?8, running = NULL",
             )?
             .execute(params![
                 hello.device.as_str(),
@@ -100,14 +106,27 @@ impl Store {
         Ok(())
     }
 
-    /// A device gave a sign of life.
+    /// A device gave a sign of life: it is there, even if its hello was lost, and in the timed window of `running` or of no run.
     ///
     /// # Errors
     /// When the store fails.
-    pub(crate) fn device_lives(&self, id: &DeviceId) -> Result<()> {
+    pub(crate) fn device_lives(&self, id: &DeviceId, running: Option<RunId>) -> Result<()> {
         self.connection
-            .prepare_cached("UPDATE devices SET last_seen = ?2 WHERE id = ?1")?
-            .execute(params![id.as_str(), now()])?;
+            .prepare_cached(
+                "UPDATE devices SET last_seen = ?2, running = ?3, online = NOT duplicated WHERE id = ?1",
+            )?
+            .execute(params![id.as_str(), now(), running.map(|run| run.to_string())])?;
+        Ok(())
+    }
+
+    /// Keeps whether two agents use a device's identity. While they do, it is not there for anybody.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) fn device_is_duplicated(&self, id: &DeviceId, duplicated: bool) -> Result<()> {
+        self.connection
+            .prepare_cached("UPDATE devices SET duplicated = ?2, online = 0 WHERE id = ?1")?
+            .execute(params![id.as_str(), duplicated])?;
         Ok(())
     }
 
@@ -116,7 +135,10 @@ impl Store {
     /// # Errors
     /// When the store fails.
     pub(crate) fn forget_who_is_online(&self) -> Result<()> {
-        self.connection.execute("UPDATE devices SET online = 0", [])?;
+        self.connection.execute(
+            "UPDATE devices SET online = 0, duplicated = 0, running = NULL",
+            [],
+        )?;
         Ok(())
     }
 

@@ -230,21 +230,4 @@ impl Store {
         let rows = statement.query_map([], |row| row.get(0))?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
-
-    /// The next of a series of numbers. It only grows, also over restarts, and also when the clock is set back; after a
-    /// restored copy of the store it goes on above the old ones, because it is never below the time in microseconds.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub(crate) fn next_number(&self, series: &str) -> Result<u64> {
-        let at_least = jiff::Timestamp::now().as_microsecond();
-        let value: i64 = self
-            .connection
-            .prepare_cached(
-                "INSERT INTO numbers (name, value) VALUES (?1, ?2)
-                 ON CONFLICT (name) DO UPDATE SET value = max(value + 1, ?2) RETURNING value",
-            )?
-            .query_row(params![series, at_least], |row| row.get(0))?;
-        Ok(u64::try_from(value).unwrap_or(0))
-    }
 }

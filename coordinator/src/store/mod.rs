@@ -8,6 +8,7 @@ mod assets;
 mod devices;
 mod examinations;
 mod members;
+mod numbers;
 mod run_changes;
 mod runs;
 mod schema;

@@ -6,7 +6,7 @@ use regatta_rules::{
 };
 use rusqlite::params;
 
-use super::{Result, Store, now, values};
+use super::{Result, RunRow, Store, now, values};
 use crate::runs::{Draft, Outcome};
 
 /// What a told state did to a run.
@@ -106,6 +106,42 @@ impl Store {
         Ok(())
     }
 
+    /// A device has a run that was given up as lost, or was recorded without any of its files, as by a forged state: the run goes on, as
+    /// one whose state is to be told. `false` when it is neither, or is not that device's.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) fn run_goes_on(&self, device: &DeviceId, id: RunId) -> Result<bool> {
+        let changed = self
+            .connection
+            .prepare_cached(
+                "UPDATE runs SET lost = 0, known = 0, recorded = NULL, outcome = NULL, phase = ?3, reason = NULL, revision = 0
+                 WHERE id = ?1 AND device = ?2 AND spec_sha256 IS NOT NULL AND (lost = 1
+                     OR recorded IS NOT NULL AND NOT coalesce(json_extract(outcome, '$.complete'), 0)
+                         AND NOT EXISTS (SELECT 1 FROM streams WHERE run = runs.id AND listed = 1))",
+            )?
+            .execute(params![
+                id.to_string(),
+                device.as_str(),
+                RunPhase::Queued.as_str()
+            ])?;
+        Ok(changed > 0)
+    }
+
+    /// A device holds a run, and knows or does not know that it is released: what it has missed is to be told again.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) fn device_still_holds(&self, device: &DeviceId, id: RunId, released: bool) -> Result<()> {
+        self.connection
+            .prepare_cached(
+                "UPDATE runs SET forgotten = 0, released = released AND ?3
+                 WHERE id = ?1 AND device = ?2 AND (forgotten OR (released AND NOT ?3))",
+            )?
+            .execute(params![id.to_string(), device.as_str(), released])?;
+        Ok(())
+    }
+
     /// Asks for a run's end. One that was never sent ends at once; `false` when it has ended already.
     ///
     /// # Errors
@@ -134,24 +170,30 @@ impl Store {
         Ok(())
     }
 
-    /// Keeps that a run's record lies on disk, the final state in it, and the run's figures.
+    /// Keeps that a run's record lies on disk, the final state in it, and the run's figures. `false` when the run is not any more as it
+    /// was recorded: then the record is to be made again.
     ///
     /// # Errors
     /// When the store fails.
-    pub(crate) fn run_is_recorded(&self, record: &Record, outcome: &Outcome) -> Result<()> {
+    pub(crate) fn run_is_recorded(&self, run: &RunRow, record: &Record, outcome: &Outcome) -> Result<bool> {
         let text = serde_json::to_string(outcome)
             .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
-        self.connection.execute(
-            "UPDATE runs SET recorded = ?2, outcome = ?3, phase = ?4, reason = ?5 WHERE id = ?1",
+        let changed = self.connection.execute(
+            "UPDATE runs SET recorded = ?2, outcome = ?3, phase = ?4, reason = ?5,
+                 recorded_at = CASE WHEN recorded IS NULL THEN ?6 ELSE recorded_at END
+             WHERE id = ?1 AND lost = ?7 AND revision = ?8",
             params![
                 record.run.to_string(),
                 record.written,
                 text,
                 record.state.phase.as_str(),
-                record.state.reason
+                record.state.reason,
+                self.served()?,
+                run.lost,
+                values::signed(run.state.revision)
             ],
         )?;
-        Ok(())
+        Ok(changed > 0)
     }
 
     /// Keeps whether the device has been told that it may forget a run.
@@ -162,6 +204,17 @@ impl Store {
         self.connection
             .prepare_cached("UPDATE runs SET forgotten = ?2 WHERE id = ?1 AND forgotten <> ?2")?
             .execute(params![id.to_string(), told])?;
+        Ok(())
+    }
+
+    /// Keeps that the device has been told that a run is released.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) fn release_is_told(&self, id: RunId) -> Result<()> {
+        self.connection
+            .prepare_cached("UPDATE runs SET released = 1 WHERE id = ?1")?
+            .execute([id.to_string()])?;
         Ok(())
     }
 }

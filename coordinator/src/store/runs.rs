@@ -4,7 +4,7 @@ use regatta_rules::{
     DeviceId, Mode, RunId, Scenario,
     documents::{AccuracyResult, RunPhase, RunState},
 };
-use rusqlite::{OptionalExtension as _, Row};
+use rusqlite::{OptionalExtension as _, Params, Row};
 
 use super::{Result, Store, values};
 use crate::runs::{Draft, Outcome};
@@ -155,17 +155,46 @@ impl Store {
             .optional()?)
     }
 
-    /// Runs recorded before a time that their device may forget and has not been told so, of devices that are there.
+    /// A device's open runs of which it has told a state: those that a complete list of its runs has to hold.
     ///
     /// # Errors
     /// When the store fails.
-    pub(crate) fn runs_to_forget(&self, recorded_before: &str) -> Result<Vec<(RunId, DeviceId)>> {
+    pub(crate) fn known_open_runs(&self, device: &DeviceId) -> Result<Vec<RunId>> {
         let mut statement = self.connection.prepare_cached(
-            "SELECT runs.id AS run, devices.id AS device FROM runs JOIN devices ON devices.id = runs.device
-             WHERE recorded < ?1 AND known = 1 AND forgotten = 0 AND online = 1
-               AND json_extract(outcome, '$.forgettable')",
+            "SELECT id FROM runs WHERE device = ?1 AND recorded IS NULL AND known = 1 AND lost = 0",
         )?;
-        let rows = statement.query_map([recorded_before], |row| {
+        let rows = statement.query_map([device.as_str()], |row| values::parsed(row, "id"))?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Runs that are recorded with every file and valid evidence, and whose device has not been told so, of devices that are there.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) fn runs_to_release(&self) -> Result<Vec<(RunId, DeviceId)>> {
+        self.recorded_runs_to_tell(
+            "forgotten = 0 AND released = 0 AND json_extract(outcome, '$.complete') AND json_extract(outcome, '$.signed')",
+            [],
+        )
+    }
+
+    /// Runs recorded so many seconds of service ago that their device may forget and has not been told so, of devices that are there.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) fn runs_to_forget(&self, seconds: i64) -> Result<Vec<(RunId, DeviceId)>> {
+        self.recorded_runs_to_tell(
+            "recorded_at <= ?1 AND known = 1 AND forgotten = 0 AND json_extract(outcome, '$.forgettable')",
+            [self.served()?.saturating_sub(seconds)],
+        )
+    }
+
+    fn recorded_runs_to_tell(&self, condition: &str, params: impl Params) -> Result<Vec<(RunId, DeviceId)>> {
+        let mut statement = self.connection.prepare_cached(&format!(
+            "SELECT runs.id AS run, devices.id AS device FROM runs JOIN devices ON devices.id = runs.device
+             WHERE recorded IS NOT NULL AND online = 1 AND running IS NULL AND {condition}"
+        ))?;
+        let rows = statement.query_map(params, |row| {
             Ok((values::parsed(row, "run")?, values::parsed(row, "device")?))
         })?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)

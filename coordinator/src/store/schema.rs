@@ -110,6 +110,12 @@ CREATE TABLE assets (
     added   TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 ",
+    "
+ALTER TABLE devices ADD COLUMN running TEXT;  -- the run in whose timed window it was with its last sign of life
+ALTER TABLE devices ADD COLUMN duplicated INTEGER NOT NULL DEFAULT 0;  -- whether two agents use its identity
+ALTER TABLE runs ADD COLUMN recorded_at INTEGER NOT NULL DEFAULT 0;  -- the same in seconds of service, which no clock moves
+ALTER TABLE runs ADD COLUMN released INTEGER NOT NULL DEFAULT 0;  -- whether the device has been told that it may remove it
+",
 ];
 
 /// Brings the database to the present version.

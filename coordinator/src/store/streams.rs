@@ -1,6 +1,8 @@
 //! Streams: how much of each file of a run is on disk. These rows say what has been promised to the device.
 
 use regatta_rules::{RunId, StreamName};
+use regatta_submission::proof::unhex;
+use regatta_wire::message::StreamEnd;
 use rusqlite::{Row, params};
 
 use super::{Result, Store, values};
@@ -20,6 +22,17 @@ pub(crate) struct StreamRow {
     pub(crate) stated_sha256: Option<String>,
     /// Complete, with the stated SHA-256.
     pub(crate) whole: bool,
+}
+
+impl StreamRow {
+    /// The end that the device stated.
+    pub(crate) fn stated_end(&self) -> Option<StreamEnd> {
+        let sha256 = unhex(self.stated_sha256.as_ref()?.as_bytes())?;
+        Some(StreamEnd {
+            length: self.stated_length?,
+            sha256: sha256.try_into().ok()?,
+        })
+    }
 }
 
 fn stream(row: &Row<'_>) -> rusqlite::Result<StreamRow> {
@@ -79,6 +92,20 @@ impl Store {
             .prepare_cached(
                 "INSERT INTO streams (run, name, listed) VALUES (?1, ?2, 1)
                  ON CONFLICT (run, name) DO UPDATE SET listed = 1 WHERE listed = 0",
+            )?
+            .execute(params![run.to_string(), name.as_str()])?;
+        Ok(())
+    }
+
+    /// A whole stream is gone from this disk, or changed on it: it is to come again, from its start.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) fn stream_is_damaged(&self, run: RunId, name: &StreamName) -> Result<()> {
+        self.connection
+            .prepare_cached(
+                "UPDATE streams SET listed = 1, whole = 0, committed = 0, stated_length = NULL, stated_sha256 = NULL
+                 WHERE run = ?1 AND name = ?2",
             )?
             .execute(params![run.to_string(), name.as_str()])?;
         Ok(())

@@ -15,6 +15,18 @@ where
     text.parse().map_err(|error| unreadable(row, column, error))
 }
 
+/// A text column that holds one of our types or nothing.
+pub(super) fn optional_parsed<T>(row: &Row<'_>, column: &str) -> rusqlite::Result<Option<T>>
+where
+    T: FromStr,
+    T::Err: std::error::Error + Send + Sync + 'static,
+{
+    let text: Option<String> = row.get(column)?;
+    text.map(|text| text.parse())
+        .transpose()
+        .map_err(|error| unreadable(row, column, error))
+}
+
 /// A text column that holds JSON.
 pub(super) fn json<T: serde::de::DeserializeOwned>(row: &Row<'_>, column: &str) -> rusqlite::Result<T> {
     let text: String = row.get(column)?;

@@ -157,7 +157,11 @@ fn version(device: &DeviceRow) -> &str {
 }
 
 const fn state(device: &DeviceRow) -> &'static str {
-    if device.online { "online" } else { "offline" }
+    match device {
+        DeviceRow { duplicated: true, .. } => "duplicated: two agents use its identity",
+        DeviceRow { online: true, .. } => "online",
+        _ => "offline",
+    }
 }
 
 fn engines(device: &DeviceRow) -> String {

@@ -207,6 +207,8 @@ fn boat() -> DeviceRow {
         ],
         facts: serde_json::to_string(&DeviceFacts::default()).unwrap(),
         online: true,
+        duplicated: false,
+        running: None,
         hellos: 1,
         first_seen: "2026-11-22T07:02:42Z".to_owned(),
         last_seen: "2026-11-22T07:03:18Z".to_owned(),

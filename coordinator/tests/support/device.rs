@@ -16,7 +16,7 @@ use regatta_rules::{
     documents::{DeviceFacts, Document as _, EngineKind, Evidence, FileProof, RunPhase, RunSpec, RunState},
 };
 use regatta_wire::{
-    message::{Command, Hello, Message as _, StateReport},
+    message::{Command, HeldRun, Hello, Holding, Inventory, Message as _, StateReport},
     topic::{Leaf, Topic},
 };
 use ring::signature::{Ed25519KeyPair, KeyPair as _};
@@ -130,9 +130,27 @@ impl SimulatedDevice {
         }
     }
 
-    /// Says hello, with the runs that it holds.
+    /// Says hello, with the runs that it holds, and lists them completely.
     pub fn say_hello(&self, runs: Vec<RunId>) {
-        self.say(Leaf::Hello, self.hello(runs).to_frame().unwrap(), true);
+        self.say(Leaf::Hello, self.hello(runs.clone()).to_frame().unwrap(), true);
+        self.say_inventory(1, &runs);
+    }
+
+    /// Lists the runs that it holds as the agent's process of this session.
+    pub fn say_inventory(&self, session: u64, runs: &[RunId]) {
+        let runs = runs.iter().map(|run| HeldRun {
+            run: *run,
+            holding: Holding::Kept,
+        });
+        let inventory = Inventory {
+            session,
+            number: 1,
+            page: 0,
+            pages: 1,
+            newest_command: 0,
+            runs: runs.collect(),
+        };
+        self.say(Leaf::Telemetry, inventory.to_frame().unwrap(), false);
     }
 
     /// Waits for the next run and returns its id and the exact bytes of its spec.
@@ -159,6 +177,22 @@ impl SimulatedDevice {
                 && wanted(&command)
             {
                 return command;
+            }
+        }
+    }
+
+    /// Waits until a run is released, or is to be forgotten; which.
+    pub fn next_release(&self) -> RunId {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        loop {
+            let (topic, payload) = self.receive(deadline).expect("a release");
+            if let Leaf::Command(run) = topic.leaf
+                && matches!(
+                    Command::from_frame(&payload),
+                    Ok(Command::Release | Command::Forget)
+                )
+            {
+                return run;
             }
         }
     }

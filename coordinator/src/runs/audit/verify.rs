@@ -85,7 +85,7 @@ pub(crate) fn keep(
         audit: Some(result),
         ..row.outcome.clone().unwrap_or_default()
     };
-    store.run_is_recorded(&record, &outcome)?;
+    store.run_is_recorded(row, &record, &outcome)?;
     Ok(())
 }
 

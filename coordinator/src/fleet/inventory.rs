@@ -1,0 +1,144 @@
+//! Inventories: what a device says it holds, put together from its pages, and what follows for its runs. A run that a complete
+//! inventory lacks is no longer on the device; one that was given up and is listed goes on. Hellos decide neither: their list
+//! may be cut short.
+
+use std::collections::BTreeMap;
+
+use regatta_rules::{DeviceId, RunId};
+use regatta_wire::message::{HeldRun, Holding, Inventory};
+
+use crate::store::{self, Store};
+
+/// Pages of one inventory at most: 65,536 runs.
+const PAGES: u16 = 32;
+
+/// Pages of inventories that are not complete yet, by device.
+#[derive(Debug, Default)]
+pub(crate) struct Inventories {
+    arriving: BTreeMap<DeviceId, Arriving>,
+    /// Runs that each device holds and the store does not know, as they were last told.
+    unknown: BTreeMap<DeviceId, usize>,
+}
+
+#[derive(Debug)]
+struct Arriving {
+    session: u64,
+    number: u32,
+    pages: BTreeMap<u16, Vec<HeldRun>>,
+}
+
+impl Inventories {
+    /// Takes a page; every run that the device holds, once all pages are there.
+    fn take(&mut self, device: &DeviceId, page: Inventory) -> Option<BTreeMap<RunId, Holding>> {
+        if page.pages == 0 || page.pages > PAGES || page.page >= page.pages {
+            return None;
+        }
+        let arriving = self
+            .arriving
+            .entry(device.clone())
+            .or_insert_with(|| Arriving::of(&page));
+        if (arriving.session, arriving.number) != (page.session, page.number) {
+            *arriving = Arriving::of(&page);
+        }
+        arriving.pages.insert(page.page, page.runs);
+        if arriving.pages.len() < usize::from(page.pages) {
+            return None;
+        }
+        let complete = self.arriving.remove(device)?;
+        let runs = complete.pages.into_values().flatten();
+        Some(runs.map(|held| (held.run, held.holding)).collect())
+    }
+
+    /// Takes a page of what a device holds, and reconciles the device's runs when it was the last one missing. What is not there is given
+    /// up where the session `is_settled`; before, the dispatcher asks about it once more.
+    ///
+    /// # Errors
+    /// When the store fails: nothing of it is kept then, and the device repeats it.
+    pub(crate) fn reconcile(
+        &mut self,
+        store: &Store,
+        device: &DeviceId,
+        page: Inventory,
+        is_settled: bool,
+    ) -> store::Result<()> {
+        let newest_command = page.newest_command;
+        let Some(held) = self.take(device, page) else {
+            return Ok(());
+        };
+        let unknown = store.all_or_nothing(|store| {
+            store.commands_are_above(device, newest_command)?;
+            for (run, holding) in &held {
+                if *holding != Holding::Refused && store.run_goes_on(device, *run)? {
+                    tracing::warn!(%run, %device, "the device has this run after all: it goes on");
+                }
+                store.device_still_holds(device, *run, *holding == Holding::Released)?;
+            }
+            if is_settled {
+                let open = store.known_open_runs(device)?;
+                for run in open.into_iter().filter(|run| !held.contains_key(run)) {
+                    tracing::warn!(%run, %device, "the device no longer has this run");
+                    store.run_was_lost(run, "the device no longer has this run: its state was lost")?;
+                }
+            }
+            held.keys().try_fold(0, |count, run| {
+                Ok(count + usize::from(store.device_of_sent_run(*run)?.as_ref() != Some(device)))
+            })
+        })?;
+        if unknown > self.unknown.insert(device.clone(), unknown).unwrap_or(0) {
+            tracing::warn!(
+                %device,
+                "the device holds {unknown} runs that this store does not know; it keeps them. \
+                 hint: was the store restored from an older copy?"
+            );
+        }
+        Ok(())
+    }
+}
+
+impl Arriving {
+    fn of(page: &Inventory) -> Self {
+        Self {
+            session: page.session,
+            number: page.number,
+            pages: BTreeMap::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(number: u32, page: u16, pages: u16, runs: &[RunId]) -> Inventory {
+        let held = |run: &RunId| HeldRun {
+            run: *run,
+            holding: Holding::Kept,
+        };
+        Inventory {
+            session: 1,
+            number,
+            page,
+            pages,
+            newest_command: 0,
+            runs: runs.iter().map(held).collect(),
+        }
+    }
+
+    #[test]
+    fn pages_make_an_inventory_when_all_of_one_number_are_there() {
+        let device: DeviceId = "ab".repeat(16).parse().unwrap();
+        let runs = [RunId::now(), RunId::now()];
+        let mut inventories = Inventories::default();
+        let mut take = |page| inventories.take(&device, page);
+        assert_eq!(take(page(1, 0, 1, &[])), Some(BTreeMap::new()));
+        assert_eq!(take(page(2, 1, 2, &runs[1..])), None);
+        assert_eq!(take(page(2, 1, 2, &runs[1..])), None, "the same page twice");
+        // The other page was lost; the next inventory does not mix with this one.
+        assert_eq!(take(page(3, 0, 2, &runs[..1])), None);
+        let complete = take(page(3, 1, 2, &runs[1..])).unwrap();
+        assert_eq!(complete.into_keys().collect::<Vec<_>>(), runs);
+        for (number, of) in [(0, 0), (3, 3), (0, PAGES + 1)] {
+            assert_eq!(take(page(4, number, of, &[])), None, "page {number} of {of}");
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! A broker of somebody else: it forges what is not signed, acknowledgements and states, and keeps logs back. It can delay a run; it
+//! frees nothing on the device, and once it is honest again everything arrives.
+
+#![expect(clippy::expect_used, reason = "test code")]
+
+use std::{fs, path::PathBuf, time::Duration};
+
+use regatta_rules::{
+    DeviceId, RunId, StreamName,
+    documents::{RunPhase, RunState},
+};
+use regatta_tests::{Broker, Lab, eventually, free_port, papers};
+use regatta_wire::{
+    message::{Ack, Command, Message, StateReport, WholeStream},
+    topic::{Leaf, Topic},
+};
+use rumqttc::{Client, MqttOptions, PublishOptions, QoS};
+
+/// A lab on such a broker.
+struct Foreign {
+    lab: Lab,
+    device: DeviceId,
+    client: Client,
+}
+
+impl Foreign {
+    fn start() -> Option<Self> {
+        let mut lab = Lab::secure(Broker::Mosquitto)?;
+        let settings = lab.workspace().join("regatta.toml");
+        let text = fs::read_to_string(&settings).expect("regatta.toml");
+        fs::write(&settings, format!("{text}keep_on_device_hours = 0\n")).expect("regatta.toml");
+        let door = free_port();
+        let place = lab.workspace().join("mosquitto");
+        let configuration = format!(
+            "user root\npersistence false\nper_listener_settings true\n\
+             listener {port} 127.0.0.1\ncafile {place}/ca.pem\ncertfile {place}/server.pem\nkeyfile {place}/server.key\n\
+             require_certificate true\nuse_identity_as_username true\nuse_username_as_clientid true\nacl_file {place}/acl\n\
+             listener {door} 127.0.0.1\nallow_anonymous true\n",
+            port = lab.port,
+            place = place.display(),
+        );
+        fs::write(place.join("mosquitto.conf"), configuration).expect("mosquitto.conf");
+        lab.mosquitto.as_mut().expect("this lab has one").restart();
+        lab.start_coordinator();
+        lab.start_device();
+        lab.wait_for_device();
+        let (_, device) = papers::of_device(&lab.state());
+        let (client, mut connection) = Client::builder(MqttOptions::new("forger", ("127.0.0.1", door)))
+            .capacity(64)
+            .build();
+        std::thread::spawn(move || {
+            for event in connection.iter() {
+                if event.is_err() {
+                    // The broker is restarted.
+                    std::thread::sleep(Duration::from_millis(50));
+                }
+            }
+        });
+        Some(Self {
+            lab,
+            device: device.parse().expect("a device's id"),
+            client,
+        })
+    }
+
+    fn say(&self, leaf: Leaf, message: &impl Message) {
+        let topic = Topic {
+            device: self.device.clone(),
+            leaf,
+        };
+        let frame = message.to_frame().expect("a frame");
+        self.client
+            .publish(topic.to_string(), frame, PublishOptions::new(QoS::AtLeastOnce))
+            .expect("the broker takes it");
+    }
+
+    /// Lets the coordinator hear logs, or not.
+    fn keep_logs_back(&mut self, kept_back: bool) {
+        let place = self.lab.workspace().join("mosquitto");
+        let coordinator = if kept_back {
+            "topic deny regatta/v1/+/log/+/+\n"
+        } else {
+            ""
+        };
+        let access = format!(
+            "user coordinator\n{coordinator}topic readwrite regatta/#\npattern readwrite regatta/v1/%u/#\n"
+        );
+        fs::write(place.join("acl"), access).expect("the access rules");
+        self.lab.mosquitto.as_mut().expect("this lab has one").restart();
+    }
+
+    fn run_directory(&self, run: &str) -> PathBuf {
+        self.lab.state().join("runs").join(run)
+    }
+
+    fn phase_on_device(&self, run: &str) -> String {
+        let job = fs::read(self.run_directory(run).join("job.json")).unwrap_or_default();
+        let job: serde_json::Value = serde_json::from_slice(&job).unwrap_or_default();
+        job["state"]["phase"].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// Acknowledges every file of a run, with its right length, until the device believes it.
+    fn acknowledge_everything(&self, run: &str) {
+        eventually("the device to believe the acknowledgements", 60, || {
+            for file in fs::read_dir(self.run_directory(run).join("files")).expect("its files") {
+                let file = file.expect("a file");
+                let name: StreamName = file.file_name().to_string_lossy().parse().expect("a stream");
+                let ack = Ack {
+                    stream: name,
+                    committed: file.metadata().expect("its length").len(),
+                    whole: Some(WholeStream::Equal),
+                };
+                self.say(Leaf::Ack(id(run)), &ack);
+            }
+            matches!(self.phase_on_device(run).as_str(), "done" | "failed")
+        });
+    }
+
+    fn record(&self, run: &str) -> serde_json::Value {
+        let record = self.lab.workspace().join("runs").join(run).join("record.json");
+        serde_json::from_slice(&fs::read(record).unwrap_or_default()).unwrap_or_default()
+    }
+
+    fn wait_until_complete(&self, run: &str) {
+        eventually("a complete record", 180, || {
+            self.lab.show(run)["recorded"].as_str().is_some()
+                && self.record(run)["delivery"]["complete"] == true
+        });
+        assert_eq!(self.record(run)["evidence_signature_valid"], true);
+        let verified = self.lab.regatta().args(["runs", "verify", run]).status();
+        assert!(verified.expect("regatta runs").success());
+    }
+}
+
+fn id(run: &str) -> RunId {
+    run.parse().expect("a run's id")
+}
+
+fn ask(lab: &Lab) -> String {
+    let words = ["--engine", "sim", "--scenario", "SingleStream"];
+    lab.ask(&[&words[..], &["--mode", "PerformanceOnly", "--duration", "3s"]].concat())
+}
+
+#[test]
+fn forged_acknowledgements_delay_a_run_and_free_nothing() {
+    let Some(mut foreign) = Foreign::start() else {
+        return;
+    };
+    foreign.keep_logs_back(true);
+    let run = ask(&foreign.lab);
+    foreign.lab.wait_for_phase(&run, "draining");
+    foreign.acknowledge_everything(&run);
+    // What is not signed is not obeyed.
+    foreign.say(Leaf::Command(id(&run)), &Command::Release);
+    foreign.say(Leaf::Command(id(&run)), &Command::Forget);
+    let said = || foreign.lab.device.as_ref().expect("it runs").output();
+    eventually("the forged commands to be dropped", 20, || {
+        said()
+            .matches("it is not signed, and this device is enrolled")
+            .count()
+            >= 2
+    });
+    assert!(foreign.run_directory(&run).join("files/evidence.sig").exists());
+
+    foreign.keep_logs_back(false);
+    foreign.wait_until_complete(&run);
+    // Released and forgotten by the coordinator's own word, now that it has everything.
+    eventually("the device to forget the run", 60, || {
+        !foreign.run_directory(&run).exists()
+    });
+}
+
+#[test]
+fn a_forged_end_with_forged_acknowledgements_frees_nothing_and_is_set_right() {
+    let Some(mut foreign) = Foreign::start() else {
+        return;
+    };
+    foreign.keep_logs_back(true);
+    let run = ask(&foreign.lab);
+    foreign.lab.wait_for_phase(&run, "running");
+    let forged = StateReport {
+        run: id(&run),
+        state: RunState {
+            phase: RunPhase::Failed,
+            reason: Some("forged".to_owned()),
+            revision: u64::MAX,
+        },
+        streams: Vec::new(),
+    };
+    foreign.say(Leaf::State(id(&run)), &forged);
+    eventually("the coordinator to believe the end", 60, || {
+        foreign.lab.show(&run)["recorded"].as_str().is_some()
+    });
+    eventually("the run to be over", 60, || {
+        foreign.phase_on_device(&run) == "draining"
+            && foreign.run_directory(&run).join("files/evidence.sig").exists()
+    });
+    foreign.acknowledge_everything(&run);
+    // It comes anew and says what it has: a coordinator that believes the forged end has it forgotten now.
+    drop(foreign.lab.device.take());
+    foreign.lab.start_device();
+    eventually("the coordinator to take the run up again", 60, || {
+        foreign.lab.show(&run)["recorded"].as_str().is_none()
+    });
+    assert!(foreign.run_directory(&run).join("files/evidence.sig").exists());
+
+    foreign.keep_logs_back(false);
+    foreign.wait_until_complete(&run);
+    assert_eq!(foreign.lab.phase(&run), "done");
+    eventually("the device to forget the run", 60, || {
+        !foreign.run_directory(&run).exists()
+    });
+}
