@@ -57,6 +57,13 @@ impl Strace {
         self.command(program, files, &["-y", "-e", &format!("trace={calls}")])
     }
 
+    /// A program whose calls of these kinds are listed in [`Self::seen`], on whatever, with the paths behind their descriptors and
+    /// every byte in hexadecimal.
+    pub(crate) fn listing_bytes(&self, program: &str, calls: &str) -> Command {
+        let calls = format!("trace={calls}");
+        self.command(program, &[], &["-y", "-xx", "-s", "100000", "-e", &calls])
+    }
+
     /// What was traced until now, a line a call, each as soon as it began.
     pub(crate) fn seen(&self) -> String {
         fs::read_to_string(self.list()).unwrap_or_default()

@@ -47,12 +47,17 @@ impl Coordinator {
 
     /// Starts the daemon and waits until it serves.
     pub fn serve(&mut self) {
+        let command = self.regatta(&["serve"]);
+        self.serve_by(command);
+    }
+
+    /// The same, by a command of the caller's that starts it.
+    pub fn serve_by(&mut self, mut command: Command) {
         let log = File::options()
             .create(true)
             .append(true)
             .open(self.log())
             .unwrap();
-        let mut command = self.regatta(&["serve"]);
         command.stdout(log.try_clone().unwrap()).stderr(log);
         self.child = Some(command.spawn().unwrap());
         let child = self.child.as_mut().unwrap();
