@@ -54,6 +54,17 @@ fn change() -> impl Strategy<Value = (prop::sample::Index, usize, Vec<u8>)> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
 
+    /// What Python reads, and so what the official scripts print: the nearest double, to the last bit.
+    #[test]
+    fn a_float_reads_as_the_double_that_was_written(value in any::<f64>().prop_filter("finite", |value| value.is_finite())) {
+        for text in [format!("{value:?}"), format!("{value:e}"), format!("{value:.17e}")] {
+            let line = format!(":::MLLOG {{\"key\": \"rate\", \"value\": {text}, \"metadata\": {{\"is_error\": false}}}}\n");
+            let record = DetailReader::new(line.as_bytes()).next().unwrap().unwrap();
+            let read = record.value.as_f64().map(f64::to_bits);
+            prop_assert_eq!(read, Some(text.parse::<f64>().unwrap().to_bits()), "{}", text);
+        }
+    }
+
     #[test]
     fn noise(bytes in prop::collection::vec(any::<u8>(), 0..2000)) {
         read_with_all(&bytes);

@@ -15,3 +15,4 @@ mod logs;
 mod official;
 mod part_three;
 mod published;
+mod scores;
