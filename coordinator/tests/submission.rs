@@ -79,6 +79,8 @@ fn a_sound_tree_passes_in_every_format_and_spelling() {
         told.push_str(&format!("$ regatta submission check {words}\n{said}\n"));
     }
     insta::assert_snapshot!(told);
+    let check = |round| desk.answer(&format!("submission check tree --version {round}"));
+    assert_eq!(check("V6.0"), check("v6.0"));
     for official in ["", "--as-official"] {
         let (code, page) = desk.answer(&format!(
             "submission check tree --version v6.0 --format html {official}"
@@ -320,7 +322,7 @@ fn an_audit_is_verified_and_its_directory_written() {
     answered(&format!("{scenario}/accuracy"), "0700");
     answered(&audit, "0700");
     let verify =
-        format!("audit verify TEST01 --results {scenario} --compliance {audit} --output out --round v6.0");
+        format!("audit verify test01 --results {scenario} --compliance {audit} --output out --round V6.0");
     let (code, said) = desk.answer(&verify);
     assert_eq!(code, 0, "{said}");
     insta::assert_snapshot!(said);

@@ -111,7 +111,7 @@ impl Catalogue {
             })
     }
 
-    /// The round that a user means; the newest when none is named.
+    /// The round that a user means, in any case; the newest when none is named.
     ///
     /// # Errors
     /// [`CatalogueError::Unknown`] naming those that there are.
@@ -146,7 +146,11 @@ impl Rounds {
     /// # Errors
     /// [`CatalogueError::Unknown`] naming those that there are.
     pub(crate) fn named(&self, name: Option<&str>) -> Result<&Round, CatalogueError> {
-        let own = name.and_then(|name| self.own.iter().find(|round| round.name == name));
+        let own = name.and_then(|name| {
+            self.own
+                .iter()
+                .find(|round| round.name.eq_ignore_ascii_case(name))
+        });
         let name = name
             .or_else(|| known::round_names().next_back())
             .unwrap_or_default();

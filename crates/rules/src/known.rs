@@ -93,14 +93,18 @@ pub fn rounds() -> Result<Vec<Round>, KnownFileError> {
     ROUNDS.files().iter().map(read_round).collect()
 }
 
-/// The round called `name` that comes with Regatta, without reading the others; `None` when there is none.
+/// The round called `name`, in any case, that comes with Regatta, without reading the others; `None` when there is none.
 ///
 /// # Errors
 /// When its built-in file does not read, which the tests exclude.
 pub fn round(name: &str) -> Result<Option<&'static Round>, KnownFileError> {
     let files = ROUNDS.files();
     let places = READ.get_or_init(|| files.iter().map(|_| OnceLock::new()).collect());
-    let Some((file, place)) = files.iter().zip(places).find(|(file, _)| file.name == name) else {
+    let Some((file, place)) = files
+        .iter()
+        .zip(places)
+        .find(|(file, _)| file.name.eq_ignore_ascii_case(name))
+    else {
         return Ok(None);
     };
     if let Some(round) = place.get() {

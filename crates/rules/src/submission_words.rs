@@ -49,10 +49,11 @@ impl fmt::Display for Division {
 impl FromStr for Division {
     type Err = UnknownWord;
 
+    /// Takes a name in any case. A directory's name has to be [`Division::as_str`]'s.
     fn from_str(given: &str) -> Result<Self, UnknownWord> {
         [Self::Closed, Self::Open, Self::Network]
             .into_iter()
-            .find(|d| d.as_str() == given)
+            .find(|division| division.as_str().eq_ignore_ascii_case(given))
             .ok_or_else(|| UnknownWord {
                 kind: "division",
                 given: given.to_owned(),

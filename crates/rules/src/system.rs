@@ -120,7 +120,7 @@ impl FromStr for PowerSetting {
     fn from_str(given: &str) -> Result<Self, UnknownWord> {
         [Self::MaxP, Self::MaxQ]
             .into_iter()
-            .find(|power| power.as_str() == given)
+            .find(|power| power.as_str().eq_ignore_ascii_case(given))
             .ok_or_else(|| UnknownWord {
                 kind: "power setting",
                 given: given.to_owned(),

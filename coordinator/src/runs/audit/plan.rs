@@ -199,7 +199,9 @@ pub(crate) fn drafts(
 /// The performance run's spec under the audit's configuration. Rates are those of the performance run: an audit is the
 /// same run.
 fn draft(round: &Round, test: &str, performance: &RunSpec, accuracy: RunId) -> Result<Draft, PlanError> {
-    let rule = round.audits.get(test).ok_or_else(|| PlanError::NotInRound {
+    let mut audits = round.audits.iter();
+    let named = audits.find(|(name, _)| name.eq_ignore_ascii_case(test));
+    let (test, rule) = named.ok_or_else(|| PlanError::NotInRound {
         test: test.to_owned(),
         round: round.name.clone(),
         known: round.audits.keys().cloned().collect::<Vec<_>>().join(", "),
@@ -214,7 +216,7 @@ fn draft(round: &Round, test: &str, performance: &RunSpec, accuracy: RunId) -> R
     spec.mode = settings.mode;
     spec.conf.audit_config = Some(config);
     spec.audit = Some(AuditOf {
-        test: test.to_owned(),
+        test: test.clone(),
         performance: performance.run,
         accuracy: Some(accuracy),
     });

@@ -94,9 +94,9 @@ fn first<const N: usize>(data: &[u8]) -> Option<[u8; N]> {
 impl FromStr for LabelType {
     type Err = UnknownWord;
 
-    /// The official scripts' spellings.
+    /// The official scripts' words, in any case.
     fn from_str(given: &str) -> Result<Self, UnknownWord> {
-        match given {
+        match given.to_ascii_lowercase().as_str() {
             "byte" => Ok(Self::Byte),
             "float32" => Ok(Self::Float32),
             "int32" => Ok(Self::Int32),

@@ -129,10 +129,11 @@ impl fmt::Display for EngineKind {
 impl FromStr for EngineKind {
     type Err = UnknownWord;
 
+    /// Takes a name in any case.
     fn from_str(given: &str) -> Result<Self, UnknownWord> {
         Self::ALL
             .into_iter()
-            .find(|e| e.as_str() == given)
+            .find(|engine| engine.as_str().eq_ignore_ascii_case(given))
             .ok_or_else(|| UnknownWord {
                 kind: "engine",
                 given: given.to_owned(),
@@ -169,11 +170,15 @@ impl fmt::Display for LoadgenChoice {
 impl FromStr for LoadgenChoice {
     type Err = UnknownWord;
 
+    /// Takes the words in any case, and a revision as it is.
     fn from_str(given: &str) -> Result<Self, UnknownWord> {
-        match given.split_once(':') {
-            None if given == "native" => Ok(Self::Native),
-            None if given == "official" => Ok(Self::Official { revision: None }),
-            Some(("official", revision)) if !revision.is_empty() => Ok(Self::Official {
+        let (word, revision) = given
+            .split_once(':')
+            .map_or((given, None), |(word, revision)| (word, Some(revision)));
+        match (word.to_ascii_lowercase().as_str(), revision) {
+            ("native", None) => Ok(Self::Native),
+            ("official", None) => Ok(Self::Official { revision: None }),
+            ("official", Some(revision)) if !revision.is_empty() => Ok(Self::Official {
                 revision: Some(revision.to_owned()),
             }),
             _ => Err(UnknownWord {

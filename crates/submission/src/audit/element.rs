@@ -76,7 +76,7 @@ impl FromStr for Dtype {
     fn from_str(given: &str) -> Result<Self, AuditError> {
         [Self::Byte, Self::Float32, Self::Int32, Self::Int64]
             .into_iter()
-            .find(|dtype| dtype.as_str() == given)
+            .find(|dtype| dtype.as_str().eq_ignore_ascii_case(given))
             .ok_or_else(|| AuditError::UnknownDtype {
                 given: given.to_owned(),
             })

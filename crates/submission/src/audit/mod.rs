@@ -60,10 +60,11 @@ impl Test {
 impl std::str::FromStr for Test {
     type Err = AuditError;
 
+    /// Takes a name in any case.
     fn from_str(given: &str) -> Result<Self, AuditError> {
         [Self::Test01, Self::Test04, Self::Test05]
             .into_iter()
-            .find(|test| test.name() == given)
+            .find(|test| test.name().eq_ignore_ascii_case(given))
             .ok_or_else(|| AuditError::UnknownTest {
                 given: given.to_owned(),
             })
