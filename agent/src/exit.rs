@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use regatta_rules::ErrorChain;
+
 /// All is well.
 pub(crate) const OK: u8 = 0;
 /// The answer is no: a run is invalid, a check failed.
@@ -55,8 +57,9 @@ impl Failure {
 }
 
 impl fmt::Display for Failure {
+    /// The chain as one sentence.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:#}", self.error)
+        ErrorChain(self.error.as_ref()).fmt(f)
     }
 }
 

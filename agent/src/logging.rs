@@ -3,6 +3,7 @@
 
 use std::{env, io};
 
+use regatta_rules::EscapedLog;
 use tracing::level_filters::LevelFilter;
 
 /// Says how much is logged: off, error, warn, info, debug or trace.
@@ -12,9 +13,10 @@ const LEVEL_VARIABLE: &str = "REGATTA_LOG";
 pub(crate) fn start(usual: LevelFilter) {
     let level = env::var(LEVEL_VARIABLE).ok().and_then(|level| level.parse().ok());
     tracing_subscriber::fmt()
-        .with_writer(io::stderr)
+        .with_writer(|| EscapedLog(io::stderr()))
         .with_max_level(level.unwrap_or(usual))
         .with_target(false)
-        .with_ansi(io::IsTerminal::is_terminal(&io::stderr()))
+        // Colours are escape sequences, too.
+        .with_ansi(false)
         .init();
 }

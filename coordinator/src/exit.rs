@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use regatta_rules::{ErrorChain, escape_lines};
+
 /// All is well.
 pub(crate) const OK: u8 = 0;
 /// The answer is no: a run is invalid, too inexact or could not be judged, a check failed.
@@ -74,9 +76,9 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
 impl fmt::Display for Failure {
     /// The chain as one sentence, and the way out on a line of its own.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "regatta: {:#}", self.error)?;
+        write!(f, "regatta: {}", ErrorChain(self.error.as_ref()))?;
         if let Some(way_out) = &self.way_out {
-            write!(f, "\n  {way_out}")?;
+            write!(f, "\n  {}", escape_lines(way_out).replace('\n', "\n  "))?;
         }
         Ok(())
     }

@@ -30,11 +30,7 @@ fn main() -> ExitCode {
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
             // Nobody is left to tell when standard error is gone.
-            let _ = writeln!(
-                std::io::stderr(),
-                "{}",
-                regatta_rules::escape_lines(&failure.to_string())
-            );
+            let _ = writeln!(std::io::stderr(), "{failure}");
             ExitCode::from(failure.code())
         }
     }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use regatta_loadgen::outcome::Outcome;
-use regatta_rules::{documents::LoadgenChoice, system::SystemUse};
+use regatta_rules::{EscapedText, documents::LoadgenChoice, escape_json, system::SystemUse};
 use serde::Serialize;
 
 use crate::{
@@ -127,11 +127,8 @@ impl Report {
     /// When it cannot be written.
     pub(crate) fn print(&self, format: Format, to: &mut impl Write) -> io::Result<()> {
         match format {
-            Format::Text => self.print_text(to),
-            Format::Json => {
-                serde_json::to_writer_pretty(&mut *to, self)?;
-                writeln!(to)
-            }
+            Format::Text => self.print_text(&mut EscapedText(to)),
+            Format::Json => writeln!(to, "{}", escape_json(&serde_json::to_string_pretty(self)?)),
         }
     }
 

@@ -11,7 +11,7 @@ use std::{
 };
 
 use anyhow::Context as _;
-use regatta_rules::documents::GpuFacts;
+use regatta_rules::{EscapedText, documents::GpuFacts, escape_json};
 use serde::Serialize;
 
 use self::{
@@ -98,11 +98,11 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8, Failure> {
     let examination = Examination::of(&Root::new(&args.root), gpus);
     let mut out = io::stdout().lock();
     let printed = if args.json || args.format == Format::Json {
-        serde_json::to_writer_pretty(&mut out, &examination)
+        serde_json::to_string_pretty(&examination)
             .map_err(io::Error::from)
-            .and_then(|()| writeln!(out))
+            .and_then(|document| writeln!(out, "{}", escape_json(&document)))
     } else {
-        text::print(&examination, &mut out)
+        text::print(&examination, &mut EscapedText(out))
     };
     printed.context("the findings cannot be printed")?;
     Ok(if examination.fit { exit::OK } else { exit::NO })

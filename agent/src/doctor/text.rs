@@ -3,6 +3,8 @@
 
 use std::io::{self, Write};
 
+use regatta_rules::{Escaped, escape};
+
 use super::{Examination, findings::Severity};
 
 /// Columns that every terminal has.
@@ -36,9 +38,9 @@ fn print_findings(seen: &Examination, to: &mut impl Write) -> io::Result<()> {
             Severity::Note => "note   ",
         };
         let sentence = format!("{}: {}", finding.what, finding.why);
-        writeln!(to, "  {sign} {}", folded(&sentence))?;
+        writeln!(to, "  {sign} {}", folded(&escape(&sentence)))?;
         if let Some(mend) = &finding.mend {
-            writeln!(to, "{MARGIN}$ {mend}")?;
+            writeln!(to, "{MARGIN}$ {}", escape(mend))?;
         }
     }
     writeln!(to)
@@ -68,7 +70,7 @@ fn folded(sentence: &str) -> String {
 /// A line of what is known.
 fn line(to: &mut impl Write, label: &str, value: Option<impl std::fmt::Display>) -> io::Result<()> {
     match value {
-        Some(value) => writeln!(to, "{label:<12} {value}"),
+        Some(value) => writeln!(to, "{label:<12} {}", Escaped(value)),
         None => writeln!(to, "{label:<12} -"),
     }
 }

@@ -8,6 +8,7 @@ use std::{
 };
 
 use anyhow::Context as _;
+use regatta_rules::EscapedText;
 use regatta_tensorrt::{
     BuildSettings, Cache, CacheError, Calibration, Entry, Manifest, Model, TensorRt, Version, sha256_of,
 };
@@ -190,5 +191,5 @@ fn show(args: &EngineBuildArgs, place: &Path, entry: &Entry) -> Result<u8, Failu
 /// A word on the way, beside the result.
 fn say(words: &str) {
     // Nobody is left to tell when standard error is closed.
-    let _ = writeln!(io::stderr(), "{words}");
+    let _ = writeln!(EscapedText(io::stderr()), "{words}");
 }

@@ -6,6 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use regatta_rules::{EscapedText, escape, escape_json, escape_lines};
 use regatta_tensorrt::{Entry, Phase, Precision};
 use serde::Serialize;
 
@@ -19,10 +20,10 @@ pub(super) fn result(
 ) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     let written = match format {
-        Format::Json => serde_json::to_writer_pretty(&mut out, document)
+        Format::Json => serde_json::to_string_pretty(document)
             .map_err(io::Error::from)
-            .and_then(|()| writeln!(out)),
-        Format::Text => text(&mut out),
+            .and_then(|document| writeln!(out, "{}", escape_json(&document))),
+        Format::Text => text(&mut EscapedText(out)),
     };
     written.map_err(|error| Failure::could_not(anyhow::Error::new(error).context("cannot print the result")))
 }
@@ -139,7 +140,7 @@ impl<W: Write> Progress<W> {
         if self.lively {
             self.write_over();
         } else if phase.step == 0 && last.is_none_or(|last| last.name != phase.name) {
-            let _ = writeln!(self.out, "{}", phase.name);
+            let _ = writeln!(self.out, "{}", escape(&phase.name));
         }
     }
 
@@ -156,14 +157,14 @@ impl<W: Write> Progress<W> {
     /// Says something else on the way.
     pub(super) fn say(&mut self, words: &str) {
         self.end();
-        let _ = writeln!(self.out, "{words}");
+        let _ = writeln!(self.out, "{}", escape_lines(words));
     }
 
     fn write_over(&mut self) {
         let seconds = self.begun.elapsed().as_secs();
         let line = self.phase.as_ref().map_or_else(
             || "building".to_owned(),
-            |phase| format!("{} {}/{}", phase.name, phase.step, phase.steps),
+            |phase| format!("{} {}/{}", escape(&phase.name), phase.step, phase.steps),
         );
         let _ = write!(self.out, "\r\x1b[K{line}, {seconds} s").and_then(|()| self.out.flush());
     }

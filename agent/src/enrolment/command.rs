@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use regatta_rules::EscapedText;
 use regatta_wire::enrolment::{Purpose, Token};
 
 use super::{
@@ -53,7 +54,7 @@ pub(crate) fn enroll(args: &EnrollArgs) -> Result<u8, Failure> {
     })?;
     // Nobody is left to tell when standard output is gone.
     let _ = writeln!(
-        std::io::stdout(),
+        EscapedText(std::io::stdout()),
         "enrolled as {} ({}), broker {}, certificate until {}",
         enrolment.name,
         identity.id(),

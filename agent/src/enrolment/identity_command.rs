@@ -3,6 +3,7 @@
 
 use std::io::Write as _;
 
+use regatta_rules::{escape_json, escape_lines};
 use serde::Serialize;
 
 use super::Enrolment;
@@ -55,8 +56,11 @@ pub(crate) fn identity(args: &IdentityArgs) -> Result<u8, Failure> {
         enrolment,
     };
     let printed = match args.format {
-        Format::Json => serde_json::to_string_pretty(&document).map_err(anyhow::Error::from)?,
-        Format::Text => text(&document),
+        Format::Json => {
+            let document = serde_json::to_string_pretty(&document).map_err(anyhow::Error::from)?;
+            escape_json(&document).into_owned()
+        }
+        Format::Text => escape_lines(&text(&document)).into_owned(),
     };
     // Nobody is left to tell when standard output is gone.
     let _ = writeln!(std::io::stdout(), "{printed}");

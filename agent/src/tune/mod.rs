@@ -21,7 +21,7 @@ use std::{
 
 use anyhow::{Context as _, anyhow};
 use regatta_rules::{
-    Scenario,
+    EscapedText, Scenario,
     benchmark::Benchmark,
     documents::{DeviceFacts, EngineKind, EngineSpec},
     known,
@@ -365,12 +365,12 @@ fn tell_progress(part: &Section<'_>) {
         part.benchmark, part.scenario
     );
     // Nobody is left to tell when standard error is closed.
-    let _ = writeln!(io::stderr(), "{line}");
+    let _ = writeln!(EscapedText(io::stderr()), "{line}");
 }
 
 fn say(text: &str) {
     // A closed pipe loses the words, not the file.
-    let _ = io::stdout().lock().write_all(text.as_bytes());
+    let _ = EscapedText(io::stdout().lock()).write_all(text.as_bytes());
 }
 
 /// Where the confs and logs of trials lie while the search goes on.

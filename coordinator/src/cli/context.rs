@@ -1,8 +1,6 @@
 //! What commands share: the workspace that was named, the format that was asked for, and printing.
 
 use std::{
-    borrow::Cow,
-    fmt::Write as _,
     io::{self, IsTerminal as _, Write as _},
     path::PathBuf,
 };
@@ -11,7 +9,7 @@ use clap::{
     ValueEnum,
     builder::{PossibleValuesParser, TypedValueParser},
 };
-use regatta_rules::{escape, escape_lines};
+use regatta_rules::{escape_json, escape_lines};
 use serde::Serialize;
 
 use crate::{
@@ -81,7 +79,7 @@ impl Context {
     /// Prints a result: a document for programs, or what `text` says for people.
     pub(crate) fn print(&self, document: &impl Serialize, text: impl FnOnce() -> String) -> io::Result<()> {
         match self.format {
-            Format::Json => write_line(&ascii_escapes(&serde_json::to_string_pretty(document)?)),
+            Format::Json => print(&escape_json(&serde_json::to_string_pretty(document)?)),
             Format::Text | Format::Csv | Format::Html => say(&text()),
         }
     }
@@ -92,13 +90,13 @@ impl Context {
     }
 }
 
-/// Prints text for people to standard output. What a log or a device has put into it steers no terminal.
+/// Prints text for people to standard output; what would steer the terminal is escaped.
 pub(crate) fn say(text: &str) -> io::Result<()> {
-    write_line(&escape_lines(text))
+    print(&escape_lines(text))
 }
 
-/// Prints as it is. A reader that has left (`| head`) is no error.
-fn write_line(text: &str) -> io::Result<()> {
+/// Prints a document to standard output as it is. A reader that has left (`| head`) is no error.
+pub(super) fn print(text: &str) -> io::Result<()> {
     match writeln!(io::stdout(), "{text}") {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         printed => printed,
@@ -109,41 +107,4 @@ fn write_line(text: &str) -> io::Result<()> {
 pub(crate) fn tell(text: &str) {
     // Nobody is left to tell when standard error is gone.
     let _ = writeln!(io::stderr(), "{}", escape_lines(text));
-}
-
-/// A JSON document whose strings hold no character that steers a terminal: the same document, with `\u` escapes. JSON's
-/// own syntax has none of them but the line feed.
-fn ascii_escapes(json: &str) -> String {
-    let mut text = String::with_capacity(json.len());
-    for c in json.chars() {
-        if c == '\n' || matches!(escape(c.encode_utf8(&mut [0; 4])), Cow::Borrowed(_)) {
-            text.push(c);
-        } else {
-            for unit in c.encode_utf16(&mut [0; 2]) {
-                // Writing to a String cannot fail.
-                let _ = write!(text, "\\u{unit:04x}");
-            }
-        }
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_document_stays_the_same_and_steers_no_terminal() {
-        let document =
-            serde_json::json!({ "reason": "a\u{9b}2J\u{202e}b\u{e0041}\n\x1b[0m", "name": "Übung" });
-        let text = ascii_escapes(&serde_json::to_string_pretty(&document).unwrap());
-        assert!(
-            text.contains(r"a\u009b2J\u202eb\udb40\udc41\n\u001b[0m") && text.contains("Übung"),
-            "{text}"
-        );
-        assert_eq!(
-            serde_json::from_str::<serde_json::Value>(&text).unwrap(),
-            document
-        );
-    }
 }

@@ -2,6 +2,7 @@
 
 use std::{fmt::Write as _, fs, path::PathBuf};
 
+use regatta_rules::escape;
 use regatta_submission::{
     check::power::{self, Outcome as Found, PowerReport},
     tree::Tree,
@@ -68,9 +69,9 @@ fn text(report: &PowerReport) -> String {
             Found::Passed => writeln!(text, "[x] {}", check.name),
             Found::Warned(reason) => {
                 warned = true;
-                writeln!(text, "[x] {}\n    warning: {reason}", check.name)
+                writeln!(text, "[x] {}\n    warning: {}", check.name, escape(reason))
             }
-            Found::Failed(reason) => writeln!(text, "[ ] {}\n    {reason}", check.name),
+            Found::Failed(reason) => writeln!(text, "[ ] {}\n    {}", check.name, escape(reason)),
         };
     }
     text.push_str(match (report.passes(), warned) {

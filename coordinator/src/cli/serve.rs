@@ -1,8 +1,7 @@
 //! `regatta serve`: the daemon in the foreground, until it is told to end.
 
-use std::io::IsTerminal as _;
-
 use anyhow::Context as _;
+use regatta_rules::EscapedLog;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::Level;
 use tracing_subscriber::{filter::Targets, layer::SubscriberExt as _, util::SubscriberInitExt as _};
@@ -101,8 +100,9 @@ fn start_log() {
         .with_default(Level::ERROR)
         .with_target("regatta", level.unwrap_or(Level::INFO));
     let lines = tracing_subscriber::fmt::layer()
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
+        .with_writer(|| EscapedLog(std::io::stderr()))
+        // Colours are escape sequences, too.
+        .with_ansi(false)
         .with_target(false);
     tracing_subscriber::registry().with(lines).with(ours).init();
 }

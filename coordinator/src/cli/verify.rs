@@ -100,15 +100,18 @@ fn text(documents: &[Document]) -> String {
     {
         if *intact {
             lines.push(format!(
-                "{subject}: intact: {} files, {} bytes, signed by device {}",
-                verification.files, verification.bytes, verification.device
+                "{}: intact: {} files, {} bytes, signed by device {}",
+                escape(subject),
+                verification.files,
+                verification.bytes,
+                verification.device
             ));
             continue;
         }
         lines.push(if verification.has_evidence {
-            format!("{subject}: NOT as the device left it")
+            format!("{}: NOT as the device left it", escape(subject))
         } else {
-            format!("{subject}: there is no evidence to verify it by")
+            format!("{}: there is no evidence to verify it by", escape(subject))
         });
         for finding in &verification.findings {
             lines.push(format!(

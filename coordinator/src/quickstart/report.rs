@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, fmt::Write as _};
 
+use regatta_rules::{escape, escape_json};
 use serde_json::json;
 
 use super::{compare::compare, flow::BENCHMARK, place::Place, rehearsal::Rehearsal};
@@ -50,7 +51,8 @@ impl<'a> Report<'a> {
     /// Prints everything, for people or for programs.
     pub(super) fn print(&self, json: bool) -> Result<(), Failure> {
         let text = if json {
-            serde_json::to_string_pretty(&self.document()?)?
+            let document = serde_json::to_string_pretty(&self.document()?)?;
+            escape_json(&document).into_owned()
         } else {
             self.text()
         };
@@ -101,7 +103,10 @@ impl<'a> Report<'a> {
         let reasons: BTreeSet<&str> = outcomes
             .flat_map(|outcome| outcome.not_a_measurement.iter().map(String::as_str))
             .collect();
-        let reasons: String = reasons.iter().map(|reason| format!("\n  - {reason}")).collect();
+        let reasons: String = reasons
+            .iter()
+            .map(|reason| format!("\n  - {}", escape(reason)))
+            .collect();
         format!(
             "\n\
              logs and records   {workspace}/runs\n\

@@ -1,5 +1,7 @@
 //! Tables of assets.
 
+use regatta_rules::escape;
+
 use super::{table, words};
 use crate::store::AssetRow;
 
@@ -11,7 +13,7 @@ pub(crate) fn assets(rows: &[AssetRow]) -> String {
     let mut table = table(["path", "kind", "files", "size", "SHA-256", "added"]);
     for row in rows {
         table.add_row([
-            row.asset.path.clone(),
+            escape(&row.asset.path).into_owned(),
             row.asset.kind.as_str().to_owned(),
             row.files.to_string(),
             words::bytes(row.asset.bytes),

@@ -24,7 +24,7 @@ pub(crate) fn audit(row: &RunRow) -> Option<String> {
     let mut text = format!(
         "{} {} {verdict}: {}",
         row.scenario,
-        audit.of.test,
+        escape(&audit.of.test),
         escape(&parts.join("; "))
     );
     let explanation = audit

@@ -1,10 +1,9 @@
 //! The device's state around a run: what was asked for and proven, what was seen meanwhile, and what the board's own sensors
 //! say of energy. A table where something was set, a line or two where not.
 
-use comfy_table::Cell;
 use regatta_rules::{documents::StateProof, escape};
 
-use super::{right, table};
+use super::{cell, right, table};
 use crate::store::RunRow;
 
 /// Lines for one run; none where its agent gave no proof.
@@ -17,7 +16,11 @@ pub(super) fn of(row: &RunRow) -> Vec<String> {
     };
     let mut lines = Vec::new();
     match &proof.asked {
-        Some(asked) => lines.push(format!("board      set to {} ({})", asked.name, asked.source)),
+        Some(asked) => lines.push(format!(
+            "board      set to {} ({})",
+            escape(&asked.name),
+            escape(&asked.source)
+        )),
         None => lines.push("board      as it was found".to_owned()),
     }
     lines.extend(
@@ -72,13 +75,13 @@ fn energy(proof: &StateProof, samples: Option<u64>) -> Option<String> {
 fn knobs(proof: &StateProof) -> String {
     let mut table = table(["knob", "before", "wanted", "read", "after"]);
     for knob in &proof.set {
-        let cell = |value: Option<&String>| right(value.map_or("-", String::as_str));
+        let value = |value: Option<&String>| right(value.map_or("-", String::as_str));
         table.add_row([
-            Cell::new(&knob.knob),
-            cell(knob.before.as_ref()),
+            cell(&knob.knob),
+            value(knob.before.as_ref()),
             right(&knob.wanted),
-            cell(knob.read.as_ref()),
-            cell(proof.after.get(&knob.knob)),
+            value(knob.read.as_ref()),
+            value(proof.after.get(&knob.knob)),
         ]);
     }
     table.trim_fmt()

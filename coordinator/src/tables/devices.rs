@@ -7,7 +7,7 @@ use regatta_rules::{
 };
 use regatta_wire::frame;
 
-use super::{fits, keep_whole, table, words};
+use super::{cell, fits, keep_whole, table, words};
 use crate::store::{DeviceRow, OtherVersion};
 
 /// Every device, a line each, and those that could not say hello.
@@ -49,12 +49,15 @@ pub(super) fn a_line_each(devices: &[DeviceRow]) -> String {
     table.set_content_arrangement(ContentArrangement::Disabled);
     for (device, gpus) in devices.iter().zip(gpus) {
         let before = [
-            device.name.clone(),
+            escape(&device.name).into_owned(),
             device.id.to_string(),
             state(device).to_owned(),
             engines(device),
         ];
-        let behind = [version(device).to_owned(), words::time(&device.last_seen)];
+        let behind = [
+            escape(version(device)).into_owned(),
+            words::time(&device.last_seen),
+        ];
         table.add_row(before.into_iter().chain(told.then_some(gpus)).chain(behind));
     }
     table.trim_fmt()
@@ -68,12 +71,12 @@ pub(super) fn three_lines_each(devices: &[DeviceRow]) -> String {
             gpus.push('\n');
         }
         table.add_row([
-            device.name.clone(),
+            escape(&device.name).into_owned(),
             device.id.to_string(),
             format!(
                 "{}, {}\n{}\n{gpus}{}",
                 state(device),
-                device.agent,
+                escape(&device.agent),
                 engines(device),
                 words::time(&device.last_seen)
             ),
@@ -85,7 +88,7 @@ pub(super) fn three_lines_each(devices: &[DeviceRow]) -> String {
 
 /// One device with what it says of itself.
 pub(crate) fn device(device: &DeviceRow) -> String {
-    let mut table = table(["name", &device.name]);
+    let mut table = table(["name", &escape(&device.name)]);
     let rows = [
         ("device", device.id.to_string()),
         ("state", state(device).to_owned()),
@@ -95,12 +98,12 @@ pub(crate) fn device(device: &DeviceRow) -> String {
         ("last seen", words::time(&device.last_seen)),
     ];
     for (name, value) in rows {
-        table.add_row([name.to_owned(), value]);
+        table.add_row([cell(name), cell(value)]);
     }
     match device.told() {
         Ok(facts) => add_facts(&mut table, &facts),
         Err(error) => {
-            table.add_row(["facts".to_owned(), format!("do not read here: {error}")]);
+            table.add_row([cell("facts"), cell(format!("do not read here: {error}"))]);
         }
     }
     table.trim_fmt()
@@ -118,18 +121,16 @@ fn add_facts(table: &mut Table, facts: &DeviceFacts) {
         ("memory", words::bytes(facts.memory_bytes)),
     ];
     for (name, value) in rows {
-        table.add_row([name.to_owned(), escape(&value).into_owned()]);
+        table.add_row([cell(name), cell(value)]);
     }
     for (number, gpu) in facts.gpus.iter().enumerate() {
         let whose = if gpu.integrated { "shared" } else { "its own" };
         let memory = words::bytes(gpu.memory_bytes);
         let text = format!(
             "{}, {} SMs, compute capability {}, {memory} of {whose} memory",
-            escape(&gpu.name),
-            gpu.multiprocessors,
-            gpu.compute_capability
+            gpu.name, gpu.multiprocessors, gpu.compute_capability
         );
-        table.add_row([format!("GPU {number}"), text]);
+        table.add_row([cell(format!("GPU {number}")), cell(text)]);
     }
 }
 
@@ -144,10 +145,10 @@ fn gpus_of(device: &DeviceRow) -> String {
 fn gpus(gpus: &[GpuFacts]) -> String {
     let kinds = gpus.chunk_by(|one, next| one.name == next.name);
     let words = kinds.map(|kind| match kind {
-        [one] => escape(&one.name).into_owned(),
-        several => format!("{} x {}", several.len(), escape(&several[0].name)),
+        [one] => one.name.clone(),
+        several => format!("{} x {}", several.len(), several[0].name),
     });
-    words.collect::<Vec<_>>().join(", ")
+    escape(&words.collect::<Vec<_>>().join(", ")).into_owned()
 }
 
 /// The agent's version, where it is ours: its name is the same on every line.

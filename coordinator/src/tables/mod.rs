@@ -16,6 +16,7 @@ use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, Lin
 use console::Term;
 pub(crate) use devices::{device, devices};
 pub(crate) use quickstart::{Comparison, quickstart, rules};
+use regatta_rules::escape;
 pub(crate) use runs::{result, run, runs, why_not};
 pub(crate) use words::{bytes, time};
 
@@ -55,9 +56,14 @@ fn keep_whole(table: &mut Table, column: usize) {
     }
 }
 
+/// A value in a table. It may be anybody's: it stays on one line and steers no terminal.
+fn cell(text: impl ToString) -> Cell {
+    Cell::new(escape(&text.to_string()))
+}
+
 /// Numbers stand right.
 fn right(text: impl ToString) -> Cell {
-    Cell::new(text.to_string()).set_alignment(CellAlignment::Right)
+    cell(text).set_alignment(CellAlignment::Right)
 }
 
 /// A table of plain words.
@@ -67,7 +73,7 @@ pub(crate) fn plain<const N: usize>(
 ) -> String {
     let mut table = table(headline);
     for line in lines {
-        table.add_row(line.map(Cell::new));
+        table.add_row(line.map(cell));
     }
     table.to_string()
 }

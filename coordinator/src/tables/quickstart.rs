@@ -1,8 +1,6 @@
 //! The quickstart's tables: what each run measured and whether it arrived, and which rules its rehearsal does not meet.
 
-use comfy_table::Cell;
-
-use super::{right, table, words};
+use super::{cell, right, table, words};
 use crate::{quickstart::UnmetRule, runs::Outcome, store::RunRow};
 
 /// What was found of a run's files on both disks.
@@ -28,16 +26,16 @@ pub(crate) fn quickstart(rows: &[(RunRow, Comparison)]) -> String {
     for (row, comparison) in rows {
         let outcome = row.outcome.clone().unwrap_or_default();
         table.add_row([
-            Cell::new(row.scenario),
-            Cell::new(row.audit().unwrap_or(row.mode.as_str())),
-            Cell::new(outcome.metric.as_ref().map_or("-", |metric| metric.name.as_str())),
+            cell(row.scenario),
+            cell(row.audit().unwrap_or(row.mode.as_str())),
+            cell(outcome.metric.as_ref().map_or("-", |metric| metric.name.as_str())),
             right(
                 outcome
                     .metric
                     .as_ref()
                     .map_or_else(|| "-".to_owned(), words::value),
             ),
-            Cell::new(if row.state.phase.is_final() && row.state.reason.is_some() {
+            cell(if row.state.phase.is_final() && row.state.reason.is_some() {
                 row.state.phase.to_string()
             } else {
                 words::verdict(&outcome).to_owned()
@@ -49,7 +47,7 @@ pub(crate) fn quickstart(rows: &[(RunRow, Comparison)]) -> String {
                     .map_or_else(|| "-".to_owned(), |samples| samples.to_string()),
             ),
             right(words::bytes(outcome.bytes)),
-            Cell::new(if comparison.equal { "yes" } else { "NO" }),
+            cell(if comparison.equal { "yes" } else { "NO" }),
         ]);
     }
     table.trim_fmt()
@@ -74,8 +72,8 @@ pub(crate) fn rules(unmet: &[UnmetRule]) -> String {
             .expected
             .clone()
             .unwrap_or_else(|| format!("NOT EXPECTED: {}", rule.first));
-        table.add_row([Cell::new(&rule.rule), right(rule.findings), Cell::new(why)]);
+        table.add_row([cell(&rule.rule), right(rule.findings), cell(why)]);
     }
-    table.add_row([Cell::new("all others"), right(0), Cell::new("hold")]);
+    table.add_row([cell("all others"), right(0), cell("hold")]);
     table.trim_fmt()
 }

@@ -1,9 +1,9 @@
 //! Tables of runs.
 
-use comfy_table::{Cell, ContentArrangement};
-use regatta_rules::{documents::AccuracyResult, escape};
+use comfy_table::ContentArrangement;
+use regatta_rules::{Escaped, documents::AccuracyResult, escape};
 
-use super::{fits, keep_whole, right, table, words};
+use super::{cell, fits, keep_whole, right, table, words};
 use crate::{
     store::{RunRow, StreamRow},
     workspace::RunDir,
@@ -29,13 +29,13 @@ pub(super) fn a_line_each(rows: &[RunRow]) -> String {
     table.set_content_arrangement(ContentArrangement::Disabled);
     for row in rows {
         table.add_row([
-            Cell::new(row.id),
-            Cell::new(&row.benchmark),
-            Cell::new(row.scenario),
-            Cell::new(row.audit().unwrap_or(row.mode.as_str())),
-            Cell::new(row.shown_phase()),
+            cell(row.id),
+            cell(&row.benchmark),
+            cell(row.scenario),
+            cell(row.audit().unwrap_or(row.mode.as_str())),
+            cell(row.shown_phase()),
             right(metric(row).unwrap_or_default()),
-            Cell::new(row.outcome.as_ref().map_or("", words::verdict)),
+            cell(row.outcome.as_ref().map_or("", words::verdict)),
             right(accuracy(row).unwrap_or_default()),
         ]);
     }
@@ -52,11 +52,16 @@ pub(super) fn two_lines_each(rows: &[RunRow]) -> String {
             row.id.to_string(),
             format!(
                 "{} {}\n{}",
-                row.benchmark,
+                escape(&row.benchmark),
                 row.scenario,
-                row.audit().unwrap_or(row.mode.as_str())
+                escape(row.audit().unwrap_or(row.mode.as_str()))
             ),
-            format!("{} {}\n{}", phase, verdict.trim_matches('-'), values.join(", ")),
+            format!(
+                "{} {}\n{}",
+                phase,
+                verdict.trim_matches('-'),
+                escape(&values.join(", "))
+            ),
         ]);
     }
     keep_whole(&mut table, 0);
@@ -79,9 +84,16 @@ pub(crate) fn run(row: &RunRow, streams: &[StreamRow], dir: &RunDir) -> String {
         format!("device     {}", row.device),
         format!(
             "asked for  {}: {} {}, round {}",
-            row.benchmark, row.scenario, row.mode, spec.round
+            escape(&row.benchmark),
+            row.scenario,
+            row.mode,
+            escape(&spec.round)
         ),
-        format!("engine     {}, LoadGen {}", spec.engine.kind, spec.loadgen),
+        format!(
+            "engine     {}, LoadGen {}",
+            spec.engine.kind,
+            Escaped(&spec.loadgen)
+        ),
         format!("state      {}", row.shown_phase()),
     ];
     // A result tells the reason as well.
@@ -101,11 +113,15 @@ pub(crate) fn run(row: &RunRow, streams: &[StreamRow], dir: &RunDir) -> String {
         );
     }
     let contradictions = row.outcome.iter().flat_map(|outcome| &outcome.contradictions);
-    lines.extend(contradictions.map(|what| format!("contradiction: {what}")));
+    lines.extend(contradictions.map(|what| format!("contradiction: {}", escape(what))));
     lines.push(format!("directory  {}", dir.path().display()));
     if let Some(of) = &spec.audit {
         let accuracy = of.accuracy.map_or_else(String::new, |run| format!(" and {run}"));
-        lines.push(format!("audits     {} of {}{accuracy}", of.test, of.performance));
+        lines.push(format!(
+            "audits     {} of {}{accuracy}",
+            escape(&of.test),
+            of.performance
+        ));
     }
     lines.extend(super::audit(row));
     lines.extend(super::device_state::of(row));
@@ -117,7 +133,7 @@ pub(crate) fn run(row: &RunRow, streams: &[StreamRow], dir: &RunDir) -> String {
                 Some(length) => format!("of {length}"),
                 None => "on its way".to_owned(),
             };
-            table.add_row([Cell::new(&stream.name), right(stream.committed), Cell::new(state)]);
+            table.add_row([cell(&stream.name), right(stream.committed), cell(state)]);
         }
         lines.push(String::new());
         lines.push(table.trim_fmt());
@@ -170,7 +186,12 @@ pub(crate) fn why_not(row: &RunRow) -> String {
         reasons.extend(outcome.audit.iter().filter_map(super::audits::why_not));
     }
     let mode = row.audit().unwrap_or(row.mode.as_str());
-    format!("{} {mode}: {}", row.scenario, escape(&reasons.join("; ")))
+    format!(
+        "{} {}: {}",
+        row.scenario,
+        escape(mode),
+        escape(&reasons.join("; "))
+    )
 }
 
 /// An accuracy that misses its target.

@@ -253,17 +253,31 @@ impl SimulatedDevice {
         spec_json: &[u8],
         files: &mut BTreeMap<String, Vec<u8>>,
     ) {
+        self.seal_with(run, spec_json, files, |evidence| {
+            evidence.outcome.phase = phase;
+            evidence.outcome.reason = reason.map(str::to_owned);
+        });
+    }
+
+    /// The same, with evidence that is changed before it is signed.
+    pub fn seal_with(
+        &self,
+        run: RunId,
+        spec_json: &[u8],
+        files: &mut BTreeMap<String, Vec<u8>>,
+        change: impl FnOnce(&mut Evidence),
+    ) {
         let spec = RunSpec::from_json(spec_json).unwrap();
         assert_eq!(spec.device, self.id);
-        let evidence = Evidence {
+        let mut evidence = Evidence {
             schema: Evidence::SCHEMA,
             run,
             device: self.id.clone(),
             spec_sha256: hex(&Sha256::digest(spec_json)),
             agent: "simulated".to_owned(),
             outcome: RunState {
-                phase,
-                reason: reason.map(str::to_owned),
+                phase: RunPhase::Draining,
+                reason: None,
                 revision: 0,
             },
             not_a_measurement: vec!["simulated device".to_owned()],
@@ -280,6 +294,7 @@ impl SimulatedDevice {
                 })
                 .collect(),
         };
+        change(&mut evidence);
         let bytes = serde_json::to_vec(&evidence).unwrap();
         let signature = format!("{}\n", hex(self.key.sign(&bytes).as_ref()));
         files.insert("evidence.json".to_owned(), bytes);

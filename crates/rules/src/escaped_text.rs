@@ -27,18 +27,46 @@ pub fn escape(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Escapes each line of a text as [`escape`] does, and leaves the lines.
+/// [`escape`] for each line of a report: line feeds stay. It guards the terminal; a value that must not begin a line of its
+/// own is escaped before it goes into the report.
 ///
 /// ```
-/// assert_eq!(regatta_rules::escape_lines("one\n\x1b[2Jtwo\r\n"), "one\n\\u{1b}[2Jtwo\\r\n");
+/// assert_eq!(regatta_rules::escape_lines("1 error\n\x1b[2Ja.txt\n"), "1 error\n\\u{1b}[2Ja.txt\n");
 /// ```
 #[must_use]
 pub fn escape_lines(text: &str) -> Cow<'_, str> {
-    if text.contains(|c| c != '\n' && is_unsafe(c)) {
-        Cow::Owned(text.split('\n').map(escape).collect::<Vec<_>>().join("\n"))
+    if text.contains(|c| is_unsafe(c) && c != '\n') {
+        let lines: Vec<Cow<'_, str>> = text.split('\n').map(escape).collect();
+        Cow::Owned(lines.join("\n"))
     } else {
         Cow::Borrowed(text)
     }
+}
+
+/// A JSON document in which the characters that [`escape`] replaces are JSON's own escapes, line feeds between values aside:
+/// programs read the same values, and a terminal shows the document safely.
+///
+/// ```
+/// assert_eq!(regatta_rules::escape_json("[\n\"a\u{9b}\"]"), "[\n\"a\\u009b\"]");
+/// ```
+#[must_use]
+pub fn escape_json(document: &str) -> Cow<'_, str> {
+    let is_escaped = |c| is_unsafe(c) && c != '\n';
+    if !document.contains(is_escaped) {
+        return Cow::Borrowed(document);
+    }
+    let mut escaped = String::with_capacity(document.len());
+    for c in document.chars() {
+        if is_escaped(c) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                // Writing to a String cannot fail.
+                let _ = write!(escaped, "\\u{unit:04x}");
+            }
+        } else {
+            escaped.push(c);
+        }
+    }
+    Cow::Owned(escaped)
 }
 
 /// Shows a value as [`escape`] shows its text: for paths and errors in messages. Width and alignment do not apply.
@@ -129,6 +157,15 @@ mod tests {
     }
 
     proptest::proptest! {
+        #[test]
+        fn an_escaped_document_has_the_same_values(text in proptest::string::string_regex("(?s).{0,64}").unwrap()) {
+            let document = serde_json::to_string_pretty(&[&text, "\u{e0001}\u{7f}"]).unwrap();
+            let escaped = escape_json(&document);
+            proptest::prop_assert!(!escaped.contains(|c| is_unsafe(c) && c != '\n'));
+            let read: Vec<String> = serde_json::from_str(&escaped).unwrap();
+            proptest::prop_assert_eq!(&read[0], &text);
+        }
+
         #[test]
         fn escaped_text_is_safe_and_stays_the_same(text in proptest::string::string_regex("(?s).{0,64}").unwrap()) {
             let escaped = escape(&text).into_owned();

@@ -1,7 +1,5 @@
 //! Names that people type: any case means the same, and the canonical spelling comes out.
 
-#![expect(clippy::unwrap_used, reason = "test code")]
-
 use regatta_rules::{
     Division, Mode, Scenario,
     documents::{EngineKind, LoadgenChoice},

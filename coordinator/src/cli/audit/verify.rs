@@ -2,6 +2,7 @@
 
 use std::{fmt::Write as _, path::PathBuf};
 
+use regatta_rules::{Escaped, escape};
 use regatta_submission::audit::{self, AuditError, Dtype, Report, Request, Test, explain};
 use serde_json::{Value, json};
 
@@ -132,7 +133,7 @@ fn text(args: &Args, report: &Report, explanation: Option<&str>) -> String {
         let _ = writeln!(
             text,
             "part III: {} {} in the accuracy run and {} in the audit, {} % allowed: {}",
-            delta.metric,
+            escape(&delta.metric),
             value(delta.baseline),
             value(delta.audited),
             delta.limit_percent,
@@ -141,15 +142,15 @@ fn text(args: &Args, report: &Report, explanation: Option<&str>) -> String {
     }
     text.push_str(&report.performance.printed);
     if let Some(refusal) = &report.performance.refusal {
-        let _ = writeln!(text, "{refusal}");
+        let _ = writeln!(text, "{}", escape(refusal));
     }
     for seen in &report.observations {
         let line = seen.line.map_or_else(String::new, |line| format!(":{line}"));
         let _ = writeln!(
             text,
             "a reviewer would ask: {}{line}: {}",
-            seen.path.display(),
-            seen.message
+            Escaped(seen.path.display()),
+            escape(&seen.message)
         );
     }
     let verdict = if report.passed() { "PASS" } else { "FAIL" };
@@ -157,7 +158,7 @@ fn text(args: &Args, report: &Report, explanation: Option<&str>) -> String {
         text,
         "{}: {verdict}; written to {}",
         args.test.name(),
-        report.directory.display()
+        Escaped(report.directory.display())
     );
     text
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::ArgGroup;
-use regatta_rules::round::Round;
+use regatta_rules::{escape_json, round::Round};
 use regatta_submission::{
     check::{self, Official, Verdict, format},
     tree::Tree,
@@ -12,7 +12,7 @@ use regatta_submission::{
 use super::{
     super::{
         Context,
-        context::{Format, say},
+        context::{Format, print, say},
     },
     expect_tree, rounds,
 };
@@ -55,7 +55,13 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
             (passes, official_report(&official, round, args.format)?)
         }
     };
-    say(report.trim_end_matches('\n'))?;
+    let report = report.trim_end_matches('\n');
+    match args.format {
+        Format::Text | Format::Html => say(report)?,
+        Format::Json => print(&escape_json(report))?,
+        // To the byte what the official checker writes.
+        Format::Csv => print(report)?,
+    }
     Ok(if passes { exit::OK } else { exit::NO })
 }
 

@@ -2,6 +2,7 @@
 
 use std::{fmt::Write as _, path::PathBuf};
 
+use regatta_rules::{Escaped, escape};
 use regatta_submission::{
     DraftError,
     infer::{self, InferError, Request},
@@ -60,13 +61,17 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
             let mut text = String::new();
             // Writing to a String cannot fail.
             for (from, to) in &report.inferred {
-                let _ = writeln!(text, "{to}\n    from {from}");
+                let _ = writeln!(text, "{}\n    from {}", escape(to), escape(from));
             }
             for (path, why) in &report.left {
-                let _ = writeln!(text, "left  {path}: {why}");
+                let _ = writeln!(text, "left  {}: {}", escape(path), escape(why));
             }
             let count = report.inferred.len();
-            let _ = write!(text, "{count} results inferred, in {}", args.output.display());
+            let _ = write!(
+                text,
+                "{count} results inferred, in {}",
+                Escaped(args.output.display())
+            );
             text
         },
     )?;

@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_rules::{DeviceId, Division, documents::RunPhase, round::Round};
+use regatta_rules::{DeviceId, Division, documents::RunPhase, escape, round::Round};
 use regatta_submission::{
     DraftError,
     proof::PublicKey,
@@ -218,7 +218,8 @@ fn refused(lacks: &[Lack], context: &Context) -> Outcome {
     context.print(&json!({ "tree": null, "lacks": listed }), || {
         let mut text = format!("nothing was staged; missing or not allowed ({}):", lacks.len());
         for lack in lacks {
-            let _ = write!(text, "\n  {}: {}\n      {}", lack.place, lack.what, lack.mend);
+            let [place, what, mend] = [&lack.place, &lack.what, &lack.mend].map(|text| escape(text));
+            let _ = write!(text, "\n  {place}: {what}\n      {mend}");
         }
         text
     })?;
@@ -263,11 +264,13 @@ fn text(staged: &Staged, args: &Args, round: &Round) -> String {
         let _ = writeln!(
             text,
             "{}: performance {}, accuracy {}{audits}",
-            result.directory, result.performance, result.accuracy
+            escape(&result.directory),
+            result.performance,
+            result.accuracy
         );
     }
     for note in &staged.notes {
-        let _ = writeln!(text, "note: {note}");
+        let _ = writeln!(text, "note: {}", escape(note));
     }
     let (tree, name, submitter) = (args.output.display(), &round.name, &staged.submitter);
     let _ = write!(

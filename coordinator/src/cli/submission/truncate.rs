@@ -7,7 +7,7 @@ use std::{
 };
 
 use clap::ArgGroup;
-use regatta_rules::{procedures::Truncation, round::Round};
+use regatta_rules::{Escaped, procedures::Truncation, round::Round};
 use regatta_submission::truncate::{
     self, Destination, Outcome as Done, Proof, Report, Request, Treated, TruncateError,
 };
@@ -138,7 +138,7 @@ fn text(report: &Report, proofs: Option<&[Proof]>) -> String {
     let mut text = String::new();
     // Writing to a String cannot fail, here and below.
     for treated in &report.treated {
-        let path = treated.directory.display();
+        let path = Escaped(treated.directory.display());
         let _ = match &treated.outcome {
             Done::Cut {
                 bytes, second_hash, ..
@@ -152,7 +152,7 @@ fn text(report: &Report, proofs: Option<&[Proof]>) -> String {
             }
             Done::AlreadyCut => writeln!(text, "ok    {path}: cut before"),
             Done::Endpoints => writeln!(text, "ok    {path}: has no log to cut"),
-            Done::Left(problem) => writeln!(text, "LEFT  {path}: {problem}"),
+            Done::Left(problem) => writeln!(text, "LEFT  {path}: {}", Escaped(problem)),
         };
     }
     let _ = write!(
@@ -164,7 +164,12 @@ fn text(report: &Report, proofs: Option<&[Proof]>) -> String {
     );
     for proof in proofs.unwrap_or_default() {
         for doubt in &proof.doubts {
-            let _ = write!(text, "\nDOUBT {}: {doubt}", proof.directory.display());
+            let _ = write!(
+                text,
+                "\nDOUBT {}: {}",
+                Escaped(proof.directory.display()),
+                Escaped(doubt)
+            );
         }
     }
     if let Some(proofs) = proofs {

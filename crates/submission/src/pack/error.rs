@@ -124,7 +124,7 @@ fn list(flaws: &[Flaw]) -> String {
     let mut text = String::new();
     for flaw in flaws.iter().take(SHOWN) {
         // Writing to a String cannot fail.
-        let _ = write!(text, "\n  {flaw}");
+        let _ = write!(text, "\n  {}", Escaped(flaw));
     }
     if flaws.len() > SHOWN {
         let _ = write!(text, "\n  and {} more", flaws.len() - SHOWN);

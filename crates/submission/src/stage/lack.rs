@@ -3,6 +3,8 @@
 
 use std::fmt::{self, Write as _};
 
+use regatta_rules::Escaped;
+
 /// One thing that is missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lack {
@@ -87,7 +89,7 @@ pub(super) fn list(lacks: &[Lack]) -> String {
     let mut text = String::new();
     for lack in lacks {
         // Writing to a String cannot fail.
-        let _ = write!(text, "\n  {lack}");
+        let _ = write!(text, "\n  {}", Escaped(lack));
     }
     text
 }

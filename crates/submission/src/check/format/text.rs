@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use regatta_rules::escape;
+
 use super::{group, json, number};
 use crate::check::{
     finding::{Finding, Severity},
@@ -20,7 +22,7 @@ pub fn strict_text(report: &Report) -> String {
     let width = report.results.iter().map(|row| name(row).len()).max();
     let mut system = String::new();
     for row in &report.results {
-        let of = format!("{}/{}/{}", row.division, row.submitter, row.system);
+        let of = escape(&format!("{}/{}/{}", row.division, row.submitter, row.system)).into_owned();
         if of != system {
             let _ = writeln!(text, "{of}");
             system = of;
@@ -30,7 +32,13 @@ pub fn strict_text(report: &Report) -> String {
             .result
             .map_or_else(|| "-".to_owned(), |result| number::shown(result, row.power));
         let width = width.unwrap_or_default();
-        let _ = writeln!(text, "  {mark} {:width$}  {result} {}", name(row), row.units);
+        let _ = writeln!(
+            text,
+            "  {mark} {:width$}  {} {}",
+            name(row),
+            escape(&result),
+            escape(&row.units)
+        );
     }
     grouped(&mut text, &report.findings);
     let count = |severity| {
@@ -55,7 +63,7 @@ pub fn strict_text(report: &Report) -> String {
 /// Benchmark and scenario of a result.
 fn name(row: &ResultRow) -> String {
     let power = if row.power { ", power" } else { "" };
-    format!("{} {}{power}", row.model, row.scenario)
+    escape(&format!("{} {}{power}", row.model, row.scenario)).into_owned()
 }
 
 /// An official verdict: its messages, and the last lines of its log.
@@ -64,10 +72,14 @@ pub fn official_text(official: &Official) -> String {
     let mut text = String::new();
     grouped(&mut text, &json::findings(official));
     for line in &official.summary {
-        let _ = writeln!(text, "{line}");
+        let _ = writeln!(text, "{}", escape(line));
     }
     if let Verdict::Crash(reason) = &official.verdict {
-        let _ = writeln!(text, "the official checker ends with a traceback: {reason}");
+        let _ = writeln!(
+            text,
+            "the official checker ends with a traceback: {}",
+            escape(reason)
+        );
     }
     text
 }
@@ -77,16 +89,16 @@ fn grouped(text: &mut String, findings: &[Finding]) {
         let (name, source) = group::name_and_source(group.rule);
         let _ = writeln!(text, "\n{}: {name} ({source})", group::word(group.severity));
         for (message, places) in &group.messages {
-            let _ = writeln!(text, "  {message}");
+            let _ = writeln!(text, "  {}", escape(message));
             for finding in places.iter().take(SHOWN) {
                 let line = finding.line.map_or_else(String::new, |line| format!(":{line}"));
-                let _ = writeln!(text, "    {}{line}", finding.path);
+                let _ = writeln!(text, "    {}{line}", escape(&finding.path));
             }
             if places.len() > SHOWN {
                 let _ = writeln!(text, "    and {} more", places.len() - SHOWN);
             }
         }
         let what = group::advice(group.severity);
-        let _ = writeln!(text, "  {what}{}", group.mend);
+        let _ = writeln!(text, "  {what}{}", escape(group.mend));
     }
 }

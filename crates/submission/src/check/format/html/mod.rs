@@ -7,6 +7,8 @@ mod latencies;
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
+use regatta_rules::escape;
+
 use super::{group, json, number};
 use crate::check::{
     finding::{Finding, Severity},
@@ -217,9 +219,10 @@ fn grouped(count: u64) -> String {
     text
 }
 
-/// Text that is safe within the page.
+/// Text that is safe within the page, and on a terminal that shows the page's source.
 fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;")
+    escape(text)
+        .replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")
         .replace('"', "&quot;")

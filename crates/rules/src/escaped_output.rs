@@ -1,0 +1,62 @@
+//! Writers that escape what they pass on, for programs that print text from trees, logs and devices. What is escaped stands
+//! in [`crate::escape`].
+
+use std::io::{self, Write};
+
+use crate::{escape, escape_lines};
+
+/// Passes text for people on with [`escape_lines`]. Each write is to end at a character's end, as formatted ones do.
+#[derive(Debug)]
+pub struct EscapedText<W>(
+    /// What is written to.
+    pub W,
+);
+
+impl<W: Write> Write for EscapedText<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(bytes);
+        self.0.write_all(escape_lines(&text).as_bytes())?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+/// Passes each write on as one line of a log: line feeds within it are escaped, too.
+#[derive(Debug)]
+pub struct EscapedLog<W>(
+    /// What is written to.
+    pub W,
+);
+
+impl<W: Write> Write for EscapedLog<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(bytes);
+        let line = text.strip_suffix('\n').unwrap_or(&text);
+        self.0.write_all(format!("{}\n", escape(line)).as_bytes())?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_keeps_its_lines_and_an_event_of_a_log_is_one() {
+        let mut report = EscapedText(Vec::new());
+        let name = "\x1b[2Ja.txt";
+        write!(report, "1 finding\n  {name}\n").unwrap();
+        assert_eq!(report.0, b"1 finding\n  \\u{1b}[2Ja.txt\n");
+        let mut log = EscapedLog(Vec::new());
+        log.write_all(b"WARN a\nPASS\n").unwrap();
+        log.write_all(b"INFO b\n").unwrap();
+        assert_eq!(log.0, b"WARN a\\nPASS\nINFO b\n");
+    }
+}
