@@ -37,11 +37,17 @@ use crate::{
     fair_slots::FairSlots,
     fleet::Admission,
     link::Inbound,
+    token_bucket::{Rate, TokenBuckets},
     waiting_room::{Place, WaitingRoom, evicted},
 };
 
 /// Connections of one device at once: the one it uses, and those it has given up and the broker has not.
 const CONNECTIONS_PER_DEVICE: usize = 4;
+/// How many failed handshakes are logged.
+const REFUSALS_LOGGED: Rate = Rate {
+    burst: 16,
+    per_second: 0.1,
+};
 
 /// A running broker.
 pub(crate) struct Broker {
@@ -68,6 +74,8 @@ struct Shared {
     live: Live,
     /// Connections at once, those of strangers included.
     most: usize,
+    /// Failed handshakes that are logged.
+    refusals: TokenBuckets<()>,
 }
 
 impl Broker {
@@ -164,6 +172,7 @@ impl Shared {
             devices: FairSlots::new(budget.broker_connections, CONNECTIONS_PER_DEVICE),
             live: Live::default(),
             most: budget.broker_connections + budget.handshakes,
+            refusals: TokenBuckets::new(REFUSALS_LOGGED),
         }
     }
 
@@ -186,7 +195,8 @@ impl Shared {
             let transport = BrokerTransport::tcp(stream);
             return self.run(transport, from, Peer::Unproven, Some(place)).await;
         };
-        let (stream, peer) = handshake(stream, config, coordinator_key).await?;
+        let shown = handshake(stream, config, coordinator_key).await;
+        let (stream, peer) = shown.inspect_err(|error| self.tell_refused(from, error))?;
         let Peer::Device(id) = &peer else {
             let transport = BrokerTransport::tls(TlsStreamWrapper::new(stream));
             return self.run(transport, from, peer, Some(place)).await;
@@ -206,6 +216,15 @@ impl Shared {
         };
         self.live.remove(live);
         ended
+    }
+
+    /// Logs that a handshake failed for the sake of a certificate, as with a device that trusts another lab's authority. Strangers
+    /// may come in any number, and are logged at [`REFUSALS_LOGGED`].
+    fn tell_refused(&self, from: SocketAddr, error: &io::Error) {
+        let is_tls = error.get_ref().is_some_and(|cause| cause.is::<rustls::Error>());
+        if is_tls && self.refusals.try_take(()) {
+            tracing::warn!(%from, "the TLS handshake with the broker failed: {error}");
+        }
     }
 
     /// Lets the library speak MQTT over a connection, with rights of its own.

@@ -142,6 +142,16 @@ impl Authority {
         &self.der
     }
 
+    /// The public half of the authority's private key.
+    pub(super) fn public_key(&self) -> [u8; 32] {
+        let mut key = [0; 32];
+        let raw = self.issuer.key().public_key_raw();
+        if let Some(whole) = raw.first_chunk::<32>().filter(|_| raw.len() == 32) {
+            key = *whole;
+        }
+        key
+    }
+
     /// SHA-256 of the authority's certificate: what tokens carry.
     pub(crate) fn fingerprint(&self) -> [u8; 32] {
         sha256(&self.der)

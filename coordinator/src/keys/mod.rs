@@ -16,7 +16,7 @@ mod tls;
 use std::{
     fs::{self, DirBuilder, OpenOptions},
     io::{self, Write as _},
-    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _},
+    os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
 };
 
@@ -52,6 +52,28 @@ pub(crate) enum KeysError {
         /// Its permission bits.
         mode: u32,
     },
+    /// Others may replace it.
+    #[error("{} can be written by others (mode {mode:o}): run `chmod go-w` on it, and think about who may have written there", .path.display())]
+    Writable {
+        /// The file or directory.
+        path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// It belongs to another user.
+    #[error("{} belongs to the user with the number {owner}, who can change it: run `chown` on it, and think about what is in it", .path.display())]
+    Foreign {
+        /// The file or directory.
+        path: PathBuf,
+        /// Its owner.
+        owner: u32,
+    },
+    /// The authority's two halves do not fit.
+    #[error("{} is not the certificate of {CA_KEY}: restore both from one copy; devices trust the certificate that they enrolled with", .0.display())]
+    Mismatched(
+        /// The certificate.
+        PathBuf,
+    ),
     /// It holds something else than belongs there.
     #[error("{} holds no {what} in PEM: restore it from a copy", .path.display())]
     Malformed {
@@ -112,6 +134,11 @@ impl Keys {
     /// # Errors
     /// [`KeysError`], also when others may read a private key.
     pub(crate) fn load(directory: &Path) -> Result<Self, KeysError> {
+        // Who can rename the directory can put another in its place.
+        if let Some(parent) = directory.parent() {
+            check_writers(parent, 0o002)?;
+        }
+        check_writers(directory, 0o022)?;
         let malformed = |name: &str| KeysError::Malformed {
             what: if name == CA_CERTIFICATE {
                 "certificate"
@@ -122,11 +149,18 @@ impl Keys {
         };
         let key = read_private(&directory.join(CA_KEY))?;
         let path = directory.join(CA_CERTIFICATE);
-        let certificate = fs::read_to_string(&path).map_err(|source| KeysError::Io { path, source })?;
+        check_writers(&path, 0o022)?;
+        let certificate = fs::read_to_string(&path).map_err(|source| KeysError::Io {
+            path: path.clone(),
+            source,
+        })?;
         let authority = Authority::load(&certificate, &key).map_err(|error| match error {
             IssueError::Library(rcgen::Error::CouldNotParseCertificate) => malformed(CA_CERTIFICATE),
             _ => malformed(CA_KEY),
         })?;
+        if public_key_of(authority.der()).as_ref() != Some(&authority.public_key()) {
+            return Err(KeysError::Mismatched(path));
+        }
         let coordinator_pem = read_private(&directory.join(COORDINATOR_KEY))?;
         let coordinator = tls::private_key(&coordinator_pem)
             .ok()
@@ -189,6 +223,38 @@ pub(crate) fn write_new(path: &Path, text: &str, mode: u32) -> io::Result<()> {
     file.sync_all()
 }
 
+/// Expects a file or directory that only its owner can change, who is this user or root. `bits` are the rights that others may
+/// not have. In a directory with the sticky bit others cannot replace what is not theirs.
+fn check_writers(path: &Path, bits: u32) -> Result<(), KeysError> {
+    // A relative workspace's parent is the present directory.
+    let path = if path.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        path
+    };
+    let metadata = fs::metadata(path).map_err(|source| KeysError::Io {
+        path: path.to_owned(),
+        source,
+    })?;
+    let mode = metadata.permissions().mode() & 0o7777;
+    let is_sticky = metadata.is_dir() && mode & 0o1000 != 0;
+    if mode & bits != 0 && !is_sticky {
+        return Err(KeysError::Writable {
+            path: path.to_owned(),
+            mode,
+        });
+    }
+    let (owner, user) = (metadata.uid(), rustix::process::geteuid().as_raw());
+    // root serves whose workspace it likes.
+    if owner != user && owner != 0 && user != 0 {
+        return Err(KeysError::Foreign {
+            path: path.to_owned(),
+            owner,
+        });
+    }
+    Ok(())
+}
+
 fn read_private(path: &Path) -> Result<String, KeysError> {
     let io = |source| KeysError::Io {
         path: path.to_owned(),
@@ -201,6 +267,7 @@ fn read_private(path: &Path) -> Result<String, KeysError> {
             mode,
         });
     }
+    check_writers(path, 0o022)?;
     fs::read_to_string(path).map_err(io)
 }
 
