@@ -12,8 +12,10 @@ use clap::{
 use regatta_rules::{escape_json, escape_lines};
 use serde::Serialize;
 
+use super::with_way_out;
 use crate::{
     exit::Failure,
+    runs::expect_runs_in_store,
     store::Store,
     workspace::{Workspace, WorkspaceError},
 };
@@ -60,10 +62,11 @@ impl Context {
         })
     }
 
-    /// Opens the workspace and its store.
+    /// Opens the workspace and its store, which knows the workspace's runs.
     pub(crate) fn open_store(&self) -> Result<(Workspace, Store), Failure> {
         let workspace = self.open()?;
         let store = Store::open(&workspace.database())?;
+        expect_runs_in_store(&workspace, &store).map_err(|error| with_way_out(error, &workspace))?;
         Ok((workspace, store))
     }
 

@@ -1,14 +1,19 @@
 //! `regatta runs`: what was asked for, how it stands, what came of it. Verifying stands in [`super::verify`], exporting in
 //! [`super::export`].
 
-use std::path::PathBuf;
+use std::{fmt::Write as _, path::PathBuf};
 
-use regatta_rules::RunId;
+use regatta_rules::{RunId, escape};
 use serde::Serialize;
 
-use super::{Context, context::say, export, verify};
+use super::{
+    Context,
+    context::{say, tell},
+    export, verify, with_way_out,
+};
 use crate::{
     exit::{self, Failure, Outcome},
+    runs::{count_runs_not_in_store, rebuild as rebuild_store},
     store::{RunRow, Store, StreamRow},
     tables,
     workspace::Workspace,
@@ -38,6 +43,8 @@ pub(super) enum Command {
         #[arg(value_name = "RUN|DIR")]
         runs: Vec<String>,
     },
+    /// Takes runs that the store does not know back into it, as when regatta.db was lost
+    Rebuild,
     /// Ends a run
     Abort {
         /// Its id, or the beginning or end of it
@@ -110,10 +117,13 @@ pub(super) fn run(command: &Command, context: &Context) -> Outcome {
     if let Command::Verify { runs } = command {
         return verify::run(runs, context);
     }
+    if matches!(command, Command::Rebuild) {
+        return rebuild(context);
+    }
     let (workspace, store) = context.open_store()?;
     match command {
-        Command::Verify { .. } => {}
-        Command::List => list(context, &store)?,
+        Command::Verify { .. } | Command::Rebuild => {}
+        Command::List => list(context, &workspace, &store)?,
         Command::Show { run } => show(context, &workspace, &store, &find(&store, run)?)?,
         Command::Export { run, out } => export::export(&workspace, &store, &find(&store, run)?, out)?,
         Command::Abort { run } => {
@@ -127,7 +137,14 @@ pub(super) fn run(command: &Command, context: &Context) -> Outcome {
     Ok(exit::OK)
 }
 
-fn list(context: &Context, store: &Store) -> Result<(), Failure> {
+fn list(context: &Context, workspace: &Workspace, store: &Store) -> Result<(), Failure> {
+    let unknown = count_runs_not_in_store(workspace, store)?;
+    if unknown > 0 {
+        tell(&format!(
+            "the store does not know {unknown} recorded runs in {}; hint: `regatta runs rebuild` takes them in",
+            workspace.runs().display()
+        ));
+    }
     let rows = store.runs()?;
     let documents: Vec<_> = rows.iter().map(document).collect();
     context.print(&serde_json::json!({ "runs": documents }), || {
@@ -138,6 +155,35 @@ fn list(context: &Context, store: &Store) -> Result<(), Failure> {
         }
     })?;
     Ok(())
+}
+
+fn rebuild(context: &Context) -> Outcome {
+    let workspace = context.open()?;
+    // A coordinator that serves would record the same runs.
+    let _lock = workspace
+        .lock()
+        .map_err(|error| with_way_out(error.into(), &workspace))?;
+    let store = Store::open(&workspace.database())?;
+    let rebuilt = rebuild_store(&workspace, &store)?;
+    let needs_members = workspace.config().tls && store.members()?.is_empty();
+    context.print(&rebuilt, || {
+        let (recorded, unfinished) = (rebuilt.recorded.len(), rebuilt.unfinished.len());
+        let mut text = format!("took {recorded} recorded and {unfinished} unfinished runs into the store");
+        for found in &rebuilt.problems {
+            let _ = write!(text, "\n  {}: {}", found.run, escape(&found.problem));
+        }
+        if needs_members {
+            text.push_str(
+                "\nno device is a member any more: let each enrol again with `regatta device add NAME`",
+            );
+        }
+        text
+    })?;
+    Ok(if rebuilt.problems.is_empty() {
+        exit::OK
+    } else {
+        exit::NO
+    })
 }
 
 fn show(context: &Context, workspace: &Workspace, store: &Store, row: &RunRow) -> Result<(), Failure> {

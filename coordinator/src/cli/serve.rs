@@ -12,6 +12,7 @@ use crate::{
     daemon::Daemon,
     enrolment::EnrolmentError,
     exit::{self, Failure, Outcome},
+    runs::RunsNotInStore,
     workspace::{CONFIG_FILE, LockError, Workspace},
 };
 
@@ -73,6 +74,14 @@ pub(crate) fn with_way_out(error: anyhow::Error, workspace: &Workspace) -> Failu
         error
             .is::<crate::link::LinkError>()
             .then(|| format!("start that broker, or set `broker` in {}", config.display()))
+    });
+    let way_out = way_out.or_else(|| {
+        error.is::<RunsNotInStore>().then(|| {
+            format!(
+                "restore regatta.db from a copy, or make it from the records with `regatta runs rebuild --workspace {}`",
+                workspace.root().display()
+            )
+        })
     });
     let failure = Failure::from(error);
     match way_out {

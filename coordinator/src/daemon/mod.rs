@@ -44,6 +44,7 @@ impl Daemon {
         let lock = workspace.lock()?;
         // Makes the store, and brings an older one up to date, before several parts open it.
         let store = Store::open(&workspace.database())?;
+        runs::expect_runs_in_store(workspace, &store)?;
         store.forget_who_is_online()?;
         let security = Security::of(workspace, &store)?;
         let budget = DescriptorBudget::raise();

@@ -4,25 +4,23 @@
 
 use std::{
     collections::BTreeSet,
-    fs::{self, File},
-    io::{self, BufReader},
+    fs,
     path::Path,
     thread::{self, JoinHandle},
     time::Duration,
 };
 
 use anyhow::Context as _;
-use regatta_mllog::read::{Summary, file_name};
+use regatta_mllog::read::file_name;
 use regatta_rules::{
     Mode, RunId,
-    documents::{AccuracyResult, Document as _, Evidence, Record, RunPhase, RunSpec, RunState},
+    documents::{AccuracyResult, Document as _, Record, RunSpec},
 };
 
 use super::{
-    Outcome, accuracy, audit,
+    accuracy, audit,
     evidence::{self, Proven},
-    figures,
-    figures::Figures,
+    logged::{Logged, in_words, open_log, outcome},
     missing::Missing,
 };
 use crate::{
@@ -56,16 +54,6 @@ struct Finisher {
     store: Store,
     /// Runs whose record could not be written: said once, tried again.
     complained: BTreeSet<RunId>,
-}
-
-/// What a run's files tell of it.
-struct Judged {
-    figures: Figures,
-    /// Samples that a measurement took.
-    samples: Option<u64>,
-    accuracy: Option<AccuracyResult>,
-    /// What could not be found out, and why.
-    not_judged: Vec<String>,
 }
 
 impl Finisher {
@@ -110,8 +98,12 @@ impl Finisher {
             tracing::warn!(run = %run.id, "{contradiction}");
         }
         let spec = RunSpec::from_json(&fs::read(dir.spec()).context("the run's spec")?)?;
-        let judged = self.judge(&spec, &state, &dir.files(), &proven);
-        for why in &judged.not_judged {
+        let mut logged = Logged::read(&spec, &state, &dir.files(), &proven);
+        let accuracy = self.accuracy(&spec, &dir.files(), &proven).unwrap_or_else(|why| {
+            logged.not_judged.push(format!("no accuracy: {why}"));
+            None
+        });
+        for why in &logged.not_judged {
             tracing::warn!(run = %run.id, "{why}");
         }
         let attempts = proven
@@ -133,11 +125,11 @@ impl Finisher {
             evidence_signature_valid: proven.signature_valid,
             state,
             delivery: proven.delivery.clone(),
-            accuracy: judged.accuracy.clone(),
-            not_judged: judged.not_judged.clone(),
+            accuracy,
+            not_judged: logged.not_judged.clone(),
             contradictions: proven.contradictions.clone(),
-            window: window.clone(),
-            audit: audit.clone(),
+            window,
+            audit,
         };
         if let Some(key) = self.store.public_key(&run.device)? {
             write_durably(&dir.device_key(), format!("{}\n", hex(&key)).as_bytes()).context("device.pub")?;
@@ -146,27 +138,7 @@ impl Finisher {
         text.push(b'\n');
         write_durably(&dir.record(), &text).context("record.json")?;
         let nothing_to_miss = !run.lost && streams.iter().all(|stream| !stream.listed);
-        let outcome = Outcome {
-            valid: judged.figures.valid,
-            reasons: judged.figures.reasons,
-            metric: judged.figures.metric,
-            rates: judged.figures.rates,
-            samples: judged
-                .samples
-                .or(judged.accuracy.as_ref().map(|accuracy| accuracy.total)),
-            accuracy: judged.accuracy,
-            not_judged: judged.not_judged,
-            contradictions: record.contradictions.clone(),
-            bytes: record.delivery.bytes,
-            complete: record.delivery.complete,
-            signed: record.evidence_signature_valid,
-            not_a_measurement: not_a_measurement(&spec, proven.signed()),
-            device_state: proven.signed().and_then(|evidence| evidence.state.clone()),
-            forgettable: (record.delivery.complete && record.evidence_signature_valid == Some(true))
-                || nothing_to_miss,
-            window,
-            audit,
-        };
+        let outcome = outcome(&spec, &record, &logged, &proven, nothing_to_miss);
         if !self.store.run_is_recorded(run, &record, &outcome)? {
             // Its device has spoken meanwhile; the finisher comes back to it.
             return Ok(());
@@ -175,33 +147,6 @@ impl Finisher {
         let _ = fs::remove_dir(dir.partial());
         tracing::info!(run = %run.id, phase = %record.state.phase, complete = outcome.complete, "recorded");
         Ok(())
-    }
-
-    /// What a run's files tell of it. What stands in the way of one thing holds up nothing else.
-    fn judge(&self, spec: &RunSpec, state: &RunState, files: &Path, proven: &Proven) -> Judged {
-        let mut not_judged = Vec::new();
-        let summary = summary(files, proven).unwrap_or_else(|why| {
-            not_judged.push(format!("no result: {why}"));
-            None
-        });
-        let accuracy = self.accuracy(spec, files, proven).unwrap_or_else(|why| {
-            not_judged.push(format!("no accuracy: {why}"));
-            None
-        });
-        let detail = opened(files, file_name::DETAIL, proven).unwrap_or_else(|why| {
-            not_judged.push(format!("no number of samples: {why}"));
-            None
-        });
-        let figures = figures::figures(spec, summary.as_ref(), proven.signed());
-        if state.phase == RunPhase::Done && spec.mode.has_verdict() && figures.valid.is_none() {
-            not_judged.push("LoadGen gave no verdict".to_owned());
-        }
-        Judged {
-            figures,
-            samples: detail.and_then(|detail| figures::samples(BufReader::new(detail))),
-            accuracy,
-            not_judged,
-        }
     }
 
     /// Accuracy is judged where all answers were logged.
@@ -217,7 +162,7 @@ impl Finisher {
         if !matches!(spec.mode, Mode::AccuracyOnly | Mode::SubmissionRun) || !spec.engine.kind.computes() {
             return Ok(None);
         }
-        if opened(files, file_name::ACCURACY, proven)?.is_none() {
+        if open_log(files, file_name::ACCURACY, proven)?.is_none() {
             return Ok(None);
         }
         let log = files.join(file_name::ACCURACY);
@@ -225,40 +170,4 @@ impl Finisher {
             .map(Some)
             .map_err(in_words)
     }
-}
-
-/// What the device, or the lack of its proof, says against a measurement.
-fn not_a_measurement(spec: &RunSpec, evidence: Option<&Evidence>) -> Vec<String> {
-    let Some(evidence) = evidence else {
-        return Vec::new();
-    };
-    let mut reasons = evidence.not_a_measurement.clone();
-    reasons.extend(evidence.unproven_state(spec.state.as_ref()));
-    reasons
-}
-
-/// LoadGen's summary, where the run left one.
-fn summary(files: &Path, proven: &Proven) -> Result<Option<Summary>, String> {
-    let Some(file) = opened(files, file_name::SUMMARY, proven)? else {
-        return Ok(None);
-    };
-    let read = Summary::read(BufReader::new(file));
-    read.map(Some)
-        .map_err(|error| format!("{}: {}", file_name::SUMMARY, in_words(error)))
-}
-
-/// One of a run's logs that the signed evidence lists; `None` where the run left none, as one that failed early does.
-fn opened(files: &Path, name: &str, proven: &Proven) -> Result<Option<File>, String> {
-    match File::open(files.join(name)) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(format!("{name}: {error}")),
-        Ok(file) => match proven.file(name) {
-            Ok(()) => Ok(Some(file)),
-            Err(why) => Err(format!("{name}: {why}")),
-        },
-    }
-}
-
-fn in_words(error: impl std::error::Error + Send + Sync + 'static) -> String {
-    format!("{:#}", anyhow::Error::from(error))
 }

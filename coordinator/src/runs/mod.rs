@@ -2,8 +2,9 @@
 //!
 //! [`catalogue`] knows benchmarks and rounds, [`request`] and [`plan`] turn words into drafts, [`estimate`] fills in
 //! the rates that a device has shown, [`systems`] knows how boards run what, [`form`] which samples that needs, [`dispatch`]
-//! sends, [`missing`] says what has still to come, [`finish`] judges and records. [`audit`] runs them once more under audits, and [`mod@verify`] looks at them again
-//! later.
+//! sends, [`missing`] says what has still to come, [`logged`] reads the logs, [`finish`] judges and records.
+//! [`mod@rebuild`] fills a lost store from the records, [`audit`] runs them once more under audits, and [`mod@verify`]
+//! looks at them again later.
 
 mod accuracy;
 pub(crate) mod audit;
@@ -16,8 +17,10 @@ mod evidence;
 mod figures;
 mod finish;
 mod form;
+mod logged;
 mod missing;
 mod plan;
+mod rebuild;
 mod request;
 mod systems;
 mod verify;
@@ -30,5 +33,6 @@ pub(crate) use draft::{Draft, Metric, Outcome, Rates};
 pub(crate) use finish::start as start_finish;
 pub(crate) use form::take as take_form;
 pub(crate) use plan::{Plan, Words};
+pub(crate) use rebuild::{RunsNotInStore, count_runs_not_in_store, expect_runs_in_store, rebuild};
 pub(crate) use request::Request;
 pub(crate) use verify::{Subject, Verification, verify};

@@ -82,6 +82,16 @@ impl Store {
         self.select_runs("SELECT * FROM runs ORDER BY id DESC")
     }
 
+    /// Whether it knows any run.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) fn has_runs(&self) -> Result<bool> {
+        Ok(self
+            .connection
+            .query_row("SELECT EXISTS (SELECT 1 FROM runs)", [], |row| row.get(0))?)
+    }
+
     /// Runs without a record, oldest first.
     ///
     /// # Errors

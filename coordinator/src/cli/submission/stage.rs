@@ -21,7 +21,6 @@ use super::super::{Context, context::tell};
 use crate::{
     exit::{self, Failure, Outcome},
     runs::Catalogue,
-    store::Store,
     workspace::Workspace,
 };
 
@@ -111,7 +110,7 @@ fn offered(
         // The error says how to name one.
         return context.open().map(|_| Default::default());
     };
-    let store = Store::open(&workspace.database())?;
+    let (_, store) = context.open_store()?;
     let keys = store.public_keys()?;
     if args.runs.is_empty() {
         let rows = store.runs()?.into_iter();

@@ -1,0 +1,115 @@
+//! What a run's delivered logs tell of it, and the outcome that the store keeps of a recorded run. Reads only logs that
+//! the signed evidence lists. Does not judge accuracy: that needs labels.
+
+use std::{
+    fs::File,
+    io::{self, BufReader},
+    path::Path,
+};
+
+use regatta_mllog::read::{Summary, file_name};
+use regatta_rules::documents::{Evidence, Record, RunPhase, RunSpec, RunState};
+
+use super::{Outcome, evidence::Proven, figures, figures::Figures};
+
+/// What a run's logs tell of it.
+pub(super) struct Logged {
+    figures: Figures,
+    /// Samples that a measurement took.
+    samples: Option<u64>,
+    /// What could not be found out, and why.
+    pub(super) not_judged: Vec<String>,
+}
+
+impl Logged {
+    /// Reads the logs. A log that does not read leaves the others as they are.
+    pub(super) fn read(spec: &RunSpec, state: &RunState, files: &Path, proven: &Proven) -> Self {
+        let mut not_judged = Vec::new();
+        let summary = summary(files, proven).unwrap_or_else(|why| {
+            not_judged.push(format!("no result: {why}"));
+            None
+        });
+        let detail = open_log(files, file_name::DETAIL, proven).unwrap_or_else(|why| {
+            not_judged.push(format!("no number of samples: {why}"));
+            None
+        });
+        let figures = figures::figures(spec, summary.as_ref(), proven.signed());
+        if state.phase == RunPhase::Done && spec.mode.has_verdict() && figures.valid.is_none() {
+            not_judged.push("LoadGen gave no verdict".to_owned());
+        }
+        Self {
+            figures,
+            samples: detail.and_then(|detail| figures::samples(BufReader::new(detail))),
+            not_judged,
+        }
+    }
+}
+
+/// The outcome of a run with this record. `nothing_to_miss`: the device never had any file of it.
+pub(super) fn outcome(
+    spec: &RunSpec,
+    record: &Record,
+    logged: &Logged,
+    proven: &Proven,
+    nothing_to_miss: bool,
+) -> Outcome {
+    let figures = &logged.figures;
+    let accuracy = record.accuracy.clone();
+    Outcome {
+        valid: figures.valid,
+        reasons: figures.reasons.clone(),
+        metric: figures.metric.clone(),
+        rates: figures.rates.clone(),
+        samples: logged
+            .samples
+            .or(accuracy.as_ref().map(|accuracy| accuracy.total)),
+        accuracy,
+        not_judged: record.not_judged.clone(),
+        contradictions: record.contradictions.clone(),
+        bytes: record.delivery.bytes,
+        complete: record.delivery.complete,
+        signed: record.evidence_signature_valid,
+        not_a_measurement: not_a_measurement(spec, proven.signed()),
+        device_state: proven.signed().and_then(|evidence| evidence.state.clone()),
+        forgettable: (record.delivery.complete && record.evidence_signature_valid == Some(true))
+            || nothing_to_miss,
+        window: record.window.clone(),
+        audit: record.audit.clone(),
+    }
+}
+
+/// What the device, or the lack of its proof, says against a measurement.
+fn not_a_measurement(spec: &RunSpec, evidence: Option<&Evidence>) -> Vec<String> {
+    let Some(evidence) = evidence else {
+        return Vec::new();
+    };
+    let mut reasons = evidence.not_a_measurement.clone();
+    reasons.extend(evidence.unproven_state(spec.state.as_ref()));
+    reasons
+}
+
+/// LoadGen's summary, where the run left one.
+fn summary(files: &Path, proven: &Proven) -> Result<Option<Summary>, String> {
+    let Some(file) = open_log(files, file_name::SUMMARY, proven)? else {
+        return Ok(None);
+    };
+    let read = Summary::read(BufReader::new(file));
+    read.map(Some)
+        .map_err(|error| format!("{}: {}", file_name::SUMMARY, in_words(error)))
+}
+
+/// One of a run's logs that the signed evidence lists; `None` where the run left none, as one that failed early does.
+pub(super) fn open_log(files: &Path, name: &str, proven: &Proven) -> Result<Option<File>, String> {
+    match File::open(files.join(name)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(format!("{name}: {error}")),
+        Ok(file) => match proven.file(name) {
+            Ok(()) => Ok(Some(file)),
+            Err(why) => Err(format!("{name}: {why}")),
+        },
+    }
+}
+
+pub(super) fn in_words(error: impl std::error::Error + Send + Sync + 'static) -> String {
+    format!("{:#}", anyhow::Error::from(error))
+}

@@ -1,0 +1,85 @@
+//! Rows that are made from runs' directories when the store was lost. Members and tokens are not among them: who may take
+//! part is not decided by files of runs.
+
+use regatta_rules::{
+    DeviceId, RunId,
+    documents::{DeviceFacts, RunState},
+};
+use rusqlite::params;
+
+use super::{Result, Store, StreamRow, values};
+use crate::runs::Draft;
+
+/// A device as a run's record and evidence describe it.
+#[derive(Debug)]
+pub(crate) struct RecordedDevice<'a> {
+    /// Its id.
+    pub(crate) id: &'a DeviceId,
+    /// Its label at that time.
+    pub(crate) name: &'a str,
+    /// Its Ed25519 public key, of which the id is the fingerprint.
+    pub(crate) public_key: [u8; 32],
+    /// The agent's version.
+    pub(crate) agent: &'a str,
+    /// What it was.
+    pub(crate) facts: &'a DeviceFacts,
+    /// When the record was written, RFC 3339 UTC.
+    pub(crate) seen: &'a str,
+}
+
+impl Store {
+    /// Adds a device, or what a newer run says of it. What the device itself has said stays.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) fn add_recorded_device(&self, device: &RecordedDevice<'_>) -> Result<()> {
+        let facts = serde_json::to_string(device.facts)
+            .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
+        self.connection.execute(
+            "INSERT INTO devices (id, name, public_key, agent, engines, facts, online, hellos, first_seen, last_seen)
+             VALUES (?1, ?2, ?3, ?4, '[]', ?5, 0, 0, ?6, ?6)
+             ON CONFLICT (id) DO UPDATE SET name = ?2, agent = ?4, facts = ?5, last_seen = ?6 WHERE hellos = 0",
+            params![
+                device.id.as_str(),
+                device.name,
+                device.public_key,
+                device.agent,
+                facts,
+                device.seen
+            ],
+        )?;
+        Ok(())
+    }
+
+    /// Adds a run that was sent, with its state as last known and its streams.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) fn add_sent_run(
+        &self,
+        draft: &Draft,
+        spec_sha256: &str,
+        state: &RunState,
+        streams: &[StreamRow],
+    ) -> Result<()> {
+        let run: RunId = draft.spec.run;
+        self.all_or_nothing(|store| {
+            store.add_run(draft)?;
+            store.connection.execute(
+                "UPDATE runs SET spec_sha256 = ?2, known = 1, phase = ?3, reason = ?4, revision = ?5 WHERE id = ?1",
+                params![
+                    run.to_string(),
+                    spec_sha256,
+                    state.phase.as_str(),
+                    state.reason,
+                    values::signed(state.revision)
+                ],
+            )?;
+            for stream in streams {
+                store.list_stream(run, &stream.name)?;
+                store.keep_stream(run, stream)?;
+            }
+            Ok(())
+        })
+    }
+}
