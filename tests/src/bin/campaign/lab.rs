@@ -138,7 +138,7 @@ impl Lab {
         let made = fs::read_to_string(&config)?;
         fs::write(
             &config,
-            // The device's originals are wanted at the end, however far the clocks have stepped.
+            // The device's originals are wanted at the end, however far the clocks have stepped; only a full disk removes them.
             format!(
                 "{made}scratch = \"{}\"\nkeep_on_device_hours = 1000000\n",
                 scratch.display()

@@ -18,6 +18,7 @@ mod inject;
 mod keys;
 mod lab;
 mod network;
+mod originals;
 mod plan;
 mod proxy;
 mod report;

@@ -22,6 +22,8 @@ pub(crate) struct Totals {
     pub(crate) bytes: u64,
     /// Files of runs that say themselves that they are incomplete: a full disk took no evidence.
     pub(crate) said_incomplete: u64,
+    /// Runs that the device removed to make room, after their release.
+    pub(crate) made_room: u64,
     /// Daemons that ended by themselves, saying why, and were started again.
     pub(crate) restarts: u64,
     /// Peak resident memory, KiB.
@@ -63,6 +65,7 @@ impl Totals {
         self.files += other.files;
         self.bytes += other.bytes;
         self.said_incomplete += other.said_incomplete;
+        self.made_room += other.made_room;
         self.restarts += other.restarts;
         self.agent_peak_kib = self.agent_peak_kib.max(other.agent_peak_kib);
         self.coordinator_peak_kib = self.coordinator_peak_kib.max(other.coordinator_peak_kib);
@@ -121,6 +124,11 @@ pub(crate) fn table(embedded: &Totals, mosquitto: &Totals, wrong: usize) -> Stri
         "files of runs that say that they are incomplete",
         "a full disk",
         &|totals| totals.said_incomplete.to_string(),
+    );
+    row(
+        "released runs that made room, compared by signed evidence",
+        "a full disk",
+        &|totals| totals.made_room.to_string(),
     );
     row(
         "daemons that gave up, saying why, and were started again",

@@ -2,18 +2,18 @@
 //! memory within its bounds. Looks at disks and processes; does nothing to them.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
-    fs, io,
+    collections::BTreeSet,
+    fs,
     path::Path,
     time::{Duration, Instant},
 };
 
 use serde::Deserialize;
-use sha2::{Digest as _, Sha256};
 
 use crate::{
     inject::processes,
     lab::{Lab, ListedRun},
+    originals::{self, Originals},
     report::Totals,
 };
 
@@ -64,7 +64,12 @@ pub(crate) fn judge(lab: &mut Lab, totals: &mut Totals) -> anyhow::Result<Vec<St
     Ok(wrong)
 }
 
-fn judge_run(lab: &Lab, run: &ListedRun, totals: &mut Totals, wrong: &mut Vec<String>) -> anyhow::Result<()> {
+fn judge_run(
+    lab: &mut Lab,
+    run: &ListedRun,
+    totals: &mut Totals,
+    wrong: &mut Vec<String>,
+) -> anyhow::Result<()> {
     let id = &run.run;
     let reason = run.reason.as_deref().unwrap_or_default();
     *totals.phases.entry(run.phase.clone()).or_default() += 1;
@@ -74,9 +79,18 @@ fn judge_run(lab: &Lab, run: &ListedRun, totals: &mut Totals, wrong: &mut Vec<St
     if run.phase == "failed" && reason.is_empty() {
         wrong.push(format!("run {id} failed without a reason"));
     }
-    let [device, coordinator] = lab.run_dirs(id).map(|dir| hashes(&dir.join("files")));
-    let (device, coordinator) = (device?, coordinator?);
-    for (name, (hash, bytes)) in &device {
+    let originals = match originals::of_run(lab, run) {
+        Ok(originals) => originals,
+        Err(error) => {
+            wrong.push(format!("{error:#}"));
+            return Ok(());
+        }
+    };
+    totals.made_room += u64::from(originals.made_room);
+    let device = &originals.files;
+    let [_, coordinator] = lab.run_dirs(id);
+    let coordinator = originals::hashes(&coordinator.join("files"))?;
+    for (name, (hash, bytes)) in device {
         totals.files += 1;
         totals.bytes += bytes;
         match coordinator.get(name) {
@@ -103,7 +117,7 @@ fn judge_run(lab: &Lab, run: &ListedRun, totals: &mut Totals, wrong: &mut Vec<St
     if run.complete == Some(true) && !is_sealed {
         wrong.push(format!("run {id} is called complete and has no signed evidence"));
     }
-    judge_once(lab, id, wrong);
+    judge_once(&originals, id, wrong);
     Ok(())
 }
 
@@ -113,9 +127,8 @@ struct Evidence {
 }
 
 /// A run is run once: one attempt in its evidence, one beginning in its detail log.
-fn judge_once(lab: &Lab, id: &str, wrong: &mut Vec<String>) {
-    let [device, _] = lab.run_dirs(id);
-    let read = |name: &str| fs::read(device.join("files").join(name)).unwrap_or_default();
+fn judge_once(originals: &Originals, id: &str, wrong: &mut Vec<String>) {
+    let read = |name: &str| fs::read(originals.directory.join(name)).unwrap_or_default();
     let detail = String::from_utf8_lossy(&read("mlperf_log_detail.txt")).into_owned();
     if detail.matches("\"loadgen_version\"").count() > 1 {
         wrong.push(format!("run {id} was run twice: its detail log begins twice"));
@@ -212,21 +225,4 @@ fn judge_processes(wrong: &mut Vec<String>) {
             line.replace('\0', " ")
         )
     }));
-}
-
-/// Name to SHA-256 and length of every file in a directory; of none, where there is no directory.
-fn hashes(directory: &Path) -> io::Result<BTreeMap<String, ([u8; 32], u64)>> {
-    let mut found = BTreeMap::new();
-    let Ok(entries) = fs::read_dir(directory) else {
-        return Ok(found);
-    };
-    for entry in entries {
-        let entry = entry?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if !name.starts_with('.') {
-            let bytes = fs::read(entry.path())?;
-            found.insert(name, (Sha256::digest(&bytes).into(), bytes.len() as u64));
-        }
-    }
-    Ok(found)
 }
