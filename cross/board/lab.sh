@@ -56,6 +56,9 @@ bootstrap() { # SUITE NAME PACKAGE,...
 # Debian 11 with sshd, whose glibc is JetPack 5's.
 bootstrap_board() { bootstrap bullseye "debian11-$architecture-ssh" openssh-server,sudo,libpam-systemd; }
 
+# Debian 12 with sshd, and what the coordinator is linked with.
+bootstrap_workstation() { bootstrap bookworm "debian12-$architecture-ssh" openssh-server,libssl3,zlib1g,sqlite3; }
+
 # ---- The coordinator.
 serve=''
 lab() { HOME=$work/home "$regatta" --workspace "$work/lab" "$@"; }

@@ -1,21 +1,27 @@
-# A whole board as a machine of its own: Debian 11 with its own kernel, systemd and sshd under qemu-system, headless, its
+# A whole board, or a workstation, as a machine of its own: Debian with its own kernel, systemd and sshd under qemu-system, headless, its
 # console in a file, its network qemu's own, where this machine's loopback is 10.0.2.2. Every instruction is translated: it is slow, and
-# no figure from it means anything. Sourced by board-machine.sh, which sets $architecture, $cache and $work.
+# no figure from it means anything. Sourced by board-machine.sh and workstation-machine.sh, which set $architecture, $cache and $work.
 
 address=10.0.2.2
 # To the coordinator a board behind qemu's network is one elsewhere.
 listen=0.0.0.0
 processors=2
+# More ports of this machine's loopback that lead to the machine, as qemu writes them.
+forwards=''
+case $architecture in
+    arm64) release=debian11 console=ttyAMA0 emulator=(qemu-system-aarch64 -machine virt -cpu cortex-a72) ;;
+    amd64) release=debian12 console=ttyS0 emulator=(qemu-system-x86_64 -machine q35 -cpu max) ;;
+esac
 # Seconds that a boot may take.
 patience=900
 
 # ---- The disk that every board begins with: made once, kept in the cache, never written to again.
-base=$cache/machine-debian11-$architecture
+base=$cache/machine-$release-$architecture
 make_base() {
     [ ! -f "$base/ready" ] || return 0
     local root=$base/root kernel
     say "makes the board's disk, once"
-    bootstrap_board
+    if [ "$release" = debian11 ]; then bootstrap_board; else bootstrap_workstation; fi
     rm -rf "$base"
     mkdir -p "$base"
     cp -a --reflink=auto "$bootstrapped" "$root"
@@ -93,12 +99,12 @@ power_on() { # [MORE OPTIONS OF QEMU]: until systemd says that the system is up
 }
 plug_in() { # [MORE OPTIONS OF QEMU]
     # Without -snapshot or cache=unsafe: what the board flushes is on the disk's file, what it has not flushed dies with it.
-    qemu-system-aarch64 -machine virt -cpu cortex-a72 -accel tcg,thread=multi -smp "$processors" -m 1024 -nodefaults -no-user-config -display none -no-reboot \
+    "${emulator[@]}" -accel tcg,thread=multi -smp "$processors" -m 1024 -nodefaults -no-user-config -display none -no-reboot \
         -kernel "$base/kernel" -initrd "$base/initrd" \
-        -append "root=/dev/vda rw console=ttyAMA0 net.ifnames=0 systemd.hostname=$boat panic=-1" \
+        -append "root=/dev/vda rw console=$console net.ifnames=0 systemd.hostname=$boat panic=-1" \
         -serial "file:$work/$boat.console" -monitor none \
         -drive "file=$disk,if=virtio,format=raw,cache=writeback" \
-        -netdev "user,id=link,hostfwd=tcp:127.0.0.1:$ssh_port-:22" -device virtio-net-pci,netdev=link,romfile= \
+        -netdev "user,id=link,hostfwd=tcp:127.0.0.1:$ssh_port-:22$forwards" -device virtio-net-pci,netdev=link,romfile= \
         -device virtio-rng-pci "$@" </dev/null >"$work/qemu.log" 2>&1 &
     machine=$!
 }
