@@ -31,31 +31,43 @@ impl AccuracyResult {
     }
 }
 
-/// The lines of a text file as Python reads them.
-pub(super) fn lines(context: &Context<'_>, path: &str) -> Result<Vec<String>, Raised> {
+/// A text file as Python reads it: every line end is a line feed.
+#[derive(Debug)]
+pub(super) struct Text(String);
+
+impl Text {
+    /// The lines, each with its line feed.
+    pub(super) fn lines(&self) -> impl Iterator<Item = &str> + Clone {
+        self.0.split_inclusive('\n')
+    }
+}
+
+/// Reads a text file.
+pub(super) fn text(context: &Context<'_>, path: &str) -> Result<Text, Raised> {
     let bytes = context
         .tree
         .read(path, LONGEST)
         .map_err(|error| Raised::new(format!("{path}: {error}")))?;
-    let text = String::from_utf8(bytes).map_err(|_| Raised::new(format!("{path} is no UTF-8 text")))?;
-    // Python's universal newlines.
-    let text = text.replace("\r\n", "\n").replace('\r', "\n");
-    Ok(text.split_inclusive('\n').map(str::to_owned).collect())
+    let mut text = String::from_utf8(bytes).map_err(|_| Raised::new(format!("{path} is no UTF-8 text")))?;
+    if text.contains('\r') {
+        text = text.replace("\r\n", "\n").replace('\r', "\n");
+    }
+    Ok(Text(text))
 }
 
-/// Judges the lines by the bounds of `rules`, as the checkers since v3.1 do.
+/// Judges the text by the bounds of `rules`, as the checkers since v3.1 do.
 pub(super) fn judge(
     rules: &BenchmarkRules,
     scenario: Option<SubmittedScenario>,
     forms: AccuracyForms,
-    lines: &[String],
+    text: &Text,
 ) -> Result<AccuracyResult, Raised> {
     let mut result = AccuracyResult::default();
     let lower = rules.accuracy_in(scenario);
     let mut seen = vec![false; lower.len()];
     let mut low = false;
     let mut high = false;
-    for line in lines {
+    for line in text.lines() {
         result.hash |= accuracy_text::hash(line).is_some();
         for (bound, seen) in lower.iter().zip(&mut seen) {
             let Some(text) = accuracy_text::metric(&bound.metric, forms, line) else {
@@ -81,18 +93,18 @@ pub(super) fn judge(
     Ok(result)
 }
 
-/// Judges the lines by the first bound alone, as the checkers of v2.1 and v3.0 do: the last value before the hash counts.
+/// Judges the text by the first bound alone, as the checkers of v2.1 and v3.0 do: the last value before the hash counts.
 pub(super) fn judge_first(
     rules: &BenchmarkRules,
     forms: AccuracyForms,
-    lines: &[String],
+    text: &Text,
 ) -> Result<AccuracyResult, Raised> {
     let mut result = AccuracyResult::default();
     let Some(bound) = rules.accuracy.first() else {
         return Ok(result);
     };
     let mut last = None;
-    for line in lines {
+    for line in text.lines() {
         last = accuracy_text::metric(&bound.metric, forms, line).or(last);
         result.hash |= accuracy_text::hash(line).is_some();
         if result.hash && last.is_some() {
@@ -116,7 +128,7 @@ pub(super) fn apart(
 ) -> Result<Option<String>, Raised> {
     let bounds = rules.accuracy_in(scenario);
     let forms = context.round.submission.accuracy_forms;
-    let values = |name: &str| last_values(bounds, forms, &lines(context, &format!("{directory}/{name}"))?);
+    let values = |name: &str| last_values(bounds, forms, &text(context, &format!("{directory}/{name}"))?);
     let baseline = values("baseline_accuracy.txt")?;
     let compliance = values("compliance_accuracy.txt")?;
     for ((bound, baseline), compliance) in bounds.iter().zip(baseline).zip(compliance) {
@@ -140,9 +152,9 @@ pub(super) fn apart(
 }
 
 /// The last value of each metric; 0 where there is none.
-fn last_values(bounds: &[AccuracyBound], forms: AccuracyForms, lines: &[String]) -> Result<Vec<f64>, Raised> {
+fn last_values(bounds: &[AccuracyBound], forms: AccuracyForms, text: &Text) -> Result<Vec<f64>, Raised> {
     let mut values = vec![0.0; bounds.len()];
-    for line in lines {
+    for line in text.lines() {
         for (bound, value) in bounds.iter().zip(&mut values) {
             if let Some(text) = accuracy_text::metric(&bound.metric, forms, line) {
                 *value = parse(text)?;

@@ -72,7 +72,7 @@ fn verdict(case: &Case<'_>, (directory, test): (&str, &str), findings: &mut Find
         return;
     };
     let passed = match test {
-        "TEST06" => test06_passed(&lines),
+        "TEST06" => test06_passed(lines.iter().map(String::as_str)),
         _ => lines.iter().any(|line| line.trim() == "TEST PASS"),
     };
     if !passed {

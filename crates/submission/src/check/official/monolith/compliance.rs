@@ -104,8 +104,8 @@ fn verified(context: &Context<'_>, directory: &str, notes: &mut Vec<Note>) -> Re
 }
 
 fn passed(context: &Context<'_>, path: &str) -> Result<bool, Crash> {
-    let lines = accuracy::lines(context, path)?;
-    Ok(lines.iter().any(|line| line.contains("TEST PASS")))
+    let text = accuracy::text(context, path)?;
+    Ok(text.lines().any(|line| line.contains("TEST PASS")))
 }
 
 fn test01_accuracy(run: Run<'_>, directory: &str, model: &str, notes: &mut Vec<Note>) -> Result<bool, Crash> {
@@ -141,8 +141,7 @@ fn test06(context: &Context<'_>, directory: &str, notes: &mut Vec<Note>) -> Resu
         notes.push(fatal(&path, "is missing".to_owned()));
         return Ok(false);
     }
-    let lines = accuracy::lines(context, &path)?;
-    let good = accuracy_text::test06_passed(&lines);
+    let good = accuracy_text::test06_passed(accuracy::text(context, &path)?.lines());
     if !good {
         notes.push(fatal(
             &path,

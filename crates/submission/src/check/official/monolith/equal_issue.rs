@@ -2,7 +2,10 @@
 //! later checkers look into the log.
 
 use super::{
-    super::{Context, ScenarioPlace, accuracy},
+    super::{
+        Context, ScenarioPlace,
+        accuracy::{self, Text},
+    },
     Crash,
 };
 
@@ -20,8 +23,8 @@ pub(super) fn in_conf(context: &Context<'_>, place: &ScenarioPlace) -> Result<bo
     for name in CONFS {
         let path = format!("{directory}/{name}");
         if context.tree.exists(&path) {
-            let lines = accuracy::lines(context, &path)?;
-            let said = setting(&lines, place).map_err(|line| Crash(format!("{path}: `{line}`")))?;
+            let text = accuracy::text(context, &path)?;
+            let said = setting(&text, place).map_err(|line| Crash(format!("{path}: `{line}`")))?;
             used = said.unwrap_or(used);
         }
     }
@@ -29,10 +32,10 @@ pub(super) fn in_conf(context: &Context<'_>, place: &ScenarioPlace) -> Result<bo
 }
 
 /// What the first line about this benchmark and scenario says; the error is a line that ends the official program.
-fn setting(lines: &[String], place: &ScenarioPlace) -> Result<Option<bool>, String> {
+fn setting(text: &Text, place: &ScenarioPlace) -> Result<Option<bool>, String> {
     let benchmark = place.model.replace("-99.9", "").replace("-99", "");
     let is = |given: &str, wanted: &str| given == wanted || given == "*";
-    for line in lines {
+    for line in text.lines() {
         let line = line.replace([' ', '\n'], "");
         if line.is_empty() || line.starts_with('#') {
             continue;

@@ -60,8 +60,8 @@ fn reported(
 ) -> String {
     let text = format!("{directory}/accuracy.txt");
     let forms = context.round.submission.accuracy_forms;
-    let judged = accuracy::lines(context, &text)
-        .and_then(|lines| accuracy::judge(rules, loaded.scenario, forms, &lines));
+    let judged =
+        accuracy::text(context, &text).and_then(|text| accuracy::judge(rules, loaded.scenario, forms, &text));
     let shown = match judged {
         Err(error) => {
             faults.push(raised(&text, error));

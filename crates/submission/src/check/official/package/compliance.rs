@@ -58,11 +58,11 @@ fn accuracy_of(
     let verify = format!("{directory}/verify_accuracy.txt");
     let passed = match test {
         "TEST01" => return test01(context, rules, loaded, directory),
-        "TEST06" => accuracy_text::test06_passed(&accuracy::lines(context, &verify)?),
+        "TEST06" => accuracy_text::test06_passed(accuracy::text(context, &verify)?.lines()),
         "TEST07" => says_passed(context, &verify)?,
         "TEST08" => {
-            let lines = accuracy::lines(context, &verify)?;
-            lines.iter().any(|line| line.trim() == "TEST PASS")
+            let text = accuracy::text(context, &verify)?;
+            text.lines().any(|line| line.trim() == "TEST PASS")
         }
         "TEST09" => says_passed(context, &format!("{directory}/verify_output_len.txt"))?,
         _ => true,
@@ -72,8 +72,8 @@ fn accuracy_of(
 }
 
 fn says_passed(context: &Context<'_>, path: &str) -> Result<bool, Raised> {
-    let lines = accuracy::lines(context, path)?;
-    Ok(lines.iter().any(|line| line.contains("TEST PASS")))
+    let text = accuracy::text(context, path)?;
+    Ok(text.lines().any(|line| line.contains("TEST PASS")))
 }
 
 fn performance_run(
@@ -121,8 +121,8 @@ fn test01(
     loaded: &Loaded<'_>,
     directory: &str,
 ) -> Result<Faults, Raised> {
-    let lines = accuracy::lines(context, &format!("{directory}/verify_accuracy.txt"))?;
-    if lines.iter().any(|line| line.trim() == "TEST PASS") {
+    let text = accuracy::text(context, &format!("{directory}/verify_accuracy.txt"))?;
+    if text.lines().any(|line| line.trim() == "TEST PASS") {
         return Ok(Faults::new());
     }
     let path = format!("{directory}/accuracy");

@@ -103,7 +103,7 @@ fn load<'a>(context: &Context<'_>, job: &'a Job, results: String) -> Result<Load
     let (performance_log, accuracy_log) = (optional(&performance)?, optional(&accuracy)?);
     let text = format!("{results}/accuracy/accuracy.txt");
     if context.tree.exists(&text) {
-        super::super::accuracy::lines(context, &text).map_err(|error| error.0)?;
+        super::super::accuracy::text(context, &text).map_err(|error| error.0)?;
     }
     if context.tree.exists(&measurements_path) {
         object::read(context, &measurements_path).map_err(|error| error.0)?;

@@ -53,11 +53,11 @@ impl Judge<'_> {
         let context = self.context;
         let forms = context.round.submission.accuracy_forms;
         let path = format!("{directory}/accuracy.txt");
-        let lines = accuracy::lines(context, &path)?;
+        let text = accuracy::text(context, &path)?;
         let judged = if context.checker.has(Trait::OneAccuracyMetric) {
-            accuracy::judge_first(rules, forms, &lines)?
+            accuracy::judge_first(rules, forms, &text)?
         } else {
-            accuracy::judge(rules, self.scenario, forms, &lines)?
+            accuracy::judge(rules, self.scenario, forms, &text)?
         };
         let mut faults = Vec::new();
         if !judged.met {
