@@ -8,6 +8,7 @@ mod draft;
 pub mod files;
 pub mod infer;
 pub mod pack;
+mod parallel;
 pub mod proof;
 pub mod stage;
 pub mod tree;

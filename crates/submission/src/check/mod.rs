@@ -10,7 +10,6 @@ mod hashed;
 mod lines;
 mod log_line;
 mod official;
-mod parallel;
 mod place;
 mod plain_line;
 pub mod power;
@@ -22,6 +21,8 @@ pub(crate) use accuracy_text::metric as accuracy_metric;
 pub use finding::{Finding, Rule, Severity};
 pub use official::{Note, Official, OfficialError, Row, Verdict, as_official, csv};
 pub use strict::{Facts, Latency, Metric, Report, ResultRow, strict};
+
+use crate::parallel;
 
 /// Samples of a MultiStream query: the rules and LoadGen have no other number.
 const MULTISTREAM_SAMPLES: f64 = 8.0;

@@ -3,6 +3,7 @@
 //! Trees come from strangers. Links that lead in circles, names that are no text, sockets and pipes are all recorded as
 //! what they are; nothing but regular files is ever opened. Contents are not this module's business.
 
+mod index;
 mod node;
 mod scan;
 
@@ -12,6 +13,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use crate::files::{Directory, Links};
+use index::Index;
 pub use node::{Kind, Node};
 pub use scan::ScanError;
 pub(crate) use scan::leads_upwards;
@@ -20,8 +23,11 @@ pub(crate) use scan::leads_upwards;
 #[derive(Debug)]
 pub struct Tree {
     root: PathBuf,
+    /// The root, open: files are opened below it.
+    top: Directory,
+    /// Every directory is followed by all that lies below it.
     nodes: Vec<Node>,
-    by_path: std::collections::HashMap<String, usize>,
+    index: Index,
     faults: Vec<(String, String)>,
 }
 
@@ -55,9 +61,7 @@ impl Tree {
     /// What lies at `path`.
     #[must_use]
     pub fn get(&self, path: &str) -> Option<&Node> {
-        self.by_path
-            .get(path.trim_end_matches('/'))
-            .and_then(|&index| self.nodes.get(index))
+        self.nodes.get(self.number(path)?)
     }
 
     /// Whether something lies at `path`; a link that leads nowhere does not count.
@@ -98,23 +102,28 @@ impl Tree {
         self.children(path, Kind::File)
     }
 
-    /// Everything below the directory `path`.
-    pub fn below<'a>(&'a self, path: &'a str) -> impl Iterator<Item = &'a Node> {
-        let start = self.by_path.get(path).copied();
-        start
-            .into_iter()
-            .flat_map(move |start| self.nodes.iter().skip(start + 1))
-            .take_while(move |node| {
-                node.path
-                    .strip_prefix(path)
-                    .is_some_and(|rest| rest.starts_with('/'))
-            })
+    /// Everything below the directory `path`, parents before children, names in order.
+    #[must_use]
+    pub fn below(&self, path: &str) -> &[Node] {
+        self.number(path).map_or(&[], |number| self.below_number(number))
+    }
+
+    /// The same without what lies below a link.
+    pub(crate) fn below_without_links(&self, path: &str) -> impl Iterator<Item = &Node> {
+        let mut rest = self.below(path).iter();
+        std::iter::from_fn(move || {
+            let node = rest.next()?;
+            if node.link && node.below > 0 {
+                rest.nth(node.below - 1);
+            }
+            Some(node)
+        })
     }
 
     /// The size of all files below the directory `path`, in bytes.
     pub(crate) fn size_below(&self, path: &str) -> u64 {
-        self.below(path)
-            .fold(0, |sum: u64, node| sum.saturating_add(node.size))
+        let sizes = self.below(path).iter().map(|node| node.size);
+        sizes.fold(0, u64::saturating_add)
     }
 
     /// Opens the regular file at `path`.
@@ -126,13 +135,8 @@ impl Tree {
             .get(path)
             .filter(|node| node.kind == Kind::File)
             .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "no regular file"))?;
-        let file = File::open(self.on_disk(node))?;
-        // Between the walk and now the file may have become something that blocks or never ends.
-        if file.metadata()?.is_file() {
-            Ok(file)
-        } else {
-            Err(io::Error::other("no longer a regular file"))
-        }
+        let links = if node.link { Links::Follow } else { Links::Refuse };
+        self.top.file(node.on_disk(), links)
     }
 
     /// The contents of the file at `path`, at most `limit` bytes.
@@ -150,26 +154,27 @@ impl Tree {
         Ok(bytes)
     }
 
+    /// Names in a directory; its children are found by leaving out what lies below each of them.
     fn children(&self, path: &str, kind: Kind) -> Option<Vec<&str>> {
-        let children = match path.trim_end_matches('/') {
-            "" => self.roots(),
-            path => {
-                let node = self.get(path).filter(|node| node.kind == Kind::Directory)?;
-                &node.children
-            }
-        };
-        let nodes = children.iter().filter_map(|&index| self.nodes.get(index));
-        Some(nodes.filter(|node| node.kind == kind).map(Node::name).collect())
-    }
-
-    fn roots(&self) -> &[usize] {
-        self.nodes.first().map_or(&[], |root| &root.children)
-    }
-
-    fn on_disk(&self, node: &Node) -> PathBuf {
-        match &node.raw {
-            Some(raw) => raw.clone(),
-            None => self.root.join(&node.path),
+        let number = self.number(path)?;
+        self.nodes
+            .get(number)
+            .filter(|node| node.kind == Kind::Directory)?;
+        let mut names = Vec::new();
+        let mut rest = self.below_number(number);
+        while let Some((node, after)) = rest.split_first() {
+            names.extend((node.kind == kind).then(|| node.name()));
+            rest = after.get(node.below..).unwrap_or_default();
         }
+        Some(names)
+    }
+
+    fn number(&self, path: &str) -> Option<usize> {
+        self.index.find(&self.nodes, path.trim_end_matches('/'))
+    }
+
+    fn below_number(&self, number: usize) -> &[Node] {
+        let count = self.nodes.get(number).map_or(0, |node| node.below);
+        self.nodes.get(number + 1..number + 1 + count).unwrap_or_default()
     }
 }

@@ -1,6 +1,8 @@
 //! One entry of a tree.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use super::scan::on_disk;
 
 /// What an entry is, links followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,15 +30,33 @@ pub struct Node {
     pub link: bool,
     /// Whether a directory is shown without its contents, because a link leads to it from within itself.
     pub closed: bool,
-    pub(super) children: Vec<usize>,
+    /// Where the last part of the path begins.
+    pub(super) name_start: usize,
+    /// How many nodes lie below it; they follow it in the tree's list.
+    pub(super) below: usize,
+    /// Where it lies below the root, if its path is no text.
     pub(super) raw: Option<PathBuf>,
 }
 
 impl Node {
+    /// The tree's root.
+    pub(super) fn root() -> Self {
+        Self {
+            path: String::new(),
+            kind: Kind::Directory,
+            size: 0,
+            link: false,
+            closed: false,
+            name_start: 0,
+            below: 0,
+            raw: None,
+        }
+    }
+
     /// The last part of the path.
     #[must_use]
     pub fn name(&self) -> &str {
-        self.path.rsplit('/').next().unwrap_or(&self.path)
+        self.path.get(self.name_start..).unwrap_or(&self.path)
     }
 
     /// Whether the name on disk is no UTF-8 text.
@@ -48,6 +68,11 @@ impl Node {
     /// Whether a directory holds nothing.
     #[must_use]
     pub fn is_empty_directory(&self) -> bool {
-        self.kind == Kind::Directory && !self.closed && self.children.is_empty()
+        self.kind == Kind::Directory && !self.closed && self.below == 0
+    }
+
+    /// The path below the root by which it is opened.
+    pub(super) fn on_disk(&self) -> &Path {
+        on_disk(self.raw.as_deref(), &self.path)
     }
 }

@@ -1,17 +1,24 @@
-//! The walk that makes a [`Tree`].
+//! The walk that makes a [`Tree`]: the directories of one depth are listed at a time, by all processors, and then put into the
+//! order of the tree.
 
 use std::{
-    collections::HashMap,
-    fs, io,
+    ffi::OsString,
+    io,
     path::{Path, PathBuf},
 };
 
-use super::{Kind, Node, Tree};
+use super::{Kind, Node, Tree, index::Index};
+use crate::{
+    files::{Directory, EntryType, Links},
+    parallel,
+};
 
 /// Entries beyond this are not walked: no submission has as many, and memory stays bounded.
 const MOST_ENTRIES: usize = 4_000_000;
 /// Directories deeper than this are not walked; a submission needs nine levels.
 const DEEPEST: usize = 64;
+/// Directories that a thread lists at a time.
+const CHUNK: usize = 64;
 
 /// A root that cannot be walked.
 #[derive(Debug, thiserror::Error)]
@@ -24,144 +31,278 @@ pub struct ScanError {
 
 /// Walks below `root`.
 pub(super) fn scan(root: &Path) -> Result<Tree, ScanError> {
-    // The root is asked first, so that a wrong path is an error and not an empty tree.
-    fs::read_dir(root).map_err(|source| ScanError {
+    let failed = |source| ScanError {
         root: root.to_owned(),
         source,
-    })?;
-    let mut walk = Walk {
-        nodes: vec![Node {
-            path: String::new(),
-            kind: Kind::Directory,
-            size: 0,
-            link: false,
-            closed: false,
-            children: Vec::new(),
-            raw: None,
-        }],
-        faults: Vec::new(),
-        full: false,
     };
-    walk.directory(0, root, Place::default());
-    let by_path = walk
-        .nodes
-        .iter()
-        .enumerate()
-        .map(|(index, node)| (node.path.clone(), index))
-        .collect::<HashMap<_, _>>();
+    let top = Directory::open(root).map_err(failed)?;
+    // The root is listed first, so that a wrong path is an error and not an empty tree.
+    top.entries().map_err(failed)?;
+    let listings = Walk { root, top: &top }.listings();
+    let mut flat = Flat {
+        listings,
+        nodes: vec![Node::root()],
+        faults: Vec::new(),
+        is_full: false,
+    };
+    flat.directory(0, 0);
     Ok(Tree {
         root: root.to_owned(),
-        nodes: walk.nodes,
-        by_path,
-        faults: walk.faults,
+        top,
+        index: Index::of(&flat.nodes),
+        nodes: flat.nodes,
+        faults: flat.faults,
     })
 }
 
-/// How deep the walk is, and whether it already went through a link.
-#[derive(Debug, Clone, Copy, Default)]
-struct Place {
-    depth: usize,
-    linked: bool,
+/// The path below the root by which a node is opened.
+pub(super) fn on_disk<'a>(raw: Option<&'a Path>, path: &'a str) -> &'a Path {
+    raw.unwrap_or(Path::new(path))
 }
 
-struct Walk {
-    nodes: Vec<Node>,
-    faults: Vec<(String, String)>,
-    full: bool,
+/// A directory that is to be listed.
+struct Pending {
+    /// Below the root.
+    path: PathBuf,
+    /// Whether a link leads to it or to a directory above it.
+    is_linked: bool,
+    links: Links,
 }
 
-impl Walk {
-    fn directory(&mut self, index: usize, on_disk: &Path, place: Place) {
-        let parent = self.nodes[index].path.clone();
-        if place.depth > DEEPEST {
-            self.close(index, "deeper than any submission needs; not looked into");
-            return;
-        }
-        let entries = match fs::read_dir(on_disk) {
-            Ok(entries) => entries,
-            Err(error) => return self.close(index, &error.to_string()),
-        };
-        // Asked for while the directory is open: the system need not look for it again by its whole path.
-        let mut names: Vec<_> = entries
-            .flatten()
-            .map(|entry| (entry.file_name(), entry.metadata()))
-            .collect();
-        names.sort_by(|(one, _), (other, _)| one.cmp(other));
-        for (name, own) in names {
-            if self.nodes.len() >= MOST_ENTRIES {
-                if !self.full {
-                    self.full = true;
-                    self.close(index, "the tree has too many entries; the rest is not looked at");
-                }
-                return;
-            }
-            let text = name.to_string_lossy();
-            let path = if parent.is_empty() {
-                text.clone().into_owned()
-            } else {
-                format!("{parent}/{text}")
-            };
-            let file = on_disk.join(&name);
-            let raw = (name.to_str().is_none() || self.nodes[index].raw.is_some()).then(|| file.clone());
-            self.entry(index, Entry { path, file, raw, own }, place);
-        }
-    }
+/// What a directory holds.
+#[derive(Default)]
+struct Listing {
+    entries: Vec<Entry>,
+    /// Why it was not looked into.
+    closed: Option<String>,
+}
 
-    fn entry(&mut self, parent: usize, entry: Entry, place: Place) {
-        let Entry { path, file, raw, own } = entry;
-        let link = own.as_ref().is_ok_and(fs::Metadata::is_symlink);
-        let (kind, size) = match if link { fs::metadata(&file) } else { own } {
-            Ok(data) if data.is_dir() => (Kind::Directory, 0),
-            Ok(data) if data.is_file() => (Kind::File, data.len()),
-            Ok(_) => (Kind::Special, 0),
-            Err(_) if link => (Kind::BrokenLink, 0),
-            Err(error) => {
-                self.faults.push((path, error.to_string()));
-                return;
-            }
-        };
-        let index = self.nodes.len();
-        self.nodes.push(Node {
-            path,
-            kind,
-            size,
-            link,
-            closed: false,
-            children: Vec::new(),
-            raw,
-        });
-        self.nodes[parent].children.push(index);
-        if kind != Kind::Directory {
-            return;
+impl Listing {
+    fn closed(reason: String) -> Self {
+        Self {
+            entries: Vec::new(),
+            closed: Some(reason),
         }
-        // One link deep is enough for what submitters do, and no number of links can then make the walk endless.
-        if link && (place.linked || leads_upwards(&file)) {
-            self.close(
-                index,
-                "a link to a directory within a linked or enclosing directory",
-            );
-            return;
-        }
-        let place = Place {
-            depth: place.depth + 1,
-            linked: place.linked || link,
-        };
-        self.directory(index, &file, place);
-    }
-
-    fn close(&mut self, index: usize, reason: &str) {
-        self.nodes[index].closed = true;
-        let path = self.nodes[index].path.clone();
-        self.faults.push((path, reason.to_owned()));
     }
 }
 
 struct Entry {
-    path: String,
-    file: PathBuf,
-    raw: Option<PathBuf>,
-    /// Of the entry itself, links not followed.
-    own: io::Result<fs::Metadata>,
+    name: OsString,
+    found: io::Result<Found>,
+}
+
+struct Found {
+    kind: Kind,
+    size: u64,
+    is_link: bool,
+    contents: Contents,
+}
+
+/// What is known of what lies below an entry.
+enum Contents {
+    /// It is no directory.
+    Nothing,
+    /// It is not looked into, because a link leads to it from within a linked or enclosing directory.
+    Closed,
+    /// It is looked into, but not listed yet.
+    Unlisted,
+    /// The number of its listing.
+    Listed(usize),
+}
+
+struct Walk<'a> {
+    root: &'a Path,
+    top: &'a Directory,
+}
+
+impl Walk<'_> {
+    /// The listings of all directories; the root's is the first.
+    fn listings(&self) -> Vec<Listing> {
+        let mut listings = Vec::new();
+        let mut entries = 0;
+        let mut level = vec![Pending {
+            path: PathBuf::new(),
+            is_linked: false,
+            links: Links::Follow,
+        }];
+        for _ in 0..=DEEPEST {
+            let mut next = Vec::new();
+            let first = listings.len() + level.len();
+            for (pending, mut listing) in level.iter().zip(self.level(&level)) {
+                entries += listing.entries.len();
+                for entry in &mut listing.entries {
+                    number(pending, entry, first, &mut next);
+                }
+                listings.push(listing);
+            }
+            level = next;
+            if entries > MOST_ENTRIES {
+                break;
+            }
+        }
+        let is_full = entries > MOST_ENTRIES;
+        listings.extend(level.iter().map(|_| match is_full {
+            // What is left out is said once, where the walk ends.
+            true => Listing::default(),
+            false => Listing::closed("deeper than any submission needs; not looked into".to_owned()),
+        }));
+        listings
+    }
+
+    fn level(&self, level: &[Pending]) -> impl Iterator<Item = Listing> {
+        let chunks: Vec<_> = level.chunks(CHUNK).collect();
+        let list = |chunk: &&[Pending]| chunk.iter().map(|pending| self.list(pending)).collect();
+        parallel::map(&chunks, |_| 0, list)
+            .into_iter()
+            .flat_map(|listings: Vec<_>| listings)
+    }
+
+    fn list(&self, pending: &Pending) -> Listing {
+        let listed = self
+            .top
+            .directory(&pending.path, pending.links)
+            .and_then(|directory| Ok((directory.entries()?, directory)));
+        let (entries, directory) = match listed {
+            Ok(listed) => listed,
+            Err(error) => return Listing::closed(error.to_string()),
+        };
+        let entries = entries.into_iter().map(|entry| Entry {
+            found: entry
+                .entry_type
+                .and_then(|entry_type| self.found(pending, &directory, Path::new(&entry.name), entry_type)),
+            name: entry.name,
+        });
+        Listing {
+            entries: entries.collect(),
+            closed: None,
+        }
+    }
+
+    fn found(
+        &self,
+        pending: &Pending,
+        directory: &Directory,
+        name: &Path,
+        entry_type: EntryType,
+    ) -> io::Result<Found> {
+        let is_link = entry_type == EntryType::Link;
+        let (entry_type, size) = match entry_type {
+            EntryType::Link => directory
+                .look_at(name, Links::Follow)
+                .unwrap_or((EntryType::Link, 0)),
+            EntryType::File => directory.look_at(name, Links::Refuse)?,
+            EntryType::Directory | EntryType::Special => (entry_type, 0),
+        };
+        let kind = match entry_type {
+            EntryType::Directory => Kind::Directory,
+            EntryType::File => Kind::File,
+            EntryType::Link => Kind::BrokenLink,
+            EntryType::Special => Kind::Special,
+        };
+        // One link deep is enough for what submitters do, and no number of links can then make the walk endless.
+        let closed =
+            || is_link && (pending.is_linked || leads_upwards(&self.root.join(&pending.path).join(name)));
+        let contents = match kind {
+            Kind::Directory if closed() => Contents::Closed,
+            Kind::Directory => Contents::Unlisted,
+            _ => Contents::Nothing,
+        };
+        Ok(Found {
+            kind,
+            size: if kind == Kind::File { size } else { 0 },
+            is_link,
+            contents,
+        })
+    }
+}
+
+/// Adds a directory to those that are listed next, the first of which gets the number `first`.
+fn number(parent: &Pending, entry: &mut Entry, first: usize, next: &mut Vec<Pending>) {
+    if let Ok(found) = &mut entry.found
+        && matches!(found.contents, Contents::Unlisted)
+    {
+        found.contents = Contents::Listed(first + next.len());
+        next.push(Pending {
+            path: parent.path.join(&entry.name),
+            is_linked: parent.is_linked || found.is_link,
+            links: if found.is_link {
+                Links::Follow
+            } else {
+                Links::Refuse
+            },
+        });
+    }
+}
+
+/// The nodes in the order of the tree.
+struct Flat {
+    listings: Vec<Listing>,
+    nodes: Vec<Node>,
+    faults: Vec<(String, String)>,
+    is_full: bool,
+}
+
+impl Flat {
+    /// Adds what lies in the directory `parent`.
+    fn directory(&mut self, parent: usize, listing: usize) {
+        let Some(listing) = self.listings.get_mut(listing).map(std::mem::take) else {
+            return;
+        };
+        if let Some(reason) = &listing.closed {
+            self.close(parent, reason);
+        }
+        for entry in listing.entries {
+            if self.nodes.len() >= MOST_ENTRIES {
+                if !self.is_full {
+                    self.is_full = true;
+                    self.close(parent, "the tree has too many entries; the rest is not looked at");
+                }
+                break;
+            }
+            self.entry(parent, entry);
+        }
+        self.nodes[parent].below = self.nodes.len() - parent - 1;
+    }
+
+    fn entry(&mut self, parent: usize, entry: Entry) {
+        let above = &self.nodes[parent];
+        let name = entry.name.to_string_lossy();
+        let (path, name_start) = match above.path.as_str() {
+            "" => (name.into_owned(), 0),
+            above => (format!("{above}/{name}"), above.len() + 1),
+        };
+        let is_text = above.raw.is_none() && entry.name.to_str().is_some();
+        let raw = (!is_text).then(|| above.on_disk().join(&entry.name));
+        let found = match entry.found {
+            Ok(found) => found,
+            Err(error) => return self.faults.push((path, error.to_string())),
+        };
+        let number = self.nodes.len();
+        self.nodes.push(Node {
+            path,
+            kind: found.kind,
+            size: found.size,
+            link: found.is_link,
+            closed: false,
+            name_start,
+            below: 0,
+            raw,
+        });
+        match found.contents {
+            Contents::Listed(listing) => self.directory(number, listing),
+            Contents::Closed => self.close(
+                number,
+                "a link to a directory within a linked or enclosing directory",
+            ),
+            Contents::Nothing | Contents::Unlisted => {}
+        }
+    }
+
+    fn close(&mut self, number: usize, reason: &str) {
+        self.nodes[number].closed = true;
+        let path = self.nodes[number].path.clone();
+        self.faults.push((path, reason.to_owned()));
+    }
 }
 
 /// Whether the link at `file` leads to a directory that encloses it.

@@ -37,8 +37,7 @@ pub(super) fn submitter(context: &Context<'_>, home: &str) -> Result<Option<(Str
     // Python's walk shows a link to a directory and does not enter it.
     let entries: Vec<&Node> = std::iter::once(context.tree.get(home))
         .flatten()
-        .chain(context.tree.below(home))
-        .filter(|node| !within_link(context, node, home))
+        .chain(context.tree.below_without_links(home))
         .collect();
     let directories = || {
         entries
@@ -138,21 +137,6 @@ pub(super) fn calibration(context: &Context<'_>, division: &str, home: &str) -> 
         .iter()
         .any(|name| context.tree.exists(&format!("{home}/{name}")));
     (!there).then(|| "has neither calibration.md nor documentation/calibration.md".to_owned())
-}
-
-/// Whether a node was reached through a link below `home`.
-fn within_link(context: &Context<'_>, node: &Node, home: &str) -> bool {
-    let mut path = node.path.as_str();
-    while let Some((above, _)) = path.rsplit_once('/') {
-        if above.len() <= home.len() {
-            return false;
-        }
-        if context.tree.get(above).is_some_and(|node| node.link) {
-            return true;
-        }
-        path = above;
-    }
-    false
 }
 
 /// Whether the official checker takes a link for broken: it looks for the target from the root, not from the link.

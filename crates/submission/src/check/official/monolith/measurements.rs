@@ -117,7 +117,9 @@ fn power_file_anywhere(context: &Context<'_>, directory: &str, start: &str) -> O
     let start = format!("{start}.");
     let hidden = |path: &str| path[root.len()..].contains("/.");
     let nodes = context.tree.below(root);
-    let found = nodes.filter(|node| node.name().starts_with(&start) && !hidden(&node.path));
+    let found = nodes
+        .iter()
+        .filter(|node| node.name().starts_with(&start) && !hidden(&node.path));
     found
         .map(|node| node.kind != Kind::File || node.size > 0)
         .reduce(|one, other| one || other)

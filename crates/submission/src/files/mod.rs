@@ -1,6 +1,8 @@
 //! Touching files so that a crash at any point leaves the old content or the new one, and so that an error names its
 //! path. What the files mean is told elsewhere.
 
+mod directory;
+
 use std::{
     ffi::OsString,
     fs::{self, File},
@@ -9,6 +11,8 @@ use std::{
 };
 
 use sha2::{Digest, Sha256};
+
+pub(crate) use directory::{Directory, EntryType, Links};
 
 /// Bytes read at once where whole files go by.
 const BLOCK: usize = 1 << 20;
@@ -41,12 +45,13 @@ impl<T> At<T> for io::Result<T> {
     }
 }
 
-/// Opens a regular file, or a link to one. A pipe is refused before it is opened: it would be waited for without end.
+/// Opens a regular file, or a link to one.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
+    // Opening a device can do something to it.
     if fs::metadata(path)?.is_file() {
-        File::open(path)
+        directory::open_regular(path, Links::Follow)
     } else {
-        Err(io::Error::other("it is no regular file"))
+        Err(directory::not_regular())
     }
 }
 

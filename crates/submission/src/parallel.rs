@@ -1,5 +1,5 @@
-//! Work on many scenarios at once, the largest first, so that none is left to one thread at the end; results in order. One
-//! job holds one log's facts, so memory is bounded by the number of threads.
+//! Work on many jobs at once, the largest first, so that none is left to one thread at the end; results in order. What one job
+//! needs while it runs is needed once per thread.
 
 use std::{
     cmp::Reverse,
