@@ -1,11 +1,21 @@
 //! A file's lines as bytes, without copying those that lie whole in the buffer. What a line means is told elsewhere.
 
-use std::io::{self, Read};
+use std::{
+    cell::Cell,
+    io::{self, Read},
+};
 
 use memchr::memchr;
 
 /// Bytes read at once.
 const BLOCK: usize = 1 << 16;
+/// A larger buffer is not kept for the next file.
+const MOST_KEPT: usize = 4 << 20;
+
+thread_local! {
+    /// The buffer of the file that this thread read before, which need not be zeroed again.
+    static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
 
 /// The lines of a file, each with its line end, in parts of at most `longest` bytes.
 pub(super) struct Lines<R> {
@@ -22,10 +32,12 @@ pub(super) struct Lines<R> {
 impl<R: Read> Lines<R> {
     /// Nothing is read yet.
     pub(super) fn new(input: R, longest: usize) -> Self {
+        let mut buffer = BUFFER.take();
+        buffer.resize(buffer.len().max(BLOCK), 0);
         Self {
             input,
             longest,
-            buffer: vec![0; BLOCK],
+            buffer,
             begin: 0,
             end: 0,
             ended: false,
@@ -74,6 +86,14 @@ impl<R: Read> Lines<R> {
                     return Ok(());
                 }
             }
+        }
+    }
+}
+
+impl<R> Drop for Lines<R> {
+    fn drop(&mut self) {
+        if self.buffer.len() <= MOST_KEPT {
+            BUFFER.set(std::mem::take(&mut self.buffer));
         }
     }
 }

@@ -5,6 +5,7 @@
 mod accuracy_text;
 mod endpoints;
 mod finding;
+mod first_values;
 pub mod format;
 mod hashed;
 mod lines;

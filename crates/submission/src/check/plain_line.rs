@@ -4,24 +4,47 @@
 
 use memchr::memchr;
 
+use super::log_line::Scalar;
+
 /// A record up to its time; its value is as it stands in the line, and is JSON. The rest is taken by itself, because it is
-/// the same wherever one place in LoadGen writes, and can be compared instead.
+/// the same wherever one place in LoadGen writes, and can be compared instead. All of it is ASCII, but for a tail that is not taken.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct PlainLine<'a> {
-    pub(super) key: &'a str,
-    pub(super) value: &'a str,
+    pub(super) key: &'a [u8],
+    pub(super) value: &'a [u8],
     /// What follows the time.
-    pub(super) tail: &'a str,
+    pub(super) tail: &'a [u8],
 }
 
-/// Takes the record of a line without its marker, but for its tail.
-pub(super) fn take(json: &str) -> Option<PlainLine<'_>> {
-    let mut rest = Rest(json.trim_end_matches(['\n', '\r']));
-    rest.literal("{\"key\": \"")?;
-    let key = rest.text()?;
-    rest.literal(", \"value\": ")?;
+impl<'a> PlainLine<'a> {
+    /// Whether the value is a list or a map.
+    pub(super) fn is_bulk(&self) -> bool {
+        matches!(self.value.first(), Some(b'[' | b'{'))
+    }
+
+    /// The value.
+    pub(super) fn scalar(&self) -> Scalar<'a> {
+        match self.value {
+            b"true" => Scalar::Bool(true),
+            b"false" => Scalar::Bool(false),
+            [b'[' | b'{', ..] => Scalar::Bulk,
+            value => serde_json::from_slice(value).unwrap_or(Scalar::Bulk),
+        }
+    }
+}
+
+/// Takes the record of a line without its marker, but for its tail. A key that is the `expected` one is not looked at again.
+pub(super) fn take<'a>(json: &'a [u8], expected: &[u8]) -> Option<PlainLine<'a>> {
+    let mut end = json.len();
+    while end > 0 && matches!(json[end - 1], b'\n' | b'\r') {
+        end -= 1;
+    }
+    let mut rest = Rest(&json[..end]);
+    rest.literal(b"{\"key\": \"")?;
+    let key = rest.known_text(expected).or_else(|| rest.text())?;
+    rest.literal(b", \"value\": ")?;
     let value = rest.value()?;
-    rest.literal(", \"time_ms\": ")?;
+    rest.literal(b", \"time_ms\": ")?;
     rest.number()?;
     Some(PlainLine {
         key,
@@ -31,99 +54,136 @@ pub(super) fn take(json: &str) -> Option<PlainLine<'_>> {
 }
 
 /// Takes the tail of a record: whether it is of an error.
-pub(super) fn take_tail(tail: &str) -> Option<bool> {
+pub(super) fn take_tail(tail: &[u8]) -> Option<bool> {
     let mut rest = Rest(tail);
-    rest.literal(", \"namespace\": \"")?;
+    rest.literal(b", \"namespace\": \"")?;
     rest.text()?;
-    rest.literal(", \"event_type\": \"")?;
+    rest.literal(b", \"event_type\": \"")?;
     rest.text()?;
-    rest.literal(", \"metadata\": {\"is_error\": ")?;
+    rest.literal(b", \"metadata\": {\"is_error\": ")?;
     let is_error = rest.flag()?;
-    rest.literal(", \"is_warning\": ")?;
+    rest.literal(b", \"is_warning\": ")?;
     rest.flag()?;
-    rest.literal(", \"file\": \"")?;
+    rest.literal(b", \"file\": \"")?;
     rest.text()?;
-    rest.literal(", \"line_no\": ")?;
+    rest.literal(b", \"line_no\": ")?;
     rest.number()?;
-    rest.literal(", \"pid\": ")?;
+    rest.literal(b", \"pid\": ")?;
     rest.number()?;
-    rest.literal(", \"tid\": ")?;
+    rest.literal(b", \"tid\": ")?;
     rest.number()?;
-    (rest.0 == "}}").then_some(is_error)
+    (rest.0 == b"}}").then_some(is_error)
 }
 
 /// What is left of the line.
-struct Rest<'a>(&'a str);
+struct Rest<'a>(&'a [u8]);
 
 impl<'a> Rest<'a> {
-    fn literal(&mut self, expected: &str) -> Option<()> {
+    #[inline]
+    fn literal(&mut self, expected: &[u8]) -> Option<()> {
         self.0 = self.0.strip_prefix(expected)?;
         Some(())
     }
 
-    /// The text up to its closing quote, where nothing in it is escaped or needs to be.
-    fn text(&mut self) -> Option<&'a str> {
-        let (text, rest) = self.0.split_once('"')?;
-        // No early end, so that whole words are compared at once.
-        let odd = |odd, byte| odd | (byte < b' ') | (byte == b'\\');
-        if text.bytes().fold(false, odd) {
-            return None;
-        }
-        self.0 = rest;
+    /// The text that is expected, with its closing quote.
+    #[inline]
+    fn known_text(&mut self, expected: &[u8]) -> Option<&'a [u8]> {
+        let (text, rest) = self.0.split_at_checked(expected.len())?;
+        let rest = rest.strip_prefix(b"\"")?;
+        (!text.is_empty() && text == expected).then(|| self.0 = rest)?;
         Some(text)
     }
 
+    /// The ASCII text up to its closing quote, where nothing in it is escaped or needs to be.
+    #[inline]
+    fn text(&mut self) -> Option<&'a [u8]> {
+        let end = memchr(b'"', self.0)?;
+        let (text, rest) = self.0.split_at_checked(end)?;
+        // No early end, so that whole words are compared at once.
+        let odd = |odd, &byte: &u8| odd | (byte < b' ') | (byte == b'\\') | (byte > 0x7e);
+        if text.iter().fold(false, odd) {
+            return None;
+        }
+        self.0 = rest.get(1..)?;
+        Some(text)
+    }
+
+    #[inline]
     fn flag(&mut self) -> Option<bool> {
-        match self.literal("false") {
+        match self.literal(b"false") {
             Some(()) => Some(false),
-            None => self.literal("true").map(|()| true),
+            None => self.literal(b"true").map(|()| true),
         }
     }
 
+    /// A number by JSON's grammar. What follows it is not looked at.
+    #[inline]
     fn number(&mut self) -> Option<()> {
-        // Nearly all are counts: they are told from their first digits.
-        let digits = self.0.bytes().take_while(u8::is_ascii_digit).count();
-        let (count, rest) = self.0.split_at(digits);
-        let more = rest.starts_with(['.', 'e', 'E', '-', '+']);
-        if !more && (digits == 1 || digits > 1 && !count.starts_with('0')) {
-            self.0 = rest;
-            return Some(());
+        let rest = self.0.strip_prefix(b"-").unwrap_or(self.0);
+        let (whole, mut rest) = digits(rest)?;
+        if whole.len() > 1 && whole.first() == Some(&b'0') {
+            return None;
         }
-        let part_of_number = |byte: u8| matches!(byte, b'0'..=b'9' | b'.' | b'-' | b'+' | b'e' | b'E');
-        let end = self.0.bytes().position(|byte| !part_of_number(byte))?;
-        let (number, rest) = self.0.split_at(end);
+        if let [b'.', fraction @ ..] = rest {
+            (_, rest) = digits(fraction)?;
+        }
+        if let [b'e' | b'E', b'-' | b'+', exponent @ ..] | [b'e' | b'E', exponent @ ..] = rest {
+            (_, rest) = digits(exponent)?;
+        }
         self.0 = rest;
-        is_number(number).then_some(())
+        Some(())
     }
 
     /// `[1,2,3]`, as sample indices are written.
     fn list(&mut self) -> Option<()> {
-        if let Some(end) = end_of_counts(self.0.as_bytes()) {
+        if let Some(end) = end_of_counts(self.0) {
             self.0 = self.0.get(end..)?;
             return Some(());
         }
-        if self.literal("]").is_some() {
+        if self.literal(b"]").is_some() {
             return Some(());
         }
         loop {
             self.number()?;
-            if self.literal("]").is_some() {
+            if self.literal(b"]").is_some() {
                 return Some(());
             }
-            self.literal(",")?;
+            self.literal(b",")?;
         }
     }
 
-    fn value(&mut self) -> Option<&'a str> {
+    /// `{"file":"hash","file":"hash"}`, as LoadGen writes its checksums.
+    fn map(&mut self) -> Option<()> {
+        if self.literal(b"}").is_some() {
+            return Some(());
+        }
+        loop {
+            self.literal(b"\"")?;
+            self.text()?;
+            self.literal(b":\"")?;
+            self.text()?;
+            if self.literal(b"}").is_some() {
+                return Some(());
+            }
+            self.literal(b",")?;
+        }
+    }
+
+    #[inline]
+    fn value(&mut self) -> Option<&'a [u8]> {
         let whole = self.0;
-        match whole.bytes().next()? {
+        match whole.first()? {
             b'"' => {
-                self.literal("\"")?;
+                self.literal(b"\"")?;
                 self.text()?;
             }
             b'[' => {
-                self.literal("[")?;
+                self.literal(b"[")?;
                 self.list()?;
+            }
+            b'{' => {
+                self.literal(b"{")?;
+                self.map()?;
             }
             b't' | b'f' => {
                 self.flag()?;
@@ -138,40 +198,33 @@ impl<'a> Rest<'a> {
 fn end_of_counts(bytes: &[u8]) -> Option<usize> {
     let end = memchr(b']', bytes)?;
     let list = bytes.get(..end)?;
-    // Which of the counts' digits is the first is told by its neighbours alone, so that whole words are looked at at once.
+    // Which of the counts' digits is the first is told by its neighbours alone, so that whole words are looked at at once. Where
+    // all bytes are digits and commas, what is no comma is a digit.
     let is_digit = |byte: u8| byte.wrapping_sub(b'0') < 10;
-    let odd_byte = |odd, &byte: &u8| odd | !(is_digit(byte) | (byte == b','));
-    let empty = |odd, (&one, &two): (&u8, &u8)| odd | ((one == b',') & (two == b','));
-    let zero = |odd, ((&one, &two), &three): ((&u8, &u8), &u8)| {
-        odd | ((one == b',') & (two == b'0') & is_digit(three))
+    let is_odd = |byte: u8| !(is_digit(byte) | (byte == b','));
+    let odd_three = |odd, ((&one, &two), &three): ((&u8, &u8), &u8)| {
+        let no_count = (two == b',') | ((two == b'0') & (three != b','));
+        odd | is_odd(one) | ((one == b',') & no_count)
     };
-    let (next, after) = (list.get(1..)?, list.get(2..).unwrap_or_default());
-    let odd = list.iter().fold(false, odd_byte)
-        | list.iter().zip(next).fold(false, empty)
-        | list.iter().zip(next).zip(after).fold(false, zero)
-        // The first count and the last one have one neighbour less.
-        | !list.first().is_some_and(|&byte| is_digit(byte))
-        | !list.last().is_some_and(|&byte| is_digit(byte))
-        | (list.first() == Some(&b'0') && next.first().is_some_and(|&byte| is_digit(byte)));
+    let [first, .., before_last, last] = *list else {
+        // One or two counts, or none.
+        return None;
+    };
+    let (next, after) = (list.get(1..)?, list.get(2..)?);
+    let odd = list.iter().zip(next).zip(after).fold(false, odd_three)
+        // The first count and the last ones have fewer neighbours.
+        | !is_digit(first)
+        | !is_digit(last)
+        | is_odd(before_last)
+        | ((first == b'0') & (next.first() != Some(&b',')));
     (!odd).then_some(end + 1)
 }
 
-/// Whether the text is a number by JSON's grammar.
-fn is_number(text: &str) -> bool {
-    let text = text.strip_prefix('-').unwrap_or(text);
-    let (mantissa, exponent) = match text.find(['e', 'E']) {
-        None => (text, None),
-        Some(at) => (&text[..at], Some(&text[at + 1..])),
-    };
-    let (whole, fraction) = match mantissa.split_once('.') {
-        None => (mantissa, None),
-        Some((whole, fraction)) => (whole, Some(fraction)),
-    };
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    digits(whole)
-        && (whole.len() == 1 || !whole.starts_with('0'))
-        && fraction.is_none_or(digits)
-        && exponent.is_none_or(|exponent| digits(exponent.strip_prefix(['-', '+']).unwrap_or(exponent)))
+/// The digits that the text begins with, at least one, and what follows them.
+#[inline]
+fn digits(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    let count = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    (count > 0).then(|| text.split_at(count))
 }
 
 #[cfg(test)]
@@ -183,7 +236,7 @@ mod tests {
 
     /// A whole record, and whether it is of an error.
     fn take(json: &str) -> Option<(PlainLine<'_>, bool)> {
-        let plain = super::take(json)?;
+        let plain = super::take(json.as_bytes(), b"other")?;
         let is_error = take_tail(plain.tail)?;
         Some((plain, is_error))
     }
@@ -209,18 +262,42 @@ mod tests {
             "[1.5,-2]",
             "0",
             "0.5",
+            "{}",
+            "{\"a\":\"b\",\"c\":\"\"}",
         ] {
             let line = line(value);
             let (taken, is_error) = take(&line).unwrap();
-            assert_eq!((taken.key, taken.value, is_error), ("k", value, false));
+            assert_eq!(
+                (taken.key, taken.value, is_error),
+                (&b"k"[..], value.as_bytes(), false)
+            );
+            assert_eq!(super::take(line.as_bytes(), b"k").unwrap(), taken);
         }
     }
 
     #[test]
     fn what_is_no_json_is_not() {
         for value in [
-            "", "01", "[01]", "[1,,2]", "[00]", "1.", ".5", "+1", "[1,]", "[,]", "\"a\\\"", "\"a\tb\"",
-            "nan", "tru", "1e", "[1 ,2]", "--1",
+            "",
+            "01",
+            "[01]",
+            "[1,,2]",
+            "[00]",
+            "1.",
+            ".5",
+            "+1",
+            "[1,]",
+            "[,]",
+            "\"a\\\"",
+            "\"a\tb\"",
+            "nan",
+            "tru",
+            "1e",
+            "[1 ,2]",
+            "--1",
+            "{\"a\":1}",
+            "{\"a\"}",
+            "{\"a\":\"b\",}",
         ] {
             assert_eq!(take(&line(value)), None, "{value}");
         }
@@ -240,7 +317,7 @@ mod tests {
             let text = String::from_utf8(bytes).unwrap();
             if let Some((taken, is_error)) = take(&text) {
                 let record: Record<'_> = serde_json::from_str(&text).unwrap();
-                prop_assert_eq!(taken.key, record.key.as_ref());
+                prop_assert_eq!(taken.key, record.key.as_bytes());
                 prop_assert_eq!(is_error, record.metadata.is_error);
             }
         }

@@ -4,26 +4,24 @@
 
 use std::{
     borrow::Cow,
-    collections::HashMap,
     io::{self, Read},
 };
 
 use regatta_mllog::read::{DetailReader, Quirk, Value};
 
 use super::{
+    first_values::FirstValues,
     hashed::Hashed,
     lines::Lines,
     log_line::{Record, Scalar},
-    plain_line::{self, PlainLine},
+    plain_line,
 };
 use crate::tree::Tree;
 
 /// What a record begins with.
-const MARKER: &str = ":::MLLOG ";
+const MARKER: &[u8] = b":::MLLOG ";
 /// Longer lines are none of LoadGen's, and are not taken into memory.
 const LONGEST_LINE: usize = 64 << 20;
-/// Keys beyond this are not kept: LoadGen writes about two hundred.
-const MOST_KEYS: usize = 4096;
 /// Longer line ends are not kept: LoadGen's have at most some hundred bytes.
 const LONGEST_TAIL: usize = 4096;
 /// Errors and unreadable lines beyond this are only counted.
@@ -39,10 +37,10 @@ pub(crate) struct LogLine {
 /// The facts of a detail log.
 #[derive(Debug, Default)]
 pub(crate) struct RunLog {
-    /// Each key's first record.
-    first: HashMap<String, First>,
-    /// How the last list's line ended, where it is no error; lists themselves are not kept.
-    list_tail: Box<str>,
+    /// Each key's first value; lists and maps are not kept.
+    first: FirstValues,
+    /// How the last line of a list or a map ended, where it is no error.
+    bulk_tail: Vec<u8>,
     /// Records that LoadGen marked as errors, the first hundred.
     pub(crate) errors: Vec<LogLine>,
     /// How many there are.
@@ -59,15 +57,6 @@ pub(crate) struct RunLog {
     pub(crate) sha1: Option<String>,
 }
 
-/// What is kept of a key's first record.
-#[derive(Debug)]
-struct First {
-    line: Option<u64>,
-    value: Value,
-    /// How the key's last line ended, where it is no error: most lines of a key end alike.
-    tail: Box<str>,
-}
-
 /// A log that cannot be read at all.
 #[derive(Debug, Clone)]
 pub(crate) struct Unreadable(pub(crate) String);
@@ -75,15 +64,10 @@ pub(crate) struct Unreadable(pub(crate) String);
 impl RunLog {
     /// A log of these values, in no file: errors in it are those that a value counts.
     pub(crate) fn of(values: impl IntoIterator<Item = (String, Value)>) -> Self {
-        let first = values.into_iter().map(|(key, value)| {
-            let tail = Box::default();
-            let line = None;
-            (key, First { line, value, tail })
-        });
-        let mut log = Self {
-            first: first.collect(),
-            ..Self::default()
-        };
+        let mut log = Self::default();
+        for (key, value) in values {
+            log.first.add(key.as_bytes(), None, value);
+        }
         log.error_count = log.number("num_errors").map_or(0, |count| count as u64);
         log
     }
@@ -122,53 +106,61 @@ impl RunLog {
 
     fn line_of(&mut self, line: u64, bytes: &[u8]) {
         self.has_lines = true;
-        let Ok(text) = std::str::from_utf8(bytes) else {
+        let json = bytes.strip_prefix(MARKER);
+        let is_plain = json.is_some_and(|json| self.plain(line, json).is_some());
+        if !is_plain && std::str::from_utf8(bytes).is_err() {
             return self.unread(line, "the line is no UTF-8 text".to_owned());
-        };
-        let Some(json) = text.strip_prefix(MARKER) else {
-            return;
-        };
-        self.begins_with_record |= line == 1;
-        if let Some(plain) = plain_line::take(json) {
-            // Most lines repeat a key whose first value is known: theirs is not even parsed.
-            let is_list = plain.value.starts_with('[');
-            let known = self.first.get(plain.key);
-            let usual = if is_list {
-                Some(&self.list_tail)
-            } else {
-                known.map(|first| &first.tail)
-            };
-            // An empty tail is none.
-            if usual.is_some_and(|tail| !tail.is_empty() && **tail == *plain.tail) {
-                return;
-            }
-            if let Some(is_error) = plain_line::take_tail(plain.tail) {
-                if is_error || known.is_none() {
-                    let value = match is_list {
-                        true => Scalar::Bulk,
-                        false => serde_json::from_str(plain.value).unwrap_or(Scalar::Bulk),
-                    };
-                    self.take(line, plain.key.into(), is_error, value);
-                }
-                if !is_error && plain.tail.len() <= LONGEST_TAIL {
-                    self.keep_tail(&plain, is_list);
-                }
-                return;
-            }
         }
-        match serde_json::from_str::<Record<'_>>(json) {
+        let Some(json) = json else { return };
+        self.begins_with_record |= line == 1;
+        if is_plain {
+            return;
+        }
+        match serde_json::from_slice::<Record<'_>>(json) {
             Ok(record) => self.take(line, record.key, record.metadata.is_error, record.value),
             Err(_) => self.unusual(line, bytes),
         }
     }
 
-    /// Keeps how a line ends, to know the next one by it.
-    fn keep_tail(&mut self, plain: &PlainLine<'_>, is_list: bool) {
-        if is_list {
-            self.list_tail = plain.tail.into();
-        } else if let Some(first) = self.first.get_mut(plain.key) {
-            first.tail = plain.tail.into();
+    /// Takes a record in LoadGen's own form; `None`, and nothing is taken, for any other.
+    fn plain(&mut self, line: u64, json: &[u8]) -> Option<()> {
+        let expected = self.first.expected();
+        let plain = plain_line::take(json, expected.map_or(&[], |(_, key)| key))?;
+        let known = match expected {
+            Some((number, key)) if key == plain.key => Some(number),
+            _ => self.first.find(plain.key),
+        };
+        let usual = match known {
+            _ if plain.is_bulk() => &self.bulk_tail,
+            Some(number) => self.first.tail(number),
+            None => &[],
+        };
+        // Most lines repeat a key whose first value is known: theirs is not even parsed. An empty tail is none.
+        let is_usual = !usual.is_empty() && *usual == *plain.tail;
+        if let Some(number) = known {
+            self.first.met(number);
         }
+        if is_usual {
+            return Some(());
+        }
+        let is_error = plain_line::take_tail(plain.tail)?;
+        if is_error {
+            let key = std::str::from_utf8(plain.key).ok()?;
+            self.take(line, key.into(), true, plain.scalar());
+        } else if plain.tail.len() <= LONGEST_TAIL && plain.is_bulk() {
+            plain.tail.clone_into(&mut self.bulk_tail);
+        } else if plain.tail.len() <= LONGEST_TAIL
+            && let Some(number) = known
+        {
+            self.first.keep_tail(number, plain.tail);
+        }
+        if known.is_none()
+            && !is_error
+            && let Some(value) = plain.scalar().kept()
+        {
+            self.first.add(plain.key, Some(line), value);
+        }
+        Some(())
     }
 
     /// A record that strict JSON does not admit: what LoadGen meant by it, or what is wrong with it.
@@ -198,7 +190,7 @@ impl RunLog {
     }
 
     fn take(&mut self, line: u64, key: Cow<'_, str>, is_error: bool, value: Scalar<'_>) {
-        let known = self.first.contains_key(key.as_ref());
+        let known = self.first.find(key.as_bytes()).is_some();
         if known && !is_error {
             return;
         }
@@ -210,13 +202,8 @@ impl RunLog {
             let text = format!("{key}: {}", shown(&value));
             push(&mut self.errors, LogLine { line, text });
         }
-        if !known && self.first.len() < MOST_KEYS {
-            let first = First {
-                line: Some(line),
-                value,
-                tail: Box::default(),
-            };
-            self.first.insert(key.into_owned(), first);
+        if !known {
+            self.first.add(key.as_bytes(), Some(line), value);
         }
     }
 
@@ -243,12 +230,12 @@ impl RunLog {
 
     /// The value of a key's first record.
     pub(crate) fn value(&self, key: &str) -> Option<&Value> {
-        self.first.get(key).map(|first| &first.value)
+        self.first.get(key).map(|(value, _)| value)
     }
 
     /// The line of a key's first record.
     pub(crate) fn line(&self, key: &str) -> Option<u64> {
-        self.first.get(key).and_then(|first| first.line)
+        self.first.get(key).and_then(|(_, line)| line)
     }
 
     /// A key's value where it is text.
