@@ -54,7 +54,7 @@ impl Place {
 
     fn with(tensorrt: PathBuf, shims: PathBuf) -> Self {
         let scratch = tempfile::tempdir().unwrap();
-        let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("../benchmarks/digits/digits.onnx");
+        let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("../datasets/digits/digits.onnx");
         fs::copy(model, scratch.path().join("digits.onnx")).unwrap();
         Self {
             scratch,

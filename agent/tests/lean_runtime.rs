@@ -25,7 +25,7 @@ impl Place {
     fn real() -> Option<Self> {
         let root = real_tensorrt::root_with("lean/libnvinfer_lean.so.11")?;
         let scratch = tempfile::tempdir().unwrap();
-        let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("../benchmarks/digits/digits.onnx");
+        let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("../datasets/digits/digits.onnx");
         fs::copy(model, scratch.path().join("digits.onnx")).unwrap();
         Some(Self { scratch, root })
     }

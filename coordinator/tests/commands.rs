@@ -40,7 +40,7 @@ fn samples_are_prepared_as_asked_or_not_at_all() {
     // The bits of 0.0625.
     std::fs::write(&cache, "TRT-8502-EntropyCalibration2\nimage: 3d800000\n").unwrap();
     let (scratch, cache) = (scratch.path().to_str().unwrap(), cache.to_str().unwrap());
-    let data = concat!(env!("CARGO_MANIFEST_DIR"), "/../benchmarks/digits");
+    let data = concat!(env!("CARGO_MANIFEST_DIR"), "/../datasets/digits");
     let common = ["prep", "digits", "--data", data, "--out", scratch];
     let with = |flags: &[&'static str]| [&common[..], flags].concat();
     for (flags, words) in [

@@ -27,7 +27,7 @@ python3 -m zipfile -e "$work"/wheel/*.whl "$work/unpacked"
 
 # An engine that says that it is of this version and chip, and is none.
 mkdir -p "$work/engine"
-cp "$here/../../benchmarks/digits/digits.onnx" "$work/digits.onnx"
+cp "$here/../../datasets/digits/digits.onnx" "$work/digits.onnx"
 echo "no plan" >"$work/engine/engine.plan"
 cat >"$work/engine/engine.json" <<MANIFEST
 {"manifest": {"schema": 1, "onnx_sha256": "00", "tensorrt": "11.4.0", "chip": "aarch64 without a GPU", "precision": "as-in-network",

@@ -151,7 +151,7 @@ impl Lab {
 
     fn prepare_scratch(&self) {
         fs::create_dir_all(self.scratch().join("models/digits")).expect("a directory of the lab");
-        let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../benchmarks/digits");
+        let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../datasets/digits");
         fs::copy(
             data.join("digits.onnx"),
             self.scratch().join("models/digits/digits.onnx"),

@@ -1,7 +1,7 @@
 //! The dataset and model that come with the program, so that a first run needs no download and no checkout.
 //!
 //! Files are found by their path below the scratch directory, which the benchmark's file gives; no benchmark is known
-//! here by name. Source, licence (CC BY 4.0) and training stand in `benchmarks/digits/README.md`.
+//! here by name. Source, licence (CC BY 4.0) and training stand in `datasets/digits/README.md`.
 
 use std::{fs, path::Path};
 
@@ -17,11 +17,11 @@ use crate::{
 const FILES: &[(&str, &[u8])] = &[
     (
         "data/digits/digits.csv.gz",
-        include_bytes!("../../../benchmarks/digits/digits.csv.gz"),
+        include_bytes!("../../../datasets/digits/digits.csv.gz"),
     ),
     (
         "models/digits/digits.onnx",
-        include_bytes!("../../../benchmarks/digits/digits.onnx"),
+        include_bytes!("../../../datasets/digits/digits.onnx"),
     ),
 ];
 

@@ -156,7 +156,7 @@ impl Lab {
                 Side::Device.proxy()
             ),
         )?;
-        let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../benchmarks/digits");
+        let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../datasets/digits");
         let model = scratch.join("models/digits");
         fs::create_dir_all(&model)?;
         fs::copy(data.join("digits.onnx"), model.join("digits.onnx"))?;
