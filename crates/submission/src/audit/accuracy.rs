@@ -94,7 +94,7 @@ pub struct Comparison {
     pub dtype: Dtype,
 }
 
-/// Compares the log of the accuracy run with that of the audit's run. Logs go by; 16 bytes stay of each sample.
+/// Compares the log of the accuracy run with that of the audit's run. Logs go by; 8 bytes stay of each sample, 12 where elements have 8.
 ///
 /// # Errors
 /// When a log cannot be read, is none, was truncated, or holds responses that are no whole number of elements.
@@ -149,7 +149,7 @@ pub fn compare_accuracy(
 
 fn take_reference(path: &Path, dtype: Dtype, counts: &mut AccuracyCounts) -> Result<Responses, AuditError> {
     let mut answers = Answers::open(path, dtype, false)?;
-    let mut responses = Responses::for_log(answers.log_bytes);
+    let mut responses = Responses::for_log(answers.log_bytes, dtype);
     while let Some(answer) = answers.next()? {
         match responses.get(answer.qsl_idx) {
             None => responses.set(answer.qsl_idx, answer.response),
@@ -171,7 +171,7 @@ fn mismatch(entry: u64, answer: &Answer, kept: &Response, dtype: Dtype) -> Misma
         expected: kept.element(dtype),
         given: answer.response.element(dtype),
         against_audited: kept.audited,
-        mark: answer.response.mark,
+        mark: answer.mark,
     }
 }
 

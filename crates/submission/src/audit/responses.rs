@@ -1,4 +1,4 @@
-//! The responses of a run by sample, in 16 bytes each: the beginning that is compared, and a mark of the whole.
+//! The responses of a run by sample, in 8 bytes each (12 where elements have 8): the first element, and a mark of the whole.
 //!
 //! Samples are numbered from 0, so they index a table; it is as long as the log could have entries, and the system gives
 //! memory only for the part that is touched. Numbers beyond it, which no real log has, go to a map.
@@ -16,8 +16,8 @@ use crate::files::{At, open};
 
 /// No entry takes fewer bytes in a log: `{"seq_id":0,"qsl_idx":0,"data":""},`.
 const SHORTEST_ENTRY: u64 = 36;
-/// Digits of the longest element.
-const FIRST_DIGITS: usize = 16;
+/// Bits of a kept mark.
+const MARK_BITS: u32 = 29;
 
 /// Whether a response has a first element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,44 +33,46 @@ pub(super) enum Shape {
 /// A response as far as it is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Response {
-    /// Its first eight bytes, little-endian, zero where it is shorter.
-    pub(super) first: u64,
+    /// Its first element's bytes, and no fewer than four, little-endian; zero where it is shorter.
+    first: u64,
     pub(super) shape: Shape,
     /// Whether it comes from the audit's log.
     pub(super) audited: bool,
-    /// A checksum of the digits, and how many there are: different for different digits, but for one case in four
-    /// thousand million.
-    pub(super) mark: u64,
+    /// Different for responses that differ, but for one case in five hundred million.
+    mark: u32,
 }
 
-/// The first element, where there is one.
 impl Response {
+    /// The first element, where there is one.
     pub(super) fn element(&self, dtype: Dtype) -> Option<Element> {
         (self.shape == Shape::Whole).then(|| dtype.element(self.first))
     }
 
-    fn pack(self) -> [u64; 2] {
+    /// The mark and the flags, and the first four bytes; never zero.
+    fn pack(self) -> u64 {
         let shape = match self.shape {
             Shape::Empty => 1,
             Shape::Whole => 2,
             Shape::Ragged => 3,
         };
-        [self.first, self.mark << 3 | u64::from(self.audited) << 2 | shape]
+        let flags = u64::from(self.mark) << 3 | u64::from(self.audited) << 2 | shape;
+        flags << 32 | self.first & u64::from(u32::MAX)
     }
 
-    /// `None` for the zeros of an untouched place.
-    fn unpack([first, rest]: [u64; 2]) -> Option<Self> {
-        let shape = match rest & 3 {
+    /// `None` for the zeros of an untouched place. `rest` holds the bytes beyond the first four.
+    fn unpack(packed: u64, rest: u32) -> Option<Self> {
+        let flags = (packed >> 32) as u32;
+        let shape = match flags & 3 {
             1 => Shape::Empty,
             2 => Shape::Whole,
             3 => Shape::Ragged,
             _ => return None,
         };
         Some(Self {
-            first,
+            first: packed & u64::from(u32::MAX) | u64::from(rest) << 32,
             shape,
-            audited: rest & 4 != 0,
-            mark: rest >> 3,
+            audited: flags & 4 != 0,
+            mark: flags >> 3,
         })
     }
 }
@@ -78,35 +80,48 @@ impl Response {
 /// Responses by sample.
 #[derive(Debug)]
 pub(super) struct Responses {
-    table: Vec<[u64; 2]>,
-    beyond: HashMap<u64, [u64; 2]>,
+    table: Vec<u64>,
+    /// The bytes of elements beyond their first four; empty where no element has more.
+    rest: Vec<u32>,
+    beyond: HashMap<u64, (u64, u32)>,
 }
 
 impl Responses {
     /// For the entries of a log of so many bytes.
-    pub(super) fn for_log(bytes: u64) -> Self {
+    pub(super) fn for_log(bytes: u64, dtype: Dtype) -> Self {
         let length = usize::try_from(bytes / SHORTEST_ENTRY).unwrap_or(0);
         Self {
-            table: vec![[0; 2]; length],
+            table: vec![0; length],
+            rest: vec![0; if dtype.size() > 4 { length } else { 0 }],
             beyond: HashMap::new(),
         }
     }
 
     pub(super) fn get(&self, qsl_idx: u64) -> Option<Response> {
-        let place = usize::try_from(qsl_idx)
-            .ok()
-            .and_then(|index| self.table.get(index));
-        Response::unpack(*place.or_else(|| self.beyond.get(&qsl_idx))?)
+        let index = usize::try_from(qsl_idx).ok();
+        match index.and_then(|index| Some((index, self.table.get(index)?))) {
+            Some((index, &packed)) => {
+                Response::unpack(packed, self.rest.get(index).copied().unwrap_or_default())
+            }
+            None => {
+                let &(packed, rest) = self.beyond.get(&qsl_idx)?;
+                Response::unpack(packed, rest)
+            }
+        }
     }
 
     pub(super) fn set(&mut self, qsl_idx: u64, response: Response) {
-        let place = usize::try_from(qsl_idx)
-            .ok()
-            .and_then(|index| self.table.get_mut(index));
-        match place {
-            Some(place) => *place = response.pack(),
+        let (packed, rest) = (response.pack(), (response.first >> 32) as u32);
+        let index = usize::try_from(qsl_idx).ok();
+        match index.and_then(|index| Some((index, self.table.get_mut(index)?))) {
+            Some((index, place)) => {
+                *place = packed;
+                if let Some(place) = self.rest.get_mut(index) {
+                    *place = rest;
+                }
+            }
             None => {
-                self.beyond.insert(qsl_idx, response.pack());
+                self.beyond.insert(qsl_idx, (packed, rest));
             }
         }
     }
@@ -120,6 +135,9 @@ pub(super) struct Answer {
     /// The response's length.
     pub(super) bytes: u64,
     pub(super) response: Response,
+    /// A checksum of the digits, and how many there are: different for different digits, but for one case in four
+    /// thousand million.
+    pub(super) mark: u64,
 }
 
 /// Gives the entries of an accuracy log one by one.
@@ -153,10 +171,11 @@ impl Answers {
 
     pub(super) fn next(&mut self) -> Result<Option<Answer>, AuditError> {
         let (mut first, mut digits) = (0_u64, 0_usize);
+        let first_digits = 2 * self.dtype.size().max(4) as usize;
         let mut checksum = 0;
         let entry = self.scanner.next_entry(|piece| {
-            if digits < FIRST_DIGITS {
-                for pair in piece.chunks_exact(2).take((FIRST_DIGITS - digits) / 2) {
+            if digits < first_digits {
+                for pair in piece.chunks_exact(2).take((first_digits - digits) / 2) {
                     if let [high, low] = *pair {
                         first |= u64::from(value(high) << 4 | value(low)) << (4 * digits);
                     }
@@ -181,10 +200,16 @@ impl Answers {
                     _ => Shape::Ragged,
                 },
                 audited: self.audited,
-                mark: u64::from(checksum) << 29 | (entry.bytes & ((1 << 29) - 1)),
+                mark: short_mark(checksum, entry.bytes),
             },
+            mark: u64::from(checksum) << 32 | (entry.bytes & u64::from(u32::MAX)),
         }))
     }
+}
+
+/// A checksum and a length in fewer bits, all of which count.
+fn short_mark(checksum: u32, bytes: u64) -> u32 {
+    checksum.wrapping_add(bytes as u32).wrapping_mul(0x9E37_79B1) >> (u32::BITS - MARK_BITS)
 }
 
 /// The value of a digit that the scanner has checked: letters have bit 6, and their low bits count from 1.

@@ -119,7 +119,7 @@ impl InReference {
         let mut answers = Answers::open(path, comparison.dtype, false)?;
         while let Some(answer) = answers.next()? {
             seen.look_for_shifts(&answer, differing);
-            let mark = answer.response.mark;
+            let mark = answer.mark;
             if answer.bytes >= TELLING_BYTES && differing.marks.contains(&mark) {
                 places.insert(mark, answer.qsl_idx);
             }
@@ -144,7 +144,7 @@ impl InReference {
             let sample = answer.qsl_idx.checked_add_signed(-by);
             if let Some(one) = sample.and_then(|sample| differing.by_sample.get(&sample))
                 && by != 0
-                && one.mark == answer.response.mark
+                && one.mark == answer.mark
             {
                 *self.shifts.entry(by).or_default() += 1;
             }
