@@ -8,7 +8,7 @@ use std::{
 use regatta_mllog::read::file_name;
 
 use super::{AuditError, Comparison, PerformanceVerdict, Request};
-use crate::files::{At, FileError, open, replace};
+use crate::files::{self, At, FileError, replace};
 
 /// Writes the verdicts and copies the audit's logs.
 pub(super) fn write(
@@ -45,7 +45,5 @@ fn copy(from: &Path, to: &Path) -> Result<(), FileError> {
     if to.canonicalize().is_ok_and(|there| there == whole) {
         return Ok(());
     }
-    // A pipe would be waited for; here it is refused.
-    open(from).at("copy", from)?;
-    fs::copy(from, to).at("copy", from).map(|_| ())
+    files::copy(from, to).at("copy", from)
 }

@@ -45,6 +45,18 @@ impl<T> At<T> for io::Result<T> {
     }
 }
 
+/// Opens a regular file that is no link.
+pub(crate) fn open_no_link(path: &Path) -> io::Result<File> {
+    directory::open_regular(path, Links::Refuse)
+}
+
+/// Reads a whole regular file, or what a link to one leads to.
+pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
 /// Opens a regular file, or a link to one.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     // Opening a device can do something to it.
@@ -100,6 +112,25 @@ pub(crate) fn replace_with(
         .at("write", path)
 }
 
+/// Copies a regular file's content and permissions.
+pub(crate) fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    let mut source = open(from)?;
+    let permissions = source.metadata()?.permissions();
+    let mut target = File::create(to)?;
+    io::copy(&mut source, &mut target)?;
+    target.set_permissions(permissions)
+}
+
+/// Whether `path` is `directory` or lies in it, links followed. What does not exist yet lies where its nearest ancestor does.
+pub(crate) fn lies_in(path: &Path, directory: &Path) -> bool {
+    let whole = |path: &Path| {
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let ancestor = path.ancestors().find_map(|ancestor| ancestor.canonicalize().ok());
+        ancestor.unwrap_or(path)
+    };
+    whole(path).starts_with(whole(directory))
+}
+
 /// Makes `to` the same file as `from` was: linked where the file system can (nothing is copied then), else copied,
 /// with its content on the disk before this returns. `to` must not be there.
 pub(crate) fn keep(from: &Path, to: &Path) -> Result<(), FileError> {
@@ -110,12 +141,12 @@ pub(crate) fn keep(from: &Path, to: &Path) -> Result<(), FileError> {
         return Ok(());
     }
     let beside = beside(to);
-    let copy = || {
-        fs::copy(from, &beside)?;
+    let copied = || {
+        copy(from, &beside)?;
         File::open(&beside)?.sync_data()?;
         fs::rename(&beside, to)
     };
-    copy()
+    copied()
         .inspect_err(|_| {
             let _ = fs::remove_file(&beside);
         })

@@ -21,7 +21,7 @@ use regatta_rules::{
 use crate::{
     DraftError,
     draft::Draft,
-    files::{At, FileError, directories},
+    files::{At, FileError, directories, lies_in, read},
     pack::DIVISIONS,
 };
 use log::Measured;
@@ -60,6 +60,14 @@ pub enum InferError {
         /// The submitter, or `anybody`.
         who: String,
     },
+    /// The new tree would be copied into itself.
+    #[error("{output} lies inside the submission {input}; hint: name a directory elsewhere", output = output.display(), input = input.display())]
+    Inside {
+        /// The tree that was to be made.
+        output: PathBuf,
+        /// The submission.
+        input: PathBuf,
+    },
     /// The new tree cannot be written.
     #[error(transparent)]
     Draft(#[from] DraftError),
@@ -74,6 +82,12 @@ pub enum InferError {
 /// When there is no such submission, the output exists, or a file cannot be read or written. Nothing is left then.
 pub fn infer(request: &Request<'_>) -> Result<Report, InferError> {
     let homes = homes(request)?;
+    if lies_in(request.output, request.input) {
+        return Err(InferError::Inside {
+            output: request.output.to_owned(),
+            input: request.input.to_owned(),
+        });
+    }
     let draft = Draft::begin(request.output)?;
     copy::tree(request.input, &draft)?;
     let mut report = Report::default();
@@ -294,7 +308,7 @@ impl Submitter<'_> {
     /// A JSON file; `null` where it is not there or does not read, which the checker tells.
     fn json(&self, path: &str) -> Result<serde_json::Value, FileError> {
         let path = self.draft.root().join(path);
-        match fs::read(&path) {
+        match read(&path) {
             Ok(bytes) => Ok(serde_json::from_slice(&bytes).unwrap_or_default()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(serde_json::Value::Null),
             failed => failed.at("read", &path).map(|_| serde_json::Value::Null),

@@ -11,7 +11,7 @@ use flate2::{Compression, write::GzEncoder};
 use tar::{Builder, EntryType, Header};
 
 use super::PackError;
-use crate::files::At;
+use crate::files::{At, open_no_link};
 
 /// Writes the divisions of `input`; gives the number of files.
 pub(super) fn write(input: &Path, divisions: &[&str], out: impl Write) -> Result<u64, PackError> {
@@ -44,7 +44,7 @@ pub(super) fn write(input: &Path, divisions: &[&str], out: impl Write) -> Result
             header.set_mode(if is_program(&metadata) { 0o755 } else { 0o644 });
             header.set_size(metadata.len());
             let mut file = Counted {
-                input: File::open(&path).at("open", &path)?,
+                input: open_no_link(&path).at("open", &path)?,
                 left: metadata.len(),
                 other: false,
             };

@@ -46,10 +46,12 @@ pub enum PackError {
         source: io::Error,
     },
     /// `openssl` gave up.
-    #[error("openssl could not {action}: {said}")]
+    #[error("openssl could not {action} {path}: {said}", path = path.display())]
     Openssl {
-        /// Encrypt or decrypt.
+        /// Write or decrypt.
         action: &'static str,
+        /// The package.
+        path: PathBuf,
         /// What it said.
         said: String,
     },

@@ -26,7 +26,7 @@ pub use hygiene::{Blemish, Flaw, hygiene};
 pub use openssl::Password;
 pub use unpack::{UnpackLimits, unpack};
 
-use crate::files::{At, replace};
+use crate::files::{At, lies_in, replace};
 
 /// The directories of a submission that are packed, where they exist.
 pub const DIVISIONS: [&str; 3] = ["closed", "open", "network"];
@@ -72,7 +72,11 @@ pub fn pack(
     if !flaws.is_empty() {
         return Err(PackError::Unclean { flaws });
     }
-    refuse_inside(input, &divisions, directory)?;
+    if lies_in(directory, input) {
+        return Err(PackError::Inside {
+            directory: directory.to_owned(),
+        });
+    }
     fs::create_dir_all(directory).at("create", directory)?;
     let beside = tarball.with_extension("gz.regatta-part");
     let written = openssl::encrypt(&beside, password, |out| archive::write(input, &divisions, out));
@@ -106,21 +110,6 @@ pub(crate) fn package_files(directory: &Path, submitter: &str) -> Result<(PathBu
     }
     let file = |end: &str| directory.join(format!("mlperf_submission_{submitter}.{end}"));
     Ok((file("tar.gz"), file("sha1")))
-}
-
-/// A package within a packed division would be packed into itself.
-fn refuse_inside(input: &Path, divisions: &[&str], directory: &Path) -> Result<(), PackError> {
-    let Ok(directory) = directory.canonicalize() else {
-        return Ok(());
-    };
-    for division in divisions {
-        let division = input.join(division);
-        let whole = division.canonicalize().at("open", &division)?;
-        if directory.starts_with(&whole) {
-            return Err(PackError::Inside { directory });
-        }
-    }
-    Ok(())
 }
 
 /// Reads in large pieces.

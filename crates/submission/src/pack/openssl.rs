@@ -44,7 +44,7 @@ pub(super) fn encrypt<T>(
     let target = File::create(output).at("create", output)?;
     let mut child = start("-e", password, Stdio::piped(), target.into())?;
     let Some(input) = child.stdin.take() else {
-        return Err(ended(child, "encrypt", None));
+        return Err(ended(child, ("write", output), None));
     };
     let mut input = BufWriter::with_capacity(1 << 18, input);
     let written = write(&mut input).and_then(|value| {
@@ -53,9 +53,9 @@ pub(super) fn encrypt<T>(
     });
     drop(input);
     match written {
-        Ok(value) => finish(child, "encrypt").map(|()| value),
+        Ok(value) => finish(child, ("write", output)).map(|()| value),
         // A pipe that broke says less than the one who broke it.
-        Err(error) => Err(ended(child, "encrypt", Some(error))),
+        Err(error) => Err(ended(child, ("write", output), Some(error))),
     }
 }
 
@@ -68,12 +68,12 @@ pub(super) fn decrypt<T>(
     let source = open(input).at("open", input)?;
     let mut child = start("-d", password, source.into(), Stdio::piped())?;
     let Some(output) = child.stdout.take() else {
-        return Err(ended(child, "decrypt", None));
+        return Err(ended(child, ("decrypt", input), None));
     };
     let value = read_on(output, read);
     match value {
-        Ok(value) => finish(child, "decrypt").map(|()| value),
-        Err(error) => Err(ended(child, "decrypt", Some(error))),
+        Ok(value) => finish(child, ("decrypt", input)).map(|()| value),
+        Err(error) => Err(ended(child, ("decrypt", input), Some(error))),
     }
 }
 
@@ -101,23 +101,32 @@ fn start(mode: &str, password: &Password, input: Stdio, output: Stdio) -> Result
     child.map_err(|source| PackError::NoOpenssl { source })
 }
 
-fn finish(child: Child, action: &'static str) -> Result<(), PackError> {
+fn finish(child: Child, work: (&'static str, &Path)) -> Result<(), PackError> {
     let (succeeded, said) = wait(child);
     if succeeded {
         return Ok(());
     }
-    Err(PackError::Openssl { action, said })
+    Err(failed(work, said))
+}
+
+/// What `openssl` said of the work that it gave up: what it was to do, and to which package.
+fn failed((action, path): (&'static str, &Path), said: String) -> PackError {
+    PackError::Openssl {
+        action,
+        path: path.to_owned(),
+        said,
+    }
 }
 
 /// The error of a process that was left early: its own, unless it was content.
-fn ended(child: Child, action: &'static str, error: Option<PackError>) -> PackError {
+fn ended(child: Child, work: (&'static str, &Path), error: Option<PackError>) -> PackError {
     let (succeeded, said) = wait(child);
     match error {
         Some(
             error @ (PackError::NotAnArchive { .. } | PackError::Hostile { .. } | PackError::TooLarge { .. }),
         ) => error,
         Some(error) if succeeded || said.is_empty() => error,
-        _ => PackError::Openssl { action, said },
+        _ => failed(work, said),
     }
 }
 

@@ -53,6 +53,12 @@ pub enum TruncateError {
         /// The link.
         path: PathBuf,
     },
+    /// A link to a directory below another one.
+    #[error("{path} is a link to a directory within a linked directory; hint: put the directory itself there", path = path.display())]
+    LinkedTwice {
+        /// The link.
+        path: PathBuf,
+    },
     /// Directories that do not end.
     #[error("{path} lies too deep: links lead in a circle, or this is no submission", path = path.display())]
     TooDeep {

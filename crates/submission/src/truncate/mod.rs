@@ -35,6 +35,7 @@ pub use manifest::{Manifest, Original};
 pub use step::{Outcome, Problem};
 pub use verify::{Doubt, Proof, verify};
 
+use crate::files::lies_in;
 use regatta_rules::procedures::Truncation as Rule;
 use targets::Target;
 
@@ -167,13 +168,7 @@ fn treat_all(
 
 /// A backup or output inside the submission would be submitted with it.
 fn refuse_inside(input: &Path, other: &Path) -> Result<(), TruncateError> {
-    let whole = |path: &Path| {
-        // What does not exist yet is judged by its nearest ancestor that does.
-        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        let ancestor = path.ancestors().find_map(|ancestor| ancestor.canonicalize().ok());
-        ancestor.unwrap_or(path)
-    };
-    if whole(other).starts_with(whole(input)) {
+    if lies_in(other, input) {
         return Err(TruncateError::Inside {
             path: other.to_owned(),
             input: input.to_owned(),

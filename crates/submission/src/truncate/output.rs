@@ -8,11 +8,11 @@ use std::{
 use super::{
     Outcome, Report, Request, TruncateError, refuse_inside,
     step::{self, LOG, Originals},
-    targets::{self, submitter_directories},
+    targets::{self, Target, submitter_directories},
     treat_all,
 };
 use crate::{
-    files::{At, open},
+    files::{At, copy},
     tree::leads_upwards,
 };
 
@@ -31,19 +31,28 @@ pub(super) fn truncate_into(request: &Request<'_>, output: &Path) -> Result<Repo
     refuse_inside(request.input, output)?;
     let targets = targets::find(request)?;
     let part = prepare(output)?;
+    let filled = fill(request, &targets, &part).and_then(|report| {
+        fs::rename(&part, output).at("create", output)?;
+        Ok(report)
+    });
+    filled.inspect_err(|_| {
+        // What is left is of no use, and the next call removes it too.
+        let _ = fs::remove_dir_all(&part);
+    })
+}
+
+/// Makes the cut copy in `part`.
+fn fill(request: &Request<'_>, targets: &[Target], part: &Path) -> Result<Report, TruncateError> {
     for (_, directory) in submitter_directories(request.input, request.submitter, request.rule)? {
-        copy_tree(
-            &request.input.join(&directory),
-            &part.join(&directory),
-            0,
-            &|from| {
-                !targets
-                    .iter()
-                    .any(|target| request.input.join(&target.directory).join(LOG) == from)
-            },
-        )?;
+        let wanted = |from: &Path| {
+            !targets
+                .iter()
+                .any(|target| request.input.join(&target.directory).join(LOG) == from)
+        };
+        let (from, to) = (request.input.join(&directory), part.join(&directory));
+        copy_tree(&from, &to, Place::default(), &wanted)?;
     }
-    let report = treat_all(&targets, |target| {
+    let report = treat_all(targets, |target| {
         let from = request.input.join(&target.directory);
         let to = part.join(&target.directory);
         let outcome = step::treat(target, &from, &to, &Originals::Input, request.rule)?;
@@ -52,7 +61,6 @@ pub(super) fn truncate_into(request: &Request<'_>, output: &Path) -> Result<Repo
     })?;
     let marker = part.join(MARKER);
     fs::remove_file(&marker).at("remove", &marker)?;
-    fs::rename(&part, output).at("create", output)?;
     Ok(report)
 }
 
@@ -77,18 +85,31 @@ fn prepare(output: &Path) -> Result<PathBuf, TruncateError> {
     }
     fs::create_dir_all(&part).at("create", &part)?;
     let marker = part.join(MARKER);
-    File::create(&marker).at("create", &marker)?;
+    File::create(&marker)
+        .inspect_err(|_| {
+            // Without the marker, the next call would refuse to remove it.
+            let _ = fs::remove_dir(&part);
+        })
+        .at("create", &marker)?;
     Ok(part)
 }
 
-/// Copies a directory with what links lead to, as the official tool does; only files that are `wanted`.
+/// How deep a directory lies, and whether a link leads to it or to one above it.
+#[derive(Debug, Clone, Copy, Default)]
+struct Place {
+    depth: usize,
+    is_linked: bool,
+}
+
+/// Copies a directory with what links lead to, as the official tool does; only files that are `wanted`. Links to directories
+/// below other such links are refused: a few of them can stand for more copies than any disk holds.
 fn copy_tree(
     from: &Path,
     to: &Path,
-    depth: usize,
+    place: Place,
     wanted: &impl Fn(&Path) -> bool,
 ) -> Result<(), TruncateError> {
-    if depth > DEEPEST {
+    if place.depth > DEEPEST {
         return Err(TruncateError::TooDeep {
             path: from.to_owned(),
         });
@@ -99,10 +120,18 @@ fn copy_tree(
         let (from, to) = (entry.path(), to.join(entry.file_name()));
         let metadata = fs::metadata(&from).at("look at", &from)?;
         if metadata.is_dir() {
-            if entry.file_type().at("look at", &from)?.is_symlink() && leads_upwards(&from) {
+            let is_link = entry.file_type().at("look at", &from)?.is_symlink();
+            if is_link && leads_upwards(&from) {
                 return Err(TruncateError::Circle { path: from });
             }
-            copy_tree(&from, &to, depth + 1, wanted)?;
+            if is_link && place.is_linked {
+                return Err(TruncateError::LinkedTwice { path: from });
+            }
+            let place = Place {
+                depth: place.depth + 1,
+                is_linked: place.is_linked || is_link,
+            };
+            copy_tree(&from, &to, place, wanted)?;
         } else if wanted(&from) {
             copy_file(&from, &to)?;
         }
@@ -112,9 +141,7 @@ fn copy_tree(
 
 /// Copies content, permissions and time.
 fn copy_file(from: &Path, to: &Path) -> Result<(), crate::files::FileError> {
-    // A pipe would be waited for without end.
-    open(from).at("copy", from)?;
-    fs::copy(from, to).at("copy", from)?;
+    copy(from, to).at("copy", from)?;
     let time = fs::metadata(from).and_then(|metadata| metadata.modified());
     let set = time.and_then(|time| File::options().append(true).open(to)?.set_modified(time));
     match set {

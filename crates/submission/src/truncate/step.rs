@@ -13,7 +13,7 @@ use super::{
     cut::cut_file,
     targets::{Mark, Target},
 };
-use crate::files::{At, FileError, keep, read_small, replace, sha256};
+use crate::files::{At, FileError, keep, read, read_small, replace, sha256};
 
 pub(super) const LOG: &str = "mlperf_log_accuracy.json";
 pub(super) const TEXT: &str = "accuracy.txt";
@@ -172,7 +172,7 @@ fn is_left_of_kept(
     let Some(left) = left.filter(|left| left.len() as u64 == size) else {
         return Ok(false);
     };
-    Ok(fs::read(log).at("read", log)? == left)
+    Ok(read(log).at("read", log)? == left)
 }
 
 /// Puts the original where it stays, with its entry in the manifest. What is there already must be the same.

@@ -11,7 +11,7 @@ use super::{
     step::{LOG, TEXT},
     targets::{self, Target},
 };
-use crate::files::{At, read_small, sha256};
+use crate::files::{At, read, read_small, sha256};
 
 /// What the proof of one log came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -161,12 +161,12 @@ fn doubts(
 fn is_cut_of(log: &Path, original: &Path) -> Result<bool, TruncateError> {
     let expected = match cut_file(original).at("read", original)? {
         Some(cut) => cut,
-        None => fs::read(original).at("read", original)?,
+        None => read(original).at("read", original)?,
     };
     if fs::metadata(log).at("look at", log)?.len() != expected.len() as u64 {
         return Ok(false);
     }
-    Ok(fs::read(log).at("read", log)? == expected)
+    Ok(read(log).at("read", log)? == expected)
 }
 
 impl Proof {

@@ -101,9 +101,35 @@ fn odd_requests_are_refused() {
     }
     let error = pack(there.path(), "ACME", there.path(), &secret()).unwrap_err();
     assert!(matches!(error, PackError::NoSubmission { .. }), "{error}");
-    let inside = tree.path().join("closed/ACME");
-    let error = pack(tree.path(), "ACME", &inside, &secret()).unwrap_err();
-    assert!(matches!(error, PackError::Inside { .. }), "{error}");
+    for inside in ["", "package", "closed/ACME", "closed/ACME/new/package"] {
+        let inside = tree.path().join(inside);
+        let error = pack(tree.path(), "ACME", &inside, &secret()).unwrap_err();
+        assert!(matches!(error, PackError::Inside { .. }), "{error}");
+    }
+    assert_eq!(files(tree.path()).len(), 1);
+}
+
+/// `/dev/full` is a disk without room.
+#[test]
+fn a_full_disk_is_named_and_half_a_package_is_removed() {
+    let (tree, there) = (clean(), tempfile::tempdir().unwrap());
+    put(&tree.path().join("closed/ACME/code/noise"), noise(1 << 20));
+    let part = there.path().join("mlperf_submission_ACME.tar.gz.regatta-part");
+    symlink("/dev/full", &part).unwrap();
+    let error = pack(tree.path(), "ACME", there.path(), &secret()).unwrap_err();
+    assert!(error.to_string().contains(part.to_str().unwrap()), "{error}");
+    assert_eq!(fs::read_dir(there.path()).unwrap().count(), 0);
+}
+
+/// Bytes that do not compress.
+fn noise(count: usize) -> Vec<u8> {
+    let mut state = 1_u32;
+    std::iter::repeat_with(|| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 24) as u8
+    })
+    .take(count)
+    .collect()
 }
 
 /// A packed submission and the place it is to be unpacked to.

@@ -245,6 +245,16 @@ fn nothing_is_overwritten_and_nothing_left_behind() {
     assert!(error.to_string().contains("closed/ACME/pipe"), "{error}");
     assert!(!dir.path().join("new").exists());
     std::fs::remove_file(home.join("pipe")).unwrap();
+    for inside in ["tree", "tree/new", "tree/closed/new/deep"] {
+        let error = infer(&Request {
+            input: &dir.path().join("tree"),
+            output: &dir.path().join(inside),
+            submitter: None,
+            round: &round,
+        });
+        assert!(matches!(error, Err(InferError::Inside { .. })), "{error:?}");
+    }
+    assert_eq!(std::fs::read_dir(dir.path().join("tree")).unwrap().count(), 1);
     let nobody = infer(&Request {
         input: &dir.path().join("tree"),
         output: &dir.path().join("new"),

@@ -1,6 +1,13 @@
 //! Truncation where the official tool breaks: killed half-way, odd files, wrong requests, forged trees.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    os::unix::fs::symlink,
+    path::Path,
+    process::Command,
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+};
 
 use proptest::prelude::*;
 use regatta_rules::{known, procedures::Truncation};
@@ -90,6 +97,16 @@ impl Bench {
     fn log(&self) -> Vec<u8> {
         fs::read(self.tree().join(LOG)).unwrap()
     }
+}
+
+/// What lies in a directory.
+fn names(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).unwrap();
+    let mut names: Vec<_> = entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
 }
 
 fn log_of(bytes: usize) -> Vec<u8> {
@@ -258,11 +275,62 @@ fn pipes_and_circles_are_named_and_not_waited_for() {
     let stray = bench.tree().join("closed/ACME/systems");
     pipe(&stray);
     refused(out(), "closed/ACME/systems");
+    assert_eq!(names(bench.dir.path()), ["tree"], "nothing is left behind");
     fs::remove_file(&stray).unwrap();
     std::os::unix::fs::symlink("..", &stray).unwrap();
     refused(out(), "closed/ACME/systems");
     fs::remove_file(&stray).unwrap();
     assert_eq!(bench.run_to(out()).unwrap().cut(), 1, "and then it goes on");
+}
+
+/// Twenty directories, each with two links to the next one, would be a million copies.
+#[test]
+fn a_farm_of_links_is_refused() {
+    let bench = Bench::new("v6.1", &log_of(20_000), "accuracy=76.1%\n");
+    let farm = bench.tree().join("closed/ACME/code");
+    for level in 0..20 {
+        let directory = farm.join(level.to_string());
+        fs::create_dir_all(&directory).unwrap();
+        for link in ["one", "two"] {
+            symlink(format!("../{}", level + 1), directory.join(link)).unwrap();
+        }
+    }
+    fs::create_dir(farm.join("20")).unwrap();
+    let error = bench
+        .run_to(Destination::Output(bench.dir.path().join("out")))
+        .unwrap_err();
+    assert!(matches!(error, TruncateError::LinkedTwice { .. }), "{error}");
+    assert_eq!(names(bench.dir.path()), ["tree"], "nothing is left behind");
+}
+
+/// A FIFO that takes a file's place after the look at it must not be waited for.
+#[test]
+fn pipes_that_appear_meanwhile_are_not_waited_for() {
+    let bench = Bench::new("v6.1", &log_of(20_000), "accuracy=76.1%\n");
+    let (file, pipe) = (bench.dir.path().join("file"), bench.dir.path().join("pipe"));
+    put(&file, "accuracy=76.1%\n");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let path = bench.tree().join(TEXT);
+    let is_done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let beside = bench.dir.path().join("beside");
+            for source in [&pipe, &file].into_iter().cycle() {
+                if is_done.load(Ordering::Relaxed) {
+                    break;
+                }
+                fs::hard_link(source, &beside).unwrap();
+                fs::rename(&beside, &path).unwrap();
+            }
+        });
+        let mut refused = 0;
+        for number in 0..200 {
+            let out = bench.dir.path().join(format!("out-{number}"));
+            refused += u32::from(bench.run_to(Destination::Output(out)).is_err());
+        }
+        is_done.store(true, Ordering::Relaxed);
+        assert!(refused > 0, "the pipe was never met");
+    });
 }
 
 #[test]
