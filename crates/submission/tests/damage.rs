@@ -7,6 +7,7 @@ mod support {
 }
 
 use std::{
+    collections::HashSet,
     fs, io,
     os::unix::fs::symlink,
     path::{Path, PathBuf},
@@ -42,7 +43,9 @@ fn judge(root: &Path, round: &Round) -> (bool, Vec<Verdict>) {
     let report = strict(&tree, round);
     let json: serde_json::Value = serde_json::from_str(&format::strict_json(&report).unwrap()).unwrap();
     assert_eq!(json["verdict"] == "pass", report.passes());
+    let mut seen = HashSet::new();
     for finding in &report.findings {
+        assert!(seen.insert(finding), "twice: {finding:?}");
         assert!(!finding.message.is_empty() && !finding.mend.is_empty() && finding.rule.contains(": "));
     }
     assert!(format::strict_text(&report).contains(" results, "));
@@ -75,6 +78,25 @@ fn the_undamaged_tree_is_in_order() {
             "{name}: {verdicts:?}"
         );
     }
+}
+
+#[test]
+fn a_log_that_is_absent_is_called_missing() {
+    let round = round("v6.0");
+    let root = tempfile::tempdir().unwrap();
+    write(root.path(), &round, false);
+    let is_log = |path: &PathBuf| path.ends_with("performance/run_1/mlperf_log_detail.txt");
+    let log = paths(root.path()).into_iter().find(is_log).unwrap();
+    let said = |root: &Path| {
+        let report = strict(&Tree::scan(root).unwrap(), &round);
+        let mut findings = report.findings.into_iter();
+        let found = findings.find(|finding| finding.rule.starts_with("file-set"));
+        found.unwrap().message
+    };
+    fs::remove_file(&log).unwrap();
+    assert_eq!(said(root.path()), "is missing");
+    fs::create_dir(&log).unwrap();
+    assert!(said(root.path()).starts_with("cannot be read"));
 }
 
 #[derive(Debug, Clone)]

@@ -1,5 +1,7 @@
 //! What a check finds: where, against which rule, and how to mend it.
 
+use std::collections::HashMap;
+
 use serde::Serialize;
 
 /// How much a finding matters.
@@ -24,7 +26,7 @@ pub struct Rule {
 }
 
 /// Something found in a submission.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct Finding {
     /// How much it matters.
     pub severity: Severity,
@@ -38,6 +40,21 @@ pub struct Finding {
     pub message: String,
     /// How to mend it.
     pub mend: String,
+    /// How many checks found it.
+    #[serde(skip_serializing_if = "is_one")]
+    pub count: u64,
+}
+
+impl Finding {
+    /// What findings are sorted by.
+    fn place(&self) -> (Severity, &str, Option<u64>) {
+        (self.severity, &self.path, self.line)
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_one(count: &u64) -> bool {
+    *count == 1
 }
 
 /// Findings as they come up.
@@ -67,6 +84,7 @@ impl Findings {
             line,
             message: message.into(),
             mend: mend.into(),
+            count: 1,
         });
     }
 
@@ -97,9 +115,19 @@ impl Findings {
         self.errors
     }
 
-    /// All of them.
+    /// All of them, errors first, then by path and line. What several checks found is there once, with their count.
     pub(crate) fn into_list(self) -> Vec<Finding> {
-        self.list
+        let mut numbers = HashMap::new();
+        let mut list: Vec<Finding> = Vec::new();
+        for finding in self.list {
+            let number = *numbers.entry(finding.clone()).or_insert(list.len());
+            match list.get_mut(number) {
+                Some(same) => same.count += 1,
+                None => list.push(finding),
+            }
+        }
+        list.sort_by(|one, other| one.place().cmp(&other.place()));
+        list
     }
 
     /// Adds another's findings.

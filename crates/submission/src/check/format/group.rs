@@ -55,6 +55,14 @@ pub(super) fn word(severity: Severity) -> &'static str {
     }
 }
 
+/// How many checks found it, where that is more than one.
+pub(super) fn times(finding: &Finding) -> String {
+    match finding.count {
+        1 => String::new(),
+        count => format!(" ({count} times)"),
+    }
+}
+
 /// What stands before the words on how to mend it; a note needs no mending.
 pub(super) fn advice(severity: Severity) -> &'static str {
     match severity {

@@ -72,6 +72,7 @@ pub(super) fn findings(official: &Official) -> Vec<Finding> {
         line: None,
         message,
         mend: mend.to_owned(),
+        count: 1,
     };
     let mut findings: Vec<_> = official
         .notes

@@ -92,7 +92,8 @@ fn grouped(text: &mut String, findings: &[Finding]) {
             let _ = writeln!(text, "  {}", escape(message));
             for finding in places.iter().take(SHOWN) {
                 let line = finding.line.map_or_else(String::new, |line| format!(":{line}"));
-                let _ = writeln!(text, "    {}{line}", escape(&finding.path));
+                let times = group::times(finding);
+                let _ = writeln!(text, "    {}{line}{times}", escape(&finding.path));
             }
             if places.len() > SHOWN {
                 let _ = writeln!(text, "    and {} more", places.len() - SHOWN);

@@ -69,7 +69,7 @@ pub(super) fn lines(case: &Case<'_>, path: &str, findings: &mut Findings) -> Opt
             findings.error(
                 rules::FILE_SET,
                 path,
-                format!("cannot be read: {error}"),
+                case.context.unread(path, error),
                 "add the file",
             );
             None

@@ -98,10 +98,6 @@ pub fn strict(tree: &Tree, round: &Round) -> Report {
         findings.error(rule, ".", "there are no results", mend);
     }
     report.findings = findings.into_list();
-    report.findings.sort_by(|a, b| {
-        let key = |finding: &Finding| (finding.severity, finding.path.clone(), finding.line);
-        key(a).cmp(&key(b))
-    });
     report
 }
 
@@ -113,6 +109,14 @@ struct Context<'a> {
 }
 
 impl Context<'_> {
+    /// What is said of a file that could not be read.
+    fn unread(&self, path: &str, error: impl std::fmt::Display) -> String {
+        match self.tree.get(path) {
+            None => "is missing".to_owned(),
+            Some(_) => format!("cannot be read: {error}"),
+        }
+    }
+
     /// The severity of a rule that came into force with some round: a warning before it.
     fn since(&self, check: OfficialCheck) -> Severity {
         let before = |checker: &Checker| checker.engine == Engine::Monolith && !checker.looks_at(check);

@@ -164,7 +164,7 @@ fn judged_log(
     let log = match read(case.context.tree, &path) {
         Ok(log) => log,
         Err(error) => {
-            let text = format!("cannot be read: {}", error.0);
+            let text = case.context.unread(&path, &error.0);
             findings.error(rules::FILE_SET, &path, text, "add LoadGen's log of this run");
             return None;
         }

@@ -34,7 +34,7 @@ pub(super) fn object(
     let bytes = match context.tree.read(path, LONGEST) {
         Ok(bytes) => bytes,
         Err(error) => {
-            findings.error(rule, path, format!("cannot be read: {error}"), "add the file");
+            findings.error(rule, path, context.unread(path, error), "add the file");
             return None;
         }
     };

@@ -36,8 +36,9 @@ pub(super) fn groups(page: &mut String, findings: &[Finding]) {
                 let line = finding.line.map_or_else(String::new, |line| format!(":{line}"));
                 let _ = writeln!(
                     page,
-                    "<br><span class=path>{}{line}</span>",
-                    escaped(&finding.path)
+                    "<br><span class=path>{}{line}</span>{}",
+                    escaped(&finding.path),
+                    group::times(finding)
                 );
             }
         }
