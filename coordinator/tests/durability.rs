@@ -11,7 +11,7 @@ use std::{collections::BTreeMap, process::Command};
 
 use regatta_wire::{
     frame,
-    message::{Ack, Message as _, WholeStream},
+    message::{Ack, Message as _, StreamVerdict},
 };
 use strace::Strace;
 use support::{
@@ -114,7 +114,7 @@ impl Disk {
                 ack.committed
             );
             self.acks += 1;
-            if ack.whole == Some(WholeStream::Equal) {
+            if ack.whole == Some(StreamVerdict::Equal) {
                 assert_eq!(
                     recorded,
                     u64::MAX,

@@ -162,7 +162,7 @@ fn an_agent_of_another_wire_version_is_refused_with_both_named() {
     assert!(
         coordinator
             .printed()
-            .contains("frame has wire version 2; this program speaks 1 to 1"),
+            .contains("frame has wire version 2; this program reads 1 to 1"),
         "{}",
         coordinator.printed()
     );

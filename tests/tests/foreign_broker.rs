@@ -11,7 +11,7 @@ use regatta_rules::{
 };
 use regatta_tests::{Broker, Lab, eventually, free_port, papers};
 use regatta_wire::{
-    message::{Ack, Command, Message, StateReport, WholeStream},
+    message::{Ack, Command, Message, StateReport, StreamVerdict},
     topic::{Leaf, Topic},
 };
 use rumqttc::{Client, MqttOptions, PublishOptions, QoS};
@@ -108,7 +108,7 @@ impl Foreign {
                 let ack = Ack {
                     stream: name,
                     committed: file.metadata().expect("its length").len(),
-                    whole: Some(WholeStream::Equal),
+                    whole: Some(StreamVerdict::Equal),
                 };
                 self.say(Leaf::Ack(id(run)), &ack);
             }

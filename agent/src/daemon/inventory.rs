@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use regatta_rules::RunId;
 use regatta_wire::{
-    message::{HeldRun, Holding, Inventory, Message as _},
+    message::{HeldRun, Inventory, Message as _, RunHolding},
     topic::Leaf,
 };
 
@@ -46,10 +46,10 @@ impl<L: Link> Service<L> {
         self.inventories = self.inventories.wrapping_add(1);
         self.last_inventory = Some(Instant::now());
         let holding = |run: &RunId| match self.runs.get(run) {
-            Some(run) if run.job.released => Holding::Released,
-            Some(_) => Holding::Kept,
-            None if self.unreadable.contains_key(run) => Holding::Kept,
-            None => Holding::Refused,
+            Some(run) if run.job.released => RunHolding::Released,
+            Some(_) => RunHolding::Kept,
+            None if self.unreadable.contains_key(run) => RunHolding::Kept,
+            None => RunHolding::Refused,
         };
         let held: Vec<HeldRun> = self
             .known_runs()
@@ -136,7 +136,7 @@ mod tests {
         let held: Vec<HeldRun> = (0..5_000)
             .map(|_| HeldRun {
                 run: RunId::now(),
-                holding: Holding::Kept,
+                holding: RunHolding::Kept,
             })
             .collect();
         let pages = pages(&held, 7, 2, 9);

@@ -17,7 +17,7 @@ use std::{
 use regatta_rules::StreamName;
 use regatta_wire::{
     chunk::MAX_DATA,
-    message::{Ack, StreamEnd, WholeStream},
+    message::{Ack, StreamEnd, StreamVerdict},
 };
 
 use self::send_window::SendWindow;
@@ -260,14 +260,14 @@ impl Outbox {
         }
         stream.silence = None;
         match ack.whole {
-            Some(WholeStream::Equal) if stream.sha256.is_some() && ack.committed == stream.length => {
+            Some(StreamVerdict::Equal) if stream.sha256.is_some() && ack.committed == stream.length => {
                 stream.start_again_at(stream.length);
                 stream.whole = true;
                 return Some(Record::Whole {
                     stream: ack.stream.clone(),
                 });
             }
-            Some(WholeStream::Equal) => {
+            Some(StreamVerdict::Equal) => {
                 tracing::warn!(
                     "the coordinator calls {} whole at {} bytes: not so",
                     ack.stream,
@@ -275,7 +275,7 @@ impl Outbox {
                 );
                 return None;
             }
-            Some(WholeStream::Different) => {
+            Some(StreamVerdict::Different) => {
                 stream.start_again_at(0);
                 stream.journaled = 0;
                 stream.resume_at = Some(now + Duration::from_millis(100 << stream.restarts.min(8)));

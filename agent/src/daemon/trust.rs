@@ -11,7 +11,7 @@ use regatta_rules::{DeviceId, RunId};
 use regatta_wire::{
     frame::FrameError,
     message::{Command, Message as _},
-    signed::SignedCommand,
+    signed_command::SignedCommand,
 };
 use ring::signature::{ED25519, UnparsedPublicKey};
 

@@ -9,7 +9,7 @@ use std::{
 };
 
 use regatta_rules::EscapedText;
-use regatta_wire::enrolment::{Purpose, Token};
+use regatta_wire::enrolment::{EnrolPurpose, EnrolmentToken};
 
 use super::{
     Enrolment,
@@ -32,7 +32,7 @@ const PAUSE: Duration = Duration::from_secs(2);
 /// # Errors
 /// A token or configuration that does not read (2); a coordinator that cannot be reached or refuses (3).
 pub(crate) fn enroll(args: &EnrollArgs) -> Result<u8, Failure> {
-    let token: Token = given_token(&args.token)?.parse().map_err(Failure::usage)?;
+    let token: EnrolmentToken = given_token(&args.token)?.parse().map_err(Failure::usage)?;
     let config = AgentConfig::load(&args.config).map_err(Failure::usage)?;
     fs::create_dir_all(&config.state_dir).map_err(|e| {
         let state_dir = config.state_dir.display();
@@ -66,7 +66,7 @@ pub(crate) fn enroll(args: &EnrollArgs) -> Result<u8, Failure> {
 
 /// Uses a token, and once more after a pause while the coordinator says that it cannot now.
 fn enrol_patiently(
-    token: &Token,
+    token: &EnrolmentToken,
     state_dir: &Path,
     identity: &DeviceIdentity,
 ) -> Result<Enrolment, EnrolError> {
@@ -106,7 +106,7 @@ impl EnrolError {
 /// # Errors
 /// [`EnrolError`].
 pub(super) fn enrol_with(
-    token: Token,
+    token: EnrolmentToken,
     state_dir: &Path,
     identity: &DeviceIdentity,
 ) -> Result<Enrolment, EnrolError> {
@@ -115,7 +115,7 @@ pub(super) fn enrol_with(
         port: token.port,
         authority: token.authority,
     };
-    let purpose = Purpose::Enrol { secret: token.secret };
+    let purpose = EnrolPurpose::Enrol { secret: token.secret };
     let mut credentials = exchange::ask(&place, purpose, identity)?;
     credentials.enrolment = place.address();
     Ok(Enrolment::keep(credentials, state_dir, identity)?)

@@ -10,8 +10,8 @@ use std::{
 use regatta_rules::escape;
 use regatta_wire::{
     enrolment::{
-        Credentials, EXPORTER_LABEL, EXPORTER_LEN, EnrolAnswer, EnrolRequest, LARGEST_ANSWER, Purpose,
-        SERVER_NAME,
+        Credentials, EXPORTER_LABEL, EXPORTER_LEN, EnrolPurpose, EnrolRequest, EnrolResponse,
+        MAX_RESPONSE_LEN, SERVER_NAME,
     },
     frame::{self, FrameError},
     message::Message as _,
@@ -96,7 +96,7 @@ impl Place {
 /// [`ExchangeError`].
 pub(super) fn ask(
     place: &Place,
-    purpose: Purpose,
+    purpose: EnrolPurpose,
     identity: &DeviceIdentity,
 ) -> Result<Credentials, ExchangeError> {
     let network = |source| ExchangeError::Network {
@@ -118,9 +118,9 @@ pub(super) fn ask(
     };
     stream.write_all(&request.to_frame()?).map_err(network)?;
     match read_answer(&mut stream).map_err(network)?? {
-        EnrolAnswer::Accepted(credentials) => fitting(credentials, place),
-        EnrolAnswer::Refused(why) => Err(ExchangeError::Refused(shown(&why))),
-        EnrolAnswer::NotNow(why) => Err(ExchangeError::NotNow(shown(&why))),
+        EnrolResponse::Accepted(credentials) => fitting(credentials, place),
+        EnrolResponse::Refused(why) => Err(ExchangeError::Refused(shown(&why))),
+        EnrolResponse::NotNow(why) => Err(ExchangeError::NotNow(shown(&why))),
     }
 }
 
@@ -157,17 +157,17 @@ fn connect(place: &Place) -> io::Result<Stream> {
     Err(last)
 }
 
-fn read_answer(stream: &mut Stream) -> io::Result<Result<EnrolAnswer, FrameError>> {
+fn read_answer(stream: &mut Stream) -> io::Result<Result<EnrolResponse, FrameError>> {
     let mut bytes = vec![0; frame::HEADER_LEN];
     stream.read_exact(&mut bytes)?;
     let length = match frame::stated_length(&bytes) {
-        Ok(length) if length + frame::HEADER_LEN <= LARGEST_ANSWER => length,
+        Ok(length) if length + frame::HEADER_LEN <= MAX_RESPONSE_LEN => length,
         Ok(_) => return Err(io::Error::other("the answer is larger than any can be")),
         Err(e) => return Ok(Err(e)),
     };
     bytes.resize(frame::HEADER_LEN + length, 0);
     stream.read_exact(bytes.get_mut(frame::HEADER_LEN..).unwrap_or_default())?;
-    Ok(EnrolAnswer::from_frame(&bytes))
+    Ok(EnrolResponse::from_frame(&bytes))
 }
 
 /// That the credentials are this lab's. That they are over this device's key is seen when TLS is set up with them.

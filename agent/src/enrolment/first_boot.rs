@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use regatta_wire::enrolment::Token;
+use regatta_wire::enrolment::EnrolmentToken;
 
 use super::command::enrol_with;
 use crate::identity::DeviceIdentity;
@@ -70,7 +70,7 @@ impl FirstBoot {
             Attempt::Refused(format!("the waiting token brings no enrolment: {why}"))
         };
         let not_yet = |error: anyhow::Error| Attempt::NotYet(format!("{error:#}; trying on"));
-        let token: Token = text.parse().map_err(|e| refused(&e))?;
+        let token: EnrolmentToken = text.parse().map_err(|e| refused(&e))?;
         let identity = DeviceIdentity::load_or_create(&self.state_dir.join("device.key"))
             .map_err(|error| not_yet(error.into()))?;
         match enrol_with(token, &self.state_dir, &identity) {

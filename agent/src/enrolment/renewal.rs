@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use jiff::{SignedDuration, Timestamp};
-use regatta_wire::enrolment::Purpose;
+use regatta_wire::enrolment::EnrolPurpose;
 
 use super::{
     Enrolment,
@@ -54,7 +54,7 @@ fn renew(
         port: port.parse()?,
         authority: enrolment.authority_fingerprint()?,
     };
-    let mut credentials = exchange::ask(&place, Purpose::Renew, identity)?;
+    let mut credentials = exchange::ask(&place, EnrolPurpose::Renew, identity)?;
     // As at the enrolment: the place that answered is the one to ask again.
     credentials.enrolment = place.address();
     Ok(Enrolment::keep(credentials, state_dir, identity)?)

@@ -53,7 +53,7 @@ fn a_newer_coordinator_hears_both_versions() {
     coordinator.publish(Leaf::Command(run), frame);
     assert_eq!(
         reason_of(&coordinator, run, RunPhase::Failed),
-        "the device cannot read the command: frame has wire version 7; this program speaks 1 to 1"
+        "the device cannot read the command: frame has wire version 7; this program reads 1 to 1"
     );
 }
 

@@ -16,7 +16,7 @@ use regatta_wire::{
     chunk::LogMessage,
     frame,
     message::{
-        Ack, Command, Examined, Heartbeat, Hello, Inventory, Message, StateReport, StreamEnd, WholeStream,
+        Ack, Command, Examined, Heartbeat, Hello, Inventory, Message, StateReport, StreamEnd, StreamVerdict,
     },
     topic::{Leaf, Topic},
 };
@@ -291,9 +291,9 @@ impl Coordinator {
                 doubts = doubts.saturating_sub(1);
             }
             if equal {
-                WholeStream::Equal
+                StreamVerdict::Equal
             } else {
-                WholeStream::Different
+                StreamVerdict::Different
             }
         });
         let ack = Ack {

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use regatta_rules::DeviceId;
-use regatta_wire::enrolment::{Credentials, EXPORTER_LEN, EnrolAnswer, EnrolRequest, Purpose};
+use regatta_wire::enrolment::{Credentials, EXPORTER_LEN, EnrolPurpose, EnrolRequest, EnrolResponse};
 use ring::signature::{ED25519, UnparsedPublicKey};
 
 use crate::{
@@ -70,14 +70,14 @@ impl Desk {
     }
 
     /// Answers a request. `connection` is what both ends derived from their TLS connection.
-    pub(super) fn answer(&self, request: &EnrolRequest, connection: &[u8; EXPORTER_LEN]) -> EnrolAnswer {
+    pub(super) fn answer(&self, request: &EnrolRequest, connection: &[u8; EXPORTER_LEN]) -> EnrolResponse {
         match self.judge(request, connection) {
-            Ok(credentials) => EnrolAnswer::Accepted(credentials),
-            Err(Refusal::Said(why)) => EnrolAnswer::Refused(why),
-            Err(Refusal::NotNow(why)) => EnrolAnswer::NotNow(why),
+            Ok(credentials) => EnrolResponse::Accepted(credentials),
+            Err(Refusal::Said(why)) => EnrolResponse::Refused(why),
+            Err(Refusal::NotNow(why)) => EnrolResponse::NotNow(why),
             Err(Refusal::Fault(error)) => {
                 tracing::error!("an enrolment failed: {error:#}");
-                EnrolAnswer::NotNow("the coordinator's log says why".to_owned())
+                EnrolResponse::NotNow("the coordinator's log says why".to_owned())
             }
         }
     }
@@ -91,7 +91,7 @@ impl Desk {
         let device = DeviceId::of_public_key(&request.public_key);
         let store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
         let (name, issued) = match &request.purpose {
-            Purpose::Enrol { secret } => {
+            EnrolPurpose::Enrol { secret } => {
                 let secret = hex(&sha256(secret));
                 granted(store.look_up_token(&secret, &device)?)?;
                 if !self.enrolments.try_take(device.clone()) {
@@ -102,7 +102,7 @@ impl Desk {
                 let entry = store.enter(&secret, &device, &request.public_key, issued.row())?;
                 (granted(entry)?, issued)
             }
-            Purpose::Renew => {
+            EnrolPurpose::Renew => {
                 let name = self.may_renew(&store, &device)?;
                 let issued = self.issue(&device, request.public_key)?;
                 store.keep_certificate(&device, issued.row())?;

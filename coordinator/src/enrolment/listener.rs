@@ -3,7 +3,7 @@
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
 use regatta_wire::{
-    enrolment::{EXPORTER_LABEL, EXPORTER_LEN, EnrolAnswer, EnrolRequest, LARGEST_REQUEST},
+    enrolment::{EXPORTER_LABEL, EXPORTER_LEN, EnrolRequest, EnrolResponse, MAX_REQUEST_LEN},
     frame,
     message::Message as _,
 };
@@ -136,7 +136,7 @@ async fn serve(stream: TcpStream, shared: &Shared) -> io::Result<()> {
         .await
         .map_err(io::Error::other)?;
     match &answer {
-        EnrolAnswer::Refused(why) | EnrolAnswer::NotNow(why) if shared.told.try_take(()) => {
+        EnrolResponse::Refused(why) | EnrolResponse::NotNow(why) if shared.told.try_take(()) => {
             tracing::warn!("refused an enrolment: {why}");
         }
         _ => {}
@@ -151,7 +151,7 @@ async fn read_request(stream: &mut TlsStream<TcpStream>) -> io::Result<EnrolRequ
     let mut bytes = vec![0; frame::HEADER_LEN];
     stream.read_exact(&mut bytes).await?;
     let length = frame::stated_length(&bytes).map_err(io::Error::other)?;
-    if length + frame::HEADER_LEN > LARGEST_REQUEST {
+    if length + frame::HEADER_LEN > MAX_REQUEST_LEN {
         return Err(io::Error::other("the request is larger than any can be"));
     }
     bytes.resize(frame::HEADER_LEN + length, 0);

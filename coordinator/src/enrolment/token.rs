@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use regatta_rules::DeviceId;
-use regatta_wire::enrolment::Token;
+use regatta_wire::enrolment::EnrolmentToken;
 use ring::rand::{SecureRandom as _, SystemRandom};
 
 use crate::{
@@ -37,7 +37,7 @@ pub(crate) enum TokenError {
 #[derive(Debug)]
 pub(crate) struct NewToken {
     /// The token.
-    pub(crate) token: Token,
+    pub(crate) token: EnrolmentToken,
     /// When it expires, RFC 3339 UTC.
     pub(crate) expires: String,
 }
@@ -85,7 +85,7 @@ pub(crate) fn issue(store: &Store, wanted: &Wanted<'_>) -> Result<NewToken, Toke
         store.add_token(&hex(&sha256(&secret)), name, &expires)?;
         Ok(Ok(()))
     })??;
-    let token = Token {
+    let token = EnrolmentToken {
         host: wanted.place.0.clone(),
         port: wanted.place.1,
         authority,

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use regatta_rules::{DeviceId, RunId};
-use regatta_wire::message::{HeldRun, Holding, Inventory};
+use regatta_wire::message::{HeldRun, Inventory, RunHolding};
 
 use crate::store::{self, Store};
 
@@ -29,7 +29,7 @@ struct Arriving {
 
 impl Inventories {
     /// Takes a page; every run that the device holds, once all pages are there.
-    fn take(&mut self, device: &DeviceId, page: Inventory) -> Option<BTreeMap<RunId, Holding>> {
+    fn take(&mut self, device: &DeviceId, page: Inventory) -> Option<BTreeMap<RunId, RunHolding>> {
         if page.pages == 0 || page.pages > PAGES || page.page >= page.pages {
             return None;
         }
@@ -68,10 +68,10 @@ impl Inventories {
         let unknown = store.all_or_nothing(|store| {
             store.commands_are_above(device, newest_command)?;
             for (run, holding) in &held {
-                if *holding != Holding::Refused && store.run_goes_on(device, *run)? {
+                if *holding != RunHolding::Refused && store.run_goes_on(device, *run)? {
                     tracing::warn!(%run, %device, "the device has this run after all: it goes on");
                 }
-                store.device_still_holds(device, *run, *holding == Holding::Released)?;
+                store.device_still_holds(device, *run, *holding == RunHolding::Released)?;
             }
             if is_settled {
                 let open = store.known_open_runs(device)?;
@@ -112,7 +112,7 @@ mod tests {
     fn page(number: u32, page: u16, pages: u16, runs: &[RunId]) -> Inventory {
         let held = |run: &RunId| HeldRun {
             run: *run,
-            holding: Holding::Kept,
+            holding: RunHolding::Kept,
         };
         Inventory {
             session: 1,

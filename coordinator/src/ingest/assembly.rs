@@ -14,7 +14,7 @@ use std::{
 use regatta_rules::StreamName;
 use regatta_wire::{
     chunk::Chunk,
-    message::{StreamEnd, WholeStream},
+    message::{StreamEnd, StreamVerdict},
 };
 use sha2::{Digest as _, Sha256};
 
@@ -151,7 +151,7 @@ impl Assembly {
     ///
     /// # Errors
     /// When the disk refuses.
-    pub(super) fn settle(&mut self, flushed: u64) -> io::Result<(StreamRow, Option<WholeStream>)> {
+    pub(super) fn settle(&mut self, flushed: u64) -> io::Result<(StreamRow, Option<StreamVerdict>)> {
         // Bytes that came since the flush began are judged with the next one.
         let judged = self
             .end
@@ -162,11 +162,11 @@ impl Assembly {
             Some(true) => {
                 self.become_whole()?;
                 self.committed = flushed;
-                Ok((self.row(true), Some(WholeStream::Equal)))
+                Ok((self.row(true), Some(StreamVerdict::Equal)))
             }
             Some(false) => {
                 self.start_again()?;
-                Ok((self.row(false), Some(WholeStream::Different)))
+                Ok((self.row(false), Some(StreamVerdict::Different)))
             }
             None => {
                 self.committed = flushed;

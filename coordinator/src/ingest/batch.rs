@@ -11,7 +11,7 @@ use regatta_rules::{DeviceId, RunId, StreamName};
 use regatta_wire::{
     chunk::LogMessage,
     frame::{self, FrameError},
-    message::{Examined, Heartbeat, Hello, Inventory, Message as _, StateReport, WholeStream},
+    message::{Examined, Heartbeat, Hello, Inventory, Message as _, StateReport, StreamVerdict},
     topic::{Leaf, Topic},
 };
 
@@ -60,7 +60,7 @@ pub(super) struct Touched {
     /// Streams to settle and to acknowledge, with the chunks that would have left a gap.
     pub(super) streams: BTreeMap<StreamKey, u32>,
     /// Acknowledgements of streams that are whole already.
-    pub(super) repeated: BTreeMap<StreamKey, (u64, Option<WholeStream>)>,
+    pub(super) repeated: BTreeMap<StreamKey, (u64, Option<StreamVerdict>)>,
     /// Devices that gave a sign of life, with the run in whose timed window they were.
     pub(super) alive: BTreeMap<DeviceId, Option<RunId>>,
     /// Whether there may be work for others: a hello, a state, a whole stream.
@@ -407,7 +407,7 @@ fn take_repetition(
 ) -> Result<(), Refusal> {
     let whole = match message {
         LogMessage::Chunk(chunk) if chunk.offset < row.committed => None,
-        LogMessage::End(end) if row.stated_end() == Some(end.clone()) => Some(WholeStream::Equal),
+        LogMessage::End(end) if row.stated_end() == Some(end.clone()) => Some(StreamVerdict::Equal),
         _ => {
             return Err(Refusal::new(
                 Kind::Stream,

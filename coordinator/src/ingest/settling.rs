@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use regatta_rules::{DeviceId, RunId};
 use regatta_wire::{
-    message::{Ack, Message as _, WholeStream},
+    message::{Ack, Message as _, StreamVerdict},
     topic::{Leaf, Topic},
 };
 
@@ -26,7 +26,7 @@ pub(super) struct UnderWay {
     streams: Vec<Flushing>,
     /// Files that are being flushed.
     files: usize,
-    repeated: BTreeMap<StreamKey, (u64, Option<WholeStream>)>,
+    repeated: BTreeMap<StreamKey, (u64, Option<StreamVerdict>)>,
     /// Devices that gave a sign of life, with the run in whose timed window they were.
     pub(super) alive: BTreeMap<DeviceId, Option<RunId>>,
 }
@@ -138,7 +138,7 @@ impl Ingest {
         news
     }
 
-    fn settle(&mut self, stream: &Flushing) -> std::io::Result<Option<(StreamRow, Option<WholeStream>)>> {
+    fn settle(&mut self, stream: &Flushing) -> std::io::Result<Option<(StreamRow, Option<StreamVerdict>)>> {
         match self.open.get_mut(&stream.key) {
             Some(assembly) => assembly.settle(stream.written).map(Some),
             None => Ok(None),
@@ -146,15 +146,15 @@ impl Ingest {
     }
 
     /// Acknowledges a stream that is recorded; `true` when it is whole.
-    fn answer(&mut self, stream: &Flushing, row: &StreamRow, whole: Option<WholeStream>) -> bool {
+    fn answer(&mut self, stream: &Flushing, row: &StreamRow, whole: Option<StreamVerdict>) -> bool {
         let key = &stream.key;
         match whole {
-            Some(WholeStream::Equal) => {
+            Some(StreamVerdict::Equal) => {
                 self.open.remove(key);
                 let flushing_ms = self.flusher.took().as_millis();
                 tracing::debug!(run = %key.1, stream = %key.2, bytes = row.committed, flushing_ms, "whole");
             }
-            Some(WholeStream::Different) => {
+            Some(StreamVerdict::Different) => {
                 self.quota.count_anew();
                 self.complaints.add(
                     Kind::Stream,
@@ -168,7 +168,7 @@ impl Ingest {
         for _ in 0..stream.gaps.clamp(1, GAP_SIGNS) {
             acknowledge(&*self.post, key, row.committed, whole);
         }
-        whole == Some(WholeStream::Equal)
+        whole == Some(StreamVerdict::Equal)
     }
 }
 
@@ -176,7 +176,7 @@ fn acknowledge(
     post: &dyn Post,
     (device, run, stream): &StreamKey,
     committed: u64,
-    whole: Option<WholeStream>,
+    whole: Option<StreamVerdict>,
 ) {
     let topic = Topic {
         device: device.clone(),

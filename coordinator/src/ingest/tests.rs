@@ -13,7 +13,7 @@ use regatta_rules::{
 };
 use regatta_wire::{
     chunk::Chunk,
-    message::{Ack, Message as _, StateReport, StreamEnd, WholeStream},
+    message::{Ack, Message as _, StateReport, StreamEnd, StreamVerdict},
     topic::{Leaf, Topic},
 };
 
@@ -148,7 +148,7 @@ fn name(text: &str) -> StreamName {
     text.parse().unwrap()
 }
 
-fn ack(committed: u64, whole: Option<WholeStream>) -> Option<Ack> {
+fn ack(committed: u64, whole: Option<StreamVerdict>) -> Option<Ack> {
     Some(Ack {
         stream: name("log"),
         committed,
@@ -167,14 +167,14 @@ fn a_stream_arrives_and_stays() {
     }
     assert_eq!(bench.whole("log"), None, "not whole before its end is known");
     let end = bench.end("log", &content);
-    assert_eq!(bench.take([end]), ack(200_000, Some(WholeStream::Equal)));
+    assert_eq!(bench.take([end]), ack(200_000, Some(StreamVerdict::Equal)));
     assert_eq!(bench.whole("log"), Some(content.clone()));
     // The acknowledgement may be lost: whoever repeats himself is told again, and nothing changes.
     bench.restart();
     let late = bench.chunk("log", 0, b"something else");
     assert_eq!(bench.take([late]), ack(200_000, None));
     let again = bench.end("log", &content);
-    assert_eq!(bench.take([again]), ack(200_000, Some(WholeStream::Equal)));
+    assert_eq!(bench.take([again]), ack(200_000, Some(StreamVerdict::Equal)));
     assert_eq!(bench.whole("log"), Some(content.clone()));
     // A device that has something else by now hears nothing: it would take that for delivered.
     bench.acks.0.lock().unwrap().clear();
@@ -199,7 +199,7 @@ fn a_gap_is_answered_with_where_to_go_on() {
     );
     let rest = bench.chunk("log", 5, b"fgh");
     let end = bench.end("log", b"abcdefgh");
-    assert_eq!(bench.take([rest, end]), ack(8, Some(WholeStream::Equal)));
+    assert_eq!(bench.take([rest, end]), ack(8, Some(StreamVerdict::Equal)));
     assert_eq!(bench.whole("log").unwrap(), b"abcdefgh");
 }
 
@@ -229,11 +229,14 @@ fn what_came_during_a_flush_is_acknowledged_after_the_next_one() {
     bench.ingest.take(second);
     assert_eq!(answers(&bench).last().cloned(), ack(3, None));
     bench.ingest.finish();
-    assert_eq!(answers(&bench).last().cloned(), ack(6, Some(WholeStream::Equal)));
+    assert_eq!(
+        answers(&bench).last().cloned(),
+        ack(6, Some(StreamVerdict::Equal))
+    );
     assert_eq!(bench.whole("log").unwrap(), b"abcdef");
     // What is repeated while the last flush is under way finds the stream closed, and is answered from the store.
     let late = [bench.chunk("log", 0, b"abc"), bench.end("log", b"abcdef")];
-    assert_eq!(bench.take(late), ack(6, Some(WholeStream::Equal)));
+    assert_eq!(bench.take(late), ack(6, Some(StreamVerdict::Equal)));
 }
 
 #[test]
@@ -241,11 +244,11 @@ fn a_stream_that_differs_is_dropped_and_asked_for_again() {
     let mut bench = Bench::new();
     let wrong = bench.chunk("log", 0, b"abX");
     let end = bench.end("log", b"abc");
-    assert_eq!(bench.take([wrong, end]), ack(0, Some(WholeStream::Different)));
+    assert_eq!(bench.take([wrong, end]), ack(0, Some(StreamVerdict::Different)));
     assert_eq!(bench.whole("log"), None);
     let again = bench.chunk("log", 0, b"abc");
     let end = bench.end("log", b"abc");
-    assert_eq!(bench.take([again, end]), ack(3, Some(WholeStream::Equal)));
+    assert_eq!(bench.take([again, end]), ack(3, Some(StreamVerdict::Equal)));
 }
 
 #[test]
@@ -253,14 +256,14 @@ fn a_stream_longer_than_its_stated_end_differs() {
     let mut bench = Bench::new();
     let long = bench.chunk("log", 0, b"abcdef");
     let end = bench.end("log", b"abc");
-    assert_eq!(bench.take([long, end]), ack(0, Some(WholeStream::Different)));
+    assert_eq!(bench.take([long, end]), ack(0, Some(StreamVerdict::Different)));
 }
 
 #[test]
 fn an_empty_stream_is_a_file_too() {
     let mut bench = Bench::new();
     let end = bench.end("log", b"");
-    assert_eq!(bench.take([end]), ack(0, Some(WholeStream::Equal)));
+    assert_eq!(bench.take([end]), ack(0, Some(StreamVerdict::Equal)));
     assert_eq!(bench.whole("log").unwrap(), b"");
 }
 
@@ -274,7 +277,7 @@ fn what_was_written_and_not_recorded_is_cut_after_a_crash() {
     bench.restart();
     let rest = bench.chunk("log", 3, b"def");
     let end = bench.end("log", b"abcdef");
-    assert_eq!(bench.take([rest, end]), ack(6, Some(WholeStream::Equal)));
+    assert_eq!(bench.take([rest, end]), ack(6, Some(StreamVerdict::Equal)));
     assert_eq!(bench.whole("log").unwrap(), b"abcdef");
 }
 
@@ -288,7 +291,7 @@ fn a_file_renamed_and_not_recorded_is_judged_again() {
     fs::rename(dir.partial_file(&name("log")), dir.file(&name("log"))).unwrap();
     bench.restart();
     let end = bench.end("log", b"abc");
-    assert_eq!(bench.take([end]), ack(3, Some(WholeStream::Equal)));
+    assert_eq!(bench.take([end]), ack(3, Some(StreamVerdict::Equal)));
     assert_eq!(bench.whole("log").unwrap(), b"abc");
 }
 
@@ -497,7 +500,7 @@ proptest! {
         for attempt in 0.. {
             let end = bench.end("log", &content);
             let answer = bench.take([end]).unwrap();
-            if answer.whole == Some(WholeStream::Equal) {
+            if answer.whole == Some(StreamVerdict::Equal) {
                 break;
             }
             prop_assert!(attempt < 20, "never whole");

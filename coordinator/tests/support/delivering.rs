@@ -8,7 +8,7 @@ use std::{
 use regatta_rules::{RunId, StreamName, documents::RunPhase};
 use regatta_wire::{
     chunk::{Chunk, MAX_DATA},
-    message::{Ack, Message as _, StreamEnd, WholeStream},
+    message::{Ack, Message as _, StreamEnd, StreamVerdict},
     topic::Leaf,
 };
 use sha2::{Digest as _, Sha256};
@@ -93,8 +93,8 @@ impl SimulatedDevice {
                     continue;
                 };
                 match ack.whole {
-                    Some(WholeStream::Equal) => drop(left.remove(&ack.stream)),
-                    Some(WholeStream::Different) => entry.0 = 0,
+                    Some(StreamVerdict::Equal) => drop(left.remove(&ack.stream)),
+                    Some(StreamVerdict::Different) => entry.0 = 0,
                     None => entry.0 = usize::try_from(ack.committed).unwrap(),
                 }
             }
@@ -131,7 +131,7 @@ impl SimulatedDevice {
                 continue;
             }
             let ack = Ack::from_frame(&payload).unwrap();
-            if ack.whole == Some(WholeStream::Equal) {
+            if ack.whole == Some(StreamVerdict::Equal) {
                 return repeats;
             }
             committed = committed.max(usize::try_from(ack.committed).unwrap());

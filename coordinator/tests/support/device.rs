@@ -16,7 +16,7 @@ use regatta_rules::{
     documents::{DeviceFacts, Document as _, EngineKind, Evidence, FileProof, RunPhase, RunSpec, RunState},
 };
 use regatta_wire::{
-    message::{Command, HeldRun, Hello, Holding, Inventory, Message as _, StateReport},
+    message::{Command, HeldRun, Hello, Inventory, Message as _, RunHolding, StateReport},
     topic::{Leaf, Topic},
 };
 use ring::signature::{Ed25519KeyPair, KeyPair as _};
@@ -140,7 +140,7 @@ impl SimulatedDevice {
     pub fn say_inventory(&self, session: u64, runs: &[RunId]) {
         let runs = runs.iter().map(|run| HeldRun {
             run: *run,
-            holding: Holding::Kept,
+            holding: RunHolding::Kept,
         });
         let inventory = Inventory {
             session,

@@ -1,29 +1,30 @@
 //! Log chunks: a fixed header and raw bytes, so that neither side copies a log through a serialiser.
 //!
-//! Body of a kind 5 frame: `u64 LE offset | u32 LE CRC-32C of the bytes | bytes`. Run and stream stand in the topic.
+//! Body of a kind 5 frame: `u64 LE offset | u32 LE CRC-32C of the bytes | bytes`. The topic names run and stream. This
+//! file does not put chunks together: the coordinator's ingest does.
 
 use crate::frame::{self, FrameError};
 
 /// The kind number of a chunk's frame.
 pub const KIND: u8 = 5;
-/// Most bytes of a log in one chunk.
+/// The largest number of log bytes in one chunk.
 pub const MAX_DATA: usize = 64 * 1024;
 const CHUNK_HEADER: usize = 12;
 
-/// A piece of a stream.
+/// A chunk: consecutive bytes of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Chunk<'a> {
-    /// Where in the stream its first byte belongs.
+    /// The position of the first byte in the stream.
     pub offset: u64,
-    /// The bytes.
+    /// The stream's bytes, at most [`MAX_DATA`].
     pub data: &'a [u8],
 }
 
 impl<'a> Chunk<'a> {
-    /// The framed chunk.
+    /// Encodes the chunk as a frame.
     ///
     /// # Errors
-    /// [`FrameError::Length`] when the data is beyond [`MAX_DATA`].
+    /// [`FrameError::Length`] when the data exceeds [`MAX_DATA`].
     pub fn to_frame(&self) -> Result<Vec<u8>, FrameError> {
         if self.data.len() > MAX_DATA {
             return Err(FrameError::Length {
@@ -36,22 +37,22 @@ impl<'a> Chunk<'a> {
         Ok(frame::encode_parts(KIND, &[&offset, &crc, self.data]))
     }
 
-    /// Reads a framed chunk and checks its CRC.
+    /// Decodes a frame that holds a chunk, and checks its CRC.
     ///
     /// # Errors
-    /// [`FrameError`] naming what is wrong.
+    /// [`FrameError`] says which part of the frame is invalid.
     pub fn from_frame(bytes: &'a [u8]) -> Result<Self, FrameError> {
         let (_version, body) = frame::decode(KIND, bytes)?;
-        let broken = |reason: &str| FrameError::Body {
+        let invalid = |reason: &str| FrameError::Body {
             kind: KIND,
             reason: reason.to_owned(),
         };
         let (header, data) = body
             .split_at_checked(CHUNK_HEADER)
-            .ok_or_else(|| broken("shorter than its header"))?;
+            .ok_or_else(|| invalid("shorter than its header"))?;
         let (offset, crc) = header.split_at(8);
-        let offset = u64::from_le_bytes(offset.try_into().map_err(|_| broken("no offset"))?);
-        let crc = u32::from_le_bytes(crc.try_into().map_err(|_| broken("no CRC"))?);
+        let offset = u64::from_le_bytes(offset.try_into().map_err(|_| invalid("no offset"))?);
+        let crc = u32::from_le_bytes(crc.try_into().map_err(|_| invalid("no CRC"))?);
         if data.len() > MAX_DATA {
             return Err(FrameError::Length {
                 stated: MAX_DATA,
@@ -59,29 +60,29 @@ impl<'a> Chunk<'a> {
             });
         }
         if crc != crc32c::crc32c(data) {
-            return Err(broken("CRC-32C differs"));
+            return Err(invalid("CRC-32C differs"));
         }
         if offset.checked_add(data.len() as u64).is_none() {
-            return Err(broken("offset beyond 64 bits"));
+            return Err(invalid("offset and length exceed 64 bits"));
         }
         Ok(Self { offset, data })
     }
 }
 
-/// What may arrive on a log topic.
+/// A message on a log topic.
 #[derive(Debug, PartialEq, Eq)]
 pub enum LogMessage<'a> {
-    /// A piece of the stream.
+    /// A chunk of the stream.
     Chunk(Chunk<'a>),
-    /// Its end.
+    /// The end of the stream.
     End(crate::message::StreamEnd),
 }
 
 impl<'a> LogMessage<'a> {
-    /// Reads either by the frame's kind.
+    /// Decodes a frame by its kind.
     ///
     /// # Errors
-    /// [`FrameError`] naming what is wrong.
+    /// [`FrameError`] says which part of the frame is invalid.
     pub fn from_frame(bytes: &'a [u8]) -> Result<Self, FrameError> {
         use crate::message::{Message as _, StreamEnd};
         if bytes.get(6) == Some(&StreamEnd::KIND) {

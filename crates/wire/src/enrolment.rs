@@ -1,11 +1,12 @@
-//! Enrolment: how a device gets its certificate without its private key ever leaving it.
+//! Enrolment: a device gets its certificate, and its private key never leaves it.
 //!
-//! The coordinator hands out a [`Token`] (by a person's hands: copied, scanned, typed). The device connects to the address
-//! in the token over TLS 1.3, accepts only a certificate below the authority whose fingerprint stands in the token, and
-//! sends one [`EnrolRequest`]. The coordinator answers with one [`EnrolAnswer`]. Both are ordinary frames.
+//! The coordinator issues an [`EnrolmentToken`], which a person copies, scans or types. The device connects over TLS 1.3
+//! to the address in the token and only accepts a certificate from the authority whose fingerprint is in the token. It
+//! sends one [`EnrolRequest`]; the coordinator answers with one [`EnrolResponse`]. Both are ordinary frames.
 //!
-//! The request carries a signature by the device's key over the token, the key, and bytes that both ends derive from this
-//! one TLS connection: whoever has the token but not the key, or records a request, has nothing.
+//! The request contains the device's signature over the token, the public key, and bytes that both ends derive from this
+//! TLS connection. The token without the key, or a recorded request, is therefore useless to an attacker. This file opens
+//! no connection and checks no signature.
 
 use std::{fmt, str::FromStr};
 
@@ -13,42 +14,42 @@ use serde::{Deserialize, Serialize};
 
 use crate::message::Message;
 
-/// The name that the broker's and the enrolment's certificates carry. Devices ask for it, whatever address they connect
-/// to, so that a coordinator may move or have several addresses.
+/// The server name in the certificates of the broker and of the enrolment listener. Devices expect this name at every
+/// address, so that a coordinator can change its address or have several.
 pub const SERVER_NAME: &str = "regatta-broker";
-/// The label under which both ends derive the connection's own bytes (RFC 8446, 7.5).
+/// The TLS exporter label under which both ends derive bytes of their connection (RFC 8446, 7.5).
 pub const EXPORTER_LABEL: &[u8] = b"EXPORTER-regatta-enrolment";
-/// Number of those bytes.
+/// The number of bytes derived under [`EXPORTER_LABEL`].
 pub const EXPORTER_LEN: usize = 32;
-/// Largest request, as a frame.
-pub const LARGEST_REQUEST: usize = 1024;
-/// Largest answer, as a frame.
-pub const LARGEST_ANSWER: usize = 32 * 1024;
+/// The largest frame of an [`EnrolRequest`], in bytes.
+pub const MAX_REQUEST_LEN: usize = 1024;
+/// The largest frame of an [`EnrolResponse`], in bytes.
+pub const MAX_RESPONSE_LEN: usize = 32 * 1024;
 
 const SCHEME: &str = "regatta-enrol://";
 const CONTEXT: &[u8] = b"regatta enrolment 1\0";
 
-/// Lets one device enrol, once, for a while: `regatta-enrol://HOST:PORT/FINGERPRINT/SECRET`.
+/// A one-time token that lets one device enrol until it expires: `regatta-enrol://HOST:PORT/FINGERPRINT/SECRET`.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Token {
-    /// Where the coordinator takes enrolments; an IPv6 address without brackets.
+pub struct EnrolmentToken {
+    /// The host of the coordinator's enrolment listener. An IPv6 address has no brackets.
     pub host: String,
-    /// TCP port.
+    /// The TCP port of the enrolment listener.
     pub port: u16,
     /// SHA-256 of the authority's certificate (DER).
     pub authority: [u8; 32],
-    /// What the coordinator knows the token by.
+    /// The secret by which the coordinator recognises the token.
     pub secret: [u8; 16],
 }
 
-/// A text that is no token. Does not repeat it: it may hold a secret.
+/// The error for a text that is not an enrolment token. It does not repeat the text, which may contain a secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "not an enrolment token: it is written {SCHEME}HOST:PORT/FINGERPRINT/SECRET, as `regatta device add` prints it"
+    "not an enrolment token of the form {SCHEME}HOST:PORT/FINGERPRINT/SECRET; hint: copy the token that `regatta device add` prints"
 )]
-pub struct InvalidToken;
+pub struct InvalidEnrolmentToken;
 
-impl fmt::Display for Token {
+impl fmt::Display for EnrolmentToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.host.contains(':') {
             write!(f, "{SCHEME}[{}]:{}/", self.host, self.port)?;
@@ -63,44 +64,48 @@ impl fmt::Display for Token {
     }
 }
 
-impl fmt::Debug for Token {
-    /// Without the secret: logs are read by more people than may enrol a device.
+impl fmt::Debug for EnrolmentToken {
+    /// Leaves the secret out: more people read logs than may enrol a device.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Token({}:{})", self.host, self.port)
+        write!(f, "EnrolmentToken({}:{})", self.host, self.port)
     }
 }
 
-impl FromStr for Token {
-    type Err = InvalidToken;
+impl FromStr for EnrolmentToken {
+    type Err = InvalidEnrolmentToken;
 
-    fn from_str(given: &str) -> Result<Self, InvalidToken> {
-        let rest = given.trim().strip_prefix(SCHEME).ok_or(InvalidToken)?;
+    fn from_str(text: &str) -> Result<Self, InvalidEnrolmentToken> {
+        let rest = text.trim().strip_prefix(SCHEME).ok_or(InvalidEnrolmentToken)?;
         let mut parts = rest.split('/');
         let (Some(address), Some(authority), Some(secret), None) =
             (parts.next(), parts.next(), parts.next(), parts.next())
         else {
-            return Err(InvalidToken);
+            return Err(InvalidEnrolmentToken);
         };
-        let (host, port) = address.rsplit_once(':').ok_or(InvalidToken)?;
+        let (host, port) = address.rsplit_once(':').ok_or(InvalidEnrolmentToken)?;
         let host = match host.strip_prefix('[') {
-            Some(bracketed) => bracketed.strip_suffix(']').ok_or(InvalidToken)?,
+            Some(bracketed) => bracketed.strip_suffix(']').ok_or(InvalidEnrolmentToken)?,
             None => host,
         };
         let allowed = |c: char| c.is_ascii_alphanumeric() || "-._:".contains(c);
         if host.is_empty() || host.len() > 255 || !host.chars().all(allowed) {
-            return Err(InvalidToken);
+            return Err(InvalidEnrolmentToken);
         }
         Ok(Self {
             host: host.to_owned(),
-            port: port.parse().ok().filter(|port| *port != 0).ok_or(InvalidToken)?,
-            authority: bytes(authority).ok_or(InvalidToken)?,
-            secret: bytes(secret).ok_or(InvalidToken)?,
+            port: port
+                .parse()
+                .ok()
+                .filter(|port| *port != 0)
+                .ok_or(InvalidEnrolmentToken)?,
+            authority: decode_hex(authority).ok_or(InvalidEnrolmentToken)?,
+            secret: decode_hex(secret).ok_or(InvalidEnrolmentToken)?,
         })
     }
 }
 
-/// Reads exactly `N` bytes of hexadecimal digits.
-fn bytes<const N: usize>(digits: &str) -> Option<[u8; N]> {
+/// Decodes `N` bytes from exactly `2 * N` hexadecimal digits.
+fn decode_hex<const N: usize>(digits: &str) -> Option<[u8; N]> {
     if digits.len() != 2 * N || !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
         return None;
     }
@@ -111,26 +116,26 @@ fn bytes<const N: usize>(digits: &str) -> Option<[u8; N]> {
     Some(bytes)
 }
 
-/// What a device asks for.
+/// The purpose of an [`EnrolRequest`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Purpose {
-    /// To be taken in, by a token's secret.
+pub enum EnrolPurpose {
+    /// Enrols the device with a token.
     Enrol {
-        /// The secret.
+        /// The token's secret.
         secret: [u8; 16],
     },
-    /// A fresh certificate for a device that is enrolled.
+    /// Renews the certificate of an enrolled device.
     Renew,
 }
 
-/// A device asks for a certificate.
+/// A device's request for a certificate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EnrolRequest {
-    /// What it asks for.
-    pub purpose: Purpose,
-    /// Its Ed25519 public key; the private one stays where it is.
+    /// Enrolment or renewal.
+    pub purpose: EnrolPurpose,
+    /// The device's Ed25519 public key.
     pub public_key: [u8; 32],
-    /// Ed25519 over [`Self::statement`] by that key; 64 bytes.
+    /// The Ed25519 signature over [`Self::statement`] by that key, 64 bytes.
     pub proof: Vec<u8>,
 }
 impl Message for EnrolRequest {
@@ -138,53 +143,57 @@ impl Message for EnrolRequest {
 }
 
 impl EnrolRequest {
-    /// The bytes that the device signs. `connection` is derived from the TLS connection with [`EXPORTER_LABEL`].
+    /// Returns the bytes that the device signs. `connection` is derived from the TLS connection with [`EXPORTER_LABEL`].
     #[must_use]
-    pub fn statement(purpose: &Purpose, public_key: &[u8; 32], connection: &[u8; EXPORTER_LEN]) -> Vec<u8> {
+    pub fn statement(
+        purpose: &EnrolPurpose,
+        public_key: &[u8; 32],
+        connection: &[u8; EXPORTER_LEN],
+    ) -> Vec<u8> {
         let mut bytes = CONTEXT.to_vec();
         bytes.extend_from_slice(connection);
         bytes.extend_from_slice(public_key);
         match purpose {
-            Purpose::Enrol { secret } => {
+            EnrolPurpose::Enrol { secret } => {
                 bytes.push(0);
                 bytes.extend_from_slice(secret);
             }
-            Purpose::Renew => bytes.push(1),
+            EnrolPurpose::Renew => bytes.push(1),
         }
         bytes
     }
 }
 
-/// What the coordinator answers.
+/// The coordinator's response to an [`EnrolRequest`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum EnrolAnswer {
-    /// The device belongs to the fleet.
+pub enum EnrolResponse {
+    /// The coordinator has enrolled the device.
     Accepted(Credentials),
-    /// It does not, and why. Asking again changes nothing.
+    /// The coordinator has refused the device for this reason. The same request will be refused again.
     Refused(String),
-    /// The coordinator cannot say now, and why: the device asks again later, with the same token.
+    /// The coordinator cannot decide now, for this reason. The device may send the same token again later.
     NotNow(String),
 }
-impl Message for EnrolAnswer {
+impl Message for EnrolResponse {
     const KIND: u8 = 10;
 }
 
-/// What a device needs to take part.
+/// The certificate, keys and addresses that an enrolled device uses.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Credentials {
-    /// The name under which the coordinator knows the device.
+    /// The device's name at the coordinator.
     pub name: String,
-    /// The device's certificate over its own key, PEM.
+    /// The device's certificate for its own key, PEM.
     pub certificate: String,
-    /// When it ends: RFC 3339, UTC.
+    /// The time at which the certificate expires: RFC 3339, UTC.
     pub not_after: String,
-    /// The lab's authority, PEM.
+    /// The certificate of the lab's authority, PEM.
     pub authority: String,
-    /// The Ed25519 key by which the coordinator signs its commands.
+    /// The Ed25519 public key that verifies the coordinator's commands.
     pub coordinator_key: [u8; 32],
-    /// The broker: `mqtts://host:port`.
+    /// The broker's address: `mqtts://host:port`.
     pub broker: String,
-    /// Where to ask for the next certificate: `host:port`.
+    /// The enrolment listener's address for renewals: `host:port`.
     pub enrolment: String,
 }
 
@@ -192,8 +201,8 @@ pub struct Credentials {
 mod tests {
     use super::*;
 
-    fn token(host: &str) -> Token {
-        Token {
+    fn token(host: &str) -> EnrolmentToken {
+        EnrolmentToken {
             host: host.to_owned(),
             port: 8884,
             authority: [0xab; 32],
@@ -202,16 +211,16 @@ mod tests {
     }
 
     #[test]
-    fn a_token_reads_as_it_was_written_and_does_not_show_its_secret() {
+    fn a_token_round_trips_and_debug_hides_its_secret() {
         for host in ["10.0.0.5", "lab.local", "fe80::1"] {
             let token = token(host);
-            assert_eq!(token.to_string().parse::<Token>().as_ref(), Ok(&token));
+            assert_eq!(token.to_string().parse::<EnrolmentToken>().as_ref(), Ok(&token));
             assert!(!format!("{token:?}").contains("0101"), "{token:?}");
         }
     }
 
     #[test]
-    fn what_is_no_token_is_refused_without_repeating_it() {
+    fn an_invalid_token_is_refused_without_repeating_it() {
         let good = token("lab").to_string();
         for bad in [
             "",
@@ -232,7 +241,7 @@ mod tests {
                 "01".repeat(16)
             ),
         ] {
-            let error = bad.parse::<Token>().unwrap_err().to_string();
+            let error = bad.parse::<EnrolmentToken>().unwrap_err().to_string();
             assert!(error.contains("regatta device add") && error.len() < 200, "{bad}");
         }
     }

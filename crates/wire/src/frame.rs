@@ -1,4 +1,4 @@
-//! The frame around every payload: magic, version, kind, length.
+//! The frame of every MQTT payload: magic, version, kind, length, body. This file does not know what a body contains.
 //!
 //! ```text
 //! 0      4        6      7            11
@@ -7,72 +7,72 @@
 
 use thiserror::Error;
 
-/// First bytes of every payload.
+/// The first bytes of every frame.
 pub const MAGIC: [u8; 4] = *b"RGTA";
-/// Bytes before the body.
+/// The length of the header in bytes.
 pub const HEADER_LEN: usize = 11;
-/// The newest version of the format that this program speaks.
+/// The wire version that this program writes, which is the newest that it reads.
 pub const VERSION: u16 = 1;
-/// The oldest version that this program still reads.
+/// The oldest wire version that this program reads.
 pub const OLDEST_VERSION: u16 = 1;
-/// Largest accepted body. A chunk of 64 KiB and its header fit; nothing else comes near.
+/// The largest body in bytes. A chunk of 64 KiB with its header fits; all other messages are smaller.
 pub const MAX_BODY: usize = 128 * 1024;
 
-/// A frame that cannot be read.
+/// The error for a frame that cannot be encoded or decoded.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum FrameError {
-    /// Shorter than its header.
+    /// The frame is shorter than its header.
     #[error("frame of {0} bytes is shorter than its {HEADER_LEN}-byte header")]
     Truncated(usize),
-    /// Does not begin with the magic.
-    #[error("payload does not begin with RGTA: another program publishes here")]
+    /// The frame does not begin with [`MAGIC`].
+    #[error("payload does not begin with RGTA; another program publishes on this topic")]
     Magic,
-    /// A version that this program does not speak.
-    #[error("frame has wire version {found}; this program speaks {OLDEST_VERSION} to {VERSION}")]
+    /// The frame has a version that this program does not read.
+    #[error("frame has wire version {found}; this program reads {OLDEST_VERSION} to {VERSION}")]
     Version {
         /// The frame's version.
         found: u16,
     },
-    /// The length field and the payload differ, or it is beyond [`MAX_BODY`].
-    #[error("frame states {stated} bytes of body and carries {carried}")]
+    /// The length field and the body differ, or the body exceeds the largest length.
+    #[error("frame states a body of {stated} bytes, but has {carried}")]
     Length {
-        /// Length field.
+        /// The length field, or the largest length that the message may have.
         stated: usize,
-        /// Bytes that follow the header.
+        /// The number of bytes after the header.
         carried: usize,
     },
-    /// Another kind of message than the topic asks for, or an unknown one.
-    #[error("frame of kind {found} where kind {expected} belongs")]
+    /// The frame has another kind than its topic requires.
+    #[error("frame has kind {found}, but kind {expected} is required here")]
     Kind {
         /// The frame's kind.
         found: u8,
-        /// The kind that belongs there.
+        /// The required kind.
         expected: u8,
     },
-    /// The body is not the message that its kind promises.
-    #[error("body of a kind {kind} frame cannot be read: {reason}")]
+    /// The body is not a valid message of its kind.
+    #[error("body of a frame of kind {kind} is invalid: {reason}")]
     Body {
         /// The frame's kind.
         kind: u8,
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
-/// Builds a frame around a body.
+/// Encodes a frame.
 #[must_use]
 pub fn encode(kind: u8, body: &[u8]) -> Vec<u8> {
     encode_parts(kind, &[body])
 }
 
-/// Builds a frame around a body that lies in parts: each is copied once.
+/// Encodes a frame whose body is given in parts. Each part is copied once.
 pub(crate) fn encode_parts(kind: u8, parts: &[&[u8]]) -> Vec<u8> {
     let length: usize = parts.iter().map(|part| part.len()).sum();
     let mut frame = Vec::with_capacity(HEADER_LEN + length);
     frame.extend_from_slice(&MAGIC);
     frame.extend_from_slice(&VERSION.to_le_bytes());
     frame.push(kind);
-    // A body beyond u32 cannot be built: MAX_BODY bounds what the callers make.
+    // The length always fits: the callers check their bodies against MAX_BODY or MAX_DATA.
     frame.extend_from_slice(&u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes());
     for part in parts {
         frame.extend_from_slice(part);
@@ -80,10 +80,10 @@ pub(crate) fn encode_parts(kind: u8, parts: &[&[u8]]) -> Vec<u8> {
     frame
 }
 
-/// The length of the body that a frame's header states: for readers of a byte stream, which must know how much to read.
+/// Returns the length of the body from a frame's header. A reader of a byte stream needs it to know how much to read.
 ///
 /// # Errors
-/// [`FrameError`] when the header is not whole, not ours, or states more than any body can have.
+/// [`FrameError`] when the header is incomplete, does not begin with [`MAGIC`], or states more than [`MAX_BODY`].
 pub fn stated_length(header: &[u8]) -> Result<usize, FrameError> {
     let Some((header, body)) = header.split_at_checked(HEADER_LEN) else {
         return Err(FrameError::Truncated(header.len()));
@@ -101,7 +101,7 @@ pub fn stated_length(header: &[u8]) -> Result<usize, FrameError> {
     Ok(stated)
 }
 
-/// The kind that a frame states, where one topic carries several.
+/// Returns the kind from a frame's header, for topics with messages of several kinds.
 #[must_use]
 pub fn stated_kind(frame: &[u8]) -> Option<u8> {
     frame.get(6).copied()
@@ -110,7 +110,7 @@ pub fn stated_kind(frame: &[u8]) -> Option<u8> {
 /// Checks a frame's header and returns its version and body.
 ///
 /// # Errors
-/// [`FrameError`] naming what is wrong.
+/// [`FrameError`] says which part of the frame is invalid.
 pub fn decode(expected_kind: u8, frame: &[u8]) -> Result<(u16, &[u8]), FrameError> {
     let Some((header, body)) = frame.split_at_checked(HEADER_LEN) else {
         return Err(FrameError::Truncated(frame.len()));

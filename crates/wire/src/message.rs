@@ -1,4 +1,7 @@
-//! The messages. Enums grow at the end only, structs by a new wire version; golden bytes of every version are kept.
+//! The messages that agent and coordinator exchange, with their kind numbers and fields.
+//!
+//! An enum may only grow at its end, and a struct only changes with a new wire version. Golden files keep the bytes of
+//! every version. This file does not sign, send or interpret messages.
 
 use regatta_rules::{
     DeviceId, RunId, StreamName,
@@ -8,15 +11,16 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::frame::{self, FrameError};
 
-/// A message with its own kind number and a postcard body.
+/// A message: a kind number and a body that postcard encodes.
 pub trait Message: Serialize + DeserializeOwned {
     /// The kind number in the frame.
     const KIND: u8;
 
-    /// The framed message.
+    /// Encodes the message as a frame.
     ///
     /// # Errors
-    /// [`FrameError::Body`] when postcard cannot write it, [`FrameError::Length`] when it is beyond the largest body.
+    /// [`FrameError::Body`] when postcard cannot encode it, [`FrameError::Length`] when the body exceeds
+    /// [`frame::MAX_BODY`].
     fn to_frame(&self) -> Result<Vec<u8>, FrameError> {
         let body = postcard::to_allocvec(self).map_err(|e| FrameError::Body {
             kind: Self::KIND,
@@ -31,10 +35,10 @@ pub trait Message: Serialize + DeserializeOwned {
         Ok(frame::encode(Self::KIND, &body))
     }
 
-    /// Reads a framed message.
+    /// Decodes a frame that holds one message of this kind.
     ///
     /// # Errors
-    /// [`FrameError`] naming what is wrong.
+    /// [`FrameError`] says which part of the frame is invalid.
     fn from_frame(bytes: &[u8]) -> Result<Self, FrameError> {
         let (_version, body) = frame::decode(Self::KIND, bytes)?;
         postcard::from_bytes(body).map_err(|e| FrameError::Body {
@@ -44,61 +48,61 @@ pub trait Message: Serialize + DeserializeOwned {
     }
 }
 
-/// A device says what it is (retained on `hello`; its last will says that it is gone).
+/// A device's description of itself, retained on `hello`. Its last will is the same message with `online` unset.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Hello {
-    /// The device.
+    /// The device's id.
     pub device: DeviceId,
-    /// Its label.
+    /// The device's name.
     pub name: String,
-    /// Its Ed25519 public key; the id is its fingerprint.
+    /// The device's Ed25519 public key. The id is its fingerprint.
     pub public_key: [u8; 32],
-    /// Whether it is there: `false` in the last will.
+    /// Whether the device is connected: `false` in the last will.
     pub online: bool,
-    /// The agent's version.
+    /// The agent's name and version.
     pub agent: String,
     /// The engines that this agent can run.
     pub engines: Vec<EngineKind>,
-    /// What the machine is: the JSON of `DeviceFacts`, which grows without a new wire version.
+    /// The machine's hardware and software: the JSON of `DeviceFacts`, which grows without a new wire version.
     pub facts_json: Vec<u8>,
-    /// Runs that are on the device, as many as fit: a run that is missing here may be there all the same. [`Inventory`] is complete.
+    /// The runs on the device, as many as fit into the frame. [`Inventory`] lists all of them.
     pub runs: Vec<RunId>,
 }
 impl Message for Hello {
     const KIND: u8 = 1;
 }
 
-/// A sign of life (on `telemetry`): all that is sent in the timed window by default.
+/// A heartbeat, on `telemetry`. By default it is the only message that an agent sends during a timed window.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Heartbeat {
-    /// Counts up from the agent's start.
+    /// The heartbeat's number since the agent's start.
     pub sequence: u64,
     /// Milliseconds since the agent's start.
     pub uptime_ms: u64,
-    /// The run that is in its timed window.
+    /// The run whose timed window is open.
     pub running: Option<RunId>,
-    /// Bytes that wait in the spool.
+    /// The bytes in the spool that the coordinator has not acknowledged.
     pub spooled_bytes: u64,
 }
 impl Message for Heartbeat {
     const KIND: u8 = 2;
 }
 
-/// Which runs are on a device (on `telemetry`): all of them, over `pages` messages of the same session and number. Sent after each
-/// hello and repeated now and then, so that a lost one costs time only.
+/// One page of the list of all runs on a device, on `telemetry`. The list spans `pages` messages with the same session
+/// and number. The agent sends it after each hello and repeats it, so that a lost page only causes a delay.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inventory {
-    /// Random, drawn at each start of the agent. Two agents with the same identity have different ones.
+    /// A random number that each start of an agent draws. Two agents with the same identity have different ones.
     pub session: u64,
-    /// Counts the inventories of a session.
+    /// The list's number within the session.
     pub number: u32,
-    /// Which page this is, from 0.
+    /// This page's index, from 0.
     pub page: u16,
-    /// How many pages there are, at least 1.
+    /// The number of pages, at least 1.
     pub pages: u16,
-    /// The number of the newest signed command that the device has obeyed; it obeys none up to this.
+    /// The number of the newest signed command that the device has executed. It rejects this number and all below it.
     pub newest_command: u64,
-    /// The runs of this page, at most [`Inventory::RUNS_PER_PAGE`].
+    /// The runs on this page, at most [`Inventory::RUNS_PER_PAGE`].
     pub runs: Vec<HeldRun>,
 }
 impl Message for Inventory {
@@ -106,55 +110,55 @@ impl Message for Inventory {
 }
 
 impl Inventory {
-    /// Runs in one page at most.
+    /// The largest number of runs on one page.
     pub const RUNS_PER_PAGE: usize = 2048;
 }
 
-/// A run that a device knows.
+/// A run in a device's [`Inventory`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeldRun {
-    /// The run.
+    /// The run's id.
     pub run: RunId,
-    /// What the device has of it.
-    pub holding: Holding,
+    /// Whether the device keeps the run's files.
+    pub holding: RunHolding,
 }
 
-/// What a device has of a run.
+/// Whether a device keeps a run's files, and whether it may remove them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Holding {
-    /// Nothing: it did not take the run.
+pub enum RunHolding {
+    /// The device refused the run and has no files of it.
     Refused,
-    /// The run, which it may not remove.
+    /// The device keeps the files and may not remove them.
     Kept,
-    /// The run, which it may remove ([`Command::Release`]).
+    /// The device keeps the files and may remove them: it has received [`Command::Release`].
     Released,
 }
 
-/// What the coordinator asks of a device (on `cmd/<run>`). Every command may arrive twice.
+/// A command from the coordinator to a device, on `cmd/<run>`. A device must accept the same command twice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Command {
-    /// Do this run: the exact bytes of its `spec.json`, whose hash the evidence will carry.
+    /// Starts the run.
     Start {
-        /// The document.
+        /// The exact bytes of the run's `spec.json`. The run's evidence contains their hash.
         spec_json: Vec<u8>,
     },
-    /// End this run.
+    /// Ends the run.
     Abort {
-        /// Why, for the record.
+        /// The reason that the run's record will show.
         reason: String,
     },
-    /// The device removes this run, if it was released before ([`Command::Release`]), or forgets that it refused it.
+    /// Removes the run if [`Command::Release`] came before, or the note that the device refused it.
     Forget,
-    /// Examine yourself. The id is of no run but of this question; the answer is an [`Examined`] on `state/<id>`. An agent
-    /// that does not know it says so in a [`StateReport`] there.
+    /// Runs `regatta-agent doctor`. The topic's id names this request and no run. The device answers with [`Examined`] on
+    /// `state/<id>`; an agent that does not know the command answers with a [`StateReport`] there.
     Examine,
-    /// The coordinator has every file of this run, with valid evidence, and has recorded it: the device may remove the run when
-    /// it needs space. Nothing else gives a run's files up; an acknowledgement carries no signature and does not.
+    /// Permits the device to remove the run when it needs space: the coordinator has recorded every file with valid
+    /// evidence. No other message permits that. An [`Ack`] is not signed and does not permit it.
     Release,
-    /// The device reports the run's state again and sends these streams again, also those that were acknowledged as whole; where
-    /// any are named, a release no longer counts. A device without the run sends its [`Inventory`].
+    /// Asks for the run's state and for these streams again, including streams acknowledged as complete. Naming any
+    /// stream revokes an earlier release. A device without the run sends its [`Inventory`].
     Resend {
-        /// The streams that the coordinator does not have whole. May be empty: then only the state is asked for.
+        /// The streams that are incomplete at the coordinator. An empty list asks for the state only.
         streams: Vec<StreamName>,
     },
 }
@@ -162,63 +166,63 @@ impl Message for Command {
     const KIND: u8 = 3;
 }
 
-/// A run's state as the device sees it (retained on `state/<run>`).
+/// A run's state on the device, retained on `state/<run>`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StateReport {
-    /// The run.
+    /// The run's id.
     pub run: RunId,
-    /// Its state.
+    /// The run's state.
     pub state: RunState,
-    /// Every stream of the run, known once the run is sealed (`draining` and after).
+    /// All streams of the run. Known once the run is sealed (`draining` and after), empty before.
     pub streams: Vec<StreamName>,
 }
 impl Message for StateReport {
     const KIND: u8 = 4;
 }
 
-/// What a device finds when it examines itself (on `state/<id>`, never retained): `regatta-agent doctor`'s two forms.
+/// The report of `regatta-agent doctor`, on `state/<id>` and never retained.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Examined {
-    /// For programs.
+    /// The report as JSON.
     pub json: String,
-    /// For people.
+    /// The report as text for a terminal.
     pub text: String,
 }
 impl Message for Examined {
     const KIND: u8 = 11;
 }
 
-/// The end of a stream (on `log/<run>/<stream>`, after its last chunk).
+/// The end of a stream, on `log/<run>/<stream>` after its last chunk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StreamEnd {
-    /// Total length in bytes.
+    /// The stream's length in bytes.
     pub length: u64,
-    /// SHA-256 of the whole stream.
+    /// SHA-256 of the complete stream.
     pub sha256: [u8; 32],
 }
 impl Message for StreamEnd {
     const KIND: u8 = 6;
 }
 
-/// What the coordinator has on disk of one stream (on `ack/<run>`).
+/// An acknowledgement of one stream by the coordinator, on `ack/<run>`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ack {
-    /// The stream.
+    /// The stream's name.
     pub stream: StreamName,
-    /// Every byte before this offset is committed: written, flushed to disk, recorded.
+    /// The committed offset: all bytes before it are written, flushed to disk and recorded.
     pub committed: u64,
-    /// The verdict on the whole stream, once its end has been seen.
-    pub whole: Option<WholeStream>,
+    /// The verdict on the complete stream. `None` until its end has arrived.
+    pub whole: Option<StreamVerdict>,
 }
 impl Message for Ack {
     const KIND: u8 = 7;
 }
 
-/// The coordinator's verdict on a whole stream.
+/// The coordinator's verdict on a complete stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum WholeStream {
-    /// Length and SHA-256 are the device's.
+pub enum StreamVerdict {
+    /// Length and SHA-256 equal the device's.
     Equal,
-    /// They differ: the coordinator has dropped the stream and wants it again from the start.
+    /// Length or SHA-256 differ. The coordinator has discarded the stream and expects it again from offset 0.
     Different,
 }

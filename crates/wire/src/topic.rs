@@ -1,4 +1,6 @@
-//! Topics: `regatta/v1/<device>/{hello,telemetry,cmd/<run>,state/<run>,log/<run>/<stream>,ack/<run>}`.
+//! MQTT topics: `regatta/v1/<device>/{hello,telemetry,cmd/<run>,state/<run>,log/<run>/<stream>,ack/<run>}`.
+//!
+//! This file formats and parses topic names and lists subscriptions. The broker decides who may use a topic.
 
 use std::fmt;
 
@@ -7,40 +9,40 @@ use regatta_rules::{DeviceId, InvalidName, RunId, StreamName};
 /// The first two levels of every topic.
 pub const ROOT: &str = "regatta/v1";
 
-/// One topic.
+/// A topic of one device.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Topic {
-    /// Whose topic it is.
+    /// The device.
     pub device: DeviceId,
-    /// What for.
+    /// The levels after the device.
     pub leaf: Leaf,
 }
 
-/// What a topic is for.
+/// The levels of a topic after the device, which determine its messages.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Leaf {
-    /// Retained: what the device is.
+    /// The device's [`Hello`](crate::message::Hello), retained.
     Hello,
-    /// Heartbeats.
+    /// Heartbeats and inventories.
     Telemetry,
-    /// Commands to the device.
+    /// Signed commands to the device.
     Command(RunId),
-    /// Retained: a run's state.
+    /// A run's state, retained, and reports of `regatta-agent doctor`.
     State(RunId),
-    /// A stream's chunks and end.
+    /// A stream's chunks and its end.
     Log(RunId, StreamName),
-    /// What the coordinator has committed.
+    /// Acknowledgements from the coordinator.
     Ack(RunId),
 }
 
-/// A topic that is not one of ours.
+/// The error for a text that is not a Regatta topic.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TopicError {
-    /// Not of the form above.
+    /// The levels are not those of any Regatta topic.
     #[error("`{0}` is not a Regatta topic")]
     Unknown(String),
-    /// One level is not a valid name.
-    #[error("the topic holds an invalid name")]
+    /// A level is not a valid device, run or stream name.
+    #[error("the topic contains an invalid name")]
     Name(#[source] InvalidName),
 }
 
@@ -64,18 +66,18 @@ impl fmt::Display for Topic {
     }
 }
 
-/// The MQTT client id of a device: one for ever, because the broker's session hangs on it, and because a device may take
-/// over no session but its own.
+/// Returns the MQTT client id of a device. It never changes: the broker finds the device's session by it, and a device
+/// may only take over its own session.
 #[must_use]
 pub fn agent_client_id(device: &DeviceId) -> String {
     format!("regatta-agent-{device}")
 }
 
 impl Topic {
-    /// Reads a topic.
+    /// Parses a topic.
     ///
     /// # Errors
-    /// [`TopicError`] when it is not one of ours.
+    /// [`TopicError`] when it is not a Regatta topic.
     pub fn parse(text: &str) -> Result<Self, TopicError> {
         let unknown = || TopicError::Unknown(text.chars().take(80).collect());
         let rest = text
@@ -98,13 +100,13 @@ impl Topic {
         })
     }
 
-    /// What a device subscribes to: commands and acknowledgements of its own.
+    /// Returns the topic filters that a device subscribes to: its own commands and acknowledgements.
     #[must_use]
     pub fn device_subscriptions(device: &DeviceId) -> [String; 2] {
         [format!("{ROOT}/{device}/cmd/+"), format!("{ROOT}/{device}/ack/+")]
     }
 
-    /// What the coordinator subscribes to: everything that devices say.
+    /// Returns the topic filters that the coordinator subscribes to: everything that devices publish.
     #[must_use]
     pub fn coordinator_subscriptions() -> [String; 4] {
         [

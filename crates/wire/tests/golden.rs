@@ -1,7 +1,6 @@
-//! The bytes of every message of wire version 1. A change here is a change of the format: devices and coordinators in the
-//! field would no longer understand each other, so it wants a new wire version.
+//! Golden bytes of every message of wire version 1. Changed bytes are a changed format, which needs a new wire version:
+//! devices and coordinators of different releases must still understand each other.
 
-// Test code says what it expects.
 #![expect(clippy::unwrap_used, reason = "this crate is test code throughout")]
 
 use std::fmt::Write as _;
@@ -12,12 +11,12 @@ use regatta_rules::{
 };
 use regatta_wire::{
     chunk::{Chunk, LogMessage},
-    enrolment::{Credentials, EnrolAnswer, EnrolRequest, Purpose},
+    enrolment::{Credentials, EnrolPurpose, EnrolRequest, EnrolResponse},
     message::{
-        Ack, Command, Examined, Heartbeat, HeldRun, Hello, Holding, Inventory, Message, StateReport,
-        StreamEnd, WholeStream,
+        Ack, Command, Examined, Heartbeat, HeldRun, Hello, Inventory, Message, RunHolding, StateReport,
+        StreamEnd, StreamVerdict,
     },
-    signed::SignedCommand,
+    signed_command::SignedCommand,
     topic::{Leaf, Topic},
 };
 
@@ -29,8 +28,8 @@ fn run() -> RunId {
     "01930e7a-6f00-7000-8000-000000000001".parse().unwrap()
 }
 
-/// Sixteen bytes to a line.
-fn dump(bytes: &[u8]) -> String {
+/// Formats bytes as hexadecimal digits, sixteen to a line.
+fn hex_dump(bytes: &[u8]) -> String {
     bytes.chunks(16).fold(String::new(), |mut text, line| {
         let digits: Vec<String> = line.iter().map(|byte| format!("{byte:02x}")).collect();
         writeln!(text, "{}", digits.join(" ")).unwrap();
@@ -42,7 +41,7 @@ fn golden<M: Message + std::fmt::Debug + PartialEq>(messages: &[M]) -> String {
     messages.iter().fold(String::new(), |mut text, message| {
         let frame = message.to_frame().unwrap();
         assert_eq!(&M::from_frame(&frame).unwrap(), message);
-        writeln!(text, "{message:?}\n{}", dump(&frame)).unwrap();
+        writeln!(text, "{message:?}\n{}", hex_dump(&frame)).unwrap();
         text
     })
 }
@@ -90,9 +89,9 @@ fn inventory() {
         runs,
     };
     let held = |holding| HeldRun { run: run(), holding };
-    let one_each = [Holding::Refused, Holding::Kept, Holding::Released].map(held);
+    let one_each = [RunHolding::Refused, RunHolding::Kept, RunHolding::Released].map(held);
     insta::assert_snapshot!(golden(&[inventory(Vec::new()), inventory(one_each.to_vec())]));
-    let full = inventory(vec![held(Holding::Kept); Inventory::RUNS_PER_PAGE]).to_frame();
+    let full = inventory(vec![held(RunHolding::Kept); Inventory::RUNS_PER_PAGE]).to_frame();
     assert!(full.is_ok(), "a full page fits into a frame: {full:?}");
 }
 
@@ -172,8 +171,8 @@ fn ack() {
     };
     insta::assert_snapshot!(golden(&[
         ack(None),
-        ack(Some(WholeStream::Equal)),
-        ack(Some(WholeStream::Different))
+        ack(Some(StreamVerdict::Equal)),
+        ack(Some(StreamVerdict::Different))
     ]));
 }
 
@@ -192,7 +191,7 @@ fn chunk() {
             data: b":::MLLOG"
         }))
     );
-    insta::assert_snapshot!(dump(&frame));
+    insta::assert_snapshot!(hex_dump(&frame));
 }
 
 #[test]
@@ -230,12 +229,16 @@ fn signed_command() {
         command,
         signature: vec![0x5a; 64],
     };
-    insta::assert_snapshot!(format!("{}statement\n{}", golden(&[signed]), dump(&statement)));
+    insta::assert_snapshot!(format!(
+        "{}statement\n{}",
+        golden(&[signed]),
+        hex_dump(&statement)
+    ));
 }
 
 #[test]
 fn enrolment() {
-    let purposes = [Purpose::Enrol { secret: [0x11; 16] }, Purpose::Renew];
+    let purposes = [EnrolPurpose::Enrol { secret: [0x11; 16] }, EnrolPurpose::Renew];
     let mut text = String::new();
     for purpose in purposes {
         let statement = EnrolRequest::statement(&purpose, &[0x22; 32], &[0x33; 32]);
@@ -244,10 +247,10 @@ fn enrolment() {
             public_key: [0x22; 32],
             proof: vec![0x44; 64],
         };
-        writeln!(text, "{}statement\n{}", golden(&[request]), dump(&statement)).unwrap();
+        writeln!(text, "{}statement\n{}", golden(&[request]), hex_dump(&statement)).unwrap();
     }
     let answers = [
-        EnrolAnswer::Accepted(Credentials {
+        EnrolResponse::Accepted(Credentials {
             name: "boat-3".to_owned(),
             certificate: "certificate".to_owned(),
             not_after: "2027-11-21T00:00:00Z".to_owned(),
@@ -256,8 +259,8 @@ fn enrolment() {
             broker: "mqtts://lab:8883".to_owned(),
             enrolment: "lab:8884".to_owned(),
         }),
-        EnrolAnswer::Refused("no".to_owned()),
-        EnrolAnswer::NotNow("later".to_owned()),
+        EnrolResponse::Refused("no".to_owned()),
+        EnrolResponse::NotNow("later".to_owned()),
     ];
     text.push_str(&golden(&answers));
     insta::assert_snapshot!(text);

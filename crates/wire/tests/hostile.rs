@@ -1,23 +1,22 @@
-//! Bytes from outside: whatever arrives, decoding says what is wrong and never panics; what was written is read back.
+//! Decoding of bytes from outside: invalid bytes give an error and never a panic, and encoded messages decode unchanged.
 
-// Test code says what it expects.
 #![expect(clippy::unwrap_used, reason = "this crate is test code throughout")]
 
 use proptest::prelude::*;
 use regatta_rules::{DeviceId, RunId, StreamName};
 use regatta_wire::{
     chunk::{Chunk, LogMessage, MAX_DATA},
-    enrolment::{EnrolAnswer, EnrolRequest, Token},
+    enrolment::{EnrolRequest, EnrolResponse, EnrolmentToken},
     frame::{self, FrameError, HEADER_LEN, MAX_BODY, VERSION},
     message::{
-        Ack, Command, Examined, Heartbeat, Hello, Inventory, Message, StateReport, StreamEnd, WholeStream,
+        Ack, Command, Examined, Heartbeat, Hello, Inventory, Message, StateReport, StreamEnd, StreamVerdict,
     },
-    signed::SignedCommand,
+    signed_command::SignedCommand,
     topic::{Leaf, Topic},
 };
 
-/// Reads bytes as everything that they could be.
-fn read_as_everything(bytes: &[u8]) {
+/// Decodes bytes as every kind of message, frame and token.
+fn decode_as_every_kind(bytes: &[u8]) {
     let _ = Hello::from_frame(bytes);
     let _ = Heartbeat::from_frame(bytes);
     let _ = Inventory::from_frame(bytes);
@@ -29,9 +28,9 @@ fn read_as_everything(bytes: &[u8]) {
     let _ = LogMessage::from_frame(bytes);
     let _ = SignedCommand::from_frame(bytes);
     let _ = EnrolRequest::from_frame(bytes);
-    let _ = EnrolAnswer::from_frame(bytes);
+    let _ = EnrolResponse::from_frame(bytes);
     let _ = frame::stated_length(bytes);
-    let _ = String::from_utf8_lossy(bytes).parse::<Token>();
+    let _ = String::from_utf8_lossy(bytes).parse::<EnrolmentToken>();
 }
 
 prop_compose! {
@@ -54,32 +53,32 @@ prop_compose! {
 
 proptest! {
     #[test]
-    fn any_bytes_are_refused_or_read(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
-        read_as_everything(&bytes);
+    fn any_bytes_decode_or_fail(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
+        decode_as_every_kind(&bytes);
     }
 
     #[test]
-    fn any_body_in_an_honest_frame_is_refused_or_read(
+    fn any_body_in_a_valid_frame_decodes_or_fails(
         kind in 0_u8..16,
         body in proptest::collection::vec(any::<u8>(), 0..400),
     ) {
-        read_as_everything(&frame::encode(kind, &body));
+        decode_as_every_kind(&frame::encode(kind, &body));
     }
 
     #[test]
-    fn a_damaged_message_is_refused_or_read(
+    fn a_damaged_message_decodes_or_fails(
         committed: u64, stream in stream_name(), at in 0_usize..200, with: u8, cut in 0_usize..200,
     ) {
-        let mut bytes = Ack { stream, committed, whole: Some(WholeStream::Equal) }.to_frame().unwrap();
+        let mut bytes = Ack { stream, committed, whole: Some(StreamVerdict::Equal) }.to_frame().unwrap();
         let at = at % bytes.len();
         bytes[at] = with;
-        read_as_everything(&bytes);
+        decode_as_every_kind(&bytes);
         bytes.truncate(cut % bytes.len());
         prop_assert!(Ack::from_frame(&bytes).is_err());
     }
 
     #[test]
-    fn a_chunk_comes_back_and_a_flipped_bit_never_passes(
+    fn a_chunk_round_trips_and_every_flipped_bit_is_detected(
         offset: u64, data in proptest::collection::vec(any::<u8>(), 1..2_000), at in 0_usize..2_000, bit in 0_u8..8,
     ) {
         let chunk = Chunk { offset: offset / 2, data: &data };
@@ -87,17 +86,17 @@ proptest! {
         prop_assert_eq!(Chunk::from_frame(&bytes), Ok(chunk));
         let data_begins = bytes.len() - data.len();
         bytes[data_begins + at % data.len()] ^= 1 << bit;
-        let refused = matches!(Chunk::from_frame(&bytes), Err(FrameError::Body { .. }));
-        prop_assert!(refused);
+        let detected = matches!(Chunk::from_frame(&bytes), Err(FrameError::Body { .. }));
+        prop_assert!(detected);
     }
 
     #[test]
-    fn any_topic_is_refused_or_read(text in "\\PC{0,120}") {
+    fn any_topic_parses_or_fails(text in "\\PC{0,120}") {
         let _ = Topic::parse(&text);
     }
 
     #[test]
-    fn topics_come_back(device in device(), run in run(), stream in stream_name()) {
+    fn topics_round_trip(device in device(), run in run(), stream in stream_name()) {
         for leaf in [Leaf::Hello, Leaf::Telemetry, Leaf::Command(run), Leaf::State(run), Leaf::Log(run, stream), Leaf::Ack(run)] {
             let topic = Topic { device: device.clone(), leaf };
             prop_assert_eq!(Topic::parse(&topic.to_string()), Ok(topic));
@@ -105,15 +104,15 @@ proptest! {
     }
 
     #[test]
-    fn acks_come_back(stream in stream_name(), committed: u64, verdict in 0_u8..3) {
-        let whole = [None, Some(WholeStream::Equal), Some(WholeStream::Different)][usize::from(verdict)];
+    fn acks_round_trip(stream in stream_name(), committed: u64, verdict in 0_u8..3) {
+        let whole = [None, Some(StreamVerdict::Equal), Some(StreamVerdict::Different)][usize::from(verdict)];
         let ack = Ack { stream, committed, whole };
         prop_assert_eq!(Ack::from_frame(&ack.to_frame().unwrap()), Ok(ack));
     }
 }
 
 #[test]
-fn the_largest_chunk_fits_and_no_larger_one_passes() {
+fn the_largest_chunk_is_accepted_and_larger_ones_are_refused() {
     let data = vec![7; MAX_DATA];
     let bytes = Chunk {
         offset: 0,
@@ -140,7 +139,7 @@ fn the_largest_chunk_fits_and_no_larger_one_passes() {
 }
 
 #[test]
-fn a_frame_that_states_another_length_is_refused() {
+fn a_frame_with_a_wrong_length_is_refused() {
     let mut bytes = StreamEnd {
         length: 1,
         sha256: [0; 32],
@@ -165,22 +164,22 @@ fn a_frame_that_states_another_length_is_refused() {
 }
 
 #[test]
-fn another_version_is_refused_with_both_versions_named() {
+fn an_unknown_version_is_refused_and_the_error_names_both() {
     let mut bytes = Command::Forget.to_frame().unwrap();
     bytes[4..6].copy_from_slice(&(VERSION + 1).to_le_bytes());
     let error = Command::from_frame(&bytes).unwrap_err();
     assert_eq!(error, FrameError::Version { found: VERSION + 1 });
-    insta::assert_snapshot!(error, @"frame has wire version 2; this program speaks 1 to 1");
+    insta::assert_snapshot!(error, @"frame has wire version 2; this program reads 1 to 1");
 }
 
 #[test]
-fn a_message_of_another_kind_is_named() {
+fn the_error_for_a_wrong_kind_names_both_kinds() {
     let bytes = Command::Forget.to_frame().unwrap();
-    insta::assert_snapshot!(Ack::from_frame(&bytes).unwrap_err(), @"frame of kind 3 where kind 7 belongs");
+    insta::assert_snapshot!(Ack::from_frame(&bytes).unwrap_err(), @"frame has kind 3, but kind 7 is required here");
 }
 
 #[test]
-fn names_that_reach_outside_do_not_cross() {
+fn names_with_path_separators_or_dots_are_refused() {
     let run = "01930e7a-6f00-7000-8000-000000000001";
     let device = "0123456789abcdef0123456789abcdef";
     for stream in [
@@ -208,7 +207,7 @@ fn names_that_reach_outside_do_not_cross() {
     ] {
         assert!(Topic::parse(&topic).is_err(), "{topic}");
     }
-    // The same name inside a message: a field that holds it does not read.
+    // A message whose field has such a name does not decode.
     let ack = Ack {
         stream: "aa".parse().unwrap(),
         committed: 0,

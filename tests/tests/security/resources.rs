@@ -18,7 +18,7 @@ use regatta_tests::{
     succeed_output,
 };
 use regatta_wire::{
-    enrolment::{EXPORTER_LABEL, EnrolAnswer, EnrolRequest, Purpose},
+    enrolment::{EXPORTER_LABEL, EnrolPurpose, EnrolRequest, EnrolResponse},
     message::Message as _,
 };
 
@@ -218,15 +218,15 @@ fn strangers_with_unknown_tokens_neither_write_nor_hold_up_a_run() {
     assert_eq!(certificates, 1);
 }
 
-fn unknown() -> EnrolAnswer {
-    EnrolAnswer::Refused("the coordinator knows no such token".to_owned())
+fn unknown() -> EnrolResponse {
+    EnrolResponse::Refused("the coordinator knows no such token".to_owned())
 }
 
 /// A request that is in order but for its token.
-fn ask_with_unknown_token(port: u16, ca: &[u8]) -> io::Result<EnrolAnswer> {
+fn ask_with_unknown_token(port: u16, ca: &[u8]) -> io::Result<EnrolResponse> {
     let key = KeyPair::generate_for(&PKCS_ED25519).map_err(io::Error::other)?;
     let public_key: [u8; 32] = key.public_key_raw().try_into().map_err(io::Error::other)?;
-    let purpose = Purpose::Enrol { secret: [7; 16] };
+    let purpose = EnrolPurpose::Enrol { secret: [7; 16] };
     let answer = Stranger::reach(port, ca, None)?.exchange(EXPORTER_LABEL, |connection| {
         let proof = key.sign(&EnrolRequest::statement(&purpose, &public_key, connection));
         let request = EnrolRequest {
@@ -236,7 +236,7 @@ fn ask_with_unknown_token(port: u16, ca: &[u8]) -> io::Result<EnrolAnswer> {
         };
         request.to_frame().map_err(io::Error::other)
     })?;
-    EnrolAnswer::from_frame(&answer).map_err(io::Error::other)
+    EnrolResponse::from_frame(&answer).map_err(io::Error::other)
 }
 
 #[test]

@@ -13,7 +13,7 @@ fn sealed(outbox: &mut Outbox, stream: &str, bytes: &[u8]) {
     outbox.seal(&name(stream), bytes.len() as u64, Sha256::digest(bytes).into());
 }
 
-fn ack(stream: &str, committed: u64, whole: Option<WholeStream>) -> Ack {
+fn ack(stream: &str, committed: u64, whole: Option<StreamVerdict>) -> Ack {
     Ack {
         stream: name(stream),
         committed,
@@ -65,10 +65,10 @@ fn the_end_follows_the_last_chunk_and_is_repeated_until_the_whole_is_equal() {
     let later = outbox.deadline().unwrap();
     outbox.on_time(later);
     assert_eq!(burst(&mut outbox, later).len(), 2, "both ends again");
-    let kept = outbox.acknowledge(&ack("a", 3, Some(WholeStream::Equal)), later);
+    let kept = outbox.acknowledge(&ack("a", 3, Some(StreamVerdict::Equal)), later);
     assert_eq!(kept, Some(Record::Whole { stream: name("a") }));
     assert!(!outbox.is_delivered());
-    outbox.acknowledge(&ack("empty", 0, Some(WholeStream::Equal)), later);
+    outbox.acknowledge(&ack("empty", 0, Some(StreamVerdict::Equal)), later);
     assert!(outbox.is_delivered() && outbox.deadline().is_none());
 }
 
@@ -147,7 +147,7 @@ fn a_different_whole_starts_over_after_a_pause_and_a_lower_offset_goes_back() {
         })
     ));
     burst(&mut outbox, now);
-    let kept = outbox.acknowledge(&ack("a", 6, Some(WholeStream::Different)), now);
+    let kept = outbox.acknowledge(&ack("a", 6, Some(StreamVerdict::Different)), now);
     assert_eq!(kept, Some(Record::Restarted { stream: name("a") }));
     assert_eq!(outbox.take_next(now), None);
     let later = outbox.deadline().unwrap();
@@ -169,9 +169,9 @@ fn a_false_whole_is_not_believed() {
     sealed(&mut outbox, "a", b"abcdef");
     outbox.grow(&name("live"), 10);
     for false_ack in [
-        ack("a", 3, Some(WholeStream::Equal)),
-        ack("live", 10, Some(WholeStream::Equal)),
-        ack("other", 6, Some(WholeStream::Equal)),
+        ack("a", 3, Some(StreamVerdict::Equal)),
+        ack("live", 10, Some(StreamVerdict::Equal)),
+        ack("other", 6, Some(StreamVerdict::Equal)),
         ack("a", u64::MAX, None),
     ] {
         outbox.acknowledge(&false_ack, now);
@@ -204,9 +204,9 @@ impl Receiver {
             Piece::End { end, .. } if self.bytes.len() as u64 >= end.length => {
                 let equal = <[u8; 32]>::from(Sha256::digest(&self.bytes)) == end.sha256;
                 verdict = Some(if equal {
-                    WholeStream::Equal
+                    StreamVerdict::Equal
                 } else {
-                    WholeStream::Different
+                    StreamVerdict::Different
                 });
                 self.whole = equal;
                 if !equal {

@@ -1,4 +1,4 @@
-//! Holding a state: through the helper, with what the agent reads by its own eyes beside what the helper says.
+//! The guard of a run's device state: it sets the state through the helper, and also reads the controls itself where it may.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
