@@ -9,7 +9,7 @@ use regatta_rules::{
     documents::{Document as _, DocumentError, EngineKind, RunSpec},
 };
 
-use regatta_state::wish::Wish;
+use regatta_state::state_request::StateRequest;
 
 /// Longest name of a benchmark, a round or a model.
 const LONGEST_NAME: usize = 64;
@@ -43,7 +43,7 @@ pub(crate) enum SpecError {
     },
     /// A state in words that this agent does not know.
     #[error("the device's state cannot be read")]
-    State(#[source] regatta_state::wish::WrongWish),
+    State(#[source] regatta_state::state_request::InvalidStateRequest),
     /// An engine that this build does not have.
     #[error("this agent has no {asked} engine; it has {available}")]
     Engine {
@@ -83,7 +83,7 @@ pub(crate) fn check(
     }
     if let Some(state) = &spec.state {
         name("state", &state.name)?;
-        state.words().parse::<Wish>().map_err(SpecError::State)?;
+        state.words().parse::<StateRequest>().map_err(SpecError::State)?;
     }
     for asset in spec.assets.iter().flat_map(|assets| &assets.needed) {
         inner_path("asset", &asset.path)?;

@@ -97,7 +97,7 @@ impl Power {
             dla_cap_hz: (0..4)
                 .filter_map(|core| root.number(&format!("sys/kernel/nvpmodel_clk_cap/dla{core}_core")))
                 .collect(),
-            state_helper: root.exists(regatta_state::client::SOCKET.trim_start_matches('/')),
+            state_helper: root.exists(regatta_state::client::SOCKET_PATH.trim_start_matches('/')),
         }
     }
 

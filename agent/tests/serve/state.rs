@@ -300,7 +300,7 @@ fn without_a_helper_a_state_is_refused_with_a_way_out_and_as_is_runs() {
     let report = coordinator.wait_for(spec.run, RunPhase::Failed, 20);
     let reason = report.state.reason.unwrap();
     assert!(
-        reason.contains("install the regatta-agent package as root, or ask for the state as-is"),
+        reason.contains("hint: install the regatta-agent package as root, or run with --state as-is"),
         "{reason}"
     );
     coordinator.wait_for(as_is.run, RunPhase::Done, 30);

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use regatta_rules::{Scenario, documents::StateSpec, known};
-use regatta_state::wish::{Wish, WrongWish};
+use regatta_state::state_request::{InvalidStateRequest, StateRequest};
 use serde::Deserialize;
 
 /// The state in a plan: `"MaxP"`, `"MaxQ"`, `"as-is"`, or a table of values such as `{ power-mode = "MAXN", gpu =
@@ -30,7 +30,7 @@ pub(crate) enum StateError {
     #[error(
         "the state's values cannot be read; `gpu = \"lock:max\"`, `cpu = \"cap:1190400000\"` and `fan = \"255\"` can"
     )]
-    Words(#[source] WrongWish),
+    Words(#[source] InvalidStateRequest),
     /// Nothing was published.
     #[error(
         "no MaxQ clocks are published for {benchmark} {scenario} on `{board}`: name your own in a plan (docs/device-state.md)"
@@ -121,9 +121,9 @@ impl StateWords {
         state.wish.extend(own);
         // What a preset sets and this board does not have.
         state.wish.retain(|_, value| value != "as-is");
-        let wish: Wish = state.words().parse().map_err(StateError::Words)?;
-        if wish == Wish::default() {
-            return Err(StateError::Words(WrongWish(String::new())));
+        let request: StateRequest = state.words().parse().map_err(StateError::Words)?;
+        if request == StateRequest::default() {
+            return Err(StateError::Words(InvalidStateRequest(String::new())));
         }
         Ok(Some(state))
     }

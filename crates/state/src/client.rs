@@ -1,5 +1,5 @@
-//! The agent's end: one connection for one run. While it is open the state holds; when it closes, for whatever reason, the
-//! helper puts everything back.
+//! The agent's end of the protocol: one connection for one run. The state lasts while the connection is open. When it
+//! closes for any reason, the helper restores everything. This file does not decide which state to request.
 
 use std::{
     fmt,
@@ -10,53 +10,56 @@ use std::{
 };
 
 use crate::{
-    knob::Knob,
-    message::{KnobLine, Line, Request},
-    wish::Wish,
+    device_control::DeviceControl,
+    message::{ControlReport, HelperRequest, ResponseLine},
+    state_request::StateRequest,
 };
 
-/// Where the package's socket is.
-pub const SOCKET: &str = "/run/regatta-state.sock";
-/// nvpmodel may take seconds, twice.
-const PATIENCE: Duration = Duration::from_secs(150);
+/// The path of the helper's socket, as the package's systemd unit creates it.
+pub const SOCKET_PATH: &str = "/run/regatta-state.sock";
+/// The time that a response may take: nvpmodel takes seconds, and a failed request runs it twice.
+const TIMEOUT: Duration = Duration::from_secs(150);
 
-/// Why the helper was of no use.
+/// The error of a request to the helper.
 #[derive(Debug)]
 pub enum HelperError {
-    /// Nobody is there.
-    Missing {
-        /// Where it was looked for.
+    /// No connection to the helper can be opened.
+    Unavailable {
+        /// The path of the socket.
         socket: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// It went away in the middle.
-    Lost(io::Error),
-    /// It said something that this program does not understand.
-    Foreign,
-    /// It refused; what it read goes with it.
+    /// The connection broke during a request.
+    ConnectionLost(io::Error),
+    /// The helper's response is not of this protocol version.
+    UnknownResponse,
+    /// The helper refused the request.
     Refused {
-        /// Its sentence.
-        why: String,
-        /// What was wanted and read.
-        knobs: Vec<KnobLine>,
+        /// The helper's reason.
+        reason: String,
+        /// The controls that the helper had read by then.
+        controls: Vec<ControlReport>,
     },
 }
 
 impl fmt::Display for HelperError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Missing { socket, .. } => write!(
+            Self::Unavailable { socket, .. } => write!(
                 f,
-                "the helper that sets the device's state is not there ({}): install the regatta-agent package as root, \
-                 or ask for the state as-is",
+                "the helper that sets the device's state cannot be reached at {}; \
+                 hint: install the regatta-agent package as root, or run with --state as-is",
                 socket.display()
             ),
-            Self::Lost(_) => f.write_str("the helper that holds the device's state was lost"),
-            Self::Foreign => f.write_str(
-                "the helper that sets the device's state is of another version: install agent and helper from one package",
+            Self::ConnectionLost(_) => {
+                f.write_str("the connection to the helper that holds the device's state was lost")
+            }
+            Self::UnknownResponse => f.write_str(
+                "the helper that sets the device's state is of another version; \
+                 hint: install agent and helper from one package",
             ),
-            Self::Refused { why, .. } => f.write_str(why),
+            Self::Refused { reason, .. } => f.write_str(reason),
         }
     }
 }
@@ -64,76 +67,82 @@ impl fmt::Display for HelperError {
 impl std::error::Error for HelperError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Missing { source, .. } | Self::Lost(source) => Some(source),
+            Self::Unavailable { source, .. } | Self::ConnectionLost(source) => Some(source),
             _ => None,
         }
     }
 }
 
-/// A connection to the helper.
+/// A connection to the helper. A state that it applied lasts until the connection is dropped.
 #[derive(Debug)]
-pub struct Helper {
+pub struct HelperConnection {
     stream: BufReader<UnixStream>,
 }
 
-impl Helper {
-    /// Connects.
+impl HelperConnection {
+    /// Connects to the helper's socket.
     ///
     /// # Errors
-    /// [`HelperError::Missing`] when nobody listens, or this user may not.
+    /// [`HelperError::Unavailable`] when nothing listens, or this user may not connect.
     pub fn connect(socket: &Path) -> Result<Self, HelperError> {
-        let missing = |source| HelperError::Missing {
+        let unavailable = |source| HelperError::Unavailable {
             socket: socket.to_owned(),
             source,
         };
-        let stream = UnixStream::connect(socket).map_err(missing)?;
-        stream.set_read_timeout(Some(PATIENCE)).map_err(missing)?;
+        let stream = UnixStream::connect(socket).map_err(unavailable)?;
+        stream.set_read_timeout(Some(TIMEOUT)).map_err(unavailable)?;
         Ok(Self {
             stream: BufReader::new(stream),
         })
     }
 
-    /// Sets a state.
+    /// Applies a state and returns every control that was set.
     ///
     /// # Errors
-    /// [`HelperError::Refused`] with the board as it was before; or the helper is of no use.
-    pub fn apply(&mut self, wish: &Wish) -> Result<Vec<KnobLine>, HelperError> {
-        self.ask(&Request::Apply(wish.clone()))
+    /// [`HelperError::Refused`] when the board cannot take the state, which is then restored; the other errors when the
+    /// helper does not respond.
+    pub fn apply(&mut self, request: &StateRequest) -> Result<Vec<ControlReport>, HelperError> {
+        self.send(&HelperRequest::Apply(request.clone()))
     }
 
-    /// Puts back what was found before, also what an earlier helper has left.
-    ///
-    /// # Errors
-    /// As [`Self::apply`].
-    pub fn restore(&mut self) -> Result<Vec<KnobLine>, HelperError> {
-        self.ask(&Request::Restore)
-    }
-
-    /// What these knobs are at; all of them, when none is named.
+    /// Restores the earlier state, also when a helper that died had applied it. Returns every control that was restored.
     ///
     /// # Errors
     /// As [`Self::apply`].
-    pub fn read(&mut self, knobs: &[Knob]) -> Result<Vec<KnobLine>, HelperError> {
-        self.ask(&Request::Read(knobs.to_vec()))
+    pub fn restore(&mut self) -> Result<Vec<ControlReport>, HelperError> {
+        self.send(&HelperRequest::Restore)
     }
 
-    fn ask(&mut self, request: &Request) -> Result<Vec<KnobLine>, HelperError> {
-        let words = format!("{request}\n");
+    /// Reads these controls, or all controls of the board when the list is empty.
+    ///
+    /// # Errors
+    /// As [`Self::apply`].
+    pub fn read(&mut self, controls: &[DeviceControl]) -> Result<Vec<ControlReport>, HelperError> {
+        self.send(&HelperRequest::Read(controls.to_vec()))
+    }
+
+    fn send(&mut self, request: &HelperRequest) -> Result<Vec<ControlReport>, HelperError> {
+        let line = format!("{request}\n");
         self.stream
             .get_mut()
-            .write_all(words.as_bytes())
-            .map_err(HelperError::Lost)?;
-        let mut knobs = Vec::new();
+            .write_all(line.as_bytes())
+            .map_err(HelperError::ConnectionLost)?;
+        let mut controls = Vec::new();
         loop {
             let mut line = String::new();
-            if self.stream.read_line(&mut line).map_err(HelperError::Lost)? == 0 {
-                return Err(HelperError::Lost(io::ErrorKind::UnexpectedEof.into()));
+            if self
+                .stream
+                .read_line(&mut line)
+                .map_err(HelperError::ConnectionLost)?
+                == 0
+            {
+                return Err(HelperError::ConnectionLost(io::ErrorKind::UnexpectedEof.into()));
             }
             match line.trim_end_matches('\n').parse() {
-                Ok(Line::Knob(knob)) => knobs.push(knob),
-                Ok(Line::Done) => return Ok(knobs),
-                Ok(Line::Refused(why)) => return Err(HelperError::Refused { why, knobs }),
-                Err(()) => return Err(HelperError::Foreign),
+                Ok(ResponseLine::Control(control)) => controls.push(control),
+                Ok(ResponseLine::Done) => return Ok(controls),
+                Ok(ResponseLine::Refused(reason)) => return Err(HelperError::Refused { reason, controls }),
+                Err(()) => return Err(HelperError::UnknownResponse),
             }
         }
     }

@@ -1,5 +1,7 @@
-//! What was found before a state was set, on disk before the first change and until the last one is undone: whatever dies
-//! in between, the next helper knows what to put back. One line for each knob:
+//! The journal: the values of all controls before a state was applied. It is on disk from before the first change until
+//! everything is restored, so that the next helper can restore them after a crash. It does not restore anything itself.
+//!
+//! The file has one line for each control:
 //!
 //! ```text
 //! regatta-state journal 1
@@ -17,20 +19,20 @@ use std::{
     path::PathBuf,
 };
 
-use crate::knob::Knob;
+use crate::device_control::DeviceControl;
 
 const FIRST_LINE: &str = "regatta-state journal 1";
 
-/// What was found before.
+/// The state of a board before a request was applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Before {
-    /// The boot in which that was.
+pub struct SavedState {
+    /// The kernel's boot id at that time.
     pub boot: String,
-    /// The knobs.
-    pub knobs: BTreeMap<Knob, String>,
+    /// The values of the controls that the request may change.
+    pub controls: BTreeMap<DeviceControl, String>,
 }
 
-/// The journal's directory, locked: one helper at a time sets or puts back.
+/// The journal's directory with its lock. Only one helper at a time can hold it, and so apply or restore a state.
 #[derive(Debug)]
 pub struct Journal {
     directory: PathBuf,
@@ -38,10 +40,10 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Opens the journal; `None` while another helper holds it.
+    /// Opens and locks the journal. Returns `None` while another helper has locked it.
     ///
     /// # Errors
-    /// When the directory cannot be used.
+    /// When the lock file cannot be created or locked.
     pub fn open(directory: impl Into<PathBuf>) -> io::Result<Option<Self>> {
         let directory = directory.into();
         let lock = OpenOptions::new()
@@ -60,55 +62,56 @@ impl Journal {
         }
     }
 
-    /// What a helper has left to be put back.
+    /// Reads the state that an earlier helper did not restore. Returns `None` when there is no journal file.
     ///
     /// # Errors
-    /// When it cannot be read or understood: it is only ever renamed into place whole, so that somebody else wrote it.
-    pub fn read(&self) -> io::Result<Option<Before>> {
+    /// When the file cannot be read or parsed. A helper renames complete files into place, so that an invalid one was
+    /// written by another program.
+    pub fn read(&self) -> io::Result<Option<SavedState>> {
         match fs::read_to_string(self.path()) {
             Ok(text) => {
-                let damaged = || {
+                let invalid = || {
                     let path = self.path();
                     let text = format!(
-                        "{} cannot be understood; reboot the board and remove it",
+                        "{} is not a journal of regatta-state; hint: reboot the board, then remove the file",
                         path.display()
                     );
                     io::Error::new(io::ErrorKind::InvalidData, text)
                 };
-                parse(&text).map(Some).ok_or_else(damaged)
+                parse(&text).map(Some).ok_or_else(invalid)
             }
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(e) => Err(e),
         }
     }
 
-    /// Writes down what was found; when this returns, a power cut does not lose it.
+    /// Writes a saved state. Once this returns, the file survives a power cut.
     ///
     /// # Errors
-    /// When the disk refuses: then nothing may be changed.
-    pub fn write(&self, before: &Before) -> io::Result<()> {
-        let mut text = format!("{FIRST_LINE}\nboot {}\n", before.boot);
-        for (knob, value) in &before.knobs {
-            let _ = writeln!(text, "before {knob} {value}");
+    /// When the file cannot be written. The caller must then change nothing on the board.
+    pub fn write(&self, saved: &SavedState) -> io::Result<()> {
+        let mut text = format!("{FIRST_LINE}\nboot {}\n", saved.boot);
+        for (control, value) in &saved.controls {
+            let _ = writeln!(text, "before {control} {value}");
         }
         text.push_str("end\n");
-        let beside = self.directory.join("journal.new");
+        let new = self.directory.join("journal.new");
         let mut file = OpenOptions::new()
             .create(true)
             .truncate(true)
             .write(true)
             .mode(0o600)
-            .open(&beside)?;
+            .open(&new)?;
         file.write_all(text.as_bytes())?;
         file.sync_all()?;
-        fs::rename(&beside, self.path())?;
+        fs::rename(&new, self.path())?;
         self.flush()
     }
 
-    /// Everything is put back.
+    /// Removes the file, after everything is restored.
     ///
     /// # Errors
-    /// When the disk refuses: the next helper puts back once more what is in place already.
+    /// When the file cannot be removed. The next helper then restores the same values once more, which changes nothing.
     pub fn clear(&self) -> io::Result<()> {
         fs::remove_file(self.path())?;
         self.flush()
@@ -123,19 +126,19 @@ impl Journal {
     }
 }
 
-fn parse(text: &str) -> Option<Before> {
+fn parse(text: &str) -> Option<SavedState> {
     let mut lines = text.lines();
     if lines.next()? != FIRST_LINE {
         return None;
     }
     let boot = lines.next()?.strip_prefix("boot ")?.to_owned();
-    let mut knobs = BTreeMap::new();
+    let mut controls = BTreeMap::new();
     for line in lines {
         if line == "end" {
-            return Some(Before { boot, knobs });
+            return Some(SavedState { boot, controls });
         }
-        let (knob, value) = line.strip_prefix("before ")?.split_once(' ')?;
-        knobs.insert(knob.parse().ok()?, value.to_owned());
+        let (control, value) = line.strip_prefix("before ")?.split_once(' ')?;
+        controls.insert(control.parse().ok()?, value.to_owned());
     }
     None
 }
@@ -145,20 +148,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_read_as_written_and_held_by_one() {
+    fn it_round_trips_and_only_one_helper_holds_it() {
         let directory = tempfile::tempdir().unwrap();
         let journal = Journal::open(directory.path()).unwrap().unwrap();
         assert!(
             Journal::open(directory.path()).unwrap().is_none(),
-            "another one holds it"
+            "a second helper got the lock"
         );
         assert_eq!(journal.read().unwrap(), None);
-        let before = Before {
+        let saved = SavedState {
             boot: "b-1".to_owned(),
-            knobs: [(Knob::GpuMax, "7".to_owned()), (Knob::Core(3), "1".to_owned())].into(),
+            controls: [
+                (DeviceControl::GpuMax, "7".to_owned()),
+                (DeviceControl::Core(3), "1".to_owned()),
+            ]
+            .into(),
         };
-        journal.write(&before).unwrap();
-        assert_eq!(journal.read().unwrap(), Some(before));
+        journal.write(&saved).unwrap();
+        assert_eq!(journal.read().unwrap(), Some(saved));
         journal.clear().unwrap();
         assert_eq!(journal.read().unwrap(), None);
     }

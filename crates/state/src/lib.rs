@@ -1,16 +1,19 @@
-//! The device's state: power mode, clocks, fan. Holds what the agent says to the helper that has root ([`wish`],
-//! [`message`], [`client`]), and the helper itself ([`knob`], [`board`], [`journal`], [`transaction`], [`session`]), whose
-//! operations are fixed: it takes no path, no command and no text from outside, and finds every file by itself.
+//! The device's state: power mode, clocks and fan. A privileged helper (`regatta-state`, run by systemd as root) sets it,
+//! verifies it and always restores it.
 //!
-//! It measures nothing and knows no benchmark; which state a run wants is the coordinator's affair, whether a run may
-//! begin is the agent's. Needs the standard library alone, with one system call beside it ([`peer`]).
+//! [`state_request`], [`message`] and [`client`] are what an agent needs to talk to the helper. [`device_control`],
+//! [`board_controls`], [`journal`], [`transaction`] and [`session`] are the helper. The helper has a fixed set of
+//! operations. It accepts no path, command or free text from outside, and finds every file itself.
+//!
+//! The crate does not measure and knows no benchmark. The coordinator decides which state a run gets, and the agent
+//! decides whether a run may start. The only dependency is one system call that the standard library lacks ([`peer`]).
 
-pub mod board;
+pub mod board_controls;
 pub mod client;
+pub mod device_control;
 pub mod journal;
-pub mod knob;
 pub mod message;
 pub mod peer;
 pub mod session;
+pub mod state_request;
 pub mod transaction;
-pub mod wish;

@@ -1,11 +1,13 @@
-//! `regatta-state`: the helper with root. systemd starts one for each connection to its socket, which is standard input and
-//! output; whoever is not the agent's user is sent away before a word is read. Reads its command line from the unit alone.
+//! `regatta-state`: the privileged helper. systemd starts one process for each connection to its socket, which becomes
+//! standard input and output. The helper accepts requests only from the agent's user, and checks that before it reads
+//! anything. Its options come from the systemd unit and never from the connection.
 //!
 //! ```text
 //! regatta-state --user NAME|ID [--journal DIR] [--root DIR]
 //! ```
 //!
-//! Exit codes: 0 the visit is over and everything is put back, 1 something could not be put back, 2 wrong use, 3 could not.
+//! Exit codes: 0 the session has ended and everything is restored, 1 something could not be restored, 2 wrong use,
+//! 3 the peer is not the agent's user.
 
 use std::{
     env, fs,
@@ -15,12 +17,12 @@ use std::{
     process::ExitCode,
 };
 
-use regatta_state::{board::Board, message::Line, peer, session};
+use regatta_state::{board_controls::BoardControls, message::ResponseLine, peer, session};
 
-/// Where systemd makes the unit's state directory.
+/// The unit's state directory, which systemd creates.
 const JOURNAL: &str = "/var/lib/regatta-state";
 
-/// What the unit says.
+/// The options on the command line.
 struct Options {
     user: u32,
     journal: PathBuf,
@@ -30,35 +32,35 @@ struct Options {
 fn main() -> ExitCode {
     let options = match options(env::args().skip(1)) {
         Ok(options) => options,
-        Err(why) => return end(2, &why),
+        Err(reason) => return end(2, &reason),
     };
-    match visit(&options) {
+    match run_session(&options) {
         Ok(()) => ExitCode::SUCCESS,
-        Err((code, why)) => end(code, &why),
+        Err((code, reason)) => end(code, &reason),
     }
 }
 
-fn visit(options: &Options) -> Result<(), (u8, String)> {
+fn run_session(options: &Options) -> Result<(), (u8, String)> {
     let input = io::stdin();
-    let who = peer::user_id(input.as_raw_fd()).map_err(|e| {
+    let user = peer::user_id(input.as_raw_fd()).map_err(|e| {
         (
             2,
-            format!("standard input is no connection to a socket ({e}): systemd starts this"),
+            format!("standard input is not a connected socket: {e}; hint: only systemd starts this program"),
         )
     })?;
     let mut output = io::stdout();
-    if who != options.user {
-        let refused = Line::Refused(format!("user {who} may not set this board's state"));
+    if user != options.user {
+        let refused = ResponseLine::Refused(format!("user {user} may not set this board's state"));
         let _ = writeln!(output, "{refused}");
-        return Err((3, format!("user {who} was sent away")));
+        return Err((3, format!("user {user} was refused")));
     }
     session::serve(
-        &Board::new(&options.root),
+        &BoardControls::new(&options.root),
         &options.journal,
         BufReader::new(input),
         output,
     )
-    .map_err(|why| (1, why))
+    .map_err(|reason| (1, reason))
 }
 
 fn options(mut words: impl Iterator<Item = String>) -> Result<Options, String> {
@@ -71,7 +73,7 @@ fn options(mut words: impl Iterator<Item = String>) -> Result<Options, String> {
             "--root" => root = value.into(),
             _ => {
                 return Err(format!(
-                    "unknown option {word}; the first lines of its source say which there are"
+                    "unknown option {word}; hint: the options are --user, --journal and --root"
                 ));
             }
         }
@@ -83,25 +85,25 @@ fn options(mut words: impl Iterator<Item = String>) -> Result<Options, String> {
     })
 }
 
-/// A user's number; names are looked up where system users are.
-fn user_id(given: &str, passwd: &Path) -> Result<u32, String> {
-    if let Ok(id) = given.parse() {
+/// Returns a user's id from a number or from a name in the passwd file.
+fn user_id(name_or_id: &str, passwd: &Path) -> Result<u32, String> {
+    if let Ok(id) = name_or_id.parse() {
         return Ok(id);
     }
     let text = fs::read_to_string(passwd).map_err(|e| format!("{}: {e}", passwd.display()))?;
     let id = |line: &str| {
         let fields: Vec<&str> = line.split(':').collect();
-        (fields.first() == Some(&given))
+        (fields.first() == Some(&name_or_id))
             .then(|| fields.get(2)?.parse().ok())
             .flatten()
     };
     text.lines()
         .find_map(id)
-        .ok_or_else(|| format!("there is no user {given}"))
+        .ok_or_else(|| format!("there is no user {name_or_id}"))
 }
 
-/// Says why on standard error, which is the system's journal.
-fn end(code: u8, why: &str) -> ExitCode {
-    let _ = writeln!(io::stderr(), "regatta-state: {why}");
+/// Writes the reason to standard error, which systemd sends to its journal, and returns the exit code.
+fn end(code: u8, reason: &str) -> ExitCode {
+    let _ = writeln!(io::stderr(), "regatta-state: {reason}");
     ExitCode::from(code)
 }

@@ -1,153 +1,159 @@
-//! What agent and helper say to each other: lines of words, so that both ends need no library and `socat` can listen in.
+//! The protocol between agent and helper: lines of words, so that neither end needs a library and `socat` can show them.
 //!
 //! ```text
-//! 1 read                              knob gpu-max - - 1300500000 ... done
-//! 1 apply power-mode=0 gpu=lock:max   knob gpu-min 306000000 1300500000 1300500000 ... done
-//! 1 restore                           knob gpu-min 1300500000 306000000 306000000 ... done
+//! 1 read                              control gpu-max - - 1300500000 ... done
+//! 1 apply power-mode=0 gpu=lock:max   control gpu-min 306000000 1300500000 1300500000 ... done
+//! 1 restore                           control gpu-min 1300500000 306000000 306000000 ... done
 //! ```
 //!
-//! A knob's line holds what was found before, what was wanted and what is read now. The last line is `done`, or
-//! `refused TEXT`: then the board is as it was before, unless the text says otherwise.
+//! A response has one `knob` line per control: its name, and its values before, as requested and as read now. The last
+//! line is `done` or `refused TEXT`. After `refused` the board has its earlier state, unless the text says otherwise.
+//! This file opens no socket.
 
 use std::{fmt, str::FromStr};
 
-use crate::{knob::Knob, wish::Wish};
+use crate::{device_control::DeviceControl, state_request::StateRequest};
 
-/// The words' version, with which each request begins.
+/// The protocol's version, the first word of each request.
 pub const VERSION: u32 = 1;
-/// The longest line of either side.
-pub const LONGEST_LINE: usize = 1024;
+/// The largest length of a line in bytes, for requests and responses.
+pub const MAX_LINE_LEN: usize = 1024;
 
-/// What the agent asks.
+/// A request from the agent to the helper.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Request {
-    /// Says what these knobs are at; all of them, when none is named.
-    Read(Vec<Knob>),
-    /// Sets a state and holds it until `Restore`, or until the connection ends.
-    Apply(Wish),
-    /// Puts back what was found before, also what a helper that died has left.
+pub enum HelperRequest {
+    /// Reads these controls, or all controls of the board when the list is empty.
+    Read(Vec<DeviceControl>),
+    /// Applies a state and holds it until `Restore` or the end of the connection.
+    Apply(StateRequest),
+    /// Restores the earlier state, also when a helper that died had applied it.
     Restore,
 }
 
-/// A request that cannot be answered.
+/// The error for a line that is not a valid request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum WrongRequest {
-    /// Of another version.
+pub enum InvalidHelperRequest {
+    /// The request has another version, given here.
     Version(String),
-    /// Not a request.
-    Words(String),
+    /// The line is not a request. Contains the line, without control characters and cut to 80 characters.
+    Malformed(String),
 }
 
-impl fmt::Display for WrongRequest {
+impl fmt::Display for InvalidHelperRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Version(theirs) => write!(
+            Self::Version(requested) => write!(
                 f,
-                "this regatta-state speaks version {VERSION}, and was spoken to in version {theirs}: \
-                 install agent and helper from one package"
+                "regatta-state has protocol version {VERSION}, but the request has version {requested}; \
+                 hint: install agent and helper from one package"
             ),
-            Self::Words(words) => write!(f, "`{words}` is no request"),
+            Self::Malformed(line) => write!(f, "`{line}` is not a request"),
         }
     }
 }
 
-impl std::error::Error for WrongRequest {}
+impl std::error::Error for InvalidHelperRequest {}
 
-impl fmt::Display for Request {
+impl fmt::Display for HelperRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Read(knobs) => {
+            Self::Read(controls) => {
                 write!(f, "{VERSION} read")?;
-                knobs.iter().try_for_each(|knob| write!(f, " {knob}"))
+                controls.iter().try_for_each(|control| write!(f, " {control}"))
             }
-            Self::Apply(wish) => write!(f, "{VERSION} apply {wish}"),
+            Self::Apply(request) => write!(f, "{VERSION} apply {request}"),
             Self::Restore => write!(f, "{VERSION} restore"),
         }
     }
 }
 
-impl FromStr for Request {
-    type Err = WrongRequest;
+impl FromStr for HelperRequest {
+    type Err = InvalidHelperRequest;
 
-    fn from_str(line: &str) -> Result<Self, WrongRequest> {
+    fn from_str(line: &str) -> Result<Self, InvalidHelperRequest> {
         let shown = || {
             line.chars()
                 .filter(|c| !c.is_control())
                 .take(80)
                 .collect::<String>()
         };
-        let (version, words) = line.split_once(' ').ok_or_else(|| WrongRequest::Words(shown()))?;
+        let (version, words) = line
+            .split_once(' ')
+            .ok_or_else(|| InvalidHelperRequest::Malformed(shown()))?;
         if version.parse() != Ok(VERSION) {
-            return Err(WrongRequest::Version(version.chars().take(20).collect()));
+            return Err(InvalidHelperRequest::Version(version.chars().take(20).collect()));
         }
         match words.trim_end().split_once(' ').unwrap_or((words.trim_end(), "")) {
-            ("read", knobs) => {
-                let knobs: Result<Vec<Knob>, _> = knobs.split_ascii_whitespace().map(str::parse).collect();
-                knobs.map(Self::Read).map_err(|_| WrongRequest::Words(shown()))
+            ("read", controls) => {
+                let controls: Result<Vec<DeviceControl>, _> =
+                    controls.split_ascii_whitespace().map(str::parse).collect();
+                controls
+                    .map(Self::Read)
+                    .map_err(|_| InvalidHelperRequest::Malformed(shown()))
             }
             ("restore", "") => Ok(Self::Restore),
-            ("apply", wish) => wish
+            ("apply", request) => request
                 .parse()
                 .map(Self::Apply)
-                .map_err(|_| WrongRequest::Words(shown())),
-            _ => Err(WrongRequest::Words(shown())),
+                .map_err(|_| InvalidHelperRequest::Malformed(shown())),
+            _ => Err(InvalidHelperRequest::Malformed(shown())),
         }
     }
 }
 
-/// One knob's line.
+/// A control's values in a response: before, as requested, and as read now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KnobLine {
-    /// Which.
-    pub knob: Knob,
-    /// What was found before; `None` where it was not there or nothing was changed.
+pub struct ControlReport {
+    /// The control.
+    pub control: DeviceControl,
+    /// The value before the request was applied. `None` where it was unreadable or nothing was changed.
     pub before: Option<String>,
-    /// What was wanted; `None` where nothing was.
-    pub wanted: Option<String>,
-    /// What is read now.
+    /// The requested value. `None` where none was requested.
+    pub requested: Option<String>,
+    /// The value now. `None` where the control cannot be read.
     pub read: Option<String>,
 }
 
-impl KnobLine {
-    /// Whether what is read is what was wanted.
+impl ControlReport {
+    /// Returns whether the control has its requested value.
     #[must_use]
     pub fn holds(&self) -> bool {
-        self.wanted.is_none() || self.wanted == self.read
+        self.requested.is_none() || self.requested == self.read
     }
 }
 
-/// A line of the helper's answer.
+/// A line of the helper's response.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Line {
-    /// A knob.
-    Knob(KnobLine),
-    /// All was done; nothing follows.
+pub enum ResponseLine {
+    /// One control.
+    Control(ControlReport),
+    /// The last line of a request that succeeded.
     Done,
-    /// It was not, and why; nothing follows.
+    /// The last line of a request that was refused, with the reason.
     Refused(String),
 }
 
-impl fmt::Display for Line {
+impl fmt::Display for ResponseLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fn word(value: Option<&String>) -> &str {
             value.map_or("-", String::as_str)
         }
         match self {
-            Self::Knob(line) => write!(
+            Self::Control(line) => write!(
                 f,
                 "knob {} {} {} {}",
-                line.knob,
+                line.control,
                 word(line.before.as_ref()),
-                word(line.wanted.as_ref()),
+                word(line.requested.as_ref()),
                 word(line.read.as_ref())
             ),
             Self::Done => f.write_str("done"),
-            Self::Refused(why) => write!(f, "refused {}", why.replace(['\n', '\r'], " ")),
+            Self::Refused(reason) => write!(f, "refused {}", reason.replace(['\n', '\r'], " ")),
         }
     }
 }
 
-impl FromStr for Line {
+impl FromStr for ResponseLine {
     type Err = ();
 
     fn from_str(line: &str) -> Result<Self, ()> {
@@ -157,14 +163,14 @@ impl FromStr for Line {
             "refused" => Ok(Self::Refused(rest.to_owned())),
             "knob" => {
                 let words: Vec<&str> = rest.split(' ').collect();
-                let &[knob, before, wanted, read] = words.as_slice() else {
+                let &[control, before, requested, read] = words.as_slice() else {
                     return Err(());
                 };
                 let value = |word: &str| (word != "-").then(|| word.to_owned());
-                Ok(Self::Knob(KnobLine {
-                    knob: knob.parse().map_err(|_| ())?,
+                Ok(Self::Control(ControlReport {
+                    control: control.parse().map_err(|_| ())?,
                     before: value(before),
-                    wanted: value(wanted),
+                    requested: value(requested),
                     read: value(read),
                 }))
             }
@@ -178,14 +184,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_ends_read_what_the_other_writes() {
+    fn requests_and_responses_round_trip() {
         for text in [
             "1 read",
             "1 read memory-rate gpu-max",
             "1 restore",
             "1 apply power-mode=0 gpu=lock:max",
         ] {
-            assert_eq!(text.parse::<Request>().unwrap().to_string(), text);
+            assert_eq!(text.parse::<HelperRequest>().unwrap().to_string(), text);
         }
         for text in [
             "knob gpu-max - - 1300500000",
@@ -193,24 +199,27 @@ mod tests {
             "done",
             "refused it is busy",
         ] {
-            assert_eq!(text.parse::<Line>().unwrap().to_string(), text);
+            assert_eq!(text.parse::<ResponseLine>().unwrap().to_string(), text);
         }
     }
 
     #[test]
-    fn garbage_and_other_versions_are_told_apart() {
+    fn garbage_and_other_versions_give_different_errors() {
         assert!(matches!(
-            "2 read".parse::<Request>(),
-            Err(WrongRequest::Version(_))
+            "2 read".parse::<HelperRequest>(),
+            Err(InvalidHelperRequest::Version(_))
         ));
         for text in ["1 write /etc/passwd x", "1 apply path=/x", "1 read now", "1"] {
             assert!(
-                matches!(text.parse::<Request>(), Err(WrongRequest::Words(_))),
+                matches!(
+                    text.parse::<HelperRequest>(),
+                    Err(InvalidHelperRequest::Malformed(_))
+                ),
                 "{text}"
             );
         }
         for text in ["knob", "knob x - - -", "knob gpu-max 1", "ok"] {
-            assert!(text.parse::<Line>().is_err(), "{text}");
+            assert!(text.parse::<ResponseLine>().is_err(), "{text}");
         }
     }
 }

@@ -1,11 +1,11 @@
-//! Who is at the other end of a socket: the one system call that the standard library lacks.
+//! The credentials of a socket's peer. Wraps the one system call that the standard library lacks, and judges nothing.
 
 use std::{io, os::fd::RawFd};
 
-/// The user id of whoever connected to the socket, as the kernel noted it then.
+/// Returns the user id of the process that connected to the socket, as the kernel recorded it at that time.
 ///
 /// # Errors
-/// When the descriptor is no connected UNIX socket.
+/// When the descriptor is not a connected UNIX socket.
 pub fn user_id(socket: RawFd) -> io::Result<u32> {
     let mut peer = libc::ucred {
         pid: 0,

@@ -1,4 +1,5 @@
-//! One agent's visit: its requests one after the other, and at its end, however it came, everything put back.
+//! A session of one agent: answers its requests in order, and restores everything when the connection ends for any reason.
+//! It does not decide whose connection is accepted.
 
 use std::{
     io::{self, BufRead, Read as _, Write},
@@ -7,117 +8,120 @@ use std::{
 };
 
 use crate::{
-    board::Board,
+    board_controls::BoardControls,
+    device_control::DeviceControl,
     journal::Journal,
-    knob::Knob,
-    message::{KnobLine, LONGEST_LINE, Line, Request},
-    transaction::{self, Held, Refusal},
+    message::{ControlReport, HelperRequest, MAX_LINE_LEN, ResponseLine},
+    transaction::{self, AppliedState, Refusal},
 };
 
-/// How long a helper before this one may take to put back.
-const PATIENCE: Duration = Duration::from_secs(8);
-/// Who else may be setting a state.
+/// The time that another helper may take to restore its state before this one gives up.
+const TIMEOUT: Duration = Duration::from_secs(8);
+/// The reason for refusing a request while another helper has the journal.
 const BUSY: &str = "another run holds the board's state; try again when it has ended";
 
-/// Answers requests until the other side goes; then puts back what is still set.
+/// Answers requests until the connection ends, then restores a state that is still applied.
 ///
 /// # Errors
-/// What could not be put back, as a sentence.
+/// A sentence that names what could not be restored.
 pub fn serve(
-    board: &Board,
+    board: &BoardControls,
     journal_dir: &std::path::Path,
     input: impl BufRead,
     mut output: impl Write,
 ) -> Result<(), String> {
-    let mut held: Option<Held> = None;
+    let mut applied: Option<AppliedState> = None;
     let mut input = input;
     while let Ok(Some(line)) = next_line(&mut input) {
-        let (lines, last) = match line.parse::<Request>() {
-            Ok(request) => answer(board, journal_dir, &mut held, request),
-            Err(e) => (Vec::new(), Line::Refused(e.to_string())),
+        let (lines, last) = match line.parse::<HelperRequest>() {
+            Ok(request) => answer(board, journal_dir, &mut applied, request),
+            Err(e) => (Vec::new(), ResponseLine::Refused(e.to_string())),
         };
-        if say(&mut output, lines, &last).is_err() {
+        if write_response(&mut output, lines, &last).is_err() {
             break;
         }
     }
-    let Some(held) = held else { return Ok(()) };
-    held.put_back().map(drop).map_err(|refusal| refusal.why)
+    let Some(applied) = applied else { return Ok(()) };
+    applied.restore().map(drop).map_err(|refusal| refusal.reason)
 }
 
 fn answer(
-    board: &Board,
+    board: &BoardControls,
     journal_dir: &std::path::Path,
-    held: &mut Option<Held>,
-    request: Request,
-) -> (Vec<KnobLine>, Line) {
+    applied: &mut Option<AppliedState>,
+    request: HelperRequest,
+) -> (Vec<ControlReport>, ResponseLine) {
     let outcome = match request {
-        Request::Read(knobs) => Ok(read(board, &knobs)),
-        Request::Apply(_) if held.is_some() => Err(Refusal {
-            why: "a state is set already; restore it first".to_owned(),
-            knobs: Vec::new(),
+        HelperRequest::Read(controls) => Ok(read(board, &controls)),
+        HelperRequest::Apply(_) if applied.is_some() => Err(Refusal {
+            reason: "this connection has already applied a state; hint: restore it first".to_owned(),
+            controls: Vec::new(),
         }),
-        Request::Apply(wish) => open(journal_dir)
-            .and_then(|journal| transaction::apply(board.clone(), journal, &wish))
-            .map(|(now_held, lines)| {
-                *held = Some(now_held);
+        HelperRequest::Apply(request) => open(journal_dir)
+            .and_then(|journal| transaction::apply(board.clone(), journal, &request))
+            .map(|(applied_state, lines)| {
+                *applied = Some(applied_state);
                 lines
             }),
-        Request::Restore => match held {
-            Some(set) => set.put_back().inspect(|_| *held = None),
-            None => open(journal_dir).and_then(|journal| transaction::put_back_leftover(board, &journal)),
+        HelperRequest::Restore => match applied {
+            Some(set) => set.restore().inspect(|_| *applied = None),
+            None => open(journal_dir).and_then(|journal| transaction::restore_leftover(board, &journal)),
         },
     };
     match outcome {
-        Ok(lines) => (lines, Line::Done),
-        Err(refusal) => (refusal.knobs, Line::Refused(refusal.why)),
+        Ok(lines) => (lines, ResponseLine::Done),
+        Err(refusal) => (refusal.controls, ResponseLine::Refused(refusal.reason)),
     }
 }
 
-/// The journal, as soon as nobody else holds it: a helper whose agent has just died is still putting back.
+/// Opens the journal, and waits while another helper holds it: one whose agent has just died is still restoring.
 fn open(journal_dir: &std::path::Path) -> Result<Journal, Refusal> {
     let begin = Instant::now();
     loop {
         if let Some(journal) = Journal::open(journal_dir)? {
             return Ok(journal);
         }
-        if begin.elapsed() > PATIENCE {
+        if begin.elapsed() > TIMEOUT {
             return Err(Refusal {
-                why: BUSY.to_owned(),
-                knobs: Vec::new(),
+                reason: BUSY.to_owned(),
+                controls: Vec::new(),
             });
         }
         sleep(Duration::from_millis(20));
     }
 }
 
-fn read(board: &Board, knobs: &[Knob]) -> Vec<KnobLine> {
-    let line = |knob, read| KnobLine {
-        knob,
+fn read(board: &BoardControls, controls: &[DeviceControl]) -> Vec<ControlReport> {
+    let line = |control, read| ControlReport {
+        control,
         before: None,
-        wanted: None,
+        requested: None,
         read,
     };
-    if knobs.is_empty() {
+    if controls.is_empty() {
         let all = board.read_all().into_iter();
-        return all.map(|(knob, value)| line(knob, Some(value))).collect();
+        return all.map(|(control, value)| line(control, Some(value))).collect();
     }
-    knobs.iter().map(|&knob| line(knob, board.read(knob))).collect()
+    controls
+        .iter()
+        .map(|&control| line(control, board.read(control)))
+        .collect()
 }
 
-fn say(output: &mut impl Write, lines: Vec<KnobLine>, last: &Line) -> io::Result<()> {
+fn write_response(output: &mut impl Write, lines: Vec<ControlReport>, last: &ResponseLine) -> io::Result<()> {
     let mut text = String::new();
     for line in lines {
-        text.push_str(&format!("{}\n", Line::Knob(line)));
+        text.push_str(&format!("{}\n", ResponseLine::Control(line)));
     }
     text.push_str(&format!("{last}\n"));
     output.write_all(text.as_bytes())?;
     output.flush()
 }
 
-/// The next line; `None` at the end, and for one that is too long or is no text.
+/// Reads the next line. Returns `None` at the end of the input, and for a line that is too long or not UTF-8.
 fn next_line(input: &mut impl BufRead) -> io::Result<Option<String>> {
     let mut line = Vec::new();
-    let limit = u64::try_from(LONGEST_LINE).unwrap_or(u64::MAX);
+    let limit = u64::try_from(MAX_LINE_LEN).unwrap_or(u64::MAX);
     input.by_ref().take(limit).read_until(b'\n', &mut line)?;
     Ok(String::from_utf8(line)
         .ok()

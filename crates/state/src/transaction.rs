@@ -1,226 +1,255 @@
-//! Setting a state and putting it back: what was found is on disk first, then one knob after the other in the order that
-//! boards need, then everything is read once more. What does not hold is undone at once.
+//! Applying and restoring a state. [`apply`] first writes the current values to the journal, then sets the controls in the
+//! order that boards need, then reads all of them again. If any has another value, it restores everything at once. How a
+//! control is read and written is in [`crate::board_controls`].
 
 use std::{collections::BTreeMap, io, thread::sleep, time::Duration};
 
 use crate::{
-    board::Board,
-    journal::{Before, Journal},
-    knob::Knob,
-    message::KnobLine,
-    wish::{Clock, Wish},
+    board_controls::BoardControls,
+    device_control::DeviceControl,
+    journal::{Journal, SavedState},
+    message::ControlReport,
+    state_request::{ClockSetting, StateRequest},
 };
 
-/// How long a board's own services get to take back what was set, before it is read once more.
-const SETTLING: Duration = Duration::from_millis(200);
+/// The wait before the controls are read again. A service of the board that changes a value back does so within this time.
+const SETTLING_TIME: Duration = Duration::from_millis(200);
 
-/// A state that is set, with the journal that undoes it.
+/// A state that has been applied, with the journal from which it can be restored.
 #[derive(Debug)]
-pub struct Held {
-    board: Board,
+pub struct AppliedState {
+    board: BoardControls,
     journal: Journal,
-    before: Before,
+    saved: SavedState,
 }
 
-/// Why a state was not set or not put back, in a sentence; with what was read where that is the reason.
+/// The reason reason a state was not applied or not restored.
 #[derive(Debug)]
 pub struct Refusal {
-    /// The sentence.
-    pub why: String,
-    /// What was wanted and read.
-    pub knobs: Vec<KnobLine>,
+    /// The reason, as a sentence.
+    pub reason: String,
+    /// The requested and read values, where they are the reason.
+    pub controls: Vec<ControlReport>,
 }
 
 impl Refusal {
-    fn new(why: impl Into<String>) -> Self {
+    fn new(reason: impl Into<String>) -> Self {
         Self {
-            why: why.into(),
-            knobs: Vec::new(),
+            reason: reason.into(),
+            controls: Vec::new(),
         }
     }
 }
 
 impl From<io::Error> for Refusal {
     fn from(e: io::Error) -> Self {
-        Self::new(format!("the journal cannot be used: {e}"))
+        Self::new(format!("the journal of the device's state cannot be used: {e}"))
     }
 }
 
-/// Sets a state; what was wanted and is read of every knob.
+/// Applies a state. Returns it with the requested and read value of every control.
 ///
 /// # Errors
-/// [`Refusal`], with the board as it was before.
-pub fn apply(board: Board, journal: Journal, wish: &Wish) -> Result<(Held, Vec<KnobLine>), Refusal> {
-    put_back_leftover(&board, &journal)?;
+/// [`Refusal`] when the board does not take the state. The earlier state is then restored.
+pub fn apply(
+    board: BoardControls,
+    journal: Journal,
+    request: &StateRequest,
+) -> Result<(AppliedState, Vec<ControlReport>), Refusal> {
+    restore_leftover(&board, &journal)?;
     let boot = board
         .boot_id()
-        .ok_or_else(|| Refusal::new("the kernel does not tell its boot id"))?;
+        .ok_or_else(|| Refusal::new("the kernel's boot id cannot be read"))?;
     let found = board.read_all();
-    let knobs = found.iter().filter(|(knob, _)| touches(wish, **knob));
-    let before = Before {
+    let controls = found.iter().filter(|(control, _)| affects(request, **control));
+    let saved = SavedState {
         boot,
-        knobs: knobs.map(|(knob, value)| (*knob, value.clone())).collect(),
+        controls: controls
+            .map(|(control, value)| (*control, value.clone()))
+            .collect(),
     };
-    journal.write(&before)?;
-    let held = Held {
+    journal.write(&saved)?;
+    let applied = AppliedState {
         board,
         journal,
-        before,
+        saved,
     };
-    let mut wanted = BTreeMap::new();
-    let outcome = set_all(&held.board, wish, &mut wanted);
-    sleep(SETTLING);
-    let lines = lines(&held, &wanted);
-    let why = match outcome {
+    let mut requested = BTreeMap::new();
+    let outcome = set_all(&applied.board, request, &mut requested);
+    sleep(SETTLING_TIME);
+    let lines = reports(&applied, &requested);
+    let reason = match outcome {
         Ok(()) => match lines.iter().find(|line| !line.holds()) {
-            None => return Ok((held, lines)),
+            None => return Ok((applied, lines)),
             Some(line) => format!(
                 "{} was set to {}, and reads {}",
-                line.knob,
-                line.wanted.as_deref().unwrap_or("-"),
+                line.control,
+                line.requested.as_deref().unwrap_or("-"),
                 line.read.as_deref().unwrap_or("nothing")
             ),
         },
-        Err(why) => why,
+        Err(reason) => reason,
     };
-    let why = match held.put_back() {
-        Ok(_) => why,
-        Err(undone) => format!("{why}; and {}", undone.why),
+    let reason = match applied.restore() {
+        Ok(_) => reason,
+        Err(refusal) => format!("{reason}; and {}", refusal.reason),
     };
-    Err(Refusal { why, knobs: lines })
+    Err(Refusal {
+        reason,
+        controls: lines,
+    })
 }
 
-/// Puts back what a helper that died has left; what was put back.
+/// Restores a state that an earlier helper applied and did not restore. Returns the controls that it restored.
 ///
 /// # Errors
-/// [`Refusal`] when a knob does not take its old value.
-pub fn put_back_leftover(board: &Board, journal: &Journal) -> Result<Vec<KnobLine>, Refusal> {
-    let Some(before) = journal.read()? else {
+/// [`Refusal`] when a control does not take its earlier value.
+pub fn restore_leftover(board: &BoardControls, journal: &Journal) -> Result<Vec<ControlReport>, Refusal> {
+    let Some(saved) = journal.read()? else {
         return Ok(Vec::new());
     };
-    put_back(board, journal, &before)
+    restore(board, journal, &saved)
 }
 
-impl Held {
-    /// Puts back what was found before.
+impl AppliedState {
+    /// Restores the earlier state.
     ///
     /// # Errors
-    /// [`Refusal`] when a knob does not take its old value; the journal then stays, and is tried again.
-    pub fn put_back(&self) -> Result<Vec<KnobLine>, Refusal> {
-        put_back(&self.board, &self.journal, &self.before)
+    /// [`Refusal`] when a control does not take its earlier value. The journal then remains for the next attempt.
+    pub fn restore(&self) -> Result<Vec<ControlReport>, Refusal> {
+        restore(&self.board, &self.journal, &self.saved)
     }
 }
 
-/// Which knobs a wish may change. A power mode brings bounds for everything.
-const fn touches(wish: &Wish, knob: Knob) -> bool {
-    if wish.power_mode.is_some() {
+/// Returns whether a request may change a control. A power mode sets bounds of every clock.
+const fn affects(request: &StateRequest, control: DeviceControl) -> bool {
+    if request.power_mode.is_some() {
         return true;
     }
-    match knob {
-        Knob::PowerMode => false,
-        Knob::FanControl | Knob::FanSpeed => wish.fan.is_some(),
-        // Switching cores takes their clock policies away and brings them back.
-        Knob::Core(_) => wish.cores.is_some(),
-        Knob::CpuMax(_) | Knob::CpuMin(_) => wish.cpu.is_some() || wish.cores.is_some(),
-        Knob::GpuMax | Knob::GpuMin => wish.gpu.is_some(),
-        Knob::MemoryMax | Knob::MemoryLock | Knob::MemoryRate => wish.memory.is_some(),
-        Knob::DlaMax(_) => wish.dla.is_some(),
+    match control {
+        DeviceControl::PowerMode => false,
+        DeviceControl::FanControl | DeviceControl::FanSpeed => request.fan.is_some(),
+        // The kernel removes a cpufreq policy with its cores and creates it anew.
+        DeviceControl::Core(_) => request.cores.is_some(),
+        DeviceControl::CpuMax(_) | DeviceControl::CpuMin(_) => {
+            request.cpu.is_some() || request.cores.is_some()
+        }
+        DeviceControl::GpuMax | DeviceControl::GpuMin => request.gpu.is_some(),
+        DeviceControl::MemoryMax | DeviceControl::MemoryLock | DeviceControl::MemoryRate => {
+            request.memory.is_some()
+        }
+        DeviceControl::DlaMax(_) => request.dla.is_some(),
     }
 }
 
-/// The order: the fan first, so that nothing gets hot; then the power mode, which brings bounds of its own; cores on;
-/// upper bounds and locks; cores off.
-fn set_all(board: &Board, wish: &Wish, wanted: &mut BTreeMap<Knob, String>) -> Result<(), String> {
-    let mut set = |knob: Knob, value: String| {
-        write_unless_there(board, knob, &value)?;
-        wanted.insert(knob, value);
+/// Sets all controls of a request: the fan first, so that nothing overheats; the power mode, because it sets bounds
+/// itself; cores that go online; bounds and locks; cores that go offline.
+fn set_all(
+    board: &BoardControls,
+    request: &StateRequest,
+    requested: &mut BTreeMap<DeviceControl, String>,
+) -> Result<(), String> {
+    let mut set = |control: DeviceControl, value: String| {
+        write_if_different(board, control, &value)?;
+        requested.insert(control, value);
         Ok::<(), String>(())
     };
-    if let Some(fan) = wish.fan {
-        if board.read(Knob::FanControl).is_some() {
-            set(Knob::FanControl, board.fan_control_off().to_owned())?;
+    if let Some(fan) = request.fan {
+        if board.read(DeviceControl::FanControl).is_some() {
+            set(DeviceControl::FanControl, board.fan_control_off().to_owned())?;
         }
-        set(Knob::FanSpeed, fan.to_string())?;
+        set(DeviceControl::FanSpeed, fan.to_string())?;
     }
-    if let Some(mode) = &wish.power_mode {
-        set(Knob::PowerMode, board.power_mode(mode)?.to_string())?;
+    if let Some(mode) = &request.power_mode {
+        set(DeviceControl::PowerMode, board.power_mode(mode)?.to_string())?;
     }
     let cores: Vec<u32> = board
         .read_all()
         .into_keys()
-        .filter_map(|knob| {
-            if let Knob::Core(number) = knob {
+        .filter_map(|control| {
+            if let DeviceControl::Core(number) = control {
                 Some(number)
             } else {
                 None
             }
         })
         .collect();
-    if let Some(count) = wish.cores {
-        // Core 0 is there and stays on, with a switch (arm64) or without one (x86).
+    if let Some(count) = request.cores {
+        // Core 0 always exists and stays online. Its `online` file exists on arm64 and not on x86.
         let all = cores.iter().filter(|core| **core > 0).count() + 1;
         if count == 0 || count > u32::try_from(all).unwrap_or(u32::MAX) {
             return Err(format!(
-                "this board has 1 to {all} cores that can be on, not {count}"
+                "{count} cores cannot be online: this board takes 1 to {all} cores"
             ));
         }
         for &core in cores.iter().filter(|core| **core < count) {
-            set(Knob::Core(core), "1".to_owned())?;
+            set(DeviceControl::Core(core), "1".to_owned())?;
         }
     }
-    if let Some(clock) = wish.cpu {
-        for policy in some(board.policies(), "processor clock")? {
-            let (min, max) = (Knob::CpuMin(policy), Knob::CpuMax(policy));
+    if let Some(clock) = request.cpu {
+        for policy in require_any(board.policies(), "processor clock")? {
+            let (min, max) = (DeviceControl::CpuMin(policy), DeviceControl::CpuMax(policy));
             set_bounds(board, &mut set, (min, max), clock)?;
         }
     }
-    if let Some(clock) = wish.gpu {
-        set_bounds(board, &mut set, (Knob::GpuMin, Knob::GpuMax), clock)?;
+    if let Some(clock) = request.gpu {
+        set_bounds(
+            board,
+            &mut set,
+            (DeviceControl::GpuMin, DeviceControl::GpuMax),
+            clock,
+        )?;
     }
-    match wish.memory {
-        Some(Clock::Lock(rate)) => {
-            set(Knob::MemoryLock, "1".to_owned())?;
-            set(Knob::MemoryRate, board.clock_value(Knob::MemoryRate, rate)?)?;
+    match request.memory {
+        Some(ClockSetting::Lock(rate)) => {
+            set(DeviceControl::MemoryLock, "1".to_owned())?;
+            set(
+                DeviceControl::MemoryRate,
+                board.clock_value(DeviceControl::MemoryRate, rate)?,
+            )?;
         }
-        Some(Clock::Cap(rate)) => set(Knob::MemoryMax, board.clock_value(Knob::MemoryMax, rate)?)?,
+        Some(ClockSetting::Cap(rate)) => set(
+            DeviceControl::MemoryMax,
+            board.clock_value(DeviceControl::MemoryMax, rate)?,
+        )?,
         None => {}
     }
-    if let Some(clock) = wish.dla {
-        for core in some(board.dla_cores(), "DLA clock")? {
+    if let Some(clock) = request.dla {
+        for core in require_any(board.dla_cores(), "DLA clock")? {
             set(
-                Knob::DlaMax(core),
-                board.clock_value(Knob::DlaMax(core), clock.rate())?,
+                DeviceControl::DlaMax(core),
+                board.clock_value(DeviceControl::DlaMax(core), clock.rate())?,
             )?;
         }
     }
-    if let Some(count) = wish.cores {
+    if let Some(count) = request.cores {
         for &core in cores.iter().filter(|core| **core >= count) {
-            set(Knob::Core(core), "0".to_owned())?;
+            set(DeviceControl::Core(core), "0".to_owned())?;
         }
     }
     Ok(())
 }
 
-/// What a board has of a kind that a wish names: none is a refusal, as otherwise the wish would pass with nothing set.
-fn some(found: Vec<u32>, kind: &str) -> Result<Vec<u32>, String> {
+/// Refuses a request for a kind of control that the board lacks. Otherwise the request would succeed with nothing set.
+fn require_any(found: Vec<u32>, kind: &str) -> Result<Vec<u32>, String> {
     if found.is_empty() {
         return Err(format!("this board has no {kind} that can be set"));
     }
     Ok(found)
 }
 
-/// Sets the upper bound, and for a lock the lower one, so that the lower is never above the upper.
+/// Sets the upper bound, and for a lock also the lower bound, in the order that keeps the lower at or below the upper.
 fn set_bounds(
-    board: &Board,
-    set: &mut impl FnMut(Knob, String) -> Result<(), String>,
-    (min, max): (Knob, Knob),
-    clock: Clock,
+    board: &BoardControls,
+    set: &mut impl FnMut(DeviceControl, String) -> Result<(), String>,
+    (min, max): (DeviceControl, DeviceControl),
+    clock: ClockSetting,
 ) -> Result<(), String> {
     let value = board.clock_value(max, clock.rate())?;
     let lower = match clock {
-        Clock::Lock(_) => Some(value.clone()),
-        // A lower bound that was locked higher makes room.
-        Clock::Cap(_) => board
+        ClockSetting::Lock(_) => Some(value.clone()),
+        // A lower bound above the cap comes down to it.
+        ClockSetting::Cap(_) => board
             .read(min)
             .filter(|low| is_above(low, &value))
             .map(|_| value.clone()),
@@ -244,115 +273,126 @@ fn is_above(a: &str, b: &str) -> bool {
     number(a) > number(b)
 }
 
-fn write_unless_there(board: &Board, knob: Knob, value: &str) -> Result<(), String> {
-    if board.read(knob).as_deref() == Some(value) {
+fn write_if_different(board: &BoardControls, control: DeviceControl, value: &str) -> Result<(), String> {
+    if board.read(control).as_deref() == Some(value) {
         return Ok(());
     }
     board
-        .write(knob, value)
-        .map_err(|e| format!("{knob} could not be set to {value}: {e}"))
+        .write(control, value)
+        .map_err(|e| format!("{control} could not be set to {value}: {e}"))
 }
 
-fn put_back(board: &Board, journal: &Journal, before: &Before) -> Result<Vec<KnobLine>, Refusal> {
-    let same_boot = board.boot_id().as_deref() == Some(before.boot.as_str());
-    // The kernel has forgotten everything at boot. What nvpmodel has set it sets again.
-    let to_put_back: BTreeMap<Knob, String> = before
-        .knobs
+fn restore(
+    board: &BoardControls,
+    journal: &Journal,
+    saved: &SavedState,
+) -> Result<Vec<ControlReport>, Refusal> {
+    let same_boot = board.boot_id().as_deref() == Some(saved.boot.as_str());
+    // A reboot resets every control in the kernel. Only nvpmodel keeps its mode, and applies it again at boot.
+    let to_restore: BTreeMap<DeviceControl, String> = saved
+        .controls
         .iter()
-        .filter(|(knob, _)| same_boot || **knob == Knob::PowerMode)
-        .map(|(knob, value)| (*knob, value.clone()))
+        .filter(|(control, _)| same_boot || **control == DeviceControl::PowerMode)
+        .map(|(control, value)| (*control, value.clone()))
         .collect();
-    let at_first = board.read_all();
-    for knob in order_of_return(board, &to_put_back) {
-        if let Some(value) = to_put_back
-            .get(&knob)
-            .filter(|_| !is_left_alone(knob, &at_first, &to_put_back))
+    let current = board.read_all();
+    for control in restore_order(board, &to_restore) {
+        if let Some(value) = to_restore
+            .get(&control)
+            .filter(|_| !was_never_set(control, &current, &to_restore))
         {
-            // What refuses is found out below, and the others still have their turn.
-            let _ = write_unless_there(board, knob, value);
+            // The values are compared below, so that a control that fails does not keep the others from being restored.
+            let _ = write_if_different(board, control, value);
         }
     }
     let now = board.read_all();
-    let line = |knob: Knob, value: &String| KnobLine {
-        knob,
-        before: at_first.get(&knob).cloned(),
-        wanted: Some(value.clone()),
-        read: now.get(&knob).cloned(),
+    let line = |control: DeviceControl, value: &String| ControlReport {
+        control,
+        before: current.get(&control).cloned(),
+        requested: Some(value.clone()),
+        read: now.get(&control).cloned(),
     };
-    let lines: Vec<KnobLine> = to_put_back
+    let lines: Vec<ControlReport> = to_restore
         .iter()
-        .filter(|(knob, _)| !is_ruled(**knob, &to_put_back))
-        .map(|(knob, value)| line(*knob, value))
-        .filter(|line| line.before != line.wanted || !line.holds())
+        .filter(|(control, _)| !is_overridden(**control, &to_restore))
+        .map(|(control, value)| line(*control, value))
+        .filter(|line| line.before != line.requested || !line.holds())
         .collect();
     match lines.iter().find(|line| !line.holds()) {
         None => {
-            // Only then may the journal go: nvpmodel leaves its mode to the kernel's good time.
+            // Before the journal is removed: nvpmodel writes its mode without flushing it.
             board.flush_power_mode()?;
             journal.clear()?;
             Ok(lines)
         }
         Some(line) => Err(Refusal {
-            why: format!(
-                "{} could not be put back to {}: it reads {}; a reboot clears what the kernel holds",
-                line.knob,
-                line.wanted.as_deref().unwrap_or("-"),
+            reason: format!(
+                "{} could not be restored to {}: it reads {}; hint: a reboot resets clocks, cores and fan",
+                line.control,
+                line.requested.as_deref().unwrap_or("-"),
                 line.read.as_deref().unwrap_or("nothing")
             ),
-            knobs: lines,
+            controls: lines,
         }),
     }
 }
 
-/// Whether something else moves a knob in this state, so that its value is no promise.
-fn is_ruled(knob: Knob, state: &BTreeMap<Knob, String>) -> bool {
-    let companion = knob.ruled_by().and_then(|companion| state.get(&companion));
-    companion.is_some_and(|value| match knob {
-        Knob::MemoryRate => value == "0",
+/// Returns whether the board itself changes a control in this state, so that its value may differ at any time.
+fn is_overridden(control: DeviceControl, state: &BTreeMap<DeviceControl, String>) -> bool {
+    let companion = control
+        .overridden_by()
+        .and_then(|companion| state.get(&companion));
+    companion.is_some_and(|value| match control {
+        DeviceControl::MemoryRate => value == "0",
         _ => value == "active" || value == "1",
     })
 }
 
-/// Whether a knob was ruled all the time: then it was never ours.
-fn is_left_alone(knob: Knob, now: &BTreeMap<Knob, String>, before: &BTreeMap<Knob, String>) -> bool {
-    is_ruled(knob, now) && is_ruled(knob, before)
+/// Returns whether the board itself changed a control before and still does. The helper has then not set it.
+fn was_never_set(
+    control: DeviceControl,
+    now: &BTreeMap<DeviceControl, String>,
+    saved: &BTreeMap<DeviceControl, String>,
+) -> bool {
+    is_overridden(control, now) && is_overridden(control, saved)
 }
 
-/// The order of return: the power mode, which brings bounds of its own; cores on; upper bounds before lower ones where the
-/// lower must rise; what locks and controls after what it rules; cores off; the fan at the end, when nothing is hot.
-fn order_of_return(board: &Board, to_put_back: &BTreeMap<Knob, String>) -> Vec<Knob> {
-    let rises = |min: Knob, max: Knob| {
-        let lower = to_put_back.get(&min).cloned().unwrap_or_default();
+/// Returns the controls in the order of restoring: the power mode, because it sets bounds itself; cores that go online;
+/// upper bounds before lower ones where the lower must rise; a lock after the value that it locks; cores that go offline;
+/// the fan last, so that nothing overheats meanwhile.
+fn restore_order(board: &BoardControls, to_restore: &BTreeMap<DeviceControl, String>) -> Vec<DeviceControl> {
+    let rises = |min: DeviceControl, max: DeviceControl| {
+        let lower = to_restore.get(&min).cloned().unwrap_or_default();
         is_above(&lower, &board.read(max).unwrap_or_default())
     };
-    let place = |knob: Knob| match knob {
-        Knob::PowerMode => 0,
-        Knob::Core(_) if to_put_back.get(&knob).is_some_and(|on| on == "1") => 1,
-        Knob::CpuMax(policy) if rises(Knob::CpuMin(policy), knob) => 2,
-        Knob::GpuMax if rises(Knob::GpuMin, knob) => 2,
-        Knob::CpuMin(_) | Knob::GpuMin => 3,
-        Knob::CpuMax(_) | Knob::GpuMax => 4,
-        Knob::MemoryMax | Knob::DlaMax(_) => 5,
-        Knob::MemoryRate => 6,
-        Knob::MemoryLock => 7,
-        Knob::Core(_) => 8,
-        Knob::FanSpeed => 9,
-        Knob::FanControl => 10,
+    let rank = |control: DeviceControl| match control {
+        DeviceControl::PowerMode => 0,
+        DeviceControl::Core(_) if to_restore.get(&control).is_some_and(|on| on == "1") => 1,
+        DeviceControl::CpuMax(policy) if rises(DeviceControl::CpuMin(policy), control) => 2,
+        DeviceControl::GpuMax if rises(DeviceControl::GpuMin, control) => 2,
+        DeviceControl::CpuMin(_) | DeviceControl::GpuMin => 3,
+        DeviceControl::CpuMax(_) | DeviceControl::GpuMax => 4,
+        DeviceControl::MemoryMax | DeviceControl::DlaMax(_) => 5,
+        DeviceControl::MemoryRate => 6,
+        DeviceControl::MemoryLock => 7,
+        DeviceControl::Core(_) => 8,
+        DeviceControl::FanSpeed => 9,
+        DeviceControl::FanControl => 10,
     };
-    let mut knobs: Vec<Knob> = to_put_back.keys().copied().collect();
-    // A power mode that is put back first moves what `rises` looks at, but only to where it stood before.
-    knobs.sort_by_key(|knob| place(*knob));
-    knobs
+    let mut controls: Vec<DeviceControl> = to_restore.keys().copied().collect();
+    // `rises` reads the bounds before the power mode is restored. The mode only sets them to their earlier values.
+    controls.sort_by_key(|control| rank(*control));
+    controls
 }
 
-fn lines(held: &Held, wanted: &BTreeMap<Knob, String>) -> Vec<KnobLine> {
-    wanted
+fn reports(applied: &AppliedState, requested: &BTreeMap<DeviceControl, String>) -> Vec<ControlReport> {
+    requested
         .iter()
-        .map(|(knob, value)| KnobLine {
-            knob: *knob,
-            before: held.before.knobs.get(knob).cloned(),
-            wanted: Some(value.clone()),
-            read: held.board.read(*knob),
+        .map(|(control, value)| ControlReport {
+            control: *control,
+            before: applied.saved.controls.get(control).cloned(),
+            requested: Some(value.clone()),
+            read: applied.board.read(*control),
         })
         .collect()
 }

@@ -1,4 +1,4 @@
-//! The real helper over a board's root: what it sets, what it refuses, and that everything is put back, whatever dies.
+//! The real helper on a simulated board: what it sets, what it refuses, and that it restores everything after any crash.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects")]
 
@@ -15,8 +15,8 @@ use std::{
 };
 
 use regatta_state::{
-    client::{Helper, HelperError},
-    wish::Wish,
+    client::{HelperConnection, HelperError},
+    state_request::StateRequest,
 };
 use support::{Socket, bytes_of, get, own_user, put, settable_orin};
 
@@ -27,13 +27,13 @@ fn listen(root: &Path) -> Socket {
     Socket::listen(env!("CARGO_BIN_EXE_regatta-state").into(), root, own_user())
 }
 
-fn wish(text: &str) -> Wish {
+fn request(text: &str) -> StateRequest {
     text.parse().unwrap()
 }
 
-fn refused(outcome: Result<Vec<regatta_state::message::KnobLine>, HelperError>) -> String {
+fn refused(outcome: Result<Vec<regatta_state::message::ControlReport>, HelperError>) -> String {
     match outcome {
-        Err(HelperError::Refused { why, .. }) => why,
+        Err(HelperError::Refused { reason, .. }) => reason,
         other => panic!("not refused: {other:?}"),
     }
 }
@@ -51,14 +51,14 @@ fn eventually(what: &str, look: impl Fn() -> bool) {
 }
 
 #[test]
-fn everything_is_set_read_back_and_put_back_to_the_byte() {
+fn a_state_is_applied_verified_and_restored_to_the_byte() {
     let root = settable_orin();
     let socket = listen(root.path());
     let before = bytes_of(root.path());
-    let mut helper = Helper::connect(&socket.path()).unwrap();
-    let lines = helper.apply(&wish(EVERYTHING)).unwrap();
+    let mut helper = HelperConnection::connect(&socket.path()).unwrap();
+    let lines = helper.apply(&request(EVERYTHING)).unwrap();
     assert!(
-        lines.iter().all(|line| line.holds() && line.wanted.is_some()),
+        lines.iter().all(|line| line.holds() && line.requested.is_some()),
         "{lines:?}"
     );
     let at = |path: &str| get(root.path(), path);
@@ -84,10 +84,10 @@ fn everything_is_set_read_back_and_put_back_to_the_byte() {
     assert_eq!(at(GPU_MIN), "612000000");
     assert_eq!(at("sys/kernel/debug/bpmp/debug/clk/emc/mrq_rate_locked"), "1");
     assert_eq!(at("sys/kernel/nvpmodel_clk_cap/dla1_core"), "883200000");
-    assert!(refused(helper.apply(&wish("fan=1"))).contains("set already"));
+    assert!(refused(helper.apply(&request("fan=1"))).contains("already applied"));
     let back = helper.restore().unwrap();
     assert!(
-        !back.is_empty() && back.iter().all(regatta_state::message::KnobLine::holds),
+        !back.is_empty() && back.iter().all(regatta_state::message::ControlReport::holds),
         "{back:?}"
     );
     assert_eq!(bytes_of(root.path()), before);
@@ -95,7 +95,7 @@ fn everything_is_set_read_back_and_put_back_to_the_byte() {
 }
 
 #[test]
-fn highest_clocks_are_the_hardwares_and_bounds_never_cross() {
+fn max_clocks_are_the_hardware_limits_and_bounds_never_cross() {
     let root = settable_orin();
     put(
         root.path(),
@@ -109,9 +109,11 @@ fn highest_clocks_are_the_hardwares_and_bounds_never_cross() {
     );
     let socket = listen(root.path());
     let before = bytes_of(root.path());
-    let mut helper = Helper::connect(&socket.path()).unwrap();
+    let mut helper = HelperConnection::connect(&socket.path()).unwrap();
     helper
-        .apply(&wish("power-mode=MAXN cpu=lock:max gpu=lock:max memory=lock:max"))
+        .apply(&request(
+            "power-mode=MAXN cpu=lock:max gpu=lock:max memory=lock:max",
+        ))
         .unwrap();
     for bound in ["min", "max"] {
         let file = format!("sys/devices/system/cpu/cpufreq/policy4/scaling_{bound}_freq");
@@ -122,19 +124,19 @@ fn highest_clocks_are_the_hardwares_and_bounds_never_cross() {
         "3199000000"
     );
     drop(helper);
-    eventually("the helper to put back what its agent left", || {
+    eventually("the helper to restore the state after its agent has gone", || {
         bytes_of(root.path()) == before
     });
 }
 
 #[test]
-fn a_knob_that_does_not_take_refuses_the_state_and_undoes_the_rest() {
+fn a_control_that_changes_back_refuses_the_state_and_restores_the_rest() {
     let root = settable_orin();
     let socket = listen(root.path());
     let before = bytes_of(root.path());
     let (done, file) = (AtomicBool::new(false), root.path().join(GPU_MIN));
-    // TWIN of a service that takes the clock back.
-    let why = thread::scope(|scope| {
+    // A fake of a service that changes the clock back.
+    let reason = thread::scope(|scope| {
         scope.spawn(|| {
             while !done.load(Ordering::Relaxed) {
                 if fs::read(&file).unwrap() == b"612000000\n" {
@@ -143,20 +145,24 @@ fn a_knob_that_does_not_take_refuses_the_state_and_undoes_the_rest() {
                 thread::sleep(Duration::from_millis(2));
             }
         });
-        let why = refused(Helper::connect(&socket.path()).unwrap().apply(&wish(EVERYTHING)));
+        let reason = refused(
+            HelperConnection::connect(&socket.path())
+                .unwrap()
+                .apply(&request(EVERYTHING)),
+        );
         done.store(true, Ordering::Relaxed);
-        why
+        reason
     });
-    assert_eq!(why, "gpu-min was set to 612000000, and reads 306000000");
+    assert_eq!(reason, "gpu-min was set to 612000000, and reads 306000000");
     assert_eq!(bytes_of(root.path()), before);
 }
 
 #[test]
-fn what_the_board_does_not_have_is_refused_before_it_is_measured() {
+fn controls_and_rates_that_the_board_lacks_are_refused() {
     let root = settable_orin();
     let socket = listen(root.path());
     let before = bytes_of(root.path());
-    for (asked, said) in [
+    for (requested, expected) in [
         ("power-mode=MODE_7W", "nvpmodel.conf has no mode MODE_7W"),
         (
             "fan=9 cpu=lock:577000000",
@@ -167,35 +173,47 @@ fn what_the_board_does_not_have_is_refused_before_it_is_measured() {
         ("cores=13", "1 to 12 cores"),
         ("cores=0", "1 to 12 cores"),
     ] {
-        let why = refused(Helper::connect(&socket.path()).unwrap().apply(&wish(asked)));
-        assert!(why.contains(said), "{asked}: {why}");
-        assert_eq!(bytes_of(root.path()), before, "{asked}");
+        let reason = refused(
+            HelperConnection::connect(&socket.path())
+                .unwrap()
+                .apply(&request(requested)),
+        );
+        assert!(reason.contains(expected), "{requested}: {reason}");
+        assert_eq!(bytes_of(root.path()), before, "{requested}");
     }
-    // Where core 0 has a switch of its own, as arm64 kernels give it, it is no core more.
+    // On arm64, core 0 has an `online` file as well. It does not count twice.
     put(root.path(), "sys/devices/system/cpu/cpu0/online", "1\n");
-    let why = refused(Helper::connect(&socket.path()).unwrap().apply(&wish("cores=13")));
-    assert!(why.contains("1 to 12 cores"), "{why}");
-    // As a PC in a virtual machine is: no clock of the processor, no DLA.
+    let reason = refused(
+        HelperConnection::connect(&socket.path())
+            .unwrap()
+            .apply(&request("cores=13")),
+    );
+    assert!(reason.contains("1 to 12 cores"), "{reason}");
+    // A PC in a virtual machine has no CPU clock and no DLA.
     fs::remove_dir_all(root.path().join("sys/devices/system/cpu/cpufreq")).unwrap();
     fs::remove_dir_all(root.path().join("sys/kernel/nvpmodel_clk_cap")).unwrap();
-    for (asked, said) in [
+    for (requested, expected) in [
         ("cpu=lock:max", "no processor clock that can be set"),
         ("dla=cap:883200000", "no DLA clock that can be set"),
     ] {
-        let why = refused(Helper::connect(&socket.path()).unwrap().apply(&wish(asked)));
-        assert!(why.contains(said), "{asked}: {why}");
+        let reason = refused(
+            HelperConnection::connect(&socket.path())
+                .unwrap()
+                .apply(&request(requested)),
+        );
+        assert!(reason.contains(expected), "{requested}: {reason}");
     }
 }
 
 #[test]
-fn a_helper_killed_in_the_middle_leaves_a_journal_that_the_next_one_follows() {
+fn the_next_helper_restores_the_state_of_a_killed_one() {
     let root = settable_orin();
     let socket = listen(root.path());
     let before = bytes_of(root.path());
-    // The fan is set, and nvpmodel's twin does not come to an end.
+    // The helper sets the fan, and then waits for the fake nvpmodel.
     put(root.path(), "nvpmodel-is-slow", "");
-    let mut doomed = Helper::connect(&socket.path()).unwrap();
-    let asked = thread::spawn(move || doomed.apply(&wish(EVERYTHING)));
+    let mut killed = HelperConnection::connect(&socket.path()).unwrap();
+    let apply = thread::spawn(move || killed.apply(&request(EVERYTHING)));
     eventually("the transaction's first change", || {
         get(root.path(), "fan-service") == "inactive"
     });
@@ -203,25 +221,31 @@ fn a_helper_killed_in_the_middle_leaves_a_journal_that_the_next_one_follows() {
         get(root.path(), "sys/class/hwmon/hwmon1/pwm1") == "200"
     });
     socket.kill_helpers();
-    assert!(matches!(asked.join().unwrap(), Err(HelperError::Lost(_))));
+    assert!(matches!(
+        apply.join().unwrap(),
+        Err(HelperError::ConnectionLost(_))
+    ));
     assert!(socket.journal().exists());
     fs::remove_file(root.path().join("nvpmodel-is-slow")).unwrap();
-    // Its nvpmodel may still be on its way out.
+    // The killed helper's nvpmodel may still be running.
     thread::sleep(Duration::from_millis(100));
-    Helper::connect(&socket.path()).unwrap().restore().unwrap();
+    HelperConnection::connect(&socket.path())
+        .unwrap()
+        .restore()
+        .unwrap();
     assert_eq!(bytes_of(root.path()), before);
     assert!(!socket.journal().exists());
 }
 
 #[test]
-fn after_a_reboot_only_what_outlives_it_is_put_back() {
+fn after_a_reboot_only_the_power_mode_is_restored() {
     let root = settable_orin();
     let socket = listen(root.path());
     let status = fs::read(root.path().join("var/lib/nvpmodel/status")).unwrap();
-    let mut helper = Helper::connect(&socket.path()).unwrap();
-    helper.apply(&wish(EVERYTHING)).unwrap();
+    let mut helper = HelperConnection::connect(&socket.path()).unwrap();
+    helper.apply(&request(EVERYTHING)).unwrap();
     socket.kill_helpers();
-    // The kernel has forgotten, and nvpmodel has set its mode again.
+    // After a boot the kernel's controls are reset, and nvpmodel has applied its mode again.
     put(root.path(), "proc/sys/kernel/random/boot_id", "boot-2\n");
     put(
         root.path(),
@@ -229,9 +253,12 @@ fn after_a_reboot_only_what_outlives_it_is_put_back() {
         "0\n",
     );
     put(root.path(), "sys/kernel/nvpmodel_clk_cap/dla0_core", "7\n");
-    let back = Helper::connect(&socket.path()).unwrap().restore().unwrap();
-    let knobs: Vec<String> = back.iter().map(|line| line.knob.to_string()).collect();
-    assert_eq!(knobs, ["power-mode"]);
+    let back = HelperConnection::connect(&socket.path())
+        .unwrap()
+        .restore()
+        .unwrap();
+    let controls: Vec<String> = back.iter().map(|line| line.control.to_string()).collect();
+    assert_eq!(controls, ["power-mode"]);
     assert_eq!(
         fs::read(root.path().join("var/lib/nvpmodel/status")).unwrap(),
         status
@@ -242,7 +269,7 @@ fn after_a_reboot_only_what_outlives_it_is_put_back() {
         "the new boot's own"
     );
     assert!(
-        Helper::connect(&socket.path())
+        HelperConnection::connect(&socket.path())
             .unwrap()
             .restore()
             .unwrap()
@@ -252,59 +279,65 @@ fn after_a_reboot_only_what_outlives_it_is_put_back() {
 }
 
 #[test]
-fn one_run_at_a_time_holds_the_state_and_others_may_look() {
+fn only_one_run_holds_the_state_and_others_can_read() {
     let root = settable_orin();
     let socket = listen(root.path());
-    let mut first = Helper::connect(&socket.path()).unwrap();
-    first.apply(&wish("gpu=lock:max")).unwrap();
-    let mut second = Helper::connect(&socket.path()).unwrap();
-    assert!(refused(second.apply(&wish("fan=9"))).contains("another run holds"));
+    let mut first = HelperConnection::connect(&socket.path()).unwrap();
+    first.apply(&request("gpu=lock:max")).unwrap();
+    let mut second = HelperConnection::connect(&socket.path()).unwrap();
+    assert!(refused(second.apply(&request("fan=9"))).contains("another run holds"));
     let seen = second.read(&[]).unwrap();
     assert!(
-        seen.iter().any(|line| line.knob.to_string() == "memory-rate"),
+        seen.iter().any(|line| line.control.to_string() == "memory-rate"),
         "{seen:?}"
     );
     first.restore().unwrap();
-    second.apply(&wish("fan=9")).unwrap();
+    second.apply(&request("fan=9")).unwrap();
 }
 
 #[test]
-fn a_stranger_is_sent_away_before_a_word_is_read() {
+fn another_user_is_refused_before_anything_is_read() {
     let root = settable_orin();
-    let stranger = if own_user() == 65_534 { 1 } else { 65_534 };
-    let socket = Socket::listen(env!("CARGO_BIN_EXE_regatta-state").into(), root.path(), stranger);
+    let other_user = if own_user() == 65_534 { 1 } else { 65_534 };
+    let socket = Socket::listen(
+        env!("CARGO_BIN_EXE_regatta-state").into(),
+        root.path(),
+        other_user,
+    );
     let before = bytes_of(root.path());
-    let outcome = Helper::connect(&socket.path()).unwrap().apply(&wish(EVERYTHING));
-    // The refusal may be overtaken by the closed connection.
+    let outcome = HelperConnection::connect(&socket.path())
+        .unwrap()
+        .apply(&request(EVERYTHING));
+    // The connection may be closed before the refusal is read.
     match outcome {
-        Err(HelperError::Refused { why, .. }) => assert!(why.contains("may not set"), "{why}"),
-        Err(HelperError::Lost(_)) => {}
+        Err(HelperError::Refused { reason, .. }) => assert!(reason.contains("may not set"), "{reason}"),
+        Err(HelperError::ConnectionLost(_)) => {}
         other => panic!("{other:?}"),
     }
     assert_eq!(bytes_of(root.path()), before);
 }
 
 #[test]
-fn words_that_are_no_request_set_nothing() {
+fn an_invalid_request_sets_nothing() {
     let root = settable_orin();
     let socket = listen(root.path());
     let before = bytes_of(root.path());
-    for (said, answer) in [
-        ("2 apply fan=9\n", "refused this regatta-state speaks version 1"),
+    for (sent, answer) in [
+        ("2 apply fan=9\n", "refused regatta-state has protocol version 1"),
         ("1 write /sys/class/devfreq 7\n", "refused `1 write"),
         ("1 apply fan=9 path=/etc/passwd\n", "refused `1 apply"),
-        ("\n", "refused `` is no request"),
+        ("\n", "refused `` is not a request"),
     ] {
         let mut stream = UnixStream::connect(socket.path()).unwrap();
-        stream.write_all(said.as_bytes()).unwrap();
+        stream.write_all(sent.as_bytes()).unwrap();
         let mut line = String::new();
         BufReader::new(&stream).read_line(&mut line).unwrap();
-        assert!(line.starts_with(answer), "{said}: {line}");
+        assert!(line.starts_with(answer), "{sent}: {line}");
     }
-    // A line without an end, and bytes that are no text, end the visit.
-    for said in [vec![b'x'; 4096], vec![0xff, 0xfe, b'\n']] {
+    // A line without an end, and bytes that are not UTF-8, end the session.
+    for sent in [vec![b'x'; 4096], vec![0xff, 0xfe, b'\n']] {
         let mut stream = UnixStream::connect(socket.path()).unwrap();
-        let _ = stream.write_all(&said);
+        let _ = stream.write_all(&sent);
         let mut line = String::new();
         let _ = BufReader::new(&stream).read_line(&mut line);
         assert_eq!(line, "");
@@ -313,7 +346,7 @@ fn words_that_are_no_request_set_nothing() {
 }
 
 #[test]
-fn a_helper_that_answers_in_other_words_is_told_from_one_that_is_lost() {
+fn an_unknown_response_and_a_lost_connection_give_different_errors() {
     let place = tempfile::tempdir().unwrap();
     let answers = |answer: &'static [u8]| {
         let socket = place.path().join("socket");
@@ -324,22 +357,26 @@ fn a_helper_that_answers_in_other_words_is_told_from_one_that_is_lost() {
             BufReader::new(&stream).read_line(&mut String::new()).unwrap();
             stream.write_all(answer).unwrap();
         });
-        let error = Helper::connect(&socket).unwrap().read(&[]).unwrap_err();
+        let error = HelperConnection::connect(&socket).unwrap().read(&[]).unwrap_err();
         helper.join().unwrap();
         error.to_string()
     };
     assert!(
         answers(b"knob fan 1 2\n")
-            .contains("is of another version: install agent and helper from one package")
+            .contains("is of another version; hint: install agent and helper from one package")
     );
     assert!(answers(b"").ends_with("was lost"));
 }
 
 #[test]
-fn a_journal_that_somebody_else_wrote_is_not_followed() {
+fn an_invalid_journal_is_refused() {
     let root = settable_orin();
     let socket = listen(root.path());
     fs::write(socket.journal(), "before ../../etc/passwd x\n").unwrap();
-    let why = refused(Helper::connect(&socket.path()).unwrap().apply(&wish("fan=9")));
-    assert!(why.contains("cannot be understood"), "{why}");
+    let reason = refused(
+        HelperConnection::connect(&socket.path())
+            .unwrap()
+            .apply(&request("fan=9")),
+    );
+    assert!(reason.contains("is not a journal of regatta-state"), "{reason}");
 }

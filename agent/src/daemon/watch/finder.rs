@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use regatta_state::knob::Knob;
+use regatta_state::device_control::DeviceControl;
 
 use super::{
     probe::Probe,
@@ -63,7 +63,7 @@ impl Finder {
     }
 
     fn clocks(&mut self, held: &Held) {
-        let lock_of = |wanted: Knob| {
+        let lock_of = |wanted: DeviceControl| {
             let set = held.files.iter().find(|(knob, ..)| *knob == wanted);
             set.and_then(|(_, value, _)| value.parse().ok())
         };
@@ -73,7 +73,7 @@ impl Finder {
                 .parse()
                 .ok()
                 .filter(|_| held.cpu)
-                .and_then(|n| lock_of(Knob::CpuMin(n)));
+                .and_then(|n| lock_of(DeviceControl::CpuMin(n)));
             let kind = lock.map_or(Kind::Plain, Kind::Locked);
             self.file(
                 format!("cpu_khz:{number}"),
@@ -82,13 +82,21 @@ impl Finder {
             );
         }
         if let Some(gpu) = crate::facts::power::Power::read(&self.root).gpu {
-            let lock = lock_of(Knob::GpuMin).filter(|_| held.gpu);
+            let lock = lock_of(DeviceControl::GpuMin).filter(|_| held.gpu);
             let kind = lock.map_or(Kind::Plain, Kind::Locked);
             let file = format!("sys/class/devfreq/{}/cur_freq", gpu.device);
             self.file("gpu_hz".to_owned(), kind, &file);
         }
-        if held.root.iter().any(|(knob, _)| *knob == Knob::MemoryRate) {
-            self.push("memory_hz", Kind::Plain, Source::Helper(Knob::MemoryRate));
+        if held
+            .root
+            .iter()
+            .any(|(knob, _)| *knob == DeviceControl::MemoryRate)
+        {
+            self.push(
+                "memory_hz",
+                Kind::Plain,
+                Source::Helper(DeviceControl::MemoryRate),
+            );
         }
     }
 

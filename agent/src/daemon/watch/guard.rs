@@ -4,35 +4,35 @@ use std::{collections::BTreeMap, path::PathBuf};
 
 use regatta_rules::documents::{KnobProof, StateProof};
 use regatta_state::{
-    board::Board,
-    client::{Helper, HelperError},
-    knob::Knob,
-    message::KnobLine,
-    wish::{Clock, Wish},
+    board_controls::BoardControls,
+    client::{HelperConnection, HelperError},
+    device_control::DeviceControl,
+    message::ControlReport,
+    state_request::{ClockSetting, StateRequest},
 };
 
 use super::{WatchPlan, sampler::Held};
 
 /// What only root can read, and so only the helper can look at.
-const FOR_ROOT: [Knob; 2] = [Knob::MemoryLock, Knob::MemoryRate];
+const FOR_ROOT: [DeviceControl; 2] = [DeviceControl::MemoryLock, DeviceControl::MemoryRate];
 
 /// The state of one run.
 pub(super) struct Guard {
-    board: Board,
+    board: BoardControls,
     socket: PathBuf,
-    helper: Option<Helper>,
-    wish: Wish,
+    helper: Option<HelperConnection>,
+    request: StateRequest,
     /// What is proven so far.
     pub(super) proof: StateProof,
 }
 
 impl Guard {
     pub(super) fn new(plan: &WatchPlan) -> Self {
-        let board = Board::new(&plan.root);
+        let board = BoardControls::new(&plan.root);
         Self {
             socket: plan.socket.clone(),
             helper: None,
-            wish: Wish::default(),
+            request: StateRequest::default(),
             proof: StateProof {
                 asked: plan.state.clone(),
                 before: words(board.read_all()),
@@ -42,7 +42,7 @@ impl Guard {
         }
     }
 
-    /// Brings the device into the wished state.
+    /// Brings the device into the requested state.
     ///
     /// # Errors
     /// Why it is not in it, in words; then it is as it was.
@@ -65,13 +65,13 @@ impl Guard {
             .asked
             .as_ref()
             .map(regatta_rules::documents::StateSpec::words);
-        self.wish = asked.unwrap_or_default().parse().map_err(in_words)?;
-        let mut helper = Helper::connect(&self.socket).map_err(in_words)?;
+        self.request = asked.unwrap_or_default().parse().map_err(in_words)?;
+        let mut helper = HelperConnection::connect(&self.socket).map_err(in_words)?;
         self.proof.before = by_name(helper.read(&[]).map_err(in_words)?);
-        let applied = helper.apply(&self.wish);
+        let applied = helper.apply(&self.request);
         let lines = match &applied {
             Ok(lines) => lines,
-            Err(HelperError::Refused { knobs, .. }) => knobs,
+            Err(HelperError::Refused { controls, .. }) => controls,
             Err(_) => &Vec::new(),
         };
         self.proof.set = lines.iter().map(knob_proof).collect();
@@ -81,13 +81,13 @@ impl Guard {
         for line in &lines {
             let seen = self
                 .board
-                .path(line.knob)
-                .and_then(|_| self.board.read(line.knob));
-            if seen.is_some() && seen != line.wanted {
+                .path(line.control)
+                .and_then(|_| self.board.read(line.control));
+            if seen.is_some() && seen != line.requested {
                 return Err(format!(
                     "{} was set to {}, and the agent reads {}",
-                    line.knob,
-                    line.wanted.as_deref().unwrap_or("-"),
+                    line.control,
+                    line.requested.as_deref().unwrap_or("-"),
                     seen.unwrap_or_default()
                 ));
             }
@@ -97,9 +97,9 @@ impl Guard {
 
     /// What was set and can be looked at, and at which rate the clocks are locked.
     pub(super) fn locks(&self) -> Held {
-        let locked = |clock: Option<Clock>| matches!(clock, Some(Clock::Lock(_)));
+        let locked = |clock: Option<ClockSetting>| matches!(clock, Some(ClockSetting::Lock(_)));
         let set = self.proof.set.iter().filter_map(|proof| {
-            let knob: Knob = proof.knob.parse().ok()?;
+            let knob: DeviceControl = proof.knob.parse().ok()?;
             Some((knob, proof.wanted.clone()))
         });
         Held {
@@ -108,8 +108,8 @@ impl Guard {
                 .filter_map(|(knob, wanted)| Some((knob, wanted, self.board.path(knob)?)))
                 .collect(),
             root: set.filter(|(knob, _)| FOR_ROOT.contains(knob)).collect(),
-            cpu: locked(self.wish.cpu),
-            gpu: locked(self.wish.gpu),
+            cpu: locked(self.request.cpu),
+            gpu: locked(self.request.gpu),
         }
     }
 
@@ -117,7 +117,7 @@ impl Guard {
     ///
     /// # Errors
     /// When it does not, in words.
-    pub(super) fn look(&mut self) -> Result<BTreeMap<Knob, Option<String>>, String> {
+    pub(super) fn look(&mut self) -> Result<BTreeMap<DeviceControl, Option<String>>, String> {
         let Some(helper) = &mut self.helper else {
             return Ok(BTreeMap::new());
         };
@@ -126,7 +126,7 @@ impl Guard {
             self.helper = None;
             in_words(e)
         })?;
-        Ok(lines.into_iter().map(|line| (line.knob, line.read)).collect())
+        Ok(lines.into_iter().map(|line| (line.control, line.read)).collect())
     }
 
     /// Puts everything back.
@@ -145,7 +145,7 @@ impl Guard {
     fn ask_to_put_back(&mut self) -> Result<(), HelperError> {
         let mut helper = match self.helper.take() {
             Some(helper) => helper,
-            None => Helper::connect(&self.socket)?,
+            None => HelperConnection::connect(&self.socket)?,
         };
         let outcome = helper.restore();
         self.proof.after = by_name(helper.read(&[])?);
@@ -153,23 +153,23 @@ impl Guard {
     }
 }
 
-fn knob_proof(line: &KnobLine) -> KnobProof {
+fn knob_proof(line: &ControlReport) -> KnobProof {
     KnobProof {
-        knob: line.knob.to_string(),
+        knob: line.control.to_string(),
         before: line.before.clone(),
-        wanted: line.wanted.clone().unwrap_or_default(),
+        wanted: line.requested.clone().unwrap_or_default(),
         read: line.read.clone(),
     }
 }
 
-fn by_name(lines: Vec<KnobLine>) -> BTreeMap<String, String> {
+fn by_name(lines: Vec<ControlReport>) -> BTreeMap<String, String> {
     let knobs = lines.into_iter();
     knobs
-        .filter_map(|line| Some((line.knob.to_string(), line.read?)))
+        .filter_map(|line| Some((line.control.to_string(), line.read?)))
         .collect()
 }
 
-fn words(knobs: BTreeMap<Knob, String>) -> BTreeMap<String, String> {
+fn words(knobs: BTreeMap<DeviceControl, String>) -> BTreeMap<String, String> {
     knobs
         .into_iter()
         .map(|(knob, value)| (knob.to_string(), value))
@@ -183,7 +183,7 @@ fn in_words(e: impl std::error::Error + Send + Sync + 'static) -> String {
 /// Puts back what a daemon or helper before this one has left, where there is a helper at all. Takes its time, and tells
 /// the log.
 pub(crate) fn put_back_leftovers(socket: &std::path::Path) {
-    let mut helper = match Helper::connect(socket) {
+    let mut helper = match HelperConnection::connect(socket) {
         Ok(helper) => helper,
         Err(_) if !socket.exists() => return,
         Err(e) => {
@@ -197,7 +197,7 @@ pub(crate) fn put_back_leftovers(socket: &std::path::Path) {
     match helper.restore() {
         Ok(lines) if lines.is_empty() => {}
         Ok(lines) => {
-            let knobs: Vec<String> = lines.iter().map(|line| line.knob.to_string()).collect();
+            let knobs: Vec<String> = lines.iter().map(|line| line.control.to_string()).collect();
             tracing::warn!(
                 "a run before this start had left the device's state set; put back: {}",
                 knobs.join(", ")

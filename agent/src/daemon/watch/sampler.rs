@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_state::knob::Knob;
+use regatta_state::device_control::DeviceControl;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::{finder, probe::Probe};
@@ -15,9 +15,9 @@ use super::{finder, probe::Probe};
 #[derive(Debug, Default)]
 pub(super) struct Held {
     /// Knobs that this user can read, what they were set to, and where they lie.
-    pub(super) files: Vec<(Knob, String, PathBuf)>,
+    pub(super) files: Vec<(DeviceControl, String, PathBuf)>,
     /// Knobs that the helper reads, and what they were set to.
-    pub(super) root: Vec<(Knob, String)>,
+    pub(super) root: Vec<(DeviceControl, String)>,
     /// Whether the CPU clocks are locked.
     pub(super) cpu: bool,
     /// Whether the GPU's clock is locked.
@@ -53,7 +53,7 @@ pub(super) enum Source {
     /// `/proc/meminfo`.
     Memory(Probe),
     /// The memory clock, from the helper.
-    Helper(Knob),
+    Helper(DeviceControl),
 }
 
 /// One column.
@@ -81,8 +81,8 @@ pub(super) struct Sample {
 pub(super) struct Sampler {
     columns: Vec<Column>,
     meanings: Vec<(String, Kind)>,
-    knobs: Vec<(Knob, String, Probe)>,
-    root_knobs: Vec<(Knob, String)>,
+    knobs: Vec<(DeviceControl, String, Probe)>,
+    root_knobs: Vec<(DeviceControl, String)>,
 }
 
 impl Sampler {
@@ -109,7 +109,7 @@ impl Sampler {
     }
 
     /// Reads everything once.
-    pub(super) fn take(&mut self, from_helper: BTreeMap<Knob, Option<String>>) -> Sample {
+    pub(super) fn take(&mut self, from_helper: BTreeMap<DeviceControl, Option<String>>) -> Sample {
         let time = clock_gettime(ClockId::Monotonic);
         let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
         let cells = self
@@ -144,7 +144,7 @@ impl Sampler {
 }
 
 impl Source {
-    fn read(&mut self, from_helper: &BTreeMap<Knob, Option<String>>) -> Option<i64> {
+    fn read(&mut self, from_helper: &BTreeMap<DeviceControl, Option<String>>) -> Option<i64> {
         match self {
             Self::File(probe) => probe.number(),
             Self::Product(volts, amperes) => Some(volts.number()?.saturating_mul(amperes.number()?) / 1_000),

@@ -1,6 +1,6 @@
-//! A board of `agent/tests/boards` as a root that takes settings, and the real helper behind a socket as systemd would have
-//! it. TWINS, not the real things: `nvpmodel` and `systemctl` are shell scripts that do to the made-up files what the real
-//! ones do to the kernel's; the socket is the test's.
+//! A simulated board from `agent/tests/boards` whose controls can be set, and the real helper behind a socket as systemd
+//! would start it. TWINS, which are fakes of the real programs: `nvpmodel` and `systemctl` are shell scripts that change the
+//! board's files as the real ones change the kernel's.
 
 #![allow(dead_code, reason = "each test program uses its part")]
 
@@ -22,7 +22,7 @@ use std::{
 
 use tempfile::TempDir;
 
-/// nvpmodel's twin: a mode's bounds, its cores, its status.
+/// A fake nvpmodel: sets a mode's clock bounds and cores, and writes its status file.
 const NVPMODEL: &str = r#"#!/bin/sh
 # TWIN of nvpmodel for tests: nvpmodel -f FILE -m ID
 root=${0%/usr/sbin/nvpmodel}
@@ -43,7 +43,7 @@ echo "pmode:000$4 fmode:cool" >"$root/var/lib/nvpmodel/status"
 exit 255
 "#;
 
-/// systemctl's twin: one service, whose state is a file.
+/// A fake systemctl with one service, whose state is a file.
 const SYSTEMCTL: &str = r#"#!/bin/sh
 # TWIN of systemctl for tests: systemctl is-active|start|stop nvfancontrol.service
 state=${0%/usr/bin/systemctl}/fan-service
@@ -54,7 +54,7 @@ case $1 in
 esac
 "#;
 
-/// The file of `agent/tests/boards` that `name` is.
+/// Finds the board file `name` in `agent/tests/boards`.
 fn board_file(name: &str) -> PathBuf {
     let places = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
     let file = format!("agent/tests/boards/{name}.root");
@@ -64,8 +64,8 @@ fn board_file(name: &str) -> PathBuf {
         .unwrap()
 }
 
-/// Lays a board's root down as `doctor`'s tests do.
-pub(crate) fn lay_down(name: &str) -> TempDir {
+/// Writes a board file's root directory, as the tests of `doctor` do.
+pub(crate) fn board_root(name: &str) -> TempDir {
     let root = tempfile::tempdir().unwrap();
     for line in fs::read_to_string(board_file(name)).unwrap().lines() {
         if line.is_empty() || line.starts_with('#') {
@@ -89,14 +89,14 @@ pub(crate) fn put(root: &Path, path: &str, content: &str) {
     fs::write(path, content).unwrap();
 }
 
-/// A file's text below a root, without its line's end.
+/// Reads a file's text below a root, without its final newline.
 pub(crate) fn get(root: &Path, path: &str) -> String {
     fs::read_to_string(root.join(path)).unwrap().trim().to_owned()
 }
 
-/// An AGX Orin that takes settings: what its root in `boards/` leaves out, and the twins.
+/// Writes the root directory of an AGX Orin whose controls can be set: its board file, the missing controls and the fakes.
 pub(crate) fn settable_orin() -> TempDir {
-    let root = lay_down("agx-orin-jetpack6");
+    let root = board_root("agx-orin-jetpack6");
     let at = root.path();
     put(at, "proc/sys/kernel/random/boot_id", "boot-1\n");
     for policy in ["policy0", "policy4", "policy8"] {
@@ -145,7 +145,7 @@ pub(crate) fn settable_orin() -> TempDir {
     root
 }
 
-/// Every file below a root with its bytes.
+/// Reads the bytes of every file below a root.
 pub(crate) fn bytes_of(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let (mut found, mut pending) = (BTreeMap::new(), vec![root.to_owned()]);
     while let Some(directory) = pending.pop() {
@@ -161,7 +161,7 @@ pub(crate) fn bytes_of(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     found
 }
 
-/// What systemd is to the helper: a socket, and a process for each connection.
+/// The part of systemd that starts the helper: a socket, and one process for each connection.
 pub(crate) struct Socket {
     directory: TempDir,
     children: Arc<Mutex<Vec<Child>>>,

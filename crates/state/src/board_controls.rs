@@ -1,5 +1,6 @@
-//! Where the knobs of a board lie, which values they take, and how they are read and written. All files and both programs
-//! that it starts (`nvpmodel`, `systemctl`) are named here; none comes from outside. Decides no order and undoes nothing.
+//! The controls of a board: their files, the values that they take, and how to read and write them. This file names every
+//! path and both programs that the helper starts (`nvpmodel`, `systemctl`); none comes from outside. It does not order
+//! changes and does not undo them: [`crate::transaction`] does.
 
 use std::{
     collections::BTreeMap,
@@ -12,100 +13,100 @@ use std::{
 };
 
 use crate::{
-    knob::Knob,
-    wish::{PowerMode, Rate},
+    device_control::DeviceControl,
+    state_request::{ClockRate, PowerMode},
 };
 
-/// JetPack 5 and later turn the fan by a service.
+/// The service that controls the fan in JetPack 5 and later.
 const FAN_SERVICE: &str = "nvfancontrol.service";
-/// JetPack 4's fan.
+/// The directory of the fan in JetPack 4.
 const OLD_FAN: &str = "sys/devices/pwm-fan";
-/// The memory clock as the boot processor's firmware holds it; for root alone.
+/// The directory of the memory clock in the boot processor's firmware (BPMP), which only root can read.
 const MEMORY: &str = "sys/kernel/debug/bpmp/debug/clk/emc";
-/// Upper bounds of clocks that have no directory of their own, since JetPack 5.
+/// The directory of upper bounds for clocks without a directory of their own, in JetPack 5 and later.
 const CAPS: &str = "sys/kernel/nvpmodel_clk_cap";
-/// Upper bound of the memory clock in JetPack 4.
+/// The upper bound of the memory clock in JetPack 4.
 const OLD_MEMORY_CAP: &str = "sys/kernel/nvpmodel_emc_cap/emc_iso_cap";
-/// Where nvpmodel keeps its mode over a reboot.
+/// The file in which nvpmodel keeps its mode across reboots.
 const POWER_MODE: &str = "var/lib/nvpmodel/status";
-/// nvpmodel and systemctl answer within seconds.
-const PROGRAM_PATIENCE: Duration = Duration::from_secs(60);
+/// The time that nvpmodel or systemctl may take; they usually take seconds.
+const PROGRAM_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The knobs below a root directory: `/`, or a made-up one in tests.
+/// The controls of the board whose file system is below a root directory: `/`, or a simulated one in tests.
 #[derive(Debug, Clone)]
-pub struct Board {
+pub struct BoardControls {
     root: PathBuf,
 }
 
-impl Board {
-    /// Below `root`.
+impl BoardControls {
+    /// Creates the controls of the board below `root`. Reads nothing.
     #[must_use]
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into() }
     }
 
-    /// The file that a knob is, where it is one.
+    /// Returns the file of a control. `None` when the board lacks the control, and for the power mode.
     #[must_use]
-    pub fn path(&self, knob: Knob) -> Option<PathBuf> {
-        Some(self.root.join(self.file(knob)?))
+    pub fn path(&self, control: DeviceControl) -> Option<PathBuf> {
+        Some(self.root.join(self.file(control)?))
     }
 
-    /// The kernel's boot id.
+    /// Returns the kernel's boot id.
     #[must_use]
     pub fn boot_id(&self) -> Option<String> {
         self.text("proc/sys/kernel/random/boot_id")
     }
 
-    /// What a knob is at; `None` where there is none, or it cannot be read.
+    /// Reads a control's value. `None` when the board lacks the control or it cannot be read.
     #[must_use]
-    pub fn read(&self, knob: Knob) -> Option<String> {
-        match knob {
-            Knob::PowerMode => {
+    pub fn read(&self, control: DeviceControl) -> Option<String> {
+        match control {
+            DeviceControl::PowerMode => {
                 let status = self.text(POWER_MODE)?;
                 let words = status.split_ascii_whitespace();
                 let id = words.filter_map(|word| word.strip_prefix("pmode:")).next()?;
                 Some(id.parse::<u32>().ok()?.to_string())
             }
-            Knob::FanControl if self.has_fan_service() => self.ask_systemctl("is-active"),
-            _ => self.text(&self.file(knob)?).filter(|value| is_word(value)),
+            DeviceControl::FanControl if self.has_fan_service() => self.ask_systemctl("is-active"),
+            _ => self.text(&self.file(control)?).filter(|value| is_word(value)),
         }
     }
 
-    /// Every knob that the board has, with what it is at.
+    /// Reads all controls of the board.
     #[must_use]
-    pub fn read_all(&self) -> BTreeMap<Knob, String> {
-        let mut knobs = vec![
-            Knob::FanControl,
-            Knob::FanSpeed,
-            Knob::PowerMode,
-            Knob::GpuMax,
-            Knob::GpuMin,
-            Knob::MemoryMax,
-            Knob::MemoryLock,
-            Knob::MemoryRate,
+    pub fn read_all(&self) -> BTreeMap<DeviceControl, String> {
+        let mut controls = vec![
+            DeviceControl::FanControl,
+            DeviceControl::FanSpeed,
+            DeviceControl::PowerMode,
+            DeviceControl::GpuMax,
+            DeviceControl::GpuMin,
+            DeviceControl::MemoryMax,
+            DeviceControl::MemoryLock,
+            DeviceControl::MemoryRate,
         ];
         for policy in self.policies() {
-            knobs.extend([Knob::CpuMax(policy), Knob::CpuMin(policy)]);
+            controls.extend([DeviceControl::CpuMax(policy), DeviceControl::CpuMin(policy)]);
         }
-        knobs.extend(
+        controls.extend(
             self.numbered("sys/devices/system/cpu", "cpu")
                 .into_iter()
-                .map(Knob::Core),
+                .map(DeviceControl::Core),
         );
-        knobs.extend(self.dla_cores().into_iter().map(Knob::DlaMax));
-        knobs
+        controls.extend(self.dla_cores().into_iter().map(DeviceControl::DlaMax));
+        controls
             .into_iter()
-            .filter_map(|knob| Some((knob, self.read(knob)?)))
+            .filter_map(|control| Some((control, self.read(control)?)))
             .collect()
     }
 
-    /// The CPU clock policies, by number.
+    /// Returns the numbers of the cpufreq policies.
     #[must_use]
     pub fn policies(&self) -> Vec<u32> {
         self.numbered("sys/devices/system/cpu/cpufreq", "policy")
     }
 
-    /// The DLA cores whose clock has a bound.
+    /// Returns the numbers of the DLA cores whose clock can be bounded.
     #[must_use]
     pub fn dla_cores(&self) -> Vec<u32> {
         (0..4)
@@ -113,45 +114,46 @@ impl Board {
             .collect()
     }
 
-    /// What the fan's control says when it leaves the fan alone.
+    /// Returns the value of [`DeviceControl::FanControl`] that switches the automatic fan control off.
     #[must_use]
     pub fn fan_control_off(&self) -> &'static str {
         if self.has_fan_service() { "inactive" } else { "0" }
     }
 
-    /// Writes a knob. That it took is for [`Self::read`] to tell.
+    /// Writes a control. Success does not mean that the value was accepted: [`Self::read`] it afterwards.
     ///
     /// # Errors
-    /// When the board has no such knob, or it refuses.
-    pub fn write(&self, knob: Knob, value: &str) -> io::Result<()> {
-        match knob {
-            Knob::PowerMode => {
+    /// When the board lacks the control, or the file cannot be written.
+    pub fn write(&self, control: DeviceControl, value: &str) -> io::Result<()> {
+        match control {
+            DeviceControl::PowerMode => {
                 let conf = self.root.join("etc/nvpmodel.conf");
                 let mut nvpmodel = Command::new(self.root.join("usr/sbin/nvpmodel"));
-                // Without -f it takes the file of the last call that failed.
+                // Without -f, nvpmodel uses the file of its last failed call.
                 nvpmodel.arg("-f").arg(conf).arg("-m").arg(value);
-                // It ends with 255 when it has switched cores off, though that worked.
+                // nvpmodel exits with 255 when it has switched cores off, although it succeeded.
                 run(&mut nvpmodel).map(drop)
             }
-            Knob::FanControl if self.has_fan_service() => {
+            DeviceControl::FanControl if self.has_fan_service() => {
                 let verb = if value == "active" { "start" } else { "stop" };
                 self.ask_systemctl(verb);
                 Ok(())
             }
             _ => {
-                let missing = || io::Error::new(io::ErrorKind::NotFound, "this board has no such knob");
-                let file = self.root.join(self.file(knob).ok_or_else(missing)?);
-                // Never created: a knob is the kernel's.
+                let missing = || io::Error::new(io::ErrorKind::NotFound, "this board has no such control");
+                let file = self.root.join(self.file(control).ok_or_else(missing)?);
+                // Never created: the file belongs to the kernel.
                 let mut file = OpenOptions::new().write(true).truncate(true).open(file)?;
                 file.write_all(format!("{value}\n").as_bytes())
             }
         }
     }
 
-    /// Brings nvpmodel's mode, the one knob that outlives a reboot, to the disk: after a power cut the board boots with it.
+    /// Flushes the file of nvpmodel's mode to disk, so that the board boots with this mode after a power cut. It is the
+    /// only control that outlives a reboot.
     ///
     /// # Errors
-    /// When the disk refuses.
+    /// When the file cannot be flushed.
     pub fn flush_power_mode(&self) -> io::Result<()> {
         let status = self.root.join(POWER_MODE);
         match File::open(&status) {
@@ -159,24 +161,24 @@ impl Board {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
             Err(e) => return Err(e),
         }
-        // It may have been written beside and renamed.
+        // nvpmodel may have replaced the file, which also changes the directory.
         status
             .parent()
             .map_or(Ok(()), |directory| File::open(directory)?.sync_all())
     }
 
-    /// A power mode's number.
+    /// Returns the number of a power mode.
     ///
     /// # Errors
-    /// A sentence when nvpmodel.conf has no such mode.
-    pub fn power_mode(&self, wished: &PowerMode) -> Result<u32, String> {
+    /// A sentence when nvpmodel.conf lacks the mode.
+    pub fn power_mode(&self, requested: &PowerMode) -> Result<u32, String> {
         let text = self.text("etc/nvpmodel.conf").unwrap_or_default();
         let modes: Vec<(u32, String)> = text.lines().filter_map(mode_of_line).collect();
         if modes.is_empty() {
             return Err("this board has no nvpmodel.conf with power modes".to_owned());
         }
         let by_name = |wanted: &str| modes.iter().find(|(_, name)| name.eq_ignore_ascii_case(wanted));
-        let found = match wished {
+        let found = match requested {
             PowerMode::Id(id) => modes.iter().find(|(known, _)| known == id),
             PowerMode::Name(name) if name.eq_ignore_ascii_case("MAXN") => {
                 by_name("MAXN_SUPER").or_else(|| by_name("MAXN"))
@@ -191,36 +193,38 @@ impl Board {
         };
         found.map(|(id, _)| *id).ok_or_else(|| {
             format!(
-                "nvpmodel.conf has no mode {wished}; it has {}",
+                "nvpmodel.conf has no mode {requested}; it has {}",
                 known().join(", ")
             )
         })
     }
 
-    /// The value in a clock's own unit for a wished rate.
+    /// Returns the value of a clock's control for a rate, in the control's unit.
     ///
     /// # Errors
-    /// A sentence when the board has no such clock, or the clock no such rate.
-    pub fn clock_value(&self, knob: Knob, rate: Rate) -> Result<String, String> {
-        let (unit, rates, highest) = self
-            .rates(knob)
-            .ok_or_else(|| format!("this board has no {knob}, or does not tell which clocks it takes"))?;
+    /// A sentence when the board lacks the clock, or the clock does not support the rate.
+    pub fn clock_value(&self, control: DeviceControl, rate: ClockRate) -> Result<String, String> {
+        let (unit, rates, highest) = self.rates(control).ok_or_else(|| {
+            format!("{control} cannot be set: this board lacks it, or does not list its rates")
+        })?;
         let value = match rate {
-            Rate::Highest => highest,
-            Rate::Hz(hz) => hz / unit,
+            ClockRate::Highest => highest,
+            ClockRate::Hz(hz) => hz / unit,
         };
         if value == 0 || value > highest || !(rates.is_empty() || rates.contains(&value)) {
             let near = rates
                 .iter()
                 .min_by_key(|known| known.abs_diff(value))
                 .unwrap_or(&highest);
-            return Err(format!("{knob} has no clock of {value}; the nearest is {near}"));
+            return Err(format!(
+                "{control} has no clock of {value}; the nearest is {near}"
+            ));
         }
         Ok(value.to_string())
     }
 
-    /// A clock's unit in Hz, its steps (empty where it takes any) and its highest.
-    fn rates(&self, knob: Knob) -> Option<(u64, Vec<u64>, u64)> {
+    /// Returns a clock's unit in Hz, its supported rates (empty when it takes any) and its highest rate.
+    fn rates(&self, control: DeviceControl) -> Option<(u64, Vec<u64>, u64)> {
         let number = |file: &str| self.text(file)?.parse::<u64>().ok();
         let list = |file: &str| -> Vec<u64> {
             let text = self.text(file).unwrap_or_default();
@@ -228,8 +232,8 @@ impl Board {
                 .filter_map(|word| word.parse().ok())
                 .collect()
         };
-        match knob {
-            Knob::CpuMax(policy) | Knob::CpuMin(policy) => {
+        match control {
+            DeviceControl::CpuMax(policy) | DeviceControl::CpuMin(policy) => {
                 let at = format!("sys/devices/system/cpu/cpufreq/policy{policy}");
                 let highest = number(&format!("{at}/cpuinfo_max_freq"))?;
                 Some((
@@ -238,15 +242,15 @@ impl Board {
                     highest,
                 ))
             }
-            Knob::GpuMax | Knob::GpuMin => {
+            DeviceControl::GpuMax | DeviceControl::GpuMin => {
                 let rates = list(&format!("{}/available_frequencies", self.gpu()?));
                 let highest = *rates.iter().max()?;
                 Some((1, rates, highest))
             }
-            Knob::MemoryMax | Knob::MemoryRate => {
+            DeviceControl::MemoryMax | DeviceControl::MemoryRate => {
                 Some((1, Vec::new(), number(&format!("{MEMORY}/max_rate"))?))
             }
-            Knob::DlaMax(core) => {
+            DeviceControl::DlaMax(core) => {
                 let clock = format!("sys/kernel/debug/bpmp/debug/clk/nafll_dla{core}_core/max_rate");
                 Some((1, Vec::new(), number(&clock)?))
             }
@@ -254,24 +258,24 @@ impl Board {
         }
     }
 
-    /// Where a knob's file lies.
-    fn file(&self, knob: Knob) -> Option<String> {
+    /// Returns the path of a control's file below the root.
+    fn file(&self, control: DeviceControl) -> Option<String> {
         let policy =
             |number: u32, file: &str| format!("sys/devices/system/cpu/cpufreq/policy{number}/{file}");
-        let file = match knob {
-            Knob::PowerMode => return None,
-            Knob::FanControl => format!("{OLD_FAN}/temp_control"),
-            Knob::FanSpeed => self.fan()?,
-            Knob::Core(number) => format!("sys/devices/system/cpu/cpu{number}/online"),
-            Knob::CpuMax(number) => policy(number, "scaling_max_freq"),
-            Knob::CpuMin(number) => policy(number, "scaling_min_freq"),
-            Knob::GpuMax => format!("{}/max_freq", self.gpu()?),
-            Knob::GpuMin => format!("{}/min_freq", self.gpu()?),
-            Knob::MemoryMax if self.exists(&format!("{CAPS}/emc")) => format!("{CAPS}/emc"),
-            Knob::MemoryMax => OLD_MEMORY_CAP.to_owned(),
-            Knob::MemoryLock => format!("{MEMORY}/mrq_rate_locked"),
-            Knob::MemoryRate => format!("{MEMORY}/rate"),
-            Knob::DlaMax(core) => format!("{CAPS}/dla{core}_core"),
+        let file = match control {
+            DeviceControl::PowerMode => return None,
+            DeviceControl::FanControl => format!("{OLD_FAN}/temp_control"),
+            DeviceControl::FanSpeed => self.fan()?,
+            DeviceControl::Core(number) => format!("sys/devices/system/cpu/cpu{number}/online"),
+            DeviceControl::CpuMax(number) => policy(number, "scaling_max_freq"),
+            DeviceControl::CpuMin(number) => policy(number, "scaling_min_freq"),
+            DeviceControl::GpuMax => format!("{}/max_freq", self.gpu()?),
+            DeviceControl::GpuMin => format!("{}/min_freq", self.gpu()?),
+            DeviceControl::MemoryMax if self.exists(&format!("{CAPS}/emc")) => format!("{CAPS}/emc"),
+            DeviceControl::MemoryMax => OLD_MEMORY_CAP.to_owned(),
+            DeviceControl::MemoryLock => format!("{MEMORY}/mrq_rate_locked"),
+            DeviceControl::MemoryRate => format!("{MEMORY}/rate"),
+            DeviceControl::DlaMax(core) => format!("{CAPS}/dla{core}_core"),
         };
         self.exists(&file).then_some(file)
     }
@@ -285,7 +289,8 @@ impl Board {
             .or_else(|| Some(format!("{OLD_FAN}/target_pwm")))
     }
 
-    /// The GPU is called after its address and chip (`17000000.ga10b`, `17000000.gpu`), or its clock (`gpu-gpc-0`).
+    /// Returns the GPU's devfreq directory. Its name is the address and chip (`17000000.ga10b`, `17000000.gpu`) or the
+    /// clock (`gpu-gpc-0`).
     fn gpu(&self) -> Option<String> {
         let chips = [".gpu", ".ga10b", ".gv11b", ".gp10b", ".gm20b"];
         let mut names: Vec<String> = names(&self.root.join("sys/class/devfreq"));
@@ -312,7 +317,7 @@ impl Board {
             .filter(|word| is_word(word))
     }
 
-    /// The numbers behind `prefix` in a directory, lowest first.
+    /// Returns the numbers after `prefix` in a directory's entries, lowest first.
     fn numbered(&self, directory: &str, prefix: &str) -> Vec<u32> {
         let names = names(&self.root.join(directory)).into_iter();
         let mut numbers: Vec<u32> = names
@@ -333,7 +338,7 @@ impl Board {
     }
 }
 
-/// `< POWER_MODEL ID=0 NAME=MAXN >`
+/// Parses a power mode's number and name from a line such as `< POWER_MODEL ID=0 NAME=MAXN >`.
 fn mode_of_line(line: &str) -> Option<(u32, String)> {
     let words = line
         .trim()
@@ -349,7 +354,7 @@ fn mode_of_line(line: &str) -> Option<(u32, String)> {
     Some((value("ID=")?.parse().ok()?, name.to_owned()))
 }
 
-/// What goes over the wire and into the journal: one word.
+/// Returns whether a value is one word, as protocol and journal require.
 fn is_word(value: &str) -> bool {
     value.len() <= 32 && value != "-" && value.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
 }
@@ -364,7 +369,7 @@ fn names(directory: &Path) -> Vec<String> {
         .collect()
 }
 
-/// Runs a program without input and environment, for so long and no longer; what it says on standard output.
+/// Runs a program without input and environment, and returns its standard output. Kills it after [`PROGRAM_TIMEOUT`].
 fn run(command: &mut Command) -> io::Result<String> {
     let mut child = command
         .env_clear()
@@ -374,10 +379,13 @@ fn run(command: &mut Command) -> io::Result<String> {
         .spawn()?;
     let begin = Instant::now();
     while child.try_wait()?.is_none() {
-        if begin.elapsed() > PROGRAM_PATIENCE {
+        if begin.elapsed() > PROGRAM_TIMEOUT {
             child.kill()?;
             child.wait()?;
-            return Err(io::Error::new(io::ErrorKind::TimedOut, "the program did not end"));
+            return Err(io::Error::new(
+                io::ErrorKind::TimedOut,
+                "the program did not end in time",
+            ));
         }
         sleep(Duration::from_millis(5));
     }
