@@ -10,7 +10,7 @@ use std::{
 };
 
 use anyhow::Context as _;
-use regatta_cuda::{Device, Driver, OpenError};
+use regatta_cuda::{Device, Driver, DriverOpenError};
 use regatta_rules::documents::GpuFacts;
 use rustix::io::ioctl_fionbio;
 
@@ -50,12 +50,12 @@ enum ProbeError {
 /// The GPUs in the driver's order; none where there is no driver, or it finds none.
 ///
 /// # Errors
-/// [`OpenError`] when there is a driver, and it does not do.
-fn devices() -> Result<Vec<Device>, OpenError> {
+/// [`DriverOpenError`] when there is a driver, and it does not do.
+fn devices() -> Result<Vec<Device>, DriverOpenError> {
     match Driver::open() {
         Ok(driver) => driver.devices(),
-        Err(OpenError::NotFound { .. }) => Ok(Vec::new()),
-        Err(OpenError::Init(error)) if error.is_no_device() => Ok(Vec::new()),
+        Err(DriverOpenError::NotFound { .. }) => Ok(Vec::new()),
+        Err(DriverOpenError::Init(error)) if error.is_no_device() => Ok(Vec::new()),
         Err(error) => Err(error),
     }
 }

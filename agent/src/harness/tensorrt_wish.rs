@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_cuda::Wait;
+use regatta_cuda::WaitMode;
 use regatta_rules::Scenario;
 use regatta_tensorrt::Precision;
 
@@ -64,9 +64,9 @@ pub(crate) fn wish(settings: &HarnessSettings, scenario: Scenario, scratch: Opti
         },
         direct_host_access: accelerator.use_direct_host_access,
         wait: if accelerator.use_spin_wait == Some(true) {
-            Wait::Spin
+            WaitMode::Spin
         } else {
-            Wait::Block
+            WaitMode::Block
         },
     }
 }

@@ -1,4 +1,4 @@
-//! A device's primary context, and how threads come to use it.
+//! A device and its primary context, which threads bind before they call the driver.
 
 use std::{
     cell::Cell,
@@ -12,94 +12,95 @@ use cudarc::driver::sys::{CUcontext, CUdevice};
 
 use crate::{driver::Driver, error::CudaError, functions::Functions};
 
-/// What a device says of itself.
+/// A CUDA device, as the driver describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Device {
-    /// Its name, such as `Orin`.
+    /// The device's name, such as `Orin`.
     pub name: String,
-    /// Major and minor compute capability: 8.7 for Orin, 7.2 for Xavier.
+    /// The compute capability, major and minor: 8.7 for Orin, 7.2 for Xavier.
     pub compute_capability: (u32, u32),
-    /// Whether it shares the host's memory, as all Jetsons do.
+    /// Whether the device shares the host's memory, as on every Jetson.
     pub integrated: bool,
-    /// Its streaming multiprocessors: 16 on AGX Orin.
+    /// The number of streaming multiprocessors: 16 on AGX Orin.
     pub multiprocessors: u32,
-    /// Bytes of memory that it has, or shares.
+    /// The device's own or shared memory in bytes.
     pub memory_bytes: u64,
     pub(crate) raw: CUdevice,
 }
 
-/// A device's primary context. Clones are the same one; the last gives it back.
+/// A device's primary context. Clones share it; dropping the last one releases it.
 #[derive(Clone)]
-pub struct Context(Arc<Primary>);
+pub struct Context(Arc<PrimaryContext>);
 
-struct Primary {
+struct PrimaryContext {
     driver: Driver,
     device: Device,
     raw: CUcontext,
-    /// Tells this one from others that may have had the same address.
+    /// A number of its own, because a later context may get the same address.
     number: u64,
 }
 
-// SAFETY: the driver's contexts may be used from any thread; it locks on its own.
-unsafe impl Send for Primary {}
+// SAFETY: any thread may use the driver's contexts; the driver locks them.
+unsafe impl Send for PrimaryContext {}
 // SAFETY: as above.
-unsafe impl Sync for Primary {}
+unsafe impl Sync for PrimaryContext {}
 
-/// Numbers of contexts, from 1.
-static NUMBERS: AtomicU64 = AtomicU64::new(1);
+/// The next context's number, from 1.
+static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1);
 
 thread_local! {
-    /// The context that this thread uses, 0 for none.
+    /// The number of the context that this thread has bound, 0 for none.
     static BOUND: Cell<u64> = const { Cell::new(0) };
 }
 
 impl Context {
     pub(crate) fn new(driver: Driver, device: Device, raw: CUcontext) -> Self {
-        Self(Arc::new(Primary {
+        Self(Arc::new(PrimaryContext {
             driver,
             device,
             raw,
-            number: NUMBERS.fetch_add(1, Ordering::Relaxed),
+            number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
         }))
     }
 
-    /// The device.
+    /// Returns the context's device.
     #[must_use]
     pub fn device(&self) -> &Device {
         &self.0.device
     }
 
-    /// The driver.
+    /// Returns the context's driver.
     #[must_use]
     pub fn driver(&self) -> &Driver {
         &self.0.driver
     }
 
-    /// Makes it the calling thread's own, which is what TensorRT works with. Costs a comparison when it is already.
+    /// Binds the context to the calling thread; TensorRT uses the bound context. Costs one comparison when it is bound
+    /// already.
     ///
     /// # Errors
-    /// [`CudaError`].
+    /// [`CudaError`] of `cuCtxSetCurrent`.
     pub fn bind(&self) -> Result<(), CudaError> {
         if BOUND.get() == self.0.number {
             return Ok(());
         }
-        // SAFETY: the context lives.
-        let set = unsafe { (self.functions().cuCtxSetCurrent)(self.0.raw) };
-        self.check("cuCtxSetCurrent", set)?;
+        // SAFETY: the context exists while `self` does.
+        let result = unsafe { (self.functions().cuCtxSetCurrent)(self.0.raw) };
+        self.check("cuCtxSetCurrent", result)?;
         BOUND.set(self.0.number);
         Ok(())
     }
 
-    /// Bytes of device memory that are free, and that there are.
+    /// Returns the free and the total device memory in bytes.
     ///
     /// # Errors
-    /// [`CudaError`].
+    /// [`CudaError`] of `cuMemGetInfo`.
     pub fn memory(&self) -> Result<(usize, usize), CudaError> {
         self.bind()?;
         let (mut free, mut total) = (0, 0);
         // SAFETY: both numbers outlive the call.
-        let asked = unsafe { (self.functions().cuMemGetInfo_v2)(&raw mut free, &raw mut total) };
-        self.check("cuMemGetInfo", asked)?;
+        let result = unsafe { (self.functions().cuMemGetInfo_v2)(&raw mut free, &raw mut total) };
+        self.check("cuMemGetInfo", result)?;
         Ok((free, total))
     }
 
@@ -116,9 +117,9 @@ impl Context {
     }
 }
 
-impl Drop for Primary {
+impl Drop for PrimaryContext {
     fn drop(&mut self) {
-        // SAFETY: retained once, released once. What it says of an earlier fault has been told by then.
+        // SAFETY: retained once, released once. The result only repeats an earlier error, which was reported then.
         unsafe { (self.driver.functions().cuDevicePrimaryCtxRelease_v2)(self.device.raw) };
     }
 }

@@ -1,4 +1,5 @@
-//! Finding and opening the driver's library, and what it says of itself and of its devices.
+//! The CUDA driver: finds and opens its library, and reads the driver's version and devices. The other files call its
+//! functions.
 
 use std::{
     error::Error as _,
@@ -13,20 +14,20 @@ use libloading::Library;
 
 use crate::{
     context::{Context, Device},
-    error::{CudaError, OpenError},
+    error::{CudaError, DriverOpenError},
     functions::Functions,
 };
 
-/// Names of the library: the driver's own file first; the bare name may be a stub of the toolkit.
-const NAMES: [&str; 2] = ["libcuda.so.1", "libcuda.so"];
+/// The library's file names. The driver installs the first; the second may be a stub of the CUDA toolkit.
+const LIBRARY_NAMES: [&str; 2] = ["libcuda.so.1", "libcuda.so"];
 
-/// CUDA 11.4, as `cuDriverGetVersion` counts.
-const OLDEST: u32 = 11_040;
+/// CUDA 11.4, in the format of `cuDriverGetVersion`.
+const OLDEST_VERSION: u32 = 11_040;
 
 /// `CUDA_SUCCESS`.
 const SUCCESS: u32 = 0;
 
-/// CUDA's driver, started.
+/// The CUDA driver, opened and initialised. Clones share it.
 #[derive(Clone)]
 pub struct Driver {
     functions: Arc<Functions>,
@@ -34,114 +35,114 @@ pub struct Driver {
 }
 
 impl Driver {
-    /// Opens the system's driver.
+    /// Opens and initialises the system's driver.
     ///
     /// # Errors
-    /// [`OpenError`].
-    pub fn open() -> Result<Self, OpenError> {
+    /// [`DriverOpenError`] when there is no usable driver.
+    pub fn open() -> Result<Self, DriverOpenError> {
         let mut reasons = Vec::new();
-        for name in NAMES {
+        for name in LIBRARY_NAMES {
             match Self::open_file(Path::new(name)) {
-                Err(OpenError::NotFound { reason }) => reasons.push(reason),
-                opened => return opened,
+                Err(DriverOpenError::NotFound { reason }) => reasons.push(reason),
+                result => return result,
             }
         }
-        Err(OpenError::NotFound {
+        Err(DriverOpenError::NotFound {
             reason: reasons.join("; "),
         })
     }
 
-    /// Opens the driver in a file.
+    /// Opens and initialises the driver in a file.
     ///
     /// # Errors
-    /// [`OpenError`].
-    pub fn open_file(path: &Path) -> Result<Self, OpenError> {
-        let not_found = |error: libloading::Error| OpenError::NotFound {
-            // What the loader says is the cause; the error itself says only who was asked.
+    /// [`DriverOpenError`] when the file is not a usable driver.
+    pub fn open_file(path: &Path) -> Result<Self, DriverOpenError> {
+        let not_found = |error: libloading::Error| DriverOpenError::NotFound {
+            // The source is the loader's message; the error itself only names the call.
             reason: error.source().unwrap_or(&error).to_string(),
         };
-        // SAFETY: loading runs the library's initialisers; it is NVIDIA's driver, found under its own name, or named by
-        // the caller as such.
+        // SAFETY: loading runs the library's initialisers. It is NVIDIA's driver, by its file name or by the caller's
+        // choice.
         let library = unsafe { Library::new(path) }.map_err(not_found)?;
         let missing = Functions::missing(&library);
         if !missing.is_empty() {
-            return Err(OpenError::Lacks {
+            return Err(DriverOpenError::MissingFunctions {
                 path: path.to_owned(),
                 missing,
             });
         }
-        // SAFETY: it has all of the driver's functions.
-        let functions = Arc::new(unsafe { Functions::of(library) }.map_err(not_found)?);
+        // SAFETY: the library has all of the driver's functions.
+        let functions = Arc::new(unsafe { Functions::load(library) }.map_err(not_found)?);
         let mut driver = Self {
             functions,
             version: 0,
         };
         let mut version = 0;
-        // SAFETY: `version` outlives the call, which may come before cuInit.
-        let asked = unsafe { (driver.functions.cuDriverGetVersion)(&raw mut version) };
+        // SAFETY: `version` outlives the call, which is allowed before cuInit.
+        let result = unsafe { (driver.functions.cuDriverGetVersion)(&raw mut version) };
         driver
-            .check("cuDriverGetVersion", asked)
-            .map_err(OpenError::Init)?;
+            .check("cuDriverGetVersion", result)
+            .map_err(DriverOpenError::Init)?;
         driver.version = u32::try_from(version).unwrap_or(0);
-        if driver.version < OLDEST {
-            return Err(OpenError::Old {
+        if driver.version < OLDEST_VERSION {
+            return Err(DriverOpenError::TooOld {
                 version: driver.version,
             });
         }
-        // SAFETY: no arguments but flags, which must be 0.
-        let started = unsafe { (driver.functions.cuInit)(0) };
-        driver.check("cuInit", started).map_err(OpenError::Init)?;
+        // SAFETY: the only argument is the flags, which must be 0.
+        let result = unsafe { (driver.functions.cuInit)(0) };
+        driver.check("cuInit", result).map_err(DriverOpenError::Init)?;
         Ok(driver)
     }
 
-    /// The newest CUDA that the driver serves: major * 1000 + minor * 10.
+    /// Returns the newest CUDA version that the driver supports: major * 1000 + minor * 10.
     #[must_use]
     pub const fn version(&self) -> u32 {
         self.version
     }
 
-    /// The context of a device, counted from 0, that everything in this process shares, TensorRT included.
+    /// Retains the primary context of a device, counted from 0. Everything in the process shares it, including TensorRT.
     ///
     /// # Errors
-    /// [`OpenError::NoDevice`], or the driver's own failure.
-    pub fn context(&self, ordinal: u32) -> Result<Context, OpenError> {
+    /// [`DriverOpenError::NoDevice`], or [`DriverOpenError::Init`] with the driver's error.
+    pub fn context(&self, ordinal: u32) -> Result<Context, DriverOpenError> {
         let device = self.device(ordinal)?;
         let mut raw = ptr::null_mut();
-        // SAFETY: `raw` outlives the call; the device is one of the driver's.
-        let retained = unsafe { (self.functions.cuDevicePrimaryCtxRetain)(&raw mut raw, device.raw) };
-        self.check("cuDevicePrimaryCtxRetain", retained)
-            .map_err(OpenError::Init)?;
+        // SAFETY: `raw` outlives the call, and the driver returned the device.
+        let result = unsafe { (self.functions.cuDevicePrimaryCtxRetain)(&raw mut raw, device.raw) };
+        self.check("cuDevicePrimaryCtxRetain", result)
+            .map_err(DriverOpenError::Init)?;
         Ok(Context::new(self.clone(), device, raw))
     }
 
-    /// All devices, in the driver's order.
+    /// Returns all devices in the driver's order.
     ///
     /// # Errors
-    /// [`OpenError::Init`] with the driver's own failure.
-    pub fn devices(&self) -> Result<Vec<Device>, OpenError> {
-        (0..self.count()?).map(|ordinal| self.device(ordinal)).collect()
+    /// [`DriverOpenError::Init`] with the driver's error.
+    pub fn devices(&self) -> Result<Vec<Device>, DriverOpenError> {
+        (0..self.device_count()?)
+            .map(|ordinal| self.device(ordinal))
+            .collect()
     }
 
-    fn count(&self) -> Result<u32, OpenError> {
+    fn device_count(&self) -> Result<u32, DriverOpenError> {
         let mut count = 0;
         // SAFETY: `count` outlives the call.
-        let counted = unsafe { (self.functions.cuDeviceGetCount)(&raw mut count) };
-        self.check("cuDeviceGetCount", counted).map_err(OpenError::Init)?;
+        let result = unsafe { (self.functions.cuDeviceGetCount)(&raw mut count) };
+        self.check("cuDeviceGetCount", result)
+            .map_err(DriverOpenError::Init)?;
         Ok(u32::try_from(count).unwrap_or(0))
     }
 
-    fn device(&self, ordinal: u32) -> Result<Device, OpenError> {
-        let found = self.count()?;
+    fn device(&self, ordinal: u32) -> Result<Device, DriverOpenError> {
+        let found = self.device_count()?;
         let Some(number) = i32::try_from(ordinal).ok().filter(|_| ordinal < found) else {
-            return Err(OpenError::NoDevice {
-                wanted: ordinal,
-                found,
-            });
+            return Err(DriverOpenError::NoDevice { ordinal, found });
         };
-        self.describe(number).map_err(OpenError::Init)
+        self.read_device(number).map_err(DriverOpenError::Init)
     }
 
-    fn describe(&self, number: i32) -> Result<Device, CudaError> {
+    fn read_device(&self, number: i32) -> Result<Device, CudaError> {
         use CUdevice_attribute::{
             CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR as MAJOR,
             CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR as MINOR,
@@ -155,19 +156,19 @@ impl Driver {
             (functions.cuDeviceGet)(&raw mut raw, number)
         })?;
         let mut name = [0; 256];
-        // SAFETY: the driver writes at most as much as it is told, with a NUL at the end.
+        // SAFETY: the driver writes at most 255 bytes, with a NUL at the end.
         self.check("cuDeviceGetName", unsafe {
             (functions.cuDeviceGetName)(name.as_mut_ptr(), 255, raw)
         })?;
-        // SAFETY: the last byte of `name` was not given away and is 0.
+        // SAFETY: the driver cannot write the last byte of `name`, which is 0.
         let name = unsafe { CStr::from_ptr(name.as_ptr()) }
             .to_string_lossy()
             .into_owned();
         let attribute = |attribute| {
             let mut value: c_int = 0;
             // SAFETY: `value` outlives the call.
-            let asked = unsafe { (functions.cuDeviceGetAttribute)(&raw mut value, attribute, raw) };
-            self.check("cuDeviceGetAttribute", asked)
+            let result = unsafe { (functions.cuDeviceGetAttribute)(&raw mut value, attribute, raw) };
+            self.check("cuDeviceGetAttribute", result)
                 .map(|()| u32::try_from(value).unwrap_or(0))
         };
         let mut memory_bytes = 0;
@@ -189,7 +190,7 @@ impl Driver {
         &self.functions
     }
 
-    /// What a call's result means.
+    /// Turns a call's result into an error, except `CUDA_SUCCESS`.
     pub(crate) fn check(&self, call: &'static str, result: u32) -> Result<(), CudaError> {
         match result {
             SUCCESS => Ok(()),
@@ -197,25 +198,25 @@ impl Driver {
         }
     }
 
-    /// A failure in the driver's words.
+    /// Creates the error for a result code, with the driver's name and description of it.
     pub(crate) fn error(&self, call: &'static str, code: u32) -> CudaError {
-        type Ask = unsafe extern "C" fn(u32, *mut *const c_char) -> u32;
-        let words = |ask: Ask| {
-            let mut words = ptr::null();
-            // SAFETY: `words` outlives the call, which takes any number.
-            let asked = unsafe { ask(code, &raw mut words) };
-            if asked != SUCCESS || words.is_null() {
+        type TextOfCode = unsafe extern "C" fn(u32, *mut *const c_char) -> u32;
+        let text = |function: TextOfCode| {
+            let mut text = ptr::null();
+            // SAFETY: `text` outlives the call, which takes any number.
+            let result = unsafe { function(code, &raw mut text) };
+            if result != SUCCESS || text.is_null() {
                 return "unknown to this driver".to_owned();
             }
-            // SAFETY: the driver's strings end with a NUL and live for ever.
-            let words = unsafe { CStr::from_ptr(words) };
-            words.to_string_lossy().into_owned()
+            // SAFETY: the driver's strings end with a NUL and are static.
+            let text = unsafe { CStr::from_ptr(text) };
+            text.to_string_lossy().into_owned()
         };
         CudaError {
             call,
             code,
-            name: words(self.functions.cuGetErrorName),
-            words: words(self.functions.cuGetErrorString),
+            name: text(self.functions.cuGetErrorName),
+            description: text(self.functions.cuGetErrorString),
         }
     }
 }

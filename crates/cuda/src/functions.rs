@@ -1,9 +1,8 @@
-//! The driver's functions that are used here, as pointers into the library.
+//! The driver's functions that this crate uses, as pointers into the library.
 //!
-//! cudarc's bindings of CUDA 11.4 are what the types are held against when this is compiled, so no function is newer and no
-//! argument other than theirs. The calls themselves do not go through them: their result type is an enum of the codes that
-//! 11.4 knew, and a later driver's code would be undefined behaviour; here a result is a number
-//! (docs/decisions/0050-cuda-by-cudarc-types.md).
+//! The compiler checks each type against cudarc's bindings of CUDA 11.4, so that no function is newer and no argument
+//! differs. The calls do not use those bindings: their result is an enum of the codes in 11.4, and a code of a later driver
+//! would be undefined behaviour. Here a result is a number (docs/decisions/0050-cuda-by-cudarc-types.md).
 
 #![expect(non_snake_case, reason = "the driver's own names")]
 
@@ -17,7 +16,7 @@ use libloading::Library;
 
 macro_rules! functions {
     ($($name:ident($($argument:ty),*);)*) => {
-        /// The functions, which stay loaded for as long as this lives.
+        /// The driver's functions, with the library that keeps them loaded.
         pub(crate) struct Functions {
             $(pub(crate) $name: unsafe extern "C" fn($($argument),*) -> u32,)*
             pub(crate) cuGetErrorName: unsafe extern "C" fn(u32, *mut *const c_char) -> u32,
@@ -28,22 +27,22 @@ macro_rules! functions {
         $(const _: unsafe fn($($argument),*) -> sys::CUresult = sys::$name;)*
 
         impl Functions {
-            /// Names of functions that `library` lacks.
+            /// Returns the names of the functions that `library` lacks.
             pub(crate) fn missing(library: &Library) -> Vec<&'static str> {
                 [$(stringify!($name),)* "cuGetErrorName", "cuGetErrorString"]
                     .into_iter()
-                    // SAFETY: the symbol is only looked for, not used.
+                    // SAFETY: the symbol is only looked up, not used.
                     .filter(|name| unsafe { library.get::<*const c_void>(name.as_bytes()) }.is_err())
                     .collect()
             }
 
-            /// The functions of CUDA's driver.
+            /// Looks up all functions in the CUDA driver's library.
             ///
             /// # Safety
-            /// `library` is CUDA's driver.
-            pub(crate) unsafe fn of(library: Library) -> Result<Self, libloading::Error> {
-                // SAFETY: the caller's promise; the types are those of the bindings, but for the result, which is an
-                // int in C, and the pointers are kept no longer than the library.
+            /// `library` is the CUDA driver.
+            pub(crate) unsafe fn load(library: Library) -> Result<Self, libloading::Error> {
+                // SAFETY: the caller guarantees the library. The types are those of the bindings except for the result,
+                // which is an int in C, and the library is kept for as long as the pointers.
                 unsafe {
                     Ok(Self {
                         $($name: *library.get(stringify!($name).as_bytes())?,)*

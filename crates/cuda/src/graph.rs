@@ -1,4 +1,4 @@
-//! Graphs: what a stream was given once, to be launched again by one call.
+//! CUDA graphs: the work that a stream was given once, captured so that one call launches all of it again.
 
 use std::{error::Error, ptr};
 
@@ -6,21 +6,21 @@ use cudarc::driver::sys::{CUgraph, CUgraphExec, CUstreamCaptureMode};
 
 use crate::{context::Context, error::CudaError, stream::Stream};
 
-/// A graph that can be launched. Destroyed when dropped.
+/// An executable graph. Dropping it destroys it.
 pub struct Graph {
     context: Context,
     raw: CUgraphExec,
     nodes: usize,
 }
 
-// SAFETY: an executable graph may be used from any thread, by one at a time.
+// SAFETY: any thread may use an executable graph, one at a time.
 unsafe impl Send for Graph {}
 
 impl Graph {
-    /// Keeps what `work` gives to `stream` instead of having it done. Other threads may use CUDA meanwhile.
+    /// Captures the work that `work` gives to `stream`, instead of executing it. Other threads may use CUDA meanwhile.
     ///
     /// # Errors
-    /// What `work` failed with, or [`CudaError`], when something in between cannot be kept.
+    /// The error of `work`, or a [`CudaError`] when a call in between cannot be captured.
     pub fn capture<E>(
         stream: &Stream,
         work: impl FnOnce() -> Result<(), E>,
@@ -32,68 +32,68 @@ impl Graph {
         context.bind()?;
         let functions = context.functions();
         let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
-        // SAFETY: the stream lives.
-        let begun = unsafe { (functions.cuStreamBeginCapture_v2)(stream.raw(), mode) };
-        context.check("cuStreamBeginCapture", begun)?;
-        let worked = work();
-        let mut kept = Kept {
+        // SAFETY: the stream exists.
+        let begin_result = unsafe { (functions.cuStreamBeginCapture_v2)(stream.raw(), mode) };
+        context.check("cuStreamBeginCapture", begin_result)?;
+        let work_result = work();
+        let mut captured = CapturedGraph {
             context,
             raw: ptr::null_mut(),
         };
-        // SAFETY: `kept.raw` outlives the call. Whatever happened in between, the capture must end.
-        let ended = unsafe { (functions.cuStreamEndCapture)(stream.raw(), &raw mut kept.raw) };
-        worked.map_err(Into::into)?;
-        context.check("cuStreamEndCapture", ended)?;
-        Ok(kept.instantiate()?)
+        // SAFETY: `captured.raw` outlives the call. The capture must end also when `work` has failed.
+        let end_result = unsafe { (functions.cuStreamEndCapture)(stream.raw(), &raw mut captured.raw) };
+        work_result.map_err(Into::into)?;
+        context.check("cuStreamEndCapture", end_result)?;
+        Ok(captured.instantiate()?)
     }
 
-    /// How many copies, kernels and other steps it has.
+    /// Returns the number of the graph's nodes: copies, kernels and other steps.
     #[must_use]
     pub const fn nodes(&self) -> usize {
         self.nodes
     }
 
-    /// Has all of it done, in the stream's turn.
+    /// Launches the graph in the stream.
     ///
     /// # Safety
-    /// Every memory that it touches lives and is not used otherwise until the stream has come so far.
+    /// All memory that the graph uses exists, and nothing else uses it, until the stream has executed the graph.
     ///
     /// # Errors
-    /// [`CudaError`].
+    /// [`CudaError`] of `cuGraphLaunch`, or of earlier work.
     pub unsafe fn launch(&self, stream: &Stream) -> Result<(), CudaError> {
         self.context.bind()?;
-        // SAFETY: the caller's promise; graph and stream live.
-        let launched = unsafe { (self.context.functions().cuGraphLaunch)(self.raw, stream.raw()) };
-        self.context.check("cuGraphLaunch", launched)
+        // SAFETY: the caller guarantees the memory; graph and stream exist.
+        let result = unsafe { (self.context.functions().cuGraphLaunch)(self.raw, stream.raw()) };
+        self.context.check("cuGraphLaunch", result)
     }
 }
 
 impl Drop for Graph {
     fn drop(&mut self) {
         if self.context.bind().is_ok() {
-            // SAFETY: made once, destroyed once.
+            // SAFETY: created once, destroyed once.
             unsafe { (self.context.functions().cuGraphExecDestroy)(self.raw) };
         }
     }
 }
 
-/// What was captured, until it can be launched.
-struct Kept<'a> {
+/// A captured graph that is not executable yet. Dropping it destroys it.
+struct CapturedGraph<'a> {
     context: &'a Context,
     raw: CUgraph,
 }
 
-impl Kept<'_> {
+impl CapturedGraph<'_> {
     fn instantiate(&self) -> Result<Graph, CudaError> {
         let functions = self.context.functions();
         let mut nodes = 0;
-        // SAFETY: the graph lives; without room for nodes only their number is told.
-        let counted = unsafe { (functions.cuGraphGetNodes)(self.raw, ptr::null_mut(), &raw mut nodes) };
-        self.context.check("cuGraphGetNodes", counted)?;
+        // SAFETY: the graph exists. With a null pointer the call only returns the number of nodes.
+        let result = unsafe { (functions.cuGraphGetNodes)(self.raw, ptr::null_mut(), &raw mut nodes) };
+        self.context.check("cuGraphGetNodes", result)?;
         let mut raw = ptr::null_mut();
-        // SAFETY: the graph lives and `raw` outlives the call.
-        let made = unsafe { (functions.cuGraphInstantiateWithFlags)(&raw mut raw, self.raw, 0) };
-        self.context.check("cuGraphInstantiateWithFlags", made)?;
+        // SAFETY: the graph exists and `raw` outlives the call.
+        let result = unsafe { (functions.cuGraphInstantiateWithFlags)(&raw mut raw, self.raw, 0) };
+        self.context.check("cuGraphInstantiateWithFlags", result)?;
         Ok(Graph {
             context: self.context.clone(),
             raw,
@@ -102,10 +102,10 @@ impl Kept<'_> {
     }
 }
 
-impl Drop for Kept<'_> {
+impl Drop for CapturedGraph<'_> {
     fn drop(&mut self) {
         if !self.raw.is_null() {
-            // SAFETY: given once, destroyed once; what was made of it stands on its own.
+            // SAFETY: captured once, destroyed once. The executable graph does not depend on it.
             unsafe { (self.context.functions().cuGraphDestroy)(self.raw) };
         }
     }

@@ -1,8 +1,9 @@
-//! CUDA's driver without linking it: opened at run time, every function looked up before the first call, every failure an
-//! error with the driver's own name for it. Binds nothing newer than CUDA 11.4, the oldest that JetPack 5 has.
+//! The CUDA driver API, opened at run time instead of linked. [`Driver`] looks up every function before the first call, and
+//! every failure is a [`CudaError`] with the driver's own name. The crate uses no function newer than CUDA 11.4, the
+//! oldest version in JetPack 5.
 //!
-//! It has what running an engine takes (streams, events, pinned and device memory, graphs) and launches no kernel of its
-//! own. Calls that hand memory to the device are `unsafe`: nobody but the caller knows how long it stays untouched.
+//! The crate has what an inference engine needs (streams, events, pinned and device memory, graphs) and launches no kernel
+//! itself. Calls that give memory to the device are `unsafe`: only the caller knows how long it leaves the memory alone.
 
 mod context;
 mod driver;
@@ -14,7 +15,7 @@ mod stream;
 
 pub use context::{Context, Device};
 pub use driver::Driver;
-pub use error::{CudaError, OpenError};
+pub use error::{CudaError, DriverOpenError};
 pub use graph::Graph;
 pub use memory::{DeviceMemory, HostMemory};
-pub use stream::{Event, Stream, Wait};
+pub use stream::{Event, Stream, WaitMode};

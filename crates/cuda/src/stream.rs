@@ -1,4 +1,4 @@
-//! Streams, which do what they are given in order, and events, which tell when.
+//! Streams, which execute their work in order, and events, which tell when a point in a stream is reached.
 
 use std::{ffi::c_void, hint, ptr};
 
@@ -10,95 +10,95 @@ use crate::{
     memory::{DeviceMemory, HostMemory},
 };
 
-/// `CU_STREAM_NON_BLOCKING`: waits for nothing on the default stream.
+/// `CU_STREAM_NON_BLOCKING`: does not synchronise with the default stream.
 const NON_BLOCKING: u32 = 1;
 /// `CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING`.
 const BLOCKING: u32 = 1 | 2;
 /// `CUDA_ERROR_NOT_READY`.
 const NOT_READY: u32 = 600;
 
-/// How a thread waits for the device.
+/// The way in which a thread waits for the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Wait {
-    /// Asleep: leaves the processor to others, and is woken a little later.
+pub enum WaitMode {
+    /// The thread sleeps. It uses no CPU time and wakes a little later.
     #[default]
     Block,
-    /// Asking again and again: quickest, and takes a processor.
+    /// The thread polls. It wakes soonest and occupies a CPU core.
     Spin,
 }
 
-/// A stream. Destroyed when dropped; what it still has to do is done all the same.
+/// A stream. Dropping it destroys it; the device still executes the work in it.
 pub struct Stream {
     context: Context,
     raw: CUstream,
 }
 
-// SAFETY: the driver's streams may be used from any thread.
+// SAFETY: any thread may use the driver's streams.
 unsafe impl Send for Stream {}
-// SAFETY: as above; the driver locks on its own.
+// SAFETY: as above; the driver locks them.
 unsafe impl Sync for Stream {}
 
 impl Stream {
-    /// A new stream.
+    /// Creates a stream.
     ///
     /// # Errors
-    /// [`CudaError`].
+    /// [`CudaError`] of `cuStreamCreate`.
     pub fn new(context: &Context) -> Result<Self, CudaError> {
         context.bind()?;
         let mut raw = ptr::null_mut();
         // SAFETY: `raw` outlives the call.
-        let made = unsafe { (context.functions().cuStreamCreate)(&raw mut raw, NON_BLOCKING) };
-        context.check("cuStreamCreate", made)?;
+        let result = unsafe { (context.functions().cuStreamCreate)(&raw mut raw, NON_BLOCKING) };
+        context.check("cuStreamCreate", result)?;
         Ok(Self {
             context: context.clone(),
             raw,
         })
     }
 
-    /// The stream as CUDA knows it (`CUstream`, which is the runtime's `cudaStream_t`), for TensorRT.
+    /// Returns the driver's handle (`CUstream`, which equals the runtime's `cudaStream_t`), for TensorRT.
     #[must_use]
     pub const fn as_raw(&self) -> *mut c_void {
         self.raw.cast()
     }
 
-    /// Its context.
+    /// Returns the stream's context.
     #[must_use]
     pub const fn context(&self) -> &Context {
         &self.context
     }
 
-    /// Waits until all that it was given is done.
+    /// Blocks until the stream has executed all its work.
     ///
     /// # Errors
-    /// [`CudaError`], also of what was given earlier.
+    /// [`CudaError`] of `cuStreamSynchronize`, or of earlier work.
     pub fn synchronize(&self) -> Result<(), CudaError> {
         self.context.bind()?;
-        // SAFETY: the stream lives.
-        let done = unsafe { (self.context.functions().cuStreamSynchronize)(self.raw) };
-        self.context.check("cuStreamSynchronize", done)
+        // SAFETY: the stream exists.
+        let result = unsafe { (self.context.functions().cuStreamSynchronize)(self.raw) };
+        self.context.check("cuStreamSynchronize", result)
     }
 
-    /// What is given to it from now on waits for `event`. Does not wait itself.
+    /// Makes the stream's later work wait for `event`. The call itself returns at once.
     ///
     /// # Errors
-    /// [`CudaError`].
+    /// [`CudaError`] of `cuStreamWaitEvent`.
     pub fn wait_for(&self, event: &Event) -> Result<(), CudaError> {
         self.context.bind()?;
-        // SAFETY: stream and event live; the driver keeps what it needs of the event.
-        let given = unsafe { (self.context.functions().cuStreamWaitEvent)(self.raw, event.raw, 0) };
-        self.context.check("cuStreamWaitEvent", given)
+        // SAFETY: stream and event exist; the driver keeps what it needs of the event.
+        let result = unsafe { (self.context.functions().cuStreamWaitEvent)(self.raw, event.raw, 0) };
+        self.context.check("cuStreamWaitEvent", result)
     }
 
-    /// Copies the first `bytes` of `from` to the beginning of `to`, in its turn.
+    /// Adds a copy of the first `bytes` of `from` to the start of `to`.
     ///
     /// # Safety
-    /// Until the stream has come so far, both memories live and the host does not write to `from`.
+    /// Until the stream has executed the copy, both memories exist and the host does not write to `from`.
     ///
     /// # Errors
-    /// [`CudaError`].
+    /// [`CudaError`] of `cuMemcpyHtoDAsync`, or of earlier work.
     ///
     /// # Panics
-    /// When there is not so much memory.
+    /// When `bytes` exceeds either memory.
     pub unsafe fn copy_to_device(
         &self,
         to: &DeviceMemory,
@@ -107,25 +107,25 @@ impl Stream {
     ) -> Result<(), CudaError> {
         assert!(
             bytes <= to.len().min(from.bytes().len()),
-            "a copy beyond the memory"
+            "the copy exceeds the memory"
         );
         self.context.bind()?;
         let copy = self.context.functions().cuMemcpyHtoDAsync_v2;
-        // SAFETY: the caller's promise, and both are long enough.
-        let given = unsafe { copy(to.address(), from.pointer().cast(), bytes, self.raw) };
-        self.context.check("cuMemcpyHtoDAsync", given)
+        // SAFETY: the caller guarantees the memories, and both are long enough.
+        let result = unsafe { copy(to.address(), from.pointer().cast(), bytes, self.raw) };
+        self.context.check("cuMemcpyHtoDAsync", result)
     }
 
-    /// Copies the first `bytes` of `from` to the beginning of `to`, in its turn.
+    /// Adds a copy of the first `bytes` of `from` to the start of `to`.
     ///
     /// # Safety
-    /// Until the stream has come so far, both memories live and the host does not look at `to`.
+    /// Until the stream has executed the copy, both memories exist and the host does not access `to`.
     ///
     /// # Errors
-    /// [`CudaError`].
+    /// [`CudaError`] of `cuMemcpyDtoHAsync`, or of earlier work.
     ///
     /// # Panics
-    /// When there is not so much memory.
+    /// When `bytes` exceeds either memory.
     pub unsafe fn copy_to_host(
         &self,
         to: &HostMemory,
@@ -134,13 +134,13 @@ impl Stream {
     ) -> Result<(), CudaError> {
         assert!(
             bytes <= from.len().min(to.bytes().len()),
-            "a copy beyond the memory"
+            "the copy exceeds the memory"
         );
         self.context.bind()?;
         let copy = self.context.functions().cuMemcpyDtoHAsync_v2;
-        // SAFETY: the caller's promise, and both are long enough.
-        let given = unsafe { copy(to.pointer().cast(), from.address(), bytes, self.raw) };
-        self.context.check("cuMemcpyDtoHAsync", given)
+        // SAFETY: the caller guarantees the memories, and both are long enough.
+        let result = unsafe { copy(to.pointer().cast(), from.address(), bytes, self.raw) };
+        self.context.check("cuMemcpyDtoHAsync", result)
     }
 
     pub(crate) const fn raw(&self) -> CUstream {
@@ -151,81 +151,81 @@ impl Stream {
 impl Drop for Stream {
     fn drop(&mut self) {
         if self.context.bind().is_ok() {
-            // SAFETY: made once, destroyed once.
+            // SAFETY: created once, destroyed once.
             unsafe { (self.context.functions().cuStreamDestroy_v2)(self.raw) };
         }
     }
 }
 
-/// A mark in a stream. Destroyed when dropped.
+/// An event, which marks a point in a stream. Dropping it destroys it.
 pub struct Event {
     context: Context,
     raw: CUevent,
 }
 
-// SAFETY: the driver's events may be used from any thread.
+// SAFETY: any thread may use the driver's events.
 unsafe impl Send for Event {}
-// SAFETY: as above; the driver locks on its own.
+// SAFETY: as above; the driver locks them.
 unsafe impl Sync for Event {}
 
 impl Event {
-    /// A new event, which counts as reached until it is set.
+    /// Creates an event. It counts as complete until it is recorded.
     ///
     /// # Errors
-    /// [`CudaError`].
+    /// [`CudaError`] of `cuEventCreate`.
     pub fn new(context: &Context) -> Result<Self, CudaError> {
         context.bind()?;
         let mut raw = ptr::null_mut();
         // SAFETY: `raw` outlives the call.
-        let made = unsafe { (context.functions().cuEventCreate)(&raw mut raw, BLOCKING) };
-        context.check("cuEventCreate", made)?;
+        let result = unsafe { (context.functions().cuEventCreate)(&raw mut raw, BLOCKING) };
+        context.check("cuEventCreate", result)?;
         Ok(Self {
             context: context.clone(),
             raw,
         })
     }
 
-    /// Sets it behind all that `stream` was given so far.
+    /// Records the event in a stream, after all its present work.
     ///
     /// # Errors
-    /// [`CudaError`].
+    /// [`CudaError`] of `cuEventRecord`, or of earlier work.
     pub fn record(&self, stream: &Stream) -> Result<(), CudaError> {
         self.context.bind()?;
-        // SAFETY: event and stream live.
-        let set = unsafe { (self.context.functions().cuEventRecord)(self.raw, stream.raw()) };
-        self.context.check("cuEventRecord", set)
+        // SAFETY: event and stream exist.
+        let result = unsafe { (self.context.functions().cuEventRecord)(self.raw, stream.raw()) };
+        self.context.check("cuEventRecord", result)
     }
 
-    /// Whether the device has come so far.
+    /// Returns whether the device has executed all work before the event.
     ///
     /// # Errors
-    /// [`CudaError`] of what was given before it.
-    pub fn is_reached(&self) -> Result<bool, CudaError> {
+    /// [`CudaError`] of that work.
+    pub fn is_complete(&self) -> Result<bool, CudaError> {
         self.context.bind()?;
-        // SAFETY: the event lives.
+        // SAFETY: the event exists.
         match unsafe { (self.context.functions().cuEventQuery)(self.raw) } {
             NOT_READY => Ok(false),
-            asked => self.context.check("cuEventQuery", asked).map(|()| true),
+            result => self.context.check("cuEventQuery", result).map(|()| true),
         }
     }
 
-    /// Waits until the device has come so far.
+    /// Waits until the device has executed all work before the event.
     ///
     /// # Errors
-    /// [`CudaError`] of what was given before it.
-    pub fn wait(&self, wait: Wait) -> Result<(), CudaError> {
-        match wait {
-            Wait::Spin => {
-                while !self.is_reached()? {
+    /// [`CudaError`] of that work.
+    pub fn wait(&self, mode: WaitMode) -> Result<(), CudaError> {
+        match mode {
+            WaitMode::Spin => {
+                while !self.is_complete()? {
                     hint::spin_loop();
                 }
                 Ok(())
             }
-            Wait::Block => {
+            WaitMode::Block => {
                 self.context.bind()?;
-                // SAFETY: the event lives.
-                let reached = unsafe { (self.context.functions().cuEventSynchronize)(self.raw) };
-                self.context.check("cuEventSynchronize", reached)
+                // SAFETY: the event exists.
+                let result = unsafe { (self.context.functions().cuEventSynchronize)(self.raw) };
+                self.context.check("cuEventSynchronize", result)
             }
         }
     }
@@ -234,7 +234,7 @@ impl Event {
 impl Drop for Event {
     fn drop(&mut self) {
         if self.context.bind().is_ok() {
-            // SAFETY: made once, destroyed once.
+            // SAFETY: created once, destroyed once.
             unsafe { (self.context.functions().cuEventDestroy_v2)(self.raw) };
         }
     }

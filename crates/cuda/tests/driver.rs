@@ -1,5 +1,5 @@
-//! The wrapper over a twin of CUDA's driver (agent/tests/twins/cuda_driver.c): what is given is done in order, what goes wrong
-//! is an error with the driver's name for it, and what was taken is given back.
+//! The crate with a fake CUDA driver (agent/tests/twins/cuda_driver.c): streams execute their work in order, failures are
+//! errors with the driver's names, and everything that was allocated is freed.
 
 #![expect(clippy::unwrap_used, reason = "a test says what it expects")]
 
@@ -11,36 +11,36 @@ use std::{
 
 use libloading::Library;
 use regatta_cuda::{
-    Context, CudaError, DeviceMemory, Driver, Event, Graph, HostMemory, OpenError, Stream, Wait,
+    Context, CudaError, DeviceMemory, Driver, DriverOpenError, Event, Graph, HostMemory, Stream, WaitMode,
 };
 use tempfile::TempDir;
 
-/// A twin of its own for each test, so that tests of one process do not meet.
-struct Twin {
+/// A fake driver. Each test has its own library, so that tests in one process do not share state.
+struct FakeDriver {
     directory: TempDir,
     library: Library,
 }
 
-impl Twin {
+impl FakeDriver {
     fn new(faults: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let file = compile(&directory, "libcuda.so.1", &[]);
-        // SAFETY: the twin runs nothing but reads its environment when it is loaded.
+        // SAFETY: the fake only reads its environment when it is loaded.
         let library = unsafe { Library::new(file) }.unwrap();
-        let twin = Self { directory, library };
+        let fake = Self { directory, library };
         let list = CString::new(faults).unwrap();
-        // SAFETY: the twin's own function and type; it reads the list during the call.
+        // SAFETY: the fake's own function and type; it reads the list during the call.
         unsafe {
-            let set = twin
+            let set = fake
                 .library
                 .get::<extern "C" fn(*const c_char)>(b"twin_cuda_faults")
                 .unwrap();
             set(list.as_ptr());
         }
-        twin
+        fake
     }
 
-    fn driver(&self) -> Result<Driver, OpenError> {
+    fn driver(&self) -> Result<Driver, DriverOpenError> {
         Driver::open_file(&self.directory.path().join("libcuda.so.1"))
     }
 
@@ -48,9 +48,9 @@ impl Twin {
         self.driver().unwrap().context(0).unwrap()
     }
 
-    /// What nobody has given back.
+    /// The number of driver objects that exist.
     fn live(&self) -> i64 {
-        // SAFETY: the twin's own function and type.
+        // SAFETY: the fake's own function and type.
         unsafe {
             self.library
                 .get::<extern "C" fn() -> i64>(b"twin_cuda_live")
@@ -58,12 +58,12 @@ impl Twin {
         }
     }
 
-    /// Gives a kernel that adds 1 to the byte at `address`.
+    /// Launches a kernel that adds 1 to the byte at `address`.
     fn launch(&self, stream: &Stream, address: u64) -> u32 {
         type Launch =
             extern "C" fn(*mut c_void, extern "C" fn(*mut Increment), *const Increment, usize) -> u32;
         type Resolve = extern "C" fn(u64, usize) -> *mut u8;
-        // SAFETY: the twin's own functions and types.
+        // SAFETY: the fake's own functions and types.
         let (launch, resolve) = unsafe {
             (
                 *self.library.get::<Launch>(b"twin_cuda_launch").unwrap(),
@@ -87,24 +87,24 @@ struct Increment {
 }
 
 extern "C" fn increment(argument: *mut Increment) {
-    // SAFETY: the twin hands over a copy of what was launched; an address that it resolves is one byte at least.
+    // SAFETY: the fake passes a copy of the launched argument, and an address that it resolves has at least one byte.
     unsafe {
-        let place = ((*argument).resolve)((*argument).address, 1);
-        if !place.is_null() {
-            *place += 1;
+        let byte = ((*argument).resolve)((*argument).address, 1);
+        if !byte.is_null() {
+            *byte += 1;
         }
     }
 }
 
 fn compile(directory: &TempDir, name: &str, flags: &[&str]) -> PathBuf {
     let file = directory.path().join(name);
-    // As in agent/tests/support/twins.rs: a board needs no compiler.
-    if let Some(made) = std::env::var_os("REGATTA_TWINS") {
-        let made = Path::new(&made).join(format!("cuda_driver{}.so", flags.concat()));
+    // Compiled beforehand for boards, which have no compiler, as in agent/tests/support/twins.rs.
+    if let Some(directory) = std::env::var_os("REGATTA_TWINS") {
+        let compiled = Path::new(&directory).join(format!("cuda_driver{}.so", flags.concat()));
         assert!(
-            std::fs::copy(&made, &file).is_ok(),
+            std::fs::copy(&compiled, &file).is_ok(),
             "{} is missing",
-            made.display()
+            compiled.display()
         );
         return file;
     }
@@ -121,9 +121,9 @@ fn compile(directory: &TempDir, name: &str, flags: &[&str]) -> PathBuf {
 }
 
 #[test]
-fn what_a_stream_is_given_is_done_in_order() {
-    let twin = Twin::new("slow=2000");
-    let context = twin.context();
+fn streams_execute_their_work_in_order() {
+    let fake = FakeDriver::new("slow=2000");
+    let context = fake.context();
     assert_eq!(context.driver().version(), 11_040);
     assert!(context.device().integrated);
     assert_eq!(context.device().compute_capability, (8, 7));
@@ -133,8 +133,8 @@ fn what_a_stream_is_given_is_done_in_order() {
         Event::new(&context).unwrap(),
     );
     assert!(
-        event.is_reached().unwrap(),
-        "an event that was never set holds up nobody"
+        event.is_complete().unwrap(),
+        "an event that was never recorded is complete"
     );
     let (mut from, to) = (
         HostMemory::new(&context, 4).unwrap(),
@@ -142,50 +142,50 @@ fn what_a_stream_is_given_is_done_in_order() {
     );
     let device = DeviceMemory::new(&context, 4).unwrap();
     from.bytes_mut().copy_from_slice(&[1, 2, 3, 4]);
-    for wait in [Wait::Block, Wait::Spin] {
-        // SAFETY: all memories live until the waits below, and nobody touches them before.
+    for wait in [WaitMode::Block, WaitMode::Spin] {
+        // SAFETY: all memories exist until the waits below, and nothing accesses them before.
         unsafe {
             stream.copy_to_device(&device, &from, 4).unwrap();
-            assert_eq!(twin.launch(&stream, device.address()), 0);
+            assert_eq!(fake.launch(&stream, device.address()), 0);
             event.record(&stream).unwrap();
             other.wait_for(&event).unwrap();
             other.copy_to_host(&to, &device, 3).unwrap();
             event.record(&other).unwrap();
         }
         event.wait(wait).unwrap();
-        assert!(event.is_reached().unwrap());
+        assert!(event.is_complete().unwrap());
         assert_eq!(to.bytes(), [2, 2, 3, 0]);
     }
-    // Memory that is shared needs no copy: the kernel works where the host looks.
-    assert_eq!(twin.launch(&stream, to.device_address()), 0);
+    // Shared memory needs no copy: the kernel changes the host's bytes.
+    assert_eq!(fake.launch(&stream, to.device_address()), 0);
     stream.synchronize().unwrap();
     assert_eq!(to.bytes(), [3, 2, 3, 0]);
 
     std::thread::scope(|scope| {
         scope.spawn(|| stream.synchronize().unwrap()).join().unwrap();
     });
-    let before = twin.live();
+    let before = fake.live();
     drop((stream, other, event, from, to, device, context));
-    assert_eq!((before, twin.live()), (7, 0));
+    assert_eq!((before, fake.live()), (7, 0));
 }
 
 #[test]
-fn a_graph_does_again_what_was_kept() {
-    let twin = Twin::new("");
-    let context = twin.context();
+fn a_graph_repeats_the_captured_work() {
+    let fake = FakeDriver::new("");
+    let context = fake.context();
     let stream = Stream::new(&context).unwrap();
     let mut host = HostMemory::new(&context, 1).unwrap();
     let device = DeviceMemory::new(&context, 1).unwrap();
-    // SAFETY: all memories live to the end of the test and are touched between launches only.
+    // SAFETY: all memories exist to the end of the test, which accesses them only between launches.
     let graph = Graph::capture(&stream, || unsafe {
         stream.copy_to_device(&device, &host, 1)?;
-        twin.launch(&stream, device.address());
+        fake.launch(&stream, device.address());
         stream.copy_to_host(&host, &device, 1)
     })
     .unwrap();
     assert_eq!(graph.nodes(), 3);
     stream.synchronize().unwrap();
-    assert_eq!(host.bytes(), [0], "what is captured is not done");
+    assert_eq!(host.bytes(), [0], "captured work is not executed");
     for start in [5, 9] {
         host.bytes_mut()[0] = start;
         // SAFETY: as above.
@@ -194,27 +194,27 @@ fn a_graph_does_again_what_was_kept() {
         assert_eq!(host.bytes(), [start + 1]);
     }
 
-    let spoilt = Graph::capture(&stream, || HostMemory::new(&context, 1).map(drop));
-    let spoilt = spoilt.map(drop).unwrap_err().to_string();
+    let unsupported = Graph::capture(&stream, || HostMemory::new(&context, 1).map(drop));
+    let unsupported = unsupported.map(drop).unwrap_err().to_string();
     assert!(
-        spoilt.contains("CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900)"),
-        "{spoilt}"
+        unsupported.contains("CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900)"),
+        "{unsupported}"
     );
-    let given_up = Graph::capture(&stream, || Err::<(), _>("no more"))
+    let failed = Graph::capture(&stream, || Err::<(), _>("no more"))
         .map(drop)
         .unwrap_err();
-    assert_eq!(given_up.to_string(), "no more");
+    assert_eq!(failed.to_string(), "no more");
     // SAFETY: as above.
     unsafe { graph.launch(&stream) }.unwrap();
     stream.synchronize().unwrap();
     drop((graph, stream, host, device, context));
-    assert_eq!(twin.live(), 0);
+    assert_eq!(fake.live(), 0);
 }
 
 #[test]
-fn a_driver_that_cannot_be_used_is_one_clear_error() {
+fn an_unusable_driver_gives_one_clear_error() {
     let refused = |faults: &str| {
-        Twin::new(faults)
+        FakeDriver::new(faults)
             .driver()
             .and_then(|d| d.context(0))
             .map(drop)
@@ -225,29 +225,33 @@ fn a_driver_that_cannot_be_used_is_one_clear_error() {
         "the CUDA driver is for CUDA 10.2, but at least 11.4 is needed"
     );
     let no_device = refused("no-device");
-    assert_eq!(no_device.to_string(), "the CUDA driver does not start");
+    assert_eq!(no_device.to_string(), "the CUDA driver could not be initialised");
     let reason = std::error::Error::source(&no_device).unwrap().to_string();
     assert_eq!(
         reason,
         "cuInit failed: CUDA_ERROR_NO_DEVICE (100), no CUDA-capable device is detected"
     );
-    let twin = Twin::new("");
-    let devices = Twin::new("devices=3,unlike").driver().unwrap().devices().unwrap();
-    let told: Vec<_> = devices
+    let fake = FakeDriver::new("");
+    let devices = FakeDriver::new("devices=3,unlike")
+        .driver()
+        .unwrap()
+        .devices()
+        .unwrap();
+    let described: Vec<_> = devices
         .iter()
         .map(|device| (device.name.as_str(), device.multiprocessors, device.memory_bytes))
         .collect();
     let like = ("twin of a GPU", 16, 1 << 30);
-    assert_eq!(told, [like, ("another twin", 16, 1 << 30), like]);
-    let second = twin.driver().unwrap().context(1).map(drop).unwrap_err();
+    assert_eq!(described, [like, ("another twin", 16, 1 << 30), like]);
+    let second = fake.driver().unwrap().context(1).map(drop).unwrap_err();
     assert_eq!(
         second.to_string(),
-        "the CUDA driver finds 1 devices here, so there is no device 1"
+        "there is no CUDA device 1: the driver reports 1 devices, counted from 0"
     );
 
-    let nowhere = Driver::open_file(&twin.directory.path().join("nowhere.so")).map(drop);
-    assert!(matches!(nowhere, Err(OpenError::NotFound { reason }) if reason.contains("nowhere.so")));
-    let old = compile(&twin.directory, "old.so", &["-DTWIN_WITHOUT_GRAPHS"]);
+    let nowhere = Driver::open_file(&fake.directory.path().join("nowhere.so")).map(drop);
+    assert!(matches!(nowhere, Err(DriverOpenError::NotFound { reason }) if reason.contains("nowhere.so")));
+    let old = compile(&fake.directory, "old.so", &["-DTWIN_WITHOUT_GRAPHS"]);
     let old = Driver::open_file(&old).map(drop).unwrap_err().to_string();
     assert!(
         old.ends_with("is older than CUDA 11.4: it lacks cuGraphLaunch"),
@@ -256,9 +260,9 @@ fn a_driver_that_cannot_be_used_is_one_clear_error() {
 }
 
 #[test]
-fn memory_that_runs_out_is_told_and_what_there_was_is_given_back() {
-    let twin = Twin::new("memory=1000");
-    let context = twin.context();
+fn out_of_memory_is_an_error_and_all_memory_is_freed() {
+    let fake = FakeDriver::new("memory=1000");
+    let context = fake.context();
     let first = DeviceMemory::new(&context, 900).unwrap();
     assert_eq!(context.memory().unwrap(), (100, 1000));
     let full: CudaError = HostMemory::new(&context, 200).map(drop).unwrap_err();
@@ -270,11 +274,11 @@ fn memory_that_runs_out_is_told_and_what_there_was_is_given_back() {
     drop(first);
     drop(HostMemory::new(&context, 1000).unwrap());
     drop(context);
-    assert_eq!(twin.live(), 0);
+    assert_eq!(fake.live(), 0);
 }
 
 #[test]
-fn a_kernel_that_fails_is_told_later_and_the_device_stays_lost() {
+fn a_kernel_failure_is_reported_later_and_is_sticky() {
     for (faults, name) in [
         (
             "late=2",
@@ -284,28 +288,28 @@ fn a_kernel_that_fails_is_told_later_and_the_device_stays_lost() {
             "lost=2",
             "CUDA_ERROR_ECC_UNCORRECTABLE (214), uncorrectable ECC error encountered",
         ),
-        // A driver of JetPack 7 knows results that CUDA 11.4 did not.
+        // A driver of JetPack 7 returns codes that CUDA 11.4 does not have.
         (
             "lost=2,code=226",
             "unknown to this driver (226), unknown to this driver",
         ),
     ] {
-        let twin = Twin::new(faults);
-        let context = twin.context();
+        let fake = FakeDriver::new(faults);
+        let context = fake.context();
         let (stream, event) = (Stream::new(&context).unwrap(), Event::new(&context).unwrap());
         let memory = HostMemory::new(&context, 1).unwrap();
         for _ in 0..2 {
-            assert_eq!(twin.launch(&stream, memory.device_address()), 0, "{faults}");
+            assert_eq!(fake.launch(&stream, memory.device_address()), 0, "{faults}");
         }
-        let told = event
+        let error = event
             .record(&stream)
-            .and_then(|()| event.wait(Wait::Block))
+            .and_then(|()| event.wait(WaitMode::Block))
             .unwrap_err();
-        assert!(told.is_sticky(), "{told}");
-        assert!(told.to_string().ends_with(name), "{told}");
-        let again = DeviceMemory::new(&context, 1).map(drop).unwrap_err();
-        assert_eq!(again.code, told.code);
+        assert!(error.is_sticky(), "{error}");
+        assert!(error.to_string().ends_with(name), "{error}");
+        let next_error = DeviceMemory::new(&context, 1).map(drop).unwrap_err();
+        assert_eq!(next_error.code, error.code);
         drop((stream, event, memory, context));
-        assert_eq!(twin.live(), 0, "{faults}");
+        assert_eq!(fake.live(), 0, "{faults}");
     }
 }

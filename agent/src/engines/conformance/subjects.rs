@@ -8,7 +8,7 @@ use std::{
 };
 
 use libloading::Library;
-use regatta_cuda::{Driver, Wait};
+use regatta_cuda::{Driver, WaitMode};
 use regatta_rules::{
     benchmark::{Benchmark, Dtype},
     documents::EngineKind,
@@ -195,7 +195,7 @@ impl Subject {
                 Way::Copies | Way::LoopedDla | Way::TwoGpus => Graphs::Never,
             },
             direct_host_access: Some(direct),
-            wait: if direct { Wait::Spin } else { Wait::Block },
+            wait: if direct { WaitMode::Spin } else { WaitMode::Block },
         }
     }
 

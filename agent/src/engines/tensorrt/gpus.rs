@@ -68,7 +68,7 @@ impl Gpus {
             .iter()
             .map(|&number| Ok((number, driver.context(number)?)))
             .collect::<Result<_, _>>()
-            .map_err(|error: regatta_cuda::OpenError| super::unavailable(error))?;
+            .map_err(|error: regatta_cuda::DriverOpenError| super::unavailable(error))?;
         let (first, one) = &contexts[0];
         let unlike = contexts
             .iter()

@@ -5,7 +5,7 @@
 
 use std::{error::Error, sync::Arc};
 
-use regatta_cuda::{Context, CudaError, Event, Graph, Stream, Wait};
+use regatta_cuda::{Context, CudaError, Event, Graph, Stream, WaitMode};
 use regatta_rules::{benchmark::Response, documents::EngineKind};
 use regatta_tensorrt::{Context as Execution, Engine as TrtEngine, RunError};
 
@@ -38,7 +38,7 @@ pub(super) struct Setup {
     pub(super) graph_sizes: Vec<usize>,
     /// Samples that the device reads where they lie.
     pub(super) shared: Option<Arc<SharedSamples>>,
-    pub(super) wait: Wait,
+    pub(super) wait: WaitMode,
     pub(super) response: Response,
 }
 

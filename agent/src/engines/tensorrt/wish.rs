@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use regatta_cuda::{Driver, Wait};
+use regatta_cuda::{Driver, WaitMode};
 use regatta_rules::layout::Layout;
 use regatta_tensorrt::{Installed, IoType, Manifest, Precision, Shims, TensorRt};
 
@@ -86,7 +86,7 @@ pub(crate) struct Wish {
     /// Whether the device works in host memory; `None` where that is the same memory.
     pub(crate) direct_host_access: Option<bool>,
     /// How a thread waits for its unit.
-    pub(crate) wait: Wait,
+    pub(crate) wait: WaitMode,
 }
 
 /// Whether graphs are wanted.
