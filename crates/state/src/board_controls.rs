@@ -67,7 +67,7 @@ impl BoardControls {
                 let id = words.filter_map(|word| word.strip_prefix("pmode:")).next()?;
                 Some(id.parse::<u32>().ok()?.to_string())
             }
-            DeviceControl::FanControl if self.has_fan_service() => self.ask_systemctl("is-active"),
+            DeviceControl::FanControl if self.has_fan_service() => self.run_systemctl("is-active"),
             _ => self.text(&self.file(control)?).filter(|value| is_word(value)),
         }
     }
@@ -136,7 +136,7 @@ impl BoardControls {
             }
             DeviceControl::FanControl if self.has_fan_service() => {
                 let verb = if value == "active" { "start" } else { "stop" };
-                self.ask_systemctl(verb);
+                self.run_systemctl(verb);
                 Ok(())
             }
             _ => {
@@ -177,7 +177,7 @@ impl BoardControls {
         if modes.is_empty() {
             return Err("this board has no nvpmodel.conf with power modes".to_owned());
         }
-        let by_name = |wanted: &str| modes.iter().find(|(_, name)| name.eq_ignore_ascii_case(wanted));
+        let by_name = |name: &str| modes.iter().find(|(_, known)| known.eq_ignore_ascii_case(name));
         let found = match requested {
             PowerMode::Id(id) => modes.iter().find(|(known, _)| known == id),
             PowerMode::Name(name) if name.eq_ignore_ascii_case("MAXN") => {
@@ -308,10 +308,11 @@ impl BoardControls {
             .any(|directory| self.exists(&format!("{directory}/{FAN_SERVICE}")))
     }
 
-    fn ask_systemctl(&self, verb: &str) -> Option<String> {
+    fn run_systemctl(&self, verb: &str) -> Option<String> {
         let mut systemctl = Command::new(self.root.join("usr/bin/systemctl"));
-        let said = run(systemctl.args([verb, FAN_SERVICE])).ok()?;
-        said.split_ascii_whitespace()
+        let output = run(systemctl.args([verb, FAN_SERVICE])).ok()?;
+        output
+            .split_ascii_whitespace()
             .next()
             .map(str::to_owned)
             .filter(|word| is_word(word))
