@@ -10,7 +10,7 @@ use regatta_rules::{
     layout::Layout,
     system::PowerSetting,
 };
-use regatta_tensorrt::{InputShape, IoType};
+use regatta_tensorrt::{ElementType, InputShape};
 
 use crate::duration::RunDuration;
 
@@ -112,13 +112,13 @@ pub(crate) struct EngineBuildArgs {
     pub(crate) benchmark_file: Option<PathBuf>,
     /// Type of every input; by default the network's
     #[arg(long, value_name = "fp32|fp16|int8|int32|int64")]
-    pub(crate) input_dtype: Option<IoType>,
+    pub(crate) input_dtype: Option<ElementType>,
     /// Layout of every input, such as linear, chw4 or, on DLA, dla_hwc4
     #[arg(long, value_name = "FORMAT")]
     pub(crate) input_format: Option<Layout>,
     /// Type of every output; by default the network's
     #[arg(long, value_name = "fp32|fp16|int8|int32|int64")]
-    pub(crate) output_dtype: Option<IoType>,
+    pub(crate) output_dtype: Option<ElementType>,
     /// Layout of every output; only linear ones can be answers of a run
     #[arg(long, value_name = "FORMAT")]
     pub(crate) output_format: Option<Layout>,
@@ -138,7 +138,7 @@ pub(crate) struct EngineBuildArgs {
     /// Where TensorRT lies; by default the system's newest
     #[arg(long, value_name = "DIR")]
     pub(crate) tensorrt: Option<PathBuf>,
-    /// Cache and format
+    /// EngineCache and format
     #[command(flatten)]
     pub(crate) place: EnginePlace,
 }
@@ -152,7 +152,7 @@ pub(crate) struct EngineInspectArgs {
     /// Where TensorRT lies; by default the system's newest
     #[arg(long, value_name = "DIR")]
     pub(crate) tensorrt: Option<PathBuf>,
-    /// Cache and format
+    /// EngineCache and format
     #[command(flatten)]
     pub(crate) place: EnginePlace,
 }
@@ -160,7 +160,7 @@ pub(crate) struct EngineInspectArgs {
 /// Flags of `engine list`.
 #[derive(Debug, Args)]
 pub(crate) struct EngineListArgs {
-    /// Cache and format
+    /// EngineCache and format
     #[command(flatten)]
     pub(crate) place: EnginePlace,
 }

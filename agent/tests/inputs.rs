@@ -276,7 +276,7 @@ fn what_a_model_leaves_free_the_samples_say() {
     for (flags, words) in [
         (
             "",
-            "TensorRT does not take the model: an input is [-1, -1]: give its dimensions as --input-shape",
+            "TensorRT rejects the model: an input is [-1, -1]: give its dimensions as --input-shape",
         ),
         ("--input-shape ids=64", "the network has no input of that name"),
         (wrong.as_str(), "the input does not take that behind its batch"),

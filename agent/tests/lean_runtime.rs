@@ -98,7 +98,7 @@ fn a_lean_runtime_refuses_a_plan_in_its_own_words() {
     assert_eq!(built.status.code(), Some(0), "{built:?}");
     assert_eq!(
         place.refusal(),
-        "the engine was built for another TensorRT version: rtx-1.7.1, but here it is 11.4.0; build it again"
+        "the engine was built for another TensorRT version: rtx-1.7.1, but here it is 11.4.0; hint: build it again"
     );
 
     // Taken for one of its own version, it comes as far as TensorRT: which asks for a driver first, and then for a plan of its own.

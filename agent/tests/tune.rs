@@ -260,7 +260,7 @@ fn an_engine_that_cannot_be_built_is_a_failed_trial() {
     assert!(system.runs.is_empty(), "{text}");
     assert!(
         text.contains(
-            "failed: its engine is not built: TensorRT does not take the model: the input does not take that"
+            "failed: its engine is not built: TensorRT rejects the model: the input does not take that"
         ),
         "{text}"
     );

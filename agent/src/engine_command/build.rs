@@ -10,7 +10,8 @@ use std::{
 use anyhow::Context as _;
 use regatta_rules::EscapedText;
 use regatta_tensorrt::{
-    BuildSettings, Cache, CacheError, Calibration, Entry, Manifest, Model, TensorRt, Version, sha256_of,
+    BuildSettings, CacheEntry, CacheError, Calibrator, EngineCache, EngineManifest, Model, TensorRt, Version,
+    sha256_hex,
 };
 
 use super::{
@@ -27,7 +28,7 @@ use crate::{
 
 pub(super) fn build(args: &EngineBuildArgs) -> Result<u8, Failure> {
     let mut settings = settings(args)?;
-    let model = Model::look(&args.onnx).map_err(Failure::usage)?;
+    let model = Model::read(&args.onnx).map_err(Failure::usage)?;
     let model_bytes = model.bytes().map_err(Failure::usage)?;
     let onnx_sha256 = model.sha256().map_err(Failure::usage)?;
     let tensorrt = open(args.tensorrt.as_deref())?;
@@ -35,24 +36,24 @@ pub(super) fn build(args: &EngineBuildArgs) -> Result<u8, Failure> {
         tensorrt.check_dla(dla.core)?;
     }
     check_dla_types(&settings, &model, tensorrt.version())?;
-    let cache = Cache::new(args.place.cache.clone());
+    let cache = EngineCache::new(args.place.cache.clone());
     let samples = calibration_samples(args, tensorrt.version())?;
-    let mut manifest = Manifest::new(&settings, onnx_sha256, tensorrt.version(), this_chip());
+    let mut manifest = EngineManifest::new(&settings, onnx_sha256, tensorrt.version(), this_chip());
     if let Some(samples) = &samples {
         manifest.calibration_sha256 = Some(samples.sha256().to_owned());
     }
     let place = &args.place.cache;
-    let _held_until_the_end = cache.hold(|| {
+    let _held_until_the_end = cache.lock(|| {
         say(&format!("waits for another build into {}", place.display()));
     })?;
     if let Some(entry) = found(&cache, &manifest)? {
         say(&format!("found in {}", place.display()));
-        return show(args, &cache.place(&manifest), &entry);
+        return show(args, &cache.engine_dir(&manifest), &entry);
     }
     if !args.ignore_memory {
         memory::check(model_bytes, settings.workspace_bytes)?;
     }
-    settings.timing_cache = cache.timings(&manifest);
+    settings.timing_cache = cache.timing_cache(&manifest);
     let Some(samples) = &samples else {
         let (place, entry) = build_new(&tensorrt, &settings, None, manifest, args, None)?;
         return show(args, &place, &entry);
@@ -70,13 +71,13 @@ pub(super) fn build(args: &EngineBuildArgs) -> Result<u8, Failure> {
     } else {
         say(&format!("scales found in {}", kept.display()));
     }
-    let calibration = on_device.as_mut().map(|samples| samples as &mut dyn Calibration);
+    let calibration = on_device.as_mut().map(|samples| samples as &mut dyn Calibrator);
     let (place, entry) = build_new(&tensorrt, &settings, calibration, manifest, args, Some(&scales))?;
     show(args, &place, &entry)
 }
 
 /// The engine, where it was built before and is whole.
-fn found(cache: &Cache, manifest: &Manifest) -> Result<Option<Entry>, Failure> {
+fn found(cache: &EngineCache, manifest: &EngineManifest) -> Result<Option<CacheEntry>, Failure> {
     match cache.find(manifest) {
         Ok(found) => Ok(found.map(|(entry, _)| entry)),
         // A disk that filled up or lost power; what it should be is known.
@@ -100,10 +101,10 @@ fn calibrating(samples: usize, batch: usize) -> String {
 }
 
 /// The file's name of a model's calibration cache over samples and of a TensorRT: other batches and units build with it again.
-fn scales(manifest: &Manifest) -> String {
+fn scales(manifest: &EngineManifest) -> String {
     let samples = manifest.calibration_sha256.as_deref().unwrap_or_default();
     let made_of = format!("{} {samples} {}", manifest.onnx_sha256, manifest.tensorrt);
-    format!("calibration-{}.cache", &sha256_of(made_of.as_bytes())[..16])
+    format!("calibration-{}.cache", &sha256_hex(made_of.as_bytes())[..16])
 }
 
 /// The samples that INT8 is calibrated over, where they are given and this TensorRT does such a thing.
@@ -115,7 +116,7 @@ fn calibration_samples(args: &EngineBuildArgs, version: Version) -> Result<Optio
         let reason = anyhow::anyhow!("--calibration-samples goes with --precision int8");
         return Err(Failure::usage(reason));
     }
-    if !version.calibrates() {
+    if !version.has_calibration() {
         let reason = anyhow::anyhow!(
             "TensorRT {version} has no calibrator: leave out --calibration-samples and give an ONNX file with Q/DQ layers"
         );
@@ -136,14 +137,14 @@ fn calibration_samples(args: &EngineBuildArgs, version: Version) -> Result<Optio
 fn build_new(
     tensorrt: &TensorRt,
     settings: &BuildSettings,
-    calibration: Option<&mut dyn Calibration>,
-    manifest: Manifest,
+    calibration: Option<&mut dyn Calibrator>,
+    manifest: EngineManifest,
     args: &EngineBuildArgs,
     scales: Option<&str>,
-) -> Result<(PathBuf, Entry), Failure> {
+) -> Result<(PathBuf, CacheEntry), Failure> {
     let directory = &args.place.cache;
     let begun = Instant::now();
-    let built = watched(tensorrt.shim_version().tells_progress(), |tell| {
+    let built = watched(tensorrt.shim_version().reports_progress(), |tell| {
         say(&format!(
             "building with TensorRT {}, through the shim of {}, for {}",
             tensorrt.version(),
@@ -158,9 +159,9 @@ fn build_new(
     let tensors = tensorrt
         .load(&built.plan, core)
         .and_then(|engine| engine.tensors());
-    let entry = Entry {
+    let entry = CacheEntry {
         manifest,
-        plan_sha256: sha256_of(&built.plan),
+        plan_sha256: sha256_hex(&built.plan),
         plan_bytes: built.plan.len() as u64,
         build_seconds: begun.elapsed().as_secs_f64(),
         tensors: match tensors {
@@ -172,18 +173,18 @@ fn build_new(
         },
         placement: built.placement.clone(),
     };
-    let cache = Cache::new(directory.clone());
-    let place = cache.keep(&entry, &built)?;
+    let cache = EngineCache::new(directory.clone());
+    let place = cache.store(&entry, &built)?;
     // The next build is slower without it, and no worse.
-    let _ = cache.keep_timings(&entry.manifest, &built.timing_cache);
+    let _ = cache.store_timing_cache(&entry.manifest, &built.timing_cache);
     if let Some(scales) = scales.filter(|_| !built.calibration_cache.is_empty()) {
-        let kept = cache.keep_file(scales, &built.calibration_cache)?;
+        let kept = cache.store_file(scales, &built.calibration_cache)?;
         say(&format!("calibration cache kept in {}", kept.display()));
     }
     Ok((place, entry))
 }
 
-fn show(args: &EngineBuildArgs, place: &Path, entry: &Entry) -> Result<u8, Failure> {
+fn show(args: &EngineBuildArgs, place: &Path, entry: &CacheEntry) -> Result<u8, Failure> {
     print::result(args.place.format, entry, |out| print::entry(out, place, entry))?;
     Ok(exit::OK)
 }

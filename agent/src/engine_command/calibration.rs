@@ -11,19 +11,19 @@ use std::{
 
 use anyhow::{Context as _, anyhow};
 use regatta_rules::{benchmark::Dtype, documents::Document as _, samples::SampleSet};
-use regatta_tensorrt::{CalibrationInput, IoType};
+use regatta_tensorrt::{CalibrationInput, ElementType};
 use sha2::{Digest as _, Sha256};
 
 pub(super) use self::on_device::OnDevice;
 use crate::npy_header::NpyHeader;
 
 /// The types that samples and networks have.
-const TYPES: [(Dtype, IoType); 5] = [
-    (Dtype::Float32, IoType::Fp32),
-    (Dtype::Float16, IoType::Fp16),
-    (Dtype::Int8, IoType::Int8),
-    (Dtype::Int32, IoType::Int32),
-    (Dtype::Int64, IoType::Int64),
+const TYPES: [(Dtype, ElementType); 5] = [
+    (Dtype::Float32, ElementType::Fp32),
+    (Dtype::Float16, ElementType::Fp16),
+    (Dtype::Int8, ElementType::Int8),
+    (Dtype::Int32, ElementType::Int32),
+    (Dtype::Int64, ElementType::Int64),
 ];
 
 /// Where the data of one sample lies.
@@ -202,13 +202,13 @@ fn of_directory(files: &[PathBuf]) -> anyhow::Result<InputSamples> {
         });
     }
     let sample_bytes = match first {
-        Some(shape) => bytes(&shape, IoType::Fp32)?,
+        Some(shape) => bytes(&shape, ElementType::Fp32)?,
         None => 0,
     };
     Ok(InputSamples {
         input: CalibrationInput {
             name: None,
-            element: IoType::Fp32,
+            element: ElementType::Fp32,
             sample_bytes,
         },
         places,
@@ -238,7 +238,7 @@ fn of_file(file: &Path, name: Option<String>) -> anyhow::Result<InputSamples> {
 
 /// What stands in front of a file's data.
 struct Header {
-    element: IoType,
+    element: ElementType,
     shape: Vec<u64>,
     /// Where the data begins.
     begin: u64,
@@ -254,7 +254,7 @@ fn header(file: &Path, any_type: bool) -> anyhow::Result<Header> {
         )
     })?;
     let known = TYPES.iter().find(|(dtype, _)| header.is_of(dtype.numpy()));
-    let taken = |element: &IoType| (any_type || *element == IoType::Fp32) && !header.fortran_order;
+    let taken = |element: &ElementType| (any_type || *element == ElementType::Fp32) && !header.fortran_order;
     let Some(element) = known.map(|(_, element)| *element).filter(taken) else {
         let wanted = if any_type {
             "fp32, fp16, int8, int32 or int64"
@@ -274,7 +274,7 @@ fn header(file: &Path, any_type: bool) -> anyhow::Result<Header> {
     })
 }
 
-fn bytes(shape: &[u64], element: IoType) -> anyhow::Result<usize> {
+fn bytes(shape: &[u64], element: ElementType) -> anyhow::Result<usize> {
     let one = element.size() as u64;
     let bytes = shape.iter().try_fold(one, |bytes, dim| bytes.checked_mul(*dim));
     bytes

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use regatta_tensorrt::{BuildError, Entry, Version};
+use regatta_tensorrt::{BuildError, CacheEntry, Version};
 use serde::Serialize;
 
 use super::{open, print, this_chip};
@@ -14,7 +14,7 @@ use crate::{
 #[derive(Serialize)]
 struct Inspected<'a> {
     #[serde(flatten)]
-    entry: &'a Entry,
+    entry: &'a CacheEntry,
     /// The version whose headers the shim has through which TensorRT was opened.
     shim: Version,
     /// Why it does not run here.
@@ -25,10 +25,10 @@ struct Inspected<'a> {
 
 pub(super) fn inspect(args: &EngineInspectArgs) -> Result<u8, Failure> {
     let place = place(args);
-    let (entry, plan) = Entry::read(&place)?;
+    let (entry, plan) = CacheEntry::read(&place)?;
     let tensorrt = open(args.tensorrt.as_deref())?;
     let core = entry.manifest.dla.map(|dla| dla.core);
-    let described = match entry.manifest.fits(tensorrt.version(), &this_chip()) {
+    let described = match entry.manifest.check_compatible(tensorrt.version(), &this_chip()) {
         Err(refusal) => Err(refusal.to_string()),
         Ok(()) => tensorrt
             .load(&plan, core)

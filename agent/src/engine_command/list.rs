@@ -1,6 +1,6 @@
 //! `engine list`: what a cache holds. Needs no TensorRT.
 
-use regatta_tensorrt::{Cache, Entry};
+use regatta_tensorrt::{CacheEntry, EngineCache};
 use serde::Serialize;
 
 use super::print;
@@ -13,12 +13,12 @@ use crate::{
 struct Line {
     engine: String,
     #[serde(flatten)]
-    entry: Option<Entry>,
+    entry: Option<CacheEntry>,
     error: Option<String>,
 }
 
 pub(super) fn list(args: &EngineListArgs) -> Result<u8, Failure> {
-    let listed = Cache::new(args.place.cache.clone()).list()?;
+    let listed = EngineCache::new(args.place.cache.clone()).list()?;
     let lines: Vec<Line> = listed
         .into_iter()
         .map(|(place, entry)| Line {
@@ -48,7 +48,7 @@ pub(super) fn list(args: &EngineListArgs) -> Result<u8, Failure> {
                     line.engine,
                     line.error.as_deref().unwrap_or_default()
                 )?,
-                Some(Entry {
+                Some(CacheEntry {
                     manifest, plan_bytes, ..
                 }) => writeln!(
                     out,

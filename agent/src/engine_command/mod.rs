@@ -13,7 +13,9 @@ mod watch;
 use std::path::Path;
 
 use regatta_cuda::Device;
-use regatta_tensorrt::{BuildError, CacheError, Installed, OpenError, Shims, TensorRt};
+use regatta_tensorrt::{
+    BuildError, CacheError, InstalledTensorRt, ShimDirectories, TensorRt, TensorRtOpenError,
+};
 
 use crate::{
     cli::EngineCommand,
@@ -35,8 +37,8 @@ pub(crate) fn engine(command: &EngineCommand) -> Result<u8, Failure> {
 
 /// The machine's TensorRT, opened.
 fn open(directory: Option<&Path>) -> Result<TensorRt, Failure> {
-    let installed = Installed::find(directory)?;
-    Ok(TensorRt::open(&installed, &Shims::from_environment())?)
+    let installed = InstalledTensorRt::find(directory)?;
+    Ok(TensorRt::open(&installed, &ShimDirectories::from_environment())?)
 }
 
 /// What an engine is bound to beside TensorRT's version: a discrete GPU's name, else the board's model and module, or that there is neither.
@@ -70,8 +72,8 @@ fn this_chip() -> String {
     chip(gpu::devices_here().first())
 }
 
-impl From<OpenError> for Failure {
-    fn from(error: OpenError) -> Self {
+impl From<TensorRtOpenError> for Failure {
+    fn from(error: TensorRtOpenError) -> Self {
         Self::could_not(error)
     }
 }

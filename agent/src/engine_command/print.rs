@@ -7,7 +7,7 @@ use std::{
 };
 
 use regatta_rules::{EscapedText, escape, escape_json, escape_lines};
-use regatta_tensorrt::{Entry, Phase, Precision};
+use regatta_tensorrt::{BuildPhase, CacheEntry, Precision};
 use serde::Serialize;
 
 use crate::{cli::Format, exit::Failure};
@@ -29,7 +29,7 @@ pub(super) fn result(
 }
 
 /// An engine in a few lines.
-pub(super) fn entry(out: &mut dyn Write, place: &Path, entry: &Entry) -> io::Result<()> {
+pub(super) fn entry(out: &mut dyn Write, place: &Path, entry: &CacheEntry) -> io::Result<()> {
     let manifest = &entry.manifest;
     writeln!(out, "engine {}", manifest.key())?;
     writeln!(
@@ -82,7 +82,7 @@ pub(super) const fn types(precision: Precision) -> &'static str {
     }
 }
 
-fn placement(out: &mut dyn Write, entry: &Entry) -> io::Result<()> {
+fn placement(out: &mut dyn Write, entry: &CacheEntry) -> io::Result<()> {
     let Some(dla) = entry.manifest.dla else {
         return writeln!(out, "  placement     all on the GPU");
     };
@@ -108,7 +108,7 @@ pub(super) struct Progress<W> {
     out: W,
     lively: bool,
     begun: Instant,
-    phase: Option<Phase>,
+    phase: Option<BuildPhase>,
 }
 
 impl Progress<Stderr> {
@@ -135,7 +135,7 @@ impl<W: Write> Progress<W> {
     }
 
     /// Tells of a step.
-    pub(super) fn tell(&mut self, phase: &Phase) {
+    pub(super) fn tell(&mut self, phase: &BuildPhase) {
         let last = self.phase.replace(phase.clone());
         if self.lively {
             self.write_over();

@@ -3,7 +3,7 @@
 use std::fs;
 
 use anyhow::Context as _;
-use regatta_tensorrt::{BuildSettings, Dla, InputShape, Io, Model, Precision, Version};
+use regatta_tensorrt::{BuildSettings, DlaSettings, InputShape, IoFormat, Model, Precision, Version};
 
 use crate::{
     bench::choice::benchmark_in,
@@ -48,17 +48,17 @@ pub(super) fn settings(args: &EngineBuildArgs) -> Result<BuildSettings, Failure>
         profiles: args.profiles,
         workspace_bytes: u64::from(args.workspace.unwrap_or(0)) << 20,
         optimization_level: args.level,
-        dla: args.dla_core.map(|core| Dla {
+        dla: args.dla_core.map(|core| DlaSettings {
             core,
             gpu_fallback: !args.no_fallback,
             sram_bytes: u64::from(args.dla_sram.unwrap_or(0)) << 10,
         }),
         input_shapes: shapes(args)?,
-        input: Io {
+        input: IoFormat {
             element: args.input_dtype,
             format: args.input_format,
         },
-        output: Io {
+        output: IoFormat {
             element: args.output_dtype,
             format: args.output_format,
         },
@@ -99,7 +99,7 @@ pub(super) fn check_dla_types(
     model: &Model,
     version: Version,
 ) -> Result<(), Failure> {
-    let own = version.keeps_types() && model.small_types() != Some(false);
+    let own = version.is_strongly_typed() && model.reduced_precision() != Some(false);
     if settings.dla.is_none() || settings.precision != Precision::AsInNetwork || own {
         return Ok(());
     }

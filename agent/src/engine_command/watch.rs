@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use regatta_tensorrt::Phase;
+use regatta_tensorrt::BuildPhase;
 use tokio::{
     runtime,
     signal::unix::{Signal, SignalKind, signal},
@@ -29,7 +29,7 @@ use crate::exit;
 /// When signals cannot be waited for.
 pub(super) fn watched<T>(
     asks: bool,
-    build: impl FnOnce(&mut dyn FnMut(&Phase) -> bool) -> T,
+    build: impl FnOnce(&mut dyn FnMut(&BuildPhase) -> bool) -> T,
 ) -> io::Result<T> {
     let progress = Progress::on_stderr();
     let period = progress.period();
@@ -57,7 +57,7 @@ impl<W: Write + Send> Watched<W> {
     fn during<T>(
         &self,
         period: Duration,
-        build: impl FnOnce(&mut dyn FnMut(&Phase) -> bool) -> T,
+        build: impl FnOnce(&mut dyn FnMut(&BuildPhase) -> bool) -> T,
     ) -> io::Result<T> {
         let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
         let signals = {
@@ -81,7 +81,7 @@ impl<W: Write + Send> Watched<W> {
     }
 
     /// Tells of a step. Returns whether the build goes on.
-    fn tell(&self, phase: &Phase) -> bool {
+    fn tell(&self, phase: &BuildPhase) -> bool {
         self.progress().tell(phase);
         !self.cancelled.load(Ordering::Relaxed)
     }
@@ -137,7 +137,7 @@ mod tests {
     }
 
     /// What is told until it holds all of these words.
-    fn told(lively: bool, phase: Option<&Phase>, words: &str, times: usize) -> String {
+    fn told(lively: bool, phase: Option<&BuildPhase>, words: &str, times: usize) -> String {
         let told = Told::default();
         let watched = Watched::new(Progress::new(told.clone(), lively), true);
         watched
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn a_build_tells_that_it_goes_on_also_where_tensorrt_tells_nothing() {
         told(false, None, "still building, ", 2);
-        let phase = Phase {
+        let phase = BuildPhase {
             name: "tactics".to_owned(),
             step: 0,
             steps: 7,

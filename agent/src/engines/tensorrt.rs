@@ -21,7 +21,7 @@ use std::{error::Error, iter, sync::Arc};
 
 use regatta_cuda::{Context, Stream};
 use regatta_rules::documents::EngineKind;
-use regatta_tensorrt::{Engine as TrtEngine, Entry, Model, TensorRt};
+use regatta_tensorrt::{CacheEntry, Engine as TrtEngine, Model, TensorRt};
 
 pub(crate) use self::{
     build_command::BuildCommand,
@@ -85,7 +85,7 @@ pub(super) fn load(request: &LoadRequest<'_>) -> Result<Loaded, EngineError> {
 /// What the model is known by in manifests: the benchmark's file, and the files that it names for its weights.
 fn onnx_sha256(request: &LoadRequest<'_>) -> Result<String, EngineError> {
     let own = model_file::checked_hash(request)?;
-    let known = Model::look(&request.model_file).and_then(|model| model.sha256_with(own));
+    let known = Model::read(&request.model_file).and_then(|model| model.sha256_with(own));
     known.map_err(|error| EngineError::ModelRefused {
         engine: EngineKind::Tensorrt,
         file: request.model_file.clone(),
@@ -98,7 +98,7 @@ struct LoadedUnit {
     unit: Unit,
     /// The GPU, or the one beside which the DLA core lies.
     context: Context,
-    entry: Entry,
+    entry: CacheEntry,
     engine: TrtEngine,
     tensors: Tensors,
     streams: usize,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use regatta_tensorrt::{Cache, Model};
+use regatta_tensorrt::{EngineCache, Model};
 
 use crate::exit::Failure;
 
@@ -23,11 +23,11 @@ impl EnginesHere {
     /// # Errors
     /// [`Failure`] when the model or the cache cannot be read.
     pub(super) fn of(cache: &Path, model: &Path) -> Result<Self, Failure> {
-        let onnx = Model::look(model)
+        let onnx = Model::read(model)
             .and_then(|model| model.sha256())
             .map_err(Failure::could_not)?;
         let mut here = Self::default();
-        for (_, entry) in Cache::new(cache.to_owned()).list()? {
+        for (_, entry) in EngineCache::new(cache.to_owned()).list()? {
             let Ok(manifest) = entry.map(|entry| entry.manifest) else {
                 continue;
             };

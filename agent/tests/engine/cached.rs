@@ -24,7 +24,7 @@ fn an_engine_from_elsewhere_or_tampered_with_is_refused() {
         .to_owned();
     assert_eq!(
         refusal,
-        "the engine was built for another TensorRT version: 8.6.2, but here it is 8.5.2; build it again"
+        "the engine was built for another TensorRT version: 8.6.2, but here it is 8.5.2; hint: build it again"
     );
     let mut parsed: serde_json::Value = serde_json::from_str(&text).unwrap();
     parsed["manifest"]["chip"] = "another board".into();
@@ -49,7 +49,7 @@ fn an_engine_from_elsewhere_or_tampered_with_is_refused() {
     assert!(
         place
             .refused(&["inspect", &key], 3)
-            .contains("is no manifest of an engine")
+            .contains("is not the manifest of an engine")
     );
 }
 
@@ -61,7 +61,7 @@ fn an_engine_that_was_damaged_is_built_again() {
     let engine = place.only_engine();
     for (file, words) in [
         ("engine.plan", "was changed after it was built"),
-        ("engine.json", "is no manifest of an engine"),
+        ("engine.json", "is not the manifest of an engine"),
     ] {
         let whole = fs::read(engine.join(file)).unwrap();
         fs::write(engine.join(file), &whole[..whole.len() / 2]).unwrap();

@@ -24,7 +24,7 @@ fn an_engine_that_does_not_fit_is_refused_with_the_command_that_builds_one() {
     fs::write(&manifest, "{").unwrap();
     let told = offline(&[]);
     assert!(
-        told.contains("engine.json is no manifest of an engine: EOF while parsing")
+        told.contains("engine.json is not the manifest of an engine: EOF while parsing")
             && told.contains("; this makes one"),
         "{told}"
     );

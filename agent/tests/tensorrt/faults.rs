@@ -23,7 +23,7 @@ fn a_driver_or_a_device_that_fails_is_told_by_its_own_words() {
         ),
         (
             "launch=1",
-            "TensorRT does not run the engine: Error Code 1: Cuda Runtime (CUDA error 701 in enqueue)",
+            "TensorRT failed to execute the engine: Error Code 1: Cuda Runtime (CUDA error 701 in enqueue)",
         ),
         (
             "late=20",

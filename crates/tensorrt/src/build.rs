@@ -1,4 +1,4 @@
-//! Building an engine from ONNX: what is asked, how far it is, what came out. Writes no file: see `cache`.
+//! Builds an engine from an ONNX file: settings, progress and output. Writes no file: see `engine_cache`.
 
 use std::{
     ffi::{CStr, c_char, c_void},
@@ -10,101 +10,101 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    calibration::{self, Calibration, Described},
+    calibrator::{self, Calibrator, FfiInputs},
     engine::c_name,
     error::BuildError,
-    face::{self, Settings},
-    io::{InputShape, Io},
+    ffi::{self, Settings},
+    io_format::{InputShape, IoFormat},
     library::{TensorRt, c_path, text},
     placement::{Layer, Placement},
 };
 
-/// Which types the engine may compute in.
+/// The precision in which the engine may compute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Precision {
-    /// As the network says; strongly typed where the version knows that.
+    /// The network's own precision; a strongly typed network where the version has those.
     #[default]
     AsInNetwork,
-    /// 16-bit floats allowed.
+    /// 16-bit floats are allowed.
     Fp16,
-    /// 8-bit integers and 16-bit floats allowed: scales come from a calibration cache or from Q/DQ layers.
+    /// 8-bit integers and 16-bit floats are allowed. Scales come from a calibration cache or from Q/DQ layers.
     Int8,
 }
 
-/// The DLA half of a build.
+/// The settings of a build for DLA.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Dla {
-    /// Which core is built for; the plan runs on either.
+pub struct DlaSettings {
+    /// The core that the engine is built for. The plan runs on every core.
     pub core: u32,
-    /// Whether layers that it cannot run may go to the GPU.
+    /// Whether the GPU may run layers that DLA cannot run.
     pub gpu_fallback: bool,
-    /// Managed SRAM per core in bytes; 0 leaves it to TensorRT.
+    /// The managed SRAM per core in bytes; 0 for TensorRT's default.
     pub sram_bytes: u64,
 }
 
-/// What is to be built.
+/// The settings of a build.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BuildSettings {
-    /// The model.
+    /// The ONNX file.
     pub onnx: PathBuf,
-    /// Types.
+    /// The allowed precision.
     pub precision: Precision,
-    /// Largest batch, which is also the one that it is tuned for.
+    /// The largest batch, for which TensorRT also optimises.
     pub batch: u32,
-    /// Smallest batch; the same as `batch` for a static engine.
+    /// The smallest batch; equal to `batch` for an engine with static shapes.
     pub min_batch: u32,
-    /// Optimisation profiles, one per context that is to run at once.
+    /// The number of optimisation profiles: one for each context that runs at the same time.
     pub profiles: u32,
-    /// Workspace in bytes; 0 leaves it to TensorRT.
+    /// The workspace in bytes; 0 for TensorRT's default.
     pub workspace_bytes: u64,
-    /// Builder optimisation level; `None` leaves it to TensorRT.
+    /// The builder optimisation level; `None` for TensorRT's default.
     pub optimization_level: Option<u32>,
-    /// For a DLA core instead of the GPU.
-    pub dla: Option<Dla>,
-    /// What the model leaves free of its inputs besides the batch.
+    /// The settings for DLA; `None` builds for the GPU.
+    pub dla: Option<DlaSettings>,
+    /// The dimensions that the model leaves dynamic besides the batch.
     pub input_shapes: Vec<InputShape>,
-    /// Type and layout of the inputs.
-    pub input: Io,
-    /// Type and layout of the outputs.
-    pub output: Io,
-    /// A timing cache of an earlier build.
+    /// The type and layout of the inputs.
+    pub input: IoFormat,
+    /// The type and layout of the outputs.
+    pub output: IoFormat,
+    /// The timing cache of an earlier build, or empty.
     pub timing_cache: Vec<u8>,
-    /// A calibration cache, in TensorRT's text format.
+    /// A calibration cache in TensorRT's text format, or empty.
     pub calibration_cache: Vec<u8>,
 }
 
-/// How far a build is: TensorRT's own phases, which nest.
+/// The progress of a build in one of TensorRT's phases, which may be nested.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Phase {
-    /// Its name.
+pub struct BuildPhase {
+    /// The phase's name.
     pub name: String,
-    /// Steps done.
+    /// The number of finished steps.
     pub step: u32,
-    /// Steps in all.
+    /// The number of all steps.
     pub steps: u32,
 }
 
-/// What a build gave.
+/// The output of a build.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Built {
-    /// The engine, serialised.
+pub struct BuildOutput {
+    /// The serialised engine.
     pub plan: Vec<u8>,
-    /// The timing cache, with what was measured now.
+    /// The timing cache, including this build's measurements.
     pub timing_cache: Vec<u8>,
-    /// The calibration cache, where samples were run.
+    /// The calibration cache, when the calibrator was used.
     pub calibration_cache: Vec<u8>,
-    /// Where layers can run, when a DLA core was asked for.
+    /// The placement of the layers, for a build for DLA.
     pub placement: Placement,
 }
 
-/// What the callbacks of one build write to, each behind a lock of its own: progress may come from any thread.
+/// The targets of one build's callbacks, each behind its own lock because TensorRT may call from any thread.
 struct Sink<'a, 'c> {
-    built: Mutex<Built>,
-    progress: Mutex<&'a mut dyn FnMut(&Phase) -> bool>,
-    calibration: Mutex<Option<&'c mut dyn Calibration>>,
+    output: Mutex<BuildOutput>,
+    progress: Mutex<&'a mut dyn FnMut(&BuildPhase) -> bool>,
+    calibration: Mutex<Option<&'c mut dyn Calibrator>>,
     calibration_failure: Mutex<Option<String>>,
-    /// To ask for TensorRT's words about a layer.
+    /// The source of TensorRT's messages about a layer.
     tensorrt: &'a TensorRt,
 }
 
@@ -113,22 +113,22 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl TensorRt {
-    /// Builds an engine. `progress` is told of every step and stops the build by returning false; versions before 10
-    /// tell nothing. `calibration` finds the scales of INT8 where there is no calibration cache.
+    /// Builds an engine. `progress` is called for every step and cancels the build by returning false; versions before 10
+    /// report no progress. `calibration` provides the samples for INT8 scales where there is no calibration cache.
     ///
     /// # Errors
-    /// [`BuildError`]; with [`Dla::gpu_fallback`] false, [`BuildError::Fallback`] names the layers that DLA cannot run.
+    /// [`BuildError`]; with [`DlaSettings::gpu_fallback`] false, [`BuildError::Fallback`] names the layers that DLA cannot run.
     pub fn build(
         &self,
         settings: &BuildSettings,
-        progress: &mut dyn FnMut(&Phase) -> bool,
-        calibration: Option<&mut dyn Calibration>,
-    ) -> Result<Built, BuildError> {
+        progress: &mut dyn FnMut(&BuildPhase) -> bool,
+        calibration: Option<&mut dyn Calibrator>,
+    ) -> Result<BuildOutput, BuildError> {
         if let Some(dla) = settings.dla {
             self.check_dla(dla.core)?;
         }
-        // What is left over from before belongs to no layer of this network.
-        let _ = self.take_words();
+        // Messages from before this build belong to no layer of its network.
+        let _ = self.take_messages();
         let onnx = c_path(&settings.onnx);
         let bytes = |bytes: &[u8]| {
             (
@@ -155,15 +155,15 @@ impl TensorRt {
             .map(|(shape, name)| c_shape(shape, name.as_deref()))
             .collect();
         let calibrates = calibration.is_some();
-        let calibration_samples = Described::of(calibration.as_deref());
+        let calibration_samples = FfiInputs::new(calibration.as_deref());
         let sink = Sink {
-            built: Mutex::default(),
+            output: Mutex::default(),
             progress: Mutex::new(progress),
             calibration: Mutex::new(calibration),
             calibration_failure: Mutex::default(),
             tensorrt: self,
         };
-        let given = Settings {
+        let ffi_settings = Settings {
             size: size_of::<Settings>(),
             onnx: onnx.as_ptr(),
             precision: settings.precision as i32,
@@ -189,56 +189,56 @@ impl TensorRt {
             calibration_batch: count(settings.batch),
             calibration_inputs: calibration_samples.inputs.as_ptr(),
             calibration_input_count: length(calibration_samples.inputs.len()),
-            calibrate: calibrates.then_some(calibrate as face::Calibrate),
+            calibrate: calibrates.then_some(calibrate as ffi::Calibrate),
             progress: Some(report),
-            layer: Some(note_layer),
+            layer: Some(record_layer),
             take_plan,
             take_timing_cache: Some(take_timing_cache),
             take_calibration_cache: Some(take_calibration_cache),
             user: ptr::from_ref(&sink).cast_mut().cast(),
         };
-        // SAFETY: all that `given` points to outlives the call; the callbacks know `user` as the sink and only read it.
-        let result = unsafe { (self.opened.face.build)(self.opened.handle, &raw const given) };
-        let outcome = self.opened.check(result);
+        // SAFETY: everything that `ffi_settings` points to outlives the call; the callbacks share `user` as the sink.
+        let result = unsafe { (self.library.functions.build)(self.library.handle, &raw const ffi_settings) };
+        let result = self.library.check(result);
         if let Some(failure) = lock(&sink.calibration_failure).take() {
             return Err(BuildError::Calibration(failure));
         }
-        let built = sink.built.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let placement = &built.placement;
+        let output = sink.output.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let placement = &output.placement;
         if settings.dla.is_some_and(|dla| !dla.gpu_fallback) && placement.on_gpu().next().is_some() {
             return Err(BuildError::Fallback {
                 on_gpu: placement.on_gpu().map(|layer| layer.name.clone()).collect(),
                 layers: placement.layers.len(),
             });
         }
-        outcome?;
-        Ok(built)
+        result?;
+        Ok(output)
     }
 
-    /// Refuses a DLA core that this TensorRT does not find, with what is known of its version. Where it makes no builder to ask, the
-    /// build itself will say so.
+    /// Refuses a DLA core that TensorRT does not find, with a sentence about its version. A TensorRT that cannot create a
+    /// builder passes; the build itself then reports the error.
     ///
     /// # Errors
-    /// [`BuildError::Unsupported`].
+    /// [`BuildError::Unsupported`] when TensorRT finds too few cores.
     pub fn check_dla(&self, core: u32) -> Result<(), BuildError> {
         let version = self.version();
         match self.dla_cores() {
             Some(cores) if core >= cores => Err(BuildError::Unsupported(format!(
                 "DLA core {core} was asked for, but TensorRT {version} finds {cores} here: {}",
-                version.dla()
+                version.dla_support()
             ))),
             _ => Ok(()),
         }
     }
 }
 
-/// A shape for C, as long as its name lives.
-fn c_shape(shape: &InputShape, name: Option<&CStr>) -> face::InputShape {
+/// Converts a shape for C. The result points to `name`.
+fn c_shape(shape: &InputShape, name: Option<&CStr>) -> ffi::InputShape {
     let mut dims = [0; 8];
     for (to, &dim) in dims.iter_mut().zip(&shape.dims) {
         *to = i64::from(dim);
     }
-    face::InputShape {
+    ffi::InputShape {
         name: name.map_or(ptr::null(), CStr::as_ptr),
         rank: length(shape.dims.len().min(dims.len())),
         dims,
@@ -249,19 +249,19 @@ fn length(count: usize) -> i32 {
     i32::try_from(count).unwrap_or(i32::MAX)
 }
 
-/// The sink of a callback.
+/// Returns the sink of a callback.
 ///
 /// # Safety
-/// `user` is the sink of a build that is under way.
+/// `user` is the sink of a build that is running.
 unsafe fn sink<'a>(user: *mut c_void) -> &'a Sink<'a, 'a> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { &*user.cast::<Sink<'a, 'a>>() }
 }
 
 extern "C" fn report(user: *mut c_void, phase: *const c_char, step: i32, steps: i32) -> i32 {
-    // SAFETY: see `build`.
+    // SAFETY: `build` passes its sink as `user`.
     let sink = unsafe { sink(user) };
-    let phase = Phase {
+    let phase = BuildPhase {
         name: text(phase),
         step: u32::try_from(step).unwrap_or(0),
         steps: u32::try_from(steps).unwrap_or(0),
@@ -269,34 +269,34 @@ extern "C" fn report(user: *mut c_void, phase: *const c_char, step: i32, steps: 
     i32::from(!(lock(&sink.progress))(&phase))
 }
 
-extern "C" fn note_layer(user: *mut c_void, name: *const c_char, kind: *const c_char, supported: i32) {
-    // SAFETY: see `build`.
+extern "C" fn record_layer(user: *mut c_void, name: *const c_char, kind: *const c_char, supported: i32) {
+    // SAFETY: `build` passes its sink as `user`.
     let sink = unsafe { sink(user) };
-    let words = sink.tensorrt.take_words();
-    lock(&sink.built).placement.layers.push(Layer {
+    let messages = sink.tensorrt.take_messages();
+    lock(&sink.output).placement.layers.push(Layer {
         name: text(name),
         kind: text(kind),
         on_dla: supported != 0,
-        reason: (supported == 0 && !words.is_empty()).then(|| words.join("; ")),
+        reason: (supported == 0 && !messages.is_empty()).then(|| messages.join("; ")),
     });
 }
 
 extern "C" fn take_plan(user: *mut c_void, data: *const c_void, size: usize) {
-    // SAFETY: see `build`; the bytes are `size` long.
+    // SAFETY: `build` passes its sink as `user`; the bytes are `size` long.
     let (sink, data) = unsafe { (sink(user), std::slice::from_raw_parts(data.cast::<u8>(), size)) };
-    lock(&sink.built).plan = data.to_vec();
+    lock(&sink.output).plan = data.to_vec();
 }
 
 extern "C" fn take_timing_cache(user: *mut c_void, data: *const c_void, size: usize) {
-    // SAFETY: see `build`; the bytes are `size` long.
+    // SAFETY: `build` passes its sink as `user`; the bytes are `size` long.
     let (sink, data) = unsafe { (sink(user), std::slice::from_raw_parts(data.cast::<u8>(), size)) };
-    lock(&sink.built).timing_cache = data.to_vec();
+    lock(&sink.output).timing_cache = data.to_vec();
 }
 
 extern "C" fn take_calibration_cache(user: *mut c_void, data: *const c_void, size: usize) {
-    // SAFETY: see `build`; the bytes are `size` long.
+    // SAFETY: `build` passes its sink as `user`; the bytes are `size` long.
     let (sink, data) = unsafe { (sink(user), std::slice::from_raw_parts(data.cast::<u8>(), size)) };
-    lock(&sink.built).calibration_cache = data.to_vec();
+    lock(&sink.output).calibration_cache = data.to_vec();
 }
 
 extern "C" fn calibrate(
@@ -305,15 +305,15 @@ extern "C" fn calibrate(
     buffers: *mut *mut c_void,
     count: i32,
 ) -> i32 {
-    // SAFETY: see `build`.
+    // SAFETY: `build` passes its sink as `user`.
     let sink = unsafe { sink(user) };
-    // SAFETY: TensorRT gives so many names, and places for as many addresses.
-    let filled = unsafe { calibration::fill(&sink.calibration, names, buffers, count) };
-    let there_is_one = filled.unwrap_or_else(|failure| {
+    // SAFETY: TensorRT passes `count` names and room for as many addresses.
+    let filled = unsafe { calibrator::fill_batch(&sink.calibration, names, buffers, count) };
+    let has_batch = filled.unwrap_or_else(|failure| {
         *lock(&sink.calibration_failure) = Some(failure);
         false
     });
-    there_is_one.into()
+    has_batch.into()
 }
 
-const _: () = assert!(face::ABI == 5, "the settings above are those of ABI 5");
+const _: () = assert!(ffi::ABI == 5, "the settings above are those of ABI 5");

@@ -1,53 +1,53 @@
-//! What can go wrong, by layer. TensorRT's own words are kept as they came.
+//! The errors of the crate, by operation. They contain TensorRT's own messages unchanged.
 
 use std::{io, path::PathBuf};
 
 use crate::version::Version;
 
-/// TensorRT cannot be opened.
+/// The error when TensorRT cannot be opened on this machine.
 #[derive(Debug, thiserror::Error)]
-pub enum OpenError {
-    /// No library on this machine.
+pub enum TensorRtOpenError {
+    /// No library was found. Contains the reason for each name that was tried.
     #[error(
-        "no TensorRT was found ({}); install JetPack's libnvinfer, or name the directory with --tensorrt or REGATTA_TENSORRT",
+        "no TensorRT was found ({}); hint: install JetPack's libnvinfer, or name its directory with --tensorrt or REGATTA_TENSORRT",
         .0.join("; ")
     )]
     NotInstalled(Vec<String>),
-    /// A library that is not what its name says, or is broken.
-    #[error("{} is no TensorRT that can be opened: {reason}", path.display())]
+    /// The library's file is not TensorRT, or is damaged.
+    #[error("{} cannot be opened as TensorRT: {reason}", path.display())]
     NotTensorRt {
-        /// Which file.
+        /// The library's path.
         path: PathBuf,
-        /// The loader's words.
+        /// The dynamic loader's message.
         reason: String,
     },
-    /// No shim for this version.
+    /// There is no shim for the installed version.
     #[error(
-        "TensorRT {library} is installed, but there is no shim for it; found are {}; cross/tensorrt/all.sh makes one that cross/package.sh --shims packs with the agent; or name its directory in REGATTA_PLUGINS",
+        "TensorRT {library} is installed, but there is no shim for it; found are {}; hint: compile one with cross/tensorrt/all.sh and pack it with cross/package.sh --shims, or name its directory in REGATTA_PLUGINS",
         if found.is_empty() { "none".to_owned() } else { found.join(", ") }
     )]
     NoShim {
         /// The installed version.
         library: Version,
-        /// Versions for which shims were found.
+        /// The versions of the shims that were found.
         found: Vec<String>,
     },
-    /// A shim of another age.
-    #[error("the shim {} has ABI {given}, but this agent speaks {expected}: install the one that came with it", path.display())]
+    /// The shim has another ABI than this crate.
+    #[error("the shim {} has ABI {found}, but this agent needs ABI {expected}; hint: install the shim that came with the agent", path.display())]
     ShimAbi {
-        /// Which file.
+        /// The shim's path.
         path: PathBuf,
-        /// Its ABI.
-        given: u32,
-        /// Ours.
+        /// The shim's ABI.
+        found: u32,
+        /// The ABI of this crate.
         expected: u32,
     },
     /// The shim cannot be loaded.
     #[error("the shim {} cannot be loaded", path.display())]
     Shim {
-        /// Which file.
+        /// The shim's path.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: libloading::Error,
     },
@@ -56,126 +56,126 @@ pub enum OpenError {
     Library {
         /// The installed version.
         version: Version,
-        /// Its words.
+        /// The shim's message.
         reason: String,
     },
-    /// A directory cannot be read.
-    #[error("cannot look into {}", path.display())]
+    /// A directory of shims cannot be read.
+    #[error("the directory {} cannot be read", path.display())]
     Directory {
-        /// Which.
+        /// The directory.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: io::Error,
     },
 }
 
-/// An engine was not built, or is not one for this machine.
+/// The error when an engine cannot be built, or cannot be loaded on this machine.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BuildError {
-    /// The ONNX file does not do.
-    #[error("TensorRT does not take the model: {0}")]
+    /// TensorRT cannot use the ONNX file.
+    #[error("TensorRT rejects the model: {0}")]
     Model(String),
-    /// TensorRT failed.
+    /// The build failed.
     #[error("TensorRT did not build the engine: {0}")]
     Build(String),
-    /// The plan is not for this machine.
+    /// The plan cannot be loaded on this machine.
     #[error("TensorRT does not load the plan: {0}")]
     Plan(String),
-    /// This version or chip has no such thing.
+    /// This version or chip lacks a requested feature.
     #[error("{0}")]
     Unsupported(String),
-    /// Some layers would run on the GPU although that was forbidden.
+    /// GPU fallback is not allowed, and DLA cannot run some layers.
     #[error("without GPU fallback the network cannot run on DLA: {} of {layers} layers cannot ({})", on_gpu.len(), on_gpu.join(", "))]
     Fallback {
-        /// Layers that DLA cannot run.
+        /// The layers that DLA cannot run.
         on_gpu: Vec<String>,
-        /// Layers in all.
+        /// The number of layers in the network.
         layers: usize,
     },
-    /// Samples for calibrating could not be had.
+    /// The calibrator could not provide its samples.
     #[error("the calibration failed: {0}")]
     Calibration(String),
-    /// The user stopped it.
+    /// The user cancelled the build.
     #[error("the build was cancelled")]
     Cancelled,
 }
 
-/// A model's files cannot be read.
+/// The error when a model's files cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ModelError {
-    /// The ONNX file.
+    /// The ONNX file cannot be read.
     #[error("the model {} cannot be read", path.display())]
     Model {
-        /// Which.
+        /// The ONNX file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// It names a file that is not beside or below it, which ONNX forbids.
+    /// The model names a file outside of its directory, which ONNX forbids.
     #[error("the model {} has weights in {weights}, outside of its own directory", path.display())]
     Outside {
-        /// Which model.
+        /// The ONNX file.
         path: PathBuf,
-        /// What it names.
+        /// The file that it names.
         weights: String,
     },
-    /// A file that it names.
+    /// A file of weights cannot be read.
     #[error("the model {} has weights in {}, which cannot be read", path.display(), weights.display())]
     Weights {
-        /// Which model.
+        /// The ONNX file.
         path: PathBuf,
-        /// Which file of it.
+        /// The file of weights.
         weights: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: io::Error,
     },
 }
 
-/// TensorRT does not run an engine, in its own words.
+/// The error when TensorRT cannot execute an engine. Contains TensorRT's message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("TensorRT does not run the engine: {0}")]
-pub struct RunError(pub String);
+#[error("TensorRT failed to execute the engine: {0}")]
+pub struct ExecutionError(pub String);
 
-/// The engine cache cannot be used.
+/// The error when the engine cache cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum CacheError {
     /// A file cannot be read or written.
-    #[error("cannot use {}", path.display())]
+    #[error("the file {} of the engine cache cannot be used", path.display())]
     File {
-        /// Which.
+        /// The file or directory.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// A manifest is none.
-    #[error("{} is no manifest of an engine", path.display())]
+    /// A file is not an engine's manifest.
+    #[error("{} is not the manifest of an engine", path.display())]
     Manifest {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: serde_json::Error,
     },
-    /// The plan is not the one of its manifest.
-    #[error("{} was changed after it was built: its SHA-256 is not the manifest's", path.display())]
+    /// A plan's SHA-256 differs from its manifest.
+    #[error("{} was changed after it was built: its SHA-256 differs from the manifest's", path.display())]
     Changed {
-        /// Which.
+        /// The plan's file.
         path: PathBuf,
     },
 }
 
-/// A cached engine is from another board, version or model: the first field that differs.
+/// The reason why a cached engine cannot be used: it was built for another chip or TensorRT version.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the engine was built for another {field}: {built}, but here it is {here}; build it again")]
-pub struct Refusal {
-    /// The field.
+#[error("the engine was built for another {field}: {built}, but here it is {here}; hint: build it again")]
+pub struct EngineMismatch {
+    /// The first field that differs.
     pub field: &'static str,
-    /// Its value in the manifest.
+    /// The field's value in the manifest.
     pub built: String,
-    /// Its value here.
+    /// The field's value on this machine.
     pub here: String,
 }

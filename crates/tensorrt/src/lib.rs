@@ -1,36 +1,37 @@
-//! TensorRT without linking it: one agent serves every JetPack, and hosts without NVIDIA software.
+//! TensorRT, opened at run time instead of linked: one agent binary works with every JetPack, and on hosts without NVIDIA
+//! software.
 //!
-//! [`Installed`] finds the library that a machine has and asks it for its version, [`Shims`] finds the shim that was compiled
+//! [`InstalledTensorRt`] finds the library that a machine has and asks it for its version, [`ShimDirectories`] finds the shim that was compiled
 //! against that version's headers (`cross/tensorrt`), and [`TensorRt`] opens both. With it engines are built from ONNX
-//! ([`BuildSettings`]), inspected, kept in a [`Cache`] by what they were made of, and run ([`Context`]) over streams and memory
+//! ([`BuildSettings`]), inspected, kept in a [`EngineCache`] by what they were made of, and run ([`ExecutionContext`]) over streams and memory
 //! that the caller has from CUDA.
 
 mod build;
-mod cache;
-mod calibration;
-mod context;
+mod calibrator;
 mod engine;
+mod engine_cache;
 mod error;
-mod face;
-mod installed;
-mod io;
+mod execution_context;
+mod ffi;
+mod installed_tensorrt;
+mod io_format;
 mod library;
 mod model;
 mod onnx;
 mod placement;
-mod shims;
+mod shim_directories;
 mod version;
 
-pub use build::{BuildSettings, Built, Dla, Phase, Precision};
-pub use cache::{Cache, Entry, Listed, Manifest, sha256_of};
-pub use calibration::{Calibration, CalibrationInput};
-pub use context::Context;
+pub use build::{BuildOutput, BuildPhase, BuildSettings, DlaSettings, Precision};
+pub use calibrator::{CalibrationInput, Calibrator};
 pub use engine::{Engine, Tensor};
-pub use error::{BuildError, CacheError, ModelError, OpenError, Refusal, RunError};
-pub use installed::Installed;
-pub use io::{InputShape, Io, IoType};
+pub use engine_cache::{CacheEntry, CacheListing, EngineCache, EngineManifest, sha256_hex};
+pub use error::{BuildError, CacheError, EngineMismatch, ExecutionError, ModelError, TensorRtOpenError};
+pub use execution_context::ExecutionContext;
+pub use installed_tensorrt::InstalledTensorRt;
+pub use io_format::{ElementType, InputShape, IoFormat};
 pub use library::TensorRt;
 pub use model::Model;
 pub use placement::{Layer, Placement};
-pub use shims::Shims;
+pub use shim_directories::ShimDirectories;
 pub use version::Version;

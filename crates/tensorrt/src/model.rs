@@ -1,5 +1,4 @@
-//! A model on disk, which may be several files: what it is known by, how large it is, and whether it has types of its own that DLA
-//! computes in. How that is found in an ONNX file is in `onnx`.
+//! A model on disk, which may consist of several files: its hash, its size and its precision. The ONNX format is in `onnx`.
 
 use std::{
     collections::BTreeSet,
@@ -10,33 +9,34 @@ use std::{
 
 use sha2::{Digest as _, Sha256};
 
-use crate::{cache::hex, error::ModelError, onnx};
+use crate::{engine_cache::hex, error::ModelError, onnx};
 
-/// A model on disk.
+/// An ONNX model on disk, with its files of weights.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Model {
     path: PathBuf,
-    /// Names of files with weights, as the model has them: relative to its directory.
+    /// The names of the files of weights, relative to the model's directory.
     weights: BTreeSet<String>,
-    small_types: Option<bool>,
+    reduced_precision: Option<bool>,
 }
 
 impl Model {
-    /// Looks through an ONNX file. One that is none names no further file: TensorRT will say what is wrong with it.
+    /// Reads the structure of an ONNX file. An invalid file counts as a model without further files; TensorRT reports what
+    /// is wrong with it.
     ///
     /// # Errors
-    /// [`ModelError`] when the file cannot be read, or names one outside of its directory.
-    pub fn look(path: &Path) -> Result<Self, ModelError> {
+    /// [`ModelError`] when the file cannot be read, or names a file outside of its directory.
+    pub fn read(path: &Path) -> Result<Self, ModelError> {
         let unreadable = |source| ModelError::Model {
             path: path.to_owned(),
             source,
         };
         let file = File::open(path).map_err(unreadable)?;
         let end = file.metadata().map_err(unreadable)?.len();
-        let found = onnx::find(file, end).map_err(unreadable)?;
-        let is_inside = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
-        let is_outside = |name: &&String| !Path::new(name).components().all(is_inside);
-        if let Some(outside) = found.weights.iter().find(is_outside) {
+        let contents = onnx::scan(file, end).map_err(unreadable)?;
+        let is_inner = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
+        let is_outside = |name: &&String| !Path::new(name).components().all(is_inner);
+        if let Some(outside) = contents.weights.iter().find(is_outside) {
             return Err(ModelError::Outside {
                 path: path.to_owned(),
                 weights: outside.clone(),
@@ -44,76 +44,77 @@ impl Model {
         }
         Ok(Self {
             path: path.to_owned(),
-            weights: found.weights,
-            small_types: found.is_whole.then_some(found.small_types),
+            weights: contents.weights,
+            reduced_precision: contents.is_complete.then_some(contents.has_reduced_precision),
         })
     }
 
-    /// Whether it has 16-bit floats or Q/DQ layers of its own; `None` for a file that is no ONNX.
+    /// Returns whether the model contains 16-bit floats or Q/DQ layers, which DLA can compute. `None` for an invalid file.
     #[must_use]
-    pub const fn small_types(&self) -> Option<bool> {
-        self.small_types
+    pub const fn reduced_precision(&self) -> Option<bool> {
+        self.reduced_precision
     }
 
-    /// What the model is known by, hexadecimal: its file's SHA-256, and where it names further files, that of a list of all of them
-    /// with theirs.
+    /// Returns the model's hash in hexadecimal: the SHA-256 of its file, or, with files of weights, of the list of all files
+    /// with their SHA-256.
     ///
     /// # Errors
     /// [`ModelError`] when one of the files cannot be read.
     pub fn sha256(&self) -> Result<String, ModelError> {
-        let own = of_file(&self.path).map_err(|source| ModelError::Model {
+        let own = sha256_of_file(&self.path).map_err(|source| ModelError::Model {
             path: self.path.clone(),
             source,
         })?;
         self.sha256_with(own)
     }
 
-    /// The same, where the file's own SHA-256 is known.
+    /// Returns [`Self::sha256`], given the SHA-256 of the ONNX file itself.
     ///
     /// # Errors
-    /// [`ModelError`] when a file that it names cannot be read.
+    /// [`ModelError`] when a file of weights cannot be read.
     pub fn sha256_with(&self, own: String) -> Result<String, ModelError> {
         if self.weights.is_empty() {
             return Ok(own);
         }
         let mut list = own;
         for name in &self.weights {
-            let hash = of_file(&self.beside(name)).map_err(|source| self.missing(name, source))?;
+            let hash =
+                sha256_of_file(&self.path_of(name)).map_err(|source| self.weights_error(name, source))?;
             list.push_str(&format!("\n{hash}  {name}"));
         }
         Ok(hex(&Sha256::digest(list)))
     }
 
-    /// Bytes of all its files.
+    /// Returns the size of all files in bytes.
     ///
     /// # Errors
-    /// [`ModelError`] when one of them is not there.
+    /// [`ModelError`] when one of the files is missing.
     pub fn bytes(&self) -> Result<u64, ModelError> {
         let own = self.path.metadata().map_err(|source| ModelError::Model {
             path: self.path.clone(),
             source,
         })?;
         self.weights.iter().try_fold(own.len(), |bytes, name| {
-            let file = self.beside(name).metadata();
+            let file = self.path_of(name).metadata();
             file.map(|file| bytes + file.len())
-                .map_err(|source| self.missing(name, source))
+                .map_err(|source| self.weights_error(name, source))
         })
     }
 
-    fn beside(&self, name: &str) -> PathBuf {
+    fn path_of(&self, name: &str) -> PathBuf {
         self.path.parent().unwrap_or(Path::new("")).join(name)
     }
 
-    fn missing(&self, name: &str, source: io::Error) -> ModelError {
+    fn weights_error(&self, name: &str, source: io::Error) -> ModelError {
         ModelError::Weights {
             path: self.path.clone(),
-            weights: self.beside(name),
+            weights: self.path_of(name),
             source,
         }
     }
 }
 
-fn of_file(path: &Path) -> io::Result<String> {
+fn sha256_of_file(path: &Path) -> io::Result<String> {
     let (mut file, mut hasher) = (File::open(path)?, Sha256::new());
     let mut piece = vec![0; 1 << 20];
     loop {
@@ -130,7 +131,7 @@ mod tests {
 
     use super::*;
 
-    /// A field that holds bytes; all of these are short.
+    /// Encodes a protobuf field with at most 127 bytes.
     fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
         let mut field = vec![number << 3 | 2, u8::try_from(bytes.len()).unwrap()];
         field.extend(bytes);
@@ -141,19 +142,19 @@ mod tests {
         field(7, &field(5, tensor))
     }
 
-    fn looked(bytes: &[u8]) -> (tempfile::TempDir, Model) {
+    fn read_model(bytes: &[u8]) -> (tempfile::TempDir, Model) {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("model.onnx");
         fs::write(&path, bytes).unwrap();
-        let model = Model::look(&path).unwrap();
+        let model = Model::read(&path).unwrap();
         (directory, model)
     }
 
     #[test]
-    fn weights_in_files_of_their_own_are_part_of_what_a_model_is_known_by() {
+    fn files_of_weights_change_the_models_hash() {
         let external = [field(1, b"location"), field(2, b"w.bin")].concat();
         let bytes = model(&field(13, &external));
-        let (directory, found) = looked(&bytes);
+        let (directory, found) = read_model(&bytes);
         let missing = found.sha256().unwrap_err().to_string();
         assert!(missing.contains("w.bin"), "{missing}");
         let with = |weights: &str| {
@@ -168,23 +169,23 @@ mod tests {
             let external = [field(1, b"location"), field(2, outside)].concat();
             let path = directory.path().join("outside.onnx");
             fs::write(&path, model(&field(13, &external))).unwrap();
-            let refused = Model::look(&path).unwrap_err();
+            let refused = Model::read(&path).unwrap_err();
             assert!(matches!(refused, ModelError::Outside { .. }), "{refused}");
         }
-        assert_eq!(looked(&[]).1.sha256().unwrap(), hex(&Sha256::digest([])));
+        assert_eq!(read_model(&[]).1.sha256().unwrap(), hex(&Sha256::digest([])));
     }
 
     #[test]
-    fn types_that_dla_computes_in_are_found_wherever_they_stand() {
-        assert_eq!(looked(&model(&[16, 1])).1.small_types(), Some(false));
-        assert_eq!(looked(&model(&[16, 10])).1.small_types(), Some(true));
+    fn reduced_precision_is_found_at_every_depth() {
+        assert_eq!(read_model(&model(&[16, 1])).1.reduced_precision(), Some(false));
+        assert_eq!(read_model(&model(&[16, 10])).1.reduced_precision(), Some(true));
         let node = field(1, &field(4, b"QuantizeLinear"));
-        assert_eq!(looked(&field(7, &node)).1.small_types(), Some(true));
-        // In the branch of an If.
+        assert_eq!(read_model(&field(7, &node)).1.reduced_precision(), Some(true));
+        // In a branch of an If node.
         let branch = field(1, &field(5, &field(6, &node)));
-        assert_eq!(looked(&field(7, &branch)).1.small_types(), Some(true));
-        assert_eq!(looked(b"no model").1.small_types(), None);
+        assert_eq!(read_model(&field(7, &branch)).1.reduced_precision(), Some(true));
+        assert_eq!(read_model(b"no model").1.reduced_precision(), None);
         let whole = model(&[16, 10]);
-        assert_eq!(looked(&whole[..whole.len() - 1]).1.small_types(), None);
+        assert_eq!(read_model(&whole[..whole.len() - 1]).1.reduced_precision(), None);
     }
 }

@@ -1,5 +1,5 @@
-//! Goes through an ONNX file's protobuf message (onnx.proto of ONNX 1.16) and skips what it does not ask for: layers' kinds, weights'
-//! types, and the names of further files. What a network means is TensorRT's affair.
+//! A scanner of ONNX files (onnx.proto of ONNX 1.16). Reads the layers' kinds, the weights' types and the names of further
+//! files, and skips the rest of the protobuf message. It does not validate the network: TensorRT does.
 
 use std::{
     collections::BTreeSet,
@@ -8,36 +8,36 @@ use std::{
 
 /// `TensorProto.DataType.FLOAT16`.
 const FLOAT16: u64 = 10;
-/// The layer that makes 8-bit integers of floats.
+/// The operator that converts floats to 8-bit integers.
 const QUANTIZE: &[u8] = b"QuantizeLinear";
-/// Longest name of a file or layer that is read.
-const LONGEST_WORD: u64 = 4096;
-/// Graphs lie in attributes of nodes of graphs; nobody nests so many.
-const DEEPEST: u32 = 64;
+/// The largest length of a file's or operator's name that is read.
+const MAX_STRING_LEN: u64 = 4096;
+/// The largest depth of nested messages: attributes of nodes contain graphs, and real models nest far fewer.
+const MAX_DEPTH: u32 = 64;
 
-/// What is asked for.
+/// The relevant contents of an ONNX file.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
-    /// Names of files with weights, as the model has them: relative to its directory.
+pub(crate) struct ModelContents {
+    /// The names of the files of weights, relative to the model's directory.
     pub(crate) weights: BTreeSet<String>,
-    /// Whether there are 16-bit floats among the weights, or Q/DQ layers.
-    pub(crate) small_types: bool,
-    /// Whether all of it is an ONNX, as far as can be seen.
-    pub(crate) is_whole: bool,
+    /// Whether there are 16-bit floats among the weights, or Q/DQ operators.
+    pub(crate) has_reduced_precision: bool,
+    /// Whether the scanner could parse the complete file.
+    pub(crate) is_complete: bool,
 }
 
-/// What a message of so many bytes holds. One that is none holds what was found in front of the place where it goes wrong.
+/// Scans a message of `length` bytes. An invalid message gives the contents before its first error.
 ///
 /// # Errors
-/// When it cannot be read.
-pub(crate) fn find(reader: impl Read + Seek, length: u64) -> io::Result<Found> {
-    let mut walk = Walk {
+/// When the file cannot be read.
+pub(crate) fn scan(reader: impl Read + Seek, length: u64) -> io::Result<ModelContents> {
+    let mut scanner = Scanner {
         reader: BufReader::new(reader),
         position: 0,
-        found: Found::default(),
+        contents: ModelContents::default(),
     };
-    match walk.message(Kind::Model, length, 0) {
-        Ok(()) => walk.found.is_whole = true,
+    match scanner.message(MessageKind::Model, length, 0) {
+        Ok(()) => scanner.contents.is_complete = true,
         Err(error)
             if matches!(
                 error.kind(),
@@ -45,12 +45,12 @@ pub(crate) fn find(reader: impl Read + Seek, length: u64) -> io::Result<Found> {
             ) => {}
         Err(error) => return Err(error),
     }
-    Ok(walk.found)
+    Ok(scanner.contents)
 }
 
-/// The messages that are gone through.
+/// The kinds of messages that are scanned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum MessageKind {
     Model,
     Graph,
     Function,
@@ -58,12 +58,12 @@ enum Kind {
     Attribute,
     Tensor,
     SparseTensor,
-    /// Of a tensor's `external_data`.
+    /// An entry of a tensor's `external_data`.
     Entry,
 }
 
-impl Kind {
-    /// What lies in a field, where it is gone through.
+impl MessageKind {
+    /// Returns the kind of message in a field, or `None` for a field that is skipped.
     const fn child(self, field: u64) -> Option<Self> {
         Some(match (self, field) {
             (Self::Model, 7) | (Self::Attribute, 6 | 11) => Self::Graph,
@@ -78,16 +78,16 @@ impl Kind {
     }
 }
 
-struct Walk<R> {
+struct Scanner<R> {
     reader: BufReader<R>,
     position: u64,
-    found: Found,
+    contents: ModelContents,
 }
 
-impl<R: Read + Seek> Walk<R> {
-    /// Goes through a message that ends at a position.
-    fn message(&mut self, kind: Kind, end: u64, depth: u32) -> io::Result<()> {
-        // The key of an entry stands in front of its value.
+impl<R: Read + Seek> Scanner<R> {
+    /// Scans a message that ends at a position.
+    fn message(&mut self, kind: MessageKind, end: u64, depth: u32) -> io::Result<()> {
+        // An entry's key precedes its value.
         let mut is_location = false;
         while self.position < end {
             let key = self.varint()?;
@@ -95,36 +95,37 @@ impl<R: Read + Seek> Walk<R> {
             match key & 7 {
                 0 => {
                     let value = self.varint()?;
-                    self.found.small_types |= kind == Kind::Tensor && field == 2 && value == FLOAT16;
+                    self.contents.has_reduced_precision |=
+                        kind == MessageKind::Tensor && field == 2 && value == FLOAT16;
                 }
                 1 => self.skip(8, end)?,
                 5 => self.skip(4, end)?,
                 2 => {
                     let length = self.varint()?;
                     let inner = self.position.checked_add(length).filter(|&inner| inner <= end);
-                    let inner = inner.ok_or_else(garbled)?;
+                    let inner = inner.ok_or_else(invalid_data)?;
                     match (kind.child(field), kind, field) {
-                        (Some(child), ..) if depth < DEEPEST => self.message(child, inner, depth + 1)?,
-                        (_, Kind::Node, 4) => {
-                            self.found.small_types |= self.word(length, end)? == QUANTIZE;
+                        (Some(child), ..) if depth < MAX_DEPTH => self.message(child, inner, depth + 1)?,
+                        (_, MessageKind::Node, 4) => {
+                            self.contents.has_reduced_precision |= self.string(length, end)? == QUANTIZE;
                         }
-                        (_, Kind::Entry, 1) => is_location = self.word(length, end)? == b"location",
-                        (_, Kind::Entry, 2) if is_location => {
-                            let name = self.word(length, end)?;
-                            self.found
+                        (_, MessageKind::Entry, 1) => is_location = self.string(length, end)? == b"location",
+                        (_, MessageKind::Entry, 2) if is_location => {
+                            let name = self.string(length, end)?;
+                            self.contents
                                 .weights
-                                .insert(String::from_utf8(name).map_err(|_| garbled())?);
+                                .insert(String::from_utf8(name).map_err(|_| invalid_data())?);
                         }
                         _ => self.skip(length, end)?,
                     }
                 }
-                _ => return Err(garbled()),
+                _ => return Err(invalid_data()),
             }
         }
         if self.position == end {
             Ok(())
         } else {
-            Err(garbled())
+            Err(invalid_data())
         }
     }
 
@@ -139,19 +140,19 @@ impl<R: Read + Seek> Walk<R> {
                 return Ok(value);
             }
         }
-        Err(garbled())
+        Err(invalid_data())
     }
 
     fn skip(&mut self, bytes: u64, end: u64) -> io::Result<()> {
         let behind = self.position.checked_add(bytes).filter(|&behind| behind <= end);
-        self.position = behind.ok_or_else(garbled)?;
-        let bytes = i64::try_from(bytes).map_err(|_| garbled())?;
+        self.position = behind.ok_or_else(invalid_data)?;
+        let bytes = i64::try_from(bytes).map_err(|_| invalid_data())?;
         self.reader.seek_relative(bytes)
     }
 
-    /// A word; one that is too long for any is skipped, and empty.
-    fn word(&mut self, length: u64, end: u64) -> io::Result<Vec<u8>> {
-        if length > LONGEST_WORD {
+    /// Reads a string. Skips one that is longer than [`MAX_STRING_LEN`], and returns it as empty.
+    fn string(&mut self, length: u64, end: u64) -> io::Result<Vec<u8>> {
+        if length > MAX_STRING_LEN {
             self.skip(length, end)?;
             return Ok(Vec::new());
         }
@@ -161,7 +162,7 @@ impl<R: Read + Seek> Walk<R> {
     }
 }
 
-fn garbled() -> io::Error {
+fn invalid_data() -> io::Error {
     io::ErrorKind::InvalidData.into()
 }
 
@@ -171,17 +172,17 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::find;
+    use super::scan;
 
     proptest! {
         #[test]
-        fn garbage_is_gone_through_without_harm(bytes in proptest::collection::vec(any::<u8>(), 0..100)) {
+        fn garbage_never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..100)) {
             let length = bytes.len() as u64;
-            find(Cursor::new(&bytes), length).unwrap();
-            // As the weights of a graph.
+            scan(Cursor::new(&bytes), length).unwrap();
+            // The same bytes as the weights of a graph.
             let inner = u8::try_from(length).unwrap();
             let model = [&[7 << 3 | 2, inner + 2, 5 << 3 | 2, inner][..], &bytes].concat();
-            find(Cursor::new(&model), model.len() as u64).unwrap();
+            scan(Cursor::new(&model), model.len() as u64).unwrap();
         }
     }
 }

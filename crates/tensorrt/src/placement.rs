@@ -1,22 +1,22 @@
-//! Which layers of a network a DLA core can run, layer by layer, as TensorRT says before it builds.
+//! The placement of a network's layers on DLA or GPU, which TensorRT reports before it builds. Decides nothing itself.
 
 use serde::{Deserialize, Serialize};
 
-/// One layer of the network.
+/// A layer of the network.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Layer {
-    /// Its name in the network.
+    /// The layer's name in the network.
     pub name: String,
-    /// Its kind, such as `Convolution`.
+    /// The layer's kind, such as `Convolution`.
     pub kind: String,
-    /// Whether DLA can run it.
+    /// Whether DLA can run the layer.
     pub on_dla: bool,
-    /// TensorRT's words about it, where it gave any.
+    /// TensorRT's reason why DLA cannot run the layer, where it gave one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// All layers. Empty when no DLA core was asked for: then all of them run on the GPU.
+/// The placement of all layers. Empty for an engine without DLA, whose layers all run on the GPU.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Placement {
     /// The layers in the network's order.
@@ -24,7 +24,7 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// The layers that fall back to the GPU.
+    /// Returns the layers that fall back to the GPU.
     pub fn on_gpu(&self) -> impl Iterator<Item = &Layer> {
         self.layers.iter().filter(|layer| !layer.on_dla)
     }

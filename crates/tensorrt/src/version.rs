@@ -1,26 +1,26 @@
-//! Versions of TensorRT: as its library gives them, as shims are named after them, and which shim fits which library.
+//! Versions of TensorRT: parsing, formatting, the features of each version, and the libraries that a shim supports.
 
 use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-/// A version of TensorRT, or of TensorRT-RTX, which counts on its own.
+/// A version of TensorRT, or of TensorRT-RTX, which has its own numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Version {
-    /// Whether it is TensorRT-RTX.
+    /// Whether this is a version of TensorRT-RTX.
     pub rtx: bool,
-    /// Major.
+    /// The major version.
     pub major: u32,
-    /// Minor.
+    /// The minor version.
     pub minor: u32,
-    /// Patch.
+    /// The patch version.
     pub patch: u32,
 }
 
 impl Version {
-    /// What `getInferLibVersion` returns: major * 1000 + minor * 100 + patch up to 9, major * 10000 from 10 on and in
-    /// TensorRT-RTX.
+    /// Converts the result of `getInferLibVersion`: major * 1000 + minor * 100 + patch up to version 9, and major * 10000
+    /// + minor * 100 + patch from version 10 on and in TensorRT-RTX.
     #[must_use]
     pub const fn from_library(number: u32, rtx: bool) -> Self {
         let (majors, rest) = if rtx || number >= 100_000 {
@@ -36,10 +36,10 @@ impl Version {
         }
     }
 
-    /// Whether a shim of this version serves a library of that one. TensorRT keeps its C++ interface within a major version
-    /// for programs built against an older minor one; up to 9 nothing is promised beyond the minor version.
+    /// Returns whether a shim that was compiled with this version's headers works with a library. From version 10 on,
+    /// TensorRT keeps its C++ interface compatible within a major version; before, only within a minor version.
     #[must_use]
-    pub const fn shim_serves(&self, library: &Self) -> bool {
+    pub const fn shim_supports(&self, library: &Self) -> bool {
         let same_major = self.rtx == library.rtx && self.major == library.major;
         if self.rtx || self.major >= 10 {
             same_major && self.minor <= library.minor
@@ -48,33 +48,33 @@ impl Version {
         }
     }
 
-    /// Whether it finds the scales of INT8 by running samples. Later ones take them from the network alone.
+    /// Returns whether this version can find INT8 scales by calibration. Later versions only read them from the network.
     #[must_use]
-    pub const fn calibrates(&self) -> bool {
+    pub const fn has_calibration(&self) -> bool {
         self.has_precision_flags()
     }
 
-    /// Whether types can be allowed by flags beside the network's own. Later versions take them from the network alone.
+    /// Returns whether builder flags can allow other precisions than the network's. Later versions only use the network's.
     #[must_use]
     pub const fn has_precision_flags(&self) -> bool {
         !self.rtx && self.major < 11
     }
 
-    /// Whether a network's own types are kept where no flag allows others: strongly typed networks.
+    /// Returns whether networks are strongly typed: without a precision flag, every tensor keeps the network's type.
     #[must_use]
-    pub const fn keeps_types(&self) -> bool {
+    pub const fn is_strongly_typed(&self) -> bool {
         self.rtx || self.major >= 10
     }
 
-    /// Whether a shim of these headers tells of a build's steps, and can be told to give up.
+    /// Returns whether a shim with these headers reports a build's progress and can cancel it.
     #[must_use]
-    pub const fn tells_progress(&self) -> bool {
+    pub const fn reports_progress(&self) -> bool {
         self.rtx || self.major >= 10
     }
 
-    /// What this version says of DLA, in words for an error.
+    /// Returns a sentence about this version's support for DLA, for errors.
     #[must_use]
-    pub const fn dla(&self) -> &'static str {
+    pub const fn dla_support(&self) -> &'static str {
         match (self.rtx, self.major, self.minor, self.patch) {
             (true, ..) => "TensorRT-RTX drives no DLA",
             (_, 10, 8.., _) | (_, 11, 0..=3, _) | (_, 11, 4, 0) => {
@@ -93,19 +93,19 @@ impl fmt::Display for Version {
     }
 }
 
-/// Not a version as shims are named.
+/// The error for a text that is not a version.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no version of TensorRT, such as 10.3.0 or rtx-1.7.1")]
-pub struct NoVersion(String);
+#[error("`{0}` is not a version of TensorRT, such as 10.3.0 or rtx-1.7.1")]
+pub struct InvalidVersion(String);
 
 impl FromStr for Version {
-    type Err = NoVersion;
+    type Err = InvalidVersion;
 
-    fn from_str(given: &str) -> Result<Self, NoVersion> {
-        let refused = || NoVersion(given.to_owned());
-        let (rtx, numbers) = given
+    fn from_str(text: &str) -> Result<Self, InvalidVersion> {
+        let refused = || InvalidVersion(text.to_owned());
+        let (rtx, numbers) = text
             .strip_prefix("rtx-")
-            .map_or((false, given), |rest| (true, rest));
+            .map_or((false, text), |rest| (true, rest));
         let parts: Result<Vec<u32>, _> = numbers.split('.').map(str::parse).collect();
         match parts.map_err(|_| refused())?.as_slice() {
             &[major, minor, patch] => Ok(Self {
@@ -120,10 +120,10 @@ impl FromStr for Version {
 }
 
 impl TryFrom<String> for Version {
-    type Error = NoVersion;
+    type Error = InvalidVersion;
 
-    fn try_from(given: String) -> Result<Self, NoVersion> {
-        given.parse()
+    fn try_from(text: String) -> Result<Self, InvalidVersion> {
+        text.parse()
     }
 }
 
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn library_numbers_of_all_times_are_read() {
+    fn library_numbers_of_all_versions_are_parsed() {
         let read = |number, rtx| Version::from_library(number, rtx).to_string();
         assert_eq!(read(8502, false), "8.5.2");
         assert_eq!(read(8602, false), "8.6.2");
@@ -148,14 +148,14 @@ mod tests {
         assert_eq!(read(10_701, true), "rtx-1.7.1");
     }
 
-    /// 8.5 to 10.7 yes, none in 10.8 to 11.3, back in 11.4.1 for AGX Orin.
+    /// TensorRT supports DLA in 8.5 to 10.7, not in 10.8 to 11.4.0, and again from 11.4.1 on for AGX Orin.
     #[test]
-    fn dla_is_a_fact_of_the_version() {
+    fn dla_support_depends_on_the_version() {
         let drives = |version: &str| {
             version
                 .parse::<Version>()
                 .unwrap()
-                .dla()
+                .dla_support()
                 .starts_with("this version drives DLA")
         };
         for with in ["8.5.2", "8.6.2", "10.3.0", "10.7.0", "11.4.1", "11.5.0"] {
@@ -175,11 +175,11 @@ mod tests {
     }
 
     #[test]
-    fn a_shim_serves_its_minor_version_and_from_10_on_later_ones() {
+    fn a_shim_supports_its_minor_version_and_from_10_on_later_ones() {
         let serves = |shim: &str, library: &str| {
             shim.parse::<Version>()
                 .unwrap()
-                .shim_serves(&library.parse().unwrap())
+                .shim_supports(&library.parse().unwrap())
         };
         assert!(serves("8.5.3", "8.5.2"));
         assert!(!serves("8.5.3", "8.6.2"));

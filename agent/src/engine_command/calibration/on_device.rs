@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use regatta_cuda::{Context, DeviceMemory, Driver, HostMemory, Stream};
-use regatta_tensorrt::{Calibration, CalibrationInput};
+use regatta_tensorrt::{CalibrationInput, Calibrator};
 
 use super::{InputSamples, Samples, read};
 
@@ -55,7 +55,7 @@ impl<'a> OnDevice<'a> {
     }
 }
 
-impl Calibration for OnDevice<'_> {
+impl Calibrator for OnDevice<'_> {
     fn inputs(&self) -> Vec<CalibrationInput> {
         let inputs = self.samples.inputs.iter();
         inputs.map(|input| input.input.clone()).collect()

@@ -14,7 +14,8 @@ use regatta_rules::{
     documents::EngineKind,
 };
 use regatta_tensorrt::{
-    BuildSettings, Cache, Dla, Entry, Installed, Io, Manifest, Precision, Shims, TensorRt, sha256_of,
+    BuildSettings, CacheEntry, DlaSettings, EngineCache, EngineManifest, InstalledTensorRt, IoFormat,
+    Precision, ShimDirectories, TensorRt, sha256_hex,
 };
 
 use crate::{
@@ -273,14 +274,14 @@ pub(crate) fn installation() -> Installation {
     Installation {
         cuda: Some(twins.cuda().join("libcuda.so.1")),
         tensorrt: Some(twins.libraries()),
-        shims: Shims::new(vec![twins.shims()]),
+        shims: ShimDirectories::new(vec![twins.shims()]),
     }
 }
 
 /// The twin of TensorRT.
 fn tensorrt() -> TensorRt {
     let here = installation();
-    let installed = Installed::find(here.tensorrt.as_deref()).unwrap();
+    let installed = InstalledTensorRt::find(here.tensorrt.as_deref()).unwrap();
     TensorRt::open(&installed, &here.shims).unwrap()
 }
 
@@ -297,14 +298,14 @@ fn build(fixture: &Fixture, cache: &Path, element: &str, batch: usize, profiles:
         profiles: u32::try_from(profiles).unwrap(),
         workspace_bytes: 0,
         optimization_level: None,
-        dla: (way == Way::LoopedDla).then_some(Dla {
+        dla: (way == Way::LoopedDla).then_some(DlaSettings {
             core: 0,
             gpu_fallback: true,
             sram_bytes: 0,
         }),
         input_shapes: Vec::new(),
-        input: Io::default(),
-        output: Io::default(),
+        input: IoFormat::default(),
+        output: IoFormat::default(),
         timing_cache: Vec::new(),
         calibration_cache: Vec::new(),
     };
@@ -314,20 +315,20 @@ fn build(fixture: &Fixture, cache: &Path, element: &str, batch: usize, profiles:
     let onnx = fs::read(model(fixture)).unwrap();
     let driver = Driver::open_file(&installation().cuda.unwrap()).unwrap();
     let devices = driver.devices().unwrap();
-    let entry = Entry {
-        manifest: Manifest::new(
+    let entry = CacheEntry {
+        manifest: EngineManifest::new(
             &settings,
-            sha256_of(&onnx),
+            sha256_hex(&onnx),
             tensorrt.version(),
             chip(devices.first()),
         ),
-        plan_sha256: sha256_of(&built.plan),
+        plan_sha256: sha256_hex(&built.plan),
         plan_bytes: built.plan.len() as u64,
         build_seconds: 0.0,
         tensors: Vec::new(),
         placement: built.placement.clone(),
     };
-    Cache::new(cache.to_owned()).keep(&entry, &built).unwrap();
+    EngineCache::new(cache.to_owned()).store(&entry, &built).unwrap();
 }
 
 /// The twin's plan, as of a network that has the benchmark's inputs, of this type.

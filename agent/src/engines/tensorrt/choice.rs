@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use regatta_rules::documents::EngineKind;
-use regatta_tensorrt::{Cache, Entry, Precision, Version};
+use regatta_tensorrt::{CacheEntry, EngineCache, Precision, Version};
 
 use super::{BuildCommand, UnitWish, inputs, profiles};
 use crate::engines::{EngineError, LoadRequest};
@@ -19,7 +19,7 @@ pub(super) struct Here {
 }
 
 /// An engine of the cache: where it lies, and what it is.
-type Found = (PathBuf, Entry);
+type Found = (PathBuf, CacheEntry);
 
 /// What is asked of an engine for one unit.
 struct Ask<'a> {
@@ -40,7 +40,7 @@ pub(super) fn choose(
     here: &Here,
     wish: &UnitWish,
     dla: bool,
-) -> Result<(Entry, Vec<u8>), EngineError> {
+) -> Result<(CacheEntry, Vec<u8>), EngineError> {
     let ask = Ask {
         request,
         here,
@@ -56,16 +56,16 @@ pub(super) fn choose(
 
 impl Ask<'_> {
     /// The engine of a key or a directory, where it is what is asked for.
-    fn named(&self, name: &Path) -> Result<(Entry, Vec<u8>), EngineError> {
+    fn named(&self, name: &Path) -> Result<(CacheEntry, Vec<u8>), EngineError> {
         let place = if name.is_dir() {
             name.to_owned()
         } else {
             self.request.tensorrt.cache.join(name)
         };
-        let (entry, plan) = Entry::read(&place).map_err(super::unavailable)?;
+        let (entry, plan) = CacheEntry::read(&place).map_err(super::unavailable)?;
         let manifest = &entry.manifest;
         manifest
-            .fits(self.here.tensorrt, &self.here.chip)
+            .check_compatible(self.here.tensorrt, &self.here.chip)
             .map_err(|refusal| self.none(refusal.to_string()))?;
         let differs = if manifest.onnx_sha256 != self.here.onnx_sha256 {
             "was built from another model".to_owned()
@@ -89,7 +89,7 @@ impl Ask<'_> {
 
     /// All engines of the cache that fit.
     fn candidates(&self) -> Result<Vec<Found>, EngineError> {
-        let cache = Cache::new(self.request.tensorrt.cache.clone());
+        let cache = EngineCache::new(self.request.tensorrt.cache.clone());
         let mut sieve = Sieve::default();
         for (place, entry) in cache.list().map_err(super::unavailable)? {
             match entry {
@@ -144,8 +144,8 @@ impl Ask<'_> {
     }
 
     /// Of those that fit the one whose batch fits best.
-    fn best(&self, mut fitting: Vec<Found>) -> Result<(Entry, Vec<u8>), EngineError> {
-        let size = |entry: &Entry| entry.manifest.batch as usize;
+    fn best(&self, mut fitting: Vec<Found>) -> Result<(CacheEntry, Vec<u8>), EngineError> {
+        let size = |entry: &CacheEntry| entry.manifest.batch as usize;
         let sizes = fitting.iter().map(|(_, entry)| size(entry));
         // What a DLA core does not take at once, it or the GPU takes next.
         let free = self.wish.batch.is_none() && (self.dla || self.request.takes_any_batch);
@@ -161,7 +161,7 @@ impl Ask<'_> {
         fitting.retain(|(_, entry)| size(entry) == best);
         profiles::keep_just_enough(&mut fitting, self.wish.streams);
         match fitting.as_slice() {
-            [(place, _)] => Entry::read(place).map_err(super::unavailable),
+            [(place, _)] => CacheEntry::read(place).map_err(super::unavailable),
             several => {
                 let keys: Vec<_> = several.iter().map(|(_, entry)| entry.manifest.key()).collect();
                 let name = if self.dla { "dla_engine" } else { "gpu_engine" };
@@ -179,7 +179,7 @@ impl Ask<'_> {
     }
 
     /// The precision that is asked for, where the engine has another.
-    fn other_precision(&self, entry: &Entry) -> Option<Precision> {
+    fn other_precision(&self, entry: &CacheEntry) -> Option<Precision> {
         let wanted = self.request.tensorrt.precision;
         wanted.filter(|&wanted| wanted != entry.manifest.precision)
     }
@@ -206,7 +206,7 @@ struct Sieve {
 
 impl Sieve {
     /// Keeps what is asked for. Of the rest it is said how many they are and what differs.
-    fn keep(&mut self, asked: impl Fn(&Entry) -> bool, cause: impl Fn(&str) -> String) {
+    fn keep(&mut self, asked: impl Fn(&CacheEntry) -> bool, cause: impl Fn(&str) -> String) {
         let before = self.entries.len();
         self.entries.retain(|(_, entry)| asked(entry));
         match before - self.entries.len() {
@@ -222,7 +222,7 @@ impl Sieve {
     fn keep_fitting(&mut self, here: &Here) {
         let Self { entries, causes } = self;
         entries.retain(|(_, entry)| {
-            let fits = entry.manifest.fits(here.tensorrt, &here.chip);
+            let fits = entry.manifest.check_compatible(here.tensorrt, &here.chip);
             if let Err(refusal) = &fits
                 && !causes.contains(&refusal.to_string())
             {
@@ -248,7 +248,7 @@ const fn precision(precision: Precision) -> &'static str {
 /// An engine that has fewer profiles than streams are wanted.
 pub(super) fn too_few_profiles(
     request: &LoadRequest<'_>,
-    entry: &Entry,
+    entry: &CacheEntry,
     streams: usize,
     profiles: usize,
 ) -> EngineError {

@@ -2,7 +2,7 @@
 //! memory is in `tensors`.
 
 use regatta_rules::{benchmark::Model, layout::Layout};
-use regatta_tensorrt::{Entry, InputShape};
+use regatta_tensorrt::{CacheEntry, InputShape};
 
 use super::{
     convert::{Conversion, Element},
@@ -34,7 +34,7 @@ pub(super) fn check_wish(request: &LoadRequest<'_>) -> Result<(), EngineError> {
 }
 
 /// Whether an engine's inputs are what the settings ask for. What was never loaded is known by what it was built with.
-pub(super) fn are_wished(entry: &Entry, wish: &Wish, dla: bool) -> bool {
+pub(super) fn are_wished(entry: &CacheEntry, wish: &Wish, dla: bool) -> bool {
     let inputs: Vec<_> = entry.tensors.iter().filter(|tensor| tensor.input).collect();
     let built = entry.manifest.input;
     let element = wish.input_dtype.is_none_or(|wanted| {
@@ -62,7 +62,7 @@ pub(super) fn in_words(wish: &Wish) -> String {
 }
 
 /// Whether an engine's inputs take samples of the model's, as far as is known before it is loaded.
-pub(super) fn take_samples(entry: &Entry, model: &Model) -> bool {
+pub(super) fn take_samples(entry: &CacheEntry, model: &Model) -> bool {
     let samples = model.input_dtype;
     let takes = |kind: &str| {
         Element::named(kind).is_some_and(|element| Conversion::between(samples, element).is_some())

@@ -7,7 +7,7 @@ use std::{error::Error, sync::Arc};
 
 use regatta_cuda::{Context, CudaError, Event, Graph, Stream, WaitMode};
 use regatta_rules::{benchmark::Response, documents::EngineKind};
-use regatta_tensorrt::{Context as Execution, Engine as TrtEngine, RunError};
+use regatta_tensorrt::{Engine as TrtEngine, ExecutionContext, ExecutionError};
 
 use super::{
     Graphs,
@@ -46,7 +46,7 @@ pub(super) struct Setup {
 pub(super) struct Runner {
     // What is given back first stands first: graphs and the execution use the memory, the memory's work the stream.
     graphs: GraphSet,
-    execution: Execution,
+    execution: ExecutionContext,
     inputs: Vec<Buffer>,
     /// The first is the answer, or all of them are.
     outputs: Vec<Buffer>,
@@ -72,7 +72,7 @@ enum Trouble {
     #[error(transparent)]
     Cuda(#[from] CudaError),
     #[error(transparent)]
-    TensorRt(#[from] RunError),
+    TensorRt(#[from] ExecutionError),
     /// An earlier failure of the device, after which none of its calls succeeds.
     #[error("the device is lost to this process since an earlier batch")]
     Lost(#[source] CudaError),

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use regatta_cuda::{Driver, WaitMode};
 use regatta_rules::layout::Layout;
-use regatta_tensorrt::{Installed, IoType, Manifest, Precision, Shims, TensorRt};
+use regatta_tensorrt::{
+    ElementType, EngineManifest, InstalledTensorRt, Precision, ShimDirectories, TensorRt,
+};
 
 use super::gpus::{self, Gpus};
 use crate::engines::EngineError;
@@ -20,7 +22,7 @@ pub(crate) struct Installation {
     /// TensorRT's directory.
     pub(crate) tensorrt: Option<PathBuf>,
     /// The shims' directories.
-    pub(crate) shims: Shims,
+    pub(crate) shims: ShimDirectories,
 }
 
 impl Installation {
@@ -29,7 +31,7 @@ impl Installation {
         Self {
             cuda: None,
             tensorrt: None,
-            shims: Shims::from_environment(),
+            shims: ShimDirectories::from_environment(),
         }
     }
 
@@ -50,7 +52,7 @@ impl Installation {
     /// # Errors
     /// [`EngineError::Unavailable`] with what is missing.
     pub(super) fn tensorrt(&self) -> Result<TensorRt, EngineError> {
-        let installed = Installed::find(self.tensorrt.as_deref()).map_err(super::unavailable)?;
+        let installed = InstalledTensorRt::find(self.tensorrt.as_deref()).map_err(super::unavailable)?;
         TensorRt::open(&installed, &self.shims).map_err(super::unavailable)
     }
 }
@@ -69,7 +71,7 @@ pub(crate) struct Wish {
     /// Whether an engine's batch must be the one that is asked for, and not larger.
     pub(crate) exact_batch: bool,
     /// Type and layout of the input that the engines must have; `None` takes any.
-    pub(crate) input_dtype: Option<IoType>,
+    pub(crate) input_dtype: Option<ElementType>,
     pub(crate) input_format: Option<Layout>,
     /// Which GPUs.
     pub(crate) gpus: Gpus,
@@ -139,7 +141,7 @@ impl Wish {
     }
 
     /// Whether an engine was built with the workspace that is asked for.
-    pub(super) fn has_workspace(&self, manifest: &Manifest) -> bool {
+    pub(super) fn has_workspace(&self, manifest: &EngineManifest) -> bool {
         let wanted = self.workspace_bytes;
         wanted.is_none_or(|bytes| bytes >> MIB == manifest.workspace_bytes >> MIB)
     }

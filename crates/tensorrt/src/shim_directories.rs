@@ -1,4 +1,4 @@
-//! Where shims are looked for, and which of them serves an installed TensorRT. Goes by file names; opens none.
+//! The directories of shims, and the choice of the shim for an installed TensorRT. Reads file names only, and opens no shim.
 
 use std::{
     collections::BTreeSet,
@@ -6,17 +6,17 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{error::OpenError, version::Version};
+use crate::{error::TensorRtOpenError, version::Version};
 
 const PREFIX: &str = "libregatta_trt-";
 const SUFFIX: &str = ".so";
 
-/// Directories in which shims may lie, the first of which comes first.
+/// The directories that are searched for shims, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shims(Vec<PathBuf>);
+pub struct ShimDirectories(Vec<PathBuf>);
 
-impl Shims {
-    /// The directories of `REGATTA_PLUGINS` (as in `PATH`, separated by colons), that of the executable, and
+impl ShimDirectories {
+    /// Returns the directories of `REGATTA_PLUGINS` (separated by colons, as in `PATH`), the executable's directory and
     /// `/usr/lib/regatta`.
     #[must_use]
     pub fn from_environment() -> Self {
@@ -32,23 +32,25 @@ impl Shims {
         Self(directories)
     }
 
-    /// These directories and no others.
+    /// Searches only these directories.
     #[must_use]
     pub const fn new(directories: Vec<PathBuf>) -> Self {
         Self(directories)
     }
 
-    /// The shim for a library: of those that serve it, the newest.
+    /// Finds the newest shim that supports a library.
     ///
     /// # Errors
-    /// [`OpenError::NoShim`] with those that were found, or a directory that is there and cannot be read.
-    pub fn find(&self, library: Version) -> Result<PathBuf, OpenError> {
+    /// [`TensorRtOpenError::NoShim`] with the versions that were found, or [`TensorRtOpenError::Directory`] when an existing
+    /// directory cannot be read.
+    pub fn find(&self, library: Version) -> Result<PathBuf, TensorRtOpenError> {
         let all = self.all()?;
-        let fitting = all.iter().filter(|(version, _)| version.shim_serves(&library));
-        // Of equal versions the first directory's: max_by_key keeps the last of equals, so the list is turned round.
-        let best = fitting.rev().max_by_key(|(version, _)| *version);
-        best.map(|(_, path)| path.clone())
-            .ok_or_else(|| OpenError::NoShim {
+        let supporting = all.iter().filter(|(version, _)| version.shim_supports(&library));
+        // The first directory wins among equal versions. `max_by_key` returns the last of equal elements, hence `rev`.
+        let newest = supporting.rev().max_by_key(|(version, _)| *version);
+        newest
+            .map(|(_, path)| path.clone())
+            .ok_or_else(|| TensorRtOpenError::NoShim {
                 library,
                 found: all
                     .iter()
@@ -60,10 +62,10 @@ impl Shims {
             })
     }
 
-    fn all(&self) -> Result<Vec<(Version, PathBuf)>, OpenError> {
+    fn all(&self) -> Result<Vec<(Version, PathBuf)>, TensorRtOpenError> {
         let mut found = Vec::new();
         for directory in &self.0 {
-            let unreadable = |source| OpenError::Directory {
+            let unreadable = |source| TensorRtOpenError::Directory {
                 path: directory.clone(),
                 source,
             };

@@ -1,13 +1,13 @@
-//! The C face of a shim (`cross/tensorrt/regatta_trt.h`), as Rust declares it. No safety and no words here: see `library`.
+//! The C functions and types of a shim (`cross/tensorrt/regatta_trt.h`) as Rust declarations. Safe wrappers are in `library`.
 
 use std::ffi::{c_char, c_void};
 
 use libloading::Library;
 
-/// The ABI that is declared below.
+/// The version of the ABI that this file declares.
 pub(crate) const ABI: u32 = 5;
 
-/// `regatta_trt_status`, the values that are told apart.
+/// The values of `regatta_trt_status` that have an error of their own.
 pub(crate) mod status {
     pub(crate) const OK: i32 = 0;
     pub(crate) const MODEL: i32 = 2;
@@ -105,8 +105,8 @@ pub(crate) struct ContextHandle {
     _private: [u8; 0],
 }
 
-/// The shim's functions. The library stays loaded for as long as they live.
-pub(crate) struct Face {
+/// The shim's functions, with the library that keeps them loaded.
+pub(crate) struct ShimFunctions {
     pub(crate) headers: extern "C" fn() -> *const c_char,
     pub(crate) error: extern "C" fn() -> *const c_char,
     pub(crate) open: unsafe extern "C" fn(
@@ -138,8 +138,8 @@ pub(crate) struct Face {
     _library: Library,
 }
 
-impl Face {
-    /// The ABI of a shim's library.
+impl ShimFunctions {
+    /// Returns the ABI version of a shim.
     ///
     /// # Safety
     /// `library` is a shim.
@@ -149,13 +149,13 @@ impl Face {
         Ok(abi())
     }
 
-    /// The functions of a shim.
+    /// Looks up all functions of a shim.
     ///
     /// # Safety
     /// `library` is a shim of [`ABI`].
-    pub(crate) unsafe fn of(library: Library) -> Result<Self, libloading::Error> {
-        // SAFETY: the caller's promise; each name's type is that of regatta_trt.h, and the functions are kept no longer
-        // than the library.
+    pub(crate) unsafe fn load(library: Library) -> Result<Self, libloading::Error> {
+        // SAFETY: the caller guarantees the library. Each type is that of regatta_trt.h, and the library is kept for as
+        // long as the functions.
         unsafe {
             Ok(Self {
                 headers: *library.get(b"regatta_trt_headers")?,

@@ -1,5 +1,5 @@
-//! Which TensorRT a machine has: found by name, asked for its version. No shim is needed for that: the question is a
-//! C function that every version has.
+//! The TensorRT that is installed on a machine: finds the library by name and reads its version. That needs no shim, because
+//! every version has a C function for it.
 
 use std::{
     env,
@@ -10,10 +10,10 @@ use std::{
 
 use libloading::Library;
 
-use crate::{error::OpenError, version::Version};
+use crate::{error::TensorRtOpenError, version::Version};
 
-/// Library and parser by version family, the newest first; then the lean runtimes, which build nothing. Bare names go through
-/// the system's own search.
+/// Library and parser of each major version, the newest first; then the lean runtimes, which cannot build engines. The
+/// dynamic loader searches for names without a directory.
 const NAMES: &[(&str, Option<&str>, bool)] = &[
     ("libnvinfer.so.11", Some("libnvonnxparser.so.11"), false),
     ("libnvinfer.so.10", Some("libnvonnxparser.so.10"), false),
@@ -30,25 +30,25 @@ const NAMES: &[(&str, Option<&str>, bool)] = &[
 
 /// An installed TensorRT.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Installed {
-    /// The library, as the loader is to be asked for it.
+pub struct InstalledTensorRt {
+    /// The library's path or name for the dynamic loader.
     pub infer: PathBuf,
-    /// Its ONNX parser, which may be missing; `None` for a lean runtime, which has none.
+    /// The ONNX parser's path or name, whose file may be missing. `None` for a lean runtime, which has no parser.
     pub parser: Option<PathBuf>,
-    /// Its version.
+    /// The library's version.
     pub version: Version,
 }
 
-impl Installed {
-    /// The TensorRT in `directory`, else that in the directory of `REGATTA_TENSORRT`, else the system's newest.
+impl InstalledTensorRt {
+    /// Finds TensorRT in `directory`, else in the directory of `REGATTA_TENSORRT`, else the system's newest version.
     ///
     /// # Errors
-    /// [`OpenError`] when there is none, with what the loader said of each name, or a file is no TensorRT.
-    pub fn find(directory: Option<&Path>) -> Result<Self, OpenError> {
+    /// [`TensorRtOpenError`] when there is none, with the loader's message for each name, or when a file is not TensorRT.
+    pub fn find(directory: Option<&Path>) -> Result<Self, TensorRtOpenError> {
         let named = env::var_os("REGATTA_TENSORRT").filter(|value| !value.is_empty());
         let directory = directory.map(Path::to_owned).or(named.map(PathBuf::from));
         let mut tried = Vec::new();
-        // That a lean runtime is missing too is no help to whoever has none at all.
+        // The names of lean runtimes would only lengthen the message: whoever has no TensorRT wants the full one.
         let mut missing = |whole: bool, reason: String| tried.extend(whole.then_some(reason));
         for (infer, parser, rtx) in NAMES {
             let place = |name: &str| {
@@ -69,14 +69,14 @@ impl Installed {
                         version,
                     });
                 }
-                // A file that was named and does not load is the answer; a bare name may simply not be installed.
+                // A file in a named directory must load. A name without a directory may just not be installed.
                 Err(reason) if directory.is_some() => {
-                    return Err(OpenError::NotTensorRt { path: infer, reason });
+                    return Err(TensorRtOpenError::NotTensorRt { path: infer, reason });
                 }
                 Err(reason) => missing(parser.is_some(), reason),
             }
         }
-        Err(OpenError::NotInstalled(tried))
+        Err(TensorRtOpenError::NotInstalled(tried))
     }
 }
 
@@ -89,7 +89,7 @@ fn version_of(infer: &Path, rtx: bool) -> Result<Version, String> {
     Ok(Version::from_library(u32::try_from(number).unwrap_or(0), rtx))
 }
 
-/// What the loader says: the cause of libloading's error, which itself says only who was asked.
+/// Returns the dynamic loader's message: the source of libloading's error, which itself only names the call.
 fn words(error: &libloading::Error) -> String {
     error
         .source()

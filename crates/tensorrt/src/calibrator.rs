@@ -1,4 +1,4 @@
-//! Samples on their way into TensorRT's calibrator: what they are, and the batches that it asks for. Reads no files and has no device.
+//! The calibrator: provides the batches of samples from which TensorRT finds INT8 scales. Reads no files and uses no device.
 
 use std::{
     error::Error,
@@ -7,42 +7,42 @@ use std::{
     sync::Mutex,
 };
 
-use crate::{build::lock, engine::c_name, face, io::IoType, library::text};
+use crate::{build::lock, engine::c_name, ffi, io_format::ElementType, library::text};
 
-/// What a calibration sample has for an input.
+/// An input of the network, as calibration samples contain it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CalibrationInput {
-    /// The input's name; `None` for the only one.
+    /// The input's name. `None` for the network's only input.
     pub name: Option<String>,
-    /// Type of its elements, which is the network's own.
-    pub element: IoType,
-    /// Bytes of a sample, in the shape of the network's input.
+    /// The element type, which is the network's own.
+    pub element: ElementType,
+    /// The size of a sample in bytes, in the shape of the network's input.
     pub sample_bytes: usize,
 }
 
-/// Samples that the scales of INT8 are found with.
-pub trait Calibration {
-    /// What a sample has, for each input of the network.
+/// A source of samples for INT8 calibration.
+pub trait Calibrator {
+    /// Returns the inputs that a sample contains, one for each input of the network.
     fn inputs(&self) -> Vec<CalibrationInput>;
 
-    /// Puts the next batch onto the device and gives the address of each of the network's `inputs`, in their order; they hold
-    /// until the next call. `None` when there is no further one. A batch has [`BuildSettings::batch`](crate::BuildSettings::batch)
-    /// samples.
+    /// Copies the next batch to the device and returns the address of each of the network's `inputs`, in their order. The
+    /// addresses are valid until the next call. Returns `None` after the last batch. A batch has
+    /// [`BuildSettings::batch`](crate::BuildSettings::batch) samples.
     ///
     /// # Errors
-    /// When samples cannot be read, or the device does not take them; the build then fails with that.
+    /// When samples cannot be read or copied. The build then fails with this error.
     fn next_batch(&mut self, inputs: &[String]) -> Result<Option<Vec<u64>>, Box<dyn Error + Send + Sync>>;
 }
 
-/// The samples' inputs for C, and the names that these point to.
-pub(crate) struct Described {
+/// The inputs of a calibrator for C, with the names that they point to.
+pub(crate) struct FfiInputs {
     _names: Vec<CString>,
-    pub(crate) inputs: Vec<face::CalibrationInput>,
+    pub(crate) inputs: Vec<ffi::CalibrationInput>,
 }
 
-impl Described {
-    pub(crate) fn of(samples: Option<&dyn Calibration>) -> Self {
-        let inputs = samples.map(Calibration::inputs).unwrap_or_default();
+impl FfiInputs {
+    pub(crate) fn new(samples: Option<&dyn Calibrator>) -> Self {
+        let inputs = samples.map(Calibrator::inputs).unwrap_or_default();
         let names: Vec<Option<CString>> = inputs
             .iter()
             .map(|input| input.name.as_deref().map(c_name))
@@ -50,7 +50,7 @@ impl Described {
         let for_c = inputs
             .iter()
             .zip(&names)
-            .map(|(input, name)| face::CalibrationInput {
+            .map(|(input, name)| ffi::CalibrationInput {
                 name: name.as_ref().map_or(std::ptr::null(), |name| name.as_ptr()),
                 kind: input.element as i32,
                 sample_bytes: input.sample_bytes as u64,
@@ -62,12 +62,15 @@ impl Described {
     }
 }
 
-/// Fills the calibrator's next batch; says whether there was one, or why there was none.
+/// Passes the next batch's addresses to TensorRT. Returns whether there was a batch.
+///
+/// # Errors
+/// The calibrator's error with its causes, or a number of addresses that differs from the network's inputs.
 ///
 /// # Safety
-/// `names` and `buffers` are of `count` elements, the names strings or null.
-pub(crate) unsafe fn fill(
-    samples: &Mutex<Option<&mut dyn Calibration>>,
+/// `names` and `buffers` have `count` elements; each name is a C string or null.
+pub(crate) unsafe fn fill_batch(
+    samples: &Mutex<Option<&mut dyn Calibrator>>,
     names: *const *const c_char,
     buffers: *mut *mut c_void,
     count: i32,
@@ -77,7 +80,7 @@ pub(crate) unsafe fn fill(
     let Some(samples) = samples.as_mut().filter(|_| count > 0) else {
         return Ok(false);
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let (names, buffers) = unsafe {
         (
             slice::from_raw_parts(names, count),
@@ -97,13 +100,13 @@ pub(crate) unsafe fn fill(
             addresses.len()
         ));
     }
-    for (place, address) in buffers.iter_mut().zip(addresses) {
-        *place = std::ptr::without_provenance_mut(usize::try_from(address).unwrap_or(0));
+    for (buffer, address) in buffers.iter_mut().zip(addresses) {
+        *buffer = std::ptr::without_provenance_mut(usize::try_from(address).unwrap_or(0));
     }
     Ok(true)
 }
 
-/// An error and its causes as one line.
+/// Formats an error and its causes as one line.
 fn chain(error: &dyn Error) -> String {
     let causes = std::iter::successors(error.source(), |&error| error.source());
     causes.fold(error.to_string(), |line, cause| format!("{line}: {cause}"))
