@@ -15,7 +15,7 @@ pub(super) struct PlainEntry<'a> {
 
 impl<'a> PlainEntry<'a> {
     /// More digits than this are left to the grammar, which takes them piece by piece.
-    const MOST_DIGITS: usize = 4096;
+    const MOST_DIGITS: usize = 16 << 10;
     /// No entry recognised here is longer.
     pub(super) const LONGEST: usize = Self::MOST_DIGITS + 128;
 
