@@ -7,7 +7,7 @@ mod support;
 use std::{fs, os::unix::fs::symlink, path::Path};
 
 use regatta_rules::response_units::ResponseUnits;
-use regatta_schedule::board::Board;
+use regatta_schedule::board_model::BoardModel;
 use support::{Ended, FEW_QUERIES, MLPERF_CONF, USER_CONF, agent, fixture::Fixture};
 
 /// Runs `bench` on the fixture with its files, and `more` in place of or behind the usual flags.
@@ -243,9 +243,9 @@ fn times_that_were_measured_are_a_board_that_takes_their_place() {
         );
         let text = fs::read_to_string(fixture.path(file)).unwrap();
         assert!(text.starts_with("# A model, not a measurement: "), "{text}");
-        Board::parse(&text).unwrap()
+        BoardModel::parse(&text).unwrap()
     };
-    let mut before = Board::parse(own).unwrap();
+    let mut before = BoardModel::parse(own).unwrap();
     // What is computed on a model of what was measured takes no less: a busy machine adds to it each time.
     for (from, to) in [("own.toml", "first.toml"), ("first.toml", "second.toml")] {
         let found = measured(&format!("sim_board={from}"), "Offline", to);

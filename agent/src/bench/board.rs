@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 
 use anyhow::{Context as _, anyhow};
 use regatta_rules::{Scenario, documents::EngineKind};
-use regatta_schedule::board::Board;
+use regatta_schedule::board_model::BoardModel;
 
 use crate::{engines::Description, exit::Failure};
 
@@ -34,7 +34,7 @@ pub(super) fn check(engine: EngineKind) -> Result<(), Failure> {
 /// [`Failure`] when it cannot be written.
 pub(super) fn write(
     path: &Path,
-    board: &Board,
+    board: &BoardModel,
     engine: &Description,
     origin: &Origin<'_>,
 ) -> Result<(), Failure> {
@@ -43,9 +43,9 @@ pub(super) fn write(
     Ok(())
 }
 
-fn text(board: &Board, engine: &Description, origin: &Origin<'_>, now: jiff::Timestamp) -> String {
+fn text(board: &BoardModel, engine: &Description, origin: &Origin<'_>, now: jiff::Timestamp) -> String {
     let (model, scenario) = (origin.model, origin.scenario);
-    let named = Board {
+    let named = BoardModel {
         name: format!("{model} {scenario}, a trace of {now:.0}"),
         ..board.clone()
     };
@@ -89,7 +89,7 @@ mod tests {
             settings: &BTreeMap::from([("max_dlas".to_owned(), "2".to_owned())]),
         };
         let text = text(&board, &engine, &origin, jiff::Timestamp::UNIX_EPOCH);
-        let read = Board::parse(&text).unwrap();
+        let read = BoardModel::parse(&text).unwrap();
         assert_eq!(read.units, board.units);
         insta::assert_snapshot!(text.replace(env!("CARGO_PKG_VERSION"), "VERSION"));
     }

@@ -13,7 +13,7 @@ use std::{
 };
 
 use regatta_rules::documents::EngineKind;
-use regatta_schedule::chip::Chip;
+use regatta_schedule::board_simulator::BoardSimulator;
 
 pub(crate) use self::model::SimModel;
 use super::{
@@ -26,7 +26,7 @@ struct Accelerator {
     begun: Instant,
     /// Whether threads spin while they wait for a unit.
     spin: bool,
-    chip: Mutex<Chip>,
+    chip: Mutex<BoardSimulator>,
     /// Something was handed over or ended, which changes how long the others take.
     changed: Condvar,
 }
@@ -46,7 +46,7 @@ pub(super) fn load(request: &LoadRequest<'_>) -> Loaded {
     let accelerator = Arc::new(Accelerator {
         begun: Instant::now(),
         spin: model.spin,
-        chip: Mutex::new(Chip::new(model.board.clone(), model.seed)),
+        chip: Mutex::new(BoardSimulator::new(model.board.clone(), model.seed)),
         changed: Condvar::new(),
     });
     let engines = model.streams().cycle().take(request.streams).map(|unit| {
@@ -125,7 +125,7 @@ impl Accelerator {
         self.begun.elapsed().as_secs_f64()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Chip> {
+    fn lock(&self) -> MutexGuard<'_, BoardSimulator> {
         self.chip.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -150,17 +150,17 @@ mod tests {
     use std::thread;
 
     use regatta_loadgen::sut::{QuerySample, ResponseId};
-    use regatta_schedule::{board::Board, policy::FirstFree, virtual_time};
+    use regatta_schedule::{board_model::BoardModel, policy::FirstFree, virtual_time};
 
     use super::*;
     use crate::engines::Input;
 
     /// Has each stream of the only unit compute so many batches of one sample, and tells how long all took.
-    fn took(board: &Board, batches: usize) -> f64 {
+    fn took(board: &BoardModel, batches: usize) -> f64 {
         let accelerator = Arc::new(Accelerator {
             begun: Instant::now(),
             spin: false,
-            chip: Mutex::new(Chip::new(board.clone(), 0)),
+            chip: Mutex::new(BoardSimulator::new(board.clone(), 0)),
             changed: Condvar::new(),
         });
         let sample = QuerySample {

@@ -31,7 +31,7 @@ use regatta_loadgen::sut::{QuerySampleLibrary, SystemUnderTest};
 use regatta_rules::{
     Scenario, TestSettings, benchmark::Benchmark, documents::EngineKind, response_units::ResponseUnits,
 };
-use regatta_schedule::{board::Board, policy::Policy};
+use regatta_schedule::{board_model::BoardModel, policy::Policy};
 
 use self::{
     direct::DirectSut, fault::FirstFault, lane::Lane, library::Library, queue::SampleQueue,
@@ -86,7 +86,7 @@ pub(crate) struct Harness {
     /// Which unit computed what, where there are several.
     units: Option<Arc<UnitLog>>,
     /// The units' times, where they were asked for.
-    board: Option<Board>,
+    board: Option<BoardModel>,
     fault: FirstFault,
 }
 
@@ -169,7 +169,7 @@ impl Harness {
     }
 
     /// The units as the warm-up has found them, where the settings ask for it.
-    pub(crate) const fn board(&self) -> Option<&Board> {
+    pub(crate) const fn board(&self) -> Option<&BoardModel> {
         self.board.as_ref()
     }
 

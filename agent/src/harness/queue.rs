@@ -244,7 +244,7 @@ impl SampleQueue {
 mod tests {
     use regatta_loadgen::sut::{CompletionSink, QuerySampleResponse, ResponseId, SutError};
 
-    use regatta_schedule::{policy::FinishTogether, times::ServiceTimes};
+    use regatta_schedule::{policy::FinishTogether, service_times::ServiceTimes};
 
     use super::*;
     use crate::counting_allocator::allocations;

@@ -1,14 +1,14 @@
-//! How the samples of a query are shared when a chip has several units: which policy, from what was learnt; and what was learnt
+//! How the samples of a query are shared when a chip has several units: which policy, from what was profiles; and what was profiles
 //! as a board.
 
 use std::time::Duration;
 
 use regatta_rules::{Scenario, TestSettings};
 use regatta_schedule::{
-    board::Board,
-    learn::Learnt,
-    policy::{ByPortions, Policy},
-    trace::Measured,
+    board_model::BoardModel,
+    measured_board::MeasuredUnit,
+    policy::{FixedPortions, Policy},
+    unit_profiler::UnitProfiles,
 };
 
 use super::{
@@ -25,13 +25,13 @@ pub(crate) struct Shared {
     /// one by one, and where the user says so.
     pub(crate) policy: Option<Box<dyn Policy + Send>>,
     /// The units as a board, where that was asked for.
-    pub(crate) board: Option<Board>,
+    pub(crate) board: Option<BoardModel>,
 }
 
 /// Learns the units' times where the policy needs them or they were asked for, and finds the policy.
 ///
 /// # Errors
-/// [`HarnessError`] when an engine fails while its service times are learnt.
+/// [`HarnessError`] when an engine fails while its service times are profiles.
 pub(crate) fn share(
     lanes: &mut [Lane],
     settings: &HarnessSettings,
@@ -45,37 +45,37 @@ pub(crate) fn share(
         return Ok(Shared::default());
     }
     let pipelined = matches!(test.scenario, Scenario::Offline | Scenario::Server);
-    let learnt = warm_up::learn_times(lanes, pipelined, length)?;
+    let profiles = warm_up::learn_times(lanes, pipelined, length)?;
     let policy: Option<Box<dyn Policy + Send>> = match test.scenario {
         _ if !by_times => None,
-        Scenario::MultiStream => Some(Box::new(cut(lanes, &learnt, test))),
-        _ => Some(Box::new(learnt.offline())),
+        Scenario::MultiStream => Some(Box::new(cut(lanes, &profiles, test))),
+        _ => Some(Box::new(profiles.offline())),
     };
-    let board = settings.learn.then(|| board(lanes, &learnt, pipelined));
+    let board = settings.learn.then(|| board(lanes, &profiles, pipelined));
     Ok(Shared { policy, board })
 }
 
 /// One cut for all queries of MultiStream.
-fn cut(lanes: &[Lane], learnt: &Learnt, test: &TestSettings) -> ByPortions {
+fn cut(lanes: &[Lane], profiles: &UnitProfiles, test: &TestSettings) -> FixedPortions {
     let samples = usize::try_from(test.multi_stream_samples_per_query).unwrap_or(usize::MAX);
-    let split = learnt.split(samples.max(1));
-    let mut most = vec![1; learnt.alone.len()];
+    let split = profiles.split(samples.max(1));
+    let mut most = vec![1; profiles.alone.len()];
     for lane in lanes {
         most[lane.unit()] = lane.max_batch();
     }
     tracing::info!(portions = ?split.portions, expected_ms = split.seconds * 1e3, "a query is cut so");
-    ByPortions::new(split.portions, most)
+    FixedPortions::new(split.portions, most)
 }
 
-/// What was learnt, as a board. Without a name: the caller knows what computes.
-fn board(lanes: &[Lane], learnt: &Learnt, pipelined: bool) -> Board {
-    let measured = (0..learnt.alone.len()).map(|unit| {
+/// What was profiles, as a board. Without a name: the caller knows what computes.
+fn board(lanes: &[Lane], profiles: &UnitProfiles, pipelined: bool) -> BoardModel {
+    let measured = (0..profiles.alone.len()).map(|unit| {
         let mut of_unit = lanes.iter().filter(|lane| lane.unit() == unit);
         let name = of_unit
             .next()
             .map_or_else(|| format!("unit{unit}"), Lane::unit_name);
         let streams = if pipelined { 1 + of_unit.count() } else { 1 };
-        Measured { name, streams }
+        MeasuredUnit { name, streams }
     });
-    learnt.board(String::new(), measured.collect())
+    profiles.board(String::new(), measured.collect())
 }

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use regatta_schedule::learn::{Learnt, Stand, doublings, learn};
+use regatta_schedule::unit_profiler::{UnitProfiler, UnitProfiles, doublings, profile_units};
 
 use super::{fault::HarnessError, lane::Lane};
 
@@ -38,7 +38,7 @@ pub(crate) fn learn_times(
     lanes: &mut [Lane],
     pipelined: bool,
     length: Duration,
-) -> Result<Learnt, HarnessError> {
+) -> Result<UnitProfiles, HarnessError> {
     let mut stand = Lanes {
         units: units(lanes),
         length: Duration::ZERO,
@@ -46,7 +46,7 @@ pub(crate) fn learn_times(
     };
     let measurements: usize = (0..stand.units).map(|unit| stand.sizes(unit).len() + 1).sum();
     stand.length = length / u32::try_from(measurements).unwrap_or(u32::MAX);
-    learn(&mut stand, pipelined)
+    profile_units(&mut stand, pipelined)
 }
 
 /// The lanes as something to be measured.
@@ -57,7 +57,7 @@ struct Lanes<'a> {
     length: Duration,
 }
 
-impl Stand for Lanes<'_> {
+impl UnitProfiler for Lanes<'_> {
     type Error = HarnessError;
 
     fn units(&self) -> usize {

@@ -1,7 +1,7 @@
 //! Which of two choices is better, when every measurement of the same choice differs a little: medians, and how sure one can
 //! be of their ratio.
 
-use regatta_schedule::random::SplitMix;
+use regatta_schedule::split_mix::SplitMix;
 
 /// Resamples of the bootstrap.
 const RESAMPLES: usize = 1_000;

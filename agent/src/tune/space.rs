@@ -232,7 +232,7 @@ impl Knob {
 
 /// 1, 2, 4 ... up to `most`.
 fn doublings(most: usize) -> Vec<usize> {
-    regatta_schedule::learn::doublings(most)
+    regatta_schedule::unit_profiler::doublings(most)
 }
 
 /// `tract`: batches, and streams on processors.

@@ -16,7 +16,7 @@ mod support;
 #[cfg(feature = "tract")]
 use std::path::PathBuf;
 
-use regatta_schedule::board::Board;
+use regatta_schedule::board_model::BoardModel;
 use support::place::{Place, expected};
 
 #[test]
@@ -90,7 +90,7 @@ fn the_times_of_the_units_are_a_board_for_the_model() {
             text.contains("\n# On: tensorrt 8.5.2 on twin of a GPU "),
             "{text}"
         );
-        let board = Board::parse(&text).unwrap();
+        let board = BoardModel::parse(&text).unwrap();
         let found = board
             .units
             .iter()

@@ -1,22 +1,22 @@
-//! The tables of docs/scheduler.md: our policy beside LWIS's and the bound, on the modelled boards and on 200 tables that
-//! are off by up to 30 %. Virtual time: the same on every machine.
+//! Prints the tables of docs/scheduler.md: Regatta's policy, LWIS's and the bound, on the board models and on 200 tables that
+//! are off by up to 30 %. It runs in virtual time, so that every machine prints the same.
 //!
 //! `cargo bench -p regatta-schedule --bench policies`.
 
 use std::{error::Error, fs, path::Path};
 
 use regatta_schedule::{
-    board::Board,
-    judge::{self, Judgement},
+    board_model::BoardModel,
+    policy_comparison::{self, PolicyComparison},
 };
 
-/// Tables judged together.
+/// The number of tables in a group.
 const TABLES: u64 = 200;
-/// Groups of tables, each from seeds of its own, so that nobody has to believe in one group.
+/// The number of groups of tables, each with its own seeds, which shows that the result does not depend on the seeds.
 const GROUPS: u64 = 5;
-/// Offline queries per table, each with jitter of its own: the mean of so many is judged.
+/// The number of Offline queries per table, each with its own jitter. Their mean is compared.
 const QUERIES: u64 = 5;
-/// What counts as a tie where ties are told apart.
+/// The relative difference below which two results count as equal.
 const TIE: f64 = 1e-3;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -29,8 +29,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     );
     println!("|---|---|---|---|---|---|---|---|---|");
     for board in &boards {
-        let offline = judge::offline(board, judge::OFFLINE_SAMPLES, 1, QUERIES)?;
-        let query = judge::multi_stream(board, 1)?;
+        let offline = policy_comparison::offline(board, policy_comparison::OFFLINE_SAMPLES, 1, QUERIES)?;
+        let query = policy_comparison::multi_stream(board, 1)?;
         println!(
             "| {} | {:.4e} | {:.4e} | {:.2} % | {:.2} % | {:.3} | {:.3} | {:.2} % | {:.2} % |",
             board.name,
@@ -58,33 +58,39 @@ fn main() -> Result<(), Box<dyn Error>> {
             // Seeds of the queries of one table are far from those of the next.
             let seed = number.wrapping_mul(1 << 20);
             offline.push((
-                judge::offline(&board, judge::OFFLINE_SAMPLES, seed, QUERIES)?,
+                policy_comparison::offline(&board, policy_comparison::OFFLINE_SAMPLES, seed, QUERIES)?,
                 board.name.clone(),
             ));
             if group == 0 {
-                query.push((judge::multi_stream(&board, number)?, board.name));
+                query.push((policy_comparison::multi_stream(&board, number)?, board.name));
             }
         }
         let tables = format!("{} to {}", group * TABLES, (group + 1) * TABLES - 1);
-        row(&format!("Offline, seeds {tables}"), &offline);
+        print_row(&format!("Offline, seeds {tables}"), &offline);
         if group == 0 {
-            row(&format!("MultiStream, seeds {tables}"), &query);
+            print_row(&format!("MultiStream, seeds {tables}"), &query);
         }
     }
     Ok(())
 }
 
-fn row(what: &str, judged: &[(Judgement, String)]) {
-    let mut gains: Vec<_> = judged.iter().map(|(judged, name)| (judged.gain, name)).collect();
+fn print_row(title: &str, comparisons: &[(PolicyComparison, String)]) {
+    let mut gains: Vec<_> = comparisons
+        .iter()
+        .map(|(comparison, name)| (comparison.gain, name))
+        .collect();
     gains.sort_by(|(one, _), (other, _)| one.total_cmp(other));
     let at_least = |least: f64| gains.iter().filter(|(gain, _)| *gain >= least).count();
-    let mut of_bound: Vec<f64> = judged.iter().map(|(judged, _)| judged.ours.of_bound).collect();
+    let mut of_bound: Vec<f64> = comparisons
+        .iter()
+        .map(|(comparison, _)| comparison.ours.of_bound)
+        .collect();
     of_bound.sort_by(f64::total_cmp);
     let (worst, name) = gains[0];
     println!(
-        "| {what} | {} of {} | {} | {} | {:.4} | {worst:.5} ({name}) | {:.2} % | {:.2} % | {:.2} % |",
+        "| {title} | {} of {} | {} | {} | {:.4} | {worst:.5} ({name}) | {:.2} % | {:.2} % | {:.2} % |",
         at_least(1.0),
-        judged.len(),
+        comparisons.len(),
         at_least(1.0 - TIE),
         at_least(1.01),
         gains[gains.len() / 2].0,
@@ -94,7 +100,7 @@ fn row(what: &str, judged: &[(Judgement, String)]) {
     );
 }
 
-fn boards() -> Result<Vec<Board>, Box<dyn Error>> {
+fn boards() -> Result<Vec<BoardModel>, Box<dyn Error>> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs/boards");
     let mut files = fs::read_dir(directory)?
         .map(|entry| Ok(entry?.path()))
@@ -102,6 +108,6 @@ fn boards() -> Result<Vec<Board>, Box<dyn Error>> {
     files.sort();
     files
         .iter()
-        .map(|path| Ok(Board::parse(&fs::read_to_string(path)?)?))
+        .map(|path| Ok(BoardModel::parse(&fs::read_to_string(path)?)?))
         .collect()
 }

@@ -1,22 +1,23 @@
-//! How the samples of a benchmark are shared among the units of a chip (a GPU, DLA cores), and a modelled board on which
-//! such a policy is judged without silicon.
+//! Scheduling policies, which share the samples of a query among the units of a chip (a GPU, DLA cores), and board models
+//! on which policies are compared without hardware.
 //!
-//! Pure functions and state machines over times in seconds: no clock, no threads, no engine. The agent's harness drives
-//! a [`policy`] with the real clock; [`virtual_time`] drives the same policy over a [`board`] in none. What a board's
-//! table says is a model, never a measurement: no claim about a real device follows from it.
+//! The crate has pure functions and state machines over times in seconds, and uses no clock, thread or engine. The agent's
+//! harness runs a [`policy`] with the real clock; [`virtual_time`] simulates the same policy on a [`board_model`]. A board
+//! model is not a measurement, and supports no statement about a real device.
 
-pub mod board;
-pub mod bound;
-pub mod chip;
-pub mod judge;
-pub mod learn;
+pub mod board_model;
+pub mod board_simulator;
+pub mod contention;
+pub mod measured_board;
 pub mod policy;
-pub mod random;
-pub mod sharing;
-pub mod split;
-pub mod times;
-pub mod trace;
+pub mod policy_comparison;
+pub mod query_split;
+pub mod service_times;
+pub mod split_mix;
+pub mod throughput_bound;
+pub mod unit_profiler;
 pub mod virtual_time;
 
-/// Batches of one unit that are in flight at most, for which there is room from the start: the harness's streams are no more.
-pub const MOST_IN_FLIGHT: usize = 256;
+/// The largest number of batches in flight on one unit. Space for them is allocated in advance; the harness has at most as
+/// many streams.
+pub const MAX_IN_FLIGHT: usize = 256;

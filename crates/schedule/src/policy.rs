@@ -1,22 +1,22 @@
-//! What a policy is: who gets how many of the samples that are left, and when. The policies themselves are in the
-//! files beside this one.
+//! The interface of scheduling policies: how many of the remaining samples a unit takes, and when. Each policy has a file of
+//! its own.
 
-mod by_portions;
+mod finish_together;
 mod first_free;
-mod together;
+mod fixed_portions;
 
-pub use by_portions::ByPortions;
+pub use finish_together::FinishTogether;
 pub use first_free::FirstFree;
-pub use together::FinishTogether;
+pub use fixed_portions::FixedPortions;
 
-/// Shares samples out among units. Times are seconds on one clock, units are numbered from 0.
+/// A policy that shares samples among units. Times are seconds of one clock; units are numbered from 0.
 pub trait Policy {
-    /// A stream of `unit` is free and `remaining` samples of the query are not yet taken: how many it takes now, at most
-    /// `remaining`. 0 leaves them to others; it is asked again whenever a batch is done.
+    /// Returns how many of the `remaining` samples `unit` takes now, because one of its streams is free. 0 leaves them to
+    /// other units; the harness calls again whenever a batch is done.
     ///
-    /// While samples remain and all units are idle, at least one unit gets some.
+    /// While samples remain and all units are idle, at least one unit must take some.
     fn take(&mut self, unit: usize, now: f64, remaining: usize) -> usize;
 
-    /// The batch that `unit` took longest ago is done.
+    /// Records that the oldest batch of `unit` is done.
     fn done(&mut self, unit: usize, now: f64);
 }

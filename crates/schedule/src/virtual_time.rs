@@ -1,63 +1,73 @@
-//! A policy on a modelled board in virtual time: hours of samples in milliseconds, repeatable from a seed.
+//! Simulations of a policy on a board model in virtual time: hours of samples in milliseconds, repeatable from a seed.
 //!
-//! What the model of a [`Chip`] leaves out (the host's own time, clocks that change, memory that runs out) is left out here too.
+//! As in [`BoardSimulator`], the host's own time, changing clocks and exhausted memory are not modelled.
 
 use crate::{
-    board::Board,
-    chip::Chip,
-    policy::{ByPortions, Policy},
+    board_model::BoardModel,
+    board_simulator::BoardSimulator,
+    policy::{FixedPortions, Policy},
 };
 
-/// The policy gave nobody anything although all units were idle and samples were left.
+/// The error when a policy gives no unit any samples although all units are idle and samples remain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the policy left {0} samples to nobody")]
-pub struct Stalled(pub usize);
+#[error("the policy stalled with {0} samples left: it gave them to no unit although all were idle")]
+pub struct PolicyStalled(pub usize);
 
-/// A query that was computed.
+/// The result of a simulated query.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Done {
-    /// Seconds until its last sample was done.
+pub struct SimulatedQuery {
+    /// The seconds until the last sample was done.
     pub seconds: f64,
-    /// How many times longer than its table says each unit's work took by jitter alone; 1 where it had none.
+    /// The factor by which jitter stretched each unit's work; 1 for a unit without work.
     pub stretched: Vec<f64>,
 }
 
-/// Seconds until all of `samples` are done, which are there from the beginning as in Offline.
+/// Simulates an Offline query, whose samples are all available at the start. Returns the seconds until all are done.
 ///
 /// # Errors
-/// [`Stalled`].
-pub fn offline(board: &Board, policy: &mut impl Policy, samples: usize, seed: u64) -> Result<f64, Stalled> {
-    Ok(offline_run(board, policy, samples, seed)?.seconds)
-}
-
-/// As [`offline`], with the jitter that the run met.
-///
-/// # Errors
-/// [`Stalled`].
-pub fn offline_run(
-    board: &Board,
+/// [`PolicyStalled`] when the policy stops giving out samples.
+pub fn offline(
+    board: &BoardModel,
     policy: &mut impl Policy,
     samples: usize,
     seed: u64,
-) -> Result<Done, Stalled> {
-    let mut run = Run::new(board, seed);
+) -> Result<f64, PolicyStalled> {
+    Ok(offline_run(board, policy, samples, seed)?.seconds)
+}
+
+/// Simulates an Offline query as [`offline`] does, and also returns its jitter.
+///
+/// # Errors
+/// [`PolicyStalled`] when the policy stops giving out samples.
+pub fn offline_run(
+    board: &BoardModel,
+    policy: &mut impl Policy,
+    samples: usize,
+    seed: u64,
+) -> Result<SimulatedQuery, PolicyStalled> {
+    let mut run = Simulation::new(board, seed);
     run.until(policy, samples, |_, remaining| remaining == 0)?;
-    Ok(Done {
+    Ok(SimulatedQuery {
         seconds: run.now,
         stretched: run.chip.stretched().collect(),
     })
 }
 
-/// Seconds that each of `queries` takes, one after the other, each cut into `split[unit]` samples per unit, which are
-/// computed in batches of at most the unit's largest.
+/// Simulates `queries` queries one after the other, each split into `split[unit]` samples per unit, in batches of at most
+/// the unit's largest. Returns the seconds of each query.
 ///
 /// # Errors
-/// [`Stalled`] when the split is all zeros.
-pub fn one_by_one(board: &Board, split: &[usize], queries: usize, seed: u64) -> Result<Vec<f64>, Stalled> {
-    let mut run = Run::new(board, seed);
+/// [`PolicyStalled`] when the split is all zeros.
+pub fn one_by_one(
+    board: &BoardModel,
+    split: &[usize],
+    queries: usize,
+    seed: u64,
+) -> Result<Vec<f64>, PolicyStalled> {
+    let mut run = Simulation::new(board, seed);
     let samples = split.iter().sum();
     let most = board.units.iter().map(|unit| unit.times.max_batch());
-    let mut policy = ByPortions::new(split.to_vec(), most.collect());
+    let mut policy = FixedPortions::new(split.to_vec(), most.collect());
     let mut latencies = Vec::with_capacity(queries);
     for _ in 0..queries {
         let begin = run.now;
@@ -67,21 +77,22 @@ pub fn one_by_one(board: &Board, split: &[usize], queries: usize, seed: u64) -> 
     Ok(latencies)
 }
 
-/// Seconds between two batches of each unit while the units with a batch size other than 0 work without pause, in
-/// flight as many as their streams allow (`pipelined`) or one. Measured over `batches` of each after the first.
+/// Simulates units that compute batches of constant `sizes` without pause; units with size 0 are idle. Returns the seconds
+/// between two batches of each unit, over `batches` batches after the first. All streams are busy when `pipelined`, else
+/// one.
 #[must_use]
-pub fn steady(board: &Board, sizes: &[usize], pipelined: bool, batches: usize, seed: u64) -> Vec<f64> {
+pub fn steady(board: &BoardModel, sizes: &[usize], pipelined: bool, batches: usize, seed: u64) -> Vec<f64> {
     let mut single = board.clone();
     if !pipelined {
         single.units.iter_mut().for_each(|unit| unit.streams = 1);
     }
-    let mut run = Run::new(&single, seed);
-    let mut pace = Pace {
+    let mut run = Simulation::new(&single, seed);
+    let mut pace = ConstantBatches {
         sizes: sizes.to_vec(),
         marks: vec![(0, 0.0, 0.0); sizes.len()],
     };
-    // Samples without end: stalling is impossible while any size is not 0, and with none there is nothing to measure.
-    let enough = |pace: &Pace, _| {
+    // The samples never run out, so that this cannot stall unless all sizes are 0, when there is nothing to measure.
+    let enough = |pace: &ConstantBatches, _| {
         let counts = pace.marks.iter().zip(&pace.sizes);
         counts
             .filter(|&(_, &size)| size > 0)
@@ -95,14 +106,14 @@ pub fn steady(board: &Board, sizes: &[usize], pipelined: bool, batches: usize, s
     seconds.collect()
 }
 
-/// Keeps units busy with batches of one size and notes when they are done.
-struct Pace {
+/// A policy that keeps units busy with batches of constant size, and records when they are done.
+struct ConstantBatches {
     sizes: Vec<usize>,
-    /// Batches done, and when the first and the last were.
+    /// The number of finished batches, and the times of the first and the last.
     marks: Vec<(usize, f64, f64)>,
 }
 
-impl Policy for Pace {
+impl Policy for ConstantBatches {
     fn take(&mut self, unit: usize, _: f64, _: usize) -> usize {
         self.sizes[unit]
     }
@@ -117,36 +128,36 @@ impl Policy for Pace {
     }
 }
 
-/// A board at work.
-struct Run {
-    chip: Chip,
+/// A running simulation.
+struct Simulation {
+    chip: BoardSimulator,
     free_streams: Vec<usize>,
     now: f64,
 }
 
-impl Run {
-    fn new(board: &Board, seed: u64) -> Self {
+impl Simulation {
+    fn new(board: &BoardModel, seed: u64) -> Self {
         Self {
             free_streams: board.units.iter().map(|unit| unit.streams).collect(),
-            chip: Chip::new(board.clone(), seed),
+            chip: BoardSimulator::new(board.clone(), seed),
             now: 0.0,
         }
     }
 
-    /// Works until `enough` says so and, when no sample is left, all batches are done.
+    /// Runs until `enough` returns true, or until no sample is left and all batches are done.
     fn until<P: Policy>(
         &mut self,
         policy: &mut P,
         mut remaining: usize,
         enough: impl Fn(&P, usize) -> bool,
-    ) -> Result<(), Stalled> {
+    ) -> Result<(), PolicyStalled> {
         loop {
             self.offer(policy, &mut remaining);
             let Some(event) = self.chip.step() else {
                 return if remaining == 0 {
                     Ok(())
                 } else {
-                    Err(Stalled(remaining))
+                    Err(PolicyStalled(remaining))
                 };
             };
             self.now = self.now.max(event.at);
@@ -160,7 +171,7 @@ impl Run {
         }
     }
 
-    /// Asks for every free stream whether it takes something.
+    /// Offers the remaining samples to every free stream.
     fn offer(&mut self, policy: &mut impl Policy, remaining: &mut usize) {
         for unit in 0..self.free_streams.len() {
             while self.free_streams[unit] > 0 && *remaining > 0 {

@@ -1,4 +1,4 @@
-//! The policies on the modelled boards of `configs/boards`, in virtual time: repeatable from seeds, no clock involved.
+//! The policies on the board models of `configs/boards`, in virtual time: repeatable from seeds, without a clock.
 
 #![expect(
     clippy::unwrap_used,
@@ -10,52 +10,53 @@ use std::{env, fs, path::Path};
 
 use proptest::prelude::*;
 use regatta_schedule::{
-    board::{Board, Unit},
-    judge,
-    learn::{Stand, VirtualStand, doublings, learn},
+    board_model::{BoardModel, UnitModel},
+    measured_board::MeasuredUnit,
     policy::{FinishTogether, FirstFree, Policy as _},
-    split,
-    times::ServiceTimes,
-    trace::Measured,
+    policy_comparison, query_split,
+    service_times::ServiceTimes,
+    unit_profiler::{SimulatedProfiler, UnitProfiler, doublings, profile_units},
     virtual_time,
 };
 
-fn boards() -> Vec<Board> {
+fn boards() -> Vec<BoardModel> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs/boards");
     let mut files: Vec<_> = fs::read_dir(directory)
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .collect();
     files.sort();
-    let read = |path: &std::path::PathBuf| Board::parse(&fs::read_to_string(path).unwrap()).expect("a board");
+    let read =
+        |path: &std::path::PathBuf| BoardModel::parse(&fs::read_to_string(path).unwrap()).expect("a board");
     files.iter().map(read).collect()
 }
 
-/// Tables to judge by: 200, or `REGATTA_TABLES`, as for a machine under emulation.
+/// The number of tables: 200, or `REGATTA_TABLES`, for instance on an emulated machine.
 fn tables() -> usize {
-    let given = env::var("REGATTA_TABLES");
-    given.map_or(200, |tables| tables.parse().expect("REGATTA_TABLES is a number"))
+    let tables = env::var("REGATTA_TABLES");
+    tables.map_or(200, |tables| tables.parse().expect("REGATTA_TABLES is a number"))
 }
 
-/// The modelled boards, each off by up to 30 %: the first group of tables of the bench, over one query each where that has
-/// five, and MultiStream over a tenth of them. Without any tolerance: a thousandth less is worse.
+/// Uses the first group of tables of the bench: the board models, each off by up to 30 %. Offline has one query per table
+/// (the bench has five), and MultiStream a tenth of the tables. There is no tolerance: a thousandth slower is slower.
 #[test]
-fn wrong_tables_do_not_make_the_policy_worse_than_whoever_is_free() {
+fn with_wrong_tables_the_policy_is_not_slower_than_first_free() {
     let boards = boards();
     let tables = tables();
     let (mut offline, mut multi_stream) = (0, 0);
     for number in 0..tables {
         let board = boards[number % boards.len()].perturbed(0.3, number as u64);
-        let judged = judge::offline(&board, judge::OFFLINE_SAMPLES, number as u64, 1).unwrap();
+        let comparison =
+            policy_comparison::offline(&board, policy_comparison::OFFLINE_SAMPLES, number as u64, 1).unwrap();
         assert!(
-            judged.ours.of_bound <= 1.0 && judged.lwis.of_bound <= 1.0,
-            "{}: {judged:?}",
+            comparison.ours.of_bound <= 1.0 && comparison.lwis.of_bound <= 1.0,
+            "{}: {comparison:?}",
             board.name
         );
-        offline += usize::from(judged.gain >= 1.0);
+        offline += usize::from(comparison.gain >= 1.0);
         if number < tables.div_ceil(10) {
-            let judged = judge::multi_stream(&board, number as u64).unwrap();
-            multi_stream += usize::from(judged.gain >= 1.0);
+            let comparison = policy_comparison::multi_stream(&board, number as u64).unwrap();
+            multi_stream += usize::from(comparison.gain >= 1.0);
         }
     }
     assert!(
@@ -68,11 +69,11 @@ fn wrong_tables_do_not_make_the_policy_worse_than_whoever_is_free() {
     );
 }
 
-/// Two units of which one is limited by its copies: no set of units says what the board can do, for the slow copier computes
-/// in bursts and slows the other only then.
+/// One of the two units is limited by its copies. No set of units gives the board's throughput, because that unit computes
+/// in bursts and only slows the other one meanwhile.
 #[test]
 fn a_unit_that_waits_for_its_copies_is_within_the_bound() {
-    let unit = |name: &str, seconds, copy, slows_others| Unit {
+    let unit = |name: &str, seconds, copy, slows_others| UnitModel {
         name: name.to_owned(),
         times: ServiceTimes::new(vec![(1, seconds)]).unwrap(),
         batch: 1,
@@ -80,23 +81,23 @@ fn a_unit_that_waits_for_its_copies_is_within_the_bound() {
         streams: 2,
         slows_others,
     };
-    let board = Board {
+    let board = BoardModel {
         name: String::new(),
         units: vec![unit("gpu", 0.1, 0.0, 0.0), unit("dla0", 0.1, 1.0, 4.0)],
         jitter: 0.0,
     };
-    let judged = judge::offline(&board, 2_000, 0, 1).unwrap();
+    let comparison = policy_comparison::offline(&board, 2_000, 0, 1).unwrap();
     // The GPU's 10 per second are 2 while the DLA core computes, which it does for a tenth of the time.
     assert!(
-        judged.lwis.value > 10.1 && judged.lwis.of_bound <= 1.0,
-        "{judged:?}"
+        comparison.lwis.value > 10.1 && comparison.lwis.of_bound <= 1.0,
+        "{comparison:?}"
     );
-    assert!(judged.ours.of_bound <= 1.0, "{judged:?}");
+    assert!(comparison.ours.of_bound <= 1.0, "{comparison:?}");
 }
 
 #[test]
 fn the_last_batch_is_not_left_to_the_slowest_unit() {
-    let slow = |name: &str, seconds| Unit {
+    let slow = |name: &str, seconds| UnitModel {
         name: name.to_owned(),
         times: ServiceTimes::new(vec![(8, seconds)]).unwrap(),
         batch: 8,
@@ -104,7 +105,7 @@ fn the_last_batch_is_not_left_to_the_slowest_unit() {
         streams: 1,
         slows_others: 0.0,
     };
-    let board = Board {
+    let board = BoardModel {
         name: String::new(),
         units: vec![slow("gpu", 0.01), slow("dla0", 1.0)],
         jitter: 0.0,
@@ -133,7 +134,7 @@ fn a_unit_that_turned_slow_gets_less_at_the_end() {
 }
 
 #[test]
-fn what_is_no_board_is_refused_with_the_reason() {
+fn an_invalid_board_is_refused_with_the_reason() {
     let refused: Vec<String> = [
         "units = []",
         "units = [{ name = 'gpu', batch = 1, times = [] }]",
@@ -146,7 +147,7 @@ fn what_is_no_board_is_refused_with_the_reason() {
     ]
     .iter()
     .map(|text| {
-        let error = Board::parse(text).unwrap_err();
+        let error = BoardModel::parse(text).unwrap_err();
         std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string)
     })
     .collect();
@@ -165,29 +166,29 @@ fn what_is_no_board_is_refused_with_the_reason() {
 }
 
 #[test]
-fn a_board_that_was_measured_is_the_board() {
+fn the_profile_of_a_board_reproduces_it() {
     for board in boards() {
-        let calm = Board { jitter: 0.0, ..board };
-        let mut stand = VirtualStand {
+        let calm = BoardModel { jitter: 0.0, ..board };
+        let mut profiler = SimulatedProfiler {
             board: &calm,
             most: calm.units.iter().map(|unit| unit.batch).collect(),
             batches: 40,
             seed: 0,
         };
-        let Ok(learnt) = learn(&mut stand, true);
-        let measured = calm.units.iter().map(|unit| Measured {
+        let Ok(profiles) = profile_units(&mut profiler, true);
+        let measured = calm.units.iter().map(|unit| MeasuredUnit {
             name: unit.name.clone(),
             streams: unit.streams,
         });
-        let found = learnt.board("a \"trace\"\n".to_owned(), measured.collect());
-        assert_eq!(Board::parse(&found.to_string()).unwrap(), found);
+        let found = profiles.board("a \"trace\"\n".to_owned(), measured.collect());
+        assert_eq!(BoardModel::parse(&found.to_string()).unwrap(), found);
         for (found, unit) in found.units.iter().zip(&calm.units) {
             assert_eq!(
                 (&found.name, found.batch, found.streams),
                 (&unit.name, unit.batch, unit.streams)
             );
             for size in found.times.sizes() {
-                // One stream hides no copy.
+                // With one stream, computing hides no copy.
                 let copy = if unit.streams == 1 {
                     unit.copy * size as f64
                 } else {
@@ -205,7 +206,7 @@ fn a_board_that_was_measured_is_the_board() {
                 "{found:?} {unit:?}"
             );
         }
-        let seconds = |board: &Board| {
+        let seconds = |board: &BoardModel| {
             let batches = board.units.iter().map(|unit| unit.batch).collect();
             virtual_time::offline(board, &mut FirstFree::new(batches), 24_576, 0).unwrap()
         };
@@ -217,14 +218,14 @@ fn a_board_that_was_measured_is_the_board() {
     }
 }
 
-/// A stand whose measurements come out at anything, by turns.
+/// A profiler that returns arbitrary measurements in turn.
 struct Noise {
     seconds: Vec<f64>,
     units: usize,
     next: usize,
 }
 
-impl Stand for Noise {
+impl UnitProfiler for Noise {
     type Error = std::convert::Infallible;
 
     fn units(&self) -> usize {
@@ -245,9 +246,9 @@ impl Stand for Noise {
 }
 
 prop_compose! {
-    fn unit()(base in 1e-4..1e-1, per_sample in 1e-6..1e-2, batch in 1_usize..64, streams in 1_usize..4, copy in 0.0..1e-3, slows_others in 0.0..0.8) -> Unit {
+    fn unit()(base in 1e-4..1e-1, per_sample in 1e-6..1e-2, batch in 1_usize..64, streams in 1_usize..4, copy in 0.0..1e-3, slows_others in 0.0..0.8) -> UnitModel {
         let points = [1, batch].into_iter().collect::<std::collections::BTreeSet<_>>();
-        Unit {
+        UnitModel {
             name: "unit".to_owned(),
             times: ServiceTimes::new(points.into_iter().map(|size| (size, base + per_sample * size as f64)).collect()).unwrap(),
             batch, streams, copy, slows_others,
@@ -262,34 +263,34 @@ proptest! {
     fn every_sample_is_computed_on_any_board_and_never_faster_than_the_bound(
         units in prop::collection::vec(unit(), 1..4), samples in 1_usize..3_000, jitter in 0.0..0.3, seed: u64,
     ) {
-        let board = Board { name: String::new(), units, jitter };
-        let judged = judge::offline(&board, samples, seed, 1).unwrap();
-        prop_assert!(judged.ours.of_bound <= 1.0 + 1e-9, "{judged:?}");
-        prop_assert!(judged.lwis.of_bound <= 1.0 + 1e-9, "{judged:?}");
+        let board = BoardModel { name: String::new(), units, jitter };
+        let comparison = policy_comparison::offline(&board, samples, seed, 1).unwrap();
+        prop_assert!(comparison.ours.of_bound <= 1.0 + 1e-9, "{comparison:?}");
+        prop_assert!(comparison.lwis.of_bound <= 1.0 + 1e-9, "{comparison:?}");
     }
 
-    /// On a busy machine any measurement may come out at anything.
+    /// On a busy machine a measurement may have any value.
     #[test]
-    fn what_was_measured_reads_as_it_was_written(
+    fn a_measured_board_round_trips(
         seconds in prop::collection::vec(0.0..1e3_f64, 1..200), exponent in -12..1, units in 1_usize..6, pipelined: bool,
     ) {
         let scale = 10_f64.powi(exponent);
         let mut noise = Noise { seconds: seconds.iter().map(|s| s * scale).collect(), units, next: 0 };
-        let Ok(learnt) = learn(&mut noise, pipelined);
-        let measured = (0..units).map(|unit| Measured { name: format!("unit{unit}"), streams: 1 });
-        let board = learnt.board(String::new(), measured.collect());
+        let Ok(profiles) = profile_units(&mut noise, pipelined);
+        let measured = (0..units).map(|unit| MeasuredUnit { name: format!("unit{unit}"), streams: 1 });
+        let board = profiles.board(String::new(), measured.collect());
         prop_assert!(board.units.iter().all(|unit| unit.slows_others >= 0.0), "{board}");
-        prop_assert_eq!(&Board::parse(&board.to_string()).unwrap(), &board);
+        prop_assert_eq!(&BoardModel::parse(&board.to_string()).unwrap(), &board);
     }
 
     #[test]
-    fn a_cut_holds_all_samples_and_each_portion_is_done_in_time(units in prop::collection::vec(unit(), 1..4), samples in 1_usize..200) {
+    fn a_split_has_all_samples_and_each_portion_is_done_in_time(units in prop::collection::vec(unit(), 1..4), samples in 1_usize..200) {
         let times: Vec<_> = units.iter().map(|unit| unit.times.clone()).collect();
         let all = (vec![true; units.len()], vec![1.0; units.len()]);
-        let cut = split::best(&times, &[all], samples);
-        prop_assert_eq!(cut.portions.iter().sum::<usize>(), samples);
-        for (portion, times) in cut.portions.iter().zip(&times) {
-            prop_assert!(*portion <= times.capacity(times.max_batch(), cut.seconds));
+        let split = query_split::best_split(&times, &[all], samples);
+        prop_assert_eq!(split.portions.iter().sum::<usize>(), samples);
+        for (portion, times) in split.portions.iter().zip(&times) {
+            prop_assert!(*portion <= times.capacity(times.max_batch(), split.seconds));
         }
     }
 }

@@ -3,15 +3,15 @@
 use std::{fmt, fs};
 
 use regatta_schedule::{
-    board::{Board, Unit},
-    times::ServiceTimes,
+    board_model::{BoardModel, UnitModel},
+    service_times::ServiceTimes,
 };
 
 /// The modelled accelerator.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct SimModel {
     /// Its units.
-    pub(crate) board: Board,
+    pub(crate) board: BoardModel,
     /// Seed of the service times' spread.
     pub(crate) seed: u64,
     /// Whether a stream's thread spins while the unit computes.
@@ -47,7 +47,7 @@ impl Default for SimModel {
     /// One unit with 600 microseconds for a batch of one, about what small Jetsons take for resnet50.
     fn default() -> Self {
         Self {
-            board: Board {
+            board: BoardModel {
                 name: String::new(),
                 units: parse_unit("gpu=400+200").into_iter().collect(),
                 jitter: 0.0,
@@ -60,15 +60,15 @@ impl Default for SimModel {
 
 impl SimModel {
     /// Reads units as `NAME=BASE+PER_SAMPLE`, times in microseconds, separated by commas: `gpu=400+60,dla0=900+210`.
-    pub(crate) fn parse_units(given: &str) -> Option<Vec<Unit>> {
+    pub(crate) fn parse_units(given: &str) -> Option<Vec<UnitModel>> {
         given.split(',').map(parse_unit).collect()
     }
 
     /// The board of that name, or the one in the file of that path.
-    pub(crate) fn board_named(given: &str) -> Option<Board> {
+    pub(crate) fn board_named(given: &str) -> Option<BoardModel> {
         match BOARDS.iter().find(|(name, _)| *name == given) {
-            Some((_, text)) => Board::parse(text).ok(),
-            None => Board::parse(&fs::read_to_string(given).ok()?).ok(),
+            Some((_, text)) => BoardModel::parse(text).ok(),
+            None => BoardModel::parse(&fs::read_to_string(given).ok()?).ok(),
         }
     }
 
@@ -87,14 +87,14 @@ impl SimModel {
 }
 
 /// One unit with a base time per batch and a time per sample. Zero times count as a nanosecond.
-fn parse_unit(given: &str) -> Option<Unit> {
+fn parse_unit(given: &str) -> Option<UnitModel> {
     let (name, times) = given.trim().split_once('=')?;
     let (base, per_sample) = times.split_once('+')?;
     let seconds = |text: &str| Some(f64::from(text.trim().parse::<u32>().ok()?) * 1e-6);
     let (base, per_sample) = (seconds(base)?, seconds(per_sample)?);
     let at = |size: usize| (size, (base + per_sample * size as f64).max(1e-9));
     (!name.trim().is_empty()).then_some(())?;
-    Some(Unit {
+    Some(UnitModel {
         name: name.trim().to_owned(),
         times: ServiceTimes::new(vec![at(1), at(ANY_BATCH)]).ok()?,
         batch: ANY_BATCH,

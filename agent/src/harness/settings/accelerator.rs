@@ -4,8 +4,8 @@
 
 use regatta_rules::documents::EngineKind;
 use regatta_schedule::{
-    board::{Board, Unit},
-    times::ServiceTimes,
+    board_model::{BoardModel, UnitModel},
+    service_times::ServiceTimes,
 };
 
 use super::table::{COUNT, Setting, count, put};
@@ -64,18 +64,18 @@ pub(crate) struct UnitSettings {
 
 impl AcceleratorSettings {
     /// The board as these settings have it run.
-    pub(crate) fn applied_to(&self, board: &Board) -> Board {
+    pub(crate) fn applied_to(&self, board: &BoardModel) -> BoardModel {
         let (dlas, gpus): (Vec<_>, Vec<_>) = board.units.iter().cloned().partition(is_dla);
         let dlas = dlas.into_iter().take(self.max_dlas.unwrap_or(usize::MAX));
         let units = gpus.into_iter().map(|unit| self.gpu.applied_to(unit, 1));
         let loops = self.dla_loop_count.unwrap_or(1);
-        let mut units: Vec<Unit> = units
+        let mut units: Vec<UnitModel> = units
             .chain(dlas.map(|unit| self.dla.applied_to(unit, loops)))
             .collect();
         if self.use_direct_host_access == Some(true) {
             units.iter_mut().for_each(|unit| unit.copy = 0.0);
         }
-        Board {
+        BoardModel {
             units,
             ..board.clone()
         }
@@ -83,14 +83,14 @@ impl AcceleratorSettings {
 }
 
 /// Whether a modelled unit is a DLA core.
-fn is_dla(unit: &Unit) -> bool {
+fn is_dla(unit: &UnitModel) -> bool {
     unit.name.starts_with("dla")
 }
 
 impl UnitSettings {
     /// The unit with this batch and so many batches in flight, each computed `loops` times in a row. A batch beyond those
     /// that the table knows counts as the largest of them.
-    fn applied_to(&self, mut unit: Unit, loops: usize) -> Unit {
+    fn applied_to(&self, mut unit: UnitModel, loops: usize) -> UnitModel {
         let batch = self.batch_size.unwrap_or(unit.batch).min(unit.times.max_batch());
         unit.batch = batch.saturating_mul(loops);
         if let Some(times) = looped(&unit.times, batch, loops) {
@@ -247,7 +247,7 @@ mod tests {
     use super::*;
     use crate::engines::sim::SimModel;
 
-    fn orin() -> Board {
+    fn orin() -> BoardModel {
         SimModel::board_named("agx-orin.resnet50").unwrap()
     }
 

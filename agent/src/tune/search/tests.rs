@@ -5,9 +5,9 @@ use regatta_rules::{
     documents::{EngineKind, EngineSpec},
 };
 use regatta_schedule::{
-    board::Board,
-    bound,
-    learn::{VirtualStand, learn},
+    board_model::BoardModel,
+    throughput_bound,
+    unit_profiler::{SimulatedProfiler, profile_units},
     virtual_time,
 };
 
@@ -33,7 +33,7 @@ fn virtual_board(name: &'static str) -> Virtual {
 }
 
 /// The board with these settings, by the way that `bench` goes.
-fn configured(name: &str, settings: &BTreeMap<String, String>) -> Board {
+fn configured(name: &str, settings: &BTreeMap<String, String>) -> BoardModel {
     let mut given = settings.clone();
     given.insert("sim_board".to_owned(), name.to_owned());
     let spec = EngineSpec {
@@ -43,16 +43,16 @@ fn configured(name: &str, settings: &BTreeMap<String, String>) -> Board {
     HarnessSettings::try_from(&spec).unwrap().sim.board
 }
 
-fn rate(board: &Board, samples: usize, seed: u64) -> f64 {
+fn rate(board: &BoardModel, samples: usize, seed: u64) -> f64 {
     let most = board.units.iter().map(|unit| unit.batch).collect();
-    let mut stand = VirtualStand {
+    let mut stand = SimulatedProfiler {
         board,
         most,
         batches: 8,
         seed: seed ^ 0x5eed,
     };
-    let Ok(learnt) = learn(&mut stand, true);
-    samples as f64 / virtual_time::offline(board, &mut learnt.offline(), samples, seed).unwrap()
+    let Ok(profiles) = profile_units(&mut stand, true);
+    samples as f64 / virtual_time::offline(board, &mut profiles.offline(), samples, seed).unwrap()
 }
 
 impl Stand for Virtual {
@@ -139,7 +139,9 @@ fn the_choice_is_near_the_best_of_the_full_grid_with_few_of_its_trials() {
     let space = orin_space();
     let grid = all(&space);
     for name in BOARDS {
-        let most = |candidate: &Candidate| bound::best_rate(&configured(name, &space.settings(candidate)));
+        let most = |candidate: &Candidate| {
+            throughput_bound::max_throughput(&configured(name, &space.settings(candidate)))
+        };
         let best = grid.iter().map(most).fold(0.0, f64::max);
         let (found, trials) = searched(virtual_board(name), 600);
         let found = found.unwrap();

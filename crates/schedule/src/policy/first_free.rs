@@ -1,16 +1,16 @@
-//! The policy of NVIDIA's harness (LWIS), for comparison and as the fallback: a batch goes to whoever has a free stream,
-//! at the size set for that unit. No cost model; the last batch may be left to the slowest unit.
+//! The policy of NVIDIA's harness (LWIS), for comparison and as the fallback: every free stream takes a batch of its unit's
+//! configured size. It has no cost model, so that the slowest unit may get the last batch.
 
 use super::Policy;
 
-/// Whoever is free takes a full batch.
+/// The policy with which the first free stream takes a full batch.
 #[derive(Debug, Clone)]
 pub struct FirstFree {
     batch: Vec<usize>,
 }
 
 impl FirstFree {
-    /// With one batch size per unit.
+    /// Creates the policy from one batch size per unit.
     #[must_use]
     pub const fn new(batch: Vec<usize>) -> Self {
         Self { batch }

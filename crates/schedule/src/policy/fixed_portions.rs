@@ -1,18 +1,18 @@
-//! Every query is cut in the same way: each unit takes its portion, in batches of at most its largest.
+//! The policy that splits every query in the same way: each unit takes its portion, in batches of at most its largest size.
 
 use super::Policy;
 
-/// A fixed cut, for queries that come one at a time and are of one size.
+/// The policy of fixed portions, for queries of one size that arrive one at a time.
 #[derive(Debug, Clone)]
-pub struct ByPortions {
+pub struct FixedPortions {
     portions: Vec<usize>,
     most: Vec<usize>,
-    /// What each unit has still to take of the query at hand.
+    /// The samples that each unit has yet to take of the current query.
     left: Vec<usize>,
 }
 
-impl ByPortions {
-    /// With samples per unit, and the largest batch of each.
+impl FixedPortions {
+    /// Creates the policy from the samples and the largest batch of each unit.
     #[must_use]
     pub fn new(portions: Vec<usize>, most: Vec<usize>) -> Self {
         Self {
@@ -23,9 +23,9 @@ impl ByPortions {
     }
 }
 
-impl Policy for ByPortions {
-    /// `remaining` says which query it is: one that nobody has taken from begins anew. A query of another size than the
-    /// cut's goes to whoever asks once the portions are used up.
+impl Policy for FixedPortions {
+    /// Starts the portions again when more samples remain than the portions have left: for a new query, and within a query
+    /// that is larger than the portions.
     fn take(&mut self, unit: usize, _now: f64, remaining: usize) -> usize {
         let left: usize = self.left.iter().sum();
         if left == 0 || remaining > left {

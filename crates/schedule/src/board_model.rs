@@ -1,43 +1,44 @@
-//! A modelled board: units with service times, copies and mutual slowdown. Read from `configs/boards/*.toml`, where each
-//! table says what it was derived from. A model, labelled so wherever it is used; it knows neither heat nor memory limits.
+//! A model of a board: units with service times, copies and mutual slowdown. The files `configs/boards/*.toml` name the
+//! source of each table. The model contains neither temperature nor memory limits, and its results are always labelled as
+//! modelled.
 
 use std::fmt;
 
 use serde::Deserialize;
 
-use crate::{random::SplitMix, times::ServiceTimes};
+use crate::{service_times::ServiceTimes, split_mix::SplitMix};
 
-/// The units of a board as one benchmark finds them.
+/// A model of a board's units for one benchmark.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Board {
-    /// What it models, for people.
+pub struct BoardModel {
+    /// A description of the board, for people.
     #[serde(default)]
     pub name: String,
-    /// Its units, at least one.
-    pub units: Vec<Unit>,
-    /// Half the width of the service times' spread, as a share: 0.1 is plus or minus 10 percent.
+    /// The board's units, at least one.
+    pub units: Vec<UnitModel>,
+    /// The largest relative deviation of a service time: 0.1 is plus or minus 10 percent.
     #[serde(default)]
     pub jitter: f64,
 }
 
-/// One unit that computes one batch at a time.
+/// A model of a unit, which computes one batch at a time.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Unit {
-    /// Its name, such as `gpu` or `dla0`.
+pub struct UnitModel {
+    /// The unit's name, such as `gpu` or `dla0`.
     pub name: String,
-    /// Seconds for a batch, by batch size, with the rest of the chip idle.
+    /// The service times by batch size, while the rest of the chip is idle.
     pub times: ServiceTimes,
-    /// The batch size that the published configuration sets, which is also the largest that the unit takes.
+    /// The batch size of the published configuration, which is also the largest that the unit takes.
     pub batch: usize,
-    /// Seconds that the copy of one sample to the unit takes, before it computes; 0 with zero-copy.
+    /// The seconds for copying one sample to the unit before it computes; 0 with zero-copy.
     #[serde(default)]
     pub copy: f64,
-    /// Batches in flight: LWIS's copy streams. While one computes the next is copied.
+    /// The number of batches in flight (LWIS's copy streams): one is copied while another computes.
     #[serde(default = "one")]
     pub streams: usize,
-    /// By which share the unit slows each other one while it computes, through the memory that they share.
+    /// The relative slowdown of every other unit while this one computes, caused by their shared memory.
     #[serde(default)]
     pub slows_others: f64,
 }
@@ -46,32 +47,32 @@ const fn one() -> usize {
     1
 }
 
-/// Why a board's file is none.
+/// The error for a text or value that is not a valid board model.
 #[derive(Debug, thiserror::Error)]
-pub enum BoardError {
-    /// Not the TOML of a board.
-    #[error("not a table of units")]
+pub enum BoardModelError {
+    /// The text is not the TOML of a board model.
+    #[error("the board model is not a valid table of units")]
     Format(#[from] toml::de::Error),
-    /// A value that no board has.
+    /// A value is out of range.
     #[error("{0}")]
     Value(String),
 }
 
-impl Board {
-    /// Reads a board from the text of its file.
+impl BoardModel {
+    /// Parses a board model from the text of its file.
     ///
     /// # Errors
-    /// [`BoardError`] with the place in the file.
-    pub fn parse(text: &str) -> Result<Self, BoardError> {
+    /// [`BoardModelError`] with the position in the file, or the invalid value.
+    pub fn parse(text: &str) -> Result<Self, BoardModelError> {
         toml::from_str::<Self>(text)?.checked()
     }
 
-    /// The board, when it can be one: units with names, streams, and shares that are shares.
+    /// Returns the model if it is valid: every unit has a name, streams and a batch, and all shares are in range.
     ///
     /// # Errors
-    /// [`BoardError::Value`].
-    pub fn checked(self) -> Result<Self, BoardError> {
-        let refuse = |text: String| Err(BoardError::Value(text));
+    /// [`BoardModelError::Value`] with the first invalid value.
+    pub fn checked(self) -> Result<Self, BoardModelError> {
+        let refuse = |text: String| Err(BoardModelError::Value(text));
         if self.units.is_empty() {
             return refuse("a board needs at least one unit".to_owned());
         }
@@ -85,7 +86,7 @@ impl Board {
                     unit.name
                 ));
             }
-            // No upper bound: on a busy machine a warm-up may find any slowdown, and what it writes must read.
+            // No upper bound: a warm-up on a busy machine may measure any slowdown, and its file must be readable.
             for (what, value) in [("copy", unit.copy), ("slows_others", unit.slows_others)] {
                 if !(value.is_finite() && value >= 0.0) {
                     let name = &unit.name;
@@ -98,14 +99,14 @@ impl Board {
         Ok(self)
     }
 
-    /// How much longer `unit` takes while the `busy` units compute: 1 when it is alone.
+    /// Returns the factor by which `unit` takes longer while the `busy` units compute; 1 when it computes alone.
     pub fn slowdown(&self, unit: usize, busy: impl IntoIterator<Item = usize>) -> f64 {
         let others = busy.into_iter().filter(|&other| other != unit);
         1.0 + others.map(|other| self.units[other].slows_others).sum::<f64>()
     }
 
-    /// The same board with every time, copy and slowdown off by up to `spread`, each by a factor of its own: what a
-    /// table that is wrong by that much could have been. The times of one unit keep their order.
+    /// Returns the model with every time, copy and slowdown changed by its own random factor of at most `spread`: the board
+    /// that an inaccurate table might describe. The times of one unit still do not fall with the batch size.
     #[must_use]
     pub fn perturbed(&self, spread: f64, seed: u64) -> Self {
         let mut random = SplitMix::new(seed, 0);
@@ -115,7 +116,7 @@ impl Board {
                 .times
                 .sizes()
                 .map(|size| (size, unit.times.seconds(size) * random.factor(spread)));
-            // Factors are positive and sizes stay as they are, so the points are a table again.
+            // The factors are positive and the sizes unchanged, so that the points are valid.
             if let Ok(times) = ServiceTimes::new(points.collect()) {
                 unit.times = times;
             }
@@ -126,8 +127,8 @@ impl Board {
     }
 }
 
-/// The text of its file, which [`Board::parse`] reads to the last bit.
-impl fmt::Display for Board {
+/// Formats the model as the text of its file. [`BoardModel::parse`] reads every value back to the last bit.
+impl fmt::Display for BoardModel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "name = {}", Quoted(&self.name))?;
         writeln!(f, "jitter = {:?}", self.jitter)?;
@@ -150,7 +151,7 @@ impl fmt::Display for Board {
     }
 }
 
-/// A basic string of TOML.
+/// A text that is formatted as a basic string of TOML.
 struct Quoted<'a>(&'a str);
 
 impl fmt::Display for Quoted<'_> {

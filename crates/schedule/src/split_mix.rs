@@ -1,19 +1,20 @@
-//! A small generator for repeatable models: SplitMix64. Not for LoadGen, whose generators are the official ones.
+//! SplitMix64, a small random number generator for repeatable simulations. LoadGen does not use it: it has the official
+//! generators.
 
-/// SplitMix64 from a seed.
+/// A SplitMix64 generator.
 #[derive(Debug, Clone)]
 pub struct SplitMix(u64);
 
 impl SplitMix {
     const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-    /// The sequence `number` of `seed`: streams that draw from sequences of their own do not disturb each other.
+    /// Creates the generator for sequence `number` of `seed`. Draws from one sequence do not affect another.
     #[must_use]
     pub fn new(seed: u64, number: u64) -> Self {
         Self(seed.wrapping_add(number.wrapping_mul(Self::STEP)))
     }
 
-    /// The next 64 bits.
+    /// Returns the next 64 random bits.
     pub fn next_bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(Self::STEP);
         let mut bits = self.0;
@@ -22,7 +23,7 @@ impl SplitMix {
         bits ^ (bits >> 31)
     }
 
-    /// Uniform in `1 - spread .. 1 + spread`.
+    /// Returns a uniformly distributed factor in `1 - spread .. 1 + spread`.
     pub fn factor(&mut self, spread: f64) -> f64 {
         let unit = (self.next_bits() >> 11) as f64 / (1_u64 << 53) as f64;
         1.0 + spread * (2.0 * unit - 1.0)

@@ -1,20 +1,20 @@
-//! Who computes what until when, on units that slow each other down: progress is kept as work left, and the speed of
-//! each changes whenever another begins or ends. Used with the real clock and in virtual time alike.
+//! The contention between units that compute at the same time and slow each other down. Progress is stored as remaining
+//! work; a unit's speed changes whenever another one begins or ends. Knows no batches and no copies.
 
-use crate::board::Board;
+use crate::board_model::BoardModel;
 
-/// The state of a board's compute units at a moment.
+/// The remaining work of a board's units at one time.
 #[derive(Debug, Clone)]
-pub struct Sharing {
-    /// Seconds of work left per unit, as if it were alone; `None` when idle.
+pub struct Contention {
+    /// The remaining seconds of work per unit, as if it computed alone; `None` for an idle unit.
     left: Vec<Option<f64>>,
-    /// Room for how much each unit is slowed down, so that looking at the clock allocates nothing.
+    /// A buffer for each unit's slowdown, so that advancing the time allocates nothing.
     slowdowns: Vec<f64>,
     now: f64,
 }
 
-impl Sharing {
-    /// All `units` idle at time 0.
+impl Contention {
+    /// Creates the state in which all units are idle at time 0.
     #[must_use]
     pub fn new(units: usize) -> Self {
         Self {
@@ -24,38 +24,38 @@ impl Sharing {
         }
     }
 
-    /// Whether the unit computes.
+    /// Returns whether the unit computes.
     #[must_use]
     pub fn is_busy(&self, unit: usize) -> bool {
         self.left[unit].is_some()
     }
 
-    /// The unit begins `work` seconds of work, counted as if it were alone.
-    pub fn begin(&mut self, board: &Board, unit: usize, work: f64, now: f64) {
+    /// Starts `work` seconds of work on a unit, counted as if it computed alone.
+    pub fn begin(&mut self, board: &BoardModel, unit: usize, work: f64, now: f64) {
         self.advance(board, now);
         self.left[unit] = Some(work);
     }
 
-    /// The unit is idle from now on.
-    pub fn end(&mut self, board: &Board, unit: usize, now: f64) {
+    /// Makes a unit idle.
+    pub fn end(&mut self, board: &BoardModel, unit: usize, now: f64) {
         self.advance(board, now);
         self.left[unit] = None;
     }
 
-    /// When the unit will be ready if nobody begins or ends before, or `None` when it is idle.
+    /// Returns the time at which the unit will end if no other unit begins or ends before. `None` for an idle unit.
     #[must_use]
-    pub fn ready_at(&self, board: &Board, unit: usize) -> Option<f64> {
+    pub fn ready_at(&self, board: &BoardModel, unit: usize) -> Option<f64> {
         self.left[unit].map(|left| self.now + left * self.slowdown(board, unit))
     }
 
-    /// The next unit to be ready and when, or `None` when all are idle.
+    /// Returns the unit that ends next, with its time. `None` when all units are idle.
     #[must_use]
-    pub fn next_ready(&self, board: &Board) -> Option<(usize, f64)> {
+    pub fn next_ready(&self, board: &BoardModel) -> Option<(usize, f64)> {
         let ready = (0..self.left.len()).filter_map(|unit| Some((unit, self.ready_at(board, unit)?)));
         ready.min_by(|(_, one), (_, other)| one.total_cmp(other))
     }
 
-    fn advance(&mut self, board: &Board, now: f64) {
+    fn advance(&mut self, board: &BoardModel, now: f64) {
         let passed = (now - self.now).max(0.0);
         let mut slowdowns = std::mem::take(&mut self.slowdowns);
         slowdowns.clear();
@@ -69,7 +69,7 @@ impl Sharing {
         self.now = self.now.max(now);
     }
 
-    fn slowdown(&self, board: &Board, unit: usize) -> f64 {
+    fn slowdown(&self, board: &BoardModel, unit: usize) -> f64 {
         board.slowdown(unit, (0..self.left.len()).filter(|&other| self.is_busy(other)))
     }
 }

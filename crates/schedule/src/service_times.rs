@@ -1,48 +1,48 @@
-//! Service times: how long one unit takes for a batch of a given size. Knows nothing of queues or other units.
+//! Service times: the time that one unit takes for a batch, by batch size. Does not model queues or other units.
 
 use serde::Deserialize;
 
-/// Service times by batch size, in seconds. Between two known sizes the time lies on a straight line; a size below the
-/// smallest known takes as long as that one, as an engine of static batch does.
+/// Service times by batch size, in seconds. Times between two known sizes are interpolated linearly. A batch below the
+/// smallest known size takes as long as that size, as in an engine with a static batch.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(try_from = "Vec<(usize, f64)>")]
 pub struct ServiceTimes {
-    /// Batch size and seconds: sizes ascend, times do not fall.
+    /// The batch sizes and seconds: sizes ascend, times do not fall.
     points: Vec<(usize, f64)>,
 }
 
-/// Why a table is none.
+/// The error for an invalid table of service times.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum TimesError {
-    /// Nothing to go by.
+pub enum ServiceTimesError {
+    /// The table is empty.
     #[error("a table of service times needs at least one batch size")]
     Empty,
-    /// A size of zero, or sizes out of order.
+    /// A size is zero, or sizes do not ascend.
     #[error("batch sizes must ascend from 1, but {0} follows {1}")]
     Order(usize, usize),
-    /// A time that is none.
+    /// A time is not a positive number.
     #[error("the time of a batch of {0} must be a positive number of seconds, but is {1}")]
     Time(usize, f64),
 }
 
 impl ServiceTimes {
-    /// Times from measured or assumed points: batch size and seconds.
+    /// Creates a table from measured or assumed points of batch size and seconds.
     ///
-    /// A larger batch that was measured quicker than a smaller one counts as equally long, so that times never fall.
+    /// A larger batch that is faster than a smaller one gets the smaller one's time, so that times never fall.
     ///
     /// # Errors
-    /// [`TimesError`] when there is no point, sizes do not ascend from 1, or a time is not positive.
-    pub fn new(mut points: Vec<(usize, f64)>) -> Result<Self, TimesError> {
+    /// [`ServiceTimesError`] when there is no point, sizes do not ascend from 1, or a time is not positive.
+    pub fn new(mut points: Vec<(usize, f64)>) -> Result<Self, ServiceTimesError> {
         if points.is_empty() {
-            return Err(TimesError::Empty);
+            return Err(ServiceTimesError::Empty);
         }
         let (mut size_before, mut time_before) = (0, 0.0);
         for (size, time) in &mut points {
             if *size <= size_before {
-                return Err(TimesError::Order(*size, size_before));
+                return Err(ServiceTimesError::Order(*size, size_before));
             }
             if !(time.is_finite() && *time > 0.0) {
-                return Err(TimesError::Time(*size, *time));
+                return Err(ServiceTimesError::Time(*size, *time));
             }
             *time = time.max(time_before);
             (size_before, time_before) = (*size, *time);
@@ -50,13 +50,13 @@ impl ServiceTimes {
         Ok(Self { points })
     }
 
-    /// Largest batch that the unit takes.
+    /// Returns the largest batch that the unit takes.
     #[must_use]
     pub fn max_batch(&self) -> usize {
         self.points.last().map_or(1, |&(size, _)| size)
     }
 
-    /// Seconds for a batch of `size` samples; a size above the largest counts as the largest.
+    /// Returns the seconds for a batch of `size` samples. A size above the largest counts as the largest.
     #[must_use]
     pub fn seconds(&self, size: usize) -> f64 {
         let after = self.points.partition_point(|&(known, _)| known < size);
@@ -73,7 +73,7 @@ impl ServiceTimes {
         }
     }
 
-    /// The largest batch that takes at most `span` seconds, 0 when none does.
+    /// Returns the largest batch that takes at most `span` seconds, or 0.
     #[must_use]
     pub fn largest_within(&self, span: f64) -> usize {
         let (mut fits, mut too_large) = (0, self.max_batch() + 1);
@@ -88,7 +88,7 @@ impl ServiceTimes {
         fits
     }
 
-    /// Samples that can be computed within `span` seconds in batches of at most `batch`: full ones, then what fits.
+    /// Returns the samples that can be computed within `span` seconds: full batches of `batch`, then the largest that fits.
     #[must_use]
     pub fn capacity(&self, batch: usize, span: f64) -> usize {
         if batch == 0 || span <= 0.0 {
@@ -100,7 +100,7 @@ impl ServiceTimes {
         (rounds as usize).saturating_mul(batch).saturating_add(rest)
     }
 
-    /// The batch size with the most samples per second, the smallest of equals. Only known sizes are looked at.
+    /// Returns the known batch size with the most samples per second; the smallest among equals.
     #[must_use]
     pub fn best_batch(&self) -> usize {
         let mut best = (1, 0.0);
@@ -113,8 +113,8 @@ impl ServiceTimes {
         best.0
     }
 
-    /// The largest batch, unless a smaller one does more by over `share`: times that were measured over a few batches tell
-    /// no smaller difference.
+    /// Returns the largest batch, unless a smaller one has a throughput that is higher by more than `share`. Times measured
+    /// over a few batches do not show smaller differences.
     #[must_use]
     pub fn largest_good_batch(&self, share: f64) -> usize {
         let rate = |size: usize| size as f64 / self.seconds(size);
@@ -126,14 +126,14 @@ impl ServiceTimes {
         }
     }
 
-    /// Samples per second with the best batch.
+    /// Returns the samples per second with the best batch.
     #[must_use]
     pub fn best_rate(&self) -> f64 {
         let best = self.best_batch();
         best as f64 / self.seconds(best)
     }
 
-    /// The table of a unit that takes no batch above `most`.
+    /// Returns the table of a unit that takes no batch above `most`.
     #[must_use]
     pub fn up_to(&self, most: usize) -> Self {
         let within = self.points.iter().copied().filter(|&(size, _)| size < most);
@@ -143,7 +143,7 @@ impl ServiceTimes {
         }
     }
 
-    /// The same table with every time multiplied; `factor` is positive.
+    /// Returns the table with every time multiplied by the positive `factor`.
     #[must_use]
     pub fn scaled(&self, factor: f64) -> Self {
         let points = self.points.iter().map(|&(size, time)| (size, time * factor));
@@ -152,21 +152,21 @@ impl ServiceTimes {
         }
     }
 
-    /// The sizes that the table knows.
+    /// Returns the known batch sizes.
     pub fn sizes(&self) -> impl Iterator<Item = usize> {
         self.points().map(|(size, _)| size)
     }
 
-    /// The table: batch size and seconds.
+    /// Returns the points of batch size and seconds.
     pub fn points(&self) -> impl Iterator<Item = (usize, f64)> {
         self.points.iter().copied()
     }
 }
 
 impl TryFrom<Vec<(usize, f64)>> for ServiceTimes {
-    type Error = TimesError;
+    type Error = ServiceTimesError;
 
-    fn try_from(points: Vec<(usize, f64)>) -> Result<Self, TimesError> {
+    fn try_from(points: Vec<(usize, f64)>) -> Result<Self, ServiceTimesError> {
         Self::new(points)
     }
 }
