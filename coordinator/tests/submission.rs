@@ -10,11 +10,12 @@ mod synthetic;
 use std::{
     fs,
     os::unix::fs::PermissionsExt as _,
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::{Command, Output},
 };
 
 use regatta_rules::known;
+use regatta_test_support::published_results;
 use tempfile::TempDir;
 
 const SCENARIO: &str = "closed/Team/results/board/whisper/Offline";
@@ -107,12 +108,10 @@ fn a_tree_of_the_endpoints_harness_is_judged_in_its_round_alone() {
 
 #[test]
 fn a_published_power_session_passes_its_rounds_checks_and_no_later_ones() {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/corpus/v2.1");
-    if !corpus.is_dir() {
-        eprintln!("skipped: {} is not there", corpus.display());
+    let session = "v2.1/closed/NVIDIA/results/Orin_TRT_MaxQ/resnet50/Offline/performance";
+    let Some(session) = published_results(session) else {
         return;
-    }
-    let session = corpus.join("closed/NVIDIA/results/Orin_TRT_MaxQ/resnet50/Offline/performance");
+    };
     let desk = Desk::new();
     let (code, said) = desk.answer(&format!("power check {} --round v2.1", session.display()));
     assert_eq!(code, 0, "{said}");
@@ -371,20 +370,13 @@ fn an_audit_is_verified_and_its_directory_written() {
 /// The published trees, as the official checker of their round judged them.
 #[test]
 fn published_trees_are_accepted_as_official() {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/corpus");
     let desk = Desk::new();
     for (round, results) in [("v2.1", 48), ("v5.1", 5), ("v6.0", 8)] {
-        let published = corpus.join(round);
-        if !published.join("closed").is_dir() {
-            eprintln!("skipped: no corpus at {}", published.display());
+        let Some(published) = published_results(round) else {
             continue;
-        }
+        };
         fs::create_dir(desk.at(round)).unwrap();
-        std::os::unix::fs::symlink(
-            published.join("closed").canonicalize().unwrap(),
-            desk.at(round).join("closed"),
-        )
-        .unwrap();
+        std::os::unix::fs::symlink(published.join("closed"), desk.at(round).join("closed")).unwrap();
         let (code, said) = desk.answer(&format!(
             "submission check --input {round} --version {round} --as-official --format csv"
         ));

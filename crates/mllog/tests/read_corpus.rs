@@ -1,7 +1,6 @@
-//! The readers on published results, where those lie beside the project (`../shared/corpus`); they are not ours to
-//! carry in it. Without them the test says that it is skipped.
+//! The readers on published results, which are not part of the repository.
 
-#![expect(clippy::print_stderr, reason = "a skipped test says so")]
+#![expect(clippy::print_stderr, reason = "a test says how much it read")]
 
 use std::{
     ffi::OsStr,
@@ -12,18 +11,14 @@ use std::{
 use regatta_mllog::read::{
     AccuracyLogError, Summary, Verdict, accuracy_file, detail_file, file_name, summary_file, trace_file,
 };
+use regatta_test_support::published_results;
 
-/// The logs of one name below the round directories; `None`, with the reason printed, without the corpus.
+/// The logs of one name below the rounds' directories; `None` without published results.
 fn published(name: &str) -> Option<Vec<PathBuf>> {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus");
-    if !corpus.is_dir() {
-        eprintln!("skipped: no published results at ../shared/corpus beside the project");
-        return None;
-    }
     let mut files = Vec::new();
     for round in ["v2.1", "v5.1", "v6.0"] {
         let before = files.len();
-        collect(&corpus.join(round), OsStr::new(name), &mut files);
+        collect(&published_results(round)?, OsStr::new(name), &mut files);
         if name != file_name::TRACE {
             assert!(files.len() > before, "{round} has no {name}");
         }
@@ -31,7 +26,10 @@ fn published(name: &str) -> Option<Vec<PathBuf>> {
     Some(files)
 }
 
-#[expect(clippy::unwrap_used, reason = "the corpus is there, or the test is skipped")]
+#[expect(
+    clippy::unwrap_used,
+    reason = "published results are there, or the test is skipped"
+)]
 fn collect(directory: &Path, name: &OsStr, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();

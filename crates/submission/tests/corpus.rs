@@ -2,9 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may say what it expects")]
 
-mod support {
-    pub(crate) mod corpus;
-}
+#[path = "support/round.rs"]
+mod round;
 
 use std::{collections::BTreeSet, fs};
 
@@ -12,26 +11,30 @@ use regatta_submission::{
     check::{Severity, Verdict, as_official, csv, strict},
     tree::Tree,
 };
-use support::corpus;
+use regatta_test_support::{official_answers, published_results};
+use round::round;
 
 /// Judges a round's trees and compares all rows, whatever their order, with those that the official checker wrote.
 fn compare(round_name: &str, revision: &str, expected_rows: usize) {
-    let Some(directory) = corpus::directory(round_name) else {
+    let answers = format!(
+        "{round_name}/expected/{}",
+        if revision.starts_with("head") {
+            "head-b66003e1"
+        } else {
+            revision
+        }
+    );
+    let (Some(directory), Some(answers)) = (published_results(round_name), official_answers(&answers)) else {
         return;
     };
-    let round = corpus::round(round_name);
+    let round = round(round_name);
     // The official outputs lie beside the trees; a submission root has neither.
     let root = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink(directory.join("closed"), root.path().join("closed")).unwrap();
     let tree = Tree::scan(root.path()).unwrap();
     let official = as_official(&tree, &round, Some(revision)).unwrap();
     let ours = csv(&official.checker, &round.name, &official.rows);
-    let path = directory.join("expected").join(if revision.starts_with("head") {
-        "head-b66003e1"
-    } else {
-        revision
-    });
-    let theirs = fs::read_to_string(path.join("summary.csv")).unwrap();
+    let theirs = fs::read_to_string(answers.join("summary.csv")).unwrap();
     let lines = |text: &str| text.lines().map(str::to_owned).collect::<BTreeSet<_>>();
     let (ours, theirs) = (lines(&ours), lines(&theirs));
     let missing: Vec<_> = theirs.difference(&ours).collect();
@@ -43,7 +46,7 @@ fn compare(round_name: &str, revision: &str, expected_rows: usize) {
     );
     assert_eq!(theirs.len(), expected_rows + 1);
     assert_eq!(official.verdict, Verdict::Accept);
-    let log = fs::read_to_string(path.join("log.txt")).unwrap();
+    let log = fs::read_to_string(answers.join("log.txt")).unwrap();
     for line in official.summary.iter().filter(|line| line.contains("Results ")) {
         assert!(log.contains(line.as_str()), "{line}");
     }
@@ -71,10 +74,10 @@ fn v6_0_as_the_package() {
 
 /// What the strict check holds against a round's published trees: rule and path of each error, number of warnings.
 fn strict_errors(round_name: &str) -> Option<(Vec<String>, usize)> {
-    let directory = corpus::directory(round_name)?;
+    let directory = published_results(round_name)?;
     let root = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink(directory.join("closed"), root.path().join("closed")).unwrap();
-    let report = strict(&Tree::scan(root.path()).unwrap(), &corpus::round(round_name));
+    let report = strict(&Tree::scan(root.path()).unwrap(), &round(round_name));
     let (errors, rest): (Vec<_>, Vec<_>) = report
         .findings
         .iter()

@@ -14,6 +14,7 @@ use regatta_submission::{
     check::{as_official, format, strict},
     tree::Tree,
 };
+use regatta_test_support::published_results;
 use serde_json::Value;
 
 /// Asks a page, laid out `width` pixels wide, what it has become; `None` without a browser.
@@ -123,15 +124,13 @@ fn a_sound_submission_has_nothing_red_on_its_page() {
 
 #[test]
 fn a_published_submission_fits_the_window() {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus/v2.1/closed");
-    if !corpus.is_dir() {
-        println!("skipped: {} is not there", corpus.display());
+    let Some(published) = published_results("v2.1/closed") else {
         return;
-    }
+    };
     let rounds = known::rounds().unwrap();
     let round = rounds.iter().find(|round| round.name == "v2.1").unwrap();
     let root = tempfile::tempdir().unwrap();
-    std::os::unix::fs::symlink(corpus, root.path().join("closed")).unwrap();
+    std::os::unix::fs::symlink(published, root.path().join("closed")).unwrap();
     let report = strict(&Tree::scan(root.path()).unwrap(), round);
     let page = format::strict_html(&report, &round.name);
     for width in [1280, 400] {

@@ -3,8 +3,6 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may say what it expects")]
 #![expect(clippy::print_stderr, reason = "tells why a test is skipped")]
 
-#[path = "../support/corpus_path.rs"]
-mod corpus;
 #[path = "../support/tree.rs"]
 mod tree;
 

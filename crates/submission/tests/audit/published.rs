@@ -3,20 +3,20 @@
 use std::path::{Path, PathBuf};
 
 use regatta_submission::audit::compare_performance;
+use regatta_test_support::published_results;
 
-use crate::{
-    corpus::corpus,
-    logs::{round, text},
-};
+use crate::logs::{round, text};
 
 #[test]
 fn published_verdicts_come_out_of_the_published_logs() {
-    let Some(corpus) = corpus("") else { return };
     let (mut reproduced, mut differing) = (0, Vec::new());
     for name in ["v2.1", "v5.1", "v6.0"] {
         let round = round(name);
         let mut audits = Vec::new();
-        find(&corpus.join(name).join("closed"), &mut audits);
+        let Some(published) = published_results(name) else {
+            return;
+        };
+        find(&published.join("closed"), &mut audits);
         for audit in audits {
             let test = audit.file_name().unwrap().to_str().unwrap();
             let Some(rule) = round.audits.get(test) else {

@@ -10,8 +10,9 @@ use regatta_submission::{
     check::{Finding, Severity, strict},
     tree::Tree,
 };
+use regatta_test_support::published_results;
 
-use crate::{corpus, edit};
+use crate::{edit, round::round as named};
 
 /// A forgery: of which submitter in which round's tree, the edit, and where the strict check finds it.
 struct Forgery {
@@ -304,12 +305,12 @@ const FORGERIES: [Forgery; 17] = [
 ];
 
 fn findings(root: &Path, round: &str) -> Vec<Finding> {
-    strict(&Tree::scan(root).unwrap(), &corpus::round(round)).findings
+    strict(&Tree::scan(root).unwrap(), &named(round)).findings
 }
 
 /// A copy of a published tree.
 fn published(tree: &str) -> Option<tempfile::TempDir> {
-    let source = corpus::directory(tree)?;
+    let source = published_results(tree)?;
     let (_, below) = tree.split_once('/').unwrap();
     let copy = tempfile::tempdir().unwrap();
     edit::copy(&source, &copy.path().join(below)).unwrap();

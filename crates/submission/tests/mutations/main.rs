@@ -3,12 +3,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may say what it expects")]
 
-#[path = "../support/corpus.rs"]
-mod corpus;
 #[path = "../support/edit.rs"]
 mod edit;
 mod forgeries;
 mod own_run;
+#[path = "../support/round.rs"]
+mod round;
 
 use std::{fs, path::Path};
 
@@ -16,6 +16,8 @@ use regatta_submission::{
     check::{Severity, Verdict, as_official, strict},
     tree::Tree,
 };
+use regatta_test_support::{official_answers, published_results};
+use round::round;
 
 const SYSTEM: &str = "HPE_PROLIANT_DL145_RTX_PRO_4500_PCIE_32GBx1_TRT_TRT";
 
@@ -168,7 +170,7 @@ fn replace(home: &Path, scenario: &str, by: &str) {
 /// Errors of a strict check, without the system that stays as published.
 fn errors(root: &Path) -> Vec<String> {
     let tree = Tree::scan(root).unwrap();
-    let report = strict(&tree, &corpus::round("v6.0"));
+    let report = strict(&tree, &round("v6.0"));
     let errors = report
         .findings
         .into_iter()
@@ -185,15 +187,18 @@ fn errors(root: &Path) -> Vec<String> {
 
 #[test]
 fn every_fault_is_found_and_the_official_verdict_given() {
-    let (Some(source), Some(_)) = (corpus::directory("v6.0/closed/HPE"), corpus::directory("v6.0")) else {
+    let (Some(source), Some(table)) = (
+        published_results("v6.0/closed/HPE"),
+        official_answers("mutations.csv"),
+    ) else {
         return;
     };
-    let table = fs::read_to_string(corpus::directory("v6.0").unwrap().join("../mutations.csv")).unwrap();
+    let table = fs::read_to_string(table).unwrap();
     let expected = edit::csv_column(&table, 3);
     let clean = tempfile::tempdir().unwrap();
     edit::copy(&source, &clean.path().join("closed/HPE")).unwrap();
     let published = errors(clean.path());
-    let round = corpus::round("v6.0");
+    let round = round("v6.0");
     for fault in &FAULTS {
         let (_, official) = expected
             .iter()

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use regatta_submission::{check::strict, tree::Tree};
+use regatta_test_support::published_results;
 
-use crate::{corpus, edit};
+use crate::{edit, round::round};
 
 const MEASURED: &str = "v6.0/closed/HPE/results/HPE_PROLIANT_DL145_RTX_PRO_4500_PCIE_32GBx1_TRT_TRT/resnet/MultiStream/performance";
 
@@ -15,7 +16,7 @@ fn is_found(source: &Path, benchmarks: [&str; 2]) -> bool {
         let place = root.path().join(benchmark).join("MultiStream/performance");
         edit::copy(source, &place).unwrap();
     }
-    let report = strict(&Tree::scan(root.path()).unwrap(), &corpus::round("v6.0"));
+    let report = strict(&Tree::scan(root.path()).unwrap(), &round("v6.0"));
     assert_eq!(report.facts.len(), 2, "both were looked at");
     report
         .findings
@@ -25,7 +26,7 @@ fn is_found(source: &Path, benchmarks: [&str; 2]) -> bool {
 
 #[test]
 fn a_run_stands_for_two_results_of_one_benchmark_on_one_system_and_no_others() {
-    let Some(source) = corpus::directory(MEASURED) else {
+    let Some(source) = published_results(MEASURED) else {
         return;
     };
     let first = "closed/A/results/System/yolo-95";

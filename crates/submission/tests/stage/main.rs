@@ -10,8 +10,6 @@
 
 #[path = "../support/copy_tree.rs"]
 mod copy_tree;
-#[path = "../support/corpus_path.rs"]
-mod corpus_path;
 #[path = "../support/tree.rs"]
 mod tree;
 

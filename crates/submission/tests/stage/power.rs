@@ -8,14 +8,15 @@ use regatta_submission::{
     stage::{Kind, StageError, Staged},
     tree::Tree,
 };
+use regatta_test_support::published_results;
 
-use crate::{bench::Bench, copy_tree::copy, corpus_path::corpus};
+use crate::{bench::Bench, copy_tree::copy};
 
 const PUBLISHED: &str = "v2.1/closed/NVIDIA/results/Orin_TRT_MaxQ/resnet50/Offline/performance";
 
 /// Stages a run that was measured in this session, in an open submission of its round.
 fn staged(change: impl FnOnce(&Bench)) -> Option<(Bench, Result<Staged, StageError>)> {
-    let session = corpus(PUBLISHED)?;
+    let session = published_results(PUBLISHED)?;
     let bench = Bench::new("v2.1");
     copy(&session, &bench.at("desk/power/session"));
     let logs = ["mlperf_log_detail.txt", "mlperf_log_summary.txt"].map(|name| {

@@ -5,8 +5,6 @@
 
 #[path = "../support/copy_tree.rs"]
 mod copy_tree;
-#[path = "../support/corpus_path.rs"]
-mod corpus;
 #[path = "../support/tree.rs"]
 mod tree;
 

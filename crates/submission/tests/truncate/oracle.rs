@@ -2,8 +2,9 @@
 
 use regatta_rules::{known, procedures::Truncation};
 use regatta_submission::truncate::{Destination, Outcome, Problem, Request, truncate, verify};
+use regatta_test_support::official_answers;
 
-use crate::{copy_tree::copy, corpus::corpus, tree::files};
+use crate::{copy_tree::copy, tree::files};
 
 fn rule(round: &str) -> Truncation {
     let rounds = known::rounds().unwrap();
@@ -23,7 +24,7 @@ const CASES: [(&str, &str, &str); 6] = [
 
 #[test]
 fn a_new_tree_is_the_official_one_to_the_byte() {
-    let Some(corpus) = corpus("truncation") else {
+    let Some(corpus) = official_answers("truncation") else {
         return;
     };
     for (round, expected, case) in CASES {
@@ -52,7 +53,7 @@ fn a_new_tree_is_the_official_one_to_the_byte() {
 
 #[test]
 fn in_place_with_a_backup_gives_the_same_and_keeps_every_original() {
-    let Some(corpus) = corpus("truncation") else {
+    let Some(corpus) = official_answers("truncation") else {
         return;
     };
     for (round, expected, case) in CASES {
@@ -89,7 +90,7 @@ fn in_place_with_a_backup_gives_the_same_and_keeps_every_original() {
 
 #[test]
 fn what_is_missing_is_told_and_the_rest_is_done() {
-    let Some(corpus) = corpus("truncation") else {
+    let Some(corpus) = official_answers("truncation") else {
         return;
     };
     let (rule, dir) = (rule("v6.0"), tempfile::tempdir().unwrap());
