@@ -9,7 +9,7 @@ use std::{
 
 use regatta_rules::{DeviceId, RunId};
 use regatta_wire::{
-    frame::FrameError,
+    frame::{self, FrameError},
     message::{Command, Message as _},
     signed_command::SignedCommand,
 };
@@ -19,8 +19,6 @@ use super::durable;
 
 /// The file that holds the newest number, in the state directory.
 const FILE: &str = "commands.number";
-/// Where a frame's kind stands.
-const KIND_AT: usize = 6;
 
 /// Opens commands.
 #[derive(Debug)]
@@ -82,7 +80,7 @@ impl Trust {
         run: RunId,
         payload: &[u8],
     ) -> Result<Result<Command, FrameError>, TrustError> {
-        if payload.get(KIND_AT) != Some(&SignedCommand::KIND) {
+        if frame::stated_kind(payload) != Some(SignedCommand::KIND) {
             return match self.coordinator {
                 Some(_) => Err(TrustError::Unsigned),
                 None => Ok(Command::from_frame(payload)),

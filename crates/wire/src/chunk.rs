@@ -3,10 +3,12 @@
 //! Body of a kind 5 frame: `u64 LE offset | u32 LE CRC-32C of the bytes | bytes`. The topic names run and stream. This
 //! file does not put chunks together: the coordinator's ingest does.
 
-use crate::frame::{self, FrameError};
+use crate::{
+    FrameKind,
+    frame::{self, FrameError},
+};
 
-/// The kind number of a chunk's frame.
-pub const KIND: u8 = 5;
+const KIND: u8 = FrameKind::Chunk.number();
 /// The largest number of log bytes in one chunk.
 pub const MAX_DATA: usize = 64 * 1024;
 const CHUNK_HEADER: usize = 12;
@@ -85,7 +87,7 @@ impl<'a> LogMessage<'a> {
     /// [`FrameError`] says which part of the frame is invalid.
     pub fn from_frame(bytes: &'a [u8]) -> Result<Self, FrameError> {
         use crate::message::{Message as _, StreamEnd};
-        if bytes.get(6) == Some(&StreamEnd::KIND) {
+        if frame::stated_kind(bytes) == Some(StreamEnd::KIND) {
             return StreamEnd::from_frame(bytes).map(Self::End);
         }
         Chunk::from_frame(bytes).map(Self::Chunk)

@@ -12,7 +12,7 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::message::Message;
+use crate::{FrameKind, message::Message};
 
 /// The server name in the certificates of the broker and of the enrolment listener. Devices expect this name at every
 /// address, so that a coordinator can change its address or have several.
@@ -139,7 +139,7 @@ pub struct EnrolRequest {
     pub proof: Vec<u8>,
 }
 impl Message for EnrolRequest {
-    const KIND: u8 = 9;
+    const KIND: FrameKind = FrameKind::EnrolRequest;
 }
 
 impl EnrolRequest {
@@ -175,7 +175,7 @@ pub enum EnrolResponse {
     NotNow(String),
 }
 impl Message for EnrolResponse {
-    const KIND: u8 = 10;
+    const KIND: FrameKind = FrameKind::EnrolResponse;
 }
 
 /// The certificate, keys and addresses that an enrolled device uses.

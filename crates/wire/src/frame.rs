@@ -7,6 +7,8 @@
 
 use thiserror::Error;
 
+use crate::FrameKind;
+
 /// The first bytes of every frame.
 pub const MAGIC: [u8; 4] = *b"RGTA";
 /// The length of the header in bytes.
@@ -101,10 +103,10 @@ pub fn stated_length(header: &[u8]) -> Result<usize, FrameError> {
     Ok(stated)
 }
 
-/// Returns the kind from a frame's header, for topics with messages of several kinds.
+/// Returns the kind from a frame's header, for topics with messages of several kinds; `None` where it is missing or unknown.
 #[must_use]
-pub fn stated_kind(frame: &[u8]) -> Option<u8> {
-    frame.get(6).copied()
+pub fn stated_kind(frame: &[u8]) -> Option<FrameKind> {
+    FrameKind::of(*frame.get(6)?)
 }
 
 /// Checks a frame's header and returns its version and body.

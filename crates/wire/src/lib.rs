@@ -6,6 +6,9 @@
 pub mod chunk;
 pub mod enrolment;
 pub mod frame;
+mod frame_kind;
 pub mod message;
 pub mod signed_command;
 pub mod topic;
+
+pub use frame_kind::FrameKind;

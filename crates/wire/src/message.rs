@@ -9,12 +9,15 @@ use regatta_rules::{
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use crate::frame::{self, FrameError};
+use crate::{
+    FrameKind,
+    frame::{self, FrameError},
+};
 
 /// A message: a kind number and a body that postcard encodes.
 pub trait Message: Serialize + DeserializeOwned {
-    /// The kind number in the frame.
-    const KIND: u8;
+    /// The kind in the frame.
+    const KIND: FrameKind;
 
     /// Encodes the message as a frame.
     ///
@@ -23,7 +26,7 @@ pub trait Message: Serialize + DeserializeOwned {
     /// [`frame::MAX_BODY`].
     fn to_frame(&self) -> Result<Vec<u8>, FrameError> {
         let body = postcard::to_allocvec(self).map_err(|e| FrameError::Body {
-            kind: Self::KIND,
+            kind: Self::KIND.number(),
             reason: e.to_string(),
         })?;
         if body.len() > frame::MAX_BODY {
@@ -32,7 +35,7 @@ pub trait Message: Serialize + DeserializeOwned {
                 carried: body.len(),
             });
         }
-        Ok(frame::encode(Self::KIND, &body))
+        Ok(frame::encode(Self::KIND.number(), &body))
     }
 
     /// Decodes a frame that holds one message of this kind.
@@ -40,9 +43,9 @@ pub trait Message: Serialize + DeserializeOwned {
     /// # Errors
     /// [`FrameError`] says which part of the frame is invalid.
     fn from_frame(bytes: &[u8]) -> Result<Self, FrameError> {
-        let (_version, body) = frame::decode(Self::KIND, bytes)?;
+        let (_version, body) = frame::decode(Self::KIND.number(), bytes)?;
         postcard::from_bytes(body).map_err(|e| FrameError::Body {
-            kind: Self::KIND,
+            kind: Self::KIND.number(),
             reason: e.to_string(),
         })
     }
@@ -69,7 +72,7 @@ pub struct Hello {
     pub runs: Vec<RunId>,
 }
 impl Message for Hello {
-    const KIND: u8 = 1;
+    const KIND: FrameKind = FrameKind::Hello;
 }
 
 /// A heartbeat, on `telemetry`. By default it is the only message that an agent sends during a timed window.
@@ -85,7 +88,7 @@ pub struct Heartbeat {
     pub spooled_bytes: u64,
 }
 impl Message for Heartbeat {
-    const KIND: u8 = 2;
+    const KIND: FrameKind = FrameKind::Heartbeat;
 }
 
 /// One page of the list of all runs on a device, on `telemetry`. The list spans `pages` messages with the same session
@@ -106,7 +109,7 @@ pub struct Inventory {
     pub runs: Vec<HeldRun>,
 }
 impl Message for Inventory {
-    const KIND: u8 = 12;
+    const KIND: FrameKind = FrameKind::Inventory;
 }
 
 impl Inventory {
@@ -163,7 +166,7 @@ pub enum Command {
     },
 }
 impl Message for Command {
-    const KIND: u8 = 3;
+    const KIND: FrameKind = FrameKind::Command;
 }
 
 /// A run's state on the device, retained on `state/<run>`.
@@ -177,7 +180,7 @@ pub struct StateReport {
     pub streams: Vec<StreamName>,
 }
 impl Message for StateReport {
-    const KIND: u8 = 4;
+    const KIND: FrameKind = FrameKind::StateReport;
 }
 
 /// The report of `regatta-agent doctor`, on `state/<id>` and never retained.
@@ -189,7 +192,7 @@ pub struct Examined {
     pub text: String,
 }
 impl Message for Examined {
-    const KIND: u8 = 11;
+    const KIND: FrameKind = FrameKind::Examined;
 }
 
 /// The end of a stream, on `log/<run>/<stream>` after its last chunk.
@@ -201,7 +204,7 @@ pub struct StreamEnd {
     pub sha256: [u8; 32],
 }
 impl Message for StreamEnd {
-    const KIND: u8 = 6;
+    const KIND: FrameKind = FrameKind::StreamEnd;
 }
 
 /// An acknowledgement of one stream by the coordinator, on `ack/<run>`.
@@ -215,7 +218,7 @@ pub struct Ack {
     pub whole: Option<StreamVerdict>,
 }
 impl Message for Ack {
-    const KIND: u8 = 7;
+    const KIND: FrameKind = FrameKind::Ack;
 }
 
 /// The coordinator's verdict on a complete stream.

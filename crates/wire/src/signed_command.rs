@@ -7,7 +7,7 @@
 use regatta_rules::{DeviceId, RunId};
 use serde::{Deserialize, Serialize};
 
-use crate::message::Message;
+use crate::{FrameKind, message::Message};
 
 /// The first bytes of every signed statement. They make a signature for one purpose invalid for any other.
 const CONTEXT: &[u8] = b"regatta command 1\0";
@@ -23,7 +23,7 @@ pub struct SignedCommand {
     pub signature: Vec<u8>,
 }
 impl Message for SignedCommand {
-    const KIND: u8 = 8;
+    const KIND: FrameKind = FrameKind::SignedCommand;
 }
 
 impl SignedCommand {

@@ -151,7 +151,7 @@ fn a_frame_with_a_wrong_length_is_refused() {
         StreamEnd::from_frame(&bytes),
         Err(FrameError::Length { .. })
     ));
-    let huge = frame::encode(StreamEnd::KIND, &vec![0; MAX_BODY + 1]);
+    let huge = frame::encode(StreamEnd::KIND.number(), &vec![0; MAX_BODY + 1]);
     assert!(matches!(
         StreamEnd::from_frame(&huge),
         Err(FrameError::Length { .. })
