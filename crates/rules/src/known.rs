@@ -1,4 +1,4 @@
-//! The rounds, benchmarks and systems that come with Regatta: the files under `configs/`, carried in the binaries so that both
+//! The rounds, benchmarks and systems that come with Regatta: the files under `configs/` and `systems/`, carried in the binaries so that both
 //! work without an installation directory. A file that the user names wins over these; nothing here is searched for. Rounds and
 //! systems are carried packed (`build.rs`), and unpacked when they are first asked for.
 
@@ -19,6 +19,7 @@ const BENCHMARKS: &[(&str, &str)] = &[(
 /// In the order of their names, which is the order of their age.
 static ROUNDS: Packed = Packed::new(include_bytes!(concat!(env!("OUT_DIR"), "/rounds")));
 static SYSTEMS: Packed = Packed::new(include_bytes!(concat!(env!("OUT_DIR"), "/systems")));
+static DESCRIPTIONS: Packed = Packed::new(include_bytes!(concat!(env!("OUT_DIR"), "/descriptions")));
 /// The rounds that were read already, each at its file's place.
 static READ: OnceLock<Vec<OnceLock<Round>>> = OnceLock::new();
 /// The published MaxQ clocks, as TOML text.
@@ -41,7 +42,7 @@ struct Packed {
 
 /// A file that is carried.
 struct Carried {
-    /// Its name without `.toml`.
+    /// Its name without the ending.
     name: String,
     text: String,
 }
@@ -129,6 +130,14 @@ pub fn round_names() -> impl DoubleEndedIterator<Item = &'static str> {
 /// The systems that come with Regatta: names and the texts of their files.
 pub fn system_texts() -> impl Iterator<Item = (&'static str, &'static str)> {
     SYSTEMS
+        .files()
+        .iter()
+        .map(|file| (file.name.as_str(), file.text.as_str()))
+}
+
+/// The templates of system descriptions that come with Regatta (`systems/`): names and the texts of their files, JSON.
+pub fn description_texts() -> impl Iterator<Item = (&'static str, &'static str)> {
+    DESCRIPTIONS
         .files()
         .iter()
         .map(|file| (file.name.as_str(), file.text.as_str()))

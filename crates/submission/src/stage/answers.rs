@@ -52,6 +52,9 @@ pub struct SystemAnswers {
     /// What `regatta-agent doctor --json` printed on the device: a draft of the description.
     #[serde(default)]
     pub doctor: Option<PathBuf>,
+    /// The template of its description (a name in `systems/`), where it is not the one for the device's module.
+    #[serde(default)]
+    pub template: Option<String>,
     /// Fields of the system description, as the round spells them.
     #[serde(default)]
     pub description: BTreeMap<String, toml::Value>,
@@ -158,6 +161,7 @@ mod tests {
         assert!(answers.submitter.is_some() && !answers.system.is_empty());
         let system = &answers.system[0];
         assert!(!system.devices.is_empty() && !system.description.is_empty() && system.doctor.is_some());
+        assert!(system.template.is_some());
         let benchmark = answers.benchmark.values().next().unwrap();
         assert!(benchmark.implementation.is_some() && benchmark.notes.is_some());
         assert_eq!(

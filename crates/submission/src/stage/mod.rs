@@ -24,6 +24,7 @@ mod result;
 mod run;
 mod select;
 mod system;
+mod template;
 mod texts;
 mod tree;
 
@@ -42,7 +43,8 @@ pub use lack::{Lack, Question};
 use places::Places;
 use result::Staging;
 use run::Run;
-use system::Owner;
+use system::{Known, Owner};
+use template::Template;
 use tree::{Content, Files};
 
 use crate::{draft::Draft, proof::PublicKey};
@@ -206,8 +208,13 @@ fn plan(staging: &mut Staging<'_>, submitter: &str) -> Result<(), StageError> {
             continue;
         }
         let said = answers.system.iter().find(|said| said.name == system.name);
-        let doctor = doctor(staging, said);
-        let fields = system::describe(owner, &system.name, (said, doctor), &runs, &mut staging.lacks);
+        let known = Known {
+            answers: said,
+            doctor: doctor(staging, said),
+            template: template(staging, said, &runs),
+        };
+        let messages = (&mut staging.lacks, &mut staging.notes);
+        let fields = system::describe(owner, &system.name, known, &runs, messages);
         unknown_fields(staging, said);
         staging.required_scenarios(&system, &fields);
         staging.json(staging.places.system(&name), &fields);
@@ -243,6 +250,21 @@ fn doctor(staging: &mut Staging<'_>, said: Option<&SystemAnswers>) -> Map<String
         let place = format!("answers: system {}: doctor", said.name);
         staging.lacks.push(Lack::new(place, what, mend));
         Map::new()
+    })
+}
+
+/// The template of the system's description: the one that the operator names, else the one for the device of the last run.
+fn template(staging: &mut Staging<'_>, said: Option<&SystemAnswers>, runs: &[&Run]) -> Option<Template> {
+    let last = runs.iter().max_by_key(|run| run.id())?;
+    let named = said.and_then(|said| said.template.as_deref());
+    template::choose(named, &last.evidence.before).unwrap_or_else(|what| {
+        let place = format!(
+            "answers: system {}: template",
+            said.map_or("", |said| said.name.as_str())
+        );
+        let mend = "name one of them, or leave it out";
+        staging.lacks.push(Lack::new(place, what, mend));
+        None
     })
 }
 

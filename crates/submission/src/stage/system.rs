@@ -1,12 +1,17 @@
-//! The system description: what the device told of itself, in its runs and through its doctor, overruled by what the operator
-//! says. Nothing is made up: a field that neither fills is asked for, and a rehearsal says in it that it was not stated.
+//! The system description: the template of a known board, overruled by what the device told of itself in its runs and through its
+//! doctor, overruled by what the operator says. Nothing is made up: a field that none of them fills is asked for, and a rehearsal
+//! says in it that it was not stated.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{
+    collections::{BTreeMap, btree_map::Entry},
+    fs,
+    path::Path,
+};
 
 use regatta_rules::{Division, documents::DeviceFacts, round::Round};
 use serde_json::{Map, Value};
 
-use super::{Kind, Lack, Question, SystemAnswers, accelerators, run::Run};
+use super::{Kind, Lack, Question, SystemAnswers, accelerators, run::Run, template::Template};
 
 /// What a rehearsal writes where nobody answered.
 pub(super) const NOT_STATED: &str = "not stated (rehearsal)";
@@ -26,20 +31,34 @@ pub(super) struct Owner<'a> {
     pub(super) kind: Kind,
 }
 
-/// The description as JSON text, and what is missing in it.
+/// What is known of a system beside its runs.
+#[derive(Debug)]
+pub(super) struct Known<'a> {
+    /// What the operator says.
+    pub(super) answers: Option<&'a SystemAnswers>,
+    /// What the device's doctor drafted.
+    pub(super) doctor: Map<String, Value>,
+    /// What the table of known boards has.
+    pub(super) template: Option<Template>,
+}
+
+/// The fields of the description. What is missing goes to `lacks`, which fields come from the template to `notes`.
 pub(super) fn describe(
     owner: Owner<'_>,
     name: &str,
-    (answers, doctor): (Option<&SystemAnswers>, Map<String, Value>),
+    known: Known<'_>,
     runs: &[&Run],
-    lacks: &mut Vec<Lack>,
+    (lacks, notes): (&mut Vec<Lack>, &mut Vec<String>),
 ) -> Map<String, Value> {
     let submission = &owner.round.submission;
     let mut fields = told_by(runs);
-    fields.extend(doctor.into_iter().filter(|(_, value)| is_filled(value)));
-    for (field, value) in answers.into_iter().flat_map(|answers| &answers.description) {
+    fields.extend(known.doctor.into_iter().filter(|(_, value)| is_filled(value)));
+    for (field, value) in known.answers.into_iter().flat_map(|answers| &answers.description) {
         // What JSON has no value for stays empty and is asked for.
         fields.insert(field.clone(), serde_json::to_value(value).unwrap_or_default());
+    }
+    if let Some(template) = known.template {
+        notes.extend(fill(name, template, &submission.system_fields, &mut fields));
     }
     fields.insert("division".to_owned(), owner.division.to_string().into());
     fields.insert("submitter".to_owned(), owner.submitter.into());
@@ -71,6 +90,34 @@ pub(super) fn describe(
         mark(&mut fields, runs);
     }
     fields.into_iter().collect()
+}
+
+/// Takes the round's fields that nobody else filled from the template, and says which.
+fn fill(
+    system: &str,
+    template: Template,
+    known: &[String],
+    fields: &mut BTreeMap<String, Value>,
+) -> Option<String> {
+    let mut taken = Vec::new();
+    for (field, value) in template
+        .fields
+        .into_iter()
+        .filter(|(field, _)| known.contains(field))
+    {
+        if let Entry::Vacant(vacant) = fields.entry(field) {
+            taken.push(vacant.key().clone());
+            vacant.insert(value);
+        }
+    }
+    (!taken.is_empty()).then(|| {
+        format!(
+            "system {system}: from the template {}: {}; set a field under [system.description] of the answers where the system \
+             differs",
+            template.name,
+            taken.join(", ")
+        )
+    })
 }
 
 /// The `system_description` in what `regatta-agent doctor --json` printed; the error is a sentence.

@@ -218,7 +218,11 @@ impl Bench {
     }
 
     pub(crate) fn accuracy_run(&self, number: u32) -> PathBuf {
-        let run = self.run(number, Mode::AccuracyOnly, |_| {});
+        self.changed_accuracy_run(number, |_| {})
+    }
+
+    pub(crate) fn changed_accuracy_run(&self, number: u32, change: impl FnOnce(&mut Parts)) -> PathBuf {
+        let run = self.run(number, Mode::AccuracyOnly, change);
         self.put("desk/reference.py", "print()\n");
         let log = run.join("files/mlperf_log_accuracy.json");
         let output = b"Word Error Rate: 2.0671%, accuracy=97.9329%\n";

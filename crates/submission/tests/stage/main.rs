@@ -21,3 +21,4 @@ mod power;
 mod refusals;
 mod rehearsal;
 mod submission;
+mod templates;
