@@ -325,7 +325,7 @@ fn what_is_missing_is_said_with_the_way_to_get_it() {
     assert!(
         place
             .refused(&["inspect", "0123456789abcdef"], 3)
-            .contains("cannot use")
+            .contains("cannot be used")
     );
 
     let shims = std::mem::replace(&mut place.shims, place.scratch.path().join("digits.onnx"));

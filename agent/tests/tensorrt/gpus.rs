@@ -95,7 +95,7 @@ fn several_gpus_share_the_work() {
     );
     let told = refused(&["gpus=0,5"], "discrete,devices=2");
     assert!(
-        told.contains("finds 2 devices here, so there is no device 5"),
+        told.contains("there is no CUDA device 5: the driver reports 2 devices"),
         "{told}"
     );
     // So many batches learning takes of every GPU, however short the warm-up.
