@@ -48,8 +48,8 @@ impl fmt::Display for HelperError {
         match self {
             Self::Unavailable { socket, .. } => write!(
                 f,
-                "the helper that sets the device's state cannot be reached at {}; \
-                 hint: install the regatta-agent package as root, or run with --state as-is",
+                "the helper that sets the device's state cannot be reached at {} \
+                 (hint: install the regatta-agent package as root, or run with --state as-is)",
                 socket.display()
             ),
             Self::ConnectionLost(_) => {
