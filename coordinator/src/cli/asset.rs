@@ -149,7 +149,7 @@ fn sources_of(
         places.push(&dataset.map);
     }
     let scratch = workspace.scratch();
-    if bundled::holds(benchmark) {
+    if bundled::contains(benchmark) {
         bundled::install(benchmark, &scratch, &mut |_, _| {})?;
     }
     if let Some(missing) = places

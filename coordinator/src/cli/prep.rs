@@ -4,7 +4,9 @@
 use std::path::{Path, PathBuf};
 
 use indicatif::ProgressBar;
-use regatta_prep::{PrepError, PrepReport, bundled, make_form, prepare, raw_data_dir, scale_in_cache};
+use regatta_prep::{
+    PrepError, PrepReport, bundled, convert_samples, prepare, raw_data_dir, read_calibration_scale,
+};
 use regatta_rules::{
     benchmark::{Benchmark, Dtype},
     layout::Layout,
@@ -138,7 +140,7 @@ fn make(
     if is_own || (!is_there && benchmark.prep.is_some()) {
         let report = match &args.data {
             Some(data) => prepare(benchmark, data, out, progress),
-            None if bundled::holds(benchmark) => bundled::install(benchmark, out, progress),
+            None if bundled::contains(benchmark) => bundled::install(benchmark, out, progress),
             None => prepare(benchmark, &raw_data_dir(benchmark, out), out, progress),
         };
         let report = report.map_err(failure)?;
@@ -146,7 +148,7 @@ fn make(
             return Ok(report);
         }
     }
-    make_form(benchmark, form, quantised.as_ref(), out, progress).map_err(failure)
+    convert_samples(benchmark, form, quantised.as_ref(), out, progress).map_err(failure)
 }
 
 /// How bytes are made, where the flags say it.
@@ -164,7 +166,7 @@ fn quantised(args: &Args, benchmark: &Benchmark) -> Result<Option<Quantised>, Fa
                 Failure::misuse("the calibration cache has a scale for every tensor")
                     .way_out("name the network's input with --tensor")
             })?;
-            let scale = scale_in_cache(cache, tensor)
+            let scale = read_calibration_scale(cache, tensor)
                 .map_err(PrepError::from)
                 .map_err(failure)?;
             let file = cache.file_name().unwrap_or_default().to_string_lossy();
@@ -184,8 +186,8 @@ fn quantised(args: &Args, benchmark: &Benchmark) -> Result<Option<Quantised>, Fa
 
 fn failure(error: PrepError) -> Failure {
     match error {
-        PrepError::NoRecipe { .. }
-        | PrepError::Recipe { .. }
+        PrepError::NoPrepSection { .. }
+        | PrepError::UnsupportedSettings { .. }
         | PrepError::Form(_)
         | PrepError::Scale { .. }
         | PrepError::Cache(_) => Failure::usage(error),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use regatta_prep::accuracy::{LabelType, MeasureError, Measured, measure};
+use regatta_prep::accuracy::{LabelType, MeasureError, MeasuredAccuracy, measure};
 use regatta_rules::{
     benchmark::{Benchmark, Metric},
     documents::AccuracyResult,
@@ -19,7 +19,7 @@ pub(crate) fn judge(
     scratch: &Path,
     log: &Path,
 ) -> Result<AccuracyResult, MeasureError> {
-    let Measured { top1, target } = measure(benchmark, label_type, log, scratch)?;
+    let MeasuredAccuracy { top1, target } = measure(benchmark, label_type, log, scratch)?;
     if !top1.missing.is_empty() {
         tracing::warn!(missing = top1.missing.len(), log = %log.display(), "samples without an answer do not count");
     }

@@ -1,5 +1,5 @@
-//! The preparation kind `arrays`: for every input of a model a `.npy` of all samples that another program has made, checked and
-//! put where the harness reads it. 64-bit integers, which tokenisers like to give, become 32-bit ones where every one of them fits.
+//! The preparation kind `arrays`: checks one `.npy` file per model input, which another program made from all samples, and
+//! copies it for the harness. Converts 64-bit integers, the usual output of tokenisers, to 32 bits if every value fits.
 
 use std::{
     fs::File,
@@ -18,15 +18,15 @@ use sha2::{Digest as _, Sha256};
 use crate::{
     atomic,
     error::PrepError,
-    npy::{self, NpyFault},
+    npy::{self, NpyError},
     prepare::PrepReport,
     samples::{begin, hex, write_document},
 };
 
-/// How much is read at a time.
-const PIECE: usize = 1 << 20;
+/// The number of bytes that are read at a time.
+const BUFFER_LEN: usize = 1 << 20;
 
-/// Puts the arrays in `data` below the scratch directory `out`. `progress` counts samples, array by array.
+/// Copies the arrays in `data` to the scratch directory `out`. `progress` counts samples over all arrays.
 pub(crate) fn prepare(
     benchmark: &Benchmark,
     data: &Path,
@@ -35,13 +35,13 @@ pub(crate) fn prepare(
 ) -> Result<PrepReport, PrepError> {
     let dir = out.join(&benchmark.dataset.dir);
     let total = benchmark.dataset.total_samples;
-    // Only whether anything changes hangs on it.
+    // Read before it is replaced, to report whether the arrays have changed.
     let before = std::fs::read(dir.join(SampleSet::FILE)).ok();
     begin(&dir)?;
     let inputs: Vec<ModelInput<'_>> = benchmark.model.inputs().collect();
     let mut hashes = Vec::new();
     for (number, input) in inputs.iter().enumerate() {
-        let name = input.name.ok_or_else(|| PrepError::Recipe {
+        let name = input.name.ok_or_else(|| PrepError::UnsupportedSettings {
             benchmark: benchmark.name.clone(),
             reason: "arrays are named after their inputs, but one has no name".to_owned(),
         })?;
@@ -51,18 +51,18 @@ pub(crate) fn prepare(
             source,
         })?;
         let target = dir.join(format!("{name}.npy"));
-        let mut fault = None;
+        let mut array_error = None;
         let mut hash = Sha256::new();
         let copied = atomic::replace(&target, |to| {
             copy(BufReader::new(file), input, total, &mut hash, to).map_err(|error| match error {
-                Trouble::Write(error) => error,
-                Trouble::Array(error) => {
-                    fault = Some(error);
-                    io::Error::other("the array does not do")
+                CopyError::Write(error) => error,
+                CopyError::Array(error) => {
+                    array_error = Some(error);
+                    io::Error::other("the array is invalid")
                 }
             })
         });
-        if let Some(source) = fault {
+        if let Some(source) = array_error {
             return Err(PrepError::Array { path, source });
         }
         copied.map_err(|source| PrepError::Write { path: target, source })?;
@@ -82,32 +82,32 @@ pub(crate) fn prepare(
     })
 }
 
-/// Whose fault it is.
-enum Trouble {
-    Array(NpyFault),
+/// The error of a copy: of the array that is read, or of the file that is written.
+enum CopyError {
+    Array(NpyError),
     Write(io::Error),
 }
 
-impl From<NpyFault> for Trouble {
-    fn from(fault: NpyFault) -> Self {
-        Self::Array(fault)
+impl From<NpyError> for CopyError {
+    fn from(error: NpyError) -> Self {
+        Self::Array(error)
     }
 }
 
-impl From<io::Error> for Trouble {
+impl From<io::Error> for CopyError {
     fn from(unreadable: io::Error) -> Self {
         Self::Array(unreadable.into())
     }
 }
 
-/// Copies an array, as the input's type, and hashes its data.
+/// Copies an array as the input's type, and hashes its data.
 fn copy(
     from: impl Read,
     input: &ModelInput<'_>,
     total: usize,
     hash: &mut Sha256,
     to: &mut dyn io::Write,
-) -> Result<(), Trouble> {
+) -> Result<(), CopyError> {
     let npy = NpyFile::new(from)?;
     let header = npy.header();
     let shape: Vec<usize> = std::iter::once(total)
@@ -116,16 +116,16 @@ fn copy(
     let wide = (input.dtype == Dtype::Int32).then(|| Dtype::Int64.numpy());
     let is_wide = npy::expect(header, input.dtype.numpy(), wide, &shape)?;
     to.write_all(&npy::header(input.dtype.numpy(), &shape))
-        .map_err(Trouble::Write)?;
+        .map_err(CopyError::Write)?;
     let size = if is_wide {
         Dtype::Int64.size()
     } else {
         input.dtype.size()
     };
     let mut left = shape.iter().product::<usize>() * size;
-    let (mut data, mut piece, mut before) = (npy.into_inner(), vec![0; PIECE], 0);
+    let (mut data, mut buffer, mut before) = (npy.into_inner(), vec![0; BUFFER_LEN], 0);
     while left > 0 {
-        let next = &mut piece[..left.min(PIECE)];
+        let next = &mut buffer[..left.min(BUFFER_LEN)];
         data.read_exact(next)?;
         left -= next.len();
         let narrowed;
@@ -137,21 +137,21 @@ fn copy(
             &*next
         };
         hash.update(written);
-        to.write_all(written).map_err(Trouble::Write)?;
+        to.write_all(written).map_err(CopyError::Write)?;
     }
     if data.read(&mut [0])? > 0 {
-        return Err(NpyFault::TooLong.into());
+        return Err(NpyError::TooLong.into());
     }
     Ok(())
 }
 
-/// 64-bit integers as 32-bit ones; `before` counts those in front of them.
-fn narrow(wide: &[u8], before: u64) -> Result<Vec<u8>, NpyFault> {
+/// Converts 64-bit integers to 32-bit integers. `before` is the position of the first one in the array.
+fn narrow(wide: &[u8], before: u64) -> Result<Vec<u8>, NpyError> {
     let mut narrow = Vec::with_capacity(wide.len() / 2);
     for (position, bytes) in (before..).zip(wide.as_chunks().0) {
         let value = i64::from_le_bytes(*bytes);
-        let fitting = i32::try_from(value).map_err(|_| NpyFault::TooLarge { position, value })?;
-        narrow.extend(fitting.to_le_bytes());
+        let narrowed = i32::try_from(value).map_err(|_| NpyError::TooLarge { position, value })?;
+        narrow.extend(narrowed.to_le_bytes());
     }
     Ok(narrow)
 }

@@ -1,4 +1,4 @@
-//! Files that appear whole or not at all.
+//! Atomic writes: a file has its old or its new content and never a part. Does not flush to disk.
 
 use std::{
     ffi::OsString,
@@ -7,12 +7,10 @@ use std::{
     path::Path,
 };
 
-/// Gives `path` the content `bytes`. Whoever reads it at the same time sees the old file or the new one.
+/// Writes `bytes` to `path` atomically. Returns whether anything was written: an equal file is left alone.
 ///
-/// Returns whether anything was written: a file that has this content already is left alone.
-///
-/// The rename is not forced to disk. After a power cut a file may lack its end; of samples this is known by what lies beside them
-/// until all of them are on the disk, and a second preparation mends it, because it compares contents.
+/// The file is not flushed, so that a power cut may truncate it. Samples are therefore marked as unfinished until all of
+/// them are on disk, and a second preparation repairs them because it compares contents.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<bool> {
     if fs::read(path).is_ok_and(|present| present == bytes) {
         return Ok(false);
@@ -21,7 +19,7 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Gives `path` the content that `fill` writes; leaves it as it was when that fails.
+/// Writes the output of `fill` to `path` atomically. Leaves the file unchanged when `fill` fails.
 pub(crate) fn replace(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     let mut name = OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
@@ -32,7 +30,7 @@ pub(crate) fn replace(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Resu
         file.flush()
     });
     written.and_then(|()| fs::rename(&part, path)).inspect_err(|_| {
-        // The first error is the one to tell; a part left behind does no harm.
+        // The first error is reported. A temporary file that remains only takes space.
         drop(fs::remove_file(&part));
     })
 }

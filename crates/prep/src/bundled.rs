@@ -1,7 +1,7 @@
-//! The dataset and model that come with the program, so that a first run needs no download and no checkout.
+//! The bundled dataset and model, with which a first run needs no download and no checkout.
 //!
-//! Files are found by their path below the scratch directory, which the benchmark's file gives; no benchmark is known
-//! here by name. Source, licence (CC BY 4.0) and training stand in `datasets/digits/README.md`.
+//! Files are found by their path below the scratch directory, which the benchmark's file contains. This file knows no
+//! benchmark by name. `datasets/digits/README.md` has source, licence (CC BY 4.0) and training.
 
 use std::{fs, path::Path};
 
@@ -13,7 +13,7 @@ use crate::{
     prepare::{PrepReport, prepare, raw_data_dir},
 };
 
-/// Path below the scratch directory, and content.
+/// The bundled files: path below the scratch directory, and content.
 const FILES: &[(&str, &[u8])] = &[
     (
         "data/digits/digits.csv.gz",
@@ -25,7 +25,7 @@ const FILES: &[(&str, &[u8])] = &[
     ),
 ];
 
-/// The content of a bundled file, by its path below the scratch directory.
+/// Returns the content of a bundled file, by its path below the scratch directory.
 #[must_use]
 pub fn file(path: &str) -> Option<&'static [u8]> {
     FILES
@@ -34,10 +34,10 @@ pub fn file(path: &str) -> Option<&'static [u8]> {
         .map(|(_, content)| *content)
 }
 
-/// Whether the model and the data of `benchmark` come with the program: not those of a user's own benchmark that is made
-/// after a bundled one.
+/// Returns whether model and data of `benchmark` are bundled. Those of a user's benchmark with another name are not, even
+/// if its file is a copy of a bundled one.
 #[must_use]
-pub fn holds(benchmark: &Benchmark) -> bool {
+pub fn contains(benchmark: &Benchmark) -> bool {
     let has_data = match &benchmark.prep {
         Some(Prep::CsvImages { source, .. }) => file(&raw_file(benchmark, source)).is_some(),
         _ => true,
@@ -45,30 +45,30 @@ pub fn holds(benchmark: &Benchmark) -> bool {
     has_data && file(&benchmark.model.file).is_some()
 }
 
-/// Where a file of the data set as published lies below the scratch directory.
+/// Returns the path of a file of the published dataset below the scratch directory.
 fn raw_file(benchmark: &Benchmark, source: &str) -> String {
     format!("data/{}/{source}", benchmark.name)
 }
 
-/// Lays out model, dataset and samples of `benchmark` below `scratch`. Doing so again changes nothing; a model or a
-/// dataset that is not bundled must lie there already.
+/// Installs model, dataset and samples of `benchmark` below `scratch`. A second call changes nothing. A model or dataset
+/// that is not bundled must exist there already.
 ///
 /// # Errors
-/// [`PrepError::NotBundled`] for a file that neither is bundled nor lies there; else see [`prepare`].
+/// [`PrepError::NotBundled`] for a file that is neither bundled nor there; otherwise the errors of [`prepare`].
 pub fn install(
     benchmark: &Benchmark,
     scratch: &Path,
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<PrepReport, PrepError> {
     let data = raw_data_dir(benchmark, scratch);
-    put(scratch, &benchmark.model.file)?;
+    install_file(scratch, &benchmark.model.file)?;
     if let Some(Prep::CsvImages { source, .. }) = &benchmark.prep {
-        put(scratch, &raw_file(benchmark, source))?;
+        install_file(scratch, &raw_file(benchmark, source))?;
     }
     prepare(benchmark, &data, scratch, progress)
 }
 
-fn put(scratch: &Path, name: &str) -> Result<(), PrepError> {
+fn install_file(scratch: &Path, name: &str) -> Result<(), PrepError> {
     let path = scratch.join(name);
     let Some(content) = file(name) else {
         return if path.is_file() {

@@ -1,6 +1,6 @@
-//! Samples in another form: from a benchmark's own, which are 32-bit floats in linear layout, to 16-bit floats or bytes, in the
-//! layout that an engine reads. Each form lies in a directory of its own, so that a GPU and a DLA, or two boards, are served
-//! side by side. The own samples may be anybody's: what counts is the benchmark's file.
+//! Converts a benchmark's samples, which are 32-bit floats in linear layout, to 16-bit floats or 8-bit integers in the layout
+//! that an engine reads. Each form has its own directory, so that GPU and DLA, or two boards, can use different ones. Any
+//! program may have prepared the benchmark's own samples, as long as they match its file.
 
 use std::{
     fs,
@@ -16,22 +16,22 @@ use regatta_rules::{
 
 use crate::{
     error::PrepError,
-    layout::pack,
-    npy::{self, NpyFault},
+    npy::{self, NpyError},
+    packing::pack,
     prepare::PrepReport,
+    quantisation::quantise,
     samples::SampleWriter,
-    scale::quantise,
     val_map,
 };
 
-/// Makes samples of `form` out of the benchmark's own below the scratch directory `out`, which are left as they are.
-/// `quantised` says how floats become bytes, and belongs to `int8` alone.
+/// Converts the benchmark's own samples below the scratch directory `out` to `form`, and leaves them unchanged.
+/// `quantised` contains the scale and rounding for `int8`, and is `None` for other types.
 ///
-/// Doing so again changes nothing. `progress` is called after each sample with the number done and the number in all.
+/// A second call changes nothing. `progress` is called after each sample with the number of finished samples and of all.
 ///
 /// # Errors
-/// See [`PrepError`].
-pub fn make_form(
+/// [`PrepError`] says which file or setting is wrong.
+pub fn convert_samples(
     benchmark: &Benchmark,
     form: Form,
     quantised: Option<&Quantised>,
@@ -53,7 +53,7 @@ pub fn make_form(
         });
     }
     let source = out.join(&benchmark.dataset.dir);
-    // What is made of samples old and new would be whole by its own document.
+    // Otherwise a mixture of old and new samples would get a document that calls it complete.
     SampleSet::check_whole(&source)?;
     let mut writer = SampleWriter::new(&target, out)?;
     let mut clipped = 0;
@@ -73,20 +73,20 @@ pub fn make_form(
     })
 }
 
-/// One sample in its new form.
+/// Reads a sample and converts it.
 fn sample(
     path: &PathBuf,
     benchmark: &Benchmark,
     form: Form,
     quantised: Option<&Quantised>,
     clipped: &mut u64,
-) -> Result<Vec<u8>, NpyFault> {
+) -> Result<Vec<u8>, NpyError> {
     let shape = &benchmark.model.input_shape;
     let values = read(path, shape)?;
     let mut elements = Vec::with_capacity(values.len() * form.dtype.size());
     for (position, &value) in values.iter().enumerate() {
         if !value.is_finite() {
-            return Err(NpyFault::NotFinite(position));
+            return Err(NpyError::NotFinite(position));
         }
         let beyond = match quantised {
             Some(by) => {
@@ -106,12 +106,12 @@ fn sample(
         };
         *clipped += u64::from(beyond);
     }
-    // The benchmark was found to have the form.
+    // `in_form` has checked that the benchmark's shape can have the layout.
     Ok(pack(&elements, form.dtype.size(), shape, form.layout).unwrap_or_default())
 }
 
-/// The values of a sample of 32-bit floats.
-fn read(path: &PathBuf, shape: &[usize]) -> Result<Vec<f32>, NpyFault> {
+/// Reads the values of a sample of 32-bit floats.
+fn read(path: &PathBuf, shape: &[usize]) -> Result<Vec<f32>, NpyError> {
     let file = fs::read(path)?;
     let npy = NpyFile::new(&file[..])?;
     npy::expect(npy.header(), Dtype::Float32.numpy(), None, shape)?;

@@ -1,4 +1,4 @@
-//! The preparation kind `csv-images`: a gzipped table with an image and its label on each line.
+//! The preparation kind `csv-images`: reads a gzipped table with an image and its label on each line. Writes no samples.
 
 use std::{
     fs::File,
@@ -8,26 +8,26 @@ use std::{
 
 use flate2::bufread::GzDecoder;
 
-use crate::error::{PrepError, TableFault};
+use crate::error::{PrepError, TableError};
 
-/// Room for each number of a line; a table of images needs a few characters.
-const LONGEST_NUMBER: u64 = 64;
+/// The largest length of a number on average over a line. Tables of images need a few characters.
+const MAX_NUMBER_LEN: u64 = 64;
 
-/// One row of the table.
+/// A row of the table.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Image {
-    /// Its row, from 0.
+    /// The row's number, from 0.
     pub(crate) row: usize,
-    /// Its pixels as they stand in the table.
+    /// The pixels in the order of the table.
     pub(crate) pixels: Vec<f32>,
-    /// Its label.
+    /// The label.
     pub(crate) label: i64,
 }
 
-/// Reads the rows from `skip_rows` on; the rows before are checked as well.
+/// Reads the rows from `skip_rows` on. Checks the rows before as well.
 ///
 /// # Errors
-/// [`PrepError::Open`], or [`PrepError::Table`] for the first wrong line.
+/// [`PrepError::Open`], or [`PrepError::Table`] for the first invalid line.
 pub(crate) fn read(path: &Path, skip_rows: usize, pixels: usize) -> Result<Vec<Image>, PrepError> {
     let file = File::open(path).map_err(|source| PrepError::Open {
         path: path.to_owned(),
@@ -50,32 +50,35 @@ pub(crate) fn read(path: &Path, skip_rows: usize, pixels: usize) -> Result<Vec<I
     Ok(images)
 }
 
-fn read_row(table: &mut impl BufRead, row: usize, pixels: usize) -> Result<Option<Image>, TableFault> {
-    let limit = LONGEST_NUMBER * (pixels as u64 + 1);
+fn read_row(table: &mut impl BufRead, row: usize, pixels: usize) -> Result<Option<Image>, TableError> {
+    let limit = MAX_NUMBER_LEN * (pixels as u64 + 1);
     let mut line = Vec::new();
     table
         .take(limit)
         .read_until(b'\n', &mut line)
-        .map_err(TableFault::Unpack)?;
+        .map_err(TableError::Unpack)?;
     if line.is_empty() {
         return Ok(None);
     }
     if line.len() as u64 == limit && !line.ends_with(b"\n") {
-        return Err(TableFault::TooLong { limit });
+        return Err(TableError::TooLong { limit });
     }
     let text = String::from_utf8_lossy(&line);
     let mut columns: Vec<&str> = text.trim_end().split(',').collect();
     let (found, expected) = (columns.len(), pixels + 1);
     let label = match columns.pop() {
         Some(label) if found == expected => label,
-        _ => return Err(TableFault::Columns { expected, found }),
+        _ => return Err(TableError::Columns { expected, found }),
     };
-    let values: Result<Vec<f32>, TableFault> = columns
+    let values: Result<Vec<f32>, TableError> = columns
         .iter()
         .enumerate()
         .map(|(index, text)| pixel(index + 1, text))
         .collect();
-    let label = label.trim().parse().map_err(|_| number(found, "label", label))?;
+    let label = label
+        .trim()
+        .parse()
+        .map_err(|_| invalid_number(found, "label", label))?;
     Ok(Some(Image {
         row,
         pixels: values?,
@@ -83,18 +86,18 @@ fn read_row(table: &mut impl BufRead, row: usize, pixels: usize) -> Result<Optio
     }))
 }
 
-fn pixel(column: usize, text: &str) -> Result<f32, TableFault> {
+fn pixel(column: usize, text: &str) -> Result<f32, TableError> {
     text.trim()
         .parse()
         .ok()
         .filter(|value: &f32| value.is_finite())
-        .ok_or_else(|| number(column, "number", text))
+        .ok_or_else(|| invalid_number(column, "number", text))
 }
 
-fn number(column: usize, what: &'static str, given: &str) -> TableFault {
-    TableFault::Number {
+fn invalid_number(column: usize, what: &'static str, text: &str) -> TableError {
+    TableError::Number {
         column,
         what,
-        given: given.chars().take(40).collect(),
+        text: text.chars().take(40).collect(),
     }
 }

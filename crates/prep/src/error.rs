@@ -1,146 +1,146 @@
-//! What can keep samples from being made.
+//! The errors of a preparation. The causes in NumPy files, scales and maps have their errors beside the code that reads them.
 
 use std::{io, path::PathBuf};
 
 use regatta_rules::samples::{Form, FormError, NotWhole};
 
-use crate::{npy::NpyFault, scale::ScaleError, val_map::ValMapError};
+use crate::{npy::NpyError, quantisation::ScaleError, val_map::ValMapError};
 
-/// Samples that could not be made. What had been written stays and is taken up by the next try; there is no map file
-/// until all samples are there.
+/// The error when samples cannot be prepared. Samples that were written remain, and the next attempt continues with them. A
+/// map file exists only when all samples do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PrepError {
-    /// The benchmark's file says nothing on how its samples are made.
+    /// The benchmark's file has no `[prep]` section.
     #[error(
-        "the file of benchmark {benchmark} has no [prep] section: its samples must be brought ready-made"
+        "the file of benchmark {benchmark} has no [prep] section; hint: add one, or provide prepared samples"
     )]
-    NoRecipe {
-        /// The benchmark.
+    NoPrepSection {
+        /// The benchmark's name.
         benchmark: String,
     },
-    /// The benchmark's file asks for what this kind of preparation cannot do.
-    #[error("the file of benchmark {benchmark} cannot be followed: {reason}")]
-    Recipe {
-        /// The benchmark.
+    /// The kind of preparation does not support the benchmark's settings.
+    #[error("the samples of benchmark {benchmark} cannot be prepared: {reason}")]
+    UnsupportedSettings {
+        /// The benchmark's name.
         benchmark: String,
-        /// Which settings, and why not.
+        /// The setting and the reason.
         reason: String,
     },
-    /// The dataset cannot be opened.
+    /// A file of the dataset cannot be opened.
     #[error("cannot open the dataset {path}", path = path.display())]
     Open {
         /// The file.
         path: PathBuf,
-        /// The system's reason.
+        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// A line of the dataset is wrong or cannot be had. Lines count from 1, in the unpacked table.
+    /// A line of a table is invalid or cannot be read.
     #[error("{path}, line {line}", path = path.display())]
     Table {
         /// The file.
         path: PathBuf,
-        /// The line.
+        /// The line in the unpacked table, from 1.
         line: usize,
-        /// What is wrong.
+        /// The cause.
         #[source]
-        source: TableFault,
+        source: TableError,
     },
-    /// The dataset has another number of samples than its benchmark's file says.
-    #[error("{path} gives {found} samples where the benchmark has {expected}", path = path.display())]
+    /// The dataset has another number of samples than its benchmark.
+    #[error("{path} has {found} samples, but the benchmark needs {expected}", path = path.display())]
     SampleCount {
         /// The file.
         path: PathBuf,
-        /// As the benchmark's file says.
+        /// The number in the benchmark's file.
         expected: usize,
-        /// As found.
+        /// The number in the dataset.
         found: usize,
     },
     /// A sample, the map or a directory cannot be written.
     #[error("cannot write {path}", path = path.display())]
     Write {
-        /// What was to be written.
+        /// The file or directory.
         path: PathBuf,
-        /// The system's reason.
+        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// The samples cannot have that form.
+    /// The benchmark's samples cannot have the requested form.
     #[error(transparent)]
     Form(#[from] FormError),
-    /// Bytes are made by a scale, and nothing else is.
+    /// A scale is missing for `int8`, or given for another type.
     #[error(
-        "{form} cannot be made so: int8 needs a scale, by --scale or out of a --calibration-cache, and other types take none"
+        "samples cannot be converted to {form}: int8 needs a scale from --scale or --calibration-cache, and no other type takes one"
     )]
     Scale {
-        /// What was wanted.
+        /// The requested form.
         form: Form,
     },
-    /// The scale cannot be had.
-    #[error("the scale cannot be had")]
+    /// The scale cannot be read from a calibration cache.
+    #[error("the scale cannot be read")]
     Cache(#[from] ScaleError),
-    /// The samples that another form is made of are not whole.
+    /// The samples to convert are incomplete.
     #[error(transparent)]
     NotWhole(#[from] NotWhole),
-    /// The map of the samples that another form is made of does not read.
-    #[error("the samples that others are made of cannot be found: have they been prepared?")]
+    /// The map of the samples to convert cannot be read.
+    #[error("the samples to convert cannot be listed (have they been prepared?)")]
     Map(#[from] ValMapError),
-    /// A sample that another form is made of does not do.
-    #[error("{path} is no sample to make others of", path = path.display())]
+    /// A sample to convert is invalid.
+    #[error("the sample {path} cannot be converted", path = path.display())]
     Source {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         #[source]
-        source: NpyFault,
+        source: NpyError,
     },
-    /// An array does not do.
-    #[error("{path} does not do", path = path.display())]
+    /// An array is invalid.
+    #[error("the array {path} cannot be used", path = path.display())]
     Array {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         #[source]
-        source: NpyFault,
+        source: NpyError,
     },
-    /// A file that should have come with the program did not.
-    #[error("{file} does not come with this program: put it below the scratch directory yourself")]
+    /// A required file is neither bundled nor below the scratch directory.
+    #[error("{file} is not bundled with this program; hint: put it below the scratch directory")]
     NotBundled {
         /// The path below the scratch directory.
         file: String,
     },
 }
 
-/// What is wrong with a line of a table.
+/// The error for a line of a table.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum TableFault {
-    /// It cannot be unpacked or read: a damaged or incomplete file, or a failing disk.
+pub enum TableError {
+    /// The table cannot be unpacked or read: the file is damaged or incomplete, or the disk fails.
     #[error("the table cannot be unpacked from here on")]
     Unpack(#[source] io::Error),
-    /// Far too long for so many numbers.
+    /// The line is too long for its number of columns.
     #[error("the line is longer than {limit} bytes")]
     TooLong {
-        /// The longest line that is read.
+        /// The largest length that is read.
         limit: u64,
     },
-    /// Not as many columns as the samples' shape and a label need.
-    #[error("{found} columns where {expected} are needed (pixels and a label)")]
+    /// The line has another number of columns than pixels and a label need.
+    #[error("{found} columns, but {expected} are needed (pixels and a label)")]
     Columns {
-        /// Pixels and one.
+        /// The number of pixels plus one.
         expected: usize,
-        /// As found.
+        /// The number of columns in the line.
         found: usize,
     },
-    /// A pixel that is no finite number, or a label that is no integer.
-    #[error("column {column} is no {what}: `{given}`")]
+    /// A pixel is not a finite number, or a label is not an integer.
+    #[error("column {column} is not a valid {what}: `{text}`")]
     Number {
-        /// From 1.
+        /// The column, from 1.
         column: usize,
         /// `number` or `label`.
         what: &'static str,
-        /// As it stands there, at most 40 characters.
-        given: String,
+        /// The column's text, at most 40 characters.
+        text: String,
     },
 }

@@ -1,10 +1,10 @@
-//! Datasets made into samples, and answers made into accuracy.
+//! Preprocessing of datasets into samples, and accuracy from accuracy logs.
 //!
-//! [`prepare`] turns a dataset as published into what the field keeps on disk: one `.npy` per sample and a map file of
-//! names and labels, below a scratch directory laid out as `MLPERF_SCRATCH_PATH` is (`data/`, `models/`,
-//! `preprocessed_data/`); arrays of several inputs are taken as other programs leave them. [`make_form`] makes 16-bit floats and
-//! bytes of samples, in the layouts that engines read. [`bundled`] holds the one dataset and model that come with Regatta. [`accuracy`] judges
-//! `mlperf_log_accuracy.json` as the official scripts do.
+//! [`prepare`] converts a published dataset to one `.npy` file per sample and a map file of names and labels. They are
+//! below a scratch directory with the layout of `MLPERF_SCRATCH_PATH` (`data/`, `models/`, `preprocessed_data/`). Arrays
+//! for models with several inputs are taken from other programs. [`convert_samples`] converts samples to 16-bit floats or
+//! 8-bit integers, in the layouts that engines read. [`bundled`] contains the dataset and model that come with Regatta.
+//! [`accuracy`] computes the accuracy of `mlperf_log_accuracy.json` as the official scripts do.
 //!
 //! The crate downloads nothing and runs no model.
 
@@ -12,19 +12,19 @@ pub mod accuracy;
 mod arrays;
 mod atomic;
 pub mod bundled;
+mod conversion;
 mod csv_images;
 mod error;
-mod forms;
-mod layout;
 mod npy;
+mod packing;
 mod prepare;
+mod quantisation;
 mod samples;
-mod scale;
 mod val_map;
 
-pub use error::{PrepError, TableFault};
-pub use forms::make_form;
-pub use npy::NpyFault;
+pub use conversion::convert_samples;
+pub use error::{PrepError, TableError};
+pub use npy::NpyError;
 pub use prepare::{PrepReport, prepare, raw_data_dir};
-pub use scale::{ScaleError, scale_in_cache};
+pub use quantisation::{ScaleError, read_calibration_scale};
 pub use val_map::{ValMap, ValMapError};

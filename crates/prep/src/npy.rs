@@ -1,56 +1,56 @@
-//! Arrays in the bytes that `numpy.save` gives them (NumPy's format 1.0), so that ours and the references' samples
-//! compare with `cmp`. The `npyz` crate reads them all, but writes the shape as `(1, 8, 8, )`. What others' arrays may be is
-//! told here, too; where they lie is not.
+//! The `.npy` format, version 1.0, with the exact bytes of `numpy.save`, so that `cmp` compares samples with those of the
+//! reference implementations. The `npyz` crate reads the files, but writes a shape as `(1, 8, 8, )`. This file also checks
+//! the headers of arrays from other programs; it opens no file.
 
 use std::io;
 
 use npyz::{NpyHeader, Order};
 
-/// Everything before the data is a multiple of this.
+/// The alignment of the data in the file.
 const ALIGNMENT: usize = 64;
-/// NumPy leaves room for its first axis to grow to this many digits.
+/// The digits for which NumPy reserves space in the first axis.
 const GROWTH_DIGITS: usize = 21;
 
-/// A `.npy` file that is not what the benchmark's file says.
+/// The error for a `.npy` file that is damaged, or not the array that the benchmark needs.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum NpyFault {
-    /// It cannot be read, or ends early.
+pub enum NpyError {
+    /// The file cannot be read, or ends early.
     #[error("it cannot be read")]
     Unreadable(#[from] io::Error),
-    /// It holds something else.
-    #[error("it holds {found}, expected {expected}")]
+    /// The array has another type, shape or order.
+    #[error("it contains {found}, expected {expected}")]
     Other {
-        /// Type, shape and order in the file.
+        /// The type, shape and order in the file.
         found: String,
-        /// Those that the benchmark needs.
+        /// The type, shape and order that the benchmark needs.
         expected: String,
     },
-    /// It goes on behind its last element.
-    #[error("it goes on behind its last element")]
+    /// The file continues after the last element.
+    #[error("it continues after its last element")]
     TooLong,
-    /// A number that 32 bits do not hold.
-    #[error("its element {position} is {value}, which 32 bits do not hold")]
+    /// A number does not fit into 32 bits.
+    #[error("its element {position} is {value}, which does not fit into 32 bits")]
     TooLarge {
-        /// Which, from 0.
+        /// The element's position, from 0.
         position: u64,
-        /// Its value.
+        /// The element's value.
         value: i64,
     },
-    /// A number without end, or none, which has no place among whole ones.
+    /// A number is infinite or not a number, which cannot be converted.
     #[error("its element {0} is not finite")]
     NotFinite(usize),
 }
 
-/// An array of `shape` in row order, of numpy's type `descr` or of `another`: whether it is the other.
+/// Checks that an array has `shape` in row order, and NumPy's type `descr` or `another`. Returns whether it has `another`.
 pub(crate) fn expect(
     header: &NpyHeader,
     descr: &str,
     another: Option<&str>,
     shape: &[usize],
-) -> Result<bool, NpyFault> {
-    let given = header.dtype().descr();
-    let is = |descr: &str| given == format!("'{descr}'");
+) -> Result<bool, NpyError> {
+    let dtype = header.dtype().descr();
+    let is = |descr: &str| dtype == format!("'{descr}'");
     let is_another = another.is_some_and(is);
     let same_shape = header
         .shape()
@@ -60,13 +60,13 @@ pub(crate) fn expect(
     if (is_another || is(descr)) && same_shape && header.order() == Order::C {
         return Ok(is_another);
     }
-    Err(NpyFault::Other {
-        found: format!("{given} {:?} in {:?} order", header.shape(), header.order()),
+    Err(NpyError::Other {
+        found: format!("{dtype} {:?} in {:?} order", header.shape(), header.order()),
         expected: format!("'{descr}' {shape:?} in C order"),
     })
 }
 
-/// An array of this shape and of numpy's type `descr`, in row order; `data` are its elements' bytes.
+/// Encodes an array in row order with this shape and NumPy's type `descr`. `data` contains the bytes of its elements.
 pub(crate) fn array(descr: &str, shape: &[usize], data: &[u8]) -> Vec<u8> {
     let mut bytes = header(descr, shape);
     bytes.reserve_exact(data.len());
@@ -74,7 +74,7 @@ pub(crate) fn array(descr: &str, shape: &[usize], data: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// What stands before the data.
+/// Encodes the header before the data.
 pub(crate) fn header(descr: &str, shape: &[usize]) -> Vec<u8> {
     let axes: Vec<String> = shape.iter().map(usize::to_string).collect();
     let last = if axes.len() == 1 { "," } else { "" };
@@ -88,7 +88,7 @@ pub(crate) fn header(descr: &str, shape: &[usize]) -> Vec<u8> {
     text.push_str(&" ".repeat(padding % ALIGNMENT));
     text.push('\n');
     let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
-    // A shape would need thousands of axes to pass 64 KiB.
+    // A header only exceeds 64 KiB with thousands of axes.
     bytes.extend((text.len() as u16).to_le_bytes());
     bytes.extend(text.as_bytes());
     bytes
@@ -100,8 +100,8 @@ mod tests {
 
     #[test]
     fn headers_are_those_of_numpy_2() {
-        // numpy.save of numpy.zeros(shape, "<f4"): the length of the header and its text.
-        let numpys = [
+        // The length and text of the header of numpy.save for numpy.zeros(shape, "<f4").
+        let expected = [
             (vec![1, 8, 8], 128, "(1, 8, 8), }"),
             (vec![5], 128, "(5,), }"),
             (vec![3, 224, 224], 128, "(3, 224, 224), }"),
@@ -112,7 +112,7 @@ mod tests {
                 "(1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1), }",
             ),
         ];
-        for (shape, length, text) in numpys {
+        for (shape, length, text) in expected {
             let bytes = header("<f4", &shape);
             assert_eq!(bytes.len(), length, "{shape:?}");
             let written = String::from_utf8_lossy(&bytes[10..]).into_owned();

@@ -1,10 +1,9 @@
-//! Elements put where a layout wants them. What layouts there are, and the shape that each gives a sample, is in
-//! `regatta_rules::layout`.
+//! Packs the elements of a tensor into a memory layout. `regatta_rules::layout` defines the layouts and their shapes.
 
 use regatta_rules::layout::{Layout, Packing};
 
-/// The elements of a tensor of `dims` (channels first), each of `size` bytes, as they lie in `layout`; what is added is zero.
-/// `None` where the tensor cannot have the layout, or the elements are not as many as it has.
+/// Packs the elements of a tensor with dimensions `dims` (channels first) and `size` bytes per element into `layout`.
+/// Padding is zero. Returns `None` when the tensor cannot have the layout, or the number of elements is wrong.
 pub(crate) fn pack(elements: &[u8], size: usize, dims: &[usize], layout: Layout) -> Option<Vec<u8>> {
     let stored = layout.stored(dims, size)?;
     if elements.len() != dims.iter().product::<usize>() * size {
@@ -19,13 +18,13 @@ pub(crate) fn pack(elements: &[u8], size: usize, dims: &[usize], layout: Layout)
     let width = dims.last().copied().unwrap_or(1);
     for (number, element) in elements.chunks_exact(size).enumerate() {
         let (channel, inner) = (number / volume, number % volume);
-        let place = match packing {
+        let position = match packing {
             Packing::AsItIs => number,
             Packing::Blocks(of) => (channel / of * volume + inner) * of + channel % of,
             Packing::Last(of) => inner * dims[0].next_multiple_of(of) + channel,
             Packing::Lines(of) => number / width * width.next_multiple_of(of) + number % width,
         };
-        packed[place * size..][..size].copy_from_slice(element);
+        packed[position * size..][..size].copy_from_slice(element);
     }
     Some(packed)
 }
@@ -37,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn three_channels_lie_in_fours() {
+    fn three_channels_are_packed_into_blocks_of_four() {
         let image: Vec<u8> = (1..=12).collect();
         let packed = pack(&image, 1, &[3, 2, 2], Layout::Chw4).unwrap();
         assert_eq!(packed, [1, 5, 9, 0, 2, 6, 10, 0, 3, 7, 11, 0, 4, 8, 12, 0]);
@@ -64,9 +63,9 @@ mod tests {
     }
 
     proptest! {
-        /// GPU and DLA read the same bytes, and nothing gets lost: what is not zero is what went in.
+        /// No element is lost, and DLA and GPU layouts with the same packing have the same bytes.
         #[test]
-        fn every_element_finds_its_place(
+        fn every_element_is_packed_once(
             channels in 1..=4_usize,
             height in 1..=4_usize,
             layout in prop::sample::select(vec![

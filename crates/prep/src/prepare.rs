@@ -1,6 +1,6 @@
-//! From a benchmark's file and a dataset to samples on disk.
+//! Prepares a benchmark's samples on disk from its file and its dataset.
 //!
-//! The benchmark's `[prep]` section picks a kind of preparation; no benchmark is known here by name.
+//! The benchmark's `[prep]` section selects the kind of preparation. This file knows no benchmark by name.
 
 use std::{
     fmt::Write as _,
@@ -19,34 +19,34 @@ use crate::{
     samples::{MapFile, SampleWriter},
 };
 
-/// What a preparation left on disk.
+/// The result of a preparation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PrepReport {
-    /// Samples of the set.
+    /// The number of samples in the set.
     pub samples: usize,
-    /// How many of them were there already, byte for byte.
+    /// The number of samples that existed already with the same bytes.
     pub unchanged: usize,
-    /// Numbers that lay beyond what their new type holds, and were held back or became infinite.
+    /// The number of values beyond the range of their new type, which were clipped or became infinite.
     pub clipped: u64,
-    /// Where they lie.
+    /// The directory of the samples.
     pub dir: PathBuf,
-    /// The map file.
+    /// The path of the map file.
     pub map: PathBuf,
 }
 
-/// Where a benchmark's dataset lies by custom: `data/NAME` below the scratch directory.
+/// Returns the usual directory of a benchmark's dataset: `data/NAME` below the scratch directory.
 #[must_use]
 pub fn raw_data_dir(benchmark: &Benchmark, scratch: &Path) -> PathBuf {
     scratch.join("data").join(&benchmark.name)
 }
 
-/// Makes the samples of `benchmark` out of the dataset in `data`, below the scratch directory `out`.
+/// Prepares the samples of `benchmark` from the dataset in `data`, below the scratch directory `out`.
 ///
-/// Doing so again changes nothing; after an interruption it completes the set. `progress` is called after each sample
-/// with the number done and the number in all.
+/// A second call changes nothing, and completes the set after an interruption. `progress` is called after each sample with
+/// the number of finished samples and of all samples.
 ///
 /// # Errors
-/// See [`PrepError`]. A dataset is read to its end before anything is written.
+/// [`PrepError`] says which file or setting is wrong. A `csv-images` table is read completely before anything is written.
 pub fn prepare(
     benchmark: &Benchmark,
     data: &Path,
@@ -54,7 +54,7 @@ pub fn prepare(
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<PrepReport, PrepError> {
     match &benchmark.prep {
-        None => Err(PrepError::NoRecipe {
+        None => Err(PrepError::NoPrepSection {
             benchmark: benchmark.name.clone(),
         }),
         Some(Prep::Arrays {}) => arrays::prepare(benchmark, data, out, progress),
@@ -70,7 +70,7 @@ pub fn prepare(
     }
 }
 
-/// What the kind `csv-images` needs of a benchmark's file.
+/// Checks that a benchmark's file fits the preparation kind `csv-images`.
 fn check_csv_images(benchmark: &Benchmark, divisor: f32) -> Result<(), PrepError> {
     let one = Form::new(Dtype::Float32, Layout::Linear);
     let reason = if benchmark.form() != one || !benchmark.model.further_inputs.is_empty() {
@@ -83,7 +83,7 @@ fn check_csv_images(benchmark: &Benchmark, divisor: f32) -> Result<(), PrepError
     } else {
         return Ok(());
     };
-    Err(PrepError::Recipe {
+    Err(PrepError::UnsupportedSettings {
         benchmark: benchmark.name.clone(),
         reason,
     })
@@ -130,7 +130,7 @@ fn prepare_csv_images(
     })
 }
 
-/// The table's name up to its first dot, with spaces replaced: names in a map are split at spaces.
+/// Returns the table's name up to its first dot, without spaces, because a map separates its columns by spaces.
 fn stem(table: &Path) -> String {
     let name = table.file_name().unwrap_or_default().to_string_lossy();
     name.split('.')

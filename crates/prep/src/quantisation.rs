@@ -1,4 +1,4 @@
-//! The scale of whole numbers: out of TensorRT's calibration cache, and how floats become whole numbers by it.
+//! Quantisation of floats to 8-bit integers, and the scale for it from TensorRT's calibration cache.
 
 use std::{
     fs, io,
@@ -7,92 +7,92 @@ use std::{
 
 use regatta_rules::samples::{Quantised, Rounding};
 
-/// A scale that cannot be had from a calibration cache.
+/// The error when a scale cannot be read from a calibration cache.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScaleError {
-    /// The file does not read.
+    /// The file cannot be read.
     #[error("cannot read the calibration cache {path}", path = path.display())]
     Read {
         /// The file.
         path: PathBuf,
-        /// The system's reason.
+        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// Not TensorRT's text format.
-    #[error("{path} is no calibration cache: its first line is not TRT-VERSION-CALIBRATOR", path = path.display())]
-    NoCache {
+    /// The file is not in TensorRT's text format.
+    #[error("{path} is not a calibration cache: its first line is not TRT-VERSION-CALIBRATOR", path = path.display())]
+    NotACache {
         /// The file.
         path: PathBuf,
     },
-    /// The tensor is not in it.
+    /// The cache does not contain the tensor.
     #[error("the calibration cache {path} has no tensor `{tensor}`; its first is `{first}`", path = path.display())]
-    NoTensor {
+    MissingTensor {
         /// The file.
         path: PathBuf,
-        /// What was looked for.
+        /// The requested tensor.
         tensor: String,
-        /// The tensor of its first line, which is often the input.
+        /// The tensor in the first line, which is often the input.
         first: String,
     },
-    /// The tensor's number is no scale.
-    #[error("the calibration cache {path} gives `{tensor}` the scale `{given}`, which is none", path = path.display())]
-    NoScale {
+    /// The tensor's scale is invalid.
+    #[error("the calibration cache {path} has the invalid scale `{text}` for the tensor `{tensor}`", path = path.display())]
+    InvalidScale {
         /// The file.
         path: PathBuf,
         /// The tensor.
         tensor: String,
-        /// As it stands there.
-        given: String,
+        /// The scale's text.
+        text: String,
     },
 }
 
-/// The scale of a tensor in a calibration cache in TensorRT's text format: a line `NAME: HEX` per tensor, where HEX is the
-/// scale's bits as a 32-bit float, the greatest digit first.
+/// Reads the scale of a tensor from a calibration cache in TensorRT's text format. It has a line `NAME: HEX` per tensor,
+/// where HEX contains the bits of the scale as a 32-bit float, highest digit first.
 ///
 /// # Errors
-/// [`ScaleError`].
-pub fn scale_in_cache(path: &Path, tensor: &str) -> Result<f32, ScaleError> {
+/// [`ScaleError`] when the file is not a calibration cache, or has no valid scale for the tensor.
+pub fn read_calibration_scale(path: &Path, tensor: &str) -> Result<f32, ScaleError> {
     let text = fs::read_to_string(path).map_err(|source| ScaleError::Read {
         path: path.to_owned(),
         source,
     })?;
     let mut lines = text.lines();
     if !lines.next().is_some_and(|first| first.starts_with("TRT-")) {
-        return Err(ScaleError::NoCache {
+        return Err(ScaleError::NotACache {
             path: path.to_owned(),
         });
     }
-    // Names may hold colons.
+    // Names may contain colons.
     let mut entries = lines.filter_map(|line| line.rsplit_once(": "));
     let first = entries.clone().next().map_or("", |(name, _)| name);
-    let Some((_, given)) = entries.find(|(name, _)| *name == tensor) else {
-        return Err(ScaleError::NoTensor {
+    let Some((_, digits)) = entries.find(|(name, _)| *name == tensor) else {
+        return Err(ScaleError::MissingTensor {
             path: path.to_owned(),
             tensor: tensor.to_owned(),
             first: first.to_owned(),
         });
     };
-    let scale = u32::from_str_radix(given.trim(), 16).map(f32::from_bits);
+    let scale = u32::from_str_radix(digits.trim(), 16).map(f32::from_bits);
     scale
         .ok()
         .filter(|scale| scale.is_normal() && *scale > 0.0)
-        .ok_or_else(|| ScaleError::NoScale {
+        .ok_or_else(|| ScaleError::InvalidScale {
             path: path.to_owned(),
             tensor: tensor.to_owned(),
-            given: given.to_owned(),
+            text: digits.to_owned(),
         })
 }
 
-/// A float as a whole number of steps, and whether it lay beyond them.
+/// Quantises a float. Returns the integer, and whether the float was out of range and was clipped.
 pub(crate) fn quantise(value: f32, by: &Quantised) -> (i8, bool) {
     let steps = value / by.scale;
     let whole = match by.rounding {
         Rounding::TowardZero => steps.trunc(),
         Rounding::Nearest => steps.round_ties_even(),
     };
-    // A cast holds within the ends.
+    // The cast saturates.
     (whole as i8, !(-128.0..=127.0).contains(&whole))
 }
 
@@ -108,9 +108,9 @@ mod tests {
         }
     }
 
-    /// ResNet50: pixels without their mean, cut off. RetinaNet: by the scale of its calibration cache.
+    /// ResNet50 truncates pixels minus their mean. RetinaNet uses the scale of its calibration cache.
     #[test]
-    fn floats_become_what_nvidias_preprocessing_makes_of_them() {
+    fn floats_are_quantised_as_in_nvidias_preprocessing() {
         let image = |value| quantise(value, &by(1.0, Rounding::TowardZero));
         assert_eq!(image(1.9), (1, false));
         assert_eq!(image(-1.9), (-1, false));
@@ -124,27 +124,27 @@ mod tests {
     }
 
     #[test]
-    fn a_scale_stands_in_the_cache_or_is_told_to_be_missing() {
+    fn a_scale_is_read_from_the_cache_or_reported_as_missing() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("resnet50.cache");
-        let said = |text: &str, tensor: &str| {
+        let read = |text: &str, tensor: &str| {
             fs::write(&path, text).unwrap();
-            scale_in_cache(&path, tensor)
+            read_calibration_scale(&path, tensor)
                 .map_err(|error| error.to_string().replace(&path.display().to_string(), "FILE"))
         };
         let cache = "TRT-8001-EntropyCalibration2\ninput_tensor:0: 3f810204\nscores: 00000000\n";
-        assert_eq!(said(cache, "input_tensor:0"), Ok(f32::from_bits(0x3f81_0204)));
-        let told = [
-            said(cache, "image").unwrap_err(),
-            said(cache, "scores").unwrap_err(),
-            said("1: 2\n", "1").unwrap_err(),
+        assert_eq!(read(cache, "input_tensor:0"), Ok(f32::from_bits(0x3f81_0204)));
+        let errors = [
+            read(cache, "image").unwrap_err(),
+            read(cache, "scores").unwrap_err(),
+            read("1: 2\n", "1").unwrap_err(),
         ];
         assert_eq!(
-            told,
+            errors,
             [
                 "the calibration cache FILE has no tensor `image`; its first is `input_tensor:0`",
-                "the calibration cache FILE gives `scores` the scale `00000000`, which is none",
-                "FILE is no calibration cache: its first line is not TRT-VERSION-CALIBRATOR",
+                "the calibration cache FILE has the invalid scale `00000000` for the tensor `scores`",
+                "FILE is not a calibration cache: its first line is not TRT-VERSION-CALIBRATOR",
             ]
         );
     }

@@ -1,5 +1,5 @@
-//! Samples, their map and their document on disk, as the field keeps them: `NAME.npy` each, lines of name and label, and
-//! `samples.json`, which says what they are.
+//! Writes a set of samples: one `NAME.npy` per sample, the map with a name and label per line, and the document
+//! `samples.json`, which describes the set.
 
 use std::{
     fs::{self, File},
@@ -16,20 +16,20 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{atomic, error::PrepError, npy};
 
-/// Writes one benchmark's samples. Document and map come last, so that each means a whole set.
+/// Writes one benchmark's samples. Document and map are written last, so that they only exist for a complete set.
 #[derive(Debug)]
 pub(crate) struct SampleWriter {
     dir: PathBuf,
     descr: &'static str,
-    /// The shape of a sample as it lies.
+    /// The shape of a sample in its layout.
     shape: Vec<usize>,
     hash: Sha256,
-    /// Samples that were there already with the same content.
+    /// The number of samples that existed already with the same bytes.
     pub(crate) unchanged: usize,
 }
 
 impl SampleWriter {
-    /// Makes the directory, and takes away a document: its samples are about to be replaced.
+    /// Creates the directory, and removes its document because its samples will be replaced.
     pub(crate) fn new(benchmark: &Benchmark, out: &Path) -> Result<Self, PrepError> {
         let dir = out.join(&benchmark.dataset.dir);
         begin(&dir)?;
@@ -43,7 +43,7 @@ impl SampleWriter {
         })
     }
 
-    /// Writes the sample `name`, with the bytes that `numpy.save` writes for the same array.
+    /// Writes the sample `name` with the same bytes as `numpy.save`.
     pub(crate) fn write(&mut self, name: &str, data: &[u8]) -> Result<(), PrepError> {
         self.hash.update(data);
         let path = self.dir.join(format!("{name}.npy"));
@@ -56,7 +56,7 @@ impl SampleWriter {
         Ok(())
     }
 
-    /// Writes the document, and gives the samples' directory.
+    /// Writes the document and returns the samples' directory.
     pub(crate) fn finish(
         self,
         benchmark: &Benchmark,
@@ -68,18 +68,17 @@ impl SampleWriter {
     }
 }
 
-/// Makes the directory of samples that are about to be made, and says in it that they are not whole. A power cut does not take
-/// this back.
+/// Creates the directory for new samples, marks it as unfinished, and flushes that to disk.
 pub(crate) fn begin(dir: &Path) -> Result<(), PrepError> {
     make_dir(dir)?;
     let path = dir.join(SampleSet::UNFINISHED);
     fs::write(&path, "").map_err(|source| PrepError::Write { path, source })?;
     remove(&dir.join(SampleSet::FILE))?;
-    durably(dir, |dir| dir.sync_all())
+    flush_with(dir, |dir| dir.sync_all())
 }
 
-/// Says what the samples in `dir` are, and that all of them are there: on the disk, since after a power cut nobody would look at
-/// each. There is a hash for every input of the model.
+/// Writes the document of the complete samples in `dir`, with one hash for each input of the model. All samples are flushed
+/// to disk before the unfinished mark is removed, because readers do not check every sample after a power cut.
 pub(crate) fn write_document(
     benchmark: &Benchmark,
     dir: &Path,
@@ -111,14 +110,14 @@ pub(crate) fn write_document(
         atomic::write(&path, &text)
     })
     .map_err(|source| PrepError::Write { path, source })?;
-    // Once for the file system: tens of thousands of files one by one take minutes.
-    durably(dir, |dir| Ok(rustix::fs::syncfs(dir)?))?;
+    // Flushes the file system once, because flushing tens of thousands of files one by one takes minutes.
+    flush_with(dir, |dir| Ok(rustix::fs::syncfs(dir)?))?;
     remove(&dir.join(SampleSet::UNFINISHED))?;
-    durably(dir, |dir| dir.sync_all())
+    flush_with(dir, |dir| dir.sync_all())
 }
 
-/// Brings what `dir` holds to the disk, as `sync` does it.
-fn durably(dir: &Path, sync: impl FnOnce(&File) -> io::Result<()>) -> Result<(), PrepError> {
+/// Flushes `dir` to disk with `sync`.
+fn flush_with(dir: &Path, sync: impl FnOnce(&File) -> io::Result<()>) -> Result<(), PrepError> {
     let synced = File::open(dir).and_then(|dir| sync(&dir));
     synced.map_err(|source| PrepError::Write {
         path: dir.to_owned(),
@@ -126,14 +125,14 @@ fn durably(dir: &Path, sync: impl FnOnce(&File) -> io::Result<()>) -> Result<(),
     })
 }
 
-/// The map of a benchmark's samples, which is taken away while they are replaced by others.
+/// The map of a benchmark's samples, which does not exist while they are being replaced.
 pub(crate) struct MapFile<'a> {
     path: PathBuf,
     text: &'a str,
 }
 
 impl<'a> MapFile<'a> {
-    /// Makes the map's directory, and takes away a map that says something else than `text`.
+    /// Creates the map's directory, and removes a map that differs from `text`.
     pub(crate) fn new(benchmark: &Benchmark, out: &Path, text: &'a str) -> Result<Self, PrepError> {
         let path = out.join(&benchmark.dataset.map);
         make_dir(path.parent().unwrap_or(out))?;
@@ -143,7 +142,7 @@ impl<'a> MapFile<'a> {
         Ok(Self { path, text })
     }
 
-    /// Writes it, and gives its path.
+    /// Writes the map and returns its path.
     pub(crate) fn finish(self) -> Result<PathBuf, PrepError> {
         let written = atomic::write(&self.path, self.text.as_bytes());
         match written.and_then(|_| File::open(&self.path)?.sync_all()) {
@@ -163,7 +162,7 @@ pub(crate) fn make_dir(dir: &Path) -> Result<(), PrepError> {
     })
 }
 
-/// Removes a file that need not be there.
+/// Removes a file if it exists.
 pub(crate) fn remove(path: &Path) -> Result<(), PrepError> {
     match fs::remove_file(path) {
         Err(source) if source.kind() != io::ErrorKind::NotFound => Err(PrepError::Write {

@@ -1,5 +1,5 @@
-//! The map file of a classification dataset: a line per sample, its name and its label (the reference's
-//! `val_map.txt`). The line's place is the sample's index in the query sample library.
+//! The map file of a classification dataset (the reference's `val_map.txt`): one line per sample with its name and label. The
+//! line's position is the sample's index in the query sample library. This file does not write maps.
 
 use std::{
     fs, io,
@@ -8,26 +8,26 @@ use std::{
 
 use regatta_rules::assets::is_inner_path;
 
-/// Names and labels in the order of sample indices.
+/// The names and labels of a dataset, in the order of sample indices.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ValMap {
     samples: Vec<(String, i64)>,
 }
 
-/// A map that does not read. Lines count from 1.
+/// The error for a map that cannot be read. Lines count from 1.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ValMapError {
-    /// The file cannot be had as text.
+    /// The file cannot be read as text.
     #[error("cannot read {path}", path = path.display())]
     Read {
         /// The file.
         path: PathBuf,
-        /// The system's reason.
+        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// A line without name and label.
+    /// A line has no name and label, or its name leads out of the samples' directory.
     #[error("{path}, line {line}: no name and label", path = path.display())]
     Line {
         /// The file.
@@ -35,22 +35,22 @@ pub enum ValMapError {
         /// The line.
         line: usize,
     },
-    /// A label that is no integer.
-    #[error("{path}, line {line}: the label `{given}` is no integer", path = path.display())]
+    /// A label is not an integer.
+    #[error("{path}, line {line}: the label `{text}` is not an integer", path = path.display())]
     Label {
         /// The file.
         path: PathBuf,
         /// The line.
         line: usize,
-        /// As it stands there.
-        given: String,
+        /// The label's text.
+        text: String,
     },
 }
 
-/// The names in a map, in the order of sample indices, whatever stands behind them.
+/// Reads the names in a map, in the order of sample indices, and ignores the other columns.
 ///
 /// # Errors
-/// [`ValMapError`], also for a name that leads out of the samples' directory.
+/// [`ValMapError`] for an unreadable file, and for a name that leads out of the samples' directory.
 pub(crate) fn names(path: &Path) -> Result<Vec<String>, ValMapError> {
     let text = fs::read_to_string(path).map_err(|source| ValMapError::Read {
         path: path.to_owned(),
@@ -71,11 +71,11 @@ pub(crate) fn names(path: &Path) -> Result<Vec<String>, ValMapError> {
 }
 
 impl ValMap {
-    /// Reads a map. What stands after the label is passed over, as the reference does; empty lines are wrong
-    /// except at the end, because a line's place is its meaning.
+    /// Reads a map. Ignores columns after the label, as the reference does. Empty lines are only allowed at the end, because a
+    /// line's position is the sample's index.
     ///
     /// # Errors
-    /// See [`ValMapError`].
+    /// [`ValMapError`] with the first invalid line.
     pub fn read(path: &Path) -> Result<Self, ValMapError> {
         let text = fs::read_to_string(path).map_err(|source| ValMapError::Read {
             path: path.to_owned(),
@@ -94,32 +94,32 @@ impl ValMap {
             let label = label.parse().map_err(|_| ValMapError::Label {
                 path: path.to_owned(),
                 line: line_number,
-                given: label.to_owned(),
+                text: label.to_owned(),
             })?;
             samples.push((name.to_owned(), label));
         }
         Ok(Self { samples })
     }
 
-    /// Samples in the map.
+    /// Returns the number of samples.
     #[must_use]
     pub fn len(&self) -> usize {
         self.samples.len()
     }
 
-    /// Whether the map has no sample.
+    /// Returns whether the map has no sample.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.samples.is_empty()
     }
 
-    /// The label of the sample with this index.
+    /// Returns the label of the sample with this index.
     #[must_use]
     pub fn label(&self, index: usize) -> Option<i64> {
         self.samples.get(index).map(|(_, label)| *label)
     }
 
-    /// The names, in the order of sample indices.
+    /// Returns the names in the order of sample indices.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.samples.iter().map(|(name, _)| name.as_str())
     }

@@ -1,11 +1,11 @@
-//! Accuracy is reckoned as the official `accuracy-imagenet.py` does, and what that stops at with a traceback is said.
+//! Accuracy is computed as the official `accuracy-imagenet.py` does, and its tracebacks become errors.
 
 use std::{error::Error, fs, path::Path};
 
 use regatta_mllog::read::AccuracyReader;
 use regatta_prep::{
     ValMap, ValMapError,
-    accuracy::{AccuracyError, LabelType, MeasureError, Top1, measure, top1},
+    accuracy::{LabelType, MeasureError, Top1, Top1Error, measure, top1},
     bundled,
 };
 use regatta_rules::{benchmark::Response, known};
@@ -18,7 +18,7 @@ fn map(text: &str) -> Result<ValMap, ValMapError> {
     ValMap::read(&path)
 }
 
-/// A log of these indices and responses.
+/// Formats an accuracy log with these sample indices and responses.
 fn log(entries: &[(u64, &str)]) -> String {
     let lines: Vec<String> = entries
         .iter()
@@ -31,7 +31,7 @@ fn log(entries: &[(u64, &str)]) -> String {
 }
 
 #[expect(clippy::unwrap_used, reason = "a fixed map")]
-fn reckon(entries: &[(u64, &str)], label_type: LabelType) -> Result<Top1, AccuracyError> {
+fn compute(entries: &[(u64, &str)], label_type: LabelType) -> Result<Top1, Top1Error> {
     let map = map("a 7\nb 2\nc 3 a remark\nd -1\n").unwrap();
     top1(AccuracyReader::new(log(entries).as_bytes()), &map, label_type)
 }
@@ -45,15 +45,15 @@ fn every_sample_counts_once_with_its_first_answer() {
         (1, "07000000"),
         (2, "not read"),
     ];
-    let error = reckon(&answers, LabelType::Int32).unwrap_err();
+    let error = compute(&answers, LabelType::Int32).unwrap_err();
     assert!(
-        matches!(error, AccuracyError::Log(_)),
+        matches!(error, Top1Error::Log(_)),
         "hexadecimal is checked in every entry: {error}"
     );
-    let outcome = reckon(&answers[..4], LabelType::Int32).unwrap();
-    assert_eq!((outcome.good, outcome.total, outcome.duplicates), (2, 3, 1));
-    assert_eq!(outcome.missing, [3]);
-    assert_eq!(outcome.to_string(), "accuracy=66.667%, good=2, total=3");
+    let result = compute(&answers[..4], LabelType::Int32).unwrap();
+    assert_eq!((result.good, result.total, result.duplicates), (2, 3, 1));
+    assert_eq!(result.missing, [3]);
+    assert_eq!(result.to_string(), "accuracy=66.667%, good=2, total=3");
 }
 
 #[test]
@@ -65,10 +65,10 @@ fn labels_are_read_in_every_type() {
         (LabelType::Float32, "CDCCFC40", "0000BFBF"), // 7.9 and -1.49..: towards zero
     ];
     for (label_type, seven, minus_one) in types {
-        let outcome = reckon(&[(0, seven), (3, minus_one), (1, seven)], label_type).unwrap();
-        assert_eq!((outcome.good, outcome.total), (2, 3), "{label_type:?}");
+        let result = compute(&[(0, seven), (3, minus_one), (1, seven)], label_type).unwrap();
+        assert_eq!((result.good, result.total), (2, 3), "{label_type:?}");
     }
-    let two_elements = reckon(&[(0, "0700000099999999")], LabelType::Int32).unwrap();
+    let two_elements = compute(&[(0, "0700000099999999")], LabelType::Int32).unwrap();
     assert_eq!(two_elements.good, 1, "the first element counts");
     assert_eq!(LabelType::of(Response::ArgmaxInt32), Some(LabelType::Int32));
     assert_eq!("int64".parse::<LabelType>().unwrap(), LabelType::Int64);
@@ -82,9 +82,9 @@ fn labels_are_read_in_every_type() {
 }
 
 #[test]
-fn what_cannot_be_reckoned_is_said_with_its_entry() {
+fn errors_name_the_entry() {
     let fault = |entries: &[(u64, &str)], label_type| {
-        let error = reckon(entries, label_type).unwrap_err();
+        let error = compute(entries, label_type).unwrap_err();
         let cause = error
             .source()
             .map(|source| format!(": {source}"))
@@ -107,10 +107,10 @@ fn what_cannot_be_reckoned_is_said_with_its_entry() {
 
 #[test]
 fn a_map_that_shifts_its_samples_is_refused() {
-    let said = |text| map(text).unwrap_err().to_string();
-    assert!(said("a 1\n\nb 2\n").ends_with("val_map.txt, line 2: no name and label"));
-    assert!(said("a 1\nb\n").ends_with("val_map.txt, line 2: no name and label"));
-    assert!(said("a 1\nb two\n").ends_with("val_map.txt, line 2: the label `two` is no integer"));
+    let message = |text| map(text).unwrap_err().to_string();
+    assert!(message("a 1\n\nb 2\n").ends_with("val_map.txt, line 2: no name and label"));
+    assert!(message("a 1\nb\n").ends_with("val_map.txt, line 2: no name and label"));
+    assert!(message("a 1\nb two\n").ends_with("val_map.txt, line 2: the label `two` is not an integer"));
     assert_eq!(
         map("a 1\r\nb 2\n\n").unwrap().len(),
         2,
@@ -136,22 +136,22 @@ fn the_bundled_benchmark_is_judged_by_its_own_file() {
         .unwrap();
     let scratch = tempfile::tempdir().unwrap();
     let path = scratch.path().join("mlperf_log_accuracy.json");
-    let said = |error: MeasureError| {
+    let message = |error: MeasureError| {
         error
             .to_string()
             .replace(&scratch.path().display().to_string(), "DIR")
     };
     let unprepared = measure(&benchmark, None, &path, scratch.path()).unwrap_err();
     assert_eq!(
-        said(unprepared),
-        "the labels of benchmark digits cannot be had: has it been prepared?"
+        message(unprepared),
+        "the labels of benchmark digits cannot be read (has its dataset been prepared?)"
     );
     let report = bundled::install(&benchmark, scratch.path(), &mut |_, _| {}).unwrap();
     let no_log = measure(&benchmark, None, &path, scratch.path()).unwrap_err();
-    assert_eq!(said(no_log), "cannot open DIR/mlperf_log_accuracy.json");
+    assert_eq!(message(no_log), "cannot open DIR/mlperf_log_accuracy.json");
 
     let map = ValMap::read(&report.map).unwrap();
-    // Of the 597 samples 586 are needed: 98.005 % of them are 585.09.
+    // 586 of the 597 samples are needed: 98.005 % of them are 585.09.
     for (right, reached) in [(585, false), (586, true)] {
         let answers: Vec<(u64, String)> = (0..map.len())
             .map(|index| (index, map.label(index).unwrap() + i64::from(index >= right)))
@@ -174,7 +174,10 @@ fn the_bundled_benchmark_is_judged_by_its_own_file() {
     }
     fs::write(&path, "[\n").unwrap();
     let killed = measure(&benchmark, None, &path, scratch.path()).unwrap_err();
-    assert_eq!(said(killed), "DIR/mlperf_log_accuracy.json gives no accuracy");
+    assert_eq!(
+        message(killed),
+        "no accuracy can be computed from DIR/mlperf_log_accuracy.json"
+    );
     benchmark.model.response = Response::Raw;
     let untyped = measure(&benchmark, None, &path, scratch.path()).unwrap_err();
     assert!(matches!(untyped, MeasureError::LabelType { .. }), "{untyped}");

@@ -1,5 +1,5 @@
-//! Samples in other types and layouts are the benchmark's own, quantised and then laid out, byte for byte; arrays of several
-//! inputs are taken as they are, or refused with the reason.
+//! Conversion of samples: converted samples are the benchmark's own, quantised and then packed, byte for byte. Arrays for
+//! several inputs are copied, or refused with the reason.
 
 use std::{
     error::Error,
@@ -10,7 +10,7 @@ use std::{
 
 use npyz::NpyFile;
 use proptest::prelude::*;
-use regatta_prep::{PrepError, make_form, prepare};
+use regatta_prep::{PrepError, convert_samples, prepare};
 use regatta_rules::{
     benchmark::{Benchmark, Dtype, FurtherInput, Prep},
     documents::Document as _,
@@ -30,7 +30,7 @@ fn digits() -> Benchmark {
     known::benchmarks().unwrap().remove(0)
 }
 
-/// A `.npy` file of format 1.0.
+/// Encodes a `.npy` file of format 1.0.
 fn npy(descr: &str, shape: &[usize], data: &[u8]) -> Vec<u8> {
     let shape: String = shape.iter().map(|dim| format!("{dim}, ")).collect();
     let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({shape}), }}");
@@ -42,7 +42,7 @@ fn npy(descr: &str, shape: &[usize], data: &[u8]) -> Vec<u8> {
     file
 }
 
-/// A benchmark of one image, whose own sample is there as another program left it.
+/// A benchmark with one image, whose sample was prepared by another program.
 #[expect(clippy::unwrap_used, reason = "a test's own directory")]
 fn image(values: &[f32]) -> (Benchmark, TempDir) {
     let mut benchmark = digits();
@@ -69,13 +69,13 @@ fn by(scale: f32, rounding: Rounding) -> Quantised {
     }
 }
 
-fn make(
+fn convert(
     benchmark: &Benchmark,
     dir: &Path,
     form: Form,
     quantised: Option<&Quantised>,
 ) -> Result<PathBuf, PrepError> {
-    make_form(benchmark, form, quantised, dir, &mut |_, _| {}).map(|report| report.dir)
+    convert_samples(benchmark, form, quantised, dir, &mut |_, _| {}).map(|report| report.dir)
 }
 
 fn chain(error: &PrepError, dir: &Path) -> String {
@@ -90,51 +90,51 @@ fn int8_chw4_has_the_bytes_of_nvidias_files() {
     let (benchmark, dir) = image(&values);
     let form = Form::new(Dtype::Int8, Layout::Chw4);
     let quantised = by(1.0, Rounding::TowardZero);
-    let made = make(&benchmark, dir.path(), form, Some(&quantised)).unwrap();
-    assert_eq!(made, dir.path().join("images/int8_chw4"));
+    let converted = convert(&benchmark, dir.path(), form, Some(&quantised)).unwrap();
+    assert_eq!(converted, dir.path().join("images/int8_chw4"));
     let mut expected =
         b"\x93NUMPY\x01\x00v\x00{'descr': '|i1', 'fortran_order': False, 'shape': (2, 16, 4), }".to_vec();
     expected.resize(127, b' ');
     expected.push(b'\n');
     for pixel in 0..HEIGHT * WIDTH {
         for channel in 0..CHANNELS {
-            // Cut off towards zero.
+            // Truncated.
             let value = (channel * HEIGHT * WIDTH + pixel) as f32 - 20.5;
             expected.push((value as i8).cast_unsigned());
         }
         expected.push(0);
     }
-    assert_eq!(fs::read(made.join("one.JPEG.npy")).unwrap(), expected);
+    assert_eq!(fs::read(converted.join("one.JPEG.npy")).unwrap(), expected);
 
-    let set = SampleSet::from_json(&fs::read(made.join(SampleSet::FILE)).unwrap()).unwrap();
+    let set = SampleSet::from_json(&fs::read(converted.join(SampleSet::FILE)).unwrap()).unwrap();
     set.check(&benchmark.in_form(form).unwrap().model).unwrap();
     assert!(set.check(&benchmark.model).is_err());
     assert_eq!((set.samples, set.quantised), (1, Some(quantised.clone())));
     assert_eq!(set.tensors[0].sha256.len(), 64);
 
-    let again = make_form(&benchmark, form, Some(&quantised), dir.path(), &mut |_, _| {}).unwrap();
+    let again = convert_samples(&benchmark, form, Some(&quantised), dir.path(), &mut |_, _| {}).unwrap();
     assert_eq!((again.unchanged, again.clipped), (1, 0));
     let coarse = by(0.5, Rounding::TowardZero);
-    let other = make_form(&benchmark, form, Some(&coarse), dir.path(), &mut |_, _| {}).unwrap();
+    let other = convert_samples(&benchmark, form, Some(&coarse), dir.path(), &mut |_, _| {}).unwrap();
     assert_eq!((other.unchanged, other.clipped), (0, 11), "those of 64 and more");
 }
 
 #[test]
-fn what_cannot_be_made_is_told() {
+fn unsupported_conversions_are_refused() {
     let (mut benchmark, dir) = image(&[1.0; ELEMENTS]);
     let int8 = Form::new(Dtype::Int8, Layout::Linear);
     let half = Form::new(Dtype::Float16, Layout::Linear);
     let scale = by(1.0, Rounding::Nearest);
-    let told = |benchmark: &Benchmark, form, quantised| {
+    let message = |benchmark: &Benchmark, form, quantised| {
         chain(
-            &make(benchmark, dir.path(), form, quantised).unwrap_err(),
+            &convert(benchmark, dir.path(), form, quantised).unwrap_err(),
             dir.path(),
         )
     };
     let mut faults = vec![
-        told(&benchmark, int8, None),
-        told(&benchmark, half, Some(&scale)),
-        told(&benchmark, Form::new(Dtype::Int32, Layout::Linear), None),
+        message(&benchmark, int8, None),
+        message(&benchmark, half, Some(&scale)),
+        message(&benchmark, Form::new(Dtype::Int32, Layout::Linear), None),
     ];
     let own = dir.path().join("images/fp32/one.JPEG.npy");
     let mut data = [0; ELEMENTS * 4];
@@ -147,45 +147,46 @@ fn what_cannot_be_made_is_told() {
         b"no array".to_vec(),
     ] {
         fs::write(&own, file).unwrap();
-        faults.push(told(&benchmark, int8, Some(&scale)));
+        faults.push(message(&benchmark, int8, Some(&scale)));
     }
     assert!(
         !dir.path().join("images/int8_linear/samples.json").exists(),
-        "a document would mean a whole set"
+        "there is no document, which would mean a complete set"
     );
     fs::write(dir.path().join("images/val_map.txt"), "../out 1\n").unwrap();
-    faults.push(told(&benchmark, int8, Some(&scale)));
+    faults.push(message(&benchmark, int8, Some(&scale)));
     benchmark.dataset.map = "nowhere".to_owned();
-    faults.push(told(&benchmark, int8, Some(&scale)));
+    faults.push(message(&benchmark, int8, Some(&scale)));
     insta::assert_snapshot!(faults.join("\n"));
 }
 
-/// Whether a disk that is full while `file` is written ends `run` in so many words, and leaves what says that the set is not whole; with
-/// room again it becomes whole.
+/// Checks that `run` fails when the disk is full while `file` is written, and leaves the unfinished mark. With free space the
+/// next run completes the set.
 #[expect(clippy::unwrap_used, reason = "a test's own directory")]
 fn ends_on_a_full_disk(dir: &Path, file: &str, run: &dyn Fn() -> Result<PathBuf, PrepError>) {
-    let made = run().unwrap();
-    fs::remove_file(made.join(file)).unwrap();
-    // What it is written to before it gets its name.
+    let converted = run().unwrap();
+    fs::remove_file(converted.join(file)).unwrap();
+    // The temporary file for it.
     let part = format!(".{file}.{}.part", std::process::id());
-    symlink("/dev/full", made.join(&part)).unwrap();
-    let told = chain(&run().unwrap_err(), dir);
+    symlink("/dev/full", converted.join(&part)).unwrap();
+    let message = chain(&run().unwrap_err(), dir);
     assert!(
-        told.starts_with("cannot write DIR/") && told.ends_with("No space left on device (os error 28)"),
-        "{told}"
+        message.starts_with("cannot write DIR/")
+            && message.ends_with("No space left on device (os error 28)"),
+        "{message}"
     );
-    assert!(made.join(SampleSet::UNFINISHED).exists() && !made.join(SampleSet::FILE).exists());
-    assert!(!made.join(part).exists() && !made.join(file).exists());
+    assert!(converted.join(SampleSet::UNFINISHED).exists() && !converted.join(SampleSet::FILE).exists());
+    assert!(!converted.join(part).exists() && !converted.join(file).exists());
     run().unwrap();
-    assert!(!made.join(SampleSet::UNFINISHED).exists() && made.join(SampleSet::FILE).exists());
+    assert!(!converted.join(SampleSet::UNFINISHED).exists() && converted.join(SampleSet::FILE).exists());
 }
 
 #[test]
-fn a_full_disk_leaves_no_half_samples_that_pass_for_whole_ones() {
+fn a_full_disk_leaves_no_incomplete_set_that_counts_as_complete() {
     let (benchmark, dir) = image(&[1.0; ELEMENTS]);
     let half = Form::new(Dtype::Float16, Layout::Linear);
     for file in ["one.JPEG.npy", SampleSet::FILE] {
-        ends_on_a_full_disk(dir.path(), file, &|| make(&benchmark, dir.path(), half, None));
+        ends_on_a_full_disk(dir.path(), file, &|| convert(&benchmark, dir.path(), half, None));
     }
     let (benchmark, dir) = two_inputs();
     for name in ["ids.npy", "mask.npy"] {
@@ -198,21 +199,24 @@ fn a_full_disk_leaves_no_half_samples_that_pass_for_whole_ones() {
 }
 
 #[test]
-fn half_made_samples_are_not_made_into_other_forms() {
+fn unfinished_samples_are_not_converted() {
     let (benchmark, dir) = image(&[1.0; ELEMENTS]);
     let half = Form::new(Dtype::Float16, Layout::Linear);
     let unfinished = dir.path().join("images/fp32").join(SampleSet::UNFINISHED);
     fs::write(&unfinished, "").unwrap();
-    let told = chain(&make(&benchmark, dir.path(), half, None).unwrap_err(), dir.path());
+    let message = chain(
+        &convert(&benchmark, dir.path(), half, None).unwrap_err(),
+        dir.path(),
+    );
     assert_eq!(
-        told,
+        message,
         "the samples in DIR/images/fp32 are not whole: `regatta prep` was broken off there or is still at it; run it again"
     );
     fs::remove_file(unfinished).unwrap();
-    make(&benchmark, dir.path(), half, None).unwrap();
+    convert(&benchmark, dir.path(), half, None).unwrap();
 }
 
-/// A benchmark of two inputs, whose arrays another program has left in `data`.
+/// A benchmark with two inputs, whose arrays another program has written to `data`.
 fn two_inputs() -> (Benchmark, TempDir) {
     let (mut benchmark, dir) = image(&[]);
     benchmark.model.input_name = Some("ids".to_owned());
@@ -242,19 +246,19 @@ fn arrays_of_several_inputs_are_checked_narrowed_and_hashed() {
     };
     let write = |name: &str, file: &[u8]| fs::write(dir.path().join(name), file).unwrap();
     let run = || prepare(&benchmark, dir.path(), dir.path(), &mut |_, _| {});
-    let told = || chain(&run().unwrap_err(), dir.path());
+    let message = || chain(&run().unwrap_err(), dir.path());
     write("ids.npy", &npy("<i4", &[3, 2], &narrow));
-    let mut faults = vec![told()];
+    let mut faults = vec![message()];
     write("mask.npy", &npy("<i8", &[3, 2], &wide(1 << 31)));
-    faults.push(told());
+    faults.push(message());
     write("mask.npy", &npy("<i8", &[2, 3], &wide(7)));
-    faults.push(told());
+    faults.push(message());
     write("mask.npy", &npy("<f4", &[3, 2], &narrow));
-    faults.push(told());
+    faults.push(message());
     write("mask.npy", &npy("<i8", &[3, 2], &[wide(7), vec![0]].concat()));
-    faults.push(told());
+    faults.push(message());
     write("mask.npy", &npy("<i4", &[3, 2], &narrow[..20]));
-    faults.push(told());
+    faults.push(message());
     assert!(!dir.path().join("arrays/samples.json").exists());
     insta::assert_snapshot!(faults.join("\n"));
 
@@ -275,9 +279,9 @@ fn arrays_of_several_inputs_are_checked_narrowed_and_hashed() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// What an engine reads at an element's place in any layout is that element, quantised; all else is zero.
+    /// In every layout, each element is at its position and quantised, and all padding is zero.
     #[test]
-    fn int8_of_fp32_is_quantised_and_then_laid_out(
+    fn int8_of_fp32_is_quantised_and_then_packed(
         values in prop::collection::vec(-300.0_f32..300.0, ELEMENTS),
         scale in 0.5_f32..4.0,
         nearest in any::<bool>(),
@@ -288,8 +292,8 @@ proptest! {
         let (benchmark, dir) = image(&values);
         let rounding = if nearest { Rounding::Nearest } else { Rounding::TowardZero };
         let form = Form::new(Dtype::Int8, layout);
-        let made = make(&benchmark, dir.path(), form, Some(&by(scale, rounding))).unwrap();
-        let file = fs::read(made.join("one.JPEG.npy")).unwrap();
+        let converted = convert(&benchmark, dir.path(), form, Some(&by(scale, rounding))).unwrap();
+        let file = fs::read(converted.join("one.JPEG.npy")).unwrap();
         let mut found: Vec<i8> = NpyFile::new(&file[..]).unwrap().into_vec().unwrap();
         for channel in 0..CHANNELS {
             for y in 0..HEIGHT {

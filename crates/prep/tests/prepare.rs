@@ -1,5 +1,5 @@
-//! Samples are made whole, byte for byte as numpy has them, and again without change; what is wrong is said with
-//! its place.
+//! Preparation writes complete sets with NumPy's bytes, a second one changes nothing, and errors name the position of the
+//! fault.
 
 use std::{
     fs,
@@ -18,7 +18,7 @@ use regatta_rules::{
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
-/// The error and its causes, as the edge prints them, without the directory that differs from run to run.
+/// Formats an error with its causes as the binaries do, without the temporary directory.
 fn chain(error: &PrepError, dir: &Path) -> String {
     let mut text = error.to_string();
     let mut cause = std::error::Error::source(error);
@@ -44,7 +44,7 @@ fn quietly(benchmark: &Benchmark, dir: &Path) -> Result<PrepReport, PrepError> {
     prepare(benchmark, dir, dir, &mut |_, _| {})
 }
 
-/// A benchmark of three 1x2x2 images, after one row that is none of them, and its table.
+/// A benchmark of three 1x2x2 images with its table, whose first row is skipped.
 #[expect(clippy::unwrap_used, reason = "a test's own directory")]
 fn small(table: &str) -> (Benchmark, TempDir) {
     let mut benchmark = digits();
@@ -90,11 +90,11 @@ fn samples_have_numpys_bytes() {
 }
 
 #[test]
-fn the_bundled_benchmark_is_laid_out_whole() {
+fn the_bundled_benchmark_is_installed_completely() {
     let (benchmark, scratch) = (digits(), tempfile::tempdir().unwrap());
     let mut after_it = digits();
     after_it.name = "scans".to_owned();
-    assert!(bundled::holds(&benchmark) && !bundled::holds(&after_it));
+    assert!(bundled::contains(&benchmark) && !bundled::contains(&after_it));
     let mut steps = Vec::new();
     let report = bundled::install(&benchmark, scratch.path(), &mut |done, total| {
         steps.push((done, total))
@@ -119,7 +119,7 @@ fn the_bundled_benchmark_is_laid_out_whole() {
     assert_eq!(
         fs::read_dir(&report.dir).unwrap().count(),
         597 + 1,
-        "no other file is left there but what says what they are"
+        "only samples and their document are in the directory"
     );
     let mut table = String::new();
     let packed = bundled::file("data/digits/digits.csv.gz").unwrap();
@@ -148,7 +148,7 @@ fn the_bundled_benchmark_is_laid_out_whole() {
 }
 
 #[test]
-fn doing_it_again_changes_nothing_and_mends_what_was_damaged() {
+fn a_second_preparation_only_repairs_damaged_samples() {
     let (benchmark, dir) = small(TABLE);
     assert_eq!(quietly(&benchmark, dir.path()).unwrap().unchanged, 0);
     assert_eq!(quietly(&benchmark, dir.path()).unwrap().unchanged, 3);
@@ -238,7 +238,7 @@ fn a_full_disk_is_named_and_leaves_no_map_and_no_half_sample() {
     fs::create_dir_all(dir.path().join("map")).unwrap();
     fs::write(dir.path().join("map/val_map.txt"), "another 1\n").unwrap();
     fs::create_dir(&samples).unwrap();
-    // What the second sample is written to before it gets its name.
+    // The temporary file for the second sample.
     let part: PathBuf = samples.join(format!(".a_set_2.npy.{}.part", std::process::id()));
     symlink("/dev/full", &part).unwrap();
     let error = chain(&quietly(&benchmark, dir.path()).unwrap_err(), dir.path());
@@ -248,7 +248,7 @@ fn a_full_disk_is_named_and_leaves_no_map_and_no_half_sample() {
     );
     assert!(
         !dir.path().join("map/val_map.txt").exists(),
-        "a map would mean a whole set"
+        "there is no map, which would mean a complete set"
     );
     let mut left: Vec<_> = fs::read_dir(&samples)
         .unwrap()
@@ -275,24 +275,24 @@ fn a_benchmark_that_cannot_be_prepared_says_why() {
     let by_zero = chain(&quietly(&benchmark, dir.path()).unwrap_err(), dir.path());
     assert_eq!(
         by_zero,
-        "the file of benchmark small cannot be followed: pixels cannot be divided by 0"
+        "the samples of benchmark small cannot be prepared: pixels cannot be divided by 0"
     );
     benchmark.prep = Some(divided_by(2.0));
     benchmark.model.input_dtype = Dtype::Int8;
     let bytes = chain(&quietly(&benchmark, dir.path()).unwrap_err(), dir.path());
     assert_eq!(
         bytes,
-        "the file of benchmark small cannot be followed: csv-images makes fp32_linear samples of one input, not int8_linear"
+        "the samples of benchmark small cannot be prepared: csv-images makes fp32_linear samples of one input, not int8_linear"
     );
     benchmark.prep = None;
     let none = quietly(&benchmark, dir.path()).unwrap_err();
-    assert!(matches!(none, PrepError::NoRecipe { .. }), "{none}");
+    assert!(matches!(none, PrepError::NoPrepSection { .. }), "{none}");
     benchmark.model.file = "models/small.onnx".to_owned();
     let missing = bundled::install(&benchmark, dir.path(), &mut |_, _| {}).unwrap_err();
     assert!(
         missing
             .to_string()
-            .starts_with("models/small.onnx does not come with this program"),
+            .starts_with("models/small.onnx is not bundled with this program"),
         "{missing}"
     );
 }

@@ -92,7 +92,7 @@ fn a_device_gets_what_it_lacks_and_two_runs_share_it() {
     let why = shown["not_judged"][0].as_str().unwrap_or_default();
     assert!(shown["accuracy"].is_null(), "{shown}");
     assert!(
-        why.contains("no accuracy: the labels of benchmark digits cannot be had"),
+        why.contains("no accuracy: the labels of benchmark digits cannot be read"),
         "{shown}"
     );
     // What no run needs goes at the coordinator; the device keeps its copy.

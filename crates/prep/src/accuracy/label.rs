@@ -1,4 +1,4 @@
-//! How a class label lies in a response's bytes (the official scripts' `--dtype`).
+//! Reads a class label from the bytes of a response (the official scripts' `--dtype`).
 
 use std::str::FromStr;
 
@@ -17,28 +17,28 @@ pub enum LabelType {
     Int64,
 }
 
-/// Response bytes without a label in them.
+/// The error for a response that contains no label.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 #[non_exhaustive]
-pub enum LabelFault {
-    /// No bytes at all.
+pub enum LabelError {
+    /// The response has no bytes.
     #[error("the response is empty")]
     Empty,
-    /// Not a whole number of elements.
-    #[error("{length} bytes are no whole number of {size}-byte elements")]
+    /// The length is not a multiple of the element size.
+    #[error("{length} bytes are not a multiple of {size}-byte elements")]
     Length {
-        /// The response's bytes.
+        /// The response's length in bytes.
         length: usize,
-        /// Bytes of one element.
+        /// The size of an element in bytes.
         size: usize,
     },
-    /// A float that is no number.
+    /// The label is a float that is infinite or not a number.
     #[error("the label is {0}")]
     NotFinite(f32),
 }
 
 impl LabelType {
-    /// The type that a benchmark's responses have; `None` where the benchmark's file does not tell.
+    /// Returns the label type of a benchmark's responses. `None` when the benchmark's file does not define it.
     #[must_use]
     pub fn of(response: Response) -> Option<Self> {
         match response {
@@ -47,31 +47,31 @@ impl LabelType {
         }
     }
 
-    /// The label in `data`: the first element, as the official script takes it.
+    /// Reads the label in `data`: the first element, as in the official script.
     ///
     /// # Errors
-    /// See [`LabelFault`]; the official script stops with a traceback at the same places.
-    pub fn read(self, data: &[u8]) -> Result<i64, LabelFault> {
+    /// [`LabelError`] for the responses on which the official script stops with a traceback.
+    pub fn read(self, data: &[u8]) -> Result<i64, LabelError> {
         if data.is_empty() {
-            return Err(LabelFault::Empty);
+            return Err(LabelError::Empty);
         }
         let label = match self {
             Self::Byte => first(data).map(|[byte]: [u8; 1]| i64::from(byte.cast_signed())),
             Self::Int32 => first(data).map(i32::from_le_bytes).map(i64::from),
             Self::Int64 => first(data).map(i64::from_le_bytes),
             Self::Float32 => match first(data).map(f32::from_le_bytes) {
-                Some(value) if !value.is_finite() => return Err(LabelFault::NotFinite(value)),
-                // Towards zero, as Python's int() does; labels are far from the ends of i64.
+                Some(value) if !value.is_finite() => return Err(LabelError::NotFinite(value)),
+                // Truncates as Python's int(); labels are far from the limits of i64.
                 value => value.map(|value| value as i64),
             },
         };
-        label.ok_or(LabelFault::Length {
+        label.ok_or(LabelError::Length {
             length: data.len(),
             size: self.size(),
         })
     }
 
-    /// Bytes of one element.
+    /// Returns the size of an element in bytes.
     const fn size(self) -> usize {
         match self {
             Self::Byte => 1,
@@ -81,7 +81,7 @@ impl LabelType {
     }
 }
 
-/// The first element of a whole number of `N`-byte elements.
+/// Returns the first of the `N`-byte elements. `None` when the length is not a multiple of `N`.
 fn first<const N: usize>(data: &[u8]) -> Option<[u8; N]> {
     let (elements, rest) = data.as_chunks();
     if rest.is_empty() {
@@ -94,16 +94,16 @@ fn first<const N: usize>(data: &[u8]) -> Option<[u8; N]> {
 impl FromStr for LabelType {
     type Err = UnknownWord;
 
-    /// The official scripts' words, in any case.
-    fn from_str(given: &str) -> Result<Self, UnknownWord> {
-        match given.to_ascii_lowercase().as_str() {
+    /// Parses the names of the official scripts, in upper or lower case.
+    fn from_str(name: &str) -> Result<Self, UnknownWord> {
+        match name.to_ascii_lowercase().as_str() {
             "byte" => Ok(Self::Byte),
             "float32" => Ok(Self::Float32),
             "int32" => Ok(Self::Int32),
             "int64" => Ok(Self::Int64),
             _ => Err(UnknownWord {
                 kind: "response type",
-                given: given.to_owned(),
+                given: name.to_owned(),
                 known: "byte, float32, int32, int64",
             }),
         }

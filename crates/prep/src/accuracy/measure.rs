@@ -1,4 +1,4 @@
-//! The accuracy of a run of a benchmark, from the files where they lie, by the metric that the benchmark's file names.
+//! Computes the accuracy of a benchmark's run from its files, with the metric of the benchmark's file.
 
 use std::{
     io,
@@ -10,56 +10,56 @@ use regatta_rules::benchmark::{Benchmark, Metric};
 
 use super::{
     label::LabelType,
-    top1::{AccuracyError, Top1, top1},
+    top1::{Top1, Top1Error, top1},
 };
 use crate::val_map::{ValMap, ValMapError};
 
-/// What came out, beside what was to be reached.
+/// The accuracy of a run, with the target that it must reach.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Measured {
-    /// Right answers, answers and missing ones.
+pub struct MeasuredAccuracy {
+    /// The numbers of correct, counted and missing responses.
     pub top1: Top1,
-    /// The value to reach, in percent.
+    /// The target in percent.
     pub target: f64,
 }
 
-impl Measured {
-    /// Whether the accuracy suffices. Like the official checker this looks at the value alone; whether the run
-    /// answered every sample is told by [`Top1::missing`].
+impl MeasuredAccuracy {
+    /// Returns whether the accuracy reaches the target. Like the official checker, it only compares the value;
+    /// [`Top1::missing`] lists the samples without a response.
     #[must_use]
     pub fn reached(&self) -> bool {
         self.top1.percent() >= self.target
     }
 }
 
-/// An accuracy that cannot be had from these files.
+/// The error when the accuracy of a run cannot be computed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MeasureError {
-    /// The benchmark's file does not say what type its responses have.
+    /// The benchmark's file does not define the type of its responses.
     #[error(
-        "the file of benchmark {benchmark} does not say what type its responses have: name it with --dtype"
+        "the file of benchmark {benchmark} does not define the type of its responses; hint: name it with --dtype"
     )]
     LabelType {
-        /// The benchmark.
+        /// The benchmark's name.
         benchmark: String,
     },
-    /// The metric is the reference script's affair.
+    /// Only the reference script computes the benchmark's metric.
     #[error(
-        "the accuracy of benchmark {benchmark} is reckoned by the reference's {script} alone: `regatta accuracy {benchmark} --log LOG --official {script}`"
+        "only the reference's {script} computes the accuracy of benchmark {benchmark}; hint: regatta accuracy {benchmark} --log LOG --official {script}"
     )]
     Elsewhere {
-        /// The benchmark.
+        /// The benchmark's name.
         benchmark: String,
         /// The script's name.
         script: &'static str,
     },
-    /// The map does not read.
-    #[error("the labels of benchmark {benchmark} cannot be had: has it been prepared?")]
+    /// The map of the labels cannot be read.
+    #[error("the labels of benchmark {benchmark} cannot be read (has its dataset been prepared?)")]
     Map {
-        /// The benchmark.
+        /// The benchmark's name.
         benchmark: String,
-        /// Which file, and why.
+        /// The cause.
         #[source]
         source: ValMapError,
     },
@@ -68,32 +68,32 @@ pub enum MeasureError {
     Open {
         /// The log.
         path: PathBuf,
-        /// The system's reason.
+        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// The log gives no accuracy.
-    #[error("{path} gives no accuracy", path = path.display())]
+    /// The log contains no accuracy.
+    #[error("no accuracy can be computed from {path}", path = path.display())]
     Log {
         /// The log.
         path: PathBuf,
-        /// Where and why.
+        /// The cause, with its entry.
         #[source]
-        source: AccuracyError,
+        source: Top1Error,
     },
 }
 
-/// Reckons the accuracy of the log `log` against the labels below `scratch`. `label_type` overrides what the
-/// benchmark's file says of its responses.
+/// Computes the accuracy of the log `log` with the labels below `scratch`. `label_type` overrides the response type of the
+/// benchmark's file.
 ///
 /// # Errors
-/// See [`MeasureError`].
+/// [`MeasureError`] says which file is missing or invalid.
 pub fn measure(
     benchmark: &Benchmark,
     label_type: Option<LabelType>,
     log: &Path,
     scratch: &Path,
-) -> Result<Measured, MeasureError> {
+) -> Result<MeasuredAccuracy, MeasureError> {
     let name = || benchmark.name.clone();
     match benchmark.accuracy.metric {
         Metric::SquadF1 => Err(MeasureError::Elsewhere {
@@ -117,7 +117,7 @@ pub fn measure(
                 path: log.to_owned(),
                 source,
             })?;
-            Ok(Measured {
+            Ok(MeasuredAccuracy {
                 top1,
                 target: benchmark.accuracy.target(),
             })

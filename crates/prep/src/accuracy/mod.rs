@@ -1,12 +1,12 @@
-//! Accuracy out of `mlperf_log_accuracy.json`, as the official scripts reckon it.
+//! The accuracy of a run from `mlperf_log_accuracy.json`, computed as the official scripts do.
 //!
-//! [`measure`] goes by a benchmark's file; [`top1`] takes log, labels and type as they are given. What accuracy suffices
-//! stands in the benchmark's file.
+//! [`measure`] uses the metric, labels and target of a benchmark's file; [`top1`] takes log entries, labels and response
+//! type as arguments.
 
 mod label;
 mod measure;
 mod top1;
 
-pub use label::{LabelFault, LabelType};
-pub use measure::{MeasureError, Measured, measure};
-pub use top1::{AccuracyError, Top1, top1};
+pub use label::{LabelError, LabelType};
+pub use measure::{MeasureError, MeasuredAccuracy, measure};
+pub use top1::{Top1, Top1Error, top1};

@@ -1,30 +1,31 @@
-//! Top-1 accuracy of a classification run, as the official `accuracy-imagenet.py` reckons it.
+//! Top-1 accuracy of a classification run, computed as the official `accuracy-imagenet.py` does.
 //!
-//! Each sample counts once, with its first answer; samples without an answer do not count. The official script says
-//! nothing of the latter, so they are listed here.
+//! Each sample counts once, with its first response. Samples without a response do not count; the official script does not
+//! mention them, and [`Top1::missing`] lists them.
 
 use std::fmt;
 
 use regatta_mllog::read::{AccuracyEntry, AccuracyLogError};
 
-use super::label::{LabelFault, LabelType};
+use super::label::{LabelError, LabelType};
 use crate::val_map::ValMap;
 
-/// The outcome. Its `Display` is the official script's line, which submission checkers look for in `accuracy.txt`.
+/// The top-1 accuracy of a run. Its `Display` is the official script's line, which submission checkers search in
+/// `accuracy.txt`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Top1 {
-    /// Samples answered rightly.
+    /// The number of samples with a correct response.
     pub good: usize,
-    /// Samples answered.
+    /// The number of samples with a response.
     pub total: usize,
-    /// Further answers to samples that had one, which are passed over.
+    /// The number of further responses to the same samples, which are ignored.
     pub duplicates: usize,
-    /// Indices of the samples without an answer, ascending.
+    /// The indices of the samples without a response, ascending.
     pub missing: Vec<usize>,
 }
 
 impl Top1 {
-    /// The accuracy in percent.
+    /// Returns the accuracy in percent.
     #[must_use]
     pub fn percent(&self) -> f64 {
         100.0 * self.good as f64 / self.total as f64
@@ -43,24 +44,24 @@ impl fmt::Display for Top1 {
     }
 }
 
-/// An accuracy that cannot be reckoned. Entries count from 1.
+/// The error when a top-1 accuracy cannot be computed. Entries count from 1.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum AccuracyError {
-    /// The log does not read.
-    #[error("the answers cannot be read")]
+pub enum Top1Error {
+    /// The log cannot be read.
+    #[error("the accuracy log cannot be read")]
     Log(#[from] AccuracyLogError),
     /// The log has no entry.
-    #[error("the accuracy log has no entry: was the run one of AccuracyOnly or SubmissionRun?")]
+    #[error("the accuracy log has no entry; hint: run in AccuracyOnly or SubmissionRun mode")]
     NoEntry,
-    /// An entry for a sample that the dataset does not have.
+    /// An entry names a sample that the dataset does not have.
     #[error(
-        "entry {entry} answers sample {index}, but the map ends with sample {last}: is it the map of this dataset?"
+        "entry {entry} is for sample {index}, but the map ends with sample {last}; hint: use the map of this dataset"
     )]
     UnknownSample {
-        /// Which entry.
+        /// The entry's number.
         entry: usize,
-        /// The sample it names.
+        /// The sample in the entry.
         index: u64,
         /// The last sample of the map.
         last: usize,
@@ -68,31 +69,31 @@ pub enum AccuracyError {
     /// The map has no sample.
     #[error("the map has no sample")]
     EmptyMap,
-    /// An entry whose response holds no label.
-    #[error("entry {entry} (sample {index}) holds no label: is the response type right?")]
+    /// The response of an entry contains no label.
+    #[error("the response in entry {entry} (sample {index}) is not a label (is the response type right?)")]
     Label {
-        /// Which entry.
+        /// The entry's number.
         entry: usize,
-        /// The sample it answers.
+        /// The sample in the entry.
         index: u64,
-        /// What is wrong.
+        /// The cause.
         #[source]
-        source: LabelFault,
+        source: LabelError,
     },
 }
 
-/// Reckons the accuracy of `entries` against the labels of `map`.
+/// Computes the accuracy of `entries` with the labels of `map`.
 ///
 /// # Errors
-/// See [`AccuracyError`]; the first fault in the log ends the reckoning.
+/// [`Top1Error`] for the first invalid entry of the log.
 pub fn top1(
     entries: impl IntoIterator<Item = Result<AccuracyEntry, AccuracyLogError>>,
     map: &ValMap,
     label_type: LabelType,
-) -> Result<Top1, AccuracyError> {
-    let last = map.len().checked_sub(1).ok_or(AccuracyError::EmptyMap)?;
-    let mut answered = vec![false; map.len()];
-    let mut outcome = Top1 {
+) -> Result<Top1, Top1Error> {
+    let last = map.len().checked_sub(1).ok_or(Top1Error::EmptyMap)?;
+    let mut has_response = vec![false; map.len()];
+    let mut top1 = Top1 {
         good: 0,
         total: 0,
         duplicates: 0,
@@ -101,38 +102,36 @@ pub fn top1(
     for (number, entry) in entries.into_iter().enumerate() {
         let (entry, number) = (entry?, number + 1);
         let index = entry.qsl_idx;
-        let unknown = || AccuracyError::UnknownSample {
+        let unknown = || Top1Error::UnknownSample {
             entry: number,
             index,
             last,
         };
-        let place = usize::try_from(index).map_err(|_| unknown())?;
-        let (Some(seen), Some(label)) = (answered.get_mut(place), map.label(place)) else {
+        let position = usize::try_from(index).map_err(|_| unknown())?;
+        let (Some(seen), Some(label)) = (has_response.get_mut(position), map.label(position)) else {
             return Err(unknown());
         };
         if *seen {
-            outcome.duplicates += 1;
+            top1.duplicates += 1;
             continue;
         }
         *seen = true;
-        let found = label_type
-            .read(&entry.data)
-            .map_err(|source| AccuracyError::Label {
-                entry: number,
-                index,
-                source,
-            })?;
-        outcome.total += 1;
-        outcome.good += usize::from(found == label);
+        let found = label_type.read(&entry.data).map_err(|source| Top1Error::Label {
+            entry: number,
+            index,
+            source,
+        })?;
+        top1.total += 1;
+        top1.good += usize::from(found == label);
     }
-    if outcome.total == 0 {
-        return Err(AccuracyError::NoEntry);
+    if top1.total == 0 {
+        return Err(Top1Error::NoEntry);
     }
-    outcome.missing = answered
+    top1.missing = has_response
         .iter()
         .enumerate()
         .filter(|(_, seen)| !**seen)
         .map(|(index, _)| index)
         .collect();
-    Ok(outcome)
+    Ok(top1)
 }
