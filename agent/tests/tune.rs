@@ -234,8 +234,11 @@ fn engines_that_a_choice_lacks_are_built_for_its_trial() {
         "{told:?}"
     );
     let settings = &system.runs[0].settings;
-    let chosen = (settings.gpu_batch_size.unwrap(), settings.dla_batch_size.unwrap());
-    assert!(there.contains(&(false, chosen.0.into(), 4)) && there.contains(&(true, chosen.1.into(), 1)));
+    let chosen = (
+        settings.gpu_batch_size.unwrap() as u64,
+        settings.dla_batch_size.unwrap() as u64,
+    );
+    assert!(there.contains(&(false, chosen.0, 4)) && there.contains(&(true, chosen.1, 1)));
     let ended = agent(
         &[
             &[BENCH, REPORT, "--setting max_dlas=2"][..],

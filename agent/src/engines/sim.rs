@@ -192,7 +192,7 @@ mod tests {
     #[test]
     fn streams_of_a_unit_copy_one_after_the_other_and_are_never_quicker_than_in_virtual_time() {
         let mut board = SimModel::default().board;
-        board.units = SimModel::parse_units("gpu=500+500").unwrap();
+        board.units = SimModel::units_of("gpu=500+500");
         (board.units[0].batch, board.units[0].streams) = (1, 4);
         for (copy, computing) in [(0.005, 0.001), (0.001, 0.001), (0.0, 0.001)] {
             board.units[0].copy = copy;

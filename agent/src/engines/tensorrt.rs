@@ -25,7 +25,6 @@ use regatta_tensorrt::{CacheEntry, Engine as TrtEngine, Model, TensorRt};
 
 pub(crate) use self::{
     build_command::BuildCommand,
-    gpus::Gpus,
     samples::SharedSamples,
     wish::{Graphs, Installation, UnitWish, Wish},
 };
@@ -41,7 +40,7 @@ use crate::engine_command::chip;
 /// second of those that have one, and so on.
 pub(super) fn load(request: &LoadRequest<'_>) -> Result<Loaded, EngineError> {
     let wish = request.tensorrt;
-    let contexts = wish.gpus.open(&wish.installation.driver()?)?;
+    let contexts = gpus::open(&wish.gpus, &wish.installation.driver()?)?;
     let tensorrt = wish.installation.tensorrt()?;
     let first = &contexts[0];
     let here = choice::Here {

@@ -9,7 +9,7 @@ use regatta_loadgen::{
     request::{ConfText, RunRequest},
     sut::{Completer, Query, SutError, SystemUnderTest},
 };
-use regatta_rules::{Mode, Scenario, TestSettings, documents::EngineKind};
+use regatta_rules::{Mode, Scenario, TestSettings, documents::EngineKind, engine_settings::EngineSettings};
 
 use super::*;
 use crate::{
@@ -96,11 +96,14 @@ fn allocations_of(subject: &Subject, scenario: Scenario, settings: &HarnessSetti
 fn the_measuring_path_allocates_nothing() {
     let mut settings = HarnessSettings {
         // Where the issuing thread computes an Offline query itself, the answers' buffer has its size from the warm-up.
-        warmup_duration: Some(Duration::from_millis(1)),
+        engine: EngineSettings {
+            warmup_duration: Some(Duration::from_millis(1)),
+            ..EngineSettings::default()
+        },
         ..HarnessSettings::default()
     };
     for units in ["gpu=20+0", "gpu=20+0,dla0=30+0"] {
-        settings.sim.board.units = SimModel::parse_units(units).unwrap();
+        settings.sim.board.units = SimModel::units_of(units);
         let several = settings.sim.board.units.len() > 1;
         let judged = |subject: &&Subject| {
             subject.kind == EngineKind::Sim || !(several || subject.kind == EngineKind::Tract)

@@ -29,7 +29,8 @@ use std::{io, path::Path, sync::Arc, time::Duration};
 
 use regatta_loadgen::sut::{QuerySampleLibrary, SystemUnderTest};
 use regatta_rules::{
-    Scenario, TestSettings, benchmark::Benchmark, documents::EngineKind, response_units::ResponseUnits,
+    Scenario, TestSettings, benchmark::Benchmark, documents::EngineKind, engine_settings::Dispatch,
+    response_units::ResponseUnits,
 };
 use regatta_schedule::{board_model::BoardModel, policy::Policy};
 
@@ -43,7 +44,7 @@ pub(crate) use fault::HarnessError;
 pub(crate) use issue_log::IssueLog;
 pub(crate) use library::LibraryError;
 pub(crate) use plan::{ServingError, ServingPlan};
-pub(crate) use settings::{Dispatch, HarnessSettings};
+pub(crate) use settings::HarnessSettings;
 pub(crate) use tensorrt_wish::engine_cache;
 
 /// Why a harness cannot be set up.
@@ -102,7 +103,7 @@ impl Harness {
         test: &TestSettings,
         scratch: Option<&Path>,
     ) -> Result<Self, SetUpError> {
-        let wish = tensorrt_wish::wish(settings, test.scenario, scratch);
+        let wish = tensorrt_wish::wish(&settings.engine, test.scenario, scratch);
         Self::with_wish(benchmark, kind, settings, test, scratch, &wish)
     }
 
@@ -153,7 +154,10 @@ impl Harness {
             .map(|engine| Lane::new(engine, Arc::clone(&library)))
             .collect();
         library.lend_blank(lanes.iter().map(Lane::max_batch).fold(1, usize::max))?;
-        let length = settings.warmup_duration.unwrap_or_else(|| default_warm_up(kind));
+        let length = settings
+            .engine
+            .warmup_duration
+            .unwrap_or_else(|| default_warm_up(kind));
         warm_up::warm_up(&mut lanes, length).map_err(SetUpError::WarmUp)?;
         let shared = units::share(&mut lanes, settings, test, length).map_err(SetUpError::WarmUp)?;
         let units = UnitLog::of(&mut lanes, test, benchmark.dataset.total_samples);

@@ -4,14 +4,11 @@
 use std::time::Duration;
 
 use regatta_loadgen::memory;
-use regatta_rules::{Scenario, TestSettings, documents::EngineKind};
+use regatta_rules::{Scenario, TestSettings, documents::EngineKind, engine_settings::Dispatch};
 
 use crate::engines::{sim::SimModel, tensorrt::Wish};
 
-use super::{
-    queue::Gather,
-    settings::{Dispatch, HarnessSettings},
-};
+use super::{queue::Gather, settings::HarnessSettings};
 
 /// Settings that contradict each other.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -98,7 +95,7 @@ impl ServingPlan {
     ) -> Result<Self, ServingError> {
         let scenario = test.scenario;
         let tensorrt = (kind == EngineKind::Tensorrt).then_some(wish);
-        let streams = match settings.inference_streams {
+        let streams = match settings.engine.inference_streams {
             _ if let Some(wish) = tensorrt => wish.streams().max(1),
             // One query at a time, of one sample: a second stream would never have anything to do.
             _ if scenario == Scenario::SingleStream => 1,
@@ -113,6 +110,7 @@ impl ServingPlan {
         let at_once = kind == EngineKind::Null || scenario == Scenario::SingleStream;
         let alone = scenario == Scenario::MultiStream && streams == 1;
         let dispatch = settings
+            .engine
             .dispatch
             .unwrap_or(if (at_once && streams == 1) || alone {
                 Dispatch::Direct
@@ -131,7 +129,7 @@ impl ServingPlan {
         let published = sim.and_then(SimModel::published_batch);
         let wished = match tensorrt {
             Some(wish) => wish.gpu.batch.or(wish.dla.batch),
-            None => settings.batch_size,
+            None => settings.engine.batch_size,
         };
         let batch = match (scenario, wished) {
             (Scenario::SingleStream, _) => 1,
@@ -156,7 +154,9 @@ impl ServingPlan {
             dispatch,
             gather: match scenario {
                 Scenario::Offline => Gather::UntilFull,
-                Scenario::Server => Gather::Within(settings.deque_timeout),
+                Scenario::Server => Gather::Within(Duration::from_micros(
+                    settings.engine.deque_timeout_usec.unwrap_or(0),
+                )),
                 Scenario::SingleStream | Scenario::MultiStream => Gather::Within(Duration::ZERO),
             },
             // Two batches per stream: one at work, one at hand.

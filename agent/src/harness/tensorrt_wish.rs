@@ -6,10 +6,12 @@ use std::{
 };
 
 use regatta_cuda::WaitMode;
-use regatta_rules::Scenario;
+use regatta_rules::{
+    Scenario,
+    engine_settings::{EnginePrecision, EngineSettings},
+};
 use regatta_tensorrt::Precision;
 
-use super::settings::{AcceleratorSettings, HarnessSettings, UnitSettings};
 use crate::engines::tensorrt::{Graphs, Installation, UnitWish, Wish};
 
 /// Where `engine build` keeps engines unless it is told otherwise.
@@ -18,52 +20,46 @@ const ENGINES: &str = "engines";
 const ALL_DLAS: usize = 2;
 
 /// The wish of a run.
-pub(crate) fn wish(settings: &HarnessSettings, scenario: Scenario, scratch: Option<&Path>) -> Wish {
-    let accelerator = &settings.accelerator;
+pub(crate) fn wish(settings: &EngineSettings, scenario: Scenario, scratch: Option<&Path>) -> Wish {
+    let gpus = settings.gpus.clone().unwrap_or_default();
     let latency = matches!(scenario, Scenario::SingleStream | Scenario::MultiStream);
     let dla_cores = match scenario {
         // One sample at a time is the GPU's, unless there is to be none.
-        Scenario::SingleStream if accelerator.dla_core.is_none() => Vec::new(),
-        _ => dla_cores(accelerator),
+        Scenario::SingleStream if settings.dla_core.is_none() => Vec::new(),
+        _ => dla_cores(settings),
     };
     // A core that was named is alone at work, as in NVIDIA's harness.
-    let gpu_streams = if accelerator.dla_core.is_some() { 0 } else { 1 };
+    let gpu_streams = if settings.dla_core.is_some() { 0 } else { 1 };
     Wish {
         installation: Installation::of_this_machine(),
         cache: engine_cache(scratch),
-        precision: accelerator.precision.map(|word| match word {
-            "fp16" => Precision::Fp16,
-            "int8" => Precision::Int8,
-            _ => Precision::AsInNetwork,
+        precision: settings.precision.map(|precision| match precision {
+            EnginePrecision::Fp32 => Precision::AsInNetwork,
+            EnginePrecision::Fp16 => Precision::Fp16,
+            EnginePrecision::Int8 => Precision::Int8,
         }),
-        workspace_bytes: accelerator.workspace_size,
-        exact_batch: accelerator.exact_batch,
-        // The settings know no other words than these types do.
-        input_dtype: accelerator.input_dtype.and_then(|word| word.parse().ok()),
-        input_format: accelerator.input_format.and_then(|word| word.parse().ok()),
+        workspace_bytes: settings.workspace_size,
+        exact_batch: settings.exact_batch == Some(true),
+        // Each word of the setting is one of that type.
+        input_dtype: settings.input_dtype.and_then(|dtype| dtype.as_str().parse().ok()),
+        input_format: settings.input_format,
         gpus: match scenario {
             // One sample at a time is one GPU's.
-            Scenario::SingleStream => accelerator.gpus.first(),
-            _ => accelerator.gpus.clone(),
+            Scenario::SingleStream => gpus.first(),
+            _ => gpus,
         },
-        gpu: unit(
-            &accelerator.gpu,
-            settings,
-            &accelerator.gpu_engine,
-            gpu_streams,
-            scenario,
-        ),
-        dla: unit(&accelerator.dla, settings, &accelerator.dla_engine, 1, scenario),
+        gpu: unit_wish(&UnitSettings::of_gpu(settings), settings, gpu_streams, scenario),
+        dla: unit_wish(&UnitSettings::of_dla(settings), settings, 1, scenario),
         dla_cores,
-        dla_loops: accelerator.dla_loop_count.unwrap_or(1),
-        graphs: match accelerator.use_graphs {
+        dla_loops: settings.dla_loop_count.unwrap_or(1),
+        graphs: match settings.use_graphs {
             Some(true) => Graphs::Wanted,
             Some(false) => Graphs::Never,
             None if latency => Graphs::Usual,
             None => Graphs::Never,
         },
-        direct_host_access: accelerator.use_direct_host_access,
-        wait: if accelerator.use_spin_wait == Some(true) {
+        direct_host_access: settings.use_direct_host_access,
+        wait: if settings.use_spin_wait == Some(true) {
             WaitMode::Spin
         } else {
             WaitMode::Block
@@ -71,16 +67,44 @@ pub(crate) fn wish(settings: &HarnessSettings, scenario: Scenario, scratch: Opti
     }
 }
 
-fn unit(
-    unit: &UnitSettings,
-    settings: &HarnessSettings,
-    engine: &Option<String>,
+/// The settings of one kind of unit.
+struct UnitSettings<'a> {
+    engine: Option<&'a str>,
+    batch_size: Option<usize>,
+    copy_streams: Option<usize>,
+    inference_streams: Option<usize>,
+}
+
+impl<'a> UnitSettings<'a> {
+    fn of_gpu(settings: &'a EngineSettings) -> Self {
+        Self {
+            engine: settings.gpu_engine.as_deref(),
+            batch_size: settings.gpu_batch_size,
+            copy_streams: settings.gpu_copy_streams,
+            inference_streams: settings.gpu_inference_streams,
+        }
+    }
+
+    fn of_dla(settings: &'a EngineSettings) -> Self {
+        Self {
+            engine: settings.dla_engine.as_deref(),
+            batch_size: settings.dla_batch_size,
+            copy_streams: settings.dla_copy_streams,
+            inference_streams: settings.dla_inference_streams,
+        }
+    }
+}
+
+/// What a run asks of one kind of unit. `usual` are its streams where nobody says otherwise.
+fn unit_wish(
+    unit: &UnitSettings<'_>,
+    settings: &EngineSettings,
     usual: usize,
     scenario: Scenario,
 ) -> UnitWish {
     let streams = unit.copy_streams.or(settings.inference_streams).unwrap_or(1);
     UnitWish {
-        engine: engine.clone(),
+        engine: unit.engine.map(str::to_owned),
         batch: match scenario {
             Scenario::SingleStream => Some(1),
             _ => unit.batch_size.or(settings.batch_size),
@@ -90,7 +114,7 @@ fn unit(
             Scenario::SingleStream | Scenario::MultiStream => usual,
             Scenario::Server | Scenario::Offline => usual * streams,
         },
-        inference_streams: if settings.accelerator.run_infer_on_copy_streams == Some(true) {
+        inference_streams: if settings.run_infer_on_copy_streams == Some(true) {
             0
         } else {
             unit.inference_streams.unwrap_or(0)
@@ -99,13 +123,11 @@ fn unit(
 }
 
 /// The cores that a setting speaks of; none where no setting does.
-fn dla_cores(accelerator: &AcceleratorSettings) -> Vec<u32> {
-    let spoken_of = accelerator.dla.batch_size.is_some() || accelerator.dla_engine.is_some();
-    let count = accelerator
-        .max_dlas
-        .unwrap_or(if spoken_of { ALL_DLAS } else { 0 });
+fn dla_cores(settings: &EngineSettings) -> Vec<u32> {
+    let spoken_of = settings.dla_batch_size.is_some() || settings.dla_engine.is_some();
+    let count = settings.max_dlas.unwrap_or(if spoken_of { ALL_DLAS } else { 0 });
     let number = |core: usize| u32::try_from(core).unwrap_or(u32::MAX);
-    match accelerator.dla_core {
+    match settings.dla_core {
         Some(core) => vec![number(core)],
         None => (0..count).map(number).collect(),
     }
@@ -125,19 +147,15 @@ pub(crate) fn engine_cache(scratch: Option<&Path>) -> PathBuf {
 mod tests {
     use super::*;
 
-    fn of(accelerator: AcceleratorSettings, scenario: Scenario) -> Wish {
-        let settings = HarnessSettings {
-            accelerator,
-            ..HarnessSettings::default()
-        };
+    fn of(settings: EngineSettings, scenario: Scenario) -> Wish {
         wish(&settings, scenario, None)
     }
 
     #[test]
     fn the_gpu_works_alone_unless_a_setting_speaks_of_dla() {
-        let dla = AcceleratorSettings {
+        let dla = EngineSettings {
             max_dlas: Some(2),
-            ..AcceleratorSettings::default()
+            ..EngineSettings::default()
         };
         for (scenario, alone, with_dla) in [
             (Scenario::SingleStream, 1, 1),
@@ -145,12 +163,12 @@ mod tests {
             (Scenario::Offline, 1, 3),
             (Scenario::Server, 1, 3),
         ] {
-            assert_eq!(of(AcceleratorSettings::default(), scenario).streams(), alone);
+            assert_eq!(of(EngineSettings::default(), scenario).streams(), alone);
             assert_eq!(of(dla.clone(), scenario).streams(), with_dla, "{scenario}");
         }
-        let named = AcceleratorSettings {
+        let named = EngineSettings {
             dla_core: Some(1),
-            ..AcceleratorSettings::default()
+            ..EngineSettings::default()
         };
         let wish = of(named, Scenario::SingleStream);
         assert_eq!((wish.gpu.streams, wish.dla_cores.as_slice()), (0, &[1][..]));

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use regatta_rules::{Scenario, TestSettings};
+use regatta_rules::{Scenario, TestSettings, engine_settings::Sharing};
 use regatta_schedule::{
     board_model::BoardModel,
     measured_board::MeasuredUnit,
@@ -11,12 +11,7 @@ use regatta_schedule::{
     unit_profiler::UnitProfiles,
 };
 
-use super::{
-    fault::HarnessError,
-    lane::Lane,
-    settings::{HarnessSettings, Sharing},
-    warm_up,
-};
+use super::{fault::HarnessError, lane::Lane, settings::HarnessSettings, warm_up};
 
 /// How a query's samples are shared.
 #[derive(Default)]
@@ -40,7 +35,7 @@ pub(crate) fn share(
 ) -> Result<Shared, HarnessError> {
     let units = warm_up::units(lanes);
     let at_once = matches!(test.scenario, Scenario::Offline | Scenario::MultiStream);
-    let by_times = units > 1 && at_once && settings.sharing != Some(Sharing::FirstFree);
+    let by_times = units > 1 && at_once && settings.engine.sharing != Some(Sharing::FirstFree);
     if !by_times && !settings.learn {
         return Ok(Shared::default());
     }

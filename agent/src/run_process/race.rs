@@ -84,16 +84,16 @@ impl Race {
         )
         .map_err(set_up_failure)?;
         let issue = IssueSettings {
-            wait: if settings.timing_spin {
+            wait: if settings.timing_spins() {
                 Wait::Spin
             } else {
                 Wait::Block
             },
             timing: TimingWish {
-                cpu: settings.timing_cpu,
-                realtime_priority: settings.timing_priority,
+                cpu: settings.engine.timing_cpu,
+                realtime_priority: settings.engine.timing_priority,
             },
-            stall_timeout: settings.stall_timeout.or(self.request.issue.stall_timeout),
+            stall_timeout: settings.engine.stall_timeout.or(self.request.issue.stall_timeout),
         };
         Ok(ReadyRace {
             request: RunRequest {

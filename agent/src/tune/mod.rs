@@ -323,7 +323,7 @@ fn machine(
         .count();
     // Who says how many cores there are at most says that there are some.
     let cores = usize::try_from(facts.dla_cores).unwrap_or(0);
-    let cores = cores.max(settings.accelerator.max_dlas.unwrap_or(0));
+    let cores = cores.max(settings.engine.max_dlas.unwrap_or(0));
     Ok(Machine {
         cpus: usize::try_from(facts.cpus).unwrap_or(1).max(1),
         dlas: if args.sut == EngineKind::Sim {

@@ -1,9 +1,13 @@
-//! What can be tuned: for each engine and scenario the settings that matter, with values from the least costly to the
-//! costliest (in memory or processor time). Measures nothing.
+//! What can be tuned: the search rules of the settings' declaration on a machine, without what its engines cannot do. Measures
+//! nothing.
 
 use std::collections::BTreeMap;
 
-use regatta_rules::{Scenario, documents::EngineKind};
+use regatta_rules::{
+    Scenario,
+    documents::EngineKind,
+    engine_settings::{Bound, SETTINGS, SearchRule, SearchValues, Setting},
+};
 
 use super::engines::EnginesHere;
 
@@ -55,14 +59,11 @@ impl Space {
         fixed: &BTreeMap<String, String>,
         seeds: &[BTreeMap<String, String>],
     ) -> Self {
-        let mut knobs = match engine {
-            EngineKind::Null => Vec::new(),
-            EngineKind::Tract => of_processor(scenario, machine),
-            EngineKind::Tensorrt | EngineKind::Sim => of_units(engine, scenario, machine),
-        };
-        if scenario != Scenario::Offline && engine != EngineKind::Null {
-            knobs.push(Knob::words("timing_wait", &["block", "spin"]));
-        }
+        let searched = SETTINGS.iter().filter_map(|setting| {
+            let rule = setting.search_rule(engine, scenario)?;
+            Knob::of(setting, rule, machine)
+        });
+        let mut knobs: Vec<Knob> = searched.collect();
         knobs.retain(|knob| !fixed.contains_key(knob.name));
         for knob in &mut knobs {
             for value in seeds.iter().filter_map(|seed| seed.get(knob.name)) {
@@ -181,6 +182,23 @@ impl Space {
 }
 
 impl Knob {
+    /// A setting on a machine; `None` where the machine or its engines leave nothing to search.
+    fn of(setting: &'static Setting, rule: &SearchRule, machine: &Machine) -> Option<Self> {
+        if rule.needs_dla && !machine.uses_dla() {
+            return None;
+        }
+        let numbers = match rule.values {
+            SearchValues::Words(words) => return Some(Self::words(setting.name, words)),
+            SearchValues::Doublings(most) => regatta_schedule::unit_profiler::doublings(machine.number(most)),
+            SearchValues::UpTo(most) => (0..=machine.number(most)).collect(),
+            SearchValues::Numbers(numbers) => numbers.to_vec(),
+        };
+        let first: Vec<usize> = rule.first.iter().map(|&bound| machine.number(bound)).collect();
+        let mut knob = Self::counts(setting.name, machine.possible(setting.name, numbers), &first);
+        knob.of_dla = rule.needs_dla && setting.name != MAX_DLAS;
+        Some(knob)
+    }
+
     /// Counts, of which the first round looks at those in `coarse`.
     fn counts(name: &'static str, mut values: Vec<usize>, coarse: &[usize]) -> Self {
         values.sort_unstable();
@@ -208,11 +226,6 @@ impl Knob {
         }
     }
 
-    fn of_dla(mut self) -> Self {
-        self.of_dla = true;
-        self
-    }
-
     /// Puts a value where it belongs among the others, if it is not there.
     fn learn(&mut self, value: &str) {
         if self.values.iter().any(|known| known == value) {
@@ -230,61 +243,36 @@ impl Knob {
     }
 }
 
-/// 1, 2, 4 ... up to `most`.
-fn doublings(most: usize) -> Vec<usize> {
-    regatta_schedule::unit_profiler::doublings(most)
-}
-
-/// `tract`: batches, and streams on processors.
-fn of_processor(scenario: Scenario, machine: &Machine) -> Vec<Knob> {
-    let (most, coarse): (usize, &[usize]) = match scenario {
-        Scenario::SingleStream => return Vec::new(),
-        Scenario::MultiStream => (machine.samples_per_query, &[1, machine.samples_per_query]),
-        Scenario::Server => (16, &[1]),
-        Scenario::Offline => (128, &[2, 16, 64]),
-    };
-    let streams = doublings(machine.cpus);
-    vec![
-        Knob::counts("batch_size", doublings(most), coarse),
-        Knob::counts("inference_streams", streams, &[1, machine.cpus]),
-    ]
-}
-
-/// Engines with a GPU and DLA cores.
-fn of_units(engine: EngineKind, scenario: Scenario, machine: &Machine) -> Vec<Knob> {
-    let whole = machine.samples_per_query;
-    let (most, coarse, dla_most): (usize, Vec<usize>, usize) = match scenario {
-        Scenario::SingleStream => (1, vec![1], 1),
-        Scenario::MultiStream => (whole, vec![whole], whole),
-        Scenario::Server => (64, vec![1, 8], 8),
-        Scenario::Offline => (512, vec![8, 64, 256], 32),
-    };
-    let here = machine.engines.as_ref();
-    let within = |values: Vec<usize>, most: Option<usize>| -> Vec<usize> {
-        let most = most.unwrap_or(usize::MAX).max(1);
-        values.into_iter().filter(|&value| value <= most).collect()
-    };
-    let batches = within(doublings(most), here.map(|here| here.gpu_batch));
-    let mut knobs = vec![Knob::counts("gpu_batch_size", batches, &coarse)];
-    if scenario != Scenario::SingleStream {
-        let streams = within(vec![1, 2, 4], here.map(|here| here.profiles));
-        knobs.push(Knob::counts(GPU_STREAMS, streams, &[2]));
+impl Machine {
+    /// Whether a search may bring DLA cores in.
+    fn uses_dla(&self) -> bool {
+        let here = self.engines.as_ref();
+        self.dlas > 0 && here.is_none_or(|here| !here.dla_batches.is_empty())
     }
-    let dla_batches = here.map_or_else(|| doublings(dla_most), |here| here.dla_batches.clone());
-    if machine.dlas > 0 && scenario != Scenario::SingleStream && !dla_batches.is_empty() {
-        let all = (0..=machine.dlas).collect();
-        knobs.push(Knob::counts(MAX_DLAS, all, &[0, machine.dlas]));
-        knobs.push(Knob::counts("dla_batch_size", dla_batches, &[dla_most.min(8)]).of_dla());
-        knobs.push(Knob::counts("dla_copy_streams", vec![1, 2, 4], &[2]).of_dla());
-        if scenario == Scenario::Offline {
-            knobs.push(Knob::counts("dla_loop_count", vec![1, 2, 4], &[1]).of_dla());
+
+    const fn number(&self, bound: Bound) -> usize {
+        match bound {
+            Bound::Number(number) => number,
+            Bound::Processors => self.cpus,
+            Bound::DlaCores => self.dlas,
+            Bound::SamplesPerQuery => self.samples_per_query,
         }
     }
-    if engine == EngineKind::Tensorrt {
-        knobs.push(Knob::words("use_graphs", &["true", "false"]));
+
+    /// The values that the engines there are can run, where none is to be built.
+    fn possible(&self, setting: &str, values: Vec<usize>) -> Vec<usize> {
+        let Some(here) = &self.engines else {
+            return values;
+        };
+        let most = match setting {
+            "gpu_batch_size" => here.gpu_batch,
+            GPU_STREAMS => here.profiles,
+            // An engine for DLA has one batch size.
+            "dla_batch_size" => return here.dla_batches.clone(),
+            _ => return values,
+        };
+        values.into_iter().filter(|&value| value <= most.max(1)).collect()
     }
-    knobs.push(Knob::words("use_spin_wait", &["false", "true"]));
-    knobs
 }
 
 #[cfg(test)]

@@ -61,6 +61,17 @@ pub enum Packing {
 }
 
 impl Layout {
+    /// The words of all layouts.
+    pub const WORDS: [&'static str; LAYOUTS.len()] = {
+        let mut words = [""; LAYOUTS.len()];
+        let mut number = 0;
+        while number < LAYOUTS.len() {
+            words[number] = LAYOUTS[number].0;
+            number += 1;
+        }
+        words
+    };
+
     /// By its number among `nvinfer1::TensorFormat`.
     #[must_use]
     pub fn numbered(number: i32) -> Option<Self> {

@@ -7,6 +7,7 @@ pub mod assets;
 pub mod benchmark;
 pub mod conf;
 pub mod documents;
+pub mod engine_settings;
 mod error_chain;
 mod escaped_output;
 mod escaped_text;

@@ -3,8 +3,8 @@
 //! form. Reads and chooses; detects no board and measures nothing.
 
 mod choice;
+mod expected;
 mod generic;
-mod knobs;
 
 use std::str::FromStr;
 
@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 
 pub use self::{
     choice::{Chosen, SystemUse, Wanted},
+    expected::Expected,
     generic::{BoardFacts, generic},
-    knobs::{Expected, Knobs},
 };
-use crate::{Scenario, UnknownWord, documents::EngineKind};
+use crate::{Scenario, UnknownWord, documents::EngineKind, engine_settings::EngineSettings};
 
 /// The newest schema number of the file that this program reads.
 const SCHEMA: u16 = 1;
@@ -83,7 +83,7 @@ pub struct SystemRun {
     pub result: Option<f64>,
     /// Settings of engine and harness.
     #[serde(default)]
-    pub settings: Knobs,
+    pub settings: EngineSettings,
     /// What LoadGen is told to expect.
     #[serde(default)]
     pub expected: Expected,
@@ -241,9 +241,10 @@ impl SystemRun {
         {
             return Some("`result` must be a positive number".to_owned());
         }
-        self.settings
-            .fault()
-            .or_else(|| self.expected.fault(self.scenario))
+        if let Err(error) = self.settings.check_engine(self.engine) {
+            return Some(error.to_string());
+        }
+        self.expected.fault(self.scenario)
     }
 
     fn is_second(&self, before: &[Self]) -> Option<String> {

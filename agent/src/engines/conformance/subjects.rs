@@ -12,6 +12,7 @@ use regatta_cuda::{Driver, WaitMode};
 use regatta_rules::{
     benchmark::{Benchmark, Dtype},
     documents::EngineKind,
+    engine_settings::GpuSelection,
 };
 use regatta_tensorrt::{
     BuildSettings, CacheEntry, DlaSettings, EngineCache, EngineManifest, InstalledTensorRt, IoFormat,
@@ -23,7 +24,7 @@ use crate::{
     engines::{
         EngineError, LoadRequest, Loaded, load,
         sim::SimModel,
-        tensorrt::{Gpus, Graphs, Installation, UnitWish, Wish},
+        tensorrt::{Graphs, Installation, UnitWish, Wish},
     },
     fixture::Fixture,
     twins::Twins,
@@ -184,8 +185,8 @@ impl Subject {
             input_dtype: None,
             input_format: None,
             gpus: match way {
-                Way::TwoGpus => Gpus::Named(vec![0, 1]),
-                _ => Gpus::All.first(),
+                Way::TwoGpus => GpuSelection::Named(vec![0, 1]),
+                _ => GpuSelection::All.first(),
             },
             gpu,
             dla,
@@ -233,7 +234,7 @@ impl fmt::Display for Subject {
 /// A modelled accelerator that does not hold up the tests.
 fn quick_sim() -> SimModel {
     let mut model = SimModel::default();
-    model.board.units = SimModel::parse_units("gpu=5+1,dla=7+2").unwrap();
+    model.board.units = SimModel::units_of("gpu=5+1,dla=7+2");
     model.board.jitter = 0.1;
     model.seed = 7;
     model

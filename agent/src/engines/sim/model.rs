@@ -2,6 +2,7 @@
 
 use std::{fmt, fs};
 
+use regatta_rules::engine_settings::{SimUnit, SimUnits};
 use regatta_schedule::{
     board_model::{BoardModel, UnitModel},
     service_times::ServiceTimes,
@@ -49,7 +50,13 @@ impl Default for SimModel {
         Self {
             board: BoardModel {
                 name: String::new(),
-                units: parse_unit("gpu=400+200").into_iter().collect(),
+                units: modelled(&SimUnit {
+                    name: "gpu".to_owned(),
+                    base_us: 400,
+                    per_sample_us: 200,
+                })
+                .into_iter()
+                .collect(),
                 jitter: 0.0,
             },
             seed: 0,
@@ -59,9 +66,18 @@ impl Default for SimModel {
 }
 
 impl SimModel {
-    /// Reads units as `NAME=BASE+PER_SAMPLE`, times in microseconds, separated by commas: `gpu=400+60,dla0=900+210`.
-    pub(crate) fn parse_units(given: &str) -> Option<Vec<UnitModel>> {
-        given.split(',').map(parse_unit).collect()
+    /// The modelled units of the setting `sim_units`.
+    pub(crate) fn units(given: &SimUnits) -> Vec<UnitModel> {
+        given.0.iter().filter_map(modelled).collect()
+    }
+
+    /// The modelled units of the text of `sim_units`.
+    #[cfg(test)]
+    pub(crate) fn units_of(text: &str) -> Vec<UnitModel> {
+        use regatta_rules::{documents::EngineKind, engine_settings::EngineSettings};
+        let given = [("sim_units".to_owned(), text.to_owned())].into();
+        let settings = EngineSettings::read(EngineKind::Sim, &given).unwrap();
+        Self::units(&settings.sim_units.unwrap())
     }
 
     /// The board of that name, or the one in the file of that path.
@@ -86,16 +102,13 @@ impl SimModel {
     }
 }
 
-/// One unit with a base time per batch and a time per sample. Zero times count as a nanosecond.
-fn parse_unit(given: &str) -> Option<UnitModel> {
-    let (name, times) = given.trim().split_once('=')?;
-    let (base, per_sample) = times.split_once('+')?;
-    let seconds = |text: &str| Some(f64::from(text.trim().parse::<u32>().ok()?) * 1e-6);
-    let (base, per_sample) = (seconds(base)?, seconds(per_sample)?);
+/// A unit with a base time per batch and a time per sample. Zero times count as a nanosecond, so the points are always a table.
+fn modelled(unit: &SimUnit) -> Option<UnitModel> {
+    let seconds = |micros: u32| f64::from(micros) * 1e-6;
+    let (base, per_sample) = (seconds(unit.base_us), seconds(unit.per_sample_us));
     let at = |size: usize| (size, (base + per_sample * size as f64).max(1e-9));
-    (!name.trim().is_empty()).then_some(())?;
     Some(UnitModel {
-        name: name.trim().to_owned(),
+        name: unit.name.clone(),
         times: ServiceTimes::new(vec![at(1), at(ANY_BATCH)]).ok()?,
         batch: ANY_BATCH,
         copy: 0.0,

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use regatta_cuda::{Driver, WaitMode};
-use regatta_rules::layout::Layout;
+use regatta_rules::{engine_settings::GpuSelection, layout::Layout};
 use regatta_tensorrt::{
     ElementType, EngineManifest, InstalledTensorRt, Precision, ShimDirectories, TensorRt,
 };
 
-use super::gpus::{self, Gpus};
+use super::gpus;
 use crate::engines::EngineError;
 
 /// Bits of a byte count below the MiB, in which `engine build` counts a workspace.
@@ -74,7 +74,7 @@ pub(crate) struct Wish {
     pub(crate) input_dtype: Option<ElementType>,
     pub(crate) input_format: Option<Layout>,
     /// Which GPUs.
-    pub(crate) gpus: Gpus,
+    pub(crate) gpus: GpuSelection,
     /// Each GPU.
     pub(crate) gpu: UnitWish,
     /// Each DLA core.
@@ -129,13 +129,13 @@ impl Wish {
     /// [`EngineError::Unavailable`] without a driver.
     pub(crate) fn on_this_machine(&self) -> Result<Self, EngineError> {
         let mut known = self.clone();
-        if self.gpus == Gpus::All {
+        if self.gpus == GpuSelection::All {
             let devices = self
                 .installation
                 .driver()?
                 .devices()
                 .map_err(super::unavailable)?;
-            known.gpus = Gpus::Named(gpus::alike(&devices));
+            known.gpus = GpuSelection::Named(gpus::alike(&devices));
         }
         Ok(known)
     }

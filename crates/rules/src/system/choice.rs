@@ -73,7 +73,7 @@ impl System {
             runs.find(|run| run.power == wanted.power).or(any)
         };
         let run = engines.into_iter().flatten().find_map(of)?;
-        let settings = run.settings.settings();
+        let settings = run.settings.texts();
         let conf = if run.power == wanted.power {
             run.expected.conf(run.scenario)
         } else {

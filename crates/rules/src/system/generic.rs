@@ -1,11 +1,12 @@
 //! The rule for boards of which no file tells, and for discrete GPUs: from the GPU's size, the DLA cores and the memory. A
 //! starting point for `regatta-agent tune`, scaled from what the published configurations have in common.
 
-use super::{Board, Expected, Knobs, PowerSetting, Source, System, SystemRun};
+use super::{Board, Expected, PowerSetting, Source, System, SystemRun};
 use crate::{
     Scenario,
     benchmark::Benchmark,
     documents::{DeviceFacts, EngineKind},
+    engine_settings::EngineSettings,
 };
 
 /// What is known of a board.
@@ -66,7 +67,7 @@ pub fn generic(facts: &BoardFacts, benchmark: &Benchmark, scenario: Scenario) ->
                 ..Source::default()
             },
             result: None,
-            settings: knobs(facts, benchmark, scenario),
+            settings: settings(facts, benchmark, scenario),
             expected: Expected::default(),
         }],
     }
@@ -85,7 +86,7 @@ fn rule(facts: &BoardFacts) -> String {
     )
 }
 
-fn knobs(facts: &BoardFacts, benchmark: &Benchmark, scenario: Scenario) -> Knobs {
+fn settings(facts: &BoardFacts, benchmark: &Benchmark, scenario: Scenario) -> EngineSettings {
     let elements: u64 = benchmark
         .model
         .input_shape
@@ -94,47 +95,47 @@ fn knobs(facts: &BoardFacts, benchmark: &Benchmark, scenario: Scenario) -> Knobs
         .product();
     let offline = gpu_batch(facts, elements.max(1));
     let dla = (DLA_BATCH * RESNET50_SAMPLE / elements.max(1)).clamp(1, DLA_BATCH);
-    let mut knobs = Knobs {
+    let mut settings = EngineSettings {
         gpu_copy_streams: Some(2),
         gpu_inference_streams: Some(1),
         use_direct_host_access: Some(facts.integrated),
-        ..Knobs::default()
+        ..EngineSettings::default()
     };
     match scenario {
         Scenario::SingleStream => {
-            knobs.gpu_batch_size = Some(1);
-            knobs.gpu_copy_streams = Some(1);
-            knobs.use_graphs = Some(true);
+            settings.gpu_batch_size = Some(1);
+            settings.gpu_copy_streams = Some(1);
+            settings.use_graphs = Some(true);
         }
         Scenario::MultiStream => {
-            knobs.gpu_batch_size = Some(offline.min(8));
-            knobs.use_graphs = Some(true);
+            settings.gpu_batch_size = Some(offline.min(8));
+            settings.use_graphs = Some(true);
         }
         Scenario::Server => {
             // A query is answered sooner in a smaller batch, and more of them are on their way.
-            knobs.gpu_batch_size = Some((offline / 4).max(1));
-            knobs.gpu_copy_streams = Some(4);
-            knobs.use_graphs = Some(true);
-            knobs.deque_timeout_usec = Some(2_000);
+            settings.gpu_batch_size = Some((offline / 4).max(1));
+            settings.gpu_copy_streams = Some(4);
+            settings.use_graphs = Some(true);
+            settings.deque_timeout_usec = Some(2_000);
             // A query that a DLA core takes is late where the bound is made for a GPU.
-            knobs.max_dlas = Some(0);
+            settings.max_dlas = Some(0);
         }
         Scenario::Offline => {
-            knobs.gpu_batch_size = Some(offline);
-            knobs.use_graphs = Some(facts.dla_cores == 0);
+            settings.gpu_batch_size = Some(offline);
+            settings.use_graphs = Some(facts.dla_cores == 0);
             if facts.dla_cores > 0 {
-                knobs.dla_batch_size = u32::try_from(dla).ok();
-                knobs.dla_copy_streams = Some(2);
-                knobs.dla_inference_streams = Some(1);
-                knobs.max_dlas = Some(facts.dla_cores);
+                settings.dla_batch_size = usize::try_from(dla).ok();
+                settings.dla_copy_streams = Some(2);
+                settings.dla_inference_streams = Some(1);
+                settings.max_dlas = usize::try_from(facts.dla_cores).ok();
             }
         }
     }
-    knobs
+    settings
 }
 
 /// As many input elements per SM as the published batches have, within the memory, as a power of two.
-fn gpu_batch(facts: &BoardFacts, elements: u64) -> u32 {
+fn gpu_batch(facts: &BoardFacts, elements: u64) -> usize {
     let sms = u64::from(facts.sms.unwrap_or(USUAL_SMS).max(1));
     let by_size = BATCH_PER_SM * sms * RESNET50_SAMPLE / elements;
     let by_memory = facts.memory_bytes / MEMORY_PART / elements;

@@ -1,0 +1,99 @@
+//! Settings that name units of a machine: GPUs by number, and the units of a modelled accelerator. Opens no device.
+
+use super::value::{SettingValue, ValueType};
+
+/// GPUs by CUDA's numbers; `CUDA_VISIBLE_DEVICES` decides which there are.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum GpuSelection {
+    /// All that are of the first one's kind.
+    #[default]
+    All,
+    /// The GPUs with these numbers, ascending. Never empty, and no number twice.
+    Named(Vec<u32>),
+}
+
+impl GpuSelection {
+    /// The first GPU alone.
+    #[must_use]
+    pub fn first(&self) -> Self {
+        Self::Named(vec![self.numbers()[0]])
+    }
+
+    /// The numbers; of [`All`](Self::All) on an unknown machine that of the first GPU.
+    #[must_use]
+    pub fn numbers(&self) -> &[u32] {
+        match self {
+            Self::Named(numbers) if !numbers.is_empty() => numbers,
+            Self::Named(_) | Self::All => &[0],
+        }
+    }
+}
+
+impl SettingValue for GpuSelection {
+    fn read(text: &str, _: &ValueType) -> Option<Self> {
+        if text == "all" {
+            return Some(Self::All);
+        }
+        let numbers: Option<Vec<u32>> = text.split(',').map(|number| number.trim().parse().ok()).collect();
+        let mut numbers = numbers?;
+        let count = numbers.len();
+        numbers.sort_unstable();
+        numbers.dedup();
+        (numbers.len() == count).then_some(Self::Named(numbers))
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Self::All => "all".to_owned(),
+            Self::Named(numbers) => {
+                let numbers: Vec<String> = numbers.iter().map(ToString::to_string).collect();
+                numbers.join(",")
+            }
+        }
+    }
+}
+
+/// The units of a modelled accelerator, by the times that they take.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SimUnits(pub Vec<SimUnit>);
+
+/// One unit of a modelled accelerator.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SimUnit {
+    /// The unit's name. Names of DLA cores begin with `dla`.
+    pub name: String,
+    /// Microseconds that every batch takes.
+    pub base_us: u32,
+    /// Microseconds that each sample of a batch adds.
+    pub per_sample_us: u32,
+}
+
+impl SimUnit {
+    fn read(text: &str) -> Option<Self> {
+        let (name, times) = text.trim().split_once('=')?;
+        let (base, per_sample) = times.split_once('+')?;
+        let name = name.trim();
+        (!name.is_empty()).then_some(Self {
+            name: name.to_owned(),
+            base_us: base.trim().parse().ok()?,
+            per_sample_us: per_sample.trim().parse().ok()?,
+        })
+    }
+}
+
+impl SettingValue for SimUnits {
+    fn read(text: &str, _: &ValueType) -> Option<Self> {
+        text.split(',')
+            .map(SimUnit::read)
+            .collect::<Option<_>>()
+            .map(Self)
+    }
+
+    fn text(&self) -> String {
+        let units = self.0.iter();
+        let texts: Vec<String> = units
+            .map(|unit| format!("{}={}+{}", unit.name, unit.base_us, unit.per_sample_us))
+            .collect();
+        texts.join(",")
+    }
+}
