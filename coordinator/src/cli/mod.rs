@@ -21,6 +21,7 @@ mod resolve;
 mod run;
 mod runs;
 mod serve;
+mod settings;
 mod submission;
 mod verify;
 
@@ -82,6 +83,9 @@ enum Command {
     /// Shows, exports, verifies and ends runs
     #[command(subcommand)]
     Runs(runs::Command),
+    /// Shows the engine settings that `run --set` takes
+    #[command(subcommand)]
+    Settings(settings::Command),
     /// Keeps models, preprocessed data and caches for devices
     #[command(subcommand)]
     Asset(asset::Command),
@@ -125,6 +129,7 @@ pub(crate) fn run() -> Outcome {
         Command::Device(command) => device::run(&command, &context),
         Command::Run(args) => run::run(&args, &context),
         Command::Runs(command) => runs::run(&command, &context),
+        Command::Settings(command) => settings::run(&command, &context),
         Command::Asset(command) => asset::run(&command, &context),
         Command::Prep(args) => prep::run(&args, &context),
         Command::Accuracy(args) => accuracy::run(&args, &context),

@@ -7,6 +7,7 @@ use regatta_rules::{
     Mode, Scenario,
     benchmark::Benchmark,
     documents::{Delivery, DeviceFacts, EngineKind, EngineSpec, LoadgenChoice, RunLength, StateSpec},
+    engine_settings::EngineSettings,
     system::{PowerSetting, Wanted},
 };
 
@@ -44,6 +45,7 @@ pub(crate) fn resolve(words: &Words, catalogue: &Catalogue, store: &Store) -> Re
             "no scenario is named; known are SingleStream, MultiStream, Server, Offline",
         ));
     }
+    check_settings(engine, words)?;
     // The device comes last: a misspelt word is wrong on every device, and also while there is none.
     let device = device::find(store, words.device.as_deref())?;
     check_engine(&device, engine)?;
@@ -96,6 +98,17 @@ fn told(device: &DeviceRow) -> Result<DeviceFacts, Failure> {
         ))
         .way_out("`regatta device deploy` brings it the agent of this version")
     })
+}
+
+/// Refuses engine settings that the device would refuse too.
+fn check_settings(engine: EngineKind, words: &Words) -> Result<(), Failure> {
+    EngineSettings::read(engine, &words.set)
+        .map(drop)
+        .map_err(|error| {
+            Failure::usage(error).way_out(format!(
+                "`regatta settings list --engine {engine}` shows them all"
+            ))
+        })
 }
 
 fn check_engine(device: &DeviceRow, engine: EngineKind) -> Result<(), Failure> {

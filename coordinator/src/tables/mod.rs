@@ -6,6 +6,7 @@ mod device_state;
 mod devices;
 mod quickstart;
 mod runs;
+mod settings;
 #[cfg(test)]
 mod tests;
 mod words;
@@ -18,6 +19,7 @@ pub(crate) use devices::{device, devices};
 pub(crate) use quickstart::{Comparison, quickstart, rules};
 use regatta_rules::escape;
 pub(crate) use runs::{result, run, runs, why_not};
+pub(crate) use settings::settings;
 pub(crate) use words::{bytes, time};
 
 /// A headline, a rule below it, and columns that line up.
