@@ -138,7 +138,7 @@ pub(crate) struct EngineBuildArgs {
     /// Where TensorRT lies; by default the system's newest
     #[arg(long, value_name = "DIR")]
     pub(crate) tensorrt: Option<PathBuf>,
-    /// EngineCache and format
+    /// Cache and format
     #[command(flatten)]
     pub(crate) place: EnginePlace,
 }
@@ -152,7 +152,7 @@ pub(crate) struct EngineInspectArgs {
     /// Where TensorRT lies; by default the system's newest
     #[arg(long, value_name = "DIR")]
     pub(crate) tensorrt: Option<PathBuf>,
-    /// EngineCache and format
+    /// Cache and format
     #[command(flatten)]
     pub(crate) place: EnginePlace,
 }
@@ -160,7 +160,7 @@ pub(crate) struct EngineInspectArgs {
 /// Flags of `engine list`.
 #[derive(Debug, Args)]
 pub(crate) struct EngineListArgs {
-    /// EngineCache and format
+    /// Cache and format
     #[command(flatten)]
     pub(crate) place: EnginePlace,
 }

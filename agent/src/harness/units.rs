@@ -1,4 +1,4 @@
-//! How the samples of a query are shared when a chip has several units: which policy, from what was profiles; and what was profiles
+//! How the samples of a query are shared when a chip has several units: which policy, from what was measured; and what was measured
 //! as a board.
 
 use std::time::Duration;
@@ -26,7 +26,7 @@ pub(crate) struct Shared {
 /// Learns the units' times where the policy needs them or they were asked for, and finds the policy.
 ///
 /// # Errors
-/// [`HarnessError`] when an engine fails while its service times are profiles.
+/// [`HarnessError`] when an engine fails while its service times are measured.
 pub(crate) fn share(
     lanes: &mut [Lane],
     settings: &HarnessSettings,
@@ -62,7 +62,7 @@ fn cut(lanes: &[Lane], profiles: &UnitProfiles, test: &TestSettings) -> FixedPor
     FixedPortions::new(split.portions, most)
 }
 
-/// What was profiles, as a board. Without a name: the caller knows what computes.
+/// The measured profiles as a board model. Without a name: the caller knows what computes.
 fn board(lanes: &[Lane], profiles: &UnitProfiles, pipelined: bool) -> BoardModel {
     let measured = (0..profiles.alone.len()).map(|unit| {
         let mut of_unit = lanes.iter().filter(|lane| lane.unit() == unit);

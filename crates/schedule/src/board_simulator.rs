@@ -27,7 +27,7 @@ pub struct BoardSimulator {
     board: BoardModel,
     contention: Contention,
     units: Vec<UnitState>,
-    tickets: u64,
+    submitted: u64,
 }
 
 #[derive(Debug)]
@@ -42,7 +42,7 @@ struct UnitState {
 
 #[derive(Debug, Clone, Copy)]
 struct PendingBatch {
-    ticket: BatchId,
+    id: BatchId,
     size: usize,
 }
 
@@ -67,7 +67,7 @@ impl BoardSimulator {
             contention: Contention::new(board.units.len()),
             units: units.collect(),
             board,
-            tickets: 0,
+            submitted: 0,
         }
     }
 
@@ -91,22 +91,22 @@ impl BoardSimulator {
 
     /// Submits a batch of `size` samples to `unit`. `now` must not be before the time of any earlier call.
     pub fn submit(&mut self, unit: usize, size: usize, now: f64) -> BatchId {
-        let ticket = BatchId(self.tickets);
-        self.tickets += 1;
+        let id = BatchId(self.submitted);
+        self.submitted += 1;
         let copy = self.board.units[unit].copy * size as f64;
         let copying = &mut self.units[unit].copying;
         let begin = copying.back().map_or(now, |&(until, _)| until.max(now));
-        copying.push_back((begin + copy, PendingBatch { ticket, size }));
-        ticket
+        copying.push_back((begin + copy, PendingBatch { id, size }));
+        id
     }
 
     /// Returns the time at which to call again, or `None` when the batch is computed. The batch may end earlier than that
     /// when another unit becomes idle; every call updates all units.
-    pub fn wait_until(&mut self, unit: usize, ticket: BatchId, now: f64) -> Option<f64> {
+    pub fn wait_until(&mut self, unit: usize, id: BatchId, now: f64) -> Option<f64> {
         self.advance(now);
         let UnitState { copying, waiting, .. } = &self.units[unit];
         let mut pending = copying.iter().map(|(_, batch)| batch).chain(waiting);
-        let is_pending = pending.any(|batch| batch.ticket == ticket);
+        let is_pending = pending.any(|batch| batch.id == id);
         let computed = self.contention.ready_at(&self.board, unit);
         let copied = copying.front().map(|&(until, _)| until);
         is_pending.then(|| computed.or(copied)).flatten()

@@ -1,9 +1,9 @@
 //! The protocol between agent and helper: lines of words, so that neither end needs a library and `socat` can show them.
 //!
 //! ```text
-//! 1 read                              control gpu-max - - 1300500000 ... done
-//! 1 apply power-mode=0 gpu=lock:max   control gpu-min 306000000 1300500000 1300500000 ... done
-//! 1 restore                           control gpu-min 1300500000 306000000 306000000 ... done
+//! 1 read                              knob gpu-max - - 1300500000 ... done
+//! 1 apply power-mode=0 gpu=lock:max   knob gpu-min 306000000 1300500000 1300500000 ... done
+//! 1 restore                           knob gpu-min 1300500000 306000000 306000000 ... done
 //! ```
 //!
 //! A response has one `knob` line per control: its name, and its values before, as requested and as read now. The last

@@ -23,7 +23,7 @@ pub struct AppliedState {
     saved: SavedState,
 }
 
-/// The reason reason a state was not applied or not restored.
+/// The reason why a state was not applied or not restored.
 #[derive(Debug)]
 pub struct Refusal {
     /// The reason, as a sentence.
@@ -187,7 +187,7 @@ fn set_all(
         }
     }
     if let Some(clock) = request.cpu {
-        for policy in require_any(board.policies(), "processor clock")? {
+        for policy in require_any(board.policies(), "CPU clock")? {
             let (min, max) = (DeviceControl::CpuMin(policy), DeviceControl::CpuMax(policy));
             set_bounds(board, &mut set, (min, max), clock)?;
         }

@@ -193,7 +193,7 @@ fn controls_and_rates_that_the_board_lacks_are_refused() {
     fs::remove_dir_all(root.path().join("sys/devices/system/cpu/cpufreq")).unwrap();
     fs::remove_dir_all(root.path().join("sys/kernel/nvpmodel_clk_cap")).unwrap();
     for (requested, expected) in [
-        ("cpu=lock:max", "no processor clock that can be set"),
+        ("cpu=lock:max", "no CPU clock that can be set"),
         ("dla=cap:883200000", "no DLA clock that can be set"),
     ] {
         let reason = refused(

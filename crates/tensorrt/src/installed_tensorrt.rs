@@ -48,7 +48,7 @@ impl InstalledTensorRt {
         let named = env::var_os("REGATTA_TENSORRT").filter(|value| !value.is_empty());
         let directory = directory.map(Path::to_owned).or(named.map(PathBuf::from));
         let mut tried = Vec::new();
-        // The names of lean runtimes would only lengthen the message: whoever has no TensorRT wants the full one.
+        // The message only lists full libraries: a machine without TensorRT needs one of those.
         let mut missing = |whole: bool, reason: String| tried.extend(whole.then_some(reason));
         for (infer, parser, rtx) in NAMES {
             let place = |name: &str| {

@@ -1,10 +1,10 @@
 //! TensorRT, opened at run time instead of linked: one agent binary works with every JetPack, and on hosts without NVIDIA
 //! software.
 //!
-//! [`InstalledTensorRt`] finds the library that a machine has and asks it for its version, [`ShimDirectories`] finds the shim that was compiled
-//! against that version's headers (`cross/tensorrt`), and [`TensorRt`] opens both. With it engines are built from ONNX
-//! ([`BuildSettings`]), inspected, kept in a [`EngineCache`] by what they were made of, and run ([`ExecutionContext`]) over streams and memory
-//! that the caller has from CUDA.
+//! [`InstalledTensorRt`] finds the machine's library and reads its version. [`ShimDirectories`] finds the shim that was
+//! compiled with that version's headers (`cross/tensorrt`), and [`TensorRt`] opens both. Engines are then built from ONNX
+//! ([`BuildSettings`]), stored in an [`EngineCache`] by their manifest, and executed in an [`ExecutionContext`]. The caller
+//! provides CUDA streams and memory.
 
 mod build;
 mod calibrator;
