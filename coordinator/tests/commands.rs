@@ -45,7 +45,7 @@ fn samples_are_prepared_as_asked_or_not_at_all() {
     let with = |flags: &[&'static str]| [&common[..], flags].concat();
     for (flags, words) in [
         (&["--dtype", "int8"][..], "int8 needs a scale"),
-        (&["--scale", "1"], "other types take none"),
+        (&["--scale", "1"], "no other type takes one"),
         (
             &["--dtype", "int8", "--scale", "0"],
             "a scale is a positive number, not 0",
