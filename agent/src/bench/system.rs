@@ -1,19 +1,17 @@
 //! What `bench` takes from a system's file: settings under those of the command line, and expected rates under those of the
-//! conf files.
+//! conf files. Which file applies is `regatta_rules::system`'s choice.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::collections::BTreeMap;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::anyhow;
 use regatta_loadgen::request::ConfText;
 use regatta_rules::{
     conf::Conf,
     documents::DeviceFacts,
-    known,
-    system::{BoardFacts, Chosen, System, Wanted, generic},
+    system::{Chosen, SystemCatalogue, SystemChoiceError, Wanted},
 };
 
 use crate::{
-    digest,
     exit::Failure,
     facts::{FactsReader, gpu},
 };
@@ -21,76 +19,29 @@ use crate::{
 /// The word for this board's own system.
 const AUTO: &str = "auto";
 
-/// What the named system has for a run.
+/// The values that the named system has for a run.
 ///
 /// # Errors
 /// [`Failure`] when there is no such system, its file does not read, or it has nothing for the run.
 pub(crate) fn chosen(given: &str, wanted: &Wanted<'_>) -> Result<Chosen, Failure> {
-    if given == AUTO {
-        return of_this_board(wanted);
+    let systems = SystemCatalogue::read(None).map_err(Failure::could_not)?;
+    if given != AUTO {
+        return systems.named(given, AUTO, wanted).map_err(|error| match error {
+            SystemChoiceError::Io(..) => Failure::could_not(error),
+            error => Failure::usage(error),
+        });
     }
-    let (file, text) = if given.ends_with(".toml") {
-        let text = fs::read_to_string(Path::new(given));
-        (
-            given.to_owned(),
-            text.with_context(|| format!("cannot read {given}"))?,
-        )
-    } else {
-        let found = known::system_texts().find(|(name, _)| *name == given);
-        let (name, text) = found.ok_or_else(|| Failure::usage(unknown(given)))?;
-        (built_in(name), text.to_owned())
-    };
-    in_file(&file, &text, wanted)?.ok_or_else(|| {
-        let (benchmark, scenario, engine) = (&wanted.benchmark.name, wanted.scenario, wanted.engine);
-        Failure::usage(anyhow!(
-            "{file} has nothing for {benchmark} {scenario} on {engine}"
-        ))
-    })
-}
-
-/// By this board's module; by the generic rule where no file is for it.
-fn of_this_board(wanted: &Wanted<'_>) -> Result<Chosen, Failure> {
     let facts = FactsReader::of_this_machine().read();
-    for (name, text) in known::system_texts() {
-        let system = System::from_toml(text).map_err(Failure::could_not)?;
-        let is_this = facts
-            .module
-            .as_deref()
-            .is_some_and(|module| system.is_for(module));
-        if is_this && let Some(chosen) = in_file(&built_in(name), text, wanted)? {
-            return Ok(chosen);
-        }
-    }
-    let facts = DeviceFacts {
+    let module = facts.module.clone();
+    let facts = || DeviceFacts {
         gpus: gpu::ask_here(),
         ..facts
     };
-    generic(&BoardFacts::from(&facts), wanted.benchmark, wanted.scenario)
-        .choose(wanted, "generic", None)
-        .ok_or_else(|| {
-            Failure::usage(anyhow!(
-                "no system's file is for this board, and the generic rule is for tensorrt alone: leave out --system"
-            ))
-        })
-}
-
-fn in_file(file: &str, text: &str, wanted: &Wanted<'_>) -> Result<Option<Chosen>, Failure> {
-    let system = System::from_toml(text)
-        .with_context(|| file.to_owned())
-        .map_err(Failure::usage)?;
-    Ok(system.choose(wanted, file, Some(&digest::of_bytes(text.as_bytes()))))
-}
-
-fn built_in(name: &str) -> String {
-    format!("configs/systems/{name}.toml")
-}
-
-fn unknown(given: &str) -> anyhow::Error {
-    let known: Vec<&str> = known::system_texts().map(|(name, _)| name).collect();
-    anyhow!(
-        "unknown system `{given}`; known are {}, {AUTO}, or the path of a file that ends in .toml",
-        known.join(", ")
-    )
+    systems.of_device(module.as_deref(), facts, wanted).ok_or_else(|| {
+        Failure::usage(anyhow!(
+            "no system's file is for this board, and the generic rule is for tensorrt alone: leave out --system"
+        ))
+    })
 }
 
 /// The conf with the lines that it does not have itself.

@@ -8,7 +8,7 @@ use regatta_rules::{
     benchmark::Benchmark,
     documents::{Delivery, DeviceFacts, EngineKind, EngineSpec, LoadgenChoice, RunLength, StateSpec},
     engine_settings::EngineSettings,
-    system::{PowerSetting, Wanted},
+    system::{Chosen, PowerSetting, Wanted},
 };
 
 use super::{device, duration::Length};
@@ -63,9 +63,6 @@ pub(crate) fn resolve(words: &Words, catalogue: &Catalogue, store: &Store) -> Re
                 },
                 engine,
             };
-            let system = catalogue
-                .systems()
-                .choose(words.system.as_deref(), &facts, &wanted);
             let request = Request {
                 device: device.id.clone(),
                 benchmark,
@@ -79,7 +76,7 @@ pub(crate) fn resolve(words: &Words, catalogue: &Catalogue, store: &Store) -> Re
                 loadgen: loadgen.clone(),
                 length: length(words)?,
                 delivery: delivery(words)?,
-                system: system.map_err(Failure::usage)?,
+                system: system(words, catalogue, &facts, &wanted)?,
                 conf: words.conf.clone(),
                 state,
             };
@@ -149,6 +146,26 @@ fn length(words: &Words) -> Result<RunLength, Failure> {
             Ok(RunLength::Duration(milliseconds))
         }
         (false, None) => Ok(RunLength::Full),
+    }
+}
+
+/// The values of the system that the words name, or of the device's own where they name none.
+fn system(
+    words: &Words,
+    catalogue: &Catalogue,
+    facts: &DeviceFacts,
+    wanted: &Wanted<'_>,
+) -> Result<Option<Chosen>, Failure> {
+    /// The word that asks for no system's values.
+    const NONE: &str = "none";
+    let systems = catalogue.systems();
+    match words.system.as_deref() {
+        Some(NONE) => Ok(None),
+        Some(given) => {
+            let chosen = systems.named(given, &format!("`{NONE}`"), wanted);
+            chosen.map(Some).map_err(Failure::usage)
+        }
+        None => Ok(systems.of_device(facts.module.as_deref(), || facts.clone(), wanted)),
     }
 }
 

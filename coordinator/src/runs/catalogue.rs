@@ -10,9 +10,9 @@ use regatta_rules::{
     benchmark::Benchmark,
     known::{self, KnownFileError},
     round::Round,
+    system::{SystemCatalogue, SystemChoiceError},
 };
 
-use super::systems::{Systems, SystemsError};
 use crate::workspace::Workspace;
 
 /// A word that names nothing, or a file that does not read.
@@ -52,7 +52,7 @@ pub(crate) enum CatalogueError {
     },
     /// A system's file does not read.
     #[error(transparent)]
-    Systems(#[from] SystemsError),
+    Systems(#[from] SystemChoiceError),
     /// A built-in file does not read.
     #[error(transparent)]
     BuiltIn(#[from] KnownFileError),
@@ -63,7 +63,7 @@ pub(crate) enum CatalogueError {
 pub(crate) struct Catalogue {
     benchmarks: Vec<Benchmark>,
     rounds: Rounds,
-    systems: Systems,
+    systems: SystemCatalogue,
 }
 
 impl Catalogue {
@@ -83,7 +83,8 @@ impl Catalogue {
         // The first of a name is found.
         benchmarks.extend(known::benchmarks()?);
         let rounds = Rounds::read(workspace)?;
-        let systems = Systems::read(workspace)?;
+        let own = workspace.map(|workspace| workspace.configs("systems"));
+        let systems = SystemCatalogue::read(own.as_deref())?;
         Ok(Self {
             benchmarks,
             rounds,
@@ -92,7 +93,7 @@ impl Catalogue {
     }
 
     /// How boards run what.
-    pub(crate) const fn systems(&self) -> &Systems {
+    pub(crate) const fn systems(&self) -> &SystemCatalogue {
         &self.systems
     }
 

@@ -1,7 +1,7 @@
 //! Runs, from what a user asks for to the record of what came of it.
 //!
 //! [`catalogue`] knows benchmarks and rounds, [`request`] and [`plan`] turn words into drafts, [`estimate`] fills in
-//! the rates that a device has shown, [`systems`] knows how boards run what, [`form`] which samples that needs, [`dispatch`]
+//! the rates that a device has shown, [`form`] says which samples the settings need, [`dispatch`]
 //! sends, [`missing`] says what has still to come, [`logged`] reads the logs, [`finish`] judges and records.
 //! [`mod@rebuild`] fills a lost store from the records, [`audit`] runs them once more under audits, and [`mod@verify`]
 //! looks at them again later.
@@ -22,7 +22,6 @@ mod missing;
 mod plan;
 mod rebuild;
 mod request;
-mod systems;
 mod verify;
 
 pub(crate) use accuracy::{judge as judge_accuracy, line as accuracy_line};

@@ -2,6 +2,7 @@
 //! so. Published configurations, values derived from them by a stated rule, and what `regatta-agent tune` found have the same
 //! form. Reads and chooses; detects no board and measures nothing.
 
+mod catalogue;
 mod choice;
 mod expected;
 mod generic;
@@ -11,6 +12,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 pub use self::{
+    catalogue::{SystemCatalogue, SystemChoiceError},
     choice::{Chosen, SystemUse, Wanted},
     expected::Expected,
     generic::{BoardFacts, generic},
