@@ -9,7 +9,8 @@ const CONFIDENCE: f64 = 0.99;
 
 /// Of `queries`, how many of the slowest stand for the target percentile `fraction`: the estimate is the latency of
 /// the last of them. `None` if the run is too short for any.
-pub(super) fn slow_queries(queries: u64, fraction: f64) -> Option<u64> {
+#[must_use]
+pub fn slow_queries(queries: u64, fraction: f64) -> Option<u64> {
     if queries < fewest_queries(fraction) {
         return None;
     }
@@ -26,13 +27,15 @@ pub(super) fn slow_queries(queries: u64, fraction: f64) -> Option<u64> {
 }
 
 /// The fewest queries with which early stopping can estimate the percentile `fraction` at all.
-pub(super) fn fewest_queries(fraction: f64) -> u64 {
+#[must_use]
+pub fn fewest_queries(fraction: f64) -> u64 {
     passing_queries(1, fraction) + 1
 }
 
 /// How many queries must keep the bound if `slow` do not. The search's range is that of LoadGen, and so is the answer
 /// where the range does not hold the true one.
-pub(super) fn passing_queries(slow: u64, fraction: f64) -> u64 {
+#[must_use]
+pub fn passing_queries(slow: u64, fraction: f64) -> u64 {
     let slow_f = to_f64(slow);
     let without_slow = ((1.0 - CONFIDENCE).ln() / fraction.ln()).ceil();
     let mut low = to_u64(slow_f * (fraction / (1.0 - fraction)) + without_slow);

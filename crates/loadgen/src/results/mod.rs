@@ -3,7 +3,7 @@
 //! Nothing here measures; the same code can judge latencies from anywhere.
 
 mod detail;
-mod early_stopping;
+pub mod early_stopping;
 mod latencies;
 mod stopping;
 mod summary;
