@@ -10,6 +10,8 @@
 
 #[path = "../../crates/submission/tests/stage/bench.rs"]
 mod bench;
+#[path = "../../crates/submission/tests/support/made_up_run.rs"]
+mod made_up_run;
 #[path = "../../crates/submission/tests/support/tree.rs"]
 mod tree;
 

@@ -17,6 +17,23 @@ const USUAL_BYTES: usize = 16 << 10;
 /// Line ends beyond this many bytes are not kept: a log that changes them at every line must not fill the memory.
 const MOST_BYTES: usize = 4 << 20;
 
+/// What the keys begin with that LoadGen writes any number of times, with other values.
+const REPEATED_KEYS: [&[u8]; 5] = [
+    b"generic_message",
+    b"logger_",
+    b"warning_",
+    b"error_",
+    b"loaded_qsl_set",
+];
+
+/// Where and when a record was written.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Origin {
+    pub(super) line: Option<u64>,
+    /// In milliseconds since the log was begun.
+    pub(super) time_ms: Option<f64>,
+}
+
 /// The number of a key.
 pub(super) type Number = usize;
 
@@ -36,8 +53,10 @@ pub(super) struct FirstValues {
 #[derive(Debug)]
 struct First {
     key: Range<usize>,
-    line: Option<u64>,
+    origin: Origin,
     value: Value,
+    /// Whether LoadGen writes the key with other values, too.
+    may_change: bool,
     /// How the key's last line ended, from its second one on; empty where that is not known.
     tail: Range<usize>,
     /// The key that followed when this one was met last.
@@ -72,7 +91,7 @@ impl FirstValues {
     }
 
     /// Adds the first value of a key that has none; nothing when there are too many keys.
-    pub(super) fn add(&mut self, key: &[u8], line: Option<u64>, value: Value) {
+    pub(super) fn add(&mut self, key: &[u8], origin: Origin, value: Value) {
         if self.list.len() >= MOST_KEYS {
             return;
         }
@@ -82,14 +101,16 @@ impl FirstValues {
             self.index.reserve(USUAL_KEYS, |_| 0);
         }
         let number = self.list.len();
+        let may_change = REPEATED_KEYS.iter().any(|start| key.starts_with(start));
         let key = self.keep(key);
         let hash = self
             .hasher
             .hash_one(self.bytes.get(key.clone()).unwrap_or_default());
         self.list.push(First {
             key,
-            line,
+            origin,
             value,
+            may_change,
             tail: 0..0,
             next: number + 1,
         });
@@ -133,10 +154,16 @@ impl FirstValues {
         tail.and_then(|tail| self.bytes.get(tail)).unwrap_or_default()
     }
 
-    /// A key's value and its line.
-    pub(super) fn get(&self, key: &str) -> Option<(&Value, Option<u64>)> {
+    /// A key's value, and where it was written.
+    pub(super) fn get(&self, key: &str) -> Option<(&Value, Origin)> {
         let first = self.list.get(self.find(key.as_bytes())?)?;
-        Some((&first.value, first.line))
+        Some((&first.value, first.origin))
+    }
+
+    /// The value that every record of a key has; `None` where LoadGen writes others, too.
+    pub(super) fn constant(&self, number: Number) -> Option<&Value> {
+        let first = self.list.get(number).filter(|first| !first.may_change)?;
+        Some(&first.value)
     }
 
     fn key(&self, number: Number) -> &[u8] {

@@ -12,6 +12,8 @@ use super::log_line::Scalar;
 pub(super) struct PlainLine<'a> {
     pub(super) key: &'a [u8],
     pub(super) value: &'a [u8],
+    /// Milliseconds since the log was begun, a number of JSON.
+    pub(super) time: &'a [u8],
     /// What follows the time.
     pub(super) tail: &'a [u8],
 }
@@ -20,6 +22,11 @@ impl<'a> PlainLine<'a> {
     /// Whether the value is a list or a map.
     pub(super) fn is_bulk(&self) -> bool {
         matches!(self.value.first(), Some(b'[' | b'{'))
+    }
+
+    /// When it was written, in milliseconds since the log was begun.
+    pub(super) fn time_ms(&self) -> Option<f64> {
+        std::str::from_utf8(self.time).ok()?.parse().ok()
     }
 
     /// The value.
@@ -45,10 +52,12 @@ pub(super) fn take<'a>(json: &'a [u8], expected: &[u8]) -> Option<PlainLine<'a>>
     rest.literal(b", \"value\": ")?;
     let value = rest.value()?;
     rest.literal(b", \"time_ms\": ")?;
+    let from_time = rest.0;
     rest.number()?;
     Some(PlainLine {
         key,
         value,
+        time: from_time.get(..from_time.len() - rest.0.len())?,
         tail: rest.0,
     })
 }

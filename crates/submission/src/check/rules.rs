@@ -110,3 +110,11 @@ pub(crate) const ENDPOINTS: Rule = rule(
     "endpoints",
     "checker, documents of the endpoints harness since v6.1",
 );
+pub(crate) const SETTINGS: Rule = rule(
+    "settings",
+    "LoadGen, test_settings_internal.cc and loadgen.cc: what settings and seeds determine",
+);
+pub(crate) const PRESCRIBED: Rule = rule(
+    "prescribed-settings",
+    "mlperf.conf of the round; inference_rules.adoc, what the closed division may not change",
+);

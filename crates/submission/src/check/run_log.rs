@@ -10,7 +10,7 @@ use std::{
 use regatta_mllog::read::{DetailReader, Quirk, Value};
 
 use super::{
-    first_values::FirstValues,
+    first_values::{FirstValues, Origin},
     hashed::Hashed,
     lines::Lines,
     log_line::{Record, Scalar},
@@ -27,11 +27,32 @@ const LONGEST_TAIL: usize = 4096;
 /// Errors and unreadable lines beyond this are only counted.
 const MOST_FAULTS: usize = 100;
 
+/// The list of samples that LoadGen loads before a series of queries.
+const LOADED_SET: &[u8] = b"loaded_qsl_set";
+/// Bytes of a loaded set that are kept of its beginning and of its end.
+const LOADED_SET_ENDS: usize = 256;
+
 /// A line of a log and what it says or what is wrong with it.
 #[derive(Debug, Clone)]
 pub(crate) struct LogLine {
     pub(crate) line: u64,
     pub(crate) text: String,
+}
+
+/// A record whose key had another value before.
+#[derive(Debug, Clone)]
+pub(crate) struct Repeat {
+    pub(crate) line: u64,
+    pub(crate) key: String,
+    pub(crate) value: Value,
+}
+
+/// The beginning and the end of a list as it is written; both are the whole list where it is short.
+#[derive(Debug, Clone)]
+pub(crate) struct ListEnds {
+    pub(crate) line: u64,
+    pub(crate) head: String,
+    pub(crate) tail: String,
 }
 
 /// The facts of a detail log.
@@ -49,12 +70,28 @@ pub(crate) struct RunLog {
     pub(crate) unreadable: Vec<LogLine>,
     /// Lines that no official parser survives, the first hundred; a superset of `unreadable`.
     pub(crate) refused: Vec<LogLine>,
+    /// Records that give a key another value than its first record does, the first hundred.
+    pub(crate) repeats: Vec<Repeat>,
+    /// The first set of samples that was loaded.
+    pub(crate) loaded_set: Option<ListEnds>,
     /// Whether there are lines at all.
     has_lines: bool,
     /// Whether the first line is a record.
     pub(crate) begins_with_record: bool,
     /// The file's SHA-1 in lower-case hexadecimal, where it was asked for.
     pub(crate) sha1: Option<String>,
+}
+
+impl ListEnds {
+    fn of(line: u64, written: &[u8]) -> Self {
+        let most = LOADED_SET_ENDS.min(written.len());
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Self {
+            line,
+            head: text(&written[..most]),
+            tail: text(&written[written.len() - most..]),
+        }
+    }
 }
 
 /// A log that cannot be read at all.
@@ -66,7 +103,7 @@ impl RunLog {
     pub(crate) fn of(values: impl IntoIterator<Item = (String, Value)>) -> Self {
         let mut log = Self::default();
         for (key, value) in values {
-            log.first.add(key.as_bytes(), None, value);
+            log.first.add(key.as_bytes(), Origin::default(), value);
         }
         log.error_count = log.number("num_errors").map_or(0, |count| count as u64);
         log
@@ -117,7 +154,7 @@ impl RunLog {
             return;
         }
         match serde_json::from_slice::<Record<'_>>(json) {
-            Ok(record) => self.take(line, record.key, record.metadata.is_error, record.value),
+            Ok(record) => self.take((line, None), record.key, record.metadata.is_error, record.value),
             Err(_) => self.unusual(line, bytes),
         }
     }
@@ -130,6 +167,16 @@ impl RunLog {
             Some((number, key)) if key == plain.key => Some(number),
             _ => self.first.find(plain.key),
         };
+        if plain.is_bulk() && self.loaded_set.is_none() && plain.key == LOADED_SET {
+            self.loaded_set = Some(ListEnds::of(line, plain.value));
+        }
+        if let Some(constant) = known.and_then(|number| self.first.constant(number))
+            && let Some(value) = plain.scalar().kept()
+            && *constant != value
+        {
+            let key = String::from_utf8_lossy(plain.key).into_owned();
+            push(&mut self.repeats, Repeat { line, key, value });
+        }
         let usual = match known {
             _ if plain.is_bulk() => &self.bulk_tail,
             Some(number) => self.first.tail(number),
@@ -146,7 +193,7 @@ impl RunLog {
         let is_error = plain_line::take_tail(plain.tail)?;
         if is_error {
             let key = std::str::from_utf8(plain.key).ok()?;
-            self.take(line, key.into(), true, plain.scalar());
+            self.take((line, plain.time_ms()), key.into(), true, plain.scalar());
         } else if plain.tail.len() <= LONGEST_TAIL && plain.is_bulk() {
             plain.tail.clone_into(&mut self.bulk_tail);
         } else if plain.tail.len() <= LONGEST_TAIL
@@ -158,7 +205,8 @@ impl RunLog {
             && !is_error
             && let Some(value) = plain.scalar().kept()
         {
-            self.first.add(plain.key, Some(line), value);
+            let (line, time_ms) = (Some(line), plain.time_ms());
+            self.first.add(plain.key, Origin { line, time_ms }, value);
         }
         Some(())
     }
@@ -176,7 +224,7 @@ impl RunLog {
                     Value::Text(text) => Scalar::Text(text.into()),
                     _ => Scalar::Bulk,
                 };
-                self.take(line, record.key.into(), record.is_error, value);
+                self.take((line, record.time_ms), record.key.into(), record.is_error, value);
             }
             Some(Err(error)) => {
                 let source = std::error::Error::source(&error);
@@ -189,7 +237,14 @@ impl RunLog {
         }
     }
 
-    fn take(&mut self, line: u64, key: Cow<'_, str>, is_error: bool, value: Scalar<'_>) {
+    /// Takes a record, of which the line and the time are given.
+    fn take(
+        &mut self,
+        (line, time_ms): (u64, Option<f64>),
+        key: Cow<'_, str>,
+        is_error: bool,
+        value: Scalar<'_>,
+    ) {
         let known = self.first.find(key.as_bytes()).is_some();
         if known && !is_error {
             return;
@@ -203,7 +258,8 @@ impl RunLog {
             push(&mut self.errors, LogLine { line, text });
         }
         if !known {
-            self.first.add(key.as_bytes(), Some(line), value);
+            let line = Some(line);
+            self.first.add(key.as_bytes(), Origin { line, time_ms }, value);
         }
     }
 
@@ -233,9 +289,14 @@ impl RunLog {
         self.first.get(key).map(|(value, _)| value)
     }
 
+    /// When a key's first record was written, in milliseconds since the log was begun.
+    pub(crate) fn time_ms(&self, key: &str) -> Option<f64> {
+        self.first.get(key).and_then(|(_, origin)| origin.time_ms)
+    }
+
     /// The line of a key's first record.
     pub(crate) fn line(&self, key: &str) -> Option<u64> {
-        self.first.get(key).and_then(|(_, line)| line)
+        self.first.get(key).and_then(|(_, origin)| origin.line)
     }
 
     /// A key's value where it is text.
@@ -254,9 +315,9 @@ impl RunLog {
     }
 }
 
-fn push(list: &mut Vec<LogLine>, line: LogLine) {
+fn push<T>(list: &mut Vec<T>, item: T) {
     if list.len() < MOST_FAULTS {
-        list.push(line);
+        list.push(item);
     }
 }
 

@@ -9,7 +9,8 @@ use crate::{edit, round::round};
 
 const MEASURED: &str = "v6.0/closed/HPE/results/HPE_PROLIANT_DL145_RTX_PRO_4500_PCIE_32GBx1_TRT_TRT/resnet/MultiStream/performance";
 
-/// Whether a run in both of two benchmarks' directories is found to be one.
+/// Whether a run in both of two benchmarks' directories is found to be one: then both are named, for neither is shown to be the
+/// copy.
 fn is_found(source: &Path, benchmarks: [&str; 2]) -> bool {
     let root = tempfile::tempdir().unwrap();
     for benchmark in benchmarks {
@@ -18,10 +19,21 @@ fn is_found(source: &Path, benchmarks: [&str; 2]) -> bool {
     }
     let report = strict(&Tree::scan(root.path()).unwrap(), &round("v6.0"));
     assert_eq!(report.facts.len(), 2, "both were looked at");
-    report
+    let mut named: Vec<_> = report
         .findings
         .iter()
-        .any(|finding| finding.rule.starts_with("own-run: "))
+        .filter(|finding| finding.rule.starts_with("own-run: "))
+        .collect();
+    named.sort_by(|a, b| a.path.cmp(&b.path));
+    match named.as_slice() {
+        [] => false,
+        [one, other] => {
+            assert!(one.message.contains(&other.path) && other.message.contains(&one.path));
+            assert!(report.results.iter().all(|row| !row.accepted));
+            true
+        }
+        more => panic!("{more:#?}"),
+    }
 }
 
 #[test]

@@ -6,9 +6,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use regatta_loadgen::effective::LibraryCounts;
 use regatta_rules::{
     DeviceId, Division, Mode, Scenario,
     benchmark::Response,
+    conf::{Conf, ConfKind},
     documents::{AuditOf, ConfTexts, Delivery, EngineKind, EngineSpec, LoadgenChoice, RunLength, RunSpec},
     known,
     round::Round,
@@ -18,6 +20,8 @@ use ring::signature::{Ed25519KeyPair, KeyPair as _};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
+
+use crate::made_up_run::{self, MadeUpRun};
 
 /// LoadGen's own conf, which no run of the official LoadGen has among its files.
 pub(crate) const MLPERF_CONF: &str = "# the official conf\n*.Offline.min_duration = 600000\n";
@@ -104,13 +108,17 @@ pub(crate) fn id(number: u32) -> String {
 /// Samples of the data set, all of which the accuracy run answers.
 const SAMPLES: u32 = 1633;
 
-/// Answers, one a line.
+/// Answers that TEST01 logs.
+const LOGGED: u32 = 4096;
+
+/// Answers, one a line, that of a sample always the same.
 fn answers_log(entries: u32) -> String {
     let entries: Vec<_> = (0..entries)
         .map(|index| {
+            let sample = index % SAMPLES;
             format!(
-                "{{ \"seq_id\" : {index}, \"qsl_idx\" : {index}, \"data\" : \"0{}00000000000000\" }}",
-                index % 10
+                "{{ \"seq_id\" : {index}, \"qsl_idx\" : {sample}, \"data\" : \"0{}00000000000000\" }}",
+                sample % 10
             )
         })
         .collect();
@@ -129,37 +137,30 @@ pub(crate) fn log(facts: &[(&str, Value)]) -> String {
     facts.iter().map(line).collect()
 }
 
-fn detail(round: &Round, mode: Mode, rate: f64) -> String {
-    let seeds = round.seeds().unwrap();
-    log(&[
-        ("loadgen_version", json!("6.0.17")),
-        ("sut_name", json!("tensorrt")),
-        ("qsl_name", json!("speech")),
-        ("qsl_reported_total_count", json!(SAMPLES)),
-        ("effective_scenario", json!("Offline")),
-        ("effective_test_mode", json!(mode.as_str())),
-        ("effective_samples_per_query", json!(66000)),
-        ("effective_min_duration_ms", json!(600_000)),
-        ("effective_min_query_count", json!(1)),
-        ("effective_performance_sample_count", json!(SAMPLES)),
-        ("effective_qsl_rng_seed", json!(seeds.qsl)),
-        ("effective_sample_index_rng_seed", json!(seeds.sample_index)),
-        ("effective_schedule_rng_seed", json!(seeds.schedule)),
-        ("effective_sample_concatenate_permutation", json!(true)),
-        ("requested_use_token_latencies", json!(true)),
-        ("result_validity", json!("VALID")),
-        ("result_samples_per_second", json!(rate)),
-        ("result_tokens_per_second", json!(rate * 40.0)),
-        ("num_errors", json!(0)),
-    ])
-}
-
-fn summary(rate: f64) -> String {
-    let bar = "=".repeat(48);
-    format!(
-        "{bar}\nMLPerf Results Summary\n{bar}\nSUT name : tensorrt\nScenario : Offline\nMode     : PerformanceOnly\n\
-         Samples per second: {rate}\nResult is : VALID\n"
-    )
+/// LoadGen's two texts of the run with a number, which repeats the others under an audit's conf.
+pub(crate) fn loadgen_logs(
+    round: &Round,
+    mode: Mode,
+    number: u32,
+    audit_config: &str,
+) -> [(&'static str, String); 2] {
+    let samples = u64::from(SAMPLES);
+    let library = LibraryCounts {
+        total: samples,
+        performance: samples,
+    };
+    let mut run = MadeUpRun::new(Scenario::Offline, mode, round.seeds().unwrap(), library);
+    run.number = number.into();
+    run.sut = "tensorrt".to_owned();
+    run.settings.sample_concatenate_permutation = true;
+    run.settings.use_token_latencies = true;
+    let conf = Conf::parse("audit.config", audit_config).unwrap();
+    run.settings.apply(&conf, ConfKind::Audit, "whisper").unwrap();
+    let figures = run.figures();
+    [
+        ("mlperf_log_detail.txt", made_up_run::detail_log(&run, &figures)),
+        ("mlperf_log_summary.txt", made_up_run::summary(&run, &figures)),
+    ]
 }
 
 impl Bench {
@@ -210,8 +211,14 @@ impl Bench {
                     performance: id(1).parse().unwrap(),
                     accuracy: Some(id(2).parse().unwrap()),
                 });
-                parts.spec.conf.audit_config = Some("*.*.mode = 2\n".to_owned());
-                parts.files.insert("mlperf_log_accuracy.json", answers_log(7));
+                let audit = self.round.audits["TEST01"].config.clone();
+                parts
+                    .files
+                    .extend(loadgen_logs(&self.round, Mode::PerformanceOnly, 3, &audit));
+                parts.spec.conf.audit_config = Some(audit);
+                parts
+                    .files
+                    .insert("mlperf_log_accuracy.json", answers_log(LOGGED));
             }),
         ];
         runs
@@ -324,15 +331,13 @@ impl Bench {
             "written": "2026-08-01T10:20:00Z", "evidence_signature_valid": true, "state": state,
             "delivery": { "complete": true, "bytes": 1, "streams": [] }, "accuracy": null,
         });
-        let rate = 100.0;
         let mut files = BTreeMap::from([
-            ("mlperf_log_detail.txt", detail(&self.round, mode, rate)),
-            ("mlperf_log_summary.txt", summary(rate)),
             ("user.conf", "whisper.Offline.target_qps = 90\n".to_owned()),
             ("mlperf.conf", "# rendered for our own LoadGen\n".to_owned()),
         ]);
         let entries = if mode == Mode::AccuracyOnly { SAMPLES } else { 0 };
         files.insert("mlperf_log_accuracy.json", answers_log(entries));
+        files.extend(loadgen_logs(&self.round, mode, number, ""));
         Parts {
             spec,
             evidence,

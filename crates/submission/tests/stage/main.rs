@@ -10,6 +10,8 @@
 
 #[path = "../support/copy_tree.rs"]
 mod copy_tree;
+#[path = "../support/made_up_run.rs"]
+mod made_up_run;
 #[path = "../support/tree.rs"]
 mod tree;
 

@@ -2,7 +2,7 @@
 
 use std::{fs, io, path::Path};
 
-fn lines(path: &Path, mut change: impl FnMut(&str) -> Option<String>) {
+pub(crate) fn lines(path: &Path, mut change: impl FnMut(&str) -> Option<String>) {
     let text = fs::read_to_string(path).unwrap();
     let changed: String = text.split_inclusive('\n').filter_map(&mut change).collect();
     assert_ne!(text, changed, "nothing to change in {}", path.display());
@@ -40,13 +40,23 @@ pub(crate) fn append(path: &Path, more: &str) {
     fs::write(path, text + more).unwrap();
 }
 
-/// Sets the top-1 accuracy.
+/// Sets the top-1 accuracy, and the count of good samples as it follows.
 pub(crate) fn accuracy(path: &Path, value: &str) {
     lines(path, |line| match line.strip_prefix("accuracy=") {
         Some(rest) => {
-            let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap();
-            Some(format!("accuracy={value}{}", &rest[end..]))
+            let (_, total) = rest.split_once("total=").unwrap();
+            let samples: f64 = total.trim().parse().unwrap();
+            let good = (value.parse::<f64>().unwrap() / 100.0 * samples).round();
+            Some(format!("accuracy={value}%, good={good}, total={total}"))
         }
+        None => Some(line.to_owned()),
+    });
+}
+
+/// Sets the top-1 accuracy alone.
+pub(crate) fn accuracy_alone(path: &Path, value: &str) {
+    lines(path, |line| match line.strip_prefix("accuracy=") {
+        Some(rest) => Some(format!("accuracy={value}{}", &rest[rest.find('%').unwrap()..])),
         None => Some(line.to_owned()),
     });
 }

@@ -35,6 +35,10 @@ pub(crate) struct MeanPower {
     pub(crate) seconds: f64,
     /// Samples within the window.
     pub(crate) samples: u64,
+    /// The longest time in the window without a sample, in seconds.
+    pub(crate) longest_gap: f64,
+    /// Whether a sample is older than the one before it.
+    pub(crate) disordered: bool,
 }
 
 /// Averages the samples of `path` that lie strictly between two LoadGen stamps; `None` when there is none.
@@ -59,6 +63,7 @@ pub(crate) fn mean_of(
     let (begin, end) = (stamp(begin)?, stamp(end)?);
     let mut lines = Lines::new(input, LONGEST_LINE);
     let (mut sum, mut samples, mut number) = (0.0, 0_u64, 0_u64);
+    let (mut last, mut longest_gap, mut disordered) = (begin, 0, false);
     while let Some(line) = lines.next().map_err(|error| format!("{path}: {error}"))? {
         number += 1;
         let fault = || format!("{path}, line {number}: not a power sample");
@@ -83,12 +88,17 @@ pub(crate) fn mean_of(
         if watts > 0.0 || reading.zeros {
             sum += watts;
             samples += 1;
+            disordered |= time < last;
+            longest_gap = longest_gap.max(time - last);
+            last = time;
         }
     }
     Ok((samples > 0).then(|| MeanPower {
         watts: sum / samples as f64,
         seconds: (end - begin) as f64 / 1e6,
         samples,
+        longest_gap: longest_gap.max(end - last) as f64 / 1e6,
+        disordered,
     }))
 }
 

@@ -3,13 +3,30 @@
 use memchr::memchr;
 use regatta_mllog::read::Value;
 
-use super::{facts::Metric, performance, scenario::Case};
-use crate::check::{accuracy_text, finding::Findings, rules, run_log::RunLog};
+use sha2::{Digest as _, Sha256};
+
+use super::{
+    accuracy_figures::{self, Text},
+    facts::Metric,
+    performance,
+    scenario::Case,
+};
+use crate::{
+    check::{
+        accuracy_text,
+        finding::{Findings, Severity},
+        rules,
+        run_log::RunLog,
+    },
+    files::hexadecimal,
+};
 
 /// Longer files are none of the reference scripts'.
 const LONGEST: u64 = 64 << 20;
-/// The script gives percentages to three places.
-const COUNTED_TO: f64 = 0.001;
+/// How to fix figures that a script has not printed.
+pub(super) const FIX: &str = "put the reference accuracy script's own output there";
+/// Truncation leaves shorter logs as they are.
+const SHORTEST_CUT: u64 = 4096;
 const FILES: [&str; 4] = [
     "accuracy.txt",
     "mlperf_log_accuracy.json",
@@ -21,7 +38,8 @@ const FILES: [&str; 4] = [
 pub(super) fn check(case: &Case<'_>, log: Option<&RunLog>, findings: &mut Findings) -> Vec<Metric> {
     let directory = format!("{}/accuracy", case.results);
     files(case, &directory, findings);
-    let metrics = metrics(case, &format!("{directory}/accuracy.txt"), findings);
+    let library = log.and_then(library);
+    let metrics = metrics(case, &format!("{directory}/accuracy.txt"), library, findings);
     truncated(case, &format!("{directory}/mlperf_log_accuracy.json"), findings);
     if let Some(log) = log {
         performance::check_accuracy_run(case, &directory, log, findings);
@@ -100,12 +118,19 @@ fn files(case: &Case<'_>, directory: &str, findings: &mut Findings) {
         let allowed = ["mlperf_log_trace.json", "results.json", ".gitkeep"];
         if !FILES.contains(&name) && !allowed.contains(&name) {
             let path = format!("{directory}/{name}");
-            findings.error(rules::FILE_SET, &path, "does not belong here", "remove it");
+            let severity = case.context.file_set_severity();
+            findings.add(
+                severity,
+                rules::FILE_SET,
+                &path,
+                "does not belong here",
+                "remove it",
+            );
         }
     }
 }
 
-fn metrics(case: &Case<'_>, path: &str, findings: &mut Findings) -> Vec<Metric> {
+fn metrics(case: &Case<'_>, path: &str, library: Option<u64>, findings: &mut Findings) -> Vec<Metric> {
     let mut metrics = Vec::new();
     let Some(lines) = lines(case, path, findings) else {
         return metrics;
@@ -125,6 +150,10 @@ fn metrics(case: &Case<'_>, path: &str, findings: &mut Findings) -> Vec<Metric> 
             let number = value.parse::<f64>().ok();
             seen |= number.is_some();
             let met = number.is_some_and(|number| if lower { number >= limit } else { number <= limit });
+            if let Some(number) = number.filter(|_| lower) {
+                let reference = (bound.metric.as_str(), number, bound.reference);
+                accuracy_figures::too_good(case, (path, line), reference, findings);
+            }
             if !met && case.bound() {
                 let side = if lower { "below" } else { "above" };
                 let text = format!("{} is {value}, {side} {limit}", bound.metric);
@@ -142,33 +171,11 @@ fn metrics(case: &Case<'_>, path: &str, findings: &mut Findings) -> Vec<Metric> 
             value: value.to_owned(),
         }));
     }
-    counted(case, path, &lines, findings);
+    let text = Text { path, lines: &lines };
+    accuracy_figures::check(case, &text, library, findings);
     hash(path, &lines, findings);
+    hash_of_log(case, path, &lines, findings);
     metrics
-}
-
-/// A top-1 accuracy is the share that stands behind it, of as many samples as the data set has.
-fn counted(case: &Case<'_>, path: &str, lines: &[String], findings: &mut Findings) {
-    let mend = "put the reference accuracy script's own output there";
-    for (line, text) in (1..).zip(lines) {
-        let Some((percent, good, total)) = accuracy_text::counted(text) else {
-            continue;
-        };
-        let place = (path, Some(line));
-        let share = good as f64 / total as f64 * 100.0;
-        // Written so that 0 of 0 fails.
-        let close = (share - percent).abs() < COUNTED_TO;
-        if !close {
-            let text = format!("accuracy is {percent} %, {good} of {total} are {share:.3} %");
-            // A warning: what decides is the percentage.
-            findings.warning(rules::ACCURACY, place, text, mend);
-        }
-        let expected = case.rules.dataset_samples_in(case.scenario);
-        if let Some(expected) = expected.filter(|&expected| case.bound() && expected != total) {
-            let text = format!("accuracy is of {total} samples, the data set has {expected}");
-            findings.error(rules::DATASET, place, text, mend);
-        }
-    }
 }
 
 fn hash(path: &str, lines: &[String], findings: &mut Findings) {
@@ -202,6 +209,34 @@ fn hash(path: &str, lines: &[String], findings: &mut Findings) {
     }
 }
 
+/// The hash is that of the accuracy log, where nothing was cut from it.
+fn hash_of_log(case: &Case<'_>, path: &str, lines: &[String], findings: &mut Findings) {
+    let Some((directory, _)) = path.rsplit_once('/') else {
+        return;
+    };
+    let log = format!("{directory}/mlperf_log_accuracy.json");
+    let uncut = case
+        .context
+        .tree
+        .size(&log)
+        .is_some_and(|size| size < SHORTEST_CUT);
+    let hashes: Vec<_> = lines
+        .iter()
+        .filter_map(|line| accuracy_text::hash(line))
+        .collect();
+    let ([hash], true) = (hashes.as_slice(), uncut) else {
+        return;
+    };
+    let Ok(bytes) = case.context.tree.read(&log, SHORTEST_CUT) else {
+        return;
+    };
+    let found = hexadecimal(&Sha256::digest(&bytes));
+    if !hash.eq_ignore_ascii_case(&found) {
+        let text = format!("the hash is not that of mlperf_log_accuracy.json, {found}");
+        findings.error(rules::HASH, path, text, "truncate again from the backup");
+    }
+}
+
 /// The log is there and was truncated.
 pub(super) fn truncated(case: &Case<'_>, path: &str, findings: &mut Findings) {
     let limit = case.context.round.submission.max_accuracy_log_bytes;
@@ -215,9 +250,20 @@ pub(super) fn truncated(case: &Case<'_>, path: &str, findings: &mut Findings) {
     }
 }
 
+/// How many samples an accuracy run covers.
+pub(super) fn library(log: &RunLog) -> Option<u64> {
+    let count = |key| log.value(key).and_then(Value::as_u64);
+    count("effective_accuracy_sample_count").or_else(|| count("qsl_reported_total_count"))
+}
+
+/// The run is over the data set of the rules; the open division may choose another.
 fn dataset(case: &Case<'_>, path: &str, log: &RunLog, findings: &mut Findings) {
     let Some(expected) = case.rules.dataset_samples_in(case.scenario) else {
         return;
+    };
+    let severity = match case.bound() {
+        true => Severity::Error,
+        false => Severity::Note,
     };
     for (key, needed) in [
         ("qsl_reported_total_count", true),
@@ -228,12 +274,8 @@ fn dataset(case: &Case<'_>, path: &str, log: &RunLog, findings: &mut Findings) {
             let found = found.map_or_else(|| "missing".to_owned(), |found| found.to_string());
             let text = format!("{key} is {found}, the data set has {expected} samples");
             let place = (path, log.line(key));
-            findings.error(
-                rules::DATASET,
-                place,
-                text,
-                "run accuracy over the whole data set",
-            );
+            let fix = "run accuracy over the whole data set";
+            findings.add(severity, rules::DATASET, place, text, fix);
         }
     }
 }

@@ -1,11 +1,13 @@
 //! Whether the runs of a scenario are of one system under test, one sample library and one LoadGen.
 
-use super::{own_run, scenario::Case};
+use super::scenario::Case;
 use crate::check::{
     finding::{Findings, Severity},
     rules,
     run_log::{RunLog, shown},
 };
+
+const LIBRARY: &str = "qsl_reported_total_count";
 
 /// Compares the performance and the accuracy run.
 pub(super) fn check(
@@ -18,43 +20,55 @@ pub(super) fn check(
         return;
     };
     let path = format!("{}/accuracy/mlperf_log_detail.txt", case.results);
-    own_run::check(performance, (&path, accuracy), findings);
-    // A performance run's library may hold only what it draws from.
-    compare((performance, accuracy), &path, Severity::Warning, findings);
-    let key = "effective_scenario";
-    if performance.text(key) != accuracy.text(key) {
-        let found = accuracy.value(key).map_or_else(|| "missing".to_owned(), shown);
-        let text = format!("the scenario is {found}, not the performance run's");
-        let mend = "take both runs from the same scenario";
-        findings.error(rules::AGREEMENT, (path.as_str(), accuracy.line(key)), text, mend);
-    }
+    compare((performance, accuracy), &path, findings);
+    library((performance, accuracy), &path, Severity::Warning, findings);
 }
 
-/// Compares a run, whose log lies at `path`, with the performance run before it; `library` is the severity of a sample
-/// library of another size.
-pub(super) fn compare(
-    (reference, run): (&RunLog, &RunLog),
-    path: &str,
-    library: Severity,
-    findings: &mut Findings,
-) {
+/// Compares the run of a test, whose log lies at `path`, with the performance run that it repeats.
+pub(super) fn check_test(both: (&RunLog, &RunLog), path: &str, findings: &mut Findings) {
+    compare(both, path, findings);
+    let (reference, run) = both;
+    let counts = [reference, run].map(|log| log.number(LIBRARY));
+    // A performance run's library may hold only what it draws from; a test that draws from less is easier.
+    let severity = match counts {
+        [Some(reference), Some(run)] if run < reference => Severity::Error,
+        _ => Severity::Warning,
+    };
+    library(both, path, severity, findings);
+}
+
+fn compare((reference, run): (&RunLog, &RunLog), path: &str, findings: &mut Findings) {
     for (key, severity) in [
-        ("qsl_reported_total_count", library),
+        ("effective_scenario", Severity::Error),
         ("qsl_name", Severity::Warning),
         ("sut_name", Severity::Warning),
         ("loadgen_version", Severity::Warning),
     ] {
-        let (expected, found) = (reference.value(key), run.value(key));
-        if let (Some(expected), Some(found)) = (expected, found)
-            && expected != found
-        {
-            let text = format!(
-                "{key} is {}, the performance run has {}",
-                shown(found),
-                shown(expected)
-            );
-            let mend = "take all runs of a result from the same system, data and LoadGen";
-            findings.add(severity, rules::AGREEMENT, (path, run.line(key)), text, mend);
-        }
+        same((reference, run), key, path, severity, findings);
+    }
+}
+
+fn library(both: (&RunLog, &RunLog), path: &str, severity: Severity, findings: &mut Findings) {
+    same(both, LIBRARY, path, severity, findings);
+}
+
+fn same(
+    (reference, run): (&RunLog, &RunLog),
+    key: &str,
+    path: &str,
+    severity: Severity,
+    findings: &mut Findings,
+) {
+    let (Some(expected), Some(found)) = (reference.value(key), run.value(key)) else {
+        return;
+    };
+    if expected != found {
+        let text = format!(
+            "{key} is {}, the performance run has {}",
+            shown(found),
+            shown(expected)
+        );
+        let fix = "take all runs of a result from the same system, data and LoadGen";
+        findings.add(severity, rules::AGREEMENT, (path, run.line(key)), text, fix);
     }
 }

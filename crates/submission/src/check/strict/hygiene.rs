@@ -8,9 +8,13 @@ use crate::{
         finding::{Findings, Severity},
         rules,
     },
-    tree::{Kind, Node},
+    tree::{Kind, Node, Tree},
 };
 
+/// Directories of a submitter where documents lie.
+const DOCUMENTS: [&str; 3] = ["documentation", "documents", "calibration"];
+/// What the names of documents end with.
+const TEXTS: [&str; 5] = ["md", "adoc", "txt", "pdf", "rst"];
 const DIVISIONS: [&str; 3] = ["closed", "open", "network"];
 
 /// The root, and every entry of the tree.
@@ -142,22 +146,84 @@ pub(super) fn submitter(context: &Context<'_>, home: &str, division: &str, findi
     for part in ["measurements", "compliance"] {
         unmatched(context, home, part, findings);
     }
-    let calibrated = ["calibration.md", "documentation/calibration.md"]
-        .iter()
-        .any(|name| tree.is_file(&format!("{home}/{name}")));
-    if division != "open" && !calibrated {
-        let path = format!("{home}/calibration.md");
-        // The package does not look for it, while the rules go on asking for it.
-        let severity = context
-            .since(OfficialCheck::Calibration)
-            .max(if results_only(context) {
-                Severity::Warning
-            } else {
-                Severity::Error
-            });
-        let mend = "describe calibration and quantization there, or that there is none";
-        findings.add(severity, rules::CALIBRATION, &path, "is missing", mend);
+    if division != "open" {
+        calibration(context, home, &results, findings);
     }
+}
+
+/// Calibration and quantization are described: for the whole submission, or beside each result.
+fn calibration(context: &Context<'_>, home: &str, systems: &[&str], findings: &mut Findings) {
+    let tree = context.tree;
+    let path = format!("{home}/calibration.md");
+    let official = [path.as_str(), &format!("{home}/documentation/calibration.md")];
+    if official.iter().any(|path| tree.is_file(path)) {
+        return;
+    }
+    // The package does not look for it, while the rules go on asking for it.
+    let severity = context
+        .since(OfficialCheck::Calibration)
+        .max(if results_only(context) {
+            Severity::Warning
+        } else {
+            Severity::Error
+        });
+    let fix = "describe calibration and quantization there, or that there is none";
+    if severity == Severity::Error {
+        return findings.error(rules::CALIBRATION, &path, "is missing", fix);
+    }
+    let beside = tree.directories(home).unwrap_or_default().into_iter();
+    let beside = beside.filter(|name| DOCUMENTS.contains(&name.to_ascii_lowercase().as_str()));
+    let mut places = beside
+        .map(|name| format!("{home}/{name}"))
+        .chain([home.to_owned()]);
+    if places.any(|directory| describes_calibration(tree, &directory)) {
+        return;
+    }
+    let part = if results_only(context) {
+        "results"
+    } else {
+        "measurements"
+    };
+    let mut results = Vec::new();
+    for system in systems {
+        for model in tree
+            .directories(&format!("{home}/results/{system}"))
+            .unwrap_or_default()
+        {
+            let below = format!("{system}/{model}");
+            let scenarios = tree
+                .directories(&format!("{home}/results/{below}"))
+                .unwrap_or_default();
+            results.extend(
+                scenarios
+                    .iter()
+                    .map(|scenario| format!("{home}/{part}/{below}/{scenario}")),
+            );
+        }
+    }
+    let without = results
+        .iter()
+        .filter(|result| !describes_calibration(tree, result))
+        .count();
+    if without > 0 || results.is_empty() {
+        let text = format!(
+            "is missing, and {without} of {} results have no such document beside them",
+            results.len()
+        );
+        findings.warning(rules::CALIBRATION, &path, text, fix);
+    }
+}
+
+/// Whether a directory has a document whose name says that it is about calibration.
+fn describes_calibration(tree: &Tree, directory: &str) -> bool {
+    let within = directory.to_ascii_lowercase().ends_with("/calibration");
+    let names = tree.files(directory).unwrap_or_default();
+    names.iter().any(|name| {
+        let lower = name.to_ascii_lowercase();
+        let ending = lower.rsplit('.').next().unwrap_or_default();
+        let named = within || lower.contains("calibration");
+        named && TEXTS.contains(&ending) && tree.size(&format!("{directory}/{name}")) != Some(0)
+    })
 }
 
 fn results_only(context: &Context<'_>) -> bool {

@@ -3,23 +3,31 @@
 //! Every scenario is judged for itself, so that one fault hides no other.
 
 mod accuracy;
+mod accuracy_figures;
 mod agreement;
 mod endpoints;
 mod facts;
 mod figures;
+mod generated;
 mod hygiene;
+mod libcxx;
+mod logged_run;
 mod measurements;
 mod own_run;
 mod performance;
 mod power;
+mod prescribed;
+mod records;
 mod result;
 mod scenario;
+mod settings;
 mod summary;
 mod system;
+mod test_responses;
 mod tests;
 mod walk;
 
-use regatta_rules::round::{Checker, Engine, OfficialCheck, Round};
+use regatta_rules::round::{Checker, Engine, Layout, OfficialCheck, Round};
 use serde::Serialize;
 
 pub use facts::{Facts, Latency, Metric};
@@ -79,14 +87,19 @@ impl Report {
 /// Judges `tree` by the rules of `round`.
 #[must_use]
 pub fn strict(tree: &Tree, round: &Round) -> Report {
-    let context = Context { tree, round };
+    let sets = generated::LoadedSets::default();
+    let context = Context {
+        tree,
+        round,
+        sets: &sets,
+    };
     let mut findings = Findings::default();
     hygiene::root(&context, &mut findings);
     let jobs = walk::walk(&context, &mut findings);
     let mut report = Report::default();
     let size = |job: &walk::Job| tree.size_below(&job.place.below("results"));
     let mut outcomes = parallel::map(&jobs, size, |job| scenario::check(&context, job));
-    own_run::results(&jobs, &mut outcomes);
+    own_run::check(&jobs, &mut outcomes);
     for outcome in outcomes {
         findings.extend(outcome.findings);
         report.results.extend(outcome.results);
@@ -106,6 +119,7 @@ pub fn strict(tree: &Tree, round: &Round) -> Report {
 struct Context<'a> {
     tree: &'a Tree,
     round: &'a Round,
+    sets: &'a generated::LoadedSets,
 }
 
 impl Context<'_> {
@@ -114,6 +128,15 @@ impl Context<'_> {
         match self.tree.get(path) {
             None => "is missing".to_owned(),
             Some(_) => format!("cannot be read: {error}"),
+        }
+    }
+
+    /// The severity of a file too many beside a result: the monoliths compare the files of its directories, the package since
+    /// v6.0 does so for tests and power only.
+    fn file_set_severity(&self) -> Severity {
+        match self.round.submission.layout {
+            Layout::Classic => Severity::Error,
+            Layout::ResultsOnly => Severity::Warning,
         }
     }
 

@@ -6,12 +6,18 @@ use regatta_rules::{
     conf::{Conf, ConfKind},
 };
 
-use super::{figures, power, scenario::Case};
+use super::{
+    figures, generated, logged_run::LoggedRun, power, prescribed, records, scenario::Case, settings,
+};
 use crate::check::{
-    finding::Findings,
+    finding::{Findings, Severity},
+    power::samples::microseconds,
     rules,
     run_log::{RunLog, shown},
 };
+
+/// A clock may be set while a run lasts.
+const CLOCK: f64 = 0.99;
 
 /// What a run is for; some settings differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,13 +43,22 @@ pub(super) fn check(
     purpose: Purpose<'_>,
     findings: &mut Findings,
 ) {
+    let path = format!("{directory}/mlperf_log_detail.txt");
+    let run = LoggedRun {
+        case,
+        log,
+        path: &path,
+    };
+    log_of(&run, findings);
+    duration(&run, findings);
+    prescribed::check(&run, findings);
+    figures::check(&run, findings);
     let mut judge = Judge {
         case,
         log,
-        path: format!("{directory}/mlperf_log_detail.txt"),
+        path,
         findings,
     };
-    figures::check(case, directory, log, judge.findings);
     judge.validity();
     judge.errors();
     judge.mode("PerformanceOnly");
@@ -58,10 +73,18 @@ pub(super) fn check(
 
 /// The seeds and the mode of the accuracy run.
 pub(super) fn check_accuracy_run(case: &Case<'_>, directory: &str, log: &RunLog, findings: &mut Findings) {
+    let path = format!("{directory}/mlperf_log_detail.txt");
+    let run = LoggedRun {
+        case,
+        log,
+        path: &path,
+    };
+    log_of(&run, findings);
+    prescribed::check(&run, findings);
     let mut judge = Judge {
         case,
         log,
-        path: format!("{directory}/mlperf_log_detail.txt"),
+        path,
         findings,
     };
     judge.errors();
@@ -69,8 +92,38 @@ pub(super) fn check_accuracy_run(case: &Case<'_>, directory: &str, log: &RunLog,
     judge.seeds(Purpose::Submission);
 }
 
-/// The files of `run_1`.
-pub(super) fn files(case: &Case<'_>, directory: &str, findings: &mut Findings) {
+/// What the log of any run must say, and say of one run.
+fn log_of(run: &LoggedRun<'_>, findings: &mut Findings) {
+    records::check(run, findings);
+    if let Some(requested) = settings::requested(run) {
+        let before = findings.errors();
+        settings::check(run, &requested, findings);
+        // What is generated of settings that are not LoadGen's own says nothing.
+        if findings.errors() == before {
+            generated::check(run, &requested, findings);
+        }
+    }
+}
+
+/// The run lasted as long as the rules ask, by the clock that stamped it.
+fn duration(run: &LoggedRun<'_>, findings: &mut Findings) {
+    const END: &str = "power_end";
+    let stamp = |key| run.log.text(key).and_then(microseconds);
+    let Some((begin, end)) = stamp("power_begin").zip(stamp(END)) else {
+        return;
+    };
+    let needed = run.case.context.round.submission.min_duration_ms as f64 / 1e3;
+    let seconds = (end - begin) as f64 / 1e6;
+    // An end before the beginning is a contradiction of its own.
+    if !run.case.rules.any_duration && (0.0..needed * CLOCK).contains(&seconds) {
+        let text = format!("the run lasted {seconds:.1} s, at least {needed} s are needed");
+        let fix = "repeat the run at its full length";
+        findings.error(rules::DURATION, (run.path, run.log.line(END)), text, fix);
+    }
+}
+
+/// The files of `run_1`; `surplus` is the severity of one too many.
+pub(super) fn files(case: &Case<'_>, directory: &str, surplus: Severity, findings: &mut Findings) {
     let Some(found) = case.context.tree.files(directory) else {
         let mend = "add the performance run";
         return findings.error(rules::FILE_SET, directory, "is no directory", mend);
@@ -98,7 +151,13 @@ pub(super) fn files(case: &Case<'_>, directory: &str, findings: &mut Findings) {
         };
         if !known {
             let path = format!("{directory}/{name}");
-            findings.error(rules::FILE_SET, &path, "does not belong here", "remove it");
+            findings.add(
+                surplus,
+                rules::FILE_SET,
+                &path,
+                "does not belong here",
+                "remove it",
+            );
         }
     }
 }
@@ -139,17 +198,24 @@ impl Judge<'_> {
 
     fn errors(&mut self) {
         for error in self.log.errors.iter().take(5) {
-            let text = format!("LoadGen reports an error: {}", error.text);
             let place = (self.path.as_str(), Some(error.line));
-            self.findings.error(
-                rules::LOADGEN_ERRORS,
-                place,
-                text,
-                "remove the cause and repeat the run",
-            );
+            let (text, mend) = match error.text.starts_with("error_") {
+                true => (
+                    format!("LoadGen reports an error: {}", error.text),
+                    "remove the cause and repeat the run",
+                ),
+                false => (
+                    format!(
+                        "marked as an error, which LoadGen does with no such record: {}",
+                        error.text
+                    ),
+                    "put LoadGen's own log of the run in its place",
+                ),
+            };
+            self.findings.error(rules::LOADGEN_ERRORS, place, text, mend);
         }
         if self.log.error_count > 5 {
-            let text = format!("{} errors in all", self.log.error_count);
+            let text = format!("{} records are marked as errors in all", self.log.error_count);
             let path = self.path.clone();
             self.findings.error(
                 rules::LOADGEN_ERRORS,
@@ -220,6 +286,16 @@ impl Judge<'_> {
         let key = "effective_performance_sample_count";
         let mend = "raise performance_sample_count";
         self.at_least(rules::SAMPLES, key, rules_of.performance_samples, mend);
+        // LoadGen loads no more samples than there are.
+        let library = "qsl_reported_total_count";
+        if self.log.number(key) > self.log.number(library) {
+            self.at_least(
+                rules::SAMPLES,
+                library,
+                rules_of.performance_samples,
+                "run with the whole data set",
+            );
+        }
         if !rules_of.any_duration {
             let needed = self.case.context.round.submission.min_duration_ms;
             let mend = "set min_duration to 600000 in user.conf";
@@ -300,16 +376,7 @@ impl Judge<'_> {
     }
 
     fn settings(&mut self, purpose: Purpose<'_>) {
-        let concatenate = "effective_sample_concatenate_permutation";
-        if self.case.rules.equal_issue && self.log.flag(concatenate) != Some(true) {
-            let text = format!("{concatenate} is {}", self.found(concatenate));
-            self.error(
-                rules::EQUAL_ISSUE,
-                concatenate,
-                text,
-                "set sample_concatenate_permutation to 1",
-            );
-        }
+        self.equal_issue();
         for key in [
             "effective_performance_issue_unique",
             "effective_performance_issue_same",
@@ -324,6 +391,33 @@ impl Judge<'_> {
                     "run without audit.config"
                 };
                 self.error(rules::TEST_SETTING, key, text, mend);
+            }
+        }
+    }
+
+    /// Each sample is issued as often as the others. LoadGens before v5.0 may not log the setting: then the queries are whole
+    /// sets.
+    fn equal_issue(&mut self) {
+        const KEY: &str = "effective_sample_concatenate_permutation";
+        const FIX: &str = "set sample_concatenate_permutation to 1";
+        if !self.case.rules.equal_issue {
+            return;
+        }
+        let run = LoggedRun {
+            case: self.case,
+            log: self.log,
+            path: &self.path,
+        };
+        match self.log.value(KEY) {
+            Some(_) if self.log.flag(KEY) == Some(true) => {}
+            Some(_) => {
+                let text = format!("{KEY} is {}", self.found(KEY));
+                self.error(rules::EQUAL_ISSUE, KEY, text, FIX);
+            }
+            None if figures::issues_whole_sets(&run) => {}
+            None => {
+                let text = format!("{KEY} is not logged, and the queries are no whole sets of samples");
+                self.error(rules::EQUAL_ISSUE, "generated_query_count", text, FIX);
             }
         }
     }

@@ -6,8 +6,10 @@ use regatta_rules::{
 };
 
 use super::{
+    own_run::{Role, RunIdentity},
     performance,
     scenario::{Case, read_hashed_log},
+    summary,
 };
 use crate::check::{
     MULTISTREAM_SAMPLES,
@@ -28,6 +30,8 @@ const FILES: [&str; 5] = [
     "server.json",
     "server.log",
 ];
+/// PTDaemon may miss some samples of one a second.
+const LONGEST_GAP: f64 = 15.0;
 /// What the names of the files begin with that describe the meter.
 const DESCRIPTIONS: [&str; 2] = ["analyzer_table.", "power_settings."];
 
@@ -41,6 +45,7 @@ pub(super) fn is_measured(case: &Case<'_>) -> bool {
 pub(super) fn check(
     case: &Case<'_>,
     performance: Option<&RunLog>,
+    runs: &mut Vec<RunIdentity>,
     findings: &mut Findings,
 ) -> Option<(Option<f64>, &'static str)> {
     if !is_measured(case) {
@@ -66,7 +71,7 @@ pub(super) fn check(
             findings.error(rules::FILE_SET, &path, "does not belong here", "remove it");
         }
     }
-    performance::files(case, &format!("{base}/ranging"), findings);
+    performance::files(case, &format!("{base}/ranging"), Severity::Error, findings);
     for run in ["run_1", "ranging"] {
         let path = format!("{base}/{run}/spl.txt");
         if !case.context.tree.is_file(&path) {
@@ -79,7 +84,12 @@ pub(super) fn check(
         }
     }
     described(case, findings);
-    let ranging = read_hashed_log(case, &format!("{base}/ranging"), findings);
+    let ranging_directory = format!("{base}/ranging");
+    let ranging = read_hashed_log(case, &ranging_directory, findings);
+    if let Some(log) = &ranging {
+        runs.push(RunIdentity::of(case, &ranging_directory, log, Role::Ranging));
+        summary::check(case, &ranging_directory, log, findings);
+    }
     let run = format!("{base}/run_1");
     let measured = performance.map(|log| mean_power(case, &run, log, findings));
     let (mean, samples_sha1) = measured.unwrap_or_default();
@@ -228,14 +238,21 @@ fn mean_power(
     }
 }
 
-/// PTDaemon samples once a second: a window that is half empty was not measured as a whole, and one that holds more was not
-/// measured so.
+/// PTDaemon samples once a second, from the run's beginning to its end: what was not measured as a whole has a gap, and what
+/// has more samples was not measured so.
 fn judge_samples(mean: Option<MeanPower>, path: &str, findings: &mut Findings) {
     let text = match mean {
         None => "has no samples in the run's window".to_owned(),
         Some(mean) if !(mean.seconds / 2.0..mean.seconds * 1.1 + 2.0).contains(&(mean.samples as f64)) => {
             format!("{} samples in a window of {:.0} s", mean.samples, mean.seconds)
         }
+        Some(mean) if mean.longest_gap > LONGEST_GAP => {
+            format!(
+                "{:.0} s of the run's window are without a sample",
+                mean.longest_gap
+            )
+        }
+        Some(mean) if mean.disordered => "a sample is older than the one before it".to_owned(),
         Some(_) => return,
     };
     let mend = "synchronise the clocks and repeat the power measurement";

@@ -6,7 +6,7 @@ use super::{
     Context, ResultRow, accuracy, agreement, endpoints,
     facts::{self, Facts},
     measurements,
-    own_run::{self, Moment},
+    own_run::{Role, RunIdentity},
     performance, power, result, summary, tests,
     walk::{Job, scenario_of},
 };
@@ -25,8 +25,8 @@ pub(super) struct Outcome {
     pub(super) findings: Findings,
     pub(super) results: Vec<ResultRow>,
     pub(super) facts: Option<Facts>,
-    /// When the performance run was.
-    pub(super) moment: Option<Moment>,
+    /// What tells its runs from those of other results.
+    pub(super) runs: Vec<RunIdentity>,
 }
 
 /// A scenario while it is judged.
@@ -84,7 +84,7 @@ pub(super) fn check(context: &Context<'_>, job: &Job) -> Outcome {
 }
 
 fn judge(case: &Case<'_>, outcome: &mut Outcome) {
-    let findings = &mut outcome.findings;
+    let (findings, runs) = (&mut outcome.findings, &mut outcome.runs);
     let units = case.rules.unit(case.scenario).to_owned();
     if case.endpoints {
         let judged = endpoints::check(case, findings);
@@ -104,21 +104,32 @@ fn judge(case: &Case<'_>, outcome: &mut Outcome) {
     } else {
         read_log(case, &run, findings)
     };
+    spelling(case, performance.as_ref(), findings);
     let accuracy_log = read_log(case, &format!("{}/accuracy", case.results), findings);
     measurements::check(case, findings);
     let metrics = accuracy::check(case, accuracy_log.as_ref(), findings);
     let mut measured = None;
+    if let Some(log) = &accuracy_log {
+        let directory = format!("{}/accuracy", case.results);
+        runs.push(RunIdentity::of(case, &directory, log, Role::Accuracy));
+        summary::check(case, &directory, log, findings);
+    }
     if let Some(log) = &performance {
+        runs.push(RunIdentity::of(case, &run, log, Role::Performance));
         performance::check(case, &run, log, performance::Purpose::Submission, findings);
         summary::check(case, &run, log, findings);
         measured = result::measured(case, &run, log, findings);
     }
     outcome.facts = Some(facts::of(case, performance.as_ref(), metrics));
-    outcome.moment = performance.as_ref().and_then(own_run::moment);
-    performance::files(case, &run, findings);
+    let surplus = match power::is_measured(case) {
+        true => Severity::Error,
+        false => case.context.file_set_severity(),
+    };
+    performance::files(case, &run, surplus, findings);
     agreement::check(case, performance.as_ref(), accuracy_log.as_ref(), findings);
-    tests::check(case, performance.as_ref(), findings);
-    let power = power::check(case, performance.as_ref(), findings);
+    let both = (performance.as_ref(), accuracy_log.as_ref());
+    tests::check(case, both, runs, findings);
+    let power = power::check(case, performance.as_ref(), runs, findings);
     let accepted = measured.is_some() && !case.job.tainted && findings.errors() == 0;
     outcome.results.push(row(case.job, measured, units, accepted));
     outcome.results.extend(power.map(|(metric, units)| ResultRow {
@@ -127,6 +138,19 @@ fn judge(case: &Case<'_>, outcome: &mut Outcome) {
         power: true,
         ..row(case.job, None, String::new(), accepted)
     }));
+}
+
+/// The package since v6.0 takes every scenario in lower case for inferred, as the rules name those.
+fn spelling(case: &Case<'_>, performance: Option<&RunLog>, findings: &mut Findings) {
+    let (found, scenario) = (&case.job.place.scenario, case.scenario);
+    let ran = performance.and_then(|log| log.text("effective_scenario"));
+    let measured = ran == Some(scenario.run().as_str());
+    if case.classic() || !case.bound() || found == scenario.as_str() || !measured {
+        return;
+    }
+    let text = format!("is spelt `{found}`, not `{scenario}`, and was measured");
+    let fix = "rename it: the official checker takes such results for inferred";
+    findings.warning(rules::SCENARIOS, case.results, text, fix);
 }
 
 fn row(job: &Job, result: Option<f64>, units: String, accepted: bool) -> ResultRow {

@@ -2,16 +2,21 @@
 
 use std::io::BufReader;
 
-use regatta_mllog::read::{Summary, Verdict};
+use regatta_mllog::read::{EarlyStopping, Entry, Summary, Value, Verdict};
 use regatta_rules::Scenario;
 
 use super::{
-    figures::{ROUNDING, percentile_key},
+    figures::paragraph_numbers,
+    logged_run::{LoggedRun, SIX_DIGITS},
     scenario::Case,
 };
 use crate::check::{finding::Findings, rules, run_log::RunLog};
 
-/// Compares verdict, mode, scenario and metrics.
+const FIX: &str = "take both files from the same run";
+/// Where rates are given to two places.
+const TWO_PLACES: f64 = 0.0051;
+
+/// Compares the summary in `directory` with the detail log beside it.
 pub(super) fn check(case: &Case<'_>, directory: &str, log: &RunLog, findings: &mut Findings) {
     let path = format!("{directory}/mlperf_log_summary.txt");
     // A missing file is the file set's finding.
@@ -25,52 +30,209 @@ pub(super) fn check(case: &Case<'_>, directory: &str, log: &RunLog, findings: &m
             return findings.error(rules::LOG, &path, text, "put LoadGen's own summary in its place");
         }
     };
-    let mend = "take both files from the same run";
-    let valid = summary.verdict == Some(Verdict::Valid);
-    if valid != (log.text("result_validity") == Some("VALID")) {
+    let run = LoggedRun {
+        case,
+        log,
+        path: &path,
+    };
+    let performance = log.text("effective_test_mode") == Some("PerformanceOnly");
+    if performance || summary.verdict.is_some() {
+        verdict(&run, &summary, findings);
+        figures(&run, &summary, findings);
+    }
+    if summary.errors.is_some_and(|errors| errors != log.error_count) {
         let text = format!(
-            "says {}, the detail log does not",
-            if valid { "VALID" } else { "no VALID" }
+            "counts {} errors, the detail log holds {}",
+            summary.errors.unwrap_or_default(),
+            log.error_count
         );
-        findings.error(rules::AGREEMENT, &path, text, mend);
-    }
-    if summary
-        .mode
-        .is_some_and(|mode| Some(mode.as_str()) != log.text("effective_test_mode"))
-    {
-        let text = "names another mode than the detail log";
-        findings.error(rules::AGREEMENT, &path, text, mend);
-    }
-    for metric in &summary.metrics {
-        let figures = metric
-            .number()
-            .zip(same_figure(summary.scenario, &metric.label, log));
-        if let Some((found, expected)) = figures
-            && (found - expected).abs() > expected * ROUNDING
-        {
-            let text = format!("{} is {found}, the detail log has {expected}", metric.label);
-            let place = (path.as_str(), Some(metric.line));
-            findings.error(rules::AGREEMENT, place, text, mend);
-        }
-    }
-    let scenario = summary.scenario.map(|scenario| scenario.as_str());
-    if scenario.is_some() && scenario != log.text("effective_scenario") {
-        findings.error(
-            rules::AGREEMENT,
-            &path,
-            "names another scenario than the detail log",
-            mend,
-        );
+        findings.error(rules::AGREEMENT, &path, text, FIX);
     }
 }
 
-/// The detail log's figure of the summary's metric; `None` for metrics that only some LoadGens write.
-fn same_figure(scenario: Option<Scenario>, label: &str, log: &RunLog) -> Option<f64> {
-    if label == "Samples per second" {
-        return log.number("result_samples_per_second");
+fn verdict(run: &LoggedRun<'_>, summary: &Summary, findings: &mut Findings) {
+    let log = run.log;
+    let valid = summary.verdict == Some(Verdict::Valid);
+    if valid != (log.text("result_validity") == Some("VALID")) {
+        let verdict = if valid { "VALID" } else { "no VALID" };
+        let text = format!("says {verdict}, the detail log does not");
+        findings.error(rules::AGREEMENT, run.path, text, FIX);
     }
-    // `90th` in older LoadGens, `90.0th` since.
-    let percent = label.strip_suffix("th percentile latency (ns)")?;
-    let share = percent.parse::<f64>().ok()? / 100.0;
-    log.number(&percentile_key(scenario?, share))
+    for (what, said, key) in [
+        (
+            "mode",
+            summary.mode.map(|mode| mode.as_str()),
+            "effective_test_mode",
+        ),
+        (
+            "scenario",
+            summary.scenario.map(|scenario| scenario.as_str()),
+            "effective_scenario",
+        ),
+        ("system under test", summary.sut_name.as_deref(), "sut_name"),
+    ] {
+        let logged = log.text(key).map(str::trim);
+        if said.is_some_and(|said| Some(said) != logged) {
+            let text = format!("names another {what} than the detail log");
+            findings.error(rules::AGREEMENT, run.path, text, FIX);
+        }
+    }
+    for requirement in &summary.requirements {
+        let key = match requirement.name.as_str() {
+            "Performance constraints" => "result_perf_constraints_met",
+            "Min duration" => "result_min_duration_met",
+            "Min queries" => "result_min_queries_met",
+            "Early stopping" => "early_stopping_met",
+            _ => continue,
+        };
+        if log.flag(key).is_some_and(|met| met != requirement.satisfied) {
+            let text = format!("{}: the detail log says otherwise", requirement.name);
+            findings.error(rules::AGREEMENT, (run.path, Some(requirement.line)), text, FIX);
+        }
+    }
+    for paragraph in &summary.early_stopping {
+        stopping(run, paragraph, findings);
+    }
+}
+
+fn stopping(run: &LoggedRun<'_>, paragraph: &EarlyStopping, findings: &mut Findings) {
+    let key = match paragraph.title.split(' ').next() {
+        Some("TTFT") => "early_stopping_ttft_result",
+        Some("TPOT") => "early_stopping_tpot_result",
+        _ => "early_stopping_result",
+    };
+    let said = paragraph.lines.join("  ");
+    if let Some(logged) = run.log.text(key)
+        && paragraph_numbers(logged) != paragraph_numbers(&said)
+    {
+        let text = format!("{}: the detail log has other numbers", paragraph.title);
+        findings.error(rules::AGREEMENT, run.path, text, FIX);
+    }
+}
+
+fn figures(run: &LoggedRun<'_>, summary: &Summary, findings: &mut Findings) {
+    let Some(scenario) = run.scenario() else { return };
+    let results = summary.metrics.iter().chain(&summary.statistics);
+    let results = results.filter_map(|entry| Some((entry, figure(scenario, &entry.label)?)));
+    let parameters = summary.parameters.iter();
+    let parameters = parameters.map(|entry| (entry, Figure::of(parameter(&entry.label))));
+    for (entry, figure) in results.chain(parameters) {
+        let Some(logged) = run.log.value(&figure.key) else {
+            continue;
+        };
+        if !is_same(entry, logged, figure.scale) {
+            let text = format!(
+                "{} is {}, the detail log has {}",
+                entry.label,
+                entry.value,
+                run.found(&figure.key)
+            );
+            findings.error(rules::AGREEMENT, (run.path, Some(entry.line)), text, FIX);
+        }
+    }
+}
+
+/// Whether the summary's entry is the detail log's value, as far as its digits go.
+fn is_same(entry: &Entry, logged: &Value, scale: f64) -> bool {
+    let whole = |value: &Value| match value {
+        Value::Unsigned(value) => Some(i128::from(*value)),
+        Value::Signed(value) => Some(i128::from(*value)),
+        Value::Bool(value) => Some(i128::from(*value)),
+        _ => None,
+    };
+    if let (Ok(said), Some(logged)) = (entry.value.parse::<i128>(), whole(logged)) {
+        return said == logged;
+    }
+    let both = entry.number().zip(logged.as_f64());
+    both.is_some_and(|(said, logged)| {
+        let logged = logged * scale;
+        // Not finite in both is the same, too.
+        (said - logged).abs() <= (logged.abs() * SIX_DIGITS).max(TWO_PLACES) || said == logged
+    })
+}
+
+/// The detail log's record of a figure.
+struct Figure {
+    key: String,
+    /// By what it has to be multiplied for the summary.
+    scale: f64,
+}
+
+impl Figure {
+    fn of(key: impl Into<String>) -> Self {
+        Self {
+            key: key.into(),
+            scale: 1.0,
+        }
+    }
+}
+
+/// The record of a result or statistic; `None` for those that the detail log does not have.
+fn figure(scenario: Scenario, label: &str) -> Option<Figure> {
+    let key = match label {
+        "Samples per second" => "result_samples_per_second",
+        "Scheduled samples per second" => "result_scheduled_samples_per_sec",
+        "Completed samples per second" => "result_completed_samples_per_sec",
+        "Tokens per second" => "result_tokens_per_second",
+        "Tokens per second (inferred)" => "result_inferred_tokens_per_second",
+        "Completed tokens per second" => "result_completed_tokens_per_second",
+        "Completed tokens per second (inferred)" => "result_inferred_completed_tokens_per_second",
+        "QPS w/ loadgen overhead" => "result_qps_with_loadgen_overhead",
+        "QPS w/o loadgen overhead" => "result_qps_without_loadgen_overhead",
+        "TPS w/ loadgen overhead" => "result_token_throughput_with_loadgen_overhead",
+        "TPS w/o loadgen overhead" => {
+            // The detail log has it per nanosecond.
+            let key = "result_token_throughput".to_owned();
+            return Some(Figure { key, scale: 1e9 });
+        }
+        _ => return latency(scenario, label).map(Figure::of),
+    };
+    Some(Figure::of(key))
+}
+
+/// The record of a latency.
+fn latency(scenario: Scenario, label: &str) -> Option<String> {
+    let (which, of) = match label.split_once(" percentile ") {
+        // `90th` in older LoadGens, `90.0th` since, and `50.00` among the statistics.
+        Some((share, of)) => {
+            let (share, first) = match share.split_once("th ") {
+                Some((share, "first token")) => (share, true),
+                _ => (share.trim_end_matches("th"), false),
+            };
+            let share: f64 = share.parse().ok()?;
+            let of = if first { "first token latency (ns)" } else { of };
+            (format!("{share:.2}_percentile"), of.to_ascii_lowercase())
+        }
+        None => {
+            let (which, of) = label.split_once(' ')?;
+            let which = matches!(which, "Min" | "Max" | "Mean").then(|| which.to_ascii_lowercase())?;
+            (which, of.to_ascii_lowercase())
+        }
+    };
+    let percentile = which.ends_with("percentile");
+    Some(match of.as_str() {
+        "latency (ns)" if scenario == Scenario::MultiStream && percentile => {
+            format!("result_{which}_per_query_latency_ns")
+        }
+        "latency (ns)" if scenario == Scenario::MultiStream => format!("result_{which}_query_latency_ns"),
+        "latency (ns)" => format!("result_{which}_latency_ns"),
+        "first token latency (ns)" => format!("result_first_token_{which}_latency_ns"),
+        "time to output token (ns)" | "time per output token (ns)" if percentile => {
+            format!("result_time_per_output_token_{which}_ns")
+        }
+        "time to output token (ns)" | "time per output token (ns)" => {
+            format!("result_time_to_output_token_{which}")
+        }
+        _ => return None,
+    })
+}
+
+/// The record of a parameter such as `min_duration (ms)`.
+fn parameter(label: &str) -> String {
+    let name = label.replace(" (ms)", "_ms").replace(" (ns)", "_ns");
+    match name.as_str() {
+        "ttft_latency_ns" => "requested_server_ttft_latency".to_owned(),
+        "tpot_latency_ns" => "requested_server_tpot_latency".to_owned(),
+        _ => format!("effective_{name}"),
+    }
 }

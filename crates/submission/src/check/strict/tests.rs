@@ -6,13 +6,15 @@ use regatta_rules::{
 };
 
 use super::{
-    accuracy, agreement, own_run,
+    accuracy, agreement,
+    own_run::{Role, RunIdentity},
     performance::{self, Purpose},
     scenario::{self, Case},
+    summary,
+    test_responses::{self, labelled},
 };
 use crate::check::{
-    MULTISTREAM_SAMPLES,
-    accuracy_text::{self, test06_passed},
+    accuracy_text::test06_passed,
     finding::{Findings, Severity},
     rules,
     run_log::RunLog,
@@ -23,7 +25,12 @@ const SHORT_SINGLE_STREAM: f64 = 200_000.0;
 const SHORT_MULTI_STREAM: f64 = 1_600_000.0;
 
 /// Judges the tests of a scenario; the open division has none.
-pub(super) fn check(case: &Case<'_>, reference: Option<&RunLog>, findings: &mut Findings) {
+pub(super) fn check(
+    case: &Case<'_>,
+    (reference, accuracy): (Option<&RunLog>, Option<&RunLog>),
+    runs: &mut Vec<RunIdentity>,
+    findings: &mut Findings,
+) {
     if !case.bound() {
         return;
     }
@@ -47,16 +54,17 @@ pub(super) fn check(case: &Case<'_>, reference: Option<&RunLog>, findings: &mut 
         let log = scenario::read_log(case, &run, findings);
         if let Some(log) = &log {
             performance::check(case, &run, log, Purpose::Test(test), findings);
+            summary::check(case, &run, log, findings);
+            runs.push(RunIdentity::of(case, &run, log, Role::Test(test.clone())));
             if let Some(reference) = reference {
                 let path = format!("{run}/mlperf_log_detail.txt");
-                own_run::check(reference, (&path, log), findings);
-                agreement::compare((reference, log), &path, Severity::Error, findings);
+                agreement::check_test((reference, log), &path, findings);
             }
         }
-        performance::files(case, &run, findings);
+        performance::files(case, &run, Severity::Error, findings);
         verify_performance(case, (&directory, test), reference.zip(log.as_ref()), findings);
         if test == "TEST01" {
-            verify_accuracy(case, &directory, log.as_ref(), findings);
+            test_responses::check(case, &directory, (log.as_ref(), accuracy), findings);
         }
     }
 }
@@ -138,14 +146,6 @@ fn verify_performance(
     }
 }
 
-/// The number behind a label, in whatever case.
-fn labelled(line: &str, label: &str) -> Option<f64> {
-    let (left, right) = line.split_once('=')?;
-    left.trim()
-        .eq_ignore_ascii_case(label)
-        .then(|| right.trim().parse().ok())?
-}
-
 /// A run's score as the test's script takes it.
 fn score(audit: &Audit, log: &RunLog) -> Option<f64> {
     let scenario = log.text("effective_scenario")?.parse::<Scenario>().ok()?;
@@ -183,121 +183,5 @@ fn within(audit: &Audit, scenario: Scenario, reference: f64, found: f64) -> bool
         Bounds::Above => found < high,
         Bounds::Worse if audit.rates.contains(&scenario) => found > low,
         Bounds::Worse => found < high,
-    }
-}
-
-/// TEST01's comparison of responses, or the two accuracies that stand in for it.
-fn verify_accuracy(case: &Case<'_>, directory: &str, log: Option<&RunLog>, findings: &mut Findings) {
-    let path = format!("{directory}/verify_accuracy.txt");
-    let Some(lines) = accuracy::lines(case, &path, findings) else {
-        return;
-    };
-    let passed = lines.iter().any(|line| line.trim() == "TEST PASS");
-    counters(&path, &lines, passed, findings);
-    if let Some(log) = log {
-        compared(case, &path, &lines, log, findings);
-    }
-    let base = format!("{directory}/accuracy");
-    for name in ["mlperf_log_accuracy.json", "accuracy.txt"] {
-        let file = format!("{base}/{name}");
-        // The new layout's official truncation leaves a passed TEST01 without its accuracy files.
-        if !case.context.tree.is_file(&file) && (case.classic() || !passed) {
-            findings.error(
-                rules::TEST_ACCURACY,
-                &file,
-                "is missing",
-                "add TEST01's accuracy log and hash",
-            );
-        }
-    }
-    let log = format!("{base}/mlperf_log_accuracy.json");
-    if case.context.tree.is_file(&log) {
-        accuracy::truncated(case, &log, findings);
-    }
-    if !passed {
-        fallback(case, &base, findings);
-    }
-}
-
-/// The counters that the script prints agree with its verdict.
-fn counters(path: &str, lines: &[String], passed: bool, findings: &mut Findings) {
-    let count = |label: &str| lines.iter().find_map(|line| labelled(line, label));
-    let compared = count("num_perf_log_entries");
-    if compared.is_none() {
-        let text = "the script's counters are missing";
-        let mend = "run TEST01's verification again and put its own output there";
-        findings.error(rules::TEST_ACCURACY, path, text, mend);
-    }
-    let mismatches = count("num_perf_log_data_mismatch").unwrap_or(0.0);
-    if passed && (mismatches > 0.0 || compared == Some(0.0)) {
-        let text = format!(
-            "says TEST PASS with {mismatches} mismatches of {}",
-            compared.unwrap_or(0.0)
-        );
-        findings.error(
-            rules::TEST_ACCURACY,
-            path,
-            text,
-            "run TEST01's verification again",
-        );
-    }
-}
-
-/// The script compared the whole accuracy run, and no more responses than the test's run logged.
-fn compared(case: &Case<'_>, path: &str, lines: &[String], log: &RunLog, findings: &mut Findings) {
-    let mend = "run TEST01's verification again and put its own output there";
-    let count = |label: &str| {
-        let mut lines = (1..).zip(lines);
-        lines.find_map(|(line, text)| Some((line, labelled(text, label)?)))
-    };
-    let dataset = case.rules.dataset_samples_in(case.scenario);
-    // MultiStream fills its last query up.
-    if let Some(((line, found), expected)) = count("num_acc_log_entries").zip(dataset)
-        && !(expected as f64..expected as f64 + MULTISTREAM_SAMPLES).contains(&found)
-    {
-        let text = format!("num_acc_log_entries is {found}, the data set has {expected} samples");
-        findings.error(rules::TEST_ACCURACY, (path, Some(line)), text, mend);
-    }
-    let samples = ["generated_query_count", "generated_samples_per_query"].map(|key| log.number(key));
-    if let (Some((line, found)), [Some(queries), Some(each)]) = (count("num_perf_log_entries"), samples)
-        && found > queries * each
-    {
-        let text = format!(
-            "num_perf_log_entries is {found}, the run had {} samples",
-            queries * each
-        );
-        findings.error(rules::TEST_ACCURACY, (path, Some(line)), text, mend);
-    }
-}
-
-fn fallback(case: &Case<'_>, base: &str, findings: &mut Findings) {
-    let forms = case.context.round.submission.accuracy_forms;
-    let mut read = |name: &str| {
-        let path = format!("{base}/{name}");
-        accuracy::lines(case, &path, findings)
-    };
-    let (baseline, compliance) = (read("baseline_accuracy.txt"), read("compliance_accuracy.txt"));
-    let (Some(baseline), Some(compliance)) = (baseline, compliance) else {
-        return;
-    };
-    for bound in case.rules.accuracy_in(Some(case.scenario)) {
-        let last = |lines: &[String]| {
-            let mut texts = lines
-                .iter()
-                .rev()
-                .filter_map(|line| accuracy_text::metric(&bound.metric, forms, line));
-            texts.next()?.parse::<f64>().ok().filter(|value| *value > 0.0)
-        };
-        let values = last(&baseline).zip(last(&compliance));
-        let most = case.rules.delta_percent(&case.job.benchmark, &bound.metric);
-        let close = values.is_some_and(|(a, b)| (1.0 - a / b).abs() * 100.0 <= most);
-        if !close {
-            let text = match values {
-                Some((a, b)) => format!("{} is {a} and {b}, more than {most} % apart", bound.metric),
-                None => format!("{} is not given in both files", bound.metric),
-            };
-            let mend = "repeat TEST01, or find out what differs between the two runs";
-            findings.error(rules::TEST_ACCURACY, base, text, mend);
-        }
     }
 }

@@ -140,13 +140,7 @@ fn check_model(
     for directory in scenarios {
         let path = format!("{path}/{directory}");
         match scenario_of(directory) {
-            Some(scenario) if asked.has(scenario) => {
-                if scenario.as_str() != *directory {
-                    let text = format!("is spelt `{directory}`, not `{scenario}`");
-                    let mend = "rename it: the official checker takes such results for inferred";
-                    findings.warning(rules::SCENARIOS, &path, text, mend);
-                }
-            }
+            Some(scenario) if asked.has(scenario) => {}
             _ => {
                 let text = format!("`{directory}` is no scenario of {benchmark} on this system");
                 findings.error(rules::SCENARIOS, &path, text, "remove it");

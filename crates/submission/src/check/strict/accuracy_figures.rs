@@ -1,0 +1,184 @@
+//! The figures in an `accuracy.txt` against each other: a reference script prints most of them twice, as a result and as what it
+//! is made of. Whether a result is good enough is not judged here.
+
+use super::{accuracy::FIX, scenario::Case};
+use crate::check::{
+    accuracy_text::counted,
+    finding::{Findings, Severity},
+    rules,
+};
+
+/// Top-1 accuracies are given to three places of a percentage.
+const THREE_PLACES: f64 = 0.001;
+/// Averages of four places.
+const FOUR_PLACES: f64 = 0.0001;
+/// What a script prints of the detections of COCO's evaluation before `mAP`.
+const AVERAGE_PRECISION: &str = "Average Precision  (AP) @[ IoU=0.50:0.95 | area=   all | maxDets=100 ] =";
+/// By how much a result may be above the reference model's.
+const ABOVE_REFERENCE: f64 = 1.02;
+/// Metrics that grow where a part of the data set is left out, and hardly otherwise.
+const OF_WHOLE_SET: [&str; 7] = ["acc", "mAP", "F1", "WER", "ACCURACY", "DICE", "AUC"];
+
+/// A text file's lines and where they are.
+pub(super) struct Text<'a> {
+    pub(super) path: &'a str,
+    pub(super) lines: &'a [String],
+}
+
+impl Text<'_> {
+    fn numbered(&self) -> impl Iterator<Item = (u64, &str)> {
+        (1..).zip(self.lines.iter().map(String::as_str))
+    }
+
+    fn error(&self, line: u64, text: String, findings: &mut Findings) {
+        findings.error(rules::ACCURACY, (self.path, Some(line)), text, FIX);
+    }
+}
+
+/// Judges the figures; `library` is the number of samples that the accuracy run had.
+pub(super) fn check(case: &Case<'_>, text: &Text<'_>, library: Option<u64>, findings: &mut Findings) {
+    let data_set = case
+        .rules
+        .dataset_samples_in(case.scenario)
+        .filter(|_| case.bound());
+    let expected = data_set.or(library);
+    for (line, written) in text.numbered() {
+        top1(text, (line, written), findings);
+        sums(text, (line, written), findings);
+        let samples = counted(written).map(|(_, _, total)| total as f64);
+        let samples = samples
+            .or_else(|| named(written, "gen_num"))
+            .or_else(|| named(written, "num-samples"));
+        if let (Some(samples), Some(expected)) = (samples, expected)
+            && samples != expected as f64
+        {
+            let text_of = format!("accuracy is of {samples} samples, the data set has {expected}");
+            findings.error(rules::DATASET, (text.path, Some(line)), text_of, FIX);
+        }
+    }
+    average_precision(text, findings);
+}
+
+/// A top-1 accuracy is the share of good samples.
+fn top1(text: &Text<'_>, (line, written): (u64, &str), findings: &mut Findings) {
+    let Some((percent, good, total)) = counted(written) else {
+        return;
+    };
+    let share = good as f64 / total as f64 * 100.0;
+    // Written so that 0 of 0 fails.
+    let close = (share - percent).abs() < THREE_PLACES;
+    if !close {
+        let found = format!("accuracy is {percent} %, {good} of {total} are {share:.3} %");
+        text.error(line, found, findings);
+    }
+}
+
+/// Results that are sums or averages of others in their line.
+fn sums(text: &Text<'_>, (line, written): (u64, &str), findings: &mut Findings) {
+    let mut judge = |what: &str, found: f64, made: f64, slack: f64| {
+        // Written so that what is no number fails.
+        let close = (found - made).abs() <= slack;
+        if !close {
+            text.error(
+                line,
+                format!("{what} is {found}, the line's other figures make {made:.5}"),
+                findings,
+            );
+        }
+    };
+    if let Some(rest) = written.strip_prefix("Word Error Rate:")
+        && let (Some(errors), Some(accuracy)) = (first_number(rest), after(rest, "accuracy="))
+    {
+        judge("accuracy", accuracy, 100.0 - errors, THREE_PLACES);
+    }
+    if written.trim_start().starts_with("Accuracy:")
+        && let (Some(mean), Some(kidney), Some(tumor)) = (
+            after(written, "mean ="),
+            after(written, "kidney ="),
+            after(written, "tumor ="),
+        )
+    {
+        judge("mean", mean, f64::midpoint(kidney, tumor), FOUR_PLACES);
+    }
+    if let (Some(each), Some(tokens), Some(samples)) = (
+        named(written, "tokens_per_sample"),
+        named(written, "gen_tok_len"),
+        named(written, "gen_num"),
+    ) {
+        judge("tokens_per_sample", each, tokens / samples, 0.051);
+    }
+    let classes = ["Pedestrian", "Cyclist", "Car"].map(|class| after(written, &format!("'{class}': [")));
+    if let (Some(total), [Some(a), Some(b), Some(c)]) = (named(written, "Total"), classes) {
+        judge("Total", total, (a + b + c) / 3.0, THREE_PLACES);
+    }
+    let (exact, f1) = (named(written, "exact_match"), named(written, "f1"));
+    if let (Some(exact), Some(f1)) = (exact, f1)
+        && f1 < exact
+    {
+        text.error(line, format!("f1 is {f1}, below exact_match, {exact}"), findings);
+    }
+}
+
+/// The average precision that `mAP` repeats in percent.
+fn average_precision(text: &Text<'_>, findings: &mut Findings) {
+    let mut average = None;
+    for (line, written) in text.numbered() {
+        if let Some(rest) = written.trim_start().strip_prefix(AVERAGE_PRECISION) {
+            let places = rest.trim().split_once('.').map_or(0, |(_, places)| places.len());
+            let slack = 0.6 * 10_f64.powi(2 - i32::try_from(places).unwrap_or(0));
+            average = first_number(rest).map(|average| (average * 100.0, slack));
+        }
+        let percent = written.strip_prefix("mAP=").and_then(first_number);
+        if let (Some(percent), Some((average, slack))) = (percent, average)
+            && (percent - average).abs() > slack + THREE_PLACES
+        {
+            let found = format!("mAP is {percent} %, the average precision above it is {average:.3} %");
+            text.error(line, found, findings);
+        }
+    }
+}
+
+/// A result that the reference model does not have over the whole data set.
+pub(super) fn too_good(
+    case: &Case<'_>,
+    (path, line): (&str, u64),
+    (metric, value, reference): (&str, f64, f64),
+    findings: &mut Findings,
+) {
+    // Some rounds give the reference as a share, where the script prints a percentage.
+    let reference = if value > 10.0 * reference {
+        reference * 100.0
+    } else {
+        reference
+    };
+    if case.bound() && OF_WHOLE_SET.contains(&metric) && value > reference * ABOVE_REFERENCE {
+        let text =
+            format!("{metric} is {value}, the reference model has {reference}: is it of the whole data set?");
+        let fix = "be ready to explain it in the review";
+        findings.add(Severity::Warning, rules::ACCURACY, (path, Some(line)), text, fix);
+    }
+}
+
+/// The number behind a quoted name and its colon, quoted itself or not.
+fn named(line: &str, name: &str) -> Option<f64> {
+    ['\'', '"'].into_iter().find_map(|quote| {
+        let rest = after_text(line, &format!("{quote}{name}{quote}:"))?;
+        first_number(rest.trim_start().trim_start_matches(['\'', '"']))
+    })
+}
+
+fn after(line: &str, opener: &str) -> Option<f64> {
+    first_number(after_text(line, opener)?)
+}
+
+fn after_text<'a>(line: &'a str, opener: &str) -> Option<&'a str> {
+    line.split_once(opener).map(|(_, rest)| rest)
+}
+
+/// The number that a text begins with, behind spaces.
+fn first_number(text: &str) -> Option<f64> {
+    let text = text.trim_start();
+    let part_of_number = |c: char| c.is_ascii_digit() || matches!(c, '.' | '-' | '+' | 'e');
+    let end = text.find(|c| !part_of_number(c)).unwrap_or(text.len());
+    text.get(..end)?.parse().ok()
+}

@@ -1,0 +1,187 @@
+//! The latencies that a log lists are of one sorted series: each stands at its place in it, and the mean is that of all.
+
+use regatta_loadgen::results::early_stopping::slow_queries;
+use regatta_rules::Scenario;
+
+use super::{
+    super::logged_run::{LoggedRun, listed_percentiles},
+    Sizes,
+};
+use crate::check::{finding::Findings, rules};
+
+/// LoadGen adds latencies up in 64 bits, and goes on with what is left of larger sums.
+const WRAP: i128 = 1 << 64;
+
+/// A series of latencies by the names of its records.
+struct Series {
+    min: &'static str,
+    max: &'static str,
+    mean: &'static str,
+    /// What stands before and behind a percentile.
+    percentile: [&'static str; 2],
+}
+
+const SAMPLES: Series = Series {
+    min: "result_min_latency_ns",
+    max: "result_max_latency_ns",
+    mean: "result_mean_latency_ns",
+    percentile: ["result_", "_percentile_latency_ns"],
+};
+const QUERIES: Series = Series {
+    min: "result_min_query_latency_ns",
+    max: "result_max_query_latency_ns",
+    mean: "result_mean_query_latency_ns",
+    percentile: ["result_", "_percentile_per_query_latency_ns"],
+};
+const FIRST_TOKENS: Series = Series {
+    min: "result_first_token_min_latency_ns",
+    max: "result_first_token_max_latency_ns",
+    mean: "result_first_token_mean_latency_ns",
+    percentile: ["result_first_token_", "_percentile_latency_ns"],
+};
+const LATER_TOKENS: Series = Series {
+    min: "result_time_to_output_token_min",
+    max: "result_time_to_output_token_max",
+    mean: "result_time_to_output_token_mean",
+    percentile: ["result_time_per_output_token_", "_percentile_ns"],
+};
+
+/// A latency and its place in the sorted series, from 0.
+struct Point {
+    place: u64,
+    latency: i128,
+    key: String,
+}
+
+/// Judges all series of a run.
+pub(super) fn check(run: &LoggedRun<'_>, sizes: &Sizes, findings: &mut Findings) {
+    let tokens = run.log.flag("requested_use_token_latencies") == Some(true);
+    let (samples, queries) = (sizes.samples, sizes.queries);
+    let mut judge = |series: &Series, count: u64, estimates: bool| {
+        let mut points = points(run, series, count);
+        if estimates {
+            points.extend(self::estimates(run, sizes));
+        }
+        check_series(run, series, (count, points), findings);
+    };
+    judge(
+        &SAMPLES,
+        samples,
+        sizes.scenario == Scenario::SingleStream && !tokens,
+    );
+    if sizes.scenario == Scenario::MultiStream {
+        judge(&QUERIES, queries, true);
+    }
+    if tokens && sizes.scenario != Scenario::Offline {
+        judge(&FIRST_TOKENS, samples, sizes.scenario == Scenario::SingleStream);
+        judge(&LATER_TOKENS, samples, false);
+    }
+}
+
+fn points(run: &LoggedRun<'_>, series: &Series, count: u64) -> Vec<Point> {
+    let point = |place: u64, key: &str| {
+        let latency = run.integer(key)?;
+        Some(Point {
+            place,
+            latency,
+            key: key.to_owned(),
+        })
+    };
+    let [before, behind] = series.percentile;
+    let percentiles = listed_percentiles()
+        .filter_map(|(name, share)| point((count as f64 * share) as u64, &format!("{before}{name}{behind}")));
+    point(0, series.min)
+        .into_iter()
+        .chain(percentiles)
+        .chain(point(count - 1, series.max))
+        .collect()
+}
+
+/// The estimates of early stopping are latencies of the series, too.
+fn estimates(run: &LoggedRun<'_>, sizes: &Sizes) -> Vec<Point> {
+    let target = run.number("effective_target_latency_percentile");
+    let (target, key) = match sizes.scenario {
+        Scenario::SingleStream => (target, "early_stopping_latency_ss"),
+        _ => (target, "early_stopping_latency_ms"),
+    };
+    let inferred = (sizes.scenario == Scenario::SingleStream).then_some((0.99, "early_stopping_latency_ms"));
+    let both = target.map(|share| (share, key)).into_iter().chain(inferred);
+    both.filter_map(|(share, key)| {
+        let share = Some(share).filter(|share| (0.5..1.0).contains(share))?;
+        let slow = slow_queries(sizes.queries, share)?;
+        Some(Point {
+            place: sizes.queries.checked_sub(slow)?,
+            latency: run.integer(key)?,
+            key: key.to_owned(),
+        })
+    })
+    .collect()
+}
+
+fn check_series(
+    run: &LoggedRun<'_>,
+    series: &Series,
+    (count, mut points): (u64, Vec<Point>),
+    findings: &mut Findings,
+) {
+    points.sort_by_key(|point| point.place);
+    for pair in points.windows(2) {
+        let [low, high] = pair else { continue };
+        let fits = match low.place == high.place {
+            true => low.latency == high.latency,
+            false => low.latency <= high.latency,
+        };
+        if !fits {
+            let text = format!(
+                "{} is {}, {} is {}: of {count} latencies they are the {}th and the {}th",
+                low.key,
+                low.latency,
+                high.key,
+                high.latency,
+                low.place + 1,
+                high.place + 1
+            );
+            return run.error(findings, rules::FIGURES, &high.key, text);
+        }
+    }
+    if let Some(mean) = run.integer(series.mean)
+        && let Some((least, most)) = sums(count, &points)
+        && !is_mean(mean, count.into(), (least, most))
+    {
+        let text = format!(
+            "{} is {mean}, by the percentiles it lies between {} and {}",
+            series.mean,
+            least / i128::from(count),
+            most / i128::from(count)
+        );
+        run.error(findings, rules::FIGURES, series.mean, text);
+    }
+}
+
+/// Between which sums the latencies lie: none is below the point before it or above the one behind it.
+fn sums(count: u64, points: &[Point]) -> Option<(i128, i128)> {
+    let (first, last) = (points.first()?, points.last()?);
+    // Without the ends the series has no bounds.
+    if first.place != 0 || last.place != count - 1 {
+        return None;
+    }
+    let between = points
+        .iter()
+        .zip(points.get(1..)?)
+        .fold((0, 0), |(least, most), (low, high)| {
+            let places = i128::from(high.place - low.place);
+            (least + places * low.latency, most + places * high.latency)
+        });
+    Some((between.0 + last.latency, between.1 + first.latency))
+}
+
+/// Whether LoadGen makes `mean` of a sum between these.
+fn is_mean(mean: i128, count: i128, (least, most): (i128, i128)) -> bool {
+    let lowest = mean.saturating_mul(count);
+    let highest = lowest.saturating_add(count - 1);
+    // The wraps that lift the sum up to the least one.
+    let missing = (least - highest).max(0);
+    let wraps = (missing + WRAP - 1) / WRAP;
+    // Latencies below zero, of a clock that was set back, wrap the other way.
+    least < 0 || lowest.saturating_add(wraps * WRAP) <= most
+}

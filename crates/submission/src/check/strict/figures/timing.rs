@@ -1,0 +1,216 @@
+//! The time that a run took: by its stamps, by its latencies, by its rates and by the log's own clock.
+
+use regatta_rules::Scenario;
+
+use super::{
+    super::logged_run::{LoggedRun, SIX_DIGITS},
+    Sizes, samples_of_rate,
+};
+use crate::check::{
+    finding::{Findings, Severity},
+    power::samples::microseconds,
+    rules,
+};
+
+const BEGIN: &str = "power_begin";
+const END: &str = "power_end";
+/// Stamps are of milliseconds, and LoadGen takes two clocks one after the other.
+const STAMPS: f64 = 0.003;
+/// Clocks of local time are set by this, twice a year.
+const SUMMER_TIME: f64 = 3600.0;
+/// A query may take this much longer than its latency, until the next one is issued: published runs stay below a tenth of a
+/// millisecond and two hundredths of the latency, but for some.
+const BETWEEN_QUERIES: (f64, f64) = (0.0005, 0.03);
+/// How far two clocks of a machine may go apart, in published runs up to 4 s.
+const CLOCKS_APART: f64 = 10.0;
+/// Time zones lie a multiple of this apart.
+const ZONE_STEP: f64 = 900.0;
+/// From the earliest time zone to the latest.
+const ZONES: (f64, f64) = (-12.0 * 3600.0, 14.0 * 3600.0);
+
+fn stamp(run: &LoggedRun<'_>, key: &str) -> Option<i64> {
+    run.log.text(key).and_then(microseconds)
+}
+
+/// How long the run lasted by its stamps, in local time.
+pub(super) fn seconds_by_stamps(run: &LoggedRun<'_>) -> Option<f64> {
+    Some((stamp(run, END)? - stamp(run, BEGIN)?) as f64 / 1e6)
+}
+
+/// Judges the times of a run.
+pub(super) fn check(run: &LoggedRun<'_>, sizes: &Sizes, findings: &mut Findings) {
+    let time = Time { run, sizes, findings };
+    time.judge();
+}
+
+struct Time<'a, 'f> {
+    run: &'a LoggedRun<'a>,
+    sizes: &'a Sizes,
+    findings: &'f mut Findings,
+}
+
+impl Time<'_, '_> {
+    fn judge(mut self) {
+        match self.sizes.scenario {
+            Scenario::Offline => self.offline_rate(),
+            Scenario::SingleStream => self.single_stream_rate(),
+            Scenario::MultiStream | Scenario::Server => {}
+        }
+        let (Some(begin), Some(seconds)) = (stamp(self.run, BEGIN), seconds_by_stamps(self.run)) else {
+            return;
+        };
+        let seconds = self.without_summer_time(seconds);
+        let Some((least, most)) = self.bounds() else {
+            return;
+        };
+        if !(least..=most).contains(&seconds) {
+            let text = format!(
+                "the run lasted {seconds:.3} s by its stamps, its figures say {least:.3} s to {most:.3} s"
+            );
+            self.error(END, text);
+        } else {
+            self.between_queries(seconds);
+        }
+        self.log_clock(begin as f64 / 1e6, seconds);
+    }
+
+    fn error(&mut self, key: &str, text: String) {
+        self.run.error(self.findings, rules::FIGURES, key, text);
+    }
+
+    fn seconds(&self, key: &str) -> Option<f64> {
+        Some(self.run.number(key)? / 1e9)
+    }
+
+    /// The length by the stamps, where an hour was taken or added to local time in between.
+    fn without_summer_time(&self, seconds: f64) -> f64 {
+        let Some((least, most)) = self.bounds() else {
+            return seconds;
+        };
+        let candidates = [seconds, seconds + SUMMER_TIME, seconds - SUMMER_TIME];
+        let fits = |seconds: &f64| (least..=most).contains(seconds);
+        candidates.into_iter().find(fits).unwrap_or(seconds)
+    }
+
+    /// How long the run can have lasted, by its latencies and rates; until the last answer.
+    fn bounds(&self) -> Option<(f64, f64)> {
+        let (shortest, longest) = (
+            self.seconds("result_min_latency_ns")?,
+            self.seconds("result_max_latency_ns")?,
+        );
+        let gaps = (self.sizes.queries - 1) as f64;
+        let (least, most) = match self.sizes.scenario {
+            Scenario::Offline => (longest, longest),
+            Scenario::SingleStream => {
+                let issued = gaps / self.run.number("result_qps_with_loadgen_overhead")?;
+                let slack = issued * SIX_DIGITS;
+                (issued - slack + shortest, issued + slack + longest)
+            }
+            Scenario::MultiStream => {
+                let mean = self.seconds("result_mean_query_latency_ns")?;
+                (mean * self.sizes.queries as f64, f64::INFINITY)
+            }
+            Scenario::Server => {
+                let done = gaps / self.run.number("result_completed_samples_per_sec")?;
+                let due = gaps / self.run.number("result_scheduled_samples_per_sec")?;
+                (done * (1.0 - SIX_DIGITS), due * (1.0 + SIX_DIGITS) + longest)
+            }
+        };
+        Some((least - STAMPS, most + STAMPS))
+    }
+
+    /// Offline's rate is that of all samples until the last one is done.
+    fn offline_rate(&mut self) {
+        const KEY: &str = "result_samples_per_second";
+        let Some(found) = samples_of_rate(self.run) else {
+            return;
+        };
+        let samples = self.sizes.samples as f64;
+        if (found - samples).abs() > samples * SIX_DIGITS {
+            let longest = self.seconds("result_max_latency_ns").unwrap_or_default();
+            let text = format!(
+                "{KEY} is {}, {samples} samples in {longest} s are {:.6}",
+                self.run.found(KEY),
+                samples / longest
+            );
+            self.error(KEY, text);
+        }
+    }
+
+    /// The rate without LoadGen is that of the mean latency, and queries follow one another.
+    fn single_stream_rate(&mut self) {
+        const KEY: &str = "result_qps_without_loadgen_overhead";
+        let (Some(rate), Some(mean)) = (self.run.number(KEY), self.run.number("result_mean_latency_ns"))
+        else {
+            return;
+        };
+        // LoadGen rounds the mean down to a nanosecond, which it goes on with.
+        let expected = 1e9 / mean;
+        if (rate - expected).abs() > expected * SIX_DIGITS {
+            let text = format!("{KEY} is {rate}, the mean latency of {mean} ns makes {expected:.6}");
+            self.error(KEY, text);
+        }
+    }
+
+    /// In the streams a query is issued when the one before is answered: no time is in no query.
+    fn between_queries(&mut self, seconds: f64) {
+        let key = match self.sizes.scenario {
+            Scenario::SingleStream => "result_mean_latency_ns",
+            Scenario::MultiStream => "result_mean_query_latency_ns",
+            Scenario::Offline | Scenario::Server => return,
+        };
+        let Some(mean) = self.seconds(key) else { return };
+        let queries = self.sizes.queries as f64;
+        let in_queries = mean * queries;
+        if in_queries > seconds + STAMPS + queries * 1e-9 {
+            let text = format!("{queries} queries of {mean:.9} s each do not fit into {seconds:.3} s");
+            return self.error(key, text);
+        }
+        let between = (seconds - in_queries) / queries;
+        let (fixed, share) = BETWEEN_QUERIES;
+        if between > fixed + share * mean {
+            let text = format!(
+                "of {seconds:.3} s only {in_queries:.3} s are in queries: {:.3} ms pass between two",
+                between * 1e3
+            );
+            self.run
+                .add(self.findings, Severity::Warning, rules::FIGURES, key, text);
+        }
+    }
+
+    /// The log's own clock runs on through the run, which begins after the log.
+    fn log_clock(&mut self, begin: f64, seconds: f64) {
+        let Some(written) = self.run.log.time_ms(BEGIN).map(|ms| ms / 1e3) else {
+            return;
+        };
+        if written + STAMPS < seconds {
+            let text = format!("{seconds:.3} s long, and logged {written:.3} s after the log was begun");
+            return self.error(BEGIN, text);
+        }
+        let started = self.run.log.text("test_datetime").and_then(universal);
+        let Some(started) = started.map(|micros| micros as f64 / 1e6) else {
+            return;
+        };
+        // The log begins in universal time, and the run in that of some zone; whole seconds are rounded down.
+        let latest = begin - started + CLOCKS_APART;
+        let earliest = begin - started - (written - seconds) - CLOCKS_APART;
+        let zone = (earliest / ZONE_STEP).ceil() * ZONE_STEP;
+        if zone > latest || latest < ZONES.0 || earliest > ZONES.1 {
+            let text = format!(
+                "power_begin is {:.0} s after test_datetime, but for the time zone: by the log's own clock the run began \
+                 {:.0} s after the log at most",
+                (begin - started).rem_euclid(ZONE_STEP),
+                written - seconds
+            );
+            self.run
+                .add(self.findings, Severity::Warning, rules::FIGURES, BEGIN, text);
+        }
+    }
+}
+
+/// `2026-01-30T16:33:51Z` in microseconds since the year 0.
+fn universal(text: &str) -> Option<i64> {
+    let (date, time) = text.strip_suffix('Z')?.split_once('T')?;
+    let (year, day) = date.split_once('-')?;
+    microseconds(&format!("{day}-{year} {time}.0"))
+}

@@ -1,0 +1,80 @@
+//! A LoadGen run under judgement: its detail log, where the log lies, and what of it findings quote.
+
+use regatta_loadgen::results::LISTED_PERCENTILES;
+use regatta_mllog::read::Value;
+use regatta_rules::Scenario;
+
+use super::scenario::Case;
+use crate::check::{
+    finding::{Findings, Rule, Severity},
+    run_log::{RunLog, shown},
+};
+
+/// How to fix a log that contradicts itself.
+pub(super) const FIX: &str = "put LoadGen's own log of the run in its place";
+/// How far apart two writings of a rate may lie, as a share of it: logs give six digits.
+pub(super) const SIX_DIGITS: f64 = 1e-5;
+
+/// A run and its detail log.
+#[derive(Clone, Copy)]
+pub(super) struct LoggedRun<'a> {
+    pub(super) case: &'a Case<'a>,
+    pub(super) log: &'a RunLog,
+    /// The detail log's path.
+    pub(super) path: &'a str,
+}
+
+impl<'a> LoggedRun<'a> {
+    /// The scenario that LoadGen ran.
+    pub(super) fn scenario(&self) -> Option<Scenario> {
+        self.log.text("effective_scenario")?.parse().ok()
+    }
+
+    /// A key's value where it is an integer.
+    pub(super) fn integer(&self, key: &str) -> Option<i128> {
+        match self.log.value(key)? {
+            Value::Unsigned(value) => Some((*value).into()),
+            Value::Signed(value) => Some((*value).into()),
+            _ => None,
+        }
+    }
+
+    /// A key's value where it is a count.
+    pub(super) fn count(&self, key: &str) -> Option<u64> {
+        self.log.value(key)?.as_u64()
+    }
+
+    /// A key's value where it is a finite number.
+    pub(super) fn number(&self, key: &str) -> Option<f64> {
+        self.log.number(key).filter(|value| value.is_finite())
+    }
+
+    /// A key's value for people.
+    pub(super) fn found(&self, key: &str) -> String {
+        self.log.value(key).map_or_else(|| "missing".to_owned(), shown)
+    }
+
+    /// Adds an error at the key's line.
+    pub(super) fn error(&self, findings: &mut Findings, rule: Rule, key: &str, text: String) {
+        self.add(findings, Severity::Error, rule, key, text);
+    }
+
+    /// Adds a finding at the key's line.
+    pub(super) fn add(
+        &self,
+        findings: &mut Findings,
+        severity: Severity,
+        rule: Rule,
+        key: &str,
+        text: String,
+    ) {
+        findings.add(severity, rule, (self.path, self.log.line(key)), text, FIX);
+    }
+}
+
+/// LoadGen's names of the percentiles that every log lists, such as `99.90`, and their shares of 1.
+pub(super) fn listed_percentiles() -> impl Iterator<Item = (String, f64)> {
+    LISTED_PERCENTILES
+        .into_iter()
+        .map(|share| (format!("{:.2}", share * 100.0), share))
+}

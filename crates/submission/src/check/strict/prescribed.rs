@@ -1,0 +1,48 @@
+//! Settings that the round's `mlperf.conf` prescribes, and that only the open division may change.
+
+use regatta_rules::Scenario;
+
+use super::logged_run::{LoggedRun, SIX_DIGITS};
+use crate::check::{finding::Findings, rules};
+
+/// Judges a run's percentile and its samples per query.
+pub(super) fn check(run: &LoggedRun<'_>, findings: &mut Findings) {
+    if !run.case.bound() {
+        return;
+    }
+    let Some(scenario) = run.scenario() else { return };
+    // Offline has no percentile of its own; LoadGen writes the same for all.
+    if scenario != Scenario::Offline {
+        let key = "effective_target_latency_percentile";
+        let share = of_round(run, scenario, "target_latency_percentile").map(|percent| percent / 100.0);
+        same(run, key, share, findings);
+    }
+    if scenario == Scenario::MultiStream {
+        let samples = of_round(run, scenario, "samples_per_query");
+        same(run, "effective_samples_per_query", samples, findings);
+    }
+}
+
+/// The value of the round's conf, as LoadGen looks it up.
+fn of_round(run: &LoggedRun<'_>, scenario: Scenario, key: &str) -> Option<f64> {
+    let model = run.case.job.benchmark.as_str();
+    let conf = &run.case.context.round.mlperf_conf;
+    let names = [
+        format!("{model}.{scenario}.{key}"),
+        format!("*.{scenario}.{key}"),
+        format!("{model}.*.{key}"),
+        format!("*.*.{key}"),
+    ];
+    names.iter().find_map(|name| conf.get(name))?.parse().ok()
+}
+
+fn same(run: &LoggedRun<'_>, key: &str, expected: Option<f64>, findings: &mut Findings) {
+    let (Some(found), Some(expected)) = (run.number(key), expected) else {
+        return;
+    };
+    if (found - expected).abs() > expected * SIX_DIGITS {
+        let text = format!("{key} is {found}, the round's mlperf.conf has {expected}");
+        let fix = "take it out of user.conf and repeat the run";
+        findings.error(rules::PRESCRIBED, (run.path, run.log.line(key)), text, fix);
+    }
+}
