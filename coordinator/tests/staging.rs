@@ -152,7 +152,7 @@ fn misuse_is_2() {
         ),
         (
             "submission infer --input tree --output tree".to_owned(),
-            "exists already",
+            "lies inside the submission",
         ),
         (
             "accuracy digits --log a b --official x --keep c".to_owned(),

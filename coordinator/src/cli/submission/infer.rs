@@ -40,9 +40,9 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         round,
     })
     .map_err(|error| match error {
-        InferError::NoSubmission { .. } | InferError::Draft(DraftError::Exists { .. }) => {
-            Failure::usage(error)
-        }
+        InferError::NoSubmission { .. }
+        | InferError::Inside { .. }
+        | InferError::Draft(DraftError::Exists { .. }) => Failure::usage(error),
         error => error.into(),
     })?;
     let inferred: Vec<_> = report
