@@ -1,9 +1,7 @@
 //! What stands in the way of a measurement that somebody else could repeat. Each finding says what was read, why it
 //! matters and which command mends it.
 
-use serde::Serialize;
-
-use super::Examination;
+use super::examination::{Examination, Finding, Severity};
 use crate::facts::board::Kind;
 
 /// Below a zone's trip point by less than this, a run of ten minutes will reach it.
@@ -14,33 +12,6 @@ const IDLE_LOAD: f64 = 1.0;
 const MEMORY_FOR_BUILDS: u64 = 3 << 30;
 /// An engine's own pages would be compressed or written out.
 const SWAP_IN_USE: u64 = 64 << 20;
-
-/// How much a finding matters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Severity {
-    /// A figure taken now would not be this board's.
-    Unfit,
-    /// It may cost speed, or a certain kind of run.
-    Warning,
-    /// Good to know.
-    Note,
-}
-
-/// One finding.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct Finding {
-    /// Its stable name.
-    pub(crate) id: &'static str,
-    /// How much it matters.
-    pub(crate) severity: Severity,
-    /// What was read.
-    pub(crate) what: String,
-    /// Why it matters.
-    pub(crate) why: &'static str,
-    /// The command that mends it, where a command can.
-    pub(crate) mend: Option<String>,
-}
 
 /// All findings, the gravest first.
 pub(super) fn of(seen: &Examination) -> Vec<Finding> {

@@ -2,6 +2,7 @@
 //! and judges; it changes nothing and needs no rights.
 
 mod description;
+mod examination;
 mod findings;
 mod text;
 
@@ -12,11 +13,10 @@ use std::{
 
 use anyhow::Context as _;
 use regatta_rules::{EscapedText, documents::GpuFacts, escape_json};
-use serde::Serialize;
 
 use self::{
     description::SystemDescription,
-    findings::{Finding, Severity},
+    examination::{Examination, Severity},
 };
 use crate::{
     cli::{DoctorArgs, Format},
@@ -26,56 +26,35 @@ use crate::{
     },
 };
 
-/// Everything that `doctor` tells. Its JSON is a promise: fields are added, never renamed or removed, under one schema.
-#[derive(Debug, Serialize)]
-pub(crate) struct Examination {
-    schema: u32,
-    /// Whether a measurement made now would be one of this board.
-    fit: bool,
-    findings: Vec<Finding>,
-    board: Board,
-    /// What CUDA says of the GPUs; left out where it was not asked, as of another system's root.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    gpus: Option<Vec<GpuFacts>>,
-    software: Software,
-    power: Power,
-    sensors: Sensors,
-    system: System,
-    /// What goes into the official system description; what only people know is left empty.
-    system_description: SystemDescription,
+/// Schema number of the examination as JSON.
+const SCHEMA: u32 = 1;
+
+/// Reads the board below `root`, and judges. The GPUs are no affair of files.
+fn examination_of(root: &Root, gpus: Option<Vec<GpuFacts>>) -> Examination {
+    let (board, software, system) = (Board::read(root), Software::read(root), System::read(root));
+    let power = Power::read(root);
+    let mut examination = Examination {
+        schema: SCHEMA,
+        fit: false,
+        findings: Vec::new(),
+        system_description: SystemDescription::draft(&board, &software, &power, &system),
+        power,
+        sensors: Sensors::read(root),
+        board,
+        gpus,
+        software,
+        system,
+    };
+    examination.findings = findings::of(&examination);
+    examination.fit = examination
+        .findings
+        .iter()
+        .all(|finding| finding.severity != Severity::Unfit);
+    examination
 }
-
-impl Examination {
-    const SCHEMA: u32 = 1;
-
-    /// Reads the board below `root`, and judges. The GPUs are no affair of files.
-    fn of(root: &Root, gpus: Option<Vec<GpuFacts>>) -> Self {
-        let (board, software, system) = (Board::read(root), Software::read(root), System::read(root));
-        let power = Power::read(root);
-        let mut examination = Self {
-            schema: Self::SCHEMA,
-            fit: false,
-            findings: Vec::new(),
-            system_description: SystemDescription::draft(&board, &software, &power, &system),
-            power,
-            sensors: Sensors::read(root),
-            board,
-            gpus,
-            software,
-            system,
-        };
-        examination.findings = findings::of(&examination);
-        examination.fit = examination
-            .findings
-            .iter()
-            .all(|finding| finding.severity != Severity::Unfit);
-        examination
-    }
-}
-
 /// What is found below `root`, with the GPUs that there are, as JSON for programs and as text for people.
 pub(crate) fn examine(root: &Path, gpus: &[GpuFacts]) -> io::Result<(String, String)> {
-    let examination = Examination::of(&Root::new(root), Some(gpus.to_vec()));
+    let examination = examination_of(&Root::new(root), Some(gpus.to_vec()));
     let json = serde_json::to_string(&examination)?;
     let mut text = Vec::new();
     text::print(&examination, &mut text)?;
@@ -95,7 +74,7 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8, Failure> {
         return Err(Failure::usage(why));
     }
     let gpus = (args.root == Path::new("/")).then(gpu::probe);
-    let examination = Examination::of(&Root::new(&args.root), gpus);
+    let examination = examination_of(&Root::new(&args.root), gpus);
     let mut out = io::stdout().lock();
     let printed = if args.json || args.format == Format::Json {
         serde_json::to_string_pretty(&examination)

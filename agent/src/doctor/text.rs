@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use regatta_rules::{Escaped, escape};
 
-use super::{Examination, findings::Severity};
+use super::examination::{Examination, Severity};
 
 /// Columns that every terminal has.
 const COLUMNS: usize = 80;

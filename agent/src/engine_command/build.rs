@@ -16,9 +16,9 @@ use regatta_tensorrt::{
 
 use super::{
     calibration::{OnDevice, Samples},
-    memory, open, print,
+    installation::{open, this_chip},
+    memory, print,
     settings::{check_dla_types, settings},
-    this_chip,
     watch::watched,
 };
 use crate::{

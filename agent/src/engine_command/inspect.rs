@@ -5,7 +5,10 @@ use std::path::PathBuf;
 use regatta_tensorrt::{BuildError, CacheEntry, Version};
 use serde::Serialize;
 
-use super::{open, print, this_chip};
+use super::{
+    installation::{open, this_chip},
+    print,
+};
 use crate::{
     cli::EngineInspectArgs,
     exit::{self, Failure},

@@ -128,3 +128,13 @@ pub(crate) enum EngineError {
         source: Box<dyn Error + Send + Sync>,
     },
 }
+
+impl EngineError {
+    /// CUDA or TensorRT cannot be used on this machine.
+    pub(super) fn tensorrt_unavailable(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::Unavailable {
+            engine: EngineKind::Tensorrt,
+            source: source.into(),
+        }
+    }
+}

@@ -126,7 +126,7 @@ impl LoadedUnit {
             source,
         };
         // TensorRT loads an engine for the device that the thread uses.
-        context.bind().map_err(unavailable)?;
+        context.bind().map_err(EngineError::tensorrt_unavailable)?;
         let engine = tensorrt
             .load(&plan, core)
             .map_err(|error| refused(error.into()))?;
@@ -142,7 +142,7 @@ impl LoadedUnit {
         let inference = (0..if shared { wish.inference_streams } else { 0 })
             .map(|_| Stream::new(context).map(Arc::new))
             .collect::<Result<_, _>>()
-            .map_err(unavailable)?;
+            .map_err(EngineError::tensorrt_unavailable)?;
         Ok(Self {
             unit,
             context: context.clone(),
@@ -210,13 +210,5 @@ fn describe(
             driver % 1000 / 10,
             told.collect::<Vec<_>>().join("; ")
         ),
-    }
-}
-
-/// CUDA or TensorRT cannot be used on this machine.
-fn unavailable(source: impl Into<Box<dyn Error + Send + Sync>>) -> EngineError {
-    EngineError::Unavailable {
-        engine: EngineKind::Tensorrt,
-        source: source.into(),
     }
 }

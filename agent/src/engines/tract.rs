@@ -14,10 +14,10 @@ use std::{
 };
 
 use regatta_rules::{benchmark::Response, documents::EngineKind};
-use tract_onnx::prelude::{TVec, Tensor, TypedRunnableModel, TypedSimpleState};
+use tract_onnx::prelude::{TVec, Tensor, TypedSimpleState};
 use tract_onnx::tract_core::value::{IntoTValue, TValue};
 
-use self::model::PlanInput;
+use self::model::Plan;
 use super::{
     Answers, Batch, Description, Engine, EngineError, LoadRequest, Loaded,
     numbers::{largest, widen},
@@ -58,14 +58,6 @@ pub(super) fn load(request: &LoadRequest<'_>) -> Result<Loaded, EngineError> {
         engines: engines?,
         shared: None,
     })
-}
-
-/// A plan for one batch size.
-struct Plan {
-    batch_size: usize,
-    sample_bytes: usize,
-    inputs: Vec<PlanInput>,
-    runnable: Arc<TypedRunnableModel>,
 }
 
 /// A stream's own state of a plan, with input tensors that are filled again and again.

@@ -5,6 +5,7 @@
 pub(crate) mod board;
 pub(crate) mod gpu;
 pub(crate) mod host;
+mod kernel_text;
 pub(crate) mod power;
 pub(crate) mod root;
 pub(crate) mod sensors;
@@ -15,7 +16,10 @@ use std::{fs, path::Path};
 
 use regatta_rules::documents::{DeviceFacts, GpuFacts};
 
-use self::root::Root;
+use self::{
+    kernel_text::{count_cpu_list, kilobytes},
+    root::Root,
+};
 
 /// Reads facts below a root directory: `/` on a device, a made-up tree in tests.
 #[derive(Debug, Clone)]
@@ -102,7 +106,7 @@ impl FactsReader {
 
     fn memory_bytes(&self) -> u64 {
         let text = self.root.text("proc/meminfo").unwrap_or_default();
-        system::kilobytes(&text, "MemTotal:").unwrap_or(0)
+        kilobytes(&text, "MemTotal:").unwrap_or(0)
     }
 
     fn hottest_millicelsius(&self) -> Option<i64> {
@@ -121,17 +125,6 @@ impl FactsReader {
 
 fn read_number(path: &Path) -> Option<i64> {
     fs::read_to_string(path).ok()?.trim().parse().ok()
-}
-
-/// Counts the CPUs of a kernel list such as `0-3,6`. Parts that are no range count nothing.
-fn count_cpu_list(list: &str) -> u32 {
-    list.split(',').fold(0_u32, |count, part| {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (Ok(first), Ok(last)) = (first.trim().parse::<u32>(), last.trim().parse::<u32>()) else {
-            return count;
-        };
-        count.saturating_add(last.saturating_sub(first).saturating_add(1))
-    })
 }
 
 #[cfg(test)]

@@ -4,7 +4,11 @@ use std::{fs, io::Read as _};
 
 use serde::Serialize;
 
-use super::{count_cpu_list, host, root::Root};
+use super::{
+    host,
+    kernel_text::{count_cpu_list, kilobytes},
+    root::Root,
+};
 
 /// Processes that mean that a desktop is running, by the names that the kernel keeps of them.
 const DESKTOPS: [&str; 10] = [
@@ -117,13 +121,6 @@ impl System {
             clock: clock(root),
         }
     }
-}
-
-/// A line such as `MemTotal:  65794592 kB`, in bytes.
-pub(super) fn kilobytes(text: &str, key: &str) -> Option<u64> {
-    let value = text.lines().find_map(|line| line.strip_prefix(key))?;
-    let kilobytes: u64 = value.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    kilobytes.checked_mul(1024)
 }
 
 /// x86 kernels tell the name; Arm ones tell numbers, of which the common cores are named.

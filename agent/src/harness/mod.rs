@@ -160,7 +160,7 @@ impl Harness {
             .unwrap_or_else(|| default_warm_up(kind));
         warm_up::warm_up(&mut lanes, length).map_err(SetUpError::WarmUp)?;
         let shared = units::share(&mut lanes, settings, test, length).map_err(SetUpError::WarmUp)?;
-        let units = UnitLog::of(&mut lanes, test, benchmark.dataset.total_samples);
+        let units = units::log_units(&mut lanes, test, benchmark.dataset.total_samples);
         let sut = serve(&plan, format!("regatta-{kind}"), lanes, shared.policy, &fault)?;
         Ok(Self {
             description: loaded.description,

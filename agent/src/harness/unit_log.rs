@@ -1,18 +1,10 @@
 //! Notes which unit computed each response, one byte per response in memory that is touched before LoadGen begins. What is
 //! done with the notes is decided elsewhere, when the run is over.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU8, Ordering},
-};
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use regatta_loadgen::sut::QuerySample;
-use regatta_rules::{
-    Scenario, TestSettings,
-    response_units::{NO_UNIT, ResponseUnits},
-};
-
-use super::lane::Lane;
+use regatta_rules::response_units::{NO_UNIT, ResponseUnits};
 
 /// Responses for which there is always room, and for which there is at most. Later ones have no unit in the file.
 const ROOM: (usize, usize) = (1 << 16, 1 << 24);
@@ -24,25 +16,13 @@ pub(crate) struct UnitLog {
 }
 
 impl UnitLog {
-    /// A log that all lanes note in from now on; `None` where they compute on one unit, of which there is nothing to tell.
-    ///
-    /// `test` and the dataset's `total` samples tell how many responses are to be expected; there is room for twice as many.
-    pub(crate) fn of(lanes: &mut [Lane], test: &TestSettings, total: usize) -> Option<Arc<Self>> {
-        let units = super::warm_up::units(lanes);
-        if units < 2 || units > usize::from(NO_UNIT) {
-            return None;
+    /// A log of units with these names, with room for `responses`, within fixed bounds.
+    pub(super) fn new(names: Vec<String>, responses: usize) -> Self {
+        let units = (0..responses.clamp(ROOM.0, ROOM.1)).map(|_| AtomicU8::new(NO_UNIT));
+        Self {
+            names,
+            units: units.collect(),
         }
-        let mut names = vec!["unused".to_owned(); units];
-        for lane in &*lanes {
-            names[lane.unit()] = lane.unit_name();
-        }
-        let room = expected(test).saturating_add(total).saturating_mul(2);
-        let units = (0..room.clamp(ROOM.0, ROOM.1))
-            .map(|_| AtomicU8::new(NO_UNIT))
-            .collect();
-        let log = Arc::new(Self { names, units });
-        lanes.iter_mut().for_each(|lane| lane.note_in(&log));
-        Some(log)
     }
 
     /// Notes that `unit` computed the samples.
@@ -70,22 +50,4 @@ impl UnitLog {
         #[expect(clippy::expect_used, reason = "numbers come from lanes, each with a name")]
         ResponseUnits::new(self.names.clone(), units).expect("every unit has a name")
     }
-}
-
-/// The responses of a performance run that keeps to the rate which was guessed for it.
-fn expected(test: &TestSettings) -> usize {
-    let per_query = match test.scenario {
-        Scenario::MultiStream => test.multi_stream_samples_per_query,
-        Scenario::SingleStream | Scenario::Server | Scenario::Offline => 1,
-    };
-    let queries_per_second = match test.scenario {
-        Scenario::SingleStream => 1e9 / test.single_stream_expected_latency_ns,
-        Scenario::MultiStream => 1e9 / test.multi_stream_expected_latency_ns,
-        Scenario::Server => test.server_target_qps,
-        Scenario::Offline => test.offline_expected_qps,
-    };
-    let by_time = queries_per_second * test.min_duration_ms as f64 / 1e3;
-    // As casts go: what is no number becomes 0, what is too large the largest.
-    let queries = (by_time as usize).max(usize::try_from(test.min_query_count).unwrap_or(usize::MAX));
-    queries.saturating_mul(usize::try_from(per_query).unwrap_or(usize::MAX))
 }

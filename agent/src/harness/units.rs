@@ -1,9 +1,9 @@
-//! How the samples of a query are shared when a chip has several units: which policy, from what was measured; and what was measured
-//! as a board.
+//! Shares the samples of a query between a chip's units: chooses the policy from measured profiles, gives the profiles as a
+//! board, and has the lanes note which unit computed what.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use regatta_rules::{Scenario, TestSettings, engine_settings::Sharing};
+use regatta_rules::{Scenario, TestSettings, engine_settings::Sharing, response_units::NO_UNIT};
 use regatta_schedule::{
     board_model::BoardModel,
     measured_board::MeasuredUnit,
@@ -11,7 +11,7 @@ use regatta_schedule::{
     unit_profiler::UnitProfiles,
 };
 
-use super::{fault::HarnessError, lane::Lane, settings::HarnessSettings, warm_up};
+use super::{fault::HarnessError, lane::Lane, settings::HarnessSettings, unit_log::UnitLog, warm_up};
 
 /// How a query's samples are shared.
 #[derive(Default)]
@@ -73,4 +73,40 @@ fn board(lanes: &[Lane], profiles: &UnitProfiles, pipelined: bool) -> BoardModel
         MeasuredUnit { name, streams }
     });
     profiles.board(String::new(), measured.collect())
+}
+
+/// A log of which unit computed which response, in which all lanes note from now on; `None` where they compute on one unit.
+///
+/// `test` and the dataset's `total` samples tell how many responses are to be expected; there is room for twice as many.
+pub(crate) fn log_units(lanes: &mut [Lane], test: &TestSettings, total: usize) -> Option<Arc<UnitLog>> {
+    let units = warm_up::units(lanes);
+    if units < 2 || units > usize::from(NO_UNIT) {
+        return None;
+    }
+    let mut names = vec!["unused".to_owned(); units];
+    for lane in &*lanes {
+        names[lane.unit()] = lane.unit_name();
+    }
+    let responses = expected_responses(test).saturating_add(total).saturating_mul(2);
+    let log = Arc::new(UnitLog::new(names, responses));
+    lanes.iter_mut().for_each(|lane| lane.note_in(&log));
+    Some(log)
+}
+
+/// The responses of a performance run that keeps to the rate which was guessed for it.
+fn expected_responses(test: &TestSettings) -> usize {
+    let per_query = match test.scenario {
+        Scenario::MultiStream => test.multi_stream_samples_per_query,
+        Scenario::SingleStream | Scenario::Server | Scenario::Offline => 1,
+    };
+    let queries_per_second = match test.scenario {
+        Scenario::SingleStream => 1e9 / test.single_stream_expected_latency_ns,
+        Scenario::MultiStream => 1e9 / test.multi_stream_expected_latency_ns,
+        Scenario::Server => test.server_target_qps,
+        Scenario::Offline => test.offline_expected_qps,
+    };
+    let by_time = queries_per_second * test.min_duration_ms as f64 / 1e3;
+    // As casts go: what is no number becomes 0, what is too large the largest.
+    let queries = (by_time as usize).max(usize::try_from(test.min_query_count).unwrap_or(usize::MAX));
+    queries.saturating_mul(usize::try_from(per_query).unwrap_or(usize::MAX))
 }

@@ -1,11 +1,11 @@
 //! `regatta accuracy`: judges logged answers, of our runs or of anybody's; with `--official` the reference script does, and
 //! ours is the cross-check.
 
+mod args;
 mod official;
 
 use std::path::{Path, PathBuf};
 
-use regatta_prep::accuracy::LabelType;
 use regatta_rules::{benchmark::Benchmark, documents::AccuracyResult};
 use serde_json::{Value, json};
 
@@ -15,44 +15,12 @@ use crate::{
     runs::{Catalogue, judge_accuracy},
     workspace::Workspace,
 };
+pub(super) use args::Args;
+use args::no_scratch;
 use official::Said;
 
 /// Both figures are rounded to three digits behind the point.
 const ROUNDING: f64 = 0.0011;
-
-/// Flags of `accuracy`.
-#[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    /// The benchmark
-    benchmark: String,
-    /// Accuracy logs; each is judged by itself
-    #[arg(long, value_name = "mlperf_log_accuracy.json", required = true, num_args = 1..)]
-    log: Vec<PathBuf>,
-    /// Where the labels lie [default: the workspace's scratch directory, or MLPERF_SCRATCH_PATH]
-    #[arg(long, value_name = "DIR")]
-    scratch: Option<PathBuf>,
-    /// Type of the answers, as the official scripts spell it [default: the benchmark's]
-    #[arg(long, value_name = "byte|float32|int32|int64")]
-    dtype: Option<LabelType>,
-    /// Runs this reference script and keeps its output: a run's beside the run, for staging; another's beside the log
-    #[arg(long, value_name = "SCRIPT")]
-    official: Option<PathBuf>,
-    /// Where its output is kept instead, as accuracy.txt
-    #[arg(long, value_name = "DIR", requires = "official")]
-    keep: Option<PathBuf>,
-    /// What runs scripts that end in .py
-    #[arg(
-        long,
-        value_name = "PYTHON",
-        env = "REGATTA_PYTHON",
-        default_value = "python3",
-        requires = "official"
-    )]
-    python: PathBuf,
-    /// The script's options, with {log}, {map} and {scratch} filled in [default: those of the metric's usual script]
-    #[arg(last = true, value_name = "OPTIONS", requires = "official")]
-    official_arguments: Vec<String>,
-}
 
 /// What was found about one log.
 #[derive(Debug)]
@@ -122,11 +90,6 @@ pub(super) fn labels(named: Option<&Path>, workspace: Option<&Workspace>) -> Res
         .or_else(|| workspace.map(Workspace::scratch))
         .or_else(|| std::env::var_os("MLPERF_SCRATCH_PATH").map(PathBuf::from))
         .ok_or_else(no_scratch)
-}
-
-fn no_scratch() -> Failure {
-    Failure::misuse("where do the labels lie?")
-        .way_out("name the scratch directory with --scratch, or a workspace with --workspace")
 }
 
 impl Judged {

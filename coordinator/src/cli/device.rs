@@ -5,10 +5,10 @@ use std::slice;
 use regatta_wire::frame;
 use serde::Serialize;
 
-use super::{Context, context::tell, deploy, examination, image, membership};
+use super::{Context, context::tell, deploy, examination, image, lookup, membership};
 use crate::{
-    exit::{self, Failure, Outcome},
-    store::{DeviceRow, OtherVersion, Store},
+    exit::{self, Outcome},
+    store::{DeviceRow, OtherVersion},
     tables,
     workspace::Workspace,
 };
@@ -107,7 +107,7 @@ pub(super) fn run(command: &Command, context: &Context) -> Outcome {
             context.print(&document, || tables::devices(&devices, &refused))?;
         }
         Command::Show { device } => {
-            let mut row = find(&store, Some(device))?;
+            let mut row = lookup::device(&store, Some(device))?;
             listen(slice::from_mut(&mut row), &workspace);
             context.print(&DeviceDocument::from(&row), || tables::device(&row))?;
         }
@@ -123,40 +123,5 @@ fn listen(devices: &mut [DeviceRow], workspace: &Workspace) {
     tell("no coordinator serves this workspace, so no device is heard: start `regatta serve`");
     for device in devices {
         device.online = false;
-    }
-}
-
-/// The device that a user means by name or id; the only one there is, when none is named.
-pub(super) fn find(store: &Store, given: Option<&str>) -> Result<DeviceRow, Failure> {
-    let devices = store.devices()?;
-    let known = || {
-        devices
-            .iter()
-            .map(|device| device.name.as_str())
-            .collect::<Vec<_>>()
-            .join(", ")
-    };
-    if devices.is_empty() {
-        return Err(Failure::misuse("no device has said hello yet")
-            .way_out("start `regatta serve` here and `regatta-agent serve` on the device"));
-    }
-    let mut meant = devices
-        .iter()
-        .filter(|device| given.is_none_or(|given| device.name == given || device.id.as_str() == given));
-    match (meant.next(), meant.next(), given) {
-        (Some(device), None, _) => Ok(device.clone()),
-        (Some(_), Some(_), Some(given)) => Err(Failure::misuse(format!(
-            "more than one device is called `{given}`: name it by its id"
-        ))
-        .way_out("`regatta device list` shows the ids")),
-        (Some(_), Some(_), None) => Err(Failure::misuse(format!(
-            "which device? name one with --device; known are {}",
-            known()
-        ))),
-        (None, _, given) => Err(Failure::misuse(format!(
-            "unknown device `{}`; known are {}",
-            given.unwrap_or_default(),
-            known()
-        ))),
     }
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use regatta_rules::documents::RunPhase;
 
-use super::{Context, device::find, duration::Length};
+use super::{Context, duration::Length, lookup};
 use crate::{
     exit::{self, Failure, Outcome},
     store::{DeviceRow, Examination, Store},
@@ -27,7 +27,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, context: &Context, workspace: &Workspace, store: &Store) -> Outcome {
-    let device = find(store, args.device.as_deref())?;
+    let device = lookup::device(store, args.device.as_deref())?;
     if !workspace.is_served() {
         return Err(
             Failure::could_not(format!("no coordinator serves {}", workspace.root().display()))

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::{Context, deploy, duration::Length};
 use crate::{
-    deploy::{Image, Lab, Way},
+    deploy::{Image, InstallMethod, Lab},
     enrolment::{TokenError, check_name},
     exit::{self, Failure, Outcome},
     hex::{hex, sha256},
@@ -72,7 +72,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let packages = deploy::find_packages(&args.package, workspace.root())?;
     let package = packages
         .iter()
-        .find(|package| package.way == Way::System && package.architecture == args.arch)
+        .find(|package| package.way == InstallMethod::System && package.architecture == args.arch)
         .ok_or_else(|| {
             Failure::misuse(format!("there is no Debian package for {} at hand", args.arch)).way_out(
                 "make one: cross/package.sh --binary \"$(cross/build.sh ARCH)\" --arch ARCH --out dist; or name one with --package",

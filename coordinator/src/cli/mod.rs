@@ -10,8 +10,10 @@ mod device;
 mod duration;
 mod examination;
 mod export;
+mod hints;
 mod image;
 mod init;
+mod lookup;
 mod membership;
 mod power;
 mod prep;
@@ -30,10 +32,11 @@ use std::{io, path::PathBuf};
 use clap::{Parser, Subcommand};
 pub(crate) use context::say;
 use context::{Context, Format};
+pub(crate) use hints::with_way_out;
 pub(crate) use progress::{View, rows};
 pub(crate) use resolve::resolve;
 pub(crate) use runs::document as run_document;
-pub(crate) use serve::{runtime, with_way_out};
+pub(crate) use serve::runtime;
 
 use crate::exit::{self, Failure, Outcome};
 

@@ -9,7 +9,7 @@ use regatta_submission::{
 };
 use serde_json::json;
 
-use super::{Context, submission::rounds};
+use super::{Context, submission::inputs::rounds};
 use crate::exit::{self, Failure, Outcome};
 
 /// What can be done with power measurements.

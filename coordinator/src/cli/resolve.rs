@@ -11,7 +11,7 @@ use regatta_rules::{
     system::{Chosen, PowerSetting, Wanted},
 };
 
-use super::{device, duration::Length};
+use super::{duration::Length, lookup};
 use crate::{
     exit::Failure,
     runs::{Catalogue, Draft, Request, Words},
@@ -47,7 +47,7 @@ pub(crate) fn resolve(words: &Words, catalogue: &Catalogue, store: &Store) -> Re
     }
     check_settings(engine, words)?;
     // The device comes last: a misspelt word is wrong on every device, and also while there is none.
-    let device = device::find(store, words.device.as_deref())?;
+    let device = lookup::device(store, words.device.as_deref())?;
     check_engine(&device, engine)?;
     let facts = told(&device)?;
     let mut drafts = Vec::new();

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::{
     Context,
     context::{say, tell},
-    export, verify, with_way_out,
+    export, lookup, verify, with_way_out,
 };
 use crate::{
     exit::{self, Failure, Outcome},
@@ -124,10 +124,10 @@ pub(super) fn run(command: &Command, context: &Context) -> Outcome {
     match command {
         Command::Verify { .. } | Command::Rebuild => {}
         Command::List => list(context, &workspace, &store)?,
-        Command::Show { run } => show(context, &workspace, &store, &find(&store, run)?)?,
-        Command::Export { run, out } => export::export(&workspace, &store, &find(&store, run)?, out)?,
+        Command::Show { run } => show(context, &workspace, &store, &lookup::run(&store, run)?)?,
+        Command::Export { run, out } => export::export(&workspace, &store, &lookup::run(&store, run)?, out)?,
         Command::Abort { run } => {
-            let row = find(&store, run)?;
+            let row = lookup::run(&store, run)?;
             if !store.ask_to_abort(row.id, "aborted by the user")? {
                 return Err(Failure::misuse(format!("run {} has ended already", row.id)));
             }
@@ -199,25 +199,4 @@ fn show(context: &Context, workspace: &Workspace, store: &Store, row: &RunRow) -
     }
     context.print(&value, || tables::run(row, &streams, &workspace.run(row.id)))?;
     Ok(())
-}
-
-/// The run that a user means by its id, or by enough of its beginning or end.
-pub(super) fn find(store: &Store, given: &str) -> Result<RunRow, Failure> {
-    if let Ok(id) = given.parse::<RunId>()
-        && let Some(row) = store.run(id)?
-    {
-        return Ok(row);
-    }
-    let mut meant = store.runs()?.into_iter().filter(|row| {
-        let id = row.id.to_string();
-        given.len() >= 4 && (id.starts_with(given) || id.ends_with(given))
-    });
-    match (meant.next(), meant.next()) {
-        (Some(row), None) => Ok(row),
-        (Some(_), Some(_)) => Err(Failure::misuse(format!(
-            "more than one run is meant by `{given}`"
-        ))),
-        (None, _) => Err(Failure::misuse(format!("unknown run `{given}`"))
-            .way_out("`regatta runs list` shows those that there are")),
-    }
 }

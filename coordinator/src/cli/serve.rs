@@ -6,14 +6,11 @@ use tokio::signal::unix::{SignalKind, signal};
 use tracing::Level;
 use tracing_subscriber::{filter::Targets, layer::SubscriberExt as _, util::SubscriberInitExt as _};
 
-use super::{Context, context::say};
+use super::{Context, context::say, with_way_out};
 use crate::{
-    broker::BrokerError,
     daemon::Daemon,
-    enrolment::EnrolmentError,
     exit::{self, Failure, Outcome},
-    runs::RunsNotInStore,
-    workspace::{CONFIG_FILE, LockError, Workspace},
+    workspace::Workspace,
 };
 
 pub(super) fn run(context: &Context) -> Outcome {
@@ -49,44 +46,6 @@ async fn serve(workspace: &Workspace) -> Outcome {
             Failure::could_not(format!("the coordinator's {part} thread ended by itself"))
                 .way_out("start it again: everything that was acknowledged is on disk"),
         ),
-    }
-}
-
-/// Says what a user can do about a daemon that does not start.
-pub(crate) fn with_way_out(error: anyhow::Error, workspace: &Workspace) -> Failure {
-    let config = workspace.root().join(CONFIG_FILE);
-    let way_out = match error.downcast_ref() {
-        Some(BrokerError::PortInUse(_)) => Some(format!(
-            "set another port with `listen` in {}, or use that program with `broker = \"mqtt://...\"` if it is a broker",
-            config.display()
-        )),
-        _ => None,
-    };
-    let way_out = way_out.or_else(|| {
-        matches!(error.downcast_ref(), Some(LockError::Held { .. }))
-            .then(|| "end it first, or use it as it is".to_owned())
-    });
-    let way_out = way_out.or_else(|| {
-        matches!(error.downcast_ref(), Some(EnrolmentError::PortInUse(_)))
-            .then(|| format!("set another port with `enrol_listen` in {}", config.display()))
-    });
-    let way_out = way_out.or_else(|| {
-        error
-            .is::<crate::link::LinkError>()
-            .then(|| format!("start that broker, or set `broker` in {}", config.display()))
-    });
-    let way_out = way_out.or_else(|| {
-        error.is::<RunsNotInStore>().then(|| {
-            format!(
-                "restore regatta.db from a copy, or make it from the records with `regatta runs rebuild --workspace {}`",
-                workspace.root().display()
-            )
-        })
-    });
-    let failure = Failure::from(error);
-    match way_out {
-        Some(way_out) => failure.way_out(way_out),
-        None => failure,
     }
 }
 

@@ -7,7 +7,7 @@ use regatta_rules::escape;
 use regatta_submission::proof::{ProofError, key_beside};
 use serde::Serialize;
 
-use super::{Context, runs::find};
+use super::{Context, lookup};
 use crate::{
     exit::{self, Outcome},
     runs::{Subject, Verification, verify},
@@ -45,7 +45,7 @@ pub(super) fn run(given: &[String], context: &Context) -> Outcome {
             exported(directory)?
         } else {
             let (workspace, store) = context.open_store()?;
-            in_workspace(&workspace, &store, &find(&store, given)?)?
+            in_workspace(&workspace, &store, &lookup::run(&store, given)?)?
         };
         documents.push(document(given.clone(), verification));
     }

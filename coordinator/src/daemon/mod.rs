@@ -48,7 +48,7 @@ impl Daemon {
         store.forget_who_is_online()?;
         let security = Security::of(workspace, &store)?;
         let budget = DescriptorBudget::raise();
-        let (inbox, inbound) = link::inbox();
+        let (inbox, inbound) = link::inbox(crate::broker::ROOM);
         let (broker, address, way) = match &workspace.config().broker {
             BrokerChoice::Embedded { listen } => {
                 let admission = Arc::clone(&security.admission);

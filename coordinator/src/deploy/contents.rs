@@ -9,7 +9,7 @@ use std::{
 
 use flate2::read::GzDecoder;
 
-use super::package::Way;
+use super::install_method::InstallMethod;
 use crate::hex::{hex, sha256};
 
 /// Nothing in a package of ours is larger; what claims to be is none.
@@ -17,7 +17,7 @@ const LARGEST_FILE: u64 = 256 << 20;
 
 /// What a package holds.
 pub(super) struct Contents {
-    pub(super) way: Way,
+    pub(super) way: InstallMethod,
     pub(super) architecture: String,
     pub(super) version: String,
     pub(super) unpacked: u64,
@@ -117,7 +117,7 @@ pub(super) fn debian(path: &Path) -> io::Result<Option<Contents>> {
         .map(|(name, body)| (format!("/{name}"), hex(&sha256(body))))
         .collect();
     Ok((package == "regatta-agent").then(|| Contents {
-        way: Way::System,
+        way: InstallMethod::System,
         architecture,
         version,
         unpacked: data.iter().map(|(_, body)| body.len() as u64).sum(),
@@ -154,7 +154,7 @@ pub(super) fn archive(path: &Path) -> io::Result<Option<Contents>> {
         .filter_map(|(path, body)| Some((place(path)?, hex(&sha256(body)))))
         .collect();
     Ok(Some(Contents {
-        way: Way::User,
+        way: InstallMethod::User,
         architecture: architecture.to_owned(),
         version: version.to_owned(),
         unpacked: data.iter().map(|(_, body)| body.len() as u64).sum(),

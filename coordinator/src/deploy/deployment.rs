@@ -9,9 +9,10 @@ use super::{
     board::Board,
     error::DeployError,
     fitting, hello,
+    install_method::InstallMethod,
     lab::{Lab, LabError},
     order::{Narrator, Order, Outcome, Plan},
-    package::{Package, Way},
+    package::Package,
     secret::Secret,
     settings::Settings,
     site::{Places, Site, StepError},
@@ -65,7 +66,7 @@ impl Deployment<'_> {
         let root = match Site::rights(self.board, &survey, way, password) {
             Err(StepError::NoSudoer { .. }) if self.order.way.is_none() => {
                 say("sudo is not for this login: for this user alone, then");
-                (survey, way, package) = self.examine(Some(Way::User))?;
+                (survey, way, package) = self.examine(Some(InstallMethod::User))?;
                 None
             }
             root => root?,
@@ -115,13 +116,22 @@ impl Deployment<'_> {
     }
 
     /// Looks at the board, and chooses way and package.
-    fn examine(&self, asked: Option<Way>) -> Result<(Survey, Way, &Package), DeployError> {
+    fn examine(
+        &self,
+        asked: Option<InstallMethod>,
+    ) -> Result<(Survey, InstallMethod, &Package), DeployError> {
         // Which of the two copies matters is known only after the survey; it is asked about the system's first.
-        let survey = Survey::of(self.board, Package::copy_name(Way::System), self.packages)?;
+        let survey = Survey::of(
+            self.board,
+            Package::copy_name(InstallMethod::System),
+            self.packages,
+        )?;
         let way = fitting::way(&survey, asked)?;
         let survey = match way {
-            Way::System => survey,
-            Way::User => Survey::of(self.board, Package::copy_name(Way::User), self.packages)?,
+            InstallMethod::System => survey,
+            InstallMethod::User => {
+                Survey::of(self.board, Package::copy_name(InstallMethod::User), self.packages)?
+            }
         };
         let package = fitting::package(&survey, way, self.packages)?;
         if !fitting::is_installed(&survey, package) {
@@ -166,8 +176,8 @@ impl Deployment<'_> {
         Ok(Plan {
             install: (!fits).then(|| {
                 let what = match package.way {
-                    Way::System => "the Debian package",
-                    Way::User => "the archive, for this user",
+                    InstallMethod::System => "the Debian package",
+                    InstallMethod::User => "the archive, for this user",
                 };
                 format!(
                     "copy and install {what}, version {} for {}",

@@ -1,7 +1,8 @@
 //! Which package and which way fit a board, decided from its survey alone, before anything is copied.
 
 use super::{
-    package::{Package, Way},
+    install_method::InstallMethod,
+    package::Package,
     survey::{Sudo, Survey},
 };
 
@@ -80,19 +81,19 @@ impl Unfit {
 ///
 /// # Errors
 /// [`Unfit`] when what was asked for cannot be.
-pub(crate) fn way(survey: &Survey, asked: Option<Way>) -> Result<Way, Unfit> {
+pub(crate) fn way(survey: &Survey, asked: Option<InstallMethod>) -> Result<InstallMethod, Unfit> {
     let has_root = survey.is_root || survey.sudo != Sudo::None;
     let has_system = survey.dpkg.is_some() && survey.systemd;
     match asked {
-        Some(Way::System) if !has_root => Err(Unfit::NoSudo {
+        Some(InstallMethod::System) if !has_root => Err(Unfit::NoSudo {
             user: survey.user.clone(),
         }),
-        Some(Way::System) if !has_system => Err(Unfit::NoDpkg),
-        Some(Way::User) if survey.is_root => Err(Unfit::RootAsUser),
+        Some(InstallMethod::System) if !has_system => Err(Unfit::NoDpkg),
+        Some(InstallMethod::User) if survey.is_root => Err(Unfit::RootAsUser),
         Some(way) => Ok(way),
-        None if has_root && has_system => Ok(Way::System),
+        None if has_root && has_system => Ok(InstallMethod::System),
         None if survey.is_root => Err(Unfit::NoDpkg),
-        None => Ok(Way::User),
+        None => Ok(InstallMethod::User),
     }
 }
 
@@ -100,7 +101,11 @@ pub(crate) fn way(survey: &Survey, asked: Option<Way>) -> Result<Way, Unfit> {
 ///
 /// # Errors
 /// [`Unfit`].
-pub(crate) fn package<'a>(survey: &Survey, way: Way, packages: &'a [Package]) -> Result<&'a Package, Unfit> {
+pub(crate) fn package<'a>(
+    survey: &Survey,
+    way: InstallMethod,
+    packages: &'a [Package],
+) -> Result<&'a Package, Unfit> {
     match survey.glibc {
         None => return Err(Unfit::NoGlibc),
         Some(found) if found < OLDEST_GLIBC => {
@@ -132,9 +137,9 @@ pub(crate) fn room(survey: &Survey, package: &Package) -> Result<(), Unfit> {
     let unpacked_kib = package.unpacked / 1024;
     let (home_kib, usr_kib) = match package.way {
         // The copy, root's own copy of it, what is unpacked, and what was there before.
-        Way::System => (copy_kib, copy_kib + unpacked_kib * 2),
+        InstallMethod::System => (copy_kib, copy_kib + unpacked_kib * 2),
         // Unpacked, installed, and the one before.
-        Way::User => (copy_kib + unpacked_kib * 3, 0),
+        InstallMethod::User => (copy_kib + unpacked_kib * 3, 0),
     };
     for (place, free_kib, needed_kib) in [
         (survey.home.as_str(), survey.free_home_kib, home_kib),
@@ -152,7 +157,7 @@ pub(crate) fn room(survey: &Survey, package: &Package) -> Result<(), Unfit> {
     Ok(())
 }
 
-fn at_hand(packages: &[Package], way: Way) -> String {
+fn at_hand(packages: &[Package], way: InstallMethod) -> String {
     let kinds: Vec<&str> = packages
         .iter()
         .filter(|package| package.way == way)
@@ -160,8 +165,8 @@ fn at_hand(packages: &[Package], way: Way) -> String {
         .collect();
     match (kinds.is_empty(), way) {
         (false, _) => kinds.join(", "),
-        (true, Way::System) => "other ways (no .deb among them)".to_owned(),
-        (true, Way::User) => "other ways (no .tar.gz among them)".to_owned(),
+        (true, InstallMethod::System) => "other ways (no .deb among them)".to_owned(),
+        (true, InstallMethod::User) => "other ways (no .tar.gz among them)".to_owned(),
     }
 }
 
@@ -172,7 +177,7 @@ pub(crate) fn is_installed(survey: &Survey, package: &Package) -> bool {
         .iter()
         .all(|(path, hash)| survey.hashes.get(path) == Some(hash));
     let recorded: Vec<&str> = survey.package.split_whitespace().collect();
-    whole && (package.way == Way::User || recorded == ["ii", package.version.as_str()])
+    whole && (package.way == InstallMethod::User || recorded == ["ii", package.version.as_str()])
 }
 
 #[cfg(test)]
@@ -182,7 +187,7 @@ mod tests {
     use super::*;
     use crate::deploy::survey::tests::{AGX_ORIN, survey};
 
-    fn package_for(way: Way, architecture: &str) -> Package {
+    fn package_for(way: InstallMethod, architecture: &str) -> Package {
         Package {
             path: PathBuf::from("p"),
             way,
@@ -197,7 +202,10 @@ mod tests {
 
     #[test]
     fn every_refusal_is_a_sentence() {
-        let packages = [package_for(Way::System, "arm64"), package_for(Way::User, "amd64")];
+        let packages = [
+            package_for(InstallMethod::System, "arm64"),
+            package_for(InstallMethod::User, "amd64"),
+        ];
         let told = |lines: &str, asked| {
             let survey = survey(lines);
             let outcome = way(&survey, asked).and_then(|way| {
@@ -213,7 +221,7 @@ mod tests {
         let with = |from: &str, to: &str| AGX_ORIN.replace(from, to);
         let outcomes = [
             told(AGX_ORIN, None),
-            told(AGX_ORIN, Some(Way::User)),
+            told(AGX_ORIN, Some(InstallMethod::User)),
             told(&with("dpkg=arm64", "dpkg=armhf"), None),
             told(
                 &with("glibc=glibc 2.31", "glibc=glibc 2.27").replace("5.1.2-b104", "4.6.1-b110"),
@@ -221,9 +229,9 @@ mod tests {
             ),
             told(&with("glibc=glibc 2.31", "glibc="), None),
             told(&with("free_usr_kib=41943040", "free_usr_kib=2048"), None),
-            told(&with("sudo=asks\n", ""), Some(Way::System)),
+            told(&with("sudo=asks\n", ""), Some(InstallMethod::System)),
             told(&with("sudo=asks\n", ""), None),
-            told(&with("uid=1000", "uid=0"), Some(Way::User)),
+            told(&with("uid=1000", "uid=0"), Some(InstallMethod::User)),
             told(&with("uid=1000", "uid=0").replace("systemd=yes\n", ""), None),
         ];
         insta::assert_snapshot!(outcomes.join("\n"));
@@ -231,7 +239,7 @@ mod tests {
 
     #[test]
     fn a_board_that_has_it_is_left_alone_and_a_half_installed_one_is_not() {
-        let package = package_for(Way::System, "arm64");
+        let package = package_for(InstallMethod::System, "arm64");
         assert!(is_installed(
             &survey(&AGX_ORIN.replace("package=", "package=ii  0.1.0")),
             &package

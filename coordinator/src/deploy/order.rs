@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::package::Way;
+use super::InstallMethod;
 
 /// Who is told how a deployment goes.
 pub(crate) trait Narrator {
@@ -22,7 +22,7 @@ pub(crate) struct Order {
     /// The address by which the board reaches the coordinator.
     pub(crate) coordinator: Option<String>,
     /// The way to install.
-    pub(crate) way: Option<Way>,
+    pub(crate) way: Option<InstallMethod>,
     /// Whether a board of another lab is taken over.
     pub(crate) take_over: bool,
     /// Whether nothing is to be changed.

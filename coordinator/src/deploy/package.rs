@@ -7,7 +7,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::contents::{self, Contents};
+use super::{
+    contents::{self, Contents},
+    install_method::InstallMethod,
+};
 use crate::hex::{hex, sha256_of_file};
 
 /// A package that cannot be used.
@@ -32,22 +35,13 @@ pub(crate) enum PackageError {
     },
 }
 
-/// How a package is installed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Way {
-    /// The Debian package, as root.
-    System,
-    /// The archive, for one user.
-    User,
-}
-
 /// One package.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Package {
     /// Where it lies here.
     pub(crate) path: PathBuf,
     /// How it is installed.
-    pub(crate) way: Way,
+    pub(crate) way: InstallMethod,
     /// Debian's name for the processor.
     pub(crate) architecture: String,
     /// Its version.
@@ -138,10 +132,10 @@ impl Package {
     }
 
     /// The name that its copy on the board gets: chosen by us, whatever the file is called here.
-    pub(crate) const fn copy_name(way: Way) -> &'static str {
+    pub(crate) const fn copy_name(way: InstallMethod) -> &'static str {
         match way {
-            Way::System => "regatta-agent.deb",
-            Way::User => "regatta-agent.tar.gz",
+            InstallMethod::System => "regatta-agent.deb",
+            InstallMethod::User => "regatta-agent.tar.gz",
         }
     }
 }
@@ -193,7 +187,10 @@ mod tests {
             .collect();
         assert_eq!(
             told,
-            [(Way::System, "arm64", "0.10.0"), (Way::User, "arm64", "0.10.0")],
+            [
+                (InstallMethod::System, "arm64", "0.10.0"),
+                (InstallMethod::User, "arm64", "0.10.0")
+            ],
             "the newest of each"
         );
         let program = hex(&sha256(b"#!/bin/sh\n"));

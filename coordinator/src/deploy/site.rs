@@ -5,7 +5,8 @@ use std::{fs::File, io};
 
 use super::{
     board::{Board, LinkLost, Output, Root, Script, last_lines},
-    package::{Package, Way},
+    install_method::InstallMethod,
+    package::Package,
     secret::Secret,
     ssh::{Answer, ask_until},
     survey::{Sudo, Survey},
@@ -54,15 +55,15 @@ pub(crate) struct Places {
 
 impl Places {
     /// The places that a package installs to.
-    pub(crate) fn of(way: Way, survey: &Survey) -> Self {
+    pub(crate) fn of(way: InstallMethod, survey: &Survey) -> Self {
         match way {
-            Way::System => Self {
+            InstallMethod::System => Self {
                 program: "/usr/bin/regatta-agent".to_owned(),
                 config: "/etc/regatta/agent.toml".to_owned(),
                 state: "/var/lib/regatta".to_owned(),
                 owner: "regatta",
             },
-            Way::User => Self {
+            InstallMethod::User => Self {
                 program: format!("{}/.local/bin/regatta-agent", survey.home),
                 config: format!("{}/.config/regatta/agent.toml", survey.home),
                 state: format!("{}/.local/state/regatta", survey.home),
@@ -79,7 +80,7 @@ pub(crate) struct Site<'a> {
     /// How root's rights are had; `None` where they are not needed.
     pub(crate) root: Option<Root>,
     /// For the system or for one user.
-    pub(crate) way: Way,
+    pub(crate) way: InstallMethod,
     /// Where things lie.
     pub(crate) places: Places,
     /// Where packages are copied to.
@@ -95,10 +96,10 @@ impl Site<'_> {
     pub(crate) fn rights(
         board: &dyn Board,
         survey: &Survey,
-        way: Way,
+        way: InstallMethod,
         password: &mut dyn FnMut(bool) -> Option<Secret>,
     ) -> Result<Option<Root>, StepError> {
-        if way == Way::User {
+        if way == InstallMethod::User {
             return Ok(None);
         }
         match (survey.is_root, survey.sudo) {
@@ -151,8 +152,8 @@ impl Site<'_> {
     /// What dpkg or the archive's installer said.
     pub(crate) fn install(&self, package: &Package) -> Result<(), StepError> {
         let text = match self.way {
-            Way::System => include_str!("scripts/install_system.sh"),
-            Way::User => include_str!("scripts/install_user.sh"),
+            InstallMethod::System => include_str!("scripts/install_system.sh"),
+            InstallMethod::User => include_str!("scripts/install_user.sh"),
         };
         let copy = format!("{}/{}", self.cache, Package::copy_name(self.way));
         let words = [copy.as_str(), &package.sha256];
@@ -301,8 +302,8 @@ impl Site<'_> {
 
     const fn scope(&self) -> &'static str {
         match self.way {
-            Way::System => "system",
-            Way::User => "user",
+            InstallMethod::System => "system",
+            InstallMethod::User => "user",
         }
     }
 }

@@ -20,7 +20,7 @@ use super::{
     complaints::{Complaints, Kind},
     disk_quota::DiskQuota,
     flusher::Flusher,
-    settling::UnderWay,
+    flushing::{StreamKey, UnderWay},
     unheard::{Said, Unheard},
 };
 use crate::{
@@ -32,8 +32,6 @@ use crate::{
 
 /// Streams that one run may have: LoadGen's four logs, the configuration and the evidence are about a dozen.
 const STREAMS_PER_RUN: usize = 64;
-
-pub(super) type StreamKey = (DeviceId, RunId, StreamName);
 
 /// The ingest's state between batches.
 pub(super) struct Ingest {

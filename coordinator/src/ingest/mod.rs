@@ -11,6 +11,7 @@ mod batch;
 mod complaints;
 mod disk_quota;
 mod flusher;
+mod flushing;
 mod settling;
 #[cfg(test)]
 mod tests;

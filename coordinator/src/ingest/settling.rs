@@ -3,45 +3,20 @@
 //! While one batch is being flushed, the next is already written; what counts is how far a stream was written when its
 //! flush began. A stream that cannot be flushed or recorded is opened anew from what the store says.
 
-use std::collections::BTreeMap;
-
-use regatta_rules::{DeviceId, RunId};
 use regatta_wire::{
     message::{Ack, Message as _, StreamVerdict},
     topic::{Leaf, Topic},
 };
 
 use super::{
-    batch::{Ingest, StreamKey, Touched},
+    batch::{Ingest, Touched},
     complaints::Kind,
+    flushing::{Flushing, StreamKey, UnderWay},
 };
 use crate::{link::Post, store::StreamRow};
 
 /// Equal acknowledgements at most for one batch of chunks beyond a gap.
 const GAP_SIGNS: u32 = 3;
-
-/// A batch whose bytes are on their way to the disk.
-#[derive(Debug, Default)]
-pub(super) struct UnderWay {
-    streams: Vec<Flushing>,
-    /// Files that are being flushed.
-    files: usize,
-    repeated: BTreeMap<StreamKey, (u64, Option<StreamVerdict>)>,
-    /// Devices that gave a sign of life, with the run in whose timed window they were.
-    pub(super) alive: BTreeMap<DeviceId, Option<RunId>>,
-}
-
-/// One stream of such a batch.
-#[derive(Debug)]
-struct Flushing {
-    key: StreamKey,
-    /// How far it was written when the flush began.
-    written: u64,
-    /// Its place among the files that are flushed; `None` when it had nothing new.
-    file: Option<usize>,
-    /// Chunks that would have left a gap.
-    gaps: u32,
-}
 
 impl Ingest {
     /// Begins to flush what a batch has written.

@@ -11,6 +11,7 @@
 //! out unnoticed and none lies on the disk. All keys are Ed25519.
 
 mod authority;
+mod private_key;
 mod tls;
 
 use std::{
@@ -162,7 +163,7 @@ impl Keys {
             return Err(KeysError::Mismatched(path));
         }
         let coordinator_pem = read_private(&directory.join(COORDINATOR_KEY))?;
-        let coordinator = tls::private_key(&coordinator_pem)
+        let coordinator = private_key::private_key(&coordinator_pem)
             .ok()
             .and_then(|der| Ed25519KeyPair::from_pkcs8_maybe_unchecked(der.secret_pkcs8_der()).ok())
             .ok_or_else(|| malformed(COORDINATOR_KEY))?;

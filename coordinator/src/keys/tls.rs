@@ -7,34 +7,20 @@ use rustls::{
     ClientConfig, RootCertStore, ServerConfig,
     client::Resumption,
     crypto::{CryptoProvider, ring},
-    pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, pem::PemObject as _},
+    pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _},
     server::{NoServerSessionStorage, ParsedCertificate, WebPkiClientVerifier},
     version::TLS13,
 };
 
-use super::{Identity, IssueError, Keys};
+use super::{
+    Identity, Keys,
+    private_key::{TlsError, private_key},
+};
 
 /// An Ed25519 SubjectPublicKeyInfo up to the key itself (RFC 8410, section 4).
 const ED25519_SPKI: [u8; 12] = [
     0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00,
 ];
-
-/// TLS that cannot be set up.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum TlsError {
-    /// No certificate.
-    #[error("no certificate for the connection")]
-    Issue(#[from] IssueError),
-    /// A PEM text that is none.
-    #[error("a certificate or key does not read")]
-    Pem(#[source] rustls::pki_types::pem::Error),
-    /// The library refused.
-    #[error("the TLS library refused")]
-    Library(#[from] rustls::Error),
-    /// It refused to check clients.
-    #[error("the TLS library refused to check clients")]
-    Verifier(#[from] rustls::server::VerifierBuilderError),
-}
 
 /// What the embedded broker answers with: it wants a certificate of the lab from everybody.
 ///
@@ -96,11 +82,6 @@ pub(crate) fn public_key_of(certificate: &CertificateDer<'_>) -> Option<[u8; 32]
         .strip_prefix(&ED25519_SPKI)?
         .try_into()
         .ok()
-}
-
-/// A private key's PEM text.
-pub(super) fn private_key(pem: &str) -> Result<PrivatePkcs8KeyDer<'static>, TlsError> {
-    PrivatePkcs8KeyDer::from_pem_slice(pem.as_bytes()).map_err(TlsError::Pem)
 }
 
 fn parsed(identity: &Identity) -> Result<(CertificateDer<'static>, PrivateKeyDer<'static>), TlsError> {

@@ -14,8 +14,8 @@ use std::{
 
 use regatta_wire::{frame, topic::Topic};
 use rumqttc::{
-    AckMode, AsyncClient, Event, EventLoop, IncomingPacketSizeLimit, ManualAck, MqttOptions, Packet,
-    PublishOptions, QoS, SubscribeFilter, SubscribeReasonCode,
+    AckMode, AsyncClient, Event, EventLoop, IncomingPacketSizeLimit, MqttOptions, Packet, PublishOptions,
+    QoS, SubscribeFilter, SubscribeReasonCode,
 };
 use tokio::{
     sync::{Mutex, mpsc, watch},
@@ -23,7 +23,10 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-use super::{Address, Inbound, Post, Receipt as AnyReceipt, WINDOW, Way};
+use super::{
+    Address, Post, Way,
+    inbound::{Inbound, MqttReceipt, Receipt, WINDOW},
+};
 
 /// Answers that wait for the broker at most; more are dropped, and asked for again.
 const OUTBOX: usize = 1024;
@@ -71,22 +74,6 @@ impl Post for Outbox {
             .is_err()
         {
             self.dropped.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-}
-
-/// A message's acknowledgement to the broker, on the connection that brought it.
-#[derive(Debug)]
-pub(super) struct Receipt {
-    client: AsyncClient,
-    ack: Option<ManualAck>,
-}
-
-impl Receipt {
-    pub(super) fn acknowledge(self) {
-        if let Some(ack) = self.ack {
-            // Fails only when that connection is gone, and then the broker asks no more.
-            let _ = self.client.try_manual_ack(ack);
         }
     }
 }
@@ -264,7 +251,7 @@ impl Connector {
     /// Hands a message on. The window keeps the inbox from filling; what does not fit all the same is dropped, for
     /// the device repeats it.
     fn take(&mut self, client: &AsyncClient, publish: &rumqttc::Publish) {
-        let receipt = Receipt {
+        let receipt = MqttReceipt {
             client: client.clone(),
             ack: client.prepare_ack(publish),
         };
@@ -272,7 +259,7 @@ impl Connector {
             topic: String::from_utf8_lossy(&publish.topic).into_owned(),
             payload: publish.payload.clone(),
             retained: publish.retain,
-            receipt: AnyReceipt::Mqtt(receipt),
+            receipt: Receipt::Mqtt(receipt),
         };
         if let Err(mpsc::error::TrySendError::Full(inbound)) = self.inbox.try_send(inbound) {
             self.lost += 1;

@@ -1,8 +1,8 @@
 //! The quickstart's audits: all that the round has, of every scenario that an edge system submits.
 
-use regatta_rules::{DeviceId, RunId, Scenario, benchmark::Benchmark};
+use regatta_rules::{DeviceId, RunId, benchmark::Benchmark};
 
-use super::flow::Session;
+use super::{flow::Session, subject::EDGE};
 use crate::{
     exit::Failure,
     quickstart::agent::Agent,
@@ -14,8 +14,6 @@ use crate::{
     tables,
 };
 
-/// Server is for datacenters.
-pub(super) const EDGE: [Scenario; 3] = [Scenario::SingleStream, Scenario::MultiStream, Scenario::Offline];
 /// Further tries of an audit that failed: on a machine that does other work besides, speeds waver.
 const TRIES: usize = 1;
 

@@ -18,10 +18,10 @@ use tokio::{
 
 use super::{
     agent::{self, Agent},
-    audits::EDGE,
     place::{DEVICE, Place},
     rehearsal::{Rehearsal, Script},
     report::Report,
+    subject::{BENCHMARK, EDGE},
 };
 use crate::{
     cli::{self, View},
@@ -33,8 +33,6 @@ use crate::{
     workspace::Workspace,
 };
 
-/// The bundled benchmark, which needs no download.
-pub(super) const BENCHMARK: &str = "digits";
 /// Time that the agent has to say hello.
 const HELLO: Duration = Duration::from_secs(30);
 /// Further tries of a measurement that came out INVALID.

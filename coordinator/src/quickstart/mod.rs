@@ -9,6 +9,7 @@ mod flow;
 mod place;
 mod rehearsal;
 mod report;
+mod subject;
 
 pub(crate) use flow::{Options, run};
 pub(crate) use rehearsal::UnmetRule;

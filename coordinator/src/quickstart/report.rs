@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, fmt::Write as _};
 use regatta_rules::{escape, escape_json};
 use serde_json::json;
 
-use super::{compare::compare, flow::BENCHMARK, place::Place, rehearsal::Rehearsal};
+use super::{compare::compare, place::Place, rehearsal::Rehearsal, subject::BENCHMARK};
 use crate::{
     cli,
     exit::Failure,

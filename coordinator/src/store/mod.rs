@@ -6,6 +6,7 @@
 
 mod assets;
 mod devices;
+mod error;
 mod examinations;
 mod members;
 mod numbers;
@@ -18,12 +19,13 @@ mod values;
 mod versions;
 
 use std::{
-    path::{Path, PathBuf},
+    path::Path,
     time::{Duration, Instant},
 };
 
 pub(crate) use assets::AssetRow;
 pub(crate) use devices::DeviceRow;
+pub(crate) use error::{Result, StoreError};
 pub(crate) use examinations::Examination;
 pub(crate) use members::{Entry, NewCertificate};
 pub(crate) use rebuilding::RecordedDevice;
@@ -35,34 +37,6 @@ pub(crate) use versions::OtherVersion;
 
 /// Longest wait for another connection's write.
 const BUSY: Duration = Duration::from_secs(30);
-
-/// Why the store did not do as asked.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum StoreError {
-    /// The database cannot be opened.
-    #[error("cannot open the store {}", .path.display())]
-    Open {
-        /// The database.
-        path: PathBuf,
-        /// Why.
-        #[source]
-        source: rusqlite::Error,
-    },
-    /// Written by a newer program.
-    #[error("the store has version {found}; this program reads up to {known}: update it")]
-    TooNew {
-        /// The database's version.
-        found: i64,
-        /// The newest version that this program reads.
-        known: i64,
-    },
-    /// SQLite refused.
-    #[error("the store failed")]
-    Sqlite(#[from] rusqlite::Error),
-}
-
-/// Short for what the store returns.
-pub(crate) type Result<T> = std::result::Result<T, StoreError>;
 
 /// A connection to the store.
 #[derive(Debug)]

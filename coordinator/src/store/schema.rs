@@ -3,7 +3,7 @@
 
 use rusqlite::Connection;
 
-use super::{Result, StoreError};
+use super::error::{Result, StoreError};
 
 const MIGRATIONS: &[&str] = &[
     "

@@ -4,7 +4,7 @@ use std::pin::Pin;
 
 use rumqttc::{PersistedAckMode, PersistedSession, SessionStore, SessionStoreError, SessionStoreKey};
 
-use super::mqtt::{IN_FLIGHT, SESSION_EXPIRY_S};
+use super::session_parameters::{IN_FLIGHT, SESSION_EXPIRY_S};
 
 /// What a session store's methods return.
 type SessionStoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, SessionStoreError>> + Send + 'a>>;

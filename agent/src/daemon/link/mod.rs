@@ -6,6 +6,7 @@ mod fresh_session;
 mod mqtt;
 mod pump;
 mod secure;
+mod session_parameters;
 
 use std::future::Future;
 

@@ -23,19 +23,13 @@ use super::{
     fresh_session::NothingUnderWay,
     pump::{Incoming, MqttReceipt, Pump},
     secure::{ByteStream, SecureLink, wrap},
+    session_parameters::{IN_FLIGHT, KEEP_ALIVE_S, QUEUE, SESSION_EXPIRY_S},
 };
 use crate::config::BrokerAddress;
 
-/// Publications that wait between daemon and client.
-pub(super) const QUEUE: usize = 8;
-/// QoS 1 publications that the broker has not acknowledged.
-pub(super) const IN_FLIGHT: u16 = 48;
 /// Largest incoming packet: a command with a run's spec and all its conf texts.
 const LARGEST_PACKET: u32 = 256 * 1024;
-/// A dead connection is noticed by the broker after one and a half of these, here after two.
-pub(super) const KEEP_ALIVE_S: u16 = 10;
-/// How long the broker keeps the session of a device that is away.
-pub(super) const SESSION_EXPIRY_S: u32 = 7 * 24 * 3600;
+
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
 

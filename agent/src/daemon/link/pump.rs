@@ -24,7 +24,7 @@ use tokio::{
 
 use super::{
     Publication,
-    mqtt::{KEEP_ALIVE_S, QUEUE},
+    session_parameters::{KEEP_ALIVE_S, QUEUE},
 };
 
 /// The pause after a lost connection; doubled up to the longest while the broker stays away.

@@ -6,8 +6,8 @@ use std::path::Path;
 use regatta_state::device_control::DeviceControl;
 
 use super::{
+    column::{Column, Held, Kind, Source},
     probe::Probe,
-    sampler::{Column, Held, Kind, Source},
 };
 use crate::facts::root::Root;
 

@@ -11,7 +11,7 @@ use regatta_state::{
     state_request::{ClockSetting, StateRequest},
 };
 
-use super::{WatchPlan, sampler::Held};
+use super::{column::Held, plan::WatchPlan};
 
 /// What only root can read, and so only the helper can look at.
 const FOR_ROOT: [DeviceControl; 2] = [DeviceControl::MemoryLock, DeviceControl::MemoryRate];

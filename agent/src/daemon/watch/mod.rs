@@ -5,8 +5,10 @@
 //! The thread keeps off LoadGen's processor, and holds the helper's connection: when the daemon dies, that closes, and the
 //! helper puts everything back.
 
+mod column;
 mod finder;
 mod guard;
+mod plan;
 mod probe;
 mod sampler;
 mod tally;
@@ -15,38 +17,22 @@ use std::{
     fmt::Write as _,
     fs::File,
     io::{self, Write as _},
-    path::PathBuf,
     sync::mpsc as orders,
     thread,
     time::{Duration, Instant},
 };
 
-use regatta_rules::documents::{RunPhase, StateProof, StateSpec};
+use regatta_rules::documents::{RunPhase, StateProof};
 use tokio::sync::mpsc;
 
-pub(crate) use self::guard::put_back_leftovers;
 use self::{guard::Guard, sampler::Sampler, tally::Tally};
+pub(crate) use self::{guard::put_back_leftovers, plan::WatchPlan};
 use super::window::SteppedAside;
 
 /// The samples among the run's files.
 pub(crate) const TELEMETRY: &str = "telemetry.csv";
 /// Time between samples.
 const PERIOD: Duration = Duration::from_secs(1);
-
-/// What the guard is to do.
-#[derive(Debug, Clone)]
-pub(crate) struct WatchPlan {
-    /// The wished state; `None` takes the device as it is.
-    pub(crate) state: Option<StateSpec>,
-    /// Where the helper listens.
-    pub(crate) socket: PathBuf,
-    /// The root below which the device's files are read.
-    pub(crate) root: PathBuf,
-    /// Where the run's files lie.
-    pub(crate) files: PathBuf,
-    /// LoadGen's processor.
-    pub(crate) timing_cpu: Option<usize>,
-}
 
 /// What the guard says.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Instant};
 
 use regatta_rules::documents::{RunPhase, StateFinding, Telemetry};
 
-use super::sampler::{Kind, Sample};
+use super::{column::Kind, sampler::Sample};
 
 /// A clock that is locked may read a little less: it is counted over a short time.
 const LOCK_TOLERANCE_PERCENT: i64 = 2;

@@ -62,7 +62,7 @@ impl Ask<'_> {
         } else {
             self.request.tensorrt.cache.join(name)
         };
-        let (entry, plan) = CacheEntry::read(&place).map_err(super::unavailable)?;
+        let (entry, plan) = CacheEntry::read(&place).map_err(EngineError::tensorrt_unavailable)?;
         let manifest = &entry.manifest;
         manifest
             .check_compatible(self.here.tensorrt, &self.here.chip)
@@ -91,7 +91,7 @@ impl Ask<'_> {
     fn candidates(&self) -> Result<Vec<Found>, EngineError> {
         let cache = EngineCache::new(self.request.tensorrt.cache.clone());
         let mut sieve = Sieve::default();
-        for (place, entry) in cache.list().map_err(super::unavailable)? {
+        for (place, entry) in cache.list().map_err(EngineError::tensorrt_unavailable)? {
             match entry {
                 Ok(entry) => sieve.entries.push((place, entry)),
                 // It may have been the one.
@@ -161,7 +161,7 @@ impl Ask<'_> {
         fitting.retain(|(_, entry)| size(entry) == best);
         profiles::keep_just_enough(&mut fitting, self.wish.streams);
         match fitting.as_slice() {
-            [(place, _)] => CacheEntry::read(place).map_err(super::unavailable),
+            [(place, _)] => CacheEntry::read(place).map_err(EngineError::tensorrt_unavailable),
             several => {
                 let keys: Vec<_> = several.iter().map(|(_, entry)| entry.manifest.key()).collect();
                 let name = if self.dla { "dla_engine" } else { "gpu_engine" };

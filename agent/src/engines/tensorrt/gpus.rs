@@ -29,13 +29,13 @@ pub(super) fn open(gpus: &GpuSelection, driver: &Driver) -> Result<Vec<Context>,
         .iter()
         .map(|&number| Ok((number, driver.context(number)?)))
         .collect::<Result<_, _>>()
-        .map_err(|error: regatta_cuda::DriverOpenError| super::unavailable(error))?;
+        .map_err(|error: regatta_cuda::DriverOpenError| EngineError::tensorrt_unavailable(error))?;
     let (first, one) = &contexts[0];
     let unlike = contexts
         .iter()
         .find(|(_, context)| !is_like(context.device(), one.device()));
     if let Some((other, context)) = unlike {
-        return Err(super::unavailable(Unlike {
+        return Err(EngineError::tensorrt_unavailable(Unlike {
             first: *first,
             is: one.device().name.clone(),
             other: *other,

@@ -73,7 +73,7 @@ impl Tensors {
             benchmark: request.benchmark.name.clone(),
             reason,
         };
-        let tensors = engine.tensors().map_err(super::unavailable)?;
+        let tensors = engine.tensors().map_err(EngineError::tensorrt_unavailable)?;
         let (inputs, outputs): (Vec<_>, Vec<_>) = tensors.into_iter().partition(|tensor| tensor.input);
         let model = &request.benchmark.model;
         let (mut taken, mut begin) = (Vec::new(), 0);
@@ -93,7 +93,9 @@ impl Tensors {
         let (mut least, mut batch) = (1, usize::MAX);
         for input in &inputs {
             let (fewest, most) = if is_free(input) {
-                engine.batches(&input.name, 0).map_err(super::unavailable)?
+                engine
+                    .batches(&input.name, 0)
+                    .map_err(EngineError::tensorrt_unavailable)?
             } else {
                 let fixed = input.dims.first().copied().unwrap_or(0);
                 let fixed = usize::try_from(fixed).unwrap_or(0);

@@ -44,7 +44,7 @@ impl Installation {
             None => Driver::open(),
             Some(file) => Driver::open_file(file),
         };
-        driver.map_err(super::unavailable)
+        driver.map_err(EngineError::tensorrt_unavailable)
     }
 
     /// Opens TensorRT.
@@ -52,8 +52,9 @@ impl Installation {
     /// # Errors
     /// [`EngineError::Unavailable`] with what is missing.
     pub(super) fn tensorrt(&self) -> Result<TensorRt, EngineError> {
-        let installed = InstalledTensorRt::find(self.tensorrt.as_deref()).map_err(super::unavailable)?;
-        TensorRt::open(&installed, &self.shims).map_err(super::unavailable)
+        let installed =
+            InstalledTensorRt::find(self.tensorrt.as_deref()).map_err(EngineError::tensorrt_unavailable)?;
+        TensorRt::open(&installed, &self.shims).map_err(EngineError::tensorrt_unavailable)
     }
 }
 
@@ -134,7 +135,7 @@ impl Wish {
                 .installation
                 .driver()?
                 .devices()
-                .map_err(super::unavailable)?;
+                .map_err(EngineError::tensorrt_unavailable)?;
             known.gpus = GpuSelection::Named(gpus::alike(&devices));
         }
         Ok(known)

@@ -1,7 +1,7 @@
 //! From an ONNX file to plans: reads the model, holds its inputs and outputs against the benchmark, and fixes the batch
 //! size. Runs nothing.
 
-use std::{error::Error, ops::Range};
+use std::{error::Error, ops::Range, sync::Arc};
 
 use regatta_rules::{
     benchmark::{Dtype, ModelInput, Response},
@@ -10,14 +10,21 @@ use regatta_rules::{
 use tract_onnx::{
     prelude::{
         DatumType, Framework, InferenceModel, InferenceModelExt, IntoRunnable, Tensor, TractResult,
-        TypedFact, TypedModel,
+        TypedFact, TypedModel, TypedRunnableModel,
     },
     tract_core::internal::DimLike,
     tract_hir::infer::{Factoid, InferenceFact},
 };
 
-use super::Plan;
 use crate::engines::{EngineError, LoadRequest, model_file};
+
+/// A plan for one batch size.
+pub(super) struct Plan {
+    pub(super) batch_size: usize,
+    pub(super) sample_bytes: usize,
+    pub(super) inputs: Vec<PlanInput>,
+    pub(super) runnable: Arc<TypedRunnableModel>,
+}
 
 /// One plan per batch size that is asked for, ascending.
 pub(super) fn plans(request: &LoadRequest<'_>) -> Result<Vec<Plan>, EngineError> {

@@ -10,7 +10,7 @@ use regatta_prep::accuracy::LabelType;
 use regatta_rules::benchmark::{Benchmark, Metric};
 use regatta_submission::stage::official;
 
-use super::Args;
+use super::args::{Args, no_scratch};
 use crate::exit::Failure;
 
 /// What the script said of one log.
@@ -107,7 +107,7 @@ fn arguments(
         .any(|word| word.contains("{map}") || word.contains("{scratch}"));
     let scratch = match scratch {
         Some(scratch) => scratch,
-        None if needs_scratch => return Err(super::no_scratch()),
+        None if needs_scratch => return Err(no_scratch()),
         None => Path::new(""),
     };
     let map = scratch.join(&benchmark.dataset.map);

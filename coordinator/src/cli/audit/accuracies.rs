@@ -19,7 +19,7 @@ const BASELINE: &str = "mlperf_log_accuracy_baseline.json";
 
 /// Compares the accuracies of a benchmark's two runs.
 pub(super) fn compare(
-    args: &super::verify::Args,
+    args: &super::verify_args::Args,
     request: &Request<'_>,
     name: &str,
     catalogue: &Catalogue,

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use regatta_submission::audit::{Audited, Dtype, Report};
 
 use super::{
-    super::{Context, runs::find},
-    verify::Args,
+    super::{Context, lookup},
+    verify_args::Args,
 };
 use crate::{
     exit::Failure,
@@ -48,7 +48,7 @@ impl Given {
 
     fn of_run(args: &Args, given: &str, context: &Context) -> Result<Self, Failure> {
         let (workspace, store) = context.open_store()?;
-        let row = find(&store, given)?;
+        let row = lookup::run(&store, given)?;
         let spec = &row.draft.spec;
         let Some(of) = spec.audit.as_ref().filter(|of| of.test == args.test.name()) else {
             return Err(Failure::misuse(format!(

@@ -4,6 +4,7 @@ mod accuracies;
 mod given;
 mod run;
 mod verify;
+mod verify_args;
 
 use super::Context;
 use crate::exit::Outcome;
@@ -14,7 +15,7 @@ pub(super) enum Command {
     /// Repeats finished runs under the round's audits, on their device, and verifies what comes back
     Run(run::Args),
     /// Holds an audit's run against the submission's, and writes the audit's directory
-    Verify(verify::Args),
+    Verify(verify_args::Args),
 }
 
 pub(super) fn run(command: &Command, context: &Context) -> Outcome {

@@ -2,7 +2,7 @@
 
 use regatta_rules::Scenario;
 
-use super::super::{Context, device, run::finish};
+use super::super::{Context, lookup, run::finish};
 use crate::{
     exit::{Failure, Outcome},
     runs::{
@@ -38,7 +38,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let (workspace, store) = context.open_store()?;
     let catalogue = Catalogue::read(Some(&workspace)).map_err(Failure::usage)?;
     let benchmark = catalogue.benchmark(&args.benchmark).map_err(Failure::usage)?;
-    let device = device::find(&store, args.device.as_deref())?;
+    let device = lookup::device(&store, args.device.as_deref())?;
     let scenarios = match args.scenario.as_slice() {
         [] => Scenario::ALL.as_slice(),
         named => named,

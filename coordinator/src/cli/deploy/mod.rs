@@ -1,6 +1,7 @@
 //! `regatta device deploy`: brings the agent onto boards over SSH. Reads the command line, takes the boards one beside the other,
 //! and says what came of each; the work is done in [`crate::deploy`].
 
+mod board_error;
 mod hosts;
 mod packages;
 mod prompt;
@@ -17,6 +18,7 @@ use std::{
 
 pub(super) use self::packages::find as find_packages;
 use self::{
+    board_error::BoardError,
     hosts::Host,
     prompt::Asker,
     show::{Board, Refusal, Row, Show},
@@ -24,8 +26,8 @@ use self::{
 use super::{Context, duration::Length};
 use crate::{
     deploy::{
-        DeployError, Deployment, Lab, LabError, Narrator as _, Order, Outcome, Package, Way,
-        ssh::{Access, Destination, Over, Prompt as _, Question, Session, SshConfig, SshError},
+        DeployError, Deployment, InstallMethod, Lab, LabError, Narrator as _, Order, Outcome, Package,
+        ssh::{Access, Destination, Over, Prompt as _, Question, Session, SshConfig},
     },
     enrolment::check_name,
     exit::{self, Failure, Outcome as Exit},
@@ -81,26 +83,6 @@ pub(in crate::cli) struct Args {
     /// How long a board may take to say hello
     #[arg(long, value_name = "TIME", default_value = "60s")]
     wait: Length,
-}
-
-/// Why one board was not deployed to.
-#[derive(Debug, thiserror::Error)]
-pub(in crate::cli) enum BoardError {
-    /// No connection.
-    #[error(transparent)]
-    Ssh(#[from] SshError),
-    /// A step failed.
-    #[error(transparent)]
-    Deploy(#[from] DeployError),
-}
-
-impl BoardError {
-    fn way_out(&self) -> Option<String> {
-        match self {
-            Self::Ssh(error) => error.way_out(),
-            Self::Deploy(error) => error.way_out(),
-        }
-    }
 }
 
 /// One board that is to be deployed to.
@@ -174,8 +156,8 @@ fn task(args: &Args, host: Host, config: &SshConfig) -> Result<Task, Failure> {
         name: host.name,
         coordinator: args.coordinator.clone(),
         way: args.way.as_deref().map(|way| match way {
-            "user" => Way::User,
-            _ => Way::System,
+            "user" => InstallMethod::User,
+            _ => InstallMethod::System,
         }),
         take_over: args.take_over,
         dry_run: args.dry_run,

@@ -8,7 +8,7 @@ use std::{
 
 use regatta_rules::escape_lines;
 
-use super::{Show, unseen};
+use super::{show::Show, unseen};
 use crate::{
     deploy::{
         Secret,

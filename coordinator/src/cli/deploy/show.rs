@@ -10,7 +10,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use regatta_rules::escape;
 use serde::Serialize;
 
-use super::BoardError;
+use super::board_error::BoardError;
 use crate::{
     cli::context::tell,
     deploy::{Narrator, Outcome},

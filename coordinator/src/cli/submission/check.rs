@@ -14,7 +14,7 @@ use super::{
         Context,
         context::{Format, print, say},
     },
-    expect_tree, rounds,
+    inputs::{expect_tree, rounds},
 };
 use crate::exit::{self, Failure, Outcome};
 

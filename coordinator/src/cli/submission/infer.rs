@@ -9,7 +9,10 @@ use regatta_submission::{
 };
 use serde_json::json;
 
-use super::{super::Context, expect_tree, rounds};
+use super::{
+    super::Context,
+    inputs::{expect_tree, rounds},
+};
 use crate::exit::{self, Failure, Outcome};
 
 /// Flags of `submission infer`: those of `preprocess_submission.py` that are about inferring.

@@ -3,17 +3,13 @@
 
 mod check;
 mod infer;
+pub(super) mod inputs;
 mod package;
 mod stage;
 mod truncate;
 
-use std::{fs, path::Path};
-
 use super::Context;
-use crate::{
-    exit::{Failure, Outcome},
-    runs::Rounds,
-};
+use crate::exit::Outcome;
 
 /// What can be done with a submission tree.
 #[derive(Debug, clap::Subcommand)]
@@ -46,19 +42,4 @@ pub(super) fn run(command: &Command, context: &Context) -> Outcome {
         Command::Pack(args) => package::pack(args, context),
         Command::Unpack(args) => package::unpack(args, context),
     }
-}
-
-/// The rounds that may be named.
-pub(super) fn rounds(context: &Context) -> Result<Rounds, Failure> {
-    let workspace = context.open_if_there()?;
-    Rounds::read(workspace.as_ref()).map_err(Failure::usage)
-}
-
-/// Refuses a tree that is not there, which the library would take for one that lacks what it looks for.
-fn expect_tree(tree: &Path) -> Result<(), Failure> {
-    fs::read_dir(tree).map(drop).map_err(|error| {
-        let sentence = format!("the submission tree {} cannot be listed", tree.display());
-        Failure::from(anyhow::Error::new(error).context(sentence))
-            .way_out("name the directory that holds closed/, open/ or network/ with --input")
-    })
 }

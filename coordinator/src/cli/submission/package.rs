@@ -8,7 +8,7 @@ use std::{
 use regatta_submission::pack::{self, Flaw, PackError, Password, UnpackLimits};
 use serde_json::json;
 
-use super::{super::Context, expect_tree};
+use super::{super::Context, inputs::expect_tree};
 use crate::exit::{self, Failure, Outcome};
 
 /// Flags of `submission pack`.

@@ -126,7 +126,7 @@ fn offered(
             if exported(word) {
                 return Ok(PathBuf::from(word));
             }
-            let row = super::super::runs::find(&store, word)?;
+            let row = super::super::lookup::run(&store, word)?;
             Ok(workspace.run(row.id).path().to_owned())
         })
         .collect::<Result<_, Failure>>()?;

@@ -13,7 +13,10 @@ use regatta_submission::truncate::{
 };
 use serde_json::{Value, json};
 
-use super::{super::Context, expect_tree, rounds};
+use super::{
+    super::Context,
+    inputs::{expect_tree, rounds},
+};
 use crate::exit::{self, Failure, Outcome};
 
 /// Flags of `submission truncate`: the official tool's own, and `--verify`.

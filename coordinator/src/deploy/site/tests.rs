@@ -117,7 +117,7 @@ impl Fixture {
         Site {
             board,
             root: Some(Root::Already),
-            way: Way::System,
+            way: InstallMethod::System,
             places: Places {
                 program: text("agent"),
                 config: text("agent.toml"),

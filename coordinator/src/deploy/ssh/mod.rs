@@ -3,6 +3,7 @@
 
 mod config;
 mod destination;
+mod error;
 mod jump;
 mod known_hosts;
 mod login;
@@ -15,7 +16,8 @@ use std::{
 
 pub(crate) use config::{Over, SshConfig};
 pub(crate) use destination::{Destination, DestinationError};
-pub(crate) use session::{Session, SshError};
+pub(crate) use error::SshError;
+pub(crate) use session::Session;
 
 use super::Secret;
 

@@ -1,0 +1,46 @@
+//! The command line of `regatta accuracy`.
+
+use std::path::PathBuf;
+
+use regatta_prep::accuracy::LabelType;
+
+use crate::exit::Failure;
+
+/// Flags of `accuracy`.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Args {
+    /// The benchmark
+    pub(super) benchmark: String,
+    /// Accuracy logs; each is judged by itself
+    #[arg(long, value_name = "mlperf_log_accuracy.json", required = true, num_args = 1..)]
+    pub(super) log: Vec<PathBuf>,
+    /// Where the labels lie [default: the workspace's scratch directory, or MLPERF_SCRATCH_PATH]
+    #[arg(long, value_name = "DIR")]
+    pub(super) scratch: Option<PathBuf>,
+    /// Type of the answers, as the official scripts spell it [default: the benchmark's]
+    #[arg(long, value_name = "byte|float32|int32|int64")]
+    pub(super) dtype: Option<LabelType>,
+    /// Runs this reference script and keeps its output: a run's beside the run, for staging; another's beside the log
+    #[arg(long, value_name = "SCRIPT")]
+    pub(super) official: Option<PathBuf>,
+    /// Where its output is kept instead, as accuracy.txt
+    #[arg(long, value_name = "DIR", requires = "official")]
+    pub(super) keep: Option<PathBuf>,
+    /// What runs scripts that end in .py
+    #[arg(
+        long,
+        value_name = "PYTHON",
+        env = "REGATTA_PYTHON",
+        default_value = "python3",
+        requires = "official"
+    )]
+    pub(super) python: PathBuf,
+    /// The script's options, with {log}, {map} and {scratch} filled in [default: those of the metric's usual script]
+    #[arg(last = true, value_name = "OPTIONS", requires = "official")]
+    pub(super) official_arguments: Vec<String>,
+}
+
+pub(super) fn no_scratch() -> Failure {
+    Failure::misuse("where do the labels lie?")
+        .way_out("name the scratch directory with --scratch, or a workspace with --workspace")
+}

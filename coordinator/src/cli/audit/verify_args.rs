@@ -1,0 +1,40 @@
+//! The command line of `regatta audit verify`.
+
+use std::path::PathBuf;
+
+use regatta_submission::audit::{Dtype, Test};
+
+/// Flags of `audit verify`: those of `run_verification.py`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The audit
+    #[arg(value_name = "TEST01|TEST04|TEST05")]
+    pub(super) test: Test,
+    /// The submission's run: holds accuracy/ and performance/run_1/
+    #[arg(long, value_name = "DIR", required_unless_present = "run")]
+    pub(super) results: Option<PathBuf>,
+    /// The audit's run: holds its three logs
+    #[arg(long, value_name = "DIR", required_unless_present = "run")]
+    pub(super) compliance: Option<PathBuf>,
+    /// Gets the directory TESTxx
+    #[arg(long, value_name = "DIR", required_unless_present = "run")]
+    pub(super) output: Option<PathBuf>,
+    /// In the place of those three: an audit's run of the workspace; its record gets the verdict
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["results", "compliance", "output"])]
+    pub(super) run: Option<String>,
+    /// How TEST01 reads the first element of a response [default: byte; of a run, as its benchmark says]
+    #[arg(long, value_name = "byte|float32|int32|int64")]
+    pub(super) dtype: Option<Dtype>,
+    /// The round whose audits apply [default: the newest; of a run, its own]
+    #[arg(long, value_name = "vX.Y")]
+    pub(super) round: Option<String>,
+    /// The benchmark: where TEST01's responses differ, its accuracies are compared in their place
+    #[arg(long)]
+    pub(super) benchmark: Option<String>,
+    /// The reference accuracy script with its arguments; the log's path is put behind them
+    #[arg(long, value_name = "COMMAND")]
+    pub(super) accuracy_script: Option<String>,
+    /// Where the labels of a bundled benchmark lie [default: the workspace's scratch directory]
+    #[arg(long, value_name = "DIR")]
+    pub(super) scratch: Option<PathBuf>,
+}

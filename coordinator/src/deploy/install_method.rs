@@ -1,0 +1,10 @@
+//! The ways in which a package is installed on a board.
+
+/// How a package is installed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum InstallMethod {
+    /// The Debian package, as root.
+    System,
+    /// The archive, for one user.
+    User,
+}
