@@ -14,6 +14,7 @@ use regatta_rules::{
     Scenario,
     benchmark::Benchmark,
     documents::{EngineKind, EngineSpec},
+    regular_file,
     system::{SystemUse, Wanted},
 };
 
@@ -143,7 +144,7 @@ fn request(args: &BenchArgs, model: &str) -> Result<RunRequest, Failure> {
 }
 
 fn conf(flag: &str, path: &Path) -> Result<ConfText, Failure> {
-    let text = fs::read_to_string(path)
+    let text = regular_file::read_text(path)
         .with_context(|| format!("{flag} names {}, which cannot be read", path.display()))?;
     Ok(ConfText::new(path.display().to_string(), text))
 }

@@ -1,13 +1,14 @@
 //! `agent.toml`: what the daemon is told by whoever installs it. Reads and checks the file; opens nothing that it names.
 
 use std::{
-    fs, io,
+    io,
     net::IpAddr,
     ops::Range,
     path::{Path, PathBuf},
     time::Duration,
 };
 
+use regatta_rules::regular_file;
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -158,7 +159,7 @@ impl AgentConfig {
     /// # Errors
     /// [`ConfigError`] with file and line.
     pub(crate) fn load(path: &Path) -> Result<Self, ConfigError> {
-        let text = fs::read_to_string(path).map_err(|source| ConfigError::Unreadable {
+        let text = regular_file::read_text(path).map_err(|source| ConfigError::Unreadable {
             path: path.to_owned(),
             source,
         })?;
@@ -315,6 +316,8 @@ fn line_of(text: &str, offset: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn complaint(text: &str) -> String {

@@ -2,11 +2,11 @@
 
 use std::{
     fmt::Write as _,
-    fs::File,
     io::{self, Read as _},
     path::Path,
 };
 
+use regatta_rules::regular_file;
 use sha2::{Digest as _, Sha256};
 
 /// Lower-case hexadecimal digits of the bytes.
@@ -29,7 +29,7 @@ pub(crate) fn sha256(bytes: &[u8]) -> [u8; 32] {
 /// # Errors
 /// What reading the file gave.
 pub(crate) fn sha256_of_file(path: &Path) -> io::Result<(u64, [u8; 32])> {
-    let mut file = File::open(path)?;
+    let mut file = regular_file::open(path)?;
     let mut hasher = Sha256::new();
     let mut piece = vec![0; 256 * 1024];
     let mut length = 0;

@@ -1,7 +1,7 @@
 //! Which benchmark `bench` runs: a file of the user's, one that came with the program, or a bare name with counts for
 //! engines that look at no data.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{collections::BTreeMap, path::Path};
 
 use anyhow::{Context, anyhow};
 use regatta_rules::{
@@ -9,6 +9,7 @@ use regatta_rules::{
     documents::EngineKind,
     known,
     layout::Layout,
+    regular_file,
     samples::{Form, SampleSet},
 };
 
@@ -100,7 +101,7 @@ pub(crate) fn in_form(
 /// # Errors
 /// [`Failure`] when it cannot be read, or describes none.
 pub(crate) fn benchmark_in(path: &Path) -> Result<Benchmark, Failure> {
-    let text = fs::read_to_string(path)
+    let text = regular_file::read_text(path)
         .with_context(|| format!("the benchmark file {} cannot be read", path.display()))?;
     Benchmark::from_toml(&text).map_err(|error| {
         let before = error

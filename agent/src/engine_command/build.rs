@@ -1,14 +1,17 @@
 //! `engine build`: finds the engine in the cache, or checks memory, builds it and keeps it.
 
 use std::{
-    fs, io,
+    io,
     io::Write as _,
     path::{Path, PathBuf},
     time::Instant,
 };
 
 use anyhow::Context as _;
-use regatta_rules::EscapedText;
+use regatta_rules::{
+    EscapedText,
+    regular_file::{self, LARGEST_TEXT},
+};
 use regatta_tensorrt::{
     BuildSettings, CacheEntry, CacheError, Calibrator, EngineCache, EngineManifest, Model, TensorRt, Version,
     sha256_hex,
@@ -60,7 +63,7 @@ pub(super) fn build(args: &EngineBuildArgs) -> Result<u8, Failure> {
     };
     let scales = scales(&manifest);
     let kept = args.place.cache.join(&scales);
-    settings.calibration_cache = match fs::read(&kept) {
+    settings.calibration_cache = match regular_file::read(&kept, LARGEST_TEXT) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
         found => found.with_context(|| format!("the scales in {} cannot be read", kept.display()))?,
     };

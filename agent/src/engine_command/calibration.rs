@@ -4,13 +4,18 @@
 mod on_device;
 
 use std::{
-    fs::{self, File},
+    fs::{self},
     io::{self, Read, Seek, SeekFrom},
     path::{Path, PathBuf},
 };
 
 use anyhow::{Context as _, anyhow};
-use regatta_rules::{benchmark::Dtype, documents::Document as _, samples::SampleSet};
+use regatta_rules::{
+    benchmark::Dtype,
+    documents::Document as _,
+    regular_file::{self, LARGEST_TEXT},
+    samples::SampleSet,
+};
 use regatta_tensorrt::{CalibrationInput, ElementType};
 use sha2::{Digest as _, Sha256};
 
@@ -125,7 +130,7 @@ impl Samples {
 /// The inputs that a directory has an array for, as `regatta prep` leaves them; none where every sample has a file of its own.
 fn input_names(directory: &Path) -> anyhow::Result<Vec<String>> {
     let path = directory.join(SampleSet::FILE);
-    let document = match fs::read(&path) {
+    let document = match regular_file::read(&path, LARGEST_TEXT) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         document => document.with_context(|| format!("{} cannot be read", path.display()))?,
     };
@@ -154,7 +159,7 @@ fn files(directory: &Path, list: Option<&Path>) -> anyhow::Result<Vec<PathBuf>> 
 
 /// The first word of every line.
 fn listed(list: &Path) -> anyhow::Result<Vec<String>> {
-    let text = fs::read_to_string(list)
+    let text = regular_file::read_text(list)
         .with_context(|| format!("the calibration list {} cannot be read", list.display()))?;
     let words = text
         .lines()
@@ -245,7 +250,7 @@ struct Header {
 }
 
 fn header(file: &Path, any_type: bool) -> anyhow::Result<Header> {
-    let mut opened = File::open(file)
+    let mut opened = regular_file::open(file)
         .with_context(|| format!("the calibration sample {} cannot be read", file.display()))?;
     let header = NpyHeader::read(&mut opened).with_context(|| {
         format!(
@@ -285,7 +290,7 @@ fn bytes(shape: &[u64], element: ElementType) -> anyhow::Result<usize> {
 
 fn read(place: &Place, data: &mut [u8]) -> anyhow::Result<()> {
     let file = &place.file;
-    let filled = File::open(file).and_then(|mut opened| {
+    let filled = regular_file::open(file).and_then(|mut opened| {
         opened.seek(SeekFrom::Start(place.begin))?;
         opened.read_exact(data)
     });

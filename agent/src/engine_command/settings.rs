@@ -1,8 +1,7 @@
 //! What `engine build` is asked for: its flags as settings of a build, and what of them cannot be. Builds nothing.
 
-use std::fs;
-
 use anyhow::Context as _;
+use regatta_rules::regular_file::{self, LARGEST_TEXT};
 use regatta_tensorrt::{BuildSettings, DlaSettings, InputShape, IoFormat, Model, Precision, Version};
 
 use crate::{
@@ -32,7 +31,7 @@ pub(super) fn settings(args: &EngineBuildArgs) -> Result<BuildSettings, Failure>
     }
     let calibration_cache = match &args.calibration_cache {
         None => Vec::new(),
-        Some(path) => fs::read(path)
+        Some(path) => regular_file::read(path, LARGEST_TEXT)
             .with_context(|| format!("the calibration cache {} cannot be read", path.display()))
             .map_err(Failure::usage)?,
     };

@@ -8,6 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use regatta_rules::regular_file;
 use regatta_wire::enrolment::EnrolmentToken;
 
 use super::command::enrol_with;
@@ -44,7 +45,7 @@ impl FirstBoot {
             return;
         }
         let path = self.state_dir.join(TOKEN_FILE);
-        let text = match fs::read_to_string(&path) {
+        let text = match regular_file::read_text(&path) {
             Ok(text) => text,
             Err(e) if e.kind() == io::ErrorKind::NotFound => return,
             Err(e) => return self.say(format!("the token in {} cannot be read: {e}", path.display())),

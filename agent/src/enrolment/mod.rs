@@ -9,11 +9,12 @@ mod pinned;
 mod renewal;
 
 use std::{
-    fs, io,
+    io,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
+use regatta_rules::regular_file::{self, LARGEST_TEXT};
 use regatta_wire::enrolment::Credentials;
 use rustls::{
     ClientConfig, RootCertStore,
@@ -98,7 +99,7 @@ impl Enrolment {
     /// [`EnrolmentError`].
     pub(crate) fn load(state_dir: &Path) -> Result<Option<Self>, EnrolmentError> {
         let path = state_dir.join(FILE);
-        let text = match fs::read(&path) {
+        let text = match regular_file::read(&path, LARGEST_TEXT) {
             Ok(text) => text,
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(source) => {

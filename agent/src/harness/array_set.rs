@@ -8,7 +8,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_rules::benchmark::{Model, ModelInput};
+use regatta_rules::{
+    benchmark::{Model, ModelInput},
+    regular_file,
+};
 
 use super::npy::SampleError;
 use crate::npy_header::NpyHeader;
@@ -64,7 +67,7 @@ impl Array {
             path: path.clone(),
             source,
         };
-        let file = File::open(&path).map_err(unreadable)?;
+        let file = regular_file::open(&path).map_err(unreadable)?;
         // Unbuffered, so that the file stands where the data begins.
         let found = NpyHeader::read(&mut &file).map_err(|source| SampleError::Header {
             path: path.clone(),

@@ -4,7 +4,7 @@
 //! takes the write lock, computing the read lock; LoadGen never does both at once.
 
 use std::{
-    fs, io,
+    io,
     path::{Path, PathBuf},
     sync::{Arc, PoisonError, RwLock, RwLockReadGuard},
 };
@@ -13,6 +13,7 @@ use regatta_loadgen::sut::{QuerySampleIndex, QuerySampleLibrary, SutError};
 use regatta_rules::{
     benchmark::{Benchmark, Model},
     documents::{Document as _, DocumentError},
+    regular_file::{self, LARGEST_TEXT},
     samples::{Form, NotWhole, OtherSamples, SampleSet},
 };
 
@@ -253,7 +254,7 @@ fn check_document(benchmark: &Benchmark, directory: &Path) -> Result<(), Library
     }
     SampleSet::check_whole(directory)?;
     let path = directory.join(SampleSet::FILE);
-    let document = match fs::read(&path) {
+    let document = match regular_file::read(&path, LARGEST_TEXT) {
         Ok(document) => document,
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(source) => return Err(LibraryError::Unreadable { path, source }),

@@ -3,9 +3,11 @@
 //! The device needs the names only; labels are the coordinator's business and must merely be there.
 
 use std::{
-    fs, io,
+    io,
     path::{Path, PathBuf},
 };
+
+use regatta_rules::regular_file;
 
 /// A map file that does not say where the samples lie.
 #[derive(Debug, thiserror::Error)]
@@ -49,7 +51,7 @@ pub(crate) enum MapFileError {
 /// # Errors
 /// [`MapFileError`] when the file cannot be read, a line is malformed, or the count is not `expected`.
 pub(crate) fn read_sample_names(path: &Path, expected: usize) -> Result<Vec<String>, MapFileError> {
-    let text = fs::read_to_string(path).map_err(|source| MapFileError::Unreadable {
+    let text = regular_file::read_text(path).map_err(|source| MapFileError::Unreadable {
         path: path.to_owned(),
         source,
     })?;
@@ -91,6 +93,8 @@ fn sample_name(line: &str) -> Result<&str, &'static str> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn read(text: &str, expected: usize) -> Result<Vec<String>, String> {

@@ -1,12 +1,11 @@
 //! Reads one sample's `.npy` file into its place in memory, and refuses everything that is not exactly such a sample.
 
 use std::{
-    fs::File,
     io::{self, BufReader, Read},
     path::{Path, PathBuf},
 };
 
-use regatta_rules::benchmark::Model;
+use regatta_rules::{benchmark::Model, regular_file};
 
 use crate::npy_header::{NpyHeader, NpyHeaderError};
 
@@ -62,7 +61,7 @@ pub(crate) fn read_sample(path: &Path, model: &Model, place: &mut [u8]) -> Resul
         path: path.to_owned(),
         source,
     };
-    let mut file = BufReader::new(File::open(path).map_err(unreadable)?);
+    let mut file = BufReader::new(regular_file::open(path).map_err(unreadable)?);
     let found = NpyHeader::read(&mut file).map_err(|source| SampleError::Header {
         path: path.to_owned(),
         source,

@@ -16,7 +16,10 @@ use regatta_loadgen::{
     outcome::Outcome,
     request::{ConfText, RunRequest},
 };
-use regatta_rules::documents::{Attempt, Document, EngineSpec, LoadgenIdentity, RunPhase, RunSpec};
+use regatta_rules::{
+    documents::{Attempt, Document, EngineSpec, LoadgenIdentity, RunPhase, RunSpec},
+    regular_file::{self, LARGEST_TEXT},
+};
 
 use self::{
     event::Event,
@@ -108,7 +111,8 @@ fn keep(ready: &ReadyRace, run_dir: &RunDir, attempt: &Attempt) -> anyhow::Resul
 }
 
 fn read_spec(path: &Path) -> Result<RunSpec, Failure> {
-    let bytes = std::fs::read(path).with_context(|| format!("the spec {} cannot be read", path.display()))?;
+    let bytes = regular_file::read(path, LARGEST_TEXT)
+        .with_context(|| format!("the spec {} cannot be read", path.display()))?;
     let spec = RunSpec::from_json(&bytes);
     spec.with_context(|| format!("the spec {} cannot be used", path.display()))
         .map_err(Failure::usage)

@@ -24,7 +24,7 @@ use regatta_rules::{
     EscapedText, Scenario,
     benchmark::Benchmark,
     documents::{DeviceFacts, EngineKind, EngineSpec},
-    known,
+    known, regular_file,
     system::Wanted,
 };
 
@@ -237,7 +237,7 @@ impl Tuning<'_> {
     ) -> Result<Trials, Failure> {
         let conf = self.directory.join("mlperf.conf");
         let text = match &self.args.mlperf_conf {
-            Some(path) => fs::read_to_string(path)
+            Some(path) => regular_file::read_text(path)
                 .with_context(|| format!("--mlperf-conf names {}, which cannot be read", path.display()))?,
             None => {
                 let rounds = known::rounds().map_err(Failure::could_not)?;

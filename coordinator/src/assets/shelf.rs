@@ -15,6 +15,7 @@ use std::{
 
 use regatta_rules::{
     assets::{Asset, AssetKind, ManifestLine, NotALine, is_inner_path, is_sha256},
+    regular_file,
     samples::{NotWhole, SampleSet},
 };
 use sha2::{Digest as _, Sha256};
@@ -193,7 +194,7 @@ impl HeldShelf {
     /// Copies a file and hashes the copy on its way; length and SHA-256.
     fn put_file(&self, source: &Path) -> Result<(u64, String), ShelfError> {
         let beside = self.shelf.0.join(format!("{UNFINISHED}{}", std::process::id()));
-        let mut from = File::open(source).map_err(at(source))?;
+        let mut from = regular_file::open(source).map_err(at(source))?;
         let mut to = OpenOptions::new()
             .write(true)
             .create(true)

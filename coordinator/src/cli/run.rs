@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Context as _;
+use regatta_rules::regular_file;
 
 use super::{
     Context,
@@ -127,7 +128,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         None => vec![args.words()],
         Some(path) => {
             let text =
-                std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+                regular_file::read_text(path).with_context(|| format!("cannot read {}", path.display()))?;
             let plan = Plan::from_toml(&text).with_context(|| path.display().to_string());
             let mut requests = plan.map_err(Failure::usage)?.run;
             requests.iter_mut().for_each(|words| args.change(words));

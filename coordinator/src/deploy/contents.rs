@@ -2,12 +2,12 @@
 //! stands in [`super::package`].
 
 use std::{
-    fs::File,
     io::{self, Read},
     path::Path,
 };
 
 use flate2::read::GzDecoder;
+use regatta_rules::regular_file;
 
 use super::install_method::InstallMethod;
 use crate::hex::{hex, sha256};
@@ -26,7 +26,7 @@ pub(super) struct Contents {
 
 /// The members of an `ar` archive: a header of 60 bytes, the body, a byte of padding after odd lengths.
 fn ar_members(path: &Path) -> io::Result<Vec<(String, Vec<u8>)>> {
-    let mut file = File::open(path)?;
+    let mut file = regular_file::open(path)?;
     let mut magic = [0; 8];
     file.read_exact(&mut magic)?;
     let mut members = Vec::new();
@@ -130,7 +130,7 @@ pub(super) fn debian(path: &Path) -> io::Result<Option<Contents>> {
 /// # Errors
 /// What reading or unpacking gave.
 pub(super) fn archive(path: &Path) -> io::Result<Option<Contents>> {
-    let data = match files_of(File::open(path)?) {
+    let data = match files_of(regular_file::open(path)?) {
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => return Ok(None),
         data => data?,
     };

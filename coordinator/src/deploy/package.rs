@@ -2,10 +2,12 @@
 //! SHA-256 that each installed file is to have. That is how a board is known to have the package already.
 
 use std::{
-    fs::{self, File},
+    fs::{self},
     io::{self, Read},
     path::{Path, PathBuf},
 };
+
+use regatta_rules::regular_file;
 
 use super::{
     contents::{self, Contents},
@@ -72,7 +74,7 @@ impl Package {
         };
         let (length, hash) = sha256_of_file(path).map_err(unreadable)?;
         let mut magic = [0; 8];
-        let read = File::open(path)
+        let read = regular_file::open(path)
             .and_then(|mut file| file.read(&mut magic))
             .map_err(unreadable)?;
         let contents = if magic.get(..read) == Some(b"!<arch>\n") {

@@ -1,7 +1,9 @@
 //! The steps that change a board, each by one script, each with its own way to fail. In which order they are taken, and what
 //! happens when one fails, stands in [`super::deployment`].
 
-use std::{fs::File, io};
+use std::io;
+
+use regatta_rules::regular_file;
 
 use super::{
     board::{Board, LinkLost, Output, Root, Script, last_lines},
@@ -141,7 +143,7 @@ impl Site<'_> {
             text: include_str!("scripts/receive.sh"),
             words: &[&self.cache, Package::copy_name(self.way), &package.sha256],
         };
-        let mut file = File::open(&package.path).map_err(StepError::Package)?;
+        let mut file = regular_file::open(&package.path).map_err(StepError::Package)?;
         let output = script.feed(self.board, &mut file, sent)?;
         accepted(&output, "the package cannot be written to the board")
     }

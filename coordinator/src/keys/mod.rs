@@ -22,7 +22,7 @@ use std::{
 };
 
 pub(crate) use authority::{Authority, COORDINATOR, Identity, IssueError, Issued};
-use regatta_rules::{DeviceId, RunId};
+use regatta_rules::{DeviceId, RunId, regular_file};
 use regatta_wire::signed_command::SignedCommand;
 use ring::signature::{Ed25519KeyPair, KeyPair as _};
 pub(crate) use tls::{broker_server, client, enrolment_server, public_key_of};
@@ -151,7 +151,7 @@ impl Keys {
         let key = read_private(&directory.join(CA_KEY))?;
         let path = directory.join(CA_CERTIFICATE);
         check_writers(&path, 0o022)?;
-        let certificate = fs::read_to_string(&path).map_err(|source| KeysError::Io {
+        let certificate = regular_file::read_text(&path).map_err(|source| KeysError::Io {
             path: path.clone(),
             source,
         })?;
@@ -269,7 +269,7 @@ fn read_private(path: &Path) -> Result<String, KeysError> {
         });
     }
     check_writers(path, 0o022)?;
-    fs::read_to_string(path).map_err(io)
+    regular_file::read_text(path).map_err(io)
 }
 
 #[cfg(test)]

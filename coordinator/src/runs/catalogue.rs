@@ -9,6 +9,7 @@ use std::{
 use regatta_rules::{
     benchmark::Benchmark,
     known::{self, KnownFileError},
+    regular_file,
     round::Round,
     system::{SystemCatalogue, SystemChoiceError},
 };
@@ -199,7 +200,7 @@ fn read_files<T>(
     paths.sort();
     let mut found = Vec::with_capacity(paths.len());
     for path in paths {
-        let text = fs::read_to_string(&path).map_err(io(&path))?;
+        let text = regular_file::read_text(&path).map_err(io(&path))?;
         let read = parse(&text);
         found.push(read.map_err(|source| CatalogueError::File {
             kind,

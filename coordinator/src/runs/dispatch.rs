@@ -12,7 +12,11 @@ use std::{
 };
 
 use anyhow::Context as _;
-use regatta_rules::{DeviceId, RunId, StreamName, documents::RunPhase};
+use regatta_rules::{
+    DeviceId, RunId, StreamName,
+    documents::RunPhase,
+    regular_file::{self, LARGEST_DOCUMENT},
+};
 use regatta_wire::{
     frame,
     message::{Command, Message as _},
@@ -207,7 +211,8 @@ impl Dispatcher {
                 },
             ),
             None => {
-                let spec_json = fs::read(self.workspace.run(run.id).spec()).context("the run's spec")?;
+                let spec_json = regular_file::read(&self.workspace.run(run.id).spec(), LARGEST_DOCUMENT)
+                    .context("the run's spec")?;
                 self.send(&device.id, run.id, &Command::Start { spec_json })
             }
         }

@@ -1,11 +1,12 @@
 //! A delivered run's evidence, compared with the coordinator's disk and with what the device reported: the signature
 //! against the device's key, every file against its hash, the final state against the signed one. Judges no figure.
 
-use std::{collections::BTreeMap, fs, io};
+use std::{collections::BTreeMap, io};
 
 use regatta_rules::{
     StreamName,
     documents::{DeliveryProof, Document as _, DocumentError, Evidence, RunState, StreamProof},
+    regular_file::{self, LARGEST_DOCUMENT},
 };
 use regatta_submission::proof::{EVIDENCE, SIGNATURE, signature_fits};
 
@@ -153,7 +154,7 @@ fn hashes(dir: &RunDir, streams: &[StreamRow]) -> io::Result<BTreeMap<StreamName
 }
 
 fn read_optional(dir: &RunDir, name: &str) -> io::Result<Option<Vec<u8>>> {
-    match fs::read(dir.files().join(name)) {
+    match regular_file::read(&dir.files().join(name), LARGEST_DOCUMENT) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),

@@ -15,6 +15,7 @@ use regatta_mllog::read::file_name;
 use regatta_rules::{
     Mode, RunId,
     documents::{AccuracyResult, Document as _, Record, RunSpec},
+    regular_file::{self, LARGEST_DOCUMENT},
 };
 
 use super::{
@@ -97,7 +98,9 @@ impl Finisher {
         for contradiction in &proven.contradictions {
             tracing::warn!(run = %run.id, "{contradiction}");
         }
-        let spec = RunSpec::from_json(&fs::read(dir.spec()).context("the run's spec")?)?;
+        let spec = RunSpec::from_json(
+            &regular_file::read(&dir.spec(), LARGEST_DOCUMENT).context("the run's spec")?,
+        )?;
         let mut logged = Logged::read(&spec, &state, &dir.files(), &proven);
         let accuracy = self.accuracy(&spec, &dir.files(), &proven).unwrap_or_else(|why| {
             logged.not_judged.push(format!("no accuracy: {why}"));

@@ -8,7 +8,10 @@ use std::{
 };
 
 use regatta_mllog::read::{Summary, file_name};
-use regatta_rules::documents::{Evidence, Record, RunPhase, RunSpec, RunState};
+use regatta_rules::{
+    documents::{Evidence, Record, RunPhase, RunSpec, RunState},
+    regular_file,
+};
 
 use super::{Outcome, evidence::Proven, figures, figures::Figures};
 
@@ -100,7 +103,7 @@ fn summary(files: &Path, proven: &Proven) -> Result<Option<Summary>, String> {
 
 /// One of a run's logs that the signed evidence lists; `None` where the run left none, as one that failed early does.
 pub(super) fn open_log(files: &Path, name: &str, proven: &Proven) -> Result<Option<File>, String> {
-    match File::open(files.join(name)) {
+    match regular_file::open(&files.join(name)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(format!("{name}: {error}")),
         Ok(file) => match proven.file(name) {

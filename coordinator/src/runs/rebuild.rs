@@ -8,6 +8,7 @@ use anyhow::Context as _;
 use regatta_rules::{
     DeviceId, RunId,
     documents::{Document as _, Evidence, Record, RunPhase, RunSpec, RunState},
+    regular_file::{self, LARGEST_DOCUMENT},
 };
 use regatta_submission::proof::{EVIDENCE, PublicKey, key_beside};
 
@@ -227,7 +228,7 @@ fn record_again(
 }
 
 fn optional(path: &Path) -> anyhow::Result<Option<Vec<u8>>> {
-    match fs::read(path) {
+    match regular_file::read(path, LARGEST_DOCUMENT) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),

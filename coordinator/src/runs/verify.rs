@@ -11,6 +11,7 @@ use std::{fs, io, path::Path};
 use regatta_rules::{
     DeviceId,
     documents::{Document as _, Evidence, Record},
+    regular_file::{self, LARGEST_DOCUMENT},
 };
 use regatta_submission::proof::{EVIDENCE, PublicKey, SIGNATURE, signature_fits};
 
@@ -267,7 +268,7 @@ fn check_record(record: &Record, evidence: &Evidence, sha256: &str, verification
 }
 
 fn optional(path: &Path) -> io::Result<Option<Vec<u8>>> {
-    match fs::read(path) {
+    match regular_file::read(path, LARGEST_DOCUMENT) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),

@@ -33,7 +33,7 @@ use std::{
 pub(crate) use config::{BrokerChoice, Config, NewConfig, is_host};
 pub(crate) use durable::{sync_directory, write_durably};
 pub(crate) use lock::{Lock, LockError};
-use regatta_rules::{RunId, StreamName};
+use regatta_rules::{RunId, StreamName, regular_file};
 use regatta_submission::proof::DEVICE_KEY;
 
 /// The configuration file's name; its presence makes a directory a workspace.
@@ -103,7 +103,7 @@ impl Workspace {
     /// [`WorkspaceError`] when the directory is none or its configuration does not read.
     pub(crate) fn open(root: &Path) -> Result<Self, WorkspaceError> {
         let path = root.join(CONFIG_FILE);
-        let text = match fs::read_to_string(&path) {
+        let text = match regular_file::read_text(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Err(WorkspaceError::NotOne(root.to_owned()));

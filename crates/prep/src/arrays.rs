@@ -2,7 +2,6 @@
 //! copies it for the harness. Converts 64-bit integers, the usual output of tokenisers, to 32 bits if every value fits.
 
 use std::{
-    fs::File,
     io::{self, BufReader, Read},
     path::Path,
 };
@@ -11,6 +10,7 @@ use npyz::NpyFile;
 use regatta_rules::{
     benchmark::{Benchmark, Dtype, ModelInput},
     documents::Document as _,
+    regular_file,
     samples::SampleSet,
 };
 use sha2::{Digest as _, Sha256};
@@ -46,7 +46,7 @@ pub(crate) fn prepare(
             reason: "arrays are named after their inputs, but one has no name".to_owned(),
         })?;
         let path = data.join(format!("{name}.npy"));
-        let file = File::open(&path).map_err(|source| PrepError::Open {
+        let file = regular_file::open(&path).map_err(|source| PrepError::Open {
             path: path.clone(),
             source,
         })?;

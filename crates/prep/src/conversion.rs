@@ -2,15 +2,13 @@
 //! that an engine reads. Each form has its own directory, so that GPU and DLA, or two boards, can use different ones. Any
 //! program may have prepared the benchmark's own samples, as long as they match its file.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::path::Path;
 
 use half::f16;
 use npyz::NpyFile;
 use regatta_rules::{
     benchmark::{Benchmark, Dtype},
+    regular_file,
     samples::{Form, Quantised, SampleSet},
 };
 
@@ -75,7 +73,7 @@ pub fn convert_samples(
 
 /// Reads a sample and converts it.
 fn sample(
-    path: &PathBuf,
+    path: &Path,
     benchmark: &Benchmark,
     form: Form,
     quantised: Option<&Quantised>,
@@ -110,9 +108,12 @@ fn sample(
     Ok(pack(&elements, form.dtype.size(), shape, form.layout).unwrap_or_default())
 }
 
+/// More than a sample takes, in bytes.
+const LARGEST_SAMPLE: u64 = 1 << 32;
+
 /// Reads the values of a sample of 32-bit floats.
-fn read(path: &PathBuf, shape: &[usize]) -> Result<Vec<f32>, NpyError> {
-    let file = fs::read(path)?;
+fn read(path: &Path, shape: &[usize]) -> Result<Vec<f32>, NpyError> {
+    let file = regular_file::read(path, LARGEST_SAMPLE)?;
     let npy = NpyFile::new(&file[..])?;
     npy::expect(npy.header(), Dtype::Float32.numpy(), None, shape)?;
     Ok(npy.into_vec()?)

@@ -1,12 +1,12 @@
 //! The preparation kind `csv-images`: reads a gzipped table with an image and its label on each line. Writes no samples.
 
 use std::{
-    fs::File,
     io::{BufRead, BufReader, Read},
     path::Path,
 };
 
 use flate2::bufread::GzDecoder;
+use regatta_rules::regular_file;
 
 use crate::error::{PrepError, TableError};
 
@@ -29,7 +29,7 @@ pub(crate) struct Image {
 /// # Errors
 /// [`PrepError::Open`], or [`PrepError::Table`] for the first invalid line.
 pub(crate) fn read(path: &Path, skip_rows: usize, pixels: usize) -> Result<Vec<Image>, PrepError> {
-    let file = File::open(path).map_err(|source| PrepError::Open {
+    let file = regular_file::open(path).map_err(|source| PrepError::Open {
         path: path.to_owned(),
         source,
     })?;

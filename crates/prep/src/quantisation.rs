@@ -1,11 +1,14 @@
 //! Quantisation of floats to 8-bit integers, and the scale for it from TensorRT's calibration cache.
 
 use std::{
-    fs, io,
+    io,
     path::{Path, PathBuf},
 };
 
-use regatta_rules::samples::{Quantised, Rounding};
+use regatta_rules::{
+    regular_file,
+    samples::{Quantised, Rounding},
+};
 
 /// The error when a scale cannot be read from a calibration cache.
 #[derive(Debug, thiserror::Error)]
@@ -54,7 +57,7 @@ pub enum ScaleError {
 /// # Errors
 /// [`ScaleError`] when the file is not a calibration cache, or has no valid scale for the tensor.
 pub fn read_calibration_scale(path: &Path, tensor: &str) -> Result<f32, ScaleError> {
-    let text = fs::read_to_string(path).map_err(|source| ScaleError::Read {
+    let text = regular_file::read_text(path).map_err(|source| ScaleError::Read {
         path: path.to_owned(),
         source,
     })?;
@@ -98,6 +101,8 @@ pub(crate) fn quantise(value: f32, by: &Quantised) -> (i8, bool) {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn by(scale: f32, rounding: Rounding) -> Quantised {

@@ -2,11 +2,11 @@
 //! line's position is the sample's index in the query sample library. This file does not write maps.
 
 use std::{
-    fs, io,
+    io,
     path::{Path, PathBuf},
 };
 
-use regatta_rules::assets::is_inner_path;
+use regatta_rules::{assets::is_inner_path, regular_file};
 
 /// The names and labels of a dataset, in the order of sample indices.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -52,7 +52,7 @@ pub enum ValMapError {
 /// # Errors
 /// [`ValMapError`] for an unreadable file, and for a name that leads out of the samples' directory.
 pub(crate) fn names(path: &Path) -> Result<Vec<String>, ValMapError> {
-    let text = fs::read_to_string(path).map_err(|source| ValMapError::Read {
+    let text = regular_file::read_text(path).map_err(|source| ValMapError::Read {
         path: path.to_owned(),
         source,
     })?;
@@ -77,7 +77,7 @@ impl ValMap {
     /// # Errors
     /// [`ValMapError`] with the first invalid line.
     pub fn read(path: &Path) -> Result<Self, ValMapError> {
-        let text = fs::read_to_string(path).map_err(|source| ValMapError::Read {
+        let text = regular_file::read_text(path).map_err(|source| ValMapError::Read {
             path: path.to_owned(),
             source,
         })?;

@@ -16,6 +16,7 @@ pub mod known;
 pub mod layout;
 mod mode;
 pub mod procedures;
+pub mod regular_file;
 pub mod response_units;
 pub mod round;
 pub mod samples;

@@ -9,6 +9,7 @@ use std::{
 use regatta_rules::{
     DeviceId,
     documents::{Document as _, DocumentError, Evidence},
+    regular_file::LARGEST_DOCUMENT,
 };
 use ring::signature::{ED25519, UnparsedPublicKey};
 use sha2::{Digest as _, Sha256};
@@ -22,8 +23,6 @@ pub const SIGNATURE: &str = "evidence.sig";
 /// The device's public key in a run's directory, hexadecimal.
 pub const DEVICE_KEY: &str = "device.pub";
 
-/// Far more than the largest document.
-const LARGEST_DOCUMENT: u64 = 64 << 20;
 /// More than a key or a signature in hexadecimal.
 const LARGEST_DIGITS: u64 = 4096;
 

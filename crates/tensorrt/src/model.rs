@@ -2,11 +2,11 @@
 
 use std::{
     collections::BTreeSet,
-    fs::File,
     io::{self, Read as _},
     path::{Component, Path, PathBuf},
 };
 
+use regatta_rules::regular_file;
 use sha2::{Digest as _, Sha256};
 
 use crate::{engine_cache::hex, error::ModelError, onnx};
@@ -31,7 +31,7 @@ impl Model {
             path: path.to_owned(),
             source,
         };
-        let file = File::open(path).map_err(unreadable)?;
+        let file = regular_file::open(path).map_err(unreadable)?;
         let end = file.metadata().map_err(unreadable)?.len();
         let contents = onnx::scan(file, end).map_err(unreadable)?;
         let is_inner = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
@@ -115,7 +115,7 @@ impl Model {
 }
 
 fn sha256_of_file(path: &Path) -> io::Result<String> {
-    let (mut file, mut hasher) = (File::open(path)?, Sha256::new());
+    let (mut file, mut hasher) = (regular_file::open(path)?, Sha256::new());
     let mut piece = vec![0; 1 << 20];
     loop {
         match file.read(&mut piece)? {

@@ -1,8 +1,11 @@
 //! Which accelerator `sim` models: units given in the settings, or one of the boards of `configs/boards`.
 
-use std::{fmt, fs};
+use std::{fmt, path::Path};
 
-use regatta_rules::engine_settings::{SimUnit, SimUnits};
+use regatta_rules::{
+    engine_settings::{SimUnit, SimUnits},
+    regular_file,
+};
 use regatta_schedule::{
     board_model::{BoardModel, UnitModel},
     service_times::ServiceTimes,
@@ -84,7 +87,7 @@ impl SimModel {
     pub(crate) fn board_named(given: &str) -> Option<BoardModel> {
         match BOARDS.iter().find(|(name, _)| *name == given) {
             Some((_, text)) => BoardModel::parse(text).ok(),
-            None => BoardModel::parse(&fs::read_to_string(given).ok()?).ok(),
+            None => BoardModel::parse(&regular_file::read_text(Path::new(given)).ok()?).ok(),
         }
     }
 

@@ -10,11 +10,11 @@
 
 use std::{
     collections::BTreeSet,
-    fs,
     path::{Path, PathBuf},
 };
 
 use anyhow::Context as _;
+use regatta_rules::regular_file;
 use serde::Deserialize;
 
 use crate::{deploy::ssh::Destination, exit::Failure};
@@ -63,7 +63,7 @@ struct Entry {
 /// # Errors
 /// A file that does not read, with the line; a name that stands in it twice; an empty file.
 pub(super) fn read(path: &Path) -> Result<Vec<Host>, Failure> {
-    let text = fs::read_to_string(path)
+    let text = regular_file::read_text(path)
         .with_context(|| format!("{} cannot be read", path.display()))
         .map_err(Failure::usage)?;
     let hosts = if path.extension().is_some_and(|extension| extension == "toml") {
@@ -126,6 +126,8 @@ fn from_toml(text: &str, base: &Path) -> anyhow::Result<Vec<Host>> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -1,7 +1,8 @@
 //! `regatta submission pack` and `unpack`: the encrypted package that is handed in, and back.
 
 use std::{
-    fs,
+    fs::File,
+    io::Read as _,
     path::{Path, PathBuf},
 };
 
@@ -99,11 +100,17 @@ fn refused(flaws: Vec<Flaw>, context: &Context) -> Outcome {
     Ok(exit::NO)
 }
 
+/// Bytes of a password file that are read.
+const LONGEST_PASSWORD: u64 = 4096;
+
 fn password(file: Option<&Path>) -> Result<Password, Failure> {
     let Some(file) = file else {
         return Ok(Password::Ask);
     };
-    let text = fs::read_to_string(file).map_err(|error| {
+    // A pipe from a password manager is welcome here.
+    let mut text = String::new();
+    let read = File::open(file).and_then(|file| file.take(LONGEST_PASSWORD).read_to_string(&mut text));
+    read.map_err(|error| {
         anyhow::Error::new(error).context(format!("cannot read the password file {}", file.display()))
     })?;
     match text.lines().next() {

@@ -4,12 +4,11 @@
 use std::{
     collections::BTreeMap,
     fmt::Write as _,
-    fs,
     io::{self, BufRead as _, IsTerminal as _},
     path::{Path, PathBuf},
 };
 
-use regatta_rules::{DeviceId, Division, documents::RunPhase, escape, round::Round};
+use regatta_rules::{DeviceId, Division, documents::RunPhase, escape, regular_file, round::Round};
 use regatta_submission::{
     DraftError,
     proof::PublicKey,
@@ -137,7 +136,7 @@ fn read_answers(path: Option<&Path>) -> Result<Answers, Failure> {
     let Some(path) = path else {
         return Ok(Answers::default());
     };
-    let text = fs::read_to_string(path).map_err(|error| {
+    let text = regular_file::read_text(path).map_err(|error| {
         anyhow::Error::new(error).context(format!("cannot read the answers {}", path.display()))
     })?;
     let base = path.parent().unwrap_or(Path::new(""));

@@ -1,7 +1,9 @@
 //! `~/.ssh/config`, as far as a deployment needs it: `HostName`, `User`, `Port`, `IdentityFile` and `ProxyJump` below `Host`, the
 //! first word that fits counts. `Match` blocks and `Include` are passed over.
 
-use std::{env, fs, io, path::Path};
+use std::{env, io, path::Path};
+
+use regatta_rules::regular_file::{self, LARGEST_TEXT};
 
 use super::{Access, Destination, DestinationError};
 
@@ -43,7 +45,7 @@ impl SshConfig {
         let Some(path) = env::home_dir().map(|home| home.join(".ssh/config")) else {
             return Ok(Self::default());
         };
-        match fs::read(&path) {
+        match regular_file::read(&path, LARGEST_TEXT) {
             Ok(text) => Ok(Self::from_text(&String::from_utf8_lossy(&text))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
             Err(error) => Err(io::Error::new(

@@ -12,6 +12,7 @@ use base64::{
     Engine as _,
     engine::general_purpose::{STANDARD, STANDARD_NO_PAD},
 };
+use regatta_rules::regular_file::{self, LARGEST_TEXT};
 use ring::hmac;
 
 use super::config::is_like;
@@ -91,7 +92,7 @@ impl KnownHosts {
     pub(super) fn read() -> io::Result<Self> {
         let mut known = Self::default();
         for path in user_file().into_iter().chain([PathBuf::from(SYSTEM)]) {
-            match fs::read(&path) {
+            match regular_file::read(&path, LARGEST_TEXT) {
                 Ok(text) => known.add(&path, &String::from_utf8_lossy(&text)),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => {
@@ -210,7 +211,7 @@ pub(super) fn remember(host: &str, port: u16, key: &HostKey) -> io::Result<PathB
             .recursive(true)
             .create(directory)?;
     }
-    let before = match fs::read(&path) {
+    let before = match regular_file::read(&path, LARGEST_TEXT) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
         read => read?,
     };

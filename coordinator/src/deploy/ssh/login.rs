@@ -2,10 +2,10 @@
 
 use std::{
     env,
-    fs::File,
     path::{Path, PathBuf},
 };
 
+use regatta_rules::regular_file;
 use ssh2::{KeyboardInteractivePrompt, Session};
 
 use super::{Access, Answer, Prompt, Question, SshError, ask_until};
@@ -86,7 +86,7 @@ fn by_key(session: &Session, access: &Access, prompt: &dyn Prompt, tried: &mut V
 /// Logs in by a key file; else says what is to be said behind its name.
 fn by_file(session: &Session, access: &Access, path: &Path, prompt: &dyn Prompt) -> Result<(), String> {
     // Otherwise libssh2 tells a file that is not there from one that the host refuses by its number alone.
-    File::open(path).map_err(|error| format!(", which cannot be read: {error}"))?;
+    regular_file::open(path).map_err(|error| format!(", which cannot be read: {error}"))?;
     let attempt = |phrase: Option<&str>| session.userauth_pubkey_file(&access.user, None, path, phrase);
     match attempt(None) {
         Ok(()) if session.authenticated() => return Ok(()),
@@ -113,7 +113,7 @@ fn by_file(session: &Session, access: &Access, path: &Path, prompt: &dyn Prompt)
 /// Whether a key file is encrypted, as far as its text tells. In OpenSSH's format the cipher's name comes first.
 fn has_phrase(path: &Path) -> bool {
     use base64::{Engine as _, engine::general_purpose::STANDARD};
-    let Ok(text) = std::fs::read_to_string(path) else {
+    let Ok(text) = regular_file::read_text(path) else {
         return false;
     };
     let Some(body) = text.split_once("-----BEGIN OPENSSH PRIVATE KEY-----") else {

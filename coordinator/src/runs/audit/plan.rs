@@ -12,6 +12,7 @@ use regatta_rules::{
     benchmark::Benchmark,
     conf::{Conf, ConfError, ConfKind},
     documents::{AuditOf, Document as _, DocumentError, LoadgenChoice, RunSpec},
+    regular_file::{self, LARGEST_DOCUMENT},
     round::Round,
 };
 
@@ -181,7 +182,8 @@ pub(crate) fn drafts(
     tests: &[String],
 ) -> Result<Vec<Draft>, PlanError> {
     let path = workspace.run(audited.performance.id).spec();
-    let bytes = fs::read(&path).map_err(|source| PlanError::Io { path, source })?;
+    let bytes =
+        regular_file::read(&path, LARGEST_DOCUMENT).map_err(|source| PlanError::Io { path, source })?;
     let spec = RunSpec::from_json(&bytes).map_err(|source| PlanError::Spec {
         run: audited.performance.id,
         source,

@@ -8,6 +8,7 @@ use regatta_mllog::read::file_name;
 use regatta_rules::{
     RunId,
     documents::{AuditOf, AuditResult, AuditedResponses, Document as _, Evidence, Record, RunPhase, RunSpec},
+    regular_file::{self, LARGEST_DOCUMENT},
 };
 use regatta_submission::{
     audit::{
@@ -76,7 +77,7 @@ pub(crate) fn keep(
     };
     let result = verifier.told(report, explanation, None);
     let path = workspace.run(row.id).record();
-    let mut record = Record::from_json(&fs::read(&path)?)?;
+    let mut record = Record::from_json(&regular_file::read(&path, LARGEST_DOCUMENT)?)?;
     record.audit = Some(result.clone());
     let mut text = serde_json::to_vec_pretty(&record)?;
     text.push(b'\n');
@@ -258,7 +259,11 @@ impl Verifier<'_> {
     }
 
     fn evidence(&self, run: RunId) -> Option<Evidence> {
-        let bytes = fs::read(self.workspace.run(run).files().join("evidence.json")).ok()?;
+        let bytes = regular_file::read(
+            &self.workspace.run(run).files().join("evidence.json"),
+            LARGEST_DOCUMENT,
+        )
+        .ok()?;
         Evidence::from_json(&bytes).ok()
     }
 

@@ -2,10 +2,12 @@
 
 use std::{
     error::Error,
-    fs::{self, File},
+    fs::File,
     io::{self, BufReader},
     path::{Path, PathBuf},
 };
+
+use regatta_rules::regular_file;
 
 use super::{AccuracyReader, DetailError, DetailLog, Summary, SummaryError, TraceReader};
 
@@ -34,20 +36,11 @@ pub enum LogFileError<E: Error + 'static> {
 }
 
 fn open<E: Error + 'static>(path: &Path) -> Result<BufReader<File>, LogFileError<E>> {
-    let file = open_regular(path).map_err(|source| LogFileError::Open {
+    let file = regular_file::open(path).map_err(|source| LogFileError::Open {
         path: path.to_owned(),
         source,
     })?;
     Ok(BufReader::with_capacity(1 << 16, file))
-}
-
-/// A pipe is refused before it is opened: it would be waited for without end.
-fn open_regular(path: &Path) -> io::Result<File> {
-    if fs::metadata(path)?.is_file() {
-        File::open(path)
-    } else {
-        Err(io::Error::other("it is no regular file"))
-    }
 }
 
 /// Reads a summary.
@@ -77,7 +70,7 @@ pub fn detail_file(path: &Path) -> Result<DetailLog, LogFileError<DetailError>> 
 /// # Errors
 /// When the file cannot be opened.
 pub fn accuracy_file(path: &Path) -> io::Result<AccuracyReader<File>> {
-    Ok(AccuracyReader::new(File::open(path)?))
+    Ok(AccuracyReader::new(regular_file::open(path)?))
 }
 
 /// Opens a trace; its events are read as they are asked for.
@@ -87,6 +80,6 @@ pub fn accuracy_file(path: &Path) -> io::Result<AccuracyReader<File>> {
 pub fn trace_file(path: &Path) -> io::Result<TraceReader<BufReader<File>>> {
     Ok(TraceReader::new(BufReader::with_capacity(
         1 << 16,
-        File::open(path)?,
+        regular_file::open(path)?,
     )))
 }

@@ -12,7 +12,7 @@ use super::{BoardFacts, Chosen, System, SystemError, Wanted, generic};
 use crate::{
     Scenario,
     documents::{DeviceFacts, EngineKind},
-    known,
+    known, regular_file,
 };
 
 /// A system that cannot be used.
@@ -73,7 +73,7 @@ impl SystemFile {
 
     fn read(path: &Path) -> Result<Self, SystemChoiceError> {
         let name = path.display().to_string();
-        match fs::read_to_string(path) {
+        match regular_file::read_text(path) {
             Ok(text) => Self::parse(&name, &text),
             Err(source) => Err(SystemChoiceError::Io(name, source)),
         }

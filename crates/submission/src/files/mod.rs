@@ -10,6 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use regatta_rules::regular_file;
 use sha2::{Digest, Sha256};
 
 pub(crate) use directory::{Directory, EntryType, Links};
@@ -69,16 +70,7 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
 
 /// Reads a file that is known to be small; more than `limit` bytes are an error, not a full memory.
 pub(crate) fn read_small(path: &Path, limit: u64) -> Result<Vec<u8>, FileError> {
-    let read = || {
-        let mut bytes = Vec::new();
-        open(path)?.take(limit + 1).read_to_end(&mut bytes)?;
-        if bytes.len() as u64 > limit {
-            let message = format!("it is larger than {limit} bytes, which no such file is");
-            return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
-        }
-        Ok(bytes)
-    };
-    read().at("read", path)
+    regular_file::read(path, limit).at("read", path)
 }
 
 /// Replaces `path` by `content`: written beside it, then renamed over it. The permissions of a former file stay.

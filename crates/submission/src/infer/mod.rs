@@ -15,6 +15,7 @@ use std::{
 
 use regatta_rules::{
     Scenario,
+    regular_file::{self, LARGEST_TEXT},
     round::{BenchmarkRules, Inference, Layout, Round, Submission},
 };
 
@@ -308,7 +309,7 @@ impl Submitter<'_> {
     /// A JSON file; `null` where it is not there or does not read, which the checker tells.
     fn json(&self, path: &str) -> Result<serde_json::Value, FileError> {
         let path = self.draft.root().join(path);
-        match read(&path) {
+        match regular_file::read(&path, LARGEST_TEXT) {
             Ok(bytes) => Ok(serde_json::from_slice(&bytes).unwrap_or_default()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(serde_json::Value::Null),
             failed => failed.at("read", &path).map(|_| serde_json::Value::Null),

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use regatta_rules::{Division, benchmark::Benchmark, round::BenchmarkRules};
+use regatta_rules::{Division, benchmark::Benchmark, regular_file, round::BenchmarkRules};
 use serde_json::{Map, Value};
 
 use super::{
@@ -48,7 +48,7 @@ impl Staging<'_> {
         let mut readme = texts::readme(of, self.request.round, performance, accuracy, rehearsal);
         if let Some(notes) = &said.notes {
             let path = answers.path(notes);
-            match std::fs::read_to_string(&path) {
+            match regular_file::read_text(&path) {
                 Ok(notes) => readme.push_str(&format!("\n{notes}")),
                 Err(error) => self.unreadable(
                     &format!("answers: benchmark {}: notes", benchmark.name),

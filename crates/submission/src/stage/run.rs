@@ -12,6 +12,7 @@ use regatta_rules::{
         Attempt, Document, Evidence, FileProof, LoadgenChoice, LoadgenIdentity, Record, RunLength, RunPhase,
         RunSpec,
     },
+    regular_file::LARGEST_DOCUMENT,
 };
 use sha2::{Digest as _, Sha256};
 
@@ -21,8 +22,6 @@ use crate::{
     proof::{EVIDENCE, ProofError, PublicKey, SignedEvidence},
 };
 
-/// Far more than the largest document.
-const LARGEST_DOCUMENT: u64 = 64 << 20;
 /// What the MLCommons LoadGen calls itself in evidence.
 const OFFICIAL_LOADGEN: &str = "mlcommons-loadgen";
 /// The revision of a LoadGen whose sources have no history.

@@ -4,11 +4,15 @@
 
 use std::{
     collections::{BTreeMap, btree_map::Entry},
-    fs,
     path::Path,
 };
 
-use regatta_rules::{Division, documents::DeviceFacts, round::Round};
+use regatta_rules::{
+    Division,
+    documents::DeviceFacts,
+    regular_file::{self, LARGEST_TEXT},
+    round::Round,
+};
 use serde_json::{Map, Value};
 
 use super::{Kind, Lack, Question, SystemAnswers, accelerators, run::Run, template::Template};
@@ -122,7 +126,8 @@ fn fill(
 
 /// The `system_description` in what `regatta-agent doctor --json` printed; the error is a sentence.
 pub(super) fn of_doctor(path: &Path) -> Result<Map<String, Value>, String> {
-    let bytes = fs::read(path).map_err(|error| format!("{} cannot be read: {error}", path.display()))?;
+    let bytes = regular_file::read(path, LARGEST_TEXT)
+        .map_err(|error| format!("{} cannot be read: {error}", path.display()))?;
     let document = serde_json::from_slice::<Value>(&bytes);
     let mut document = document.map_err(|error| format!("{} does not read: {error}", path.display()))?;
     match document.get_mut("system_description").map(Value::take) {
