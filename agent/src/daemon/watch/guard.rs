@@ -180,21 +180,15 @@ fn in_words(e: impl std::error::Error + Send + Sync + 'static) -> String {
     format!("{:#}", anyhow::Error::from(e))
 }
 
+/// How often the helper is asked about leftovers.
+const ATTEMPTS: u32 = 5;
+const BETWEEN_ATTEMPTS: std::time::Duration = std::time::Duration::from_secs(1);
+
 /// Puts back what a daemon or helper before this one has left, where there is a helper at all. Takes its time, and tells
 /// the log.
 pub(crate) fn put_back_leftovers(socket: &std::path::Path) {
-    let mut helper = match HelperConnection::connect(socket) {
-        Ok(helper) => helper,
-        Err(_) if !socket.exists() => return,
-        Err(e) => {
-            tracing::warn!(
-                "whether a run has left the device's state set is not known: {}",
-                in_words(e)
-            );
-            return;
-        }
-    };
-    match helper.restore() {
+    match restore_leftovers(socket) {
+        Err(HelperError::Unavailable { .. }) if !socket.exists() => {}
         Ok(lines) if lines.is_empty() => {}
         Ok(lines) => {
             let knobs: Vec<String> = lines.iter().map(|line| line.control.to_string()).collect();
@@ -203,6 +197,55 @@ pub(crate) fn put_back_leftovers(socket: &std::path::Path) {
                 knobs.join(", ")
             );
         }
+        // Nothing is known to be set.
+        Err(e @ (HelperError::Unavailable { .. } | HelperError::ConnectionLost(_))) => tracing::warn!(
+            "whether a run has left the device's state set is not known: {}",
+            in_words(e)
+        ),
         Err(e) => tracing::error!("the device's state is not put back: {}", in_words(e)),
+    }
+}
+
+/// Asks the helper again when the connection is lost: systemd drops it when the helper's socket is restarted meanwhile, as while
+/// the package is being installed.
+fn restore_leftovers(socket: &std::path::Path) -> Result<Vec<ControlReport>, HelperError> {
+    let mut attempts = 1..=ATTEMPTS;
+    loop {
+        attempts.next();
+        match HelperConnection::connect(socket).and_then(|mut helper| helper.restore()) {
+            Err(HelperError::ConnectionLost(_)) if !attempts.is_empty() => {
+                std::thread::sleep(BETWEEN_ATTEMPTS)
+            }
+            answer => return answer,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        io::{BufRead as _, BufReader, Write as _},
+        os::unix::net::UnixListener,
+    };
+
+    use regatta_state::message::ResponseLine;
+
+    use super::*;
+
+    #[test]
+    fn a_helper_whose_connection_is_reset_is_asked_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let socket = directory.path().join("state.sock");
+        let listener = UnixListener::bind(&socket).unwrap();
+        let helper = std::thread::spawn(move || {
+            // Closed with an unread request, as when systemd restarts the socket.
+            drop(listener.accept().unwrap());
+            let (stream, _) = listener.accept().unwrap();
+            let mut request = String::new();
+            BufReader::new(&stream).read_line(&mut request).unwrap();
+            writeln!(&stream, "{}", ResponseLine::Done).unwrap();
+        });
+        assert!(restore_leftovers(&socket).unwrap().is_empty());
+        helper.join().unwrap();
     }
 }

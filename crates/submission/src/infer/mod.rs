@@ -22,7 +22,7 @@ use regatta_rules::{
 use crate::{
     DraftError,
     draft::Draft,
-    files::{At, FileError, directories, lies_in, read},
+    files::{At, FileError, directories, lies_in},
     pack::DIVISIONS,
 };
 use log::Measured;
