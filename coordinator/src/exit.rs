@@ -51,6 +51,12 @@ impl Failure {
         }
     }
 
+    /// Says what the failure is about, such as a file.
+    pub(crate) fn context(mut self, subject: impl fmt::Display) -> Self {
+        self.error = self.error.context(subject.to_string());
+        self
+    }
+
     /// Adds what the user can do about it.
     pub(crate) fn way_out(mut self, advice: impl fmt::Display) -> Self {
         self.way_out = Some(advice.to_string());

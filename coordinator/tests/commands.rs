@@ -6,6 +6,7 @@
 mod support;
 
 use std::{
+    fs,
     net::TcpListener,
     process::{Command, Output},
 };
@@ -334,4 +335,76 @@ fn waiting_answers_with_the_runs_verdict_and_an_export_is_byte_exact() {
     assert!(!std::path::Path::new(&again).exists());
     std::fs::write(&stored, before).unwrap();
     assert!(coordinator.output(&export).status.success());
+}
+
+#[test]
+fn a_plan_that_cannot_be_asked_for_names_the_file_and_the_request() {
+    let coordinator = Coordinator::embedded();
+    let plan = coordinator.path("plan.toml");
+    let request = "[[run]]\nbenchmark = \"digits\"\nscenario = [\"Offline\"]\n";
+    let wrong = request.replace("Offline", "Ofline");
+    fs::write(&plan, format!("schema = 1\n{wrong}{request}")).unwrap();
+    let output = coordinator.output(&["run", plan.to_str().unwrap()]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("plan.toml: [[run]] number 1"), "{said}");
+    assert!(said.contains("Ofline"), "{said}");
+}
+
+/// A workspace on a disk that cannot be written: what is in it can be listed.
+#[test]
+fn a_workspace_that_cannot_be_written_is_listed() {
+    let mut coordinator = Coordinator::embedded();
+    coordinator.serve();
+    coordinator.kill();
+    let root = coordinator.path("");
+    let listed = |remove_log: bool| {
+        if remove_log {
+            let _ = fs::remove_file(coordinator.path("regatta.db-wal"));
+            let _ = fs::remove_file(coordinator.path("regatta.db-shm"));
+        }
+        let list = coordinator.regatta(&["runs", "list"]);
+        let mut command = std::process::Command::new("unshare");
+        command
+            .args(["--map-root-user", "--mount", "sh", "-ec"])
+            .arg("mount --bind \"$0\" \"$0\"; mount -o remount,bind,ro \"$0\"; exec \"$@\"")
+            .arg(&root)
+            .arg(list.get_program())
+            .args(list.get_args());
+        let output = command.output().unwrap();
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert!(listed(false).contains("no runs yet"));
+    // A clean end leaves no log.
+    coordinator.json(&["runs", "list"]);
+    assert!(listed(true).contains("no runs yet"));
+}
+
+/// Somebody holds the store: a command says that it waits, and `serve` ends when it is told to.
+#[test]
+fn a_locked_store_is_told_and_does_not_keep_serve_from_ending() {
+    let coordinator = Coordinator::embedded();
+    coordinator.json(&["runs", "list"]);
+    let holder = rusqlite::Connection::open(coordinator.path("regatta.db")).unwrap();
+    holder
+        .execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE")
+        .unwrap();
+    let log = coordinator.path("log");
+    let mut serve = coordinator.regatta(&["serve"]);
+    let mut child = serve.stderr(fs::File::create(&log).unwrap()).spawn().unwrap();
+    eventually("the word that the store is locked", || {
+        let said = fs::read_to_string(&log).unwrap();
+        said.contains("the store is locked by another program")
+            .then_some(())
+    });
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    let begun = std::time::Instant::now();
+    child.wait().unwrap();
+    assert!(begun.elapsed().as_secs() < 10, "it ends at once");
 }

@@ -53,13 +53,7 @@ pub(crate) struct Context {
 impl Context {
     /// Opens the workspace that was named.
     pub(crate) fn open(&self) -> Result<Workspace, Failure> {
-        Workspace::open(&self.workspace).map_err(|error| match error {
-            WorkspaceError::NotOne(_) => Failure::usage(error).way_out(
-                "name one with --workspace DIR, make one with `regatta init --workspace DIR`, or try `regatta quickstart`",
-            ),
-            WorkspaceError::Config { .. } | WorkspaceError::Exists(_) => Failure::usage(error),
-            WorkspaceError::Io { .. } => Failure::from(error),
-        })
+        Workspace::open(&self.workspace).map_err(failure)
     }
 
     /// Opens the workspace and its store, which knows the workspace's runs.
@@ -75,7 +69,7 @@ impl Context {
         match Workspace::open(&self.workspace) {
             Ok(workspace) => Ok(Some(workspace)),
             Err(WorkspaceError::NotOne(_)) => Ok(None),
-            Err(error) => Err(Failure::usage(error)),
+            Err(error) => Err(failure(error)),
         }
     }
 
@@ -90,6 +84,16 @@ impl Context {
     /// Whether progress may be drawn on the terminal.
     pub(crate) fn is_lively(&self) -> bool {
         io::stderr().is_terminal()
+    }
+}
+
+fn failure(error: WorkspaceError) -> Failure {
+    match error {
+        WorkspaceError::NotOne(_) => Failure::usage(error).way_out(
+            "name one with --workspace DIR, make one with `regatta init --workspace DIR`, or try `regatta quickstart`",
+        ),
+        WorkspaceError::Config { .. } | WorkspaceError::Exists(_) => Failure::usage(error),
+        WorkspaceError::Io { .. } => Failure::from(error),
     }
 }
 

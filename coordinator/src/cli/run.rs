@@ -138,13 +138,21 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let mut drafts = Vec::new();
     let served: Vec<String> = store.assets()?.into_iter().map(|row| row.asset.path).collect();
     let is_asset = |place: &str| served.iter().any(|path| assets::holds(path, place));
-    for words in &requests {
-        for mut draft in resolve(words, &catalogue, &store)? {
+    let draft = |words: &Words| {
+        let mut drafts = resolve(words, &catalogue, &store)?;
+        for draft in &mut drafts {
             take_form(&mut draft.spec, &is_asset, &workspace.scratch()).map_err(Failure::usage)?;
             assets::name_in(&mut draft.spec, &words.asset, &store, workspace.config())
                 .map_err(Failure::usage)?;
-            drafts.push(draft);
         }
+        Ok(drafts)
+    };
+    for (index, words) in requests.iter().enumerate() {
+        let of_request = draft(words).map_err(|failure: Failure| match &args.plan {
+            Some(path) => failure.context(format!("{}: [[run]] number {}", path.display(), index + 1)),
+            None => failure,
+        })?;
+        drafts.extend(of_request);
     }
     // Either all runs of a plan are asked for, or none.
     store.all_or_nothing(|store| drafts.iter().try_for_each(|draft| store.add_run(draft)))?;

@@ -20,10 +20,11 @@ pub(super) fn run(context: &Context) -> Outcome {
 }
 
 async fn serve(workspace: &Workspace) -> Outcome {
-    let mut terminate = signal(SignalKind::terminate())?;
     let daemon = Daemon::start(workspace)
         .await
         .map_err(|error| with_way_out(error, workspace))?;
+    // Only now: until here the signal ends the process at once, also while it waits for a locked store.
+    let mut terminate = signal(SignalKind::terminate())?;
     say(&format!(
         "serving {} at {}",
         workspace.root().display(),

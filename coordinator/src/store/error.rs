@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use rusqlite::ErrorCode;
+
 /// Why the store did not do as asked.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StoreError {
@@ -25,6 +27,19 @@ pub(crate) enum StoreError {
     /// SQLite refused.
     #[error("the store failed")]
     Sqlite(#[from] rusqlite::Error),
+}
+
+impl StoreError {
+    /// Whether the disk or the directory cannot be written.
+    pub(super) fn is_read_only(&self) -> bool {
+        let (Self::Open { source, .. } | Self::Sqlite(source)) = self else {
+            return false;
+        };
+        matches!(
+            source.sqlite_error_code(),
+            Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen)
+        )
+    }
 }
 
 /// Short for what the store returns.

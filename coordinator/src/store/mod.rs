@@ -19,8 +19,9 @@ mod values;
 mod versions;
 
 use std::{
+    io::{self, Write as _},
     path::Path,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 pub(crate) use assets::AssetRow;
@@ -31,12 +32,16 @@ pub(crate) use members::{Entry, NewCertificate};
 pub(crate) use rebuilding::RecordedDevice;
 pub(crate) use run_changes::RunChange;
 pub(crate) use runs::RunRow;
-use rusqlite::{Connection, ErrorCode};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 pub(crate) use streams::StreamRow;
 pub(crate) use versions::OtherVersion;
 
 /// Longest wait for another connection's write.
 const BUSY: Duration = Duration::from_secs(30);
+/// After this the user is told.
+const TOLD_AFTER: Duration = Duration::from_secs(2);
+/// Between two attempts.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// A connection to the store.
 #[derive(Debug)]
@@ -50,12 +55,40 @@ impl Store {
     /// # Errors
     /// [`StoreError`] when it cannot be opened or comes from a newer program.
     pub(crate) fn open(path: &Path) -> Result<Self> {
+        match Self::open_to_write(path) {
+            Err(error) if error.is_read_only() && path.exists() => Self::open_to_read(path),
+            opened => opened,
+        }
+    }
+
+    /// Opens a database on a disk that cannot be written, as of an archived workspace. It is not brought up to date.
+    fn open_to_read(path: &Path) -> Result<Self> {
         let open = |source| StoreError::Open {
             path: path.to_owned(),
             source,
         };
-        let connection = Connection::open(path).map_err(open)?;
-        connection.busy_timeout(BUSY).map_err(open)?;
+        let log = path.with_extension("db-wal");
+        // Without a write-ahead log the database is all there is. SQLite would make one, and cannot.
+        let is_all = std::fs::metadata(log).map_or(true, |log| log.len() == 0);
+        let name = path
+            .to_string_lossy()
+            .replace('%', "%25")
+            .replace('?', "%3f")
+            .replace('#', "%23");
+        let uri = format!("file:{name}{}", if is_all { "?immutable=1" } else { "" });
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+        let mut connection = Connection::open_with_flags(uri, flags).map_err(open)?;
+        connection.busy_handler(Some(wait)).map_err(open)?;
+        Ok(Self { connection })
+    }
+
+    fn open_to_write(path: &Path) -> Result<Self> {
+        let open = |source| StoreError::Open {
+            path: path.to_owned(),
+            source,
+        };
+        let mut connection = Connection::open(path).map_err(open)?;
+        connection.busy_handler(Some(wait)).map_err(open)?;
         write_ahead(&connection).map_err(open)?;
         connection
             .pragma_update(None, "synchronous", "FULL")
@@ -110,17 +143,32 @@ impl Store {
 /// Turns write-ahead logging on. Where another process does so at the same moment, SQLite does not wait as it does
 /// otherwise: it is asked again.
 fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
-    let begun = Instant::now();
+    let mut times = 0;
     loop {
         match connection.pragma_update(None, "journal_mode", "WAL") {
-            Err(error)
-                if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && begun.elapsed() < BUSY =>
-            {
-                std::thread::sleep(Duration::from_millis(20));
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && wait(times) => {
+                times += 1;
             }
             done => return done,
         }
     }
+}
+
+/// Waits for another connection's lock, and says so when it takes long. `false` once it has taken too long.
+fn wait(times: i32) -> bool {
+    let Ok(times) = u32::try_from(times) else {
+        return false;
+    };
+    std::thread::sleep(PAUSE);
+    if PAUSE * times == TOLD_AFTER {
+        // Commands have no log. Nobody is left to tell when standard error is gone.
+        let _ = writeln!(
+            io::stderr(),
+            "the store is locked by another program; waiting for it up to {} s",
+            BUSY.as_secs()
+        );
+    }
+    PAUSE * times < BUSY
 }
 
 /// The present time as every table writes it: RFC 3339 UTC.
