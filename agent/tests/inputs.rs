@@ -160,7 +160,7 @@ fn prepared_forms_lie_side_by_side_and_say_what_they_are() {
     fs::create_dir(directory.join("samples.json")).unwrap();
     let told = place.fault(&chw4, &[]);
     assert!(
-        told.contains("int8_chw4/samples.json cannot be read: Is a directory"),
+        told.contains("int8_chw4/samples.json cannot be read: it is a directory, not a regular file"),
         "{told}"
     );
     fs::remove_dir(directory.join("samples.json")).unwrap();
