@@ -9,13 +9,13 @@ pub(crate) mod system;
 use std::{collections::BTreeMap, fs, io, path::Path, time::Duration};
 
 use anyhow::{Context, anyhow};
+use regatta_config::system::Wanted;
+use regatta_fsutil::regular_file;
 use regatta_loadgen::request::{ConfText, RunRequest};
-use regatta_rules::{
+use regatta_types::{
     Scenario,
     benchmark::Benchmark,
-    documents::{EngineKind, EngineSpec},
-    regular_file,
-    system::{SystemUse, Wanted},
+    documents::{EngineKind, EngineSpec, SystemUse},
 };
 
 use self::{board::Origin, choice::Named, report::Report};

@@ -4,13 +4,12 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use regatta_rules::{
-    Mode, Scenario,
-    documents::{EngineKind, LoadgenChoice},
-    layout::Layout,
-    system::PowerSetting,
-};
 use regatta_tensorrt::{ElementType, InputShape};
+use regatta_types::{
+    Mode, Scenario,
+    documents::{EngineKind, LoadgenChoice, PowerSetting},
+    layout::Layout,
+};
 
 use crate::duration::RunDuration;
 

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use regatta_rules::regular_file;
+use regatta_fsutil::regular_file;
 use serde::Deserialize;
 use toml::Spanned;
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use regatta_rules::ErrorChain;
+use regatta_text::ErrorChain;
 
 /// All is well.
 pub(crate) const OK: u8 = 0;

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_rules::DeviceId;
+use regatta_types::DeviceId;
 use ring::{
     rand::SystemRandom,
     signature::{Ed25519KeyPair, KeyPair as _},

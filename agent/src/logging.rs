@@ -3,7 +3,7 @@
 
 use std::{env, io};
 
-use regatta_rules::EscapedLog;
+use regatta_text::EscapedLog;
 use tracing::level_filters::LevelFilter;
 
 /// Says how much is logged: off, error, warn, info, debug or trace.

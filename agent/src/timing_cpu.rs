@@ -1,7 +1,7 @@
 //! Which processor LoadGen's issuing thread keeps to. Run process and daemon work it out alike from the spec: the one to
 //! pin the thread, the other to stay away from it.
 
-use regatta_rules::documents::{Delivery, LoadgenChoice, RunSpec};
+use regatta_types::documents::{Delivery, LoadgenChoice, RunSpec};
 
 use crate::thread_counters::allowed_cpus;
 

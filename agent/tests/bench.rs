@@ -6,8 +6,8 @@ mod support;
 
 use std::{fs, os::unix::fs::symlink, path::Path};
 
-use regatta_rules::response_units::ResponseUnits;
 use regatta_schedule::board_model::BoardModel;
+use regatta_types::response_units::ResponseUnits;
 use support::{Ended, FEW_QUERIES, MLPERF_CONF, USER_CONF, agent, fixture::Fixture};
 
 /// Runs `bench` on the fixture with its files, and `more` in place of or behind the usual flags.

@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use regatta_rules::{
+use regatta_types::{
     Mode, RunId, Scenario,
     documents::{
         Attempt, ConfTexts, Delivery, Document, EngineKind, EngineSpec, LoadgenChoice, RunLength, RunSpec,

@@ -11,7 +11,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use regatta_rules::{Scenario, documents::EngineKind, system::System};
+use regatta_config::system::System;
+use regatta_types::{Scenario, documents::EngineKind};
 use support::{Ended, agent, fixture::Fixture, twins::Twins};
 
 /// The words of every search.

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use regatta_rules::{ErrorChain, escape_lines};
+use regatta_text::{ErrorChain, escape_lines};
 
 /// All is well.
 pub(crate) const OK: u8 = 0;

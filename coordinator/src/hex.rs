@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use regatta_rules::regular_file;
+use regatta_fsutil::regular_file;
 use sha2::{Digest as _, Sha256};
 
 /// Lower-case hexadecimal digits of the bytes.

@@ -5,7 +5,7 @@ mod support;
 
 use std::collections::BTreeMap;
 
-use regatta_rules::documents::RunPhase;
+use regatta_types::documents::RunPhase;
 use support::{
     Dice, coordinator::Coordinator, delivering::Faults, device::SimulatedDevice, mosquitto::Mosquitto,
 };

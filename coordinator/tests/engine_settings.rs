@@ -7,7 +7,8 @@ mod support;
 
 use std::{fs, process::Output};
 
-use regatta_rules::{documents::EngineKind, engine_settings::SETTINGS};
+use regatta_config::engine_settings::SETTINGS;
+use regatta_types::documents::EngineKind;
 use support::coordinator::Coordinator;
 
 fn refusal(output: &Output) -> (Option<i32>, String) {

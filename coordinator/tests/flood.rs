@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use regatta_rules::documents::RunPhase;
+use regatta_types::documents::RunPhase;
 use support::{Dice, coordinator::Coordinator, device::SimulatedDevice, eventually, mosquitto::Mosquitto};
 
 const DEVICES: u8 = 4;

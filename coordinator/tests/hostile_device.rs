@@ -14,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use regatta_rules::{
+use regatta_types::{
     RunId,
     documents::{DeviceFacts, RunPhase, RunState},
 };

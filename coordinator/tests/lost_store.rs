@@ -7,7 +7,7 @@ mod support;
 
 use std::{collections::BTreeMap, fs, process::Output};
 
-use regatta_rules::{RunId, documents::RunPhase};
+use regatta_types::{RunId, documents::RunPhase};
 use support::{Dice, coordinator::Coordinator, delivering::Faults, device::SimulatedDevice, eventually};
 
 fn is_online(coordinator: &Coordinator) {

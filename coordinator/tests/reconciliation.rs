@@ -6,7 +6,7 @@ mod support;
 
 use std::{collections::BTreeMap, process::Stdio, time::Duration};
 
-use regatta_rules::{RunId, documents::RunPhase};
+use regatta_types::{RunId, documents::RunPhase};
 use regatta_wire::{
     message::{Command, Examined, Message as _},
     topic::Leaf,

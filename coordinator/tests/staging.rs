@@ -23,7 +23,7 @@ use std::{
 };
 
 use bench::Bench;
-use regatta_rules::known;
+use regatta_config::known;
 use serde_json::Value;
 
 /// Exit code, standard output and standard error.

@@ -14,7 +14,7 @@ use std::{
     process::{Command, Output},
 };
 
-use regatta_rules::known;
+use regatta_config::known;
 use regatta_test_support::published_results;
 use tempfile::TempDir;
 

@@ -18,9 +18,10 @@ use std::{
     process::{Command, Output},
 };
 
-use regatta_rules::{
-    documents::{Attempt, DeviceFacts, KnobProof, LoadgenChoice, RunPhase, StateFinding, StateProof},
-    escape_lines, known,
+use regatta_config::known;
+use regatta_text::escape_lines;
+use regatta_types::documents::{
+    Attempt, DeviceFacts, KnobProof, LoadgenChoice, RunPhase, StateFinding, StateProof,
 };
 use regatta_wire::{message::Message as _, topic::Leaf};
 use serde_json::Value;

@@ -6,7 +6,7 @@ mod support;
 
 use std::{collections::BTreeMap, process::Stdio};
 
-use regatta_rules::{
+use regatta_types::{
     RunId,
     documents::{EngineKind, RunPhase},
 };

@@ -5,11 +5,11 @@
 
 use std::{fs, path::PathBuf, time::Duration};
 
-use regatta_rules::{
+use regatta_tests::{Broker, Lab, eventually, free_port, papers};
+use regatta_types::{
     DeviceId, RunId, StreamName,
     documents::{RunPhase, RunState},
 };
-use regatta_tests::{Broker, Lab, eventually, free_port, papers};
 use regatta_wire::{
     message::{Ack, Command, Message, StateReport, StreamVerdict},
     topic::{Leaf, Topic},

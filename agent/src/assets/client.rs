@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use regatta_rules::escape;
+use regatta_text::escape;
 use regatta_wire::enrolment::SERVER_NAME;
 use rustls::{ClientConfig, ClientConnection, StreamOwned, pki_types::ServerName};
 

@@ -25,7 +25,7 @@ use std::{
     sync::{Arc, atomic::AtomicBool},
 };
 
-use regatta_rules::assets::{Asset, AssetKind, Assets, ManifestLine};
+use regatta_types::assets::{Asset, AssetKind, Assets, ManifestLine};
 
 pub(crate) use self::error::AssetError;
 pub(crate) use self::shelf::{Limits, Shelf};

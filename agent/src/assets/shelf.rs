@@ -9,7 +9,7 @@ use std::{
     time::SystemTime,
 };
 
-use regatta_rules::assets::{Asset, AssetKind};
+use regatta_types::assets::{Asset, AssetKind};
 
 use super::AssetError;
 use crate::daemon::durable;

@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, fs, path::Path};
 
 use anyhow::{Context as _, anyhow};
-use regatta_rules::{Scenario, documents::EngineKind};
 use regatta_schedule::board_model::BoardModel;
+use regatta_types::{Scenario, documents::EngineKind};
 
 use crate::{engines::Description, exit::Failure};
 

@@ -4,12 +4,12 @@
 use std::{collections::BTreeMap, path::Path};
 
 use anyhow::{Context, anyhow};
-use regatta_rules::{
+use regatta_config::known;
+use regatta_fsutil::regular_file;
+use regatta_types::{
     benchmark::{Accuracy, Benchmark, Dataset, Dtype, Metric, Model, Response},
     documents::EngineKind,
-    known,
     layout::Layout,
-    regular_file,
     samples::{Form, SampleSet},
 };
 

@@ -7,7 +7,8 @@ use std::{
 };
 
 use regatta_loadgen::outcome::Outcome;
-use regatta_rules::{EscapedText, documents::LoadgenChoice, escape_json, system::SystemUse};
+use regatta_text::{EscapedText, escape_json};
+use regatta_types::documents::{LoadgenChoice, SystemUse};
 use serde::Serialize;
 
 use crate::{

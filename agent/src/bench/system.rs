@@ -1,15 +1,13 @@
 //! What `bench` takes from a system's file: settings under those of the command line, and expected rates under those of the
-//! conf files. Which file applies is `regatta_rules::system`'s choice.
+//! conf files. Which file applies is `regatta_config::system`'s choice.
 
 use std::collections::BTreeMap;
 
 use anyhow::anyhow;
+use regatta_conf::Conf;
+use regatta_config::system::{Chosen, SystemCatalogue, SystemChoiceError, Wanted};
 use regatta_loadgen::request::ConfText;
-use regatta_rules::{
-    conf::Conf,
-    documents::DeviceFacts,
-    system::{Chosen, SystemCatalogue, SystemChoiceError, Wanted},
-};
+use regatta_types::documents::DeviceFacts;
 
 use crate::{
     exit::Failure,

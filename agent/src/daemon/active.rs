@@ -3,7 +3,7 @@
 
 use std::{future::pending, time::Instant};
 
-use regatta_rules::{RunId, documents::RunPhase};
+use regatta_types::{RunId, documents::RunPhase};
 
 use super::{
     process::{ProcessNews, RunProcess},

@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use regatta_rules::{RunId, assets::Assets, documents::RunPhase};
+use regatta_types::{RunId, assets::Assets, documents::RunPhase};
 use tokio::sync::mpsc;
 
 use super::{

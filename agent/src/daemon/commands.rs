@@ -3,10 +3,10 @@
 
 use std::time::Instant;
 
-use regatta_rules::{
+use regatta_text::escape;
+use regatta_types::{
     RunId, StreamName,
     documents::{RunPhase, RunState},
-    escape,
 };
 use regatta_wire::{
     frame::FrameError,

@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use regatta_rules::RunId;
+use regatta_types::RunId;
 use regatta_wire::{
     chunk::Chunk,
     message::{Examined, Heartbeat, Message as _},

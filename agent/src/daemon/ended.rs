@@ -2,7 +2,7 @@
 
 use std::{future::pending, path::Path, sync::Arc, time::Instant};
 
-use regatta_rules::RunId;
+use regatta_types::RunId;
 use tokio::{
     select,
     sync::oneshot,

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use regatta_rules::RunId;
+use regatta_types::RunId;
 use regatta_wire::{
     message::{HeldRun, Inventory, Message as _, RunHolding},
     topic::Leaf,

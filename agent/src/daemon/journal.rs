@@ -19,7 +19,7 @@ use std::{
     path::Path,
 };
 
-use regatta_rules::StreamName;
+use regatta_types::StreamName;
 use serde::{Deserialize, Serialize};
 
 const MAGIC: &[u8] = b"RGTJ\x01\x00";

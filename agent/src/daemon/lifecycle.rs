@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use regatta_rules::{RunId, documents::RunPhase};
+use regatta_types::{RunId, documents::RunPhase};
 
 use super::{
     active::{Active, RunNews},

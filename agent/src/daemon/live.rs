@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use regatta_rules::{RunId, StreamName};
+use regatta_types::{RunId, StreamName};
 use tokio::sync::mpsc;
 
 use super::{

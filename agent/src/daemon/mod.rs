@@ -44,7 +44,7 @@ mod window;
 
 use std::{fs, io, path::PathBuf, sync::Arc};
 
-use regatta_rules::documents::EngineKind;
+use regatta_types::documents::EngineKind;
 use regatta_wire::topic::{Topic, agent_client_id};
 
 use self::{

@@ -14,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use regatta_rules::StreamName;
+use regatta_types::StreamName;
 use regatta_wire::{
     chunk::MAX_DATA,
     message::{Ack, StreamEnd, StreamVerdict},

@@ -9,7 +9,7 @@ use std::{
     time::Instant,
 };
 
-use regatta_rules::{RunId, documents::RunPhase};
+use regatta_types::{RunId, documents::RunPhase};
 use ring::rand::{SecureRandom as _, SystemRandom};
 
 use super::{

@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use regatta_rules::{
+use regatta_types::{
     RunId, StreamName,
     documents::{RunPhase, RunState},
 };

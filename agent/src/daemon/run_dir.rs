@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_rules::{
+use regatta_types::{
     RunId, StreamName,
     documents::{DeviceFacts, Document, DocumentError, RunPhase, RunSpec, RunState, StateProof, WindowCost},
 };

@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use regatta_rules::{
+use regatta_types::{
     DeviceId, RunId, StreamName,
     documents::{
         Attempt, DeviceFacts, Document as _, Evidence, FileProof, LoadgenChoice, RunLength, RunSpec,

@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use regatta_rules::{
+use regatta_types::{
     RunId,
     documents::{GpuFacts, RunState},
 };

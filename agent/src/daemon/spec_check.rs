@@ -3,13 +3,12 @@
 
 use std::path::{Component, Path};
 
-use regatta_rules::{
+use regatta_state::state_request::StateRequest;
+use regatta_types::{
     DeviceId, RunId,
     assets::{is_inner_path, is_sha256},
     documents::{Document as _, DocumentError, EngineKind, RunSpec},
 };
-
-use regatta_state::state_request::StateRequest;
 
 /// Longest name of a benchmark, a round or a model.
 const LONGEST_NAME: usize = 64;

@@ -15,7 +15,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_rules::RunId;
+use regatta_types::RunId;
 
 use super::{durable, link::Link, live::end_live, run::Run, service::Service};
 

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_rules::{DeviceId, RunId};
+use regatta_types::{DeviceId, RunId};
 use regatta_wire::{
     frame::{self, FrameError},
     message::{Command, Message as _},

@@ -1,7 +1,7 @@
 //! How the daemon behaves in a run's timed window, and what it costs there: bytes handed to the network, processor time,
 //! wake-ups. Reads counters at both ends of the window and steps aside from LoadGen's processor; limits nothing.
 
-use regatta_rules::documents::{Delivery, RunSpec, WindowCost};
+use regatta_types::documents::{Delivery, RunSpec, WindowCost};
 use rustix::{
     thread::{CpuSet, sched_getaffinity, sched_setaffinity},
     time::{ClockId, clock_gettime},

@@ -1,6 +1,6 @@
 //! What `doctor` has found, as programs get it. Judges nothing: `findings.rs` does.
 
-use regatta_rules::documents::GpuFacts;
+use regatta_types::documents::GpuFacts;
 use serde::Serialize;
 
 use super::description::SystemDescription;

@@ -12,7 +12,8 @@ use std::{
 };
 
 use anyhow::Context as _;
-use regatta_rules::{EscapedText, documents::GpuFacts, escape_json};
+use regatta_text::{EscapedText, escape_json};
+use regatta_types::documents::GpuFacts;
 
 use self::{
     description::SystemDescription,

@@ -3,7 +3,7 @@
 
 use std::io::{self, Write};
 
-use regatta_rules::{Escaped, escape};
+use regatta_text::{Escaped, escape};
 
 use super::examination::{Examination, Severity};
 

@@ -10,13 +10,9 @@ use std::{
 };
 
 use anyhow::{Context as _, anyhow};
-use regatta_rules::{
-    benchmark::Dtype,
-    documents::Document as _,
-    regular_file::{self, LARGEST_TEXT},
-    samples::SampleSet,
-};
+use regatta_fsutil::regular_file::{self, LARGEST_TEXT};
 use regatta_tensorrt::{CalibrationInput, ElementType};
+use regatta_types::{benchmark::Dtype, documents::Document as _, samples::SampleSet};
 use sha2::{Digest as _, Sha256};
 
 pub(super) use self::on_device::OnDevice;

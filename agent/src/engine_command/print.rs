@@ -6,8 +6,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use regatta_rules::{EscapedText, escape, escape_json, escape_lines};
 use regatta_tensorrt::{BuildPhase, CacheEntry, Precision};
+use regatta_text::{EscapedText, escape, escape_json, escape_lines};
 use serde::Serialize;
 
 use crate::{cli::Format, exit::Failure};

@@ -1,7 +1,7 @@
 //! What `engine build` is asked for: its flags as settings of a build, and what of them cannot be. Builds nothing.
 
 use anyhow::Context as _;
-use regatta_rules::regular_file::{self, LARGEST_TEXT};
+use regatta_fsutil::regular_file::{self, LARGEST_TEXT};
 use regatta_tensorrt::{BuildSettings, DlaSettings, InputShape, IoFormat, Model, Precision, Version};
 
 use crate::{

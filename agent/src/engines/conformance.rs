@@ -9,7 +9,7 @@ mod samples;
 pub(crate) mod subjects;
 
 use regatta_loadgen::sut::{QuerySample, ResponseId};
-use regatta_rules::documents::EngineKind;
+use regatta_types::documents::EngineKind;
 
 #[cfg(not(feature = "tract"))]
 use self::subjects::Subject;

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use regatta_rules::documents::EngineKind;
+use regatta_types::documents::EngineKind;
 
 use super::{
     error::EngineError,

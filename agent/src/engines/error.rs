@@ -2,7 +2,7 @@
 
 use std::{error::Error, io, path::PathBuf};
 
-use regatta_rules::documents::EngineKind;
+use regatta_types::documents::EngineKind;
 
 use super::tensorrt::BuildCommand;
 

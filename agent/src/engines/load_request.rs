@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use regatta_rules::{benchmark::Benchmark, documents::EngineKind};
+use regatta_types::{benchmark::Benchmark, documents::EngineKind};
 
 use super::{sim::SimModel, tensorrt::Wish};
 

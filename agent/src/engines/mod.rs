@@ -16,12 +16,11 @@ pub(crate) mod tensorrt;
 #[cfg(feature = "tract")]
 mod tract;
 
-use regatta_rules::documents::EngineKind;
-
 pub(crate) use engine::{Description, Engine, Loaded};
 pub(crate) use error::EngineError;
 pub(crate) use exchange::{Answers, Batch, Input};
 pub(crate) use load_request::LoadRequest;
+use regatta_types::documents::EngineKind;
 
 /// Loads the engines that are asked for.
 ///

@@ -2,7 +2,7 @@
 //!
 //! The answer is the index as an unsigned 64-bit little-endian integer. It looks at no data.
 
-use regatta_rules::documents::EngineKind;
+use regatta_types::documents::EngineKind;
 
 use super::{Answers, Batch, Description, Engine, EngineError, LoadRequest, Loaded};
 

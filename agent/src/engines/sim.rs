@@ -12,8 +12,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use regatta_rules::documents::EngineKind;
 use regatta_schedule::board_simulator::BoardSimulator;
+use regatta_types::documents::EngineKind;
 
 pub(crate) use self::model::SimModel;
 use super::{

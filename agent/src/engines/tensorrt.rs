@@ -20,8 +20,8 @@ mod wish;
 use std::{error::Error, iter, sync::Arc};
 
 use regatta_cuda::{Context, Stream};
-use regatta_rules::documents::EngineKind;
 use regatta_tensorrt::{CacheEntry, Engine as TrtEngine, Model, TensorRt};
+use regatta_types::documents::EngineKind;
 
 pub(crate) use self::{
     build_command::BuildCommand,

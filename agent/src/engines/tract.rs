@@ -13,7 +13,7 @@ use std::{
     sync::Arc,
 };
 
-use regatta_rules::{benchmark::Response, documents::EngineKind};
+use regatta_types::{benchmark::Response, documents::EngineKind};
 use tract_onnx::prelude::{TVec, Tensor, TypedSimpleState};
 use tract_onnx::tract_core::value::{IntoTValue, TValue};
 

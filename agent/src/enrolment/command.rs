@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use regatta_rules::EscapedText;
+use regatta_text::EscapedText;
 use regatta_wire::enrolment::{EnrolPurpose, EnrolmentToken};
 
 use super::{

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use regatta_rules::escape;
+use regatta_text::escape;
 use regatta_wire::{
     enrolment::{
         Credentials, EXPORTER_LABEL, EXPORTER_LEN, EnrolPurpose, EnrolRequest, EnrolResponse,

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use regatta_rules::regular_file;
+use regatta_fsutil::regular_file;
 use regatta_wire::enrolment::EnrolmentToken;
 
 use super::command::enrol_with;

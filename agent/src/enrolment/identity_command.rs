@@ -3,7 +3,7 @@
 
 use std::io::Write as _;
 
-use regatta_rules::{escape_json, escape_lines};
+use regatta_text::{escape_json, escape_lines};
 use serde::Serialize;
 
 use super::Enrolment;

@@ -14,7 +14,7 @@ use std::{
     sync::Arc,
 };
 
-use regatta_rules::regular_file::{self, LARGEST_TEXT};
+use regatta_fsutil::regular_file::{self, LARGEST_TEXT};
 use regatta_wire::enrolment::Credentials;
 use rustls::{
     ClientConfig, RootCertStore,

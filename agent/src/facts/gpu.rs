@@ -11,7 +11,7 @@ use std::{
 
 use anyhow::Context as _;
 use regatta_cuda::{Device, Driver, DriverOpenError};
-use regatta_rules::documents::GpuFacts;
+use regatta_types::documents::GpuFacts;
 use rustix::io::ioctl_fionbio;
 
 use crate::exit::{self, Failure};

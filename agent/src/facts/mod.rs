@@ -14,7 +14,7 @@ pub(crate) mod system;
 
 use std::{fs, path::Path};
 
-use regatta_rules::documents::{DeviceFacts, GpuFacts};
+use regatta_types::documents::{DeviceFacts, GpuFacts};
 
 use self::{
     kernel_text::{count_cpu_list, kilobytes},

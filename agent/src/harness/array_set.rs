@@ -8,10 +8,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_rules::{
-    benchmark::{Model, ModelInput},
-    regular_file,
-};
+use regatta_fsutil::regular_file;
+use regatta_types::benchmark::{Model, ModelInput};
 
 use super::npy::SampleError;
 use crate::npy_header::NpyHeader;
@@ -105,7 +103,7 @@ impl Array {
 mod tests {
     use std::fs;
 
-    use regatta_rules::benchmark::{Dtype, FurtherInput};
+    use regatta_types::benchmark::{Dtype, FurtherInput};
 
     use super::*;
     use crate::fixture::{Fixture, npy};

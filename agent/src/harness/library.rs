@@ -9,11 +9,11 @@ use std::{
     sync::{Arc, PoisonError, RwLock, RwLockReadGuard},
 };
 
+use regatta_fsutil::regular_file::{self, LARGEST_TEXT};
 use regatta_loadgen::sut::{QuerySampleIndex, QuerySampleLibrary, SutError};
-use regatta_rules::{
+use regatta_types::{
     benchmark::{Benchmark, Model},
     documents::{Document as _, DocumentError},
-    regular_file::{self, LARGEST_TEXT},
     samples::{Form, NotWhole, OtherSamples, SampleSet},
 };
 

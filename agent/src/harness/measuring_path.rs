@@ -3,13 +3,15 @@
 
 use std::cell::Cell;
 
+use regatta_conf::TestSettings;
+use regatta_config::engine_settings::EngineSettings;
 use regatta_loadgen::{
     NativeLoadGen,
     load_gen::{LoadGen as _, NoObserver},
     request::{ConfText, RunRequest},
     sut::{Completer, Query, SutError, SystemUnderTest},
 };
-use regatta_rules::{Mode, Scenario, TestSettings, documents::EngineKind, engine_settings::EngineSettings};
+use regatta_types::{Mode, Scenario, documents::EngineKind};
 
 use super::*;
 use crate::{

@@ -27,25 +27,23 @@ mod warm_up;
 
 use std::{io, path::Path, sync::Arc, time::Duration};
 
+pub(crate) use fault::HarnessError;
+pub(crate) use issue_log::IssueLog;
+pub(crate) use library::LibraryError;
+pub(crate) use plan::{ServingError, ServingPlan};
+use regatta_conf::TestSettings;
+use regatta_config::engine_settings::Dispatch;
 use regatta_loadgen::sut::{QuerySampleLibrary, SystemUnderTest};
-use regatta_rules::{
-    Scenario, TestSettings, benchmark::Benchmark, documents::EngineKind, engine_settings::Dispatch,
-    response_units::ResponseUnits,
-};
 use regatta_schedule::{board_model::BoardModel, policy::Policy};
+use regatta_types::{Scenario, benchmark::Benchmark, documents::EngineKind, response_units::ResponseUnits};
+pub(crate) use settings::HarnessSettings;
+pub(crate) use tensorrt_wish::engine_cache;
 
 use self::{
     direct::DirectSut, fault::FirstFault, lane::Lane, library::Library, queue::SampleQueue,
     queued::QueuedSut, unit_log::UnitLog,
 };
 use crate::engines::{self, Description, EngineError, LoadRequest, tensorrt::Wish};
-
-pub(crate) use fault::HarnessError;
-pub(crate) use issue_log::IssueLog;
-pub(crate) use library::LibraryError;
-pub(crate) use plan::{ServingError, ServingPlan};
-pub(crate) use settings::HarnessSettings;
-pub(crate) use tensorrt_wish::engine_cache;
 
 /// Why a harness cannot be set up.
 #[derive(Debug, thiserror::Error)]

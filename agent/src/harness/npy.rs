@@ -5,7 +5,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_rules::{benchmark::Model, regular_file};
+use regatta_fsutil::regular_file;
+use regatta_types::benchmark::Model;
 
 use crate::npy_header::{NpyHeader, NpyHeaderError};
 

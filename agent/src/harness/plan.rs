@@ -3,12 +3,13 @@
 
 use std::time::Duration;
 
+use regatta_conf::TestSettings;
+use regatta_config::engine_settings::Dispatch;
 use regatta_loadgen::memory;
-use regatta_rules::{Scenario, TestSettings, documents::EngineKind, engine_settings::Dispatch};
-
-use crate::engines::{sim::SimModel, tensorrt::Wish};
+use regatta_types::{Scenario, documents::EngineKind};
 
 use super::{queue::Gather, settings::HarnessSettings};
+use crate::engines::{sim::SimModel, tensorrt::Wish};
 
 /// Settings that contradict each other.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

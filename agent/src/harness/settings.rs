@@ -1,12 +1,10 @@
 //! How harness and engine work: the engine settings of a run, and the modelled accelerator as they configure it. The settings
-//! are declared in `regatta_rules::engine_settings`.
+//! are declared in `regatta_config::engine_settings`.
 
 mod modelled_board;
 
-use regatta_rules::{
-    documents::EngineSpec,
-    engine_settings::{EngineSettingError, EngineSettings, TimingWait},
-};
+use regatta_config::engine_settings::{EngineSettingError, EngineSettings, TimingWait};
+use regatta_types::documents::EngineSpec;
 
 use crate::engines::sim::SimModel;
 
@@ -77,7 +75,7 @@ fn sim_model(settings: &EngineSettings) -> Result<SimModel, SettingError> {
 
 #[cfg(test)]
 mod tests {
-    use regatta_rules::documents::EngineKind;
+    use regatta_types::documents::EngineKind;
 
     use super::*;
 
@@ -120,7 +118,7 @@ mod tests {
 
     #[test]
     fn every_systems_file_configures_a_harness() {
-        for system in regatta_rules::known::systems().unwrap() {
+        for system in regatta_config::known::systems().unwrap() {
             for run in &system.runs {
                 for kind in [run.engine, EngineKind::Sim] {
                     let settings = run.settings.texts();

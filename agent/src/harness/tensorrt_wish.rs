@@ -5,12 +5,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use regatta_config::engine_settings::{EnginePrecision, EngineSettings};
 use regatta_cuda::WaitMode;
-use regatta_rules::{
-    Scenario,
-    engine_settings::{EnginePrecision, EngineSettings},
-};
 use regatta_tensorrt::Precision;
+use regatta_types::Scenario;
 
 use crate::engines::tensorrt::{Graphs, Installation, UnitWish, Wish};
 

@@ -7,11 +7,12 @@ use std::{
 };
 
 use proptest::prelude::*;
+use regatta_conf::TestSettings;
 use regatta_loadgen::sut::{
     Completer, CompletionSink, Query, QuerySample, QuerySampleResponse, QuerySequence, ResponseId, SutError,
 };
-use regatta_rules::{
-    Mode, Scenario, TestSettings,
+use regatta_types::{
+    Mode, Scenario,
     documents::{EngineKind, EngineSpec},
 };
 

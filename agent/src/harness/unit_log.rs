@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use regatta_loadgen::sut::QuerySample;
-use regatta_rules::response_units::{NO_UNIT, ResponseUnits};
+use regatta_types::response_units::{NO_UNIT, ResponseUnits};
 
 /// Responses for which there is always room, and for which there is at most. Later ones have no unit in the file.
 const ROOM: (usize, usize) = (1 << 16, 1 << 24);

@@ -2,7 +2,7 @@
 
 mod discipline;
 
-use regatta_rules::documents::Clock;
+use regatta_types::documents::Clock;
 use rustix::time::{ClockId, clock_gettime};
 
 use self::discipline::Discipline;

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use regatta_rules::documents::RunPhase;
+use regatta_types::documents::RunPhase;
 use serde::{Deserialize, Serialize};
 
 /// One line.

@@ -2,7 +2,7 @@
 
 use regatta_loadgen::{NativeLoadGen, load_gen::LoadGen};
 use regatta_loadgen_official::{Plugin, PluginError, SearchPath};
-use regatta_rules::{benchmark::Benchmark, documents::LoadgenChoice};
+use regatta_types::{benchmark::Benchmark, documents::LoadgenChoice};
 
 /// The LoadGen of a run.
 pub(crate) struct ChosenLoadgen {

@@ -12,14 +12,12 @@ mod run_dir;
 use std::{io, path::Path};
 
 use anyhow::Context;
+use regatta_fsutil::regular_file::{self, LARGEST_TEXT};
 use regatta_loadgen::{
     outcome::Outcome,
     request::{ConfText, RunRequest},
 };
-use regatta_rules::{
-    documents::{Attempt, Document, EngineSpec, LoadgenIdentity, RunPhase, RunSpec},
-    regular_file::{self, LARGEST_TEXT},
-};
+use regatta_types::documents::{Attempt, Document, EngineSpec, LoadgenIdentity, RunPhase, RunSpec};
 
 use self::{
     event::Event,

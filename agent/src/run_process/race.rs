@@ -16,7 +16,7 @@ use regatta_loadgen::{
     sut::SystemUnderTest,
     timing::{Timing, TimingWish},
 };
-use regatta_rules::{
+use regatta_types::{
     benchmark::Benchmark,
     documents::{EngineSpec, LoadgenChoice, TimingThread},
     response_units::RESPONSE_UNITS,

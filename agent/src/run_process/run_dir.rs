@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::Context;
-use regatta_rules::documents::{Attempt, ConfTexts};
+use regatta_types::documents::{Attempt, ConfTexts};
 
 /// A run's directory.
 #[derive(Debug, Clone)]

@@ -3,10 +3,10 @@
 
 use std::{fmt::Write as _, fs, io, path::Path};
 
-use regatta_rules::{
+use regatta_config::system::System;
+use regatta_types::{
     Scenario,
-    documents::{DeviceFacts, EngineKind},
-    system::{PowerSetting, System},
+    documents::{DeviceFacts, EngineKind, PowerSetting},
 };
 
 use super::{

@@ -20,12 +20,13 @@ use std::{
 };
 
 use anyhow::{Context as _, anyhow};
-use regatta_rules::{
-    EscapedText, Scenario,
+use regatta_config::{known, system::Wanted};
+use regatta_fsutil::regular_file;
+use regatta_text::EscapedText;
+use regatta_types::{
+    Scenario,
     benchmark::Benchmark,
     documents::{DeviceFacts, EngineKind, EngineSpec},
-    known, regular_file,
-    system::Wanted,
 };
 
 use self::{

@@ -3,11 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use regatta_rules::{
-    Scenario,
-    documents::EngineKind,
-    engine_settings::{Bound, SETTINGS, SearchRule, SearchValues, Setting},
-};
+use regatta_config::engine_settings::{Bound, SETTINGS, SearchRule, SearchValues, Setting};
+use regatta_types::{Scenario, documents::EngineKind};
 
 use super::engines::EnginesHere;
 

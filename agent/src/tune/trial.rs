@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use regatta_rules::Scenario;
+use regatta_types::Scenario;
 use serde::Deserialize;
 
 use super::{builder::Builder, process, search::Stand};

@@ -6,12 +6,12 @@ use std::{
     process::{Child, Command, ExitStatus, Stdio},
 };
 
-use regatta_rules::{
+use regatta_config::known;
+use regatta_types::{
     DeviceId, Mode, RunId, Scenario,
     documents::{
         ConfTexts, Delivery, Document as _, EngineKind, EngineSpec, LoadgenChoice, RunLength, RunSpec,
     },
-    known,
 };
 use rustix::{
     process::{Pid, Signal, kill_process},

@@ -3,7 +3,7 @@
 
 use std::{fs, io::Write as _, path::Path};
 
-use regatta_rules::documents::{Delivery, Document as _, Evidence, RunPhase};
+use regatta_types::documents::{Delivery, Document as _, Evidence, RunPhase};
 use regatta_wire::message::Command;
 use rustix::process::test_kill_process;
 
@@ -115,7 +115,7 @@ fn talk(log: &Path) {
 }
 
 /// A live run whose log suffers a fault of fdatasync, which nobody but the daemon's looks at growing files uses.
-fn live_run(broker: &Mosquitto, strace: &Strace, fault: &str) -> (Agent, Coordinator, regatta_rules::RunId) {
+fn live_run(broker: &Mosquitto, strace: &Strace, fault: &str) -> (Agent, Coordinator, regatta_types::RunId) {
     let mut agent = Agent::start_with(broker.port, "min_free_mib = 16\nheartbeat_ms = 250");
     agent.stop();
     let coordinator = Coordinator::start(broker.port, &agent.device);

@@ -1,6 +1,6 @@
 //! Commands: refused with a reason, idempotent, harmless when broken.
 
-use regatta_rules::{RunId, documents::RunPhase};
+use regatta_types::{RunId, documents::RunPhase};
 use regatta_wire::{
     message::{Command, Message as _},
     topic::Leaf,
@@ -18,7 +18,7 @@ fn what_cannot_be_a_run_of_this_device_fails_with_a_reason() {
     let agent = Agent::start(broker.port);
     let coordinator = Coordinator::start(broker.port, &agent.device);
     let mut reasons = Vec::new();
-    let mut refused = |change: &dyn Fn(&mut regatta_rules::documents::RunSpec)| {
+    let mut refused = |change: &dyn Fn(&mut regatta_types::documents::RunSpec)| {
         let mut spec = agent.spec(1_000);
         let run = spec.run;
         change(&mut spec);

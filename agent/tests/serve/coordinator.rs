@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use regatta_rules::{
+use regatta_types::{
     DeviceId, RunId, StreamName,
     documents::{RunPhase, RunSpec},
 };

@@ -2,7 +2,7 @@
 
 use std::{fs, time::Instant};
 
-use regatta_rules::documents::RunPhase;
+use regatta_types::documents::RunPhase;
 use regatta_wire::message::Command;
 
 use crate::{

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use regatta_rules::documents::{Document as _, Evidence, RunPhase};
+use regatta_types::documents::{Document as _, Evidence, RunPhase};
 use ring::signature::{ED25519, UnparsedPublicKey};
 
 use crate::{

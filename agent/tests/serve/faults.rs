@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use regatta_rules::documents::RunPhase;
+use regatta_types::documents::RunPhase;
 
 use crate::{
     agent::{Agent, noise},
@@ -17,7 +17,7 @@ use crate::{
 
 const BIG: usize = 30_000_000;
 
-fn wait_for_bytes(coordinator: &Coordinator, run: regatta_rules::RunId, bytes: usize) {
+fn wait_for_bytes(coordinator: &Coordinator, run: regatta_types::RunId, bytes: usize) {
     eventually("some of the delivery", 60, || {
         (coordinator.bytes_of(run) > bytes).then_some(())
     });

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use regatta_rules::documents::RunPhase;
+use regatta_types::documents::RunPhase;
 
 use crate::{
     agent::Agent, coordinator::Coordinator, eventually, mosquitto::Mosquitto, small_disk::SmallDisk,

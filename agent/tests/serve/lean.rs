@@ -1,7 +1,7 @@
 //! How little memory the daemon holds, as SPECIFICATION.md promises it: the heap stays small and stops growing, however many
 //! runs were done. The whole process in its shipped build is measured by `tools/lean`; an unoptimised program is a larger one.
 
-use regatta_rules::documents::RunPhase;
+use regatta_types::documents::RunPhase;
 use regatta_wire::message::Command;
 
 use crate::{agent::Agent, coordinator::Coordinator, mosquitto::Mosquitto};

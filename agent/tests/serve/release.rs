@@ -6,7 +6,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use regatta_rules::{RunId, documents::RunPhase};
+use regatta_types::{RunId, documents::RunPhase};
 use regatta_wire::message::Command;
 
 use crate::{

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fs, thread::sleep, time::Duration};
 
-use regatta_rules::{
+use regatta_types::{
     RunId,
     documents::{Delivery, Document as _, Evidence, RunPhase},
 };

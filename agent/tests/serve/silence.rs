@@ -11,7 +11,7 @@ use std::{
     thread,
 };
 
-use regatta_rules::documents::RunPhase;
+use regatta_types::documents::RunPhase;
 
 use crate::{agent::Agent, coordinator::Coordinator, eventually, mosquitto::Mosquitto};
 

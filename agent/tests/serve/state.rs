@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use regatta_rules::{
+use regatta_types::{
     RunId,
     documents::{Document as _, Evidence, RunPhase, RunSpec, StateProof, StateSpec},
 };

@@ -17,7 +17,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_rules::benchmark::Benchmark;
+use regatta_types::benchmark::Benchmark;
 use tempfile::TempDir;
 
 /// Samples in the whole set.

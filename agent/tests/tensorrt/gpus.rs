@@ -2,7 +2,7 @@
 
 use std::{env, fs, io::BufReader};
 
-use regatta_rules::response_units::ResponseUnits;
+use regatta_types::response_units::ResponseUnits;
 
 use crate::{
     plugin,

@@ -11,7 +11,7 @@ use std::{
 
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
-use regatta_rules::DeviceId;
+use regatta_types::DeviceId;
 use tokio::{
     fs::File,
     io::{self, AsyncReadExt as _, AsyncSeekExt as _},

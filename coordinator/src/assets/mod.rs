@@ -7,11 +7,10 @@ mod server;
 mod shelf;
 mod tree;
 
-use regatta_rules::{
+use regatta_types::{
     assets::{Asset, Assets},
     documents::RunSpec,
 };
-
 pub(crate) use server::Server;
 pub(crate) use shelf::{HeldShelf, Shelf, ShelfError};
 

@@ -16,7 +16,7 @@ use hyper::{
     service::service_fn,
 };
 use hyper_util::rt::{TokioIo, TokioTimer};
-use regatta_rules::{DeviceId, assets::AssetKind};
+use regatta_types::{DeviceId, assets::AssetKind};
 use rustls::ServerConfig;
 use tokio::{
     net::{TcpListener, TcpStream},

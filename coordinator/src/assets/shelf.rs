@@ -13,9 +13,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_rules::{
+use regatta_fsutil::regular_file;
+use regatta_types::{
     assets::{Asset, AssetKind, ManifestLine, NotALine, is_inner_path, is_sha256},
-    regular_file,
     samples::{NotWhole, SampleSet},
 };
 use sha2::{Digest as _, Sha256};

@@ -7,7 +7,7 @@ use std::{
     path::PathBuf,
 };
 
-use regatta_rules::assets::ManifestLine;
+use regatta_types::assets::ManifestLine;
 
 use super::shelf::Shelf;
 

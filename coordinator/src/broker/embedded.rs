@@ -14,7 +14,7 @@ use mqtt5::broker::{
     router::MessageRouter, storage::QueueLimits, sys_topics::BrokerStats, tls_acceptor::TlsStreamWrapper,
     transport::BrokerTransport,
 };
-use regatta_rules::DeviceId;
+use regatta_types::DeviceId;
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::{broadcast, mpsc},

@@ -2,7 +2,7 @@
 
 use std::{io, sync::Arc};
 
-use regatta_rules::DeviceId;
+use regatta_types::DeviceId;
 use rustls::ServerConfig;
 use tokio::net::TcpStream;
 use tokio_rustls::{TlsAcceptor, server::TlsStream};

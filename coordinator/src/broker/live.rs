@@ -9,7 +9,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use regatta_rules::DeviceId;
+use regatta_types::DeviceId;
 use tokio::net::TcpStream;
 
 use crate::fleet::Admission;

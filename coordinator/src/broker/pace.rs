@@ -2,7 +2,7 @@
 //! and the broker's queue to the coordinator drops its oldest message when it is full: without a pace, one device's hellos
 //! would displace every other device's states. A device that is too fast is made to wait, by TCP, and nothing is lost.
 
-use regatta_rules::DeviceId;
+use regatta_types::DeviceId;
 use regatta_wire::topic::Leaf;
 
 use crate::token_bucket::{Rate, TokenBuckets};

@@ -7,7 +7,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use regatta_rules::DeviceId;
+use regatta_types::DeviceId;
 use regatta_wire::topic::{Leaf, Topic};
 
 /// Messages that one device may leave: its hello, and the states of more runs than a hello can list.

@@ -15,7 +15,7 @@ use mqtt5::{
     packet::connect::ConnectPacket,
     types::ReasonCode,
 };
-use regatta_rules::DeviceId;
+use regatta_types::DeviceId;
 use regatta_wire::topic::{Leaf, ROOT, Topic, agent_client_id};
 
 use super::pace::Pace;

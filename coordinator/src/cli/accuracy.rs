@@ -6,7 +6,10 @@ mod official;
 
 use std::path::{Path, PathBuf};
 
-use regatta_rules::{benchmark::Benchmark, documents::AccuracyResult};
+pub(super) use args::Args;
+use args::no_scratch;
+use official::Said;
+use regatta_types::{benchmark::Benchmark, documents::AccuracyResult};
 use serde_json::{Value, json};
 
 use super::Context;
@@ -15,9 +18,6 @@ use crate::{
     runs::{Catalogue, judge_accuracy},
     workspace::Workspace,
 };
-pub(super) use args::Args;
-use args::no_scratch;
-use official::Said;
 
 /// Both figures are rounded to three digits behind the point.
 const ROUNDING: f64 = 0.0011;

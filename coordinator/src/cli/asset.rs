@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use regatta_prep::bundled;
-use regatta_rules::{assets::is_inner_path, benchmark::Dtype, layout::Layout, samples::Form};
+use regatta_types::{assets::is_inner_path, benchmark::Dtype, layout::Layout, samples::Form};
 use serde::Serialize;
 
 use super::{Context, context::tell};

@@ -9,7 +9,7 @@ use clap::{
     ValueEnum,
     builder::{PossibleValuesParser, TypedValueParser},
 };
-use regatta_rules::{escape_json, escape_lines};
+use regatta_text::{escape_json, escape_lines};
 use serde::Serialize;
 
 use super::with_way_out;

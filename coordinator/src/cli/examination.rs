@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use regatta_rules::documents::RunPhase;
+use regatta_types::documents::RunPhase;
 
 use super::{Context, duration::Length, lookup};
 use crate::{

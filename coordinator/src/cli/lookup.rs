@@ -1,6 +1,6 @@
 //! Finds the device or the run that a user means.
 
-use regatta_rules::RunId;
+use regatta_types::RunId;
 
 use crate::{
     exit::Failure,

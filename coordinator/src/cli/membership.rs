@@ -1,7 +1,7 @@
 //! `regatta device add` and `remove`: who is let in, and who is not any more.
 
 use jiff::SignedDuration;
-use regatta_rules::DeviceId;
+use regatta_types::DeviceId;
 use serde::Serialize;
 
 use super::{Context, duration::Length};

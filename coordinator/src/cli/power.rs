@@ -2,11 +2,11 @@
 
 use std::{fmt::Write as _, fs, path::PathBuf};
 
-use regatta_rules::escape;
 use regatta_submission::{
     check::power::{self, Outcome as Found, PowerReport},
     tree::Tree,
 };
+use regatta_text::escape;
 use serde_json::json;
 
 use super::{Context, submission::inputs::rounds};

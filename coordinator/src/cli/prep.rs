@@ -7,7 +7,7 @@ use indicatif::ProgressBar;
 use regatta_prep::{
     PrepError, PrepReport, bundled, convert_samples, prepare, raw_data_dir, read_calibration_scale,
 };
-use regatta_rules::{
+use regatta_types::{
     benchmark::{Benchmark, Dtype},
     layout::Layout,
     samples::{Form, Quantised, Rounding},

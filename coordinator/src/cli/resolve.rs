@@ -3,12 +3,16 @@
 
 use std::str::FromStr;
 
-use regatta_rules::{
+use regatta_config::{
+    engine_settings::EngineSettings,
+    system::{Chosen, Wanted},
+};
+use regatta_types::{
     Mode, Scenario,
     benchmark::Benchmark,
-    documents::{Delivery, DeviceFacts, EngineKind, EngineSpec, LoadgenChoice, RunLength, StateSpec},
-    engine_settings::EngineSettings,
-    system::{Chosen, PowerSetting, Wanted},
+    documents::{
+        Delivery, DeviceFacts, EngineKind, EngineSpec, LoadgenChoice, PowerSetting, RunLength, StateSpec,
+    },
 };
 
 use super::{duration::Length, lookup};

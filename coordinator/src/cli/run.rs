@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use regatta_rules::regular_file;
+use regatta_fsutil::regular_file;
 
 use super::{
     Context,

@@ -3,7 +3,8 @@
 
 use std::{fmt::Write as _, path::PathBuf};
 
-use regatta_rules::{RunId, escape};
+use regatta_text::escape;
+use regatta_types::RunId;
 use serde::Serialize;
 
 use super::{

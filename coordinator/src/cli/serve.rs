@@ -1,7 +1,7 @@
 //! `regatta serve`: the daemon in the foreground, until it is told to end.
 
 use anyhow::Context as _;
-use regatta_rules::EscapedLog;
+use regatta_text::EscapedLog;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::Level;
 use tracing_subscriber::{filter::Targets, layer::SubscriberExt as _, util::SubscriberInitExt as _};

@@ -1,11 +1,8 @@
 //! `regatta settings`: the engine settings as they are declared, for people and for programs. Needs no workspace.
 
 use clap::Subcommand;
-use regatta_rules::{
-    Scenario,
-    documents::EngineKind,
-    engine_settings::{SETTINGS, Setting, ValueType},
-};
+use regatta_config::engine_settings::{SETTINGS, Setting, ValueType};
+use regatta_types::{Scenario, documents::EngineKind};
 use serde_json::{Value, json};
 
 use super::Context;

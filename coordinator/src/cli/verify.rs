@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use anyhow::Context as _;
-use regatta_rules::escape;
 use regatta_submission::proof::{ProofError, key_beside};
+use regatta_text::escape;
 use serde::Serialize;
 
 use super::{Context, lookup};

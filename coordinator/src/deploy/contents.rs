@@ -7,7 +7,7 @@ use std::{
 };
 
 use flate2::read::GzDecoder;
-use regatta_rules::regular_file;
+use regatta_fsutil::regular_file;
 
 use super::install_method::InstallMethod;
 use crate::hex::{hex, sha256};

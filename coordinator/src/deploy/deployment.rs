@@ -3,7 +3,7 @@
 
 use std::net::IpAddr;
 
-use regatta_rules::DeviceId;
+use regatta_types::DeviceId;
 
 use super::{
     board::Board,

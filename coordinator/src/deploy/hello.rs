@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use regatta_rules::DeviceId;
+use regatta_types::DeviceId;
 
 use crate::{
     store::{DeviceRow, Store, StoreError},

@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 
 use jiff::SignedDuration;
-use regatta_rules::DeviceId;
+use regatta_types::DeviceId;
 
 use super::settings::Settings;
 use crate::{

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_rules::regular_file;
+use regatta_fsutil::regular_file;
 
 use super::{
     contents::{self, Contents},

@@ -3,7 +3,7 @@
 
 use std::io;
 
-use regatta_rules::regular_file;
+use regatta_fsutil::regular_file;
 
 use super::{
     board::{Board, LinkLost, Output, Root, Script, last_lines},

@@ -1,7 +1,7 @@
 //! How the board that answers stands to the device that the store knows by the given name: the same, a new one, or another. What
 //! is another is refused before anything on the board is changed.
 
-use regatta_rules::DeviceId;
+use regatta_types::DeviceId;
 use serde::Deserialize;
 
 use super::{

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use regatta_rules::escape;
+use regatta_text::escape;
 
 use super::{
     board::{Board, LinkLost, Script},

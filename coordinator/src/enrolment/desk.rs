@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use regatta_rules::DeviceId;
+use regatta_types::DeviceId;
 use regatta_wire::enrolment::{Credentials, EXPORTER_LEN, EnrolPurpose, EnrolRequest, EnrolResponse};
 use ring::signature::{ED25519, UnparsedPublicKey};
 

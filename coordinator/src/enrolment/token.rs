@@ -1,7 +1,7 @@
 //! Making a token: the secret goes to the person who asked, its hash into the store.
 
 use jiff::{SignedDuration, Timestamp};
-use regatta_rules::DeviceId;
+use regatta_types::DeviceId;
 use regatta_wire::enrolment::EnrolmentToken;
 use ring::rand::{SecureRandom as _, SystemRandom};
 

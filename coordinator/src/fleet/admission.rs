@@ -9,7 +9,7 @@ use std::{
 };
 
 use anyhow::Context as _;
-use regatta_rules::DeviceId;
+use regatta_types::DeviceId;
 use tokio::sync::watch;
 
 use crate::{

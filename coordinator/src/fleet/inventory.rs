@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use regatta_rules::{DeviceId, RunId};
+use regatta_types::{DeviceId, RunId};
 use regatta_wire::message::{HeldRun, Inventory, RunHolding};
 
 use crate::store::{self, Store};

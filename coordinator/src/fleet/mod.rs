@@ -6,7 +6,8 @@ mod sessions;
 
 pub(crate) use admission::{Admission, follow};
 pub(crate) use inventory::Inventories;
-use regatta_rules::{DeviceId, escape};
+use regatta_text::escape;
+use regatta_types::DeviceId;
 use regatta_wire::message::Hello;
 pub(crate) use sessions::{Identity, Sessions};
 

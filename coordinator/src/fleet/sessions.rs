@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use regatta_rules::DeviceId;
+use regatta_types::DeviceId;
 
 /// Time without a sign of another agent after which a session is taken for the device's only one. Agents that push each other off the
 /// broker come back within 5 s.

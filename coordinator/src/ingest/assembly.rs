@@ -11,7 +11,7 @@ use std::{
     sync::Arc,
 };
 
-use regatta_rules::StreamName;
+use regatta_types::StreamName;
 use regatta_wire::{
     chunk::Chunk,
     message::{StreamEnd, StreamVerdict},

@@ -7,7 +7,7 @@ use std::{
     time::Instant,
 };
 
-use regatta_rules::{DeviceId, RunId, StreamName};
+use regatta_types::{DeviceId, RunId, StreamName};
 use regatta_wire::{
     chunk::LogMessage,
     frame::{self, FrameError},

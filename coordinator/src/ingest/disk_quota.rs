@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use regatta_rules::RunId;
+use regatta_types::RunId;
 use rustix::fs::statvfs;
 
 use crate::workspace::Workspace;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use regatta_rules::{DeviceId, RunId, StreamName};
+use regatta_types::{DeviceId, RunId, StreamName};
 use regatta_wire::message::StreamVerdict;
 
 pub(super) type StreamKey = (DeviceId, RunId, StreamName);

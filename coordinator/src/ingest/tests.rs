@@ -7,7 +7,7 @@ use std::{
 };
 
 use proptest::prelude::*;
-use regatta_rules::{
+use regatta_types::{
     DeviceId, Mode, RunId, Scenario, StreamName,
     documents::{Delivery, EngineKind, EngineSpec, LoadgenChoice, RunLength, RunPhase, RunState},
 };

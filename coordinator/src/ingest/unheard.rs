@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use regatta_rules::DeviceId;
+use regatta_types::DeviceId;
 use regatta_wire::topic::{Leaf, Topic};
 
 /// Topics kept at once; what is beyond them is heard again when its device or this coordinator comes back.

@@ -13,7 +13,7 @@ use rcgen::{
     PublicKeyData, RevocationReason, RevokedCertParams, SanType, SerialNumber, SignatureAlgorithm,
     date_time_ymd,
 };
-use regatta_rules::DeviceId;
+use regatta_types::DeviceId;
 use regatta_wire::enrolment::SERVER_NAME;
 use ring::rand::{SecureRandom as _, SystemRandom};
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};

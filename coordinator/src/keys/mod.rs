@@ -22,7 +22,8 @@ use std::{
 };
 
 pub(crate) use authority::{Authority, COORDINATOR, Identity, IssueError, Issued};
-use regatta_rules::{DeviceId, RunId, regular_file};
+use regatta_fsutil::regular_file;
+use regatta_types::{DeviceId, RunId};
 use regatta_wire::signed_command::SignedCommand;
 use ring::signature::{Ed25519KeyPair, KeyPair as _};
 pub(crate) use tls::{broker_server, client, enrolment_server, public_key_of};

@@ -1,6 +1,6 @@
 //! The quickstart's audits: all that the round has, of every scenario that an edge system submits.
 
-use regatta_rules::{DeviceId, RunId, benchmark::Benchmark};
+use regatta_types::{DeviceId, RunId, benchmark::Benchmark};
 
 use super::{flow::Session, subject::EDGE};
 use crate::{

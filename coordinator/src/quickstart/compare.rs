@@ -7,7 +7,7 @@ use std::{
     path::Path,
 };
 
-use regatta_rules::documents::{Document as _, Evidence};
+use regatta_types::documents::{Document as _, Evidence};
 
 use crate::{
     hex::{hex, sha256_of_file},

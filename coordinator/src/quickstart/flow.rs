@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use regatta_rules::{Mode, RunId, Scenario, documents::RunPhase};
+use regatta_types::{Mode, RunId, Scenario, documents::RunPhase};
 use tokio::{
     runtime::Runtime,
     signal::unix::{SignalKind, signal},

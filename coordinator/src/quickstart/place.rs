@@ -107,7 +107,7 @@ impl Place {
     }
 
     /// A run's files on the device's disk.
-    pub(super) fn device_files(&self, run: regatta_rules::RunId) -> PathBuf {
+    pub(super) fn device_files(&self, run: regatta_types::RunId) -> PathBuf {
         self.device()
             .join("state")
             .join("runs")

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_rules::{Division, RunId, round::Round};
+use regatta_config::round::Round;
 use regatta_submission::{
     check,
     pack::{self, PackError, Password},
@@ -15,6 +15,7 @@ use regatta_submission::{
     tree::Tree,
     truncate::{self, Destination, Proof},
 };
+use regatta_types::{Division, RunId};
 use serde::Serialize;
 
 use crate::{exit::Failure, workspace::Workspace};

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fmt::Write as _};
 
-use regatta_rules::{escape, escape_json};
+use regatta_text::{escape, escape_json};
 use serde_json::json;
 
 use super::{compare::compare, place::Place, rehearsal::Rehearsal, subject::BENCHMARK};

@@ -1,6 +1,6 @@
 //! What the quickstart measures: the bundled benchmark in the scenarios of an edge system.
 
-use regatta_rules::Scenario;
+use regatta_types::Scenario;
 
 /// The bundled benchmark, which needs no download.
 pub(super) const BENCHMARK: &str = "digits";

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use regatta_prep::accuracy::{LabelType, MeasureError, MeasuredAccuracy, measure};
-use regatta_rules::{
+use regatta_types::{
     benchmark::{Benchmark, Metric},
     documents::AccuracyResult,
 };

@@ -6,13 +6,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_rules::{
-    benchmark::Benchmark,
+use regatta_config::{
     known::{self, KnownFileError},
-    regular_file,
     round::Round,
     system::{SystemCatalogue, SystemChoiceError},
 };
+use regatta_fsutil::regular_file;
+use regatta_types::benchmark::Benchmark;
 
 use crate::workspace::Workspace;
 

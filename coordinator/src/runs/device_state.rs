@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use regatta_rules::{Scenario, documents::StateSpec, known};
+use regatta_config::known;
 use regatta_state::state_request::{InvalidStateRequest, StateRequest};
+use regatta_types::{Scenario, documents::StateSpec};
 use serde::Deserialize;
 
 /// The state in a plan: `"MaxP"`, `"MaxQ"`, `"as-is"`, or a table of values such as `{ power-mode = "MAXN", gpu =

@@ -12,11 +12,8 @@ use std::{
 };
 
 use anyhow::Context as _;
-use regatta_rules::{
-    DeviceId, RunId, StreamName,
-    documents::RunPhase,
-    regular_file::{self, LARGEST_DOCUMENT},
-};
+use regatta_fsutil::regular_file::{self, LARGEST_DOCUMENT};
+use regatta_types::{DeviceId, RunId, StreamName, documents::RunPhase};
 use regatta_wire::{
     frame,
     message::{Command, Message as _},

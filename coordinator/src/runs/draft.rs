@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use regatta_rules::{
+use regatta_types::{
     Mode,
     documents::{AccuracyResult, AuditResult, RunSpec, StateProof, WindowCost},
 };
@@ -28,7 +28,7 @@ impl Draft {
         let mut text = String::from(
             "# First guesses of the benchmark, this device's own rates, and what was asked for\n",
         );
-        regatta_rules::round::render_conf_lines(&mut text, &lines);
+        regatta_config::round::render_conf_lines(&mut text, &lines);
         text
     }
 }

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use regatta_rules::{Mode, Scenario, documents::RunSpec};
+use regatta_types::{Mode, Scenario, documents::RunSpec};
 
 use crate::store::RunRow;
 
@@ -113,7 +113,7 @@ impl Past<'_> {
 
 #[cfg(test)]
 mod tests {
-    use regatta_rules::documents::{
+    use regatta_types::documents::{
         Delivery, EngineKind, EngineSpec, LoadgenChoice, RunLength, RunPhase, RunState,
     };
 

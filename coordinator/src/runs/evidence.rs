@@ -3,12 +3,12 @@
 
 use std::{collections::BTreeMap, io};
 
-use regatta_rules::{
+use regatta_fsutil::regular_file::{self, LARGEST_DOCUMENT};
+use regatta_submission::proof::{EVIDENCE, SIGNATURE, signature_fits};
+use regatta_types::{
     StreamName,
     documents::{DeliveryProof, Document as _, DocumentError, Evidence, RunState, StreamProof},
-    regular_file::{self, LARGEST_DOCUMENT},
 };
-use regatta_submission::proof::{EVIDENCE, SIGNATURE, signature_fits};
 
 use crate::{
     hex::{hex, sha256, sha256_of_file},

@@ -4,7 +4,7 @@
 use std::io::BufRead;
 
 use regatta_mllog::read::{DetailReader, Entry, Summary, Verdict};
-use regatta_rules::{
+use regatta_types::{
     Mode, Scenario,
     documents::{Attempt, Evidence, RunSpec},
 };

@@ -11,11 +11,11 @@ use std::{
 };
 
 use anyhow::Context as _;
+use regatta_fsutil::regular_file::{self, LARGEST_DOCUMENT};
 use regatta_mllog::read::file_name;
-use regatta_rules::{
+use regatta_types::{
     Mode, RunId,
     documents::{AccuracyResult, Document as _, Record, RunSpec},
-    regular_file::{self, LARGEST_DOCUMENT},
 };
 
 use super::{

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use regatta_rules::{
+use regatta_types::{
     UnknownWord,
     documents::{EngineKind, RunSpec},
     samples::{Form, FormError, SampleSet},
@@ -81,7 +81,8 @@ pub(crate) fn take(
 mod tests {
     use std::fs;
 
-    use regatta_rules::{documents::Document as _, known};
+    use regatta_config::known;
+    use regatta_types::documents::Document as _;
 
     use super::*;
 

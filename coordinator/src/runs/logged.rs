@@ -7,11 +7,9 @@ use std::{
     path::Path,
 };
 
+use regatta_fsutil::regular_file;
 use regatta_mllog::read::{Summary, file_name};
-use regatta_rules::{
-    documents::{Evidence, Record, RunPhase, RunSpec, RunState},
-    regular_file,
-};
+use regatta_types::documents::{Evidence, Record, RunPhase, RunSpec, RunState};
 
 use super::{Outcome, evidence::Proven, figures, figures::Figures};
 

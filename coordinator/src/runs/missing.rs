@@ -1,7 +1,7 @@
 //! What a run that has ended still lacks here, by what its device has signed and by what lies on this disk. The device's list of files
 //! is not signed: it alone does not make a run complete.
 
-use regatta_rules::{RunId, StreamName};
+use regatta_types::{RunId, StreamName};
 
 use super::evidence::Proven;
 use crate::{

@@ -121,7 +121,7 @@ impl Plan {
 
 #[cfg(test)]
 mod tests {
-    use regatta_rules::{Mode, Scenario};
+    use regatta_types::{Mode, Scenario};
 
     use super::*;
 

@@ -5,12 +5,12 @@
 use std::{collections::BTreeSet, fs, io, path::Path};
 
 use anyhow::Context as _;
-use regatta_rules::{
+use regatta_fsutil::regular_file::{self, LARGEST_DOCUMENT};
+use regatta_submission::proof::{EVIDENCE, PublicKey, key_beside};
+use regatta_types::{
     DeviceId, RunId,
     documents::{Document as _, Evidence, Record, RunPhase, RunSpec, RunState},
-    regular_file::{self, LARGEST_DOCUMENT},
 };
-use regatta_submission::proof::{EVIDENCE, PublicKey, key_beside};
 
 use super::{
     Draft, evidence,

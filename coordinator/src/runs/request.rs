@@ -2,14 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use regatta_rules::{
-    DeviceId, Mode, RunId, Scenario, TestSettings,
+use regatta_conf::{Conf, ConfError, ConfKind, SettingError, TestSettings};
+use regatta_config::{round::Round, system::Chosen};
+use regatta_types::{
+    DeviceId, Mode, RunId, Scenario,
     benchmark::Benchmark,
-    conf::{Conf, ConfError, ConfKind},
     documents::{ConfTexts, Delivery, EngineSpec, LoadgenChoice, RunLength, RunSpec, StateSpec},
-    round::Round,
-    settings::SettingError,
-    system::Chosen,
 };
 
 use super::Draft;
@@ -176,10 +174,8 @@ fn concerns(key: &str, scenario: Scenario) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use regatta_rules::{
-        documents::EngineKind,
-        system::{PowerSetting, System, Wanted},
-    };
+    use regatta_config::system::{System, Wanted};
+    use regatta_types::documents::{EngineKind, PowerSetting};
 
     use super::*;
     use crate::runs::Catalogue;

@@ -8,12 +8,12 @@
 
 use std::{fs, io, path::Path};
 
-use regatta_rules::{
+use regatta_fsutil::regular_file::{self, LARGEST_DOCUMENT};
+use regatta_submission::proof::{EVIDENCE, PublicKey, SIGNATURE, signature_fits};
+use regatta_types::{
     DeviceId,
     documents::{Document as _, Evidence, Record},
-    regular_file::{self, LARGEST_DOCUMENT},
 };
-use regatta_submission::proof::{EVIDENCE, PublicKey, SIGNATURE, signature_fits};
 
 use crate::{
     hex::{hex, sha256, sha256_of_file},

@@ -1,7 +1,7 @@
 //! Assets by the place below the scratch directory at which runs look for them. Their bytes lie beside the store
 //! (`crate::assets`).
 
-use regatta_rules::assets::{Asset, AssetKind};
+use regatta_types::assets::{Asset, AssetKind};
 use rusqlite::params;
 
 use super::{Result, Store, now, values};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use regatta_rules::{
+use regatta_types::{
     DeviceId, RunId,
     documents::{DeviceFacts, EngineKind},
 };

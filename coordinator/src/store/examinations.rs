@@ -1,7 +1,8 @@
 //! Questions to devices what they are, and their answers: asked by one process, sent and answered in another. A question is
 //! taken away with its answer; one that nobody came back for goes with the next.
 
-use regatta_rules::{DeviceId, RunId, escape_lines};
+use regatta_text::escape_lines;
+use regatta_types::{DeviceId, RunId};
 use regatta_wire::message::Examined;
 use rusqlite::{OptionalExtension as _, params};
 

@@ -1,7 +1,7 @@
 //! Members of the fleet: who may take part, by which tokens they came in, which certificates they hold. A hello tells what a
 //! device is (`devices`); these rows tell whether it is let in.
 
-use regatta_rules::DeviceId;
+use regatta_types::DeviceId;
 use rusqlite::{OptionalExtension as _, Row, params};
 
 use super::{Result, Store, now, values};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use regatta_rules::DeviceId;
+use regatta_types::DeviceId;
 use rusqlite::{OptionalExtension as _, params};
 
 use super::{Result, Store, values};

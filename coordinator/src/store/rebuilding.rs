@@ -1,7 +1,7 @@
 //! Rows that are made from runs' directories when the store was lost. Members and tokens are not among them: who may take
 //! part is not decided by files of runs.
 
-use regatta_rules::{
+use regatta_types::{
     DeviceId, RunId,
     documents::{DeviceFacts, RunState},
 };

@@ -1,6 +1,6 @@
 //! What happens to runs: every change of a run's row, each as one statement, so that no half of one can be seen.
 
-use regatta_rules::{
+use regatta_types::{
     DeviceId, RunId,
     documents::{Record, RunPhase, RunState},
 };

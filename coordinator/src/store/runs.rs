@@ -1,6 +1,6 @@
 //! Runs as they stand: what was asked for, where each is, and what came of it. Changes stand in `run_changes`.
 
-use regatta_rules::{
+use regatta_types::{
     DeviceId, Mode, RunId, Scenario,
     documents::{AccuracyResult, RunPhase, RunState},
 };

@@ -1,7 +1,7 @@
 //! Streams: how much of each file of a run is on disk. These rows say what has been promised to the device.
 
-use regatta_rules::{RunId, StreamName};
 use regatta_submission::proof::unhex;
+use regatta_types::{RunId, StreamName};
 use regatta_wire::message::StreamEnd;
 use rusqlite::{Row, params};
 

@@ -1,6 +1,6 @@
 //! The store through its own face: what survives, what is refused.
 
-use regatta_rules::{
+use regatta_types::{
     DeviceId, Mode, Scenario,
     documents::{Delivery, EngineKind, EngineSpec, LoadgenChoice, RunLength, RunPhase, RunState},
 };

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use regatta_rules::documents::RunPhase;
+use regatta_types::documents::RunPhase;
 use rusqlite::{Row, types::Type};
 
 /// A text column that holds one of our types.

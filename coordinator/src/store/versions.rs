@@ -1,7 +1,7 @@
 //! Devices whose agents speak a wire version that this coordinator does not read. They cannot say hello; that they tried
 //! is kept, so that `regatta device list` can say why they are missing.
 
-use regatta_rules::DeviceId;
+use regatta_types::DeviceId;
 use rusqlite::params;
 
 use super::{Result, Store, now, values};

@@ -1,6 +1,6 @@
 //! Tables of assets.
 
-use regatta_rules::escape;
+use regatta_text::escape;
 
 use super::{table, words};
 use crate::store::AssetRow;

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use regatta_rules::{documents::AuditResult, escape};
+use regatta_text::escape;
+use regatta_types::documents::AuditResult;
 
 use crate::store::RunRow;
 

@@ -1,7 +1,8 @@
 //! The device's state around a run: what was asked for and proven, what was seen meanwhile, and what the board's own sensors
 //! say of energy. A table where something was set, a line or two where not.
 
-use regatta_rules::{documents::StateProof, escape};
+use regatta_text::escape;
+use regatta_types::documents::StateProof;
 
 use super::{cell, right, table};
 use crate::store::RunRow;
@@ -89,7 +90,7 @@ fn knobs(proof: &StateProof) -> String {
 
 #[cfg(test)]
 mod tests {
-    use regatta_rules::documents::{KnobProof, StateFinding, StateSpec, Telemetry};
+    use regatta_types::documents::{KnobProof, StateFinding, StateSpec, Telemetry};
 
     use super::*;
 

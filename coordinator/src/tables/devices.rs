@@ -1,10 +1,8 @@
 //! Tables of devices.
 
 use comfy_table::{ContentArrangement, Table};
-use regatta_rules::{
-    documents::{DeviceFacts, GpuFacts},
-    escape,
-};
+use regatta_text::escape;
+use regatta_types::documents::{DeviceFacts, GpuFacts};
 use regatta_wire::frame;
 
 use super::{cell, fits, keep_whole, table, words};

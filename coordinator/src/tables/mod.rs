@@ -17,7 +17,7 @@ use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, Lin
 use console::Term;
 pub(crate) use devices::{device, devices};
 pub(crate) use quickstart::{Comparison, quickstart, rules};
-use regatta_rules::escape;
+use regatta_text::escape;
 pub(crate) use runs::{result, run, runs, why_not};
 pub(crate) use settings::settings;
 pub(crate) use words::{bytes, time};

@@ -1,7 +1,8 @@
 //! Tables of runs.
 
 use comfy_table::ContentArrangement;
-use regatta_rules::{Escaped, documents::AccuracyResult, escape};
+use regatta_text::{Escaped, escape};
+use regatta_types::documents::AccuracyResult;
 
 use super::{cell, fits, keep_whole, right, table, words};
 use crate::{

@@ -1,6 +1,7 @@
 //! Engine settings as a table.
 
-use regatta_rules::{Scenario, documents::EngineKind, engine_settings::Setting};
+use regatta_config::engine_settings::Setting;
+use regatta_types::{Scenario, documents::EngineKind};
 
 use super::plain;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use regatta_rules::{
+use regatta_types::{
     Mode, Scenario,
     documents::{
         AccuracyResult, Delivery, DeviceFacts, EngineKind, EngineSpec, LoadgenChoice, RunLength, RunPhase,

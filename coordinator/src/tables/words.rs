@@ -1,6 +1,6 @@
 //! Figures in words: bytes, LoadGen's metric, a verdict.
 
-use regatta_rules::documents::{AccuracyResult, WindowCost};
+use regatta_types::documents::{AccuracyResult, WindowCost};
 
 use crate::runs::{Metric, Outcome};
 

@@ -33,8 +33,9 @@ use std::{
 pub(crate) use config::{BrokerChoice, Config, NewConfig, is_host};
 pub(crate) use durable::{sync_directory, write_durably};
 pub(crate) use lock::{Lock, LockError};
-use regatta_rules::{RunId, StreamName, regular_file};
+use regatta_fsutil::regular_file;
 use regatta_submission::proof::DEVICE_KEY;
+use regatta_types::{RunId, StreamName};
 
 /// The configuration file's name; its presence makes a directory a workspace.
 pub(crate) const CONFIG_FILE: &str = "regatta.toml";

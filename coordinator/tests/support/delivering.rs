@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use regatta_rules::{RunId, StreamName, documents::RunPhase};
+use regatta_types::{RunId, StreamName, documents::RunPhase};
 use regatta_wire::{
     chunk::{Chunk, MAX_DATA},
     message::{Ack, Message as _, StreamEnd, StreamVerdict},

@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use regatta_rules::{
+use regatta_types::{
     DeviceId, RunId,
     documents::{DeviceFacts, Document as _, EngineKind, Evidence, FileProof, RunPhase, RunSpec, RunState},
 };

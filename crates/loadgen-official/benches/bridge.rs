@@ -25,7 +25,7 @@ use regatta_loadgen::{
 };
 use regatta_loadgen_official::Plugin;
 use regatta_mllog::read::summary_file;
-use regatta_rules::{Mode, Scenario};
+use regatta_types::{Mode, Scenario};
 
 fn main() {
     let numbers: Vec<u64> = std::env::args().filter_map(|a| a.parse().ok()).collect();

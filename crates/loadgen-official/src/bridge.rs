@@ -22,7 +22,7 @@ use regatta_loadgen::{
     },
     timing::{Timing, TimingThread, TimingWish},
 };
-use regatta_rules::{Mode, Scenario};
+use regatta_types::{Mode, Scenario};
 
 use crate::{
     face::{Callbacks, Face, OK, Sample},

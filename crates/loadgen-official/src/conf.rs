@@ -2,14 +2,12 @@
 
 use std::{fs, path::PathBuf};
 
+use regatta_conf::{Conf, ConfKind, TestSettings};
 use regatta_loadgen::{
     load_gen::LoadgenError,
     request::{ConfText, RunRequest},
 };
-use regatta_rules::{
-    Mode, TestSettings,
-    conf::{Conf, ConfKind},
-};
+use regatta_types::Mode;
 use tempfile::TempDir;
 
 use crate::{

@@ -2,7 +2,7 @@
 
 use std::{ffi::CStr, fmt};
 
-use regatta_rules::TestSettings;
+use regatta_conf::TestSettings;
 
 /// A setting's value. Flags are whole numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]

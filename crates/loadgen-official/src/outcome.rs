@@ -6,6 +6,7 @@ use std::{
     path::Path,
 };
 
+use regatta_conf::TestSettings;
 use regatta_loadgen::{
     effective::EffectiveSettings,
     load_gen::{LoadgenError, LoadgenIdentity},
@@ -14,7 +15,7 @@ use regatta_loadgen::{
     timing::Timing,
 };
 use regatta_mllog::read::{DetailLog, Summary, Value, Verdict, detail_file, summary_file};
-use regatta_rules::{Scenario, TestSettings};
+use regatta_types::Scenario;
 
 use crate::sink::chain;
 

@@ -10,6 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use regatta_conf::TestSettings;
 use regatta_loadgen::{
     effective::{EffectiveSettings, LibraryCounts},
     load_gen::{LoadgenError, LoadgenIdentity, RunObserver},
@@ -17,7 +18,7 @@ use regatta_loadgen::{
     request::RunRequest,
     sut::{Completer, QuerySampleLibrary, SystemUnderTest},
 };
-use regatta_rules::{Scenario, TestSettings};
+use regatta_types::Scenario;
 
 use crate::{
     bridge::Bridge,

@@ -1,7 +1,7 @@
 //! A system under test of one's own, measured in SingleStream: `cargo run --release --example own_sut [LOG_DIR]`.
 
 use regatta_loadgen::{NativeLoadGen, load_gen::*, request::*, sut::*};
-use regatta_rules::{Mode, Scenario};
+use regatta_types::{Mode, Scenario};
 
 /// Takes square roots of sample numbers.
 struct SquareRoots;

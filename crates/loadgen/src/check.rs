@@ -1,7 +1,8 @@
 //! Refuses runs that cannot begin, would not end or do not fit into memory, before anything is loaded or issued. Both LoadGens
 //! ask here; what each keeps in memory it says itself.
 
-use regatta_rules::{Mode, Scenario, TestSettings, settings::LONGEST_RUN};
+use regatta_conf::{LONGEST_RUN, TestSettings};
+use regatta_types::{Mode, Scenario};
 
 use crate::{
     effective::{EffectiveSettings, LibraryCounts, millis_to_seconds},

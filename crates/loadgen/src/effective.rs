@@ -1,6 +1,7 @@
 //! What LoadGen makes of a request: scenario-free settings (official `TestSettingsInternal`) and what is wrong with them.
 
-use regatta_rules::{Mode, Scenario, TestSettings};
+use regatta_conf::TestSettings;
+use regatta_types::{Mode, Scenario};
 
 /// Settings as LoadGen works with them; the log states them under `effective_`.
 #[derive(Debug, Clone, PartialEq)]

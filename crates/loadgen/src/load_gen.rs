@@ -2,7 +2,8 @@
 
 use std::{io, path::PathBuf};
 
-use regatta_rules::{Scenario, conf::ConfError};
+use regatta_conf::ConfError;
+use regatta_types::Scenario;
 
 use crate::{
     effective::LibraryCounts,

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use regatta_rules::TestSettings;
+use regatta_conf::TestSettings;
 
 use crate::{effective::EffectiveSettings, load_gen::LoadgenIdentity, timing::Timing};
 

@@ -2,10 +2,8 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use regatta_rules::{
-    Mode, Scenario, TestSettings,
-    conf::{Conf, ConfError, ConfKind, ConfWarning},
-};
+use regatta_conf::{Conf, ConfError, ConfKind, ConfWarning, TestSettings};
+use regatta_types::{Mode, Scenario};
 
 use crate::{rng::RngAbi, timing::TimingWish};
 

@@ -7,10 +7,10 @@ use std::{
 };
 
 use npyz::NpyFile;
-use regatta_rules::{
+use regatta_fsutil::regular_file;
+use regatta_types::{
     benchmark::{Benchmark, Dtype, ModelInput},
     documents::Document as _,
-    regular_file,
     samples::SampleSet,
 };
 use sha2::{Digest as _, Sha256};

@@ -5,7 +5,7 @@
 
 use std::{fs, path::Path};
 
-use regatta_rules::benchmark::{Benchmark, Prep};
+use regatta_types::benchmark::{Benchmark, Prep};
 
 use crate::{
     atomic,

@@ -6,9 +6,9 @@ use std::path::Path;
 
 use half::f16;
 use npyz::NpyFile;
-use regatta_rules::{
+use regatta_fsutil::regular_file;
+use regatta_types::{
     benchmark::{Benchmark, Dtype},
-    regular_file,
     samples::{Form, Quantised, SampleSet},
 };
 

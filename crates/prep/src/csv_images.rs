@@ -6,7 +6,7 @@ use std::{
 };
 
 use flate2::bufread::GzDecoder;
-use regatta_rules::regular_file;
+use regatta_fsutil::regular_file;
 
 use crate::error::{PrepError, TableError};
 

@@ -2,7 +2,7 @@
 
 use std::{io, path::PathBuf};
 
-use regatta_rules::samples::{Form, FormError, NotWhole};
+use regatta_types::samples::{Form, FormError, NotWhole};
 
 use crate::{npy::NpyError, quantisation::ScaleError, val_map::ValMapError};
 

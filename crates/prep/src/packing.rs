@@ -1,6 +1,6 @@
-//! Packs the elements of a tensor into a memory layout. `regatta_rules::layout` defines the layouts and their shapes.
+//! Packs the elements of a tensor into a memory layout. `regatta_types::layout` defines the layouts and their shapes.
 
-use regatta_rules::layout::{Layout, Packing};
+use regatta_types::layout::{Layout, Packing};
 
 /// Packs the elements of a tensor with dimensions `dims` (channels first) and `size` bytes per element into `layout`.
 /// Padding is zero. Returns `None` when the tensor cannot have the layout, or the number of elements is wrong.

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_rules::{
+use regatta_types::{
     benchmark::{Benchmark, Dtype, Prep},
     layout::Layout,
     samples::Form,

@@ -5,10 +5,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_rules::{
-    regular_file,
-    samples::{Quantised, Rounding},
-};
+use regatta_fsutil::regular_file;
+use regatta_types::samples::{Quantised, Rounding};
 
 /// The error when a scale cannot be read from a calibration cache.
 #[derive(Debug, thiserror::Error)]

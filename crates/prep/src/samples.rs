@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_rules::{
+use regatta_types::{
     benchmark::Benchmark,
     documents::Document as _,
     samples::{Quantised, SampleSet, SampleTensor},

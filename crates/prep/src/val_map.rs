@@ -6,7 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_rules::{assets::is_inner_path, regular_file};
+use regatta_fsutil::regular_file;
+use regatta_types::assets::is_inner_path;
 
 /// The names and labels of a dataset, in the order of sample indices.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

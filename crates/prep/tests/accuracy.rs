@@ -2,13 +2,14 @@
 
 use std::{error::Error, fs, path::Path};
 
+use regatta_config::known;
 use regatta_mllog::read::AccuracyReader;
 use regatta_prep::{
     ValMap, ValMapError,
     accuracy::{LabelType, MeasureError, Top1, Top1Error, measure, top1},
     bundled,
 };
-use regatta_rules::{benchmark::Response, known};
+use regatta_types::benchmark::Response;
 
 #[expect(clippy::unwrap_used, reason = "a test's own file")]
 fn map(text: &str) -> Result<ValMap, ValMapError> {

@@ -10,11 +10,11 @@ use std::{
 
 use npyz::NpyFile;
 use proptest::prelude::*;
+use regatta_config::known;
 use regatta_prep::{PrepError, convert_samples, prepare};
-use regatta_rules::{
+use regatta_types::{
     benchmark::{Benchmark, Dtype, FurtherInput, Prep},
     documents::Document as _,
-    known,
     layout::Layout,
     samples::{Form, Quantised, Rounding, SampleSet},
 };

@@ -10,11 +10,9 @@ use std::{
 
 use flate2::{Compression, write::GzEncoder};
 use npyz::NpyFile;
+use regatta_config::known;
 use regatta_prep::{PrepError, PrepReport, ValMap, bundled, prepare};
-use regatta_rules::{
-    benchmark::{Benchmark, Dtype, Prep},
-    known,
-};
+use regatta_types::benchmark::{Benchmark, Dtype, Prep};
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 

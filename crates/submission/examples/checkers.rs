@@ -16,7 +16,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use regatta_rules::{known, round::Round};
+use regatta_config::{known, round::Round};
 use regatta_submission::{
     check::{as_official, csv, format, strict},
     tree::Tree,

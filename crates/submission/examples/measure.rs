@@ -15,8 +15,8 @@ use std::{
     time::Instant,
 };
 
+use regatta_config::known;
 use regatta_mllog::accuracy::{AccuracyWriter, Entry};
-use regatta_rules::known;
 use regatta_submission::{
     audit::{Dtype, compare_accuracy},
     truncate::{Destination, Request, truncate},

@@ -1,6 +1,6 @@
 //! From finished runs to a package, as functions over directory trees that may be anybody's.
 //!
-//! What a round asks is data (`regatta_rules::round`); running benchmarks and talking to devices are not this crate's.
+//! What a round asks is data (`regatta_config::round`); running benchmarks and talking to devices are not this crate's.
 
 pub mod audit;
 pub mod check;

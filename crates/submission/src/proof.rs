@@ -6,10 +6,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_rules::{
+use regatta_fsutil::regular_file::LARGEST_DOCUMENT;
+use regatta_types::{
     DeviceId,
     documents::{Document as _, DocumentError, Evidence},
-    regular_file::LARGEST_DOCUMENT,
 };
 use ring::signature::{ED25519, UnparsedPublicKey};
 use sha2::{Digest as _, Sha256};

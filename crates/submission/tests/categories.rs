@@ -8,7 +8,7 @@ mod synthetic;
 
 use std::fs;
 
-use regatta_rules::{
+use regatta_config::{
     known,
     round::{Round, SubmittedScenario},
 };

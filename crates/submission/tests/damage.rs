@@ -14,7 +14,7 @@ use std::{
 };
 
 use proptest::prelude::*;
-use regatta_rules::{known, round::Round};
+use regatta_config::{known, round::Round};
 use regatta_submission::{
     check::{Verdict, as_official, csv, format, strict},
     tree::Tree,

@@ -9,7 +9,7 @@ mod synthetic;
 
 use std::{fs, path::Path, process::Command};
 
-use regatta_rules::{known, round::Round};
+use regatta_config::{known, round::Round};
 use regatta_submission::{
     check::{as_official, format, strict},
     tree::Tree,

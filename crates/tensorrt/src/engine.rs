@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use regatta_rules::layout::Layout;
+use regatta_types::layout::Layout;
 use serde::{Deserialize, Serialize};
 
 use crate::{

@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
-use regatta_rules::{UnknownWord, layout::Layout};
+use regatta_types::{UnknownWord, layout::Layout};
 use serde::{Deserialize, Serialize};
 
 /// The requested type and layout of all inputs, or of all outputs.

@@ -6,7 +6,7 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use regatta_rules::regular_file;
+use regatta_fsutil::regular_file;
 use sha2::{Digest as _, Sha256};
 
 use crate::{engine_cache::hex, error::ModelError, onnx};

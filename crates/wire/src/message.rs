@@ -3,7 +3,7 @@
 //! An enum may only grow at its end, and a struct only changes with a new wire version. Golden files keep the bytes of
 //! every version. This file does not sign, send or interpret messages.
 
-use regatta_rules::{
+use regatta_types::{
     DeviceId, RunId, StreamName,
     documents::{EngineKind, RunState},
 };

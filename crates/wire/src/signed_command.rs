@@ -4,7 +4,7 @@
 //! else can therefore forge, change, redirect or replay a command. The daemons hold the keys and store the numbers; this
 //! file does not.
 
-use regatta_rules::{DeviceId, RunId};
+use regatta_types::{DeviceId, RunId};
 use serde::{Deserialize, Serialize};
 
 use crate::{FrameKind, message::Message};

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use regatta_rules::{DeviceId, InvalidName, RunId, StreamName};
+use regatta_types::{DeviceId, InvalidName, RunId, StreamName};
 
 /// The first two levels of every topic.
 pub const ROOT: &str = "regatta/v1";

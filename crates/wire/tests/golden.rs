@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use regatta_rules::{
+use regatta_types::{
     DeviceId, RunId,
     documents::{EngineKind, RunPhase, RunState},
 };

@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "this crate is test code throughout")]
 
 use proptest::prelude::*;
-use regatta_rules::{DeviceId, RunId, StreamName};
+use regatta_types::{DeviceId, RunId, StreamName};
 use regatta_wire::{
     chunk::{Chunk, LogMessage, MAX_DATA},
     enrolment::{EnrolRequest, EnrolResponse, EnrolmentToken},

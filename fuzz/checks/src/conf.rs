@@ -3,11 +3,9 @@
 
 use std::hint::black_box;
 
+use regatta_conf::{Conf, ConfError, ConfKind, TestSettings};
 use regatta_loadgen::effective::{EffectiveSettings, LibraryCounts};
-use regatta_rules::{
-    Mode, Scenario, TestSettings,
-    conf::{Conf, ConfError, ConfKind},
-};
+use regatta_types::{Mode, Scenario};
 
 const KINDS: [ConfKind; 3] = [ConfKind::Mlperf, ConfKind::User, ConfKind::Audit];
 const LIBRARY: LibraryCounts = LibraryCounts {

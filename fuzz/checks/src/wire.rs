@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use regatta_rules::documents::{Document as _, RunSpec};
+use regatta_types::documents::{Document as _, RunSpec};
 use regatta_wire::{
     FrameKind,
     chunk::LogMessage,

@@ -1,6 +1,6 @@
 //! Which evidence a sealing writes, and which it leaves as it is.
 
-use regatta_rules::documents::RunPhase;
+use regatta_types::documents::RunPhase;
 
 use super::*;
 use crate::daemon::run_dir::Job;

@@ -2,7 +2,6 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use regatta_rules::documents::{KnobProof, StateProof};
 use regatta_state::{
     board_controls::BoardControls,
     client::{HelperConnection, HelperError},
@@ -10,6 +9,7 @@ use regatta_state::{
     message::ControlReport,
     state_request::{ClockSetting, StateRequest},
 };
+use regatta_types::documents::{KnobProof, StateProof};
 
 use super::{column::Held, plan::WatchPlan};
 
@@ -64,7 +64,7 @@ impl Guard {
             .proof
             .asked
             .as_ref()
-            .map(regatta_rules::documents::StateSpec::words);
+            .map(regatta_types::documents::StateSpec::words);
         self.request = asked.unwrap_or_default().parse().map_err(in_words)?;
         let mut helper = HelperConnection::connect(&self.socket).map_err(in_words)?;
         self.proof.before = by_name(helper.read(&[]).map_err(in_words)?);

@@ -22,7 +22,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use regatta_rules::documents::{RunPhase, StateProof};
+use regatta_types::documents::{RunPhase, StateProof};
 use tokio::sync::mpsc;
 
 use self::{guard::Guard, sampler::Sampler, tally::Tally};

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use regatta_rules::documents::StateSpec;
+use regatta_types::documents::StateSpec;
 
 /// What the guard is to do.
 #[derive(Debug, Clone)]

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, time::Instant};
 
-use regatta_rules::documents::{RunPhase, StateFinding, Telemetry};
+use regatta_types::documents::{RunPhase, StateFinding, Telemetry};
 
 use super::{column::Kind, sampler::Sample};
 

@@ -1,6 +1,6 @@
 //! What is refused, when an engine is loaded and for each batch; the next one is fine.
 
-use regatta_rules::benchmark::{Dtype, Model};
+use regatta_types::benchmark::{Dtype, Model};
 
 use super::{answers, expected, samples, subjects::subjects};
 use crate::{

@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use regatta_rules::documents::EngineKind;
+use regatta_types::documents::EngineKind;
 
 use super::{answers, expected, samples, subjects::subjects};
 use crate::{

@@ -1,6 +1,6 @@
 //! Samples of every shape and type that an engine takes. fp32 of one shape is in all other tests.
 
-use regatta_rules::benchmark::Dtype;
+use regatta_types::benchmark::Dtype;
 
 use super::{
     answers_to, expected, samples,

@@ -8,15 +8,15 @@ use std::{
 };
 
 use libloading::Library;
+use regatta_config::engine_settings::GpuSelection;
 use regatta_cuda::{Driver, WaitMode};
-use regatta_rules::{
-    benchmark::{Benchmark, Dtype},
-    documents::EngineKind,
-    engine_settings::GpuSelection,
-};
 use regatta_tensorrt::{
     BuildSettings, CacheEntry, DlaSettings, EngineCache, EngineManifest, InstalledTensorRt, IoFormat,
     Precision, ShimDirectories, TensorRt, sha256_hex,
+};
+use regatta_types::{
+    benchmark::{Benchmark, Dtype},
+    documents::EngineKind,
 };
 
 use crate::{

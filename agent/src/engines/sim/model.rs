@@ -2,10 +2,8 @@
 
 use std::{fmt, path::Path};
 
-use regatta_rules::{
-    engine_settings::{SimUnit, SimUnits},
-    regular_file,
-};
+use regatta_config::engine_settings::{SimUnit, SimUnits};
+use regatta_fsutil::regular_file;
 use regatta_schedule::{
     board_model::{BoardModel, UnitModel},
     service_times::ServiceTimes,
@@ -77,7 +75,8 @@ impl SimModel {
     /// The modelled units of the text of `sim_units`.
     #[cfg(test)]
     pub(crate) fn units_of(text: &str) -> Vec<UnitModel> {
-        use regatta_rules::{documents::EngineKind, engine_settings::EngineSettings};
+        use regatta_config::engine_settings::EngineSettings;
+        use regatta_types::documents::EngineKind;
         let given = [("sim_units".to_owned(), text.to_owned())].into();
         let settings = EngineSettings::read(EngineKind::Sim, &given).unwrap();
         Self::units(&settings.sim_units.unwrap())

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use regatta_rules::documents::EngineKind;
 use regatta_tensorrt::{CacheEntry, EngineCache, Precision, Version};
+use regatta_types::documents::EngineKind;
 
 use super::{BuildCommand, UnitWish, inputs, profiles};
 use crate::engines::{EngineError, LoadRequest};

@@ -2,7 +2,7 @@
 //! not converted.
 
 use half::f16;
-use regatta_rules::benchmark::{Dtype, Response};
+use regatta_types::benchmark::{Dtype, Response};
 
 use crate::engines::{
     Answers,

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
+use regatta_config::engine_settings::GpuSelection;
 use regatta_cuda::{Context, Device, Driver};
-use regatta_rules::engine_settings::GpuSelection;
 
 use crate::engines::EngineError;
 

@@ -1,8 +1,8 @@
 //! `input_dtype` and `input_format` of the settings: held against the samples, and what they ask of an engine. How samples lie in
 //! memory is in `tensors`.
 
-use regatta_rules::{benchmark::Model, layout::Layout};
 use regatta_tensorrt::{CacheEntry, InputShape};
+use regatta_types::{benchmark::Model, layout::Layout};
 
 use super::{
     convert::{Conversion, Element},

@@ -6,8 +6,8 @@
 use std::{error::Error, sync::Arc};
 
 use regatta_cuda::{Context, CudaError, Event, Graph, Stream, WaitMode};
-use regatta_rules::{benchmark::Response, documents::EngineKind};
 use regatta_tensorrt::{Engine as TrtEngine, ExecutionContext, ExecutionError};
+use regatta_types::{benchmark::Response, documents::EngineKind};
 
 use super::{
     Graphs,

@@ -2,11 +2,11 @@
 
 use std::{ffi::CString, ops::Range};
 
-use regatta_rules::{
+use regatta_tensorrt::{Engine as TrtEngine, Tensor};
+use regatta_types::{
     benchmark::{Model, ModelInput, Response},
     layout::Layout,
 };
-use regatta_tensorrt::{Engine as TrtEngine, Tensor};
 
 use super::convert::{Conversion, Element};
 use crate::engines::{EngineError, LoadRequest};

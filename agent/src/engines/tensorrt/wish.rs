@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
+use regatta_config::engine_settings::GpuSelection;
 use regatta_cuda::{Driver, WaitMode};
-use regatta_rules::{engine_settings::GpuSelection, layout::Layout};
 use regatta_tensorrt::{
     ElementType, EngineManifest, InstalledTensorRt, Precision, ShimDirectories, TensorRt,
 };
+use regatta_types::layout::Layout;
 
 use super::gpus;
 use crate::engines::EngineError;

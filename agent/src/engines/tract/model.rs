@@ -3,7 +3,7 @@
 
 use std::{error::Error, ops::Range, sync::Arc};
 
-use regatta_rules::{
+use regatta_types::{
     benchmark::{Dtype, ModelInput, Response},
     documents::EngineKind,
 };

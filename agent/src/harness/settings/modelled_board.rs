@@ -1,7 +1,7 @@
 //! A modelled board as the engine settings configure it: batches, streams and loops of its units, and how many DLA cores take
 //! part. What the model does not know (graphs, formats, memory) has no effect.
 
-use regatta_rules::engine_settings::EngineSettings;
+use regatta_config::engine_settings::EngineSettings;
 use regatta_schedule::{
     board_model::{BoardModel, UnitModel},
     service_times::ServiceTimes,

@@ -1,14 +1,14 @@
 //! The search on modelled boards in virtual time: its choice beside the best of the full grid.
 
-use regatta_rules::{
-    Scenario,
-    documents::{EngineKind, EngineSpec},
-};
 use regatta_schedule::{
     board_model::BoardModel,
     throughput_bound,
     unit_profiler::{SimulatedProfiler, profile_units},
     virtual_time,
+};
+use regatta_types::{
+    Scenario,
+    documents::{EngineKind, EngineSpec},
 };
 
 use super::*;

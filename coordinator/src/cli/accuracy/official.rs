@@ -7,8 +7,8 @@ use std::{
 };
 
 use regatta_prep::accuracy::LabelType;
-use regatta_rules::benchmark::{Benchmark, Metric};
 use regatta_submission::stage::official;
+use regatta_types::benchmark::{Benchmark, Metric};
 
 use super::args::{Args, no_scratch};
 use crate::exit::Failure;

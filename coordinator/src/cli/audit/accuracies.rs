@@ -2,11 +2,11 @@
 
 use std::{error::Error, path::Path, process::Command};
 
-use regatta_rules::documents::AccuracyDelta;
 use regatta_submission::audit::{
     Request,
     part_three::{AccuracyScript, compare_accuracies, limits, limits_by_name},
 };
+use regatta_types::documents::AccuracyDelta;
 
 use super::super::{Context, accuracy::labels};
 use crate::{

@@ -1,6 +1,6 @@
 //! `regatta audit run`: audits of finished runs, on the device that made them.
 
-use regatta_rules::Scenario;
+use regatta_types::Scenario;
 
 use super::super::{Context, lookup, run::finish};
 use crate::{

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use regatta_rules::{Escaped, escape};
 use regatta_submission::audit::{self, AuditError, Report, Request, explain};
+use regatta_text::{Escaped, escape};
 use serde_json::{Value, json};
 
 use super::{super::Context, accuracies, given::Given, verify_args::Args};

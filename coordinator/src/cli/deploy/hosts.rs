@@ -14,7 +14,7 @@ use std::{
 };
 
 use anyhow::Context as _;
-use regatta_rules::regular_file;
+use regatta_fsutil::regular_file;
 use serde::Deserialize;
 
 use crate::{deploy::ssh::Destination, exit::Failure};

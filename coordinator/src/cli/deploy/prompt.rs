@@ -6,7 +6,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use regatta_rules::escape_lines;
+use regatta_text::escape_lines;
 
 use super::{show::Show, unseen};
 use crate::{

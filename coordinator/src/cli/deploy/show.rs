@@ -7,7 +7,7 @@ use std::{
 };
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use regatta_rules::escape;
+use regatta_text::escape;
 use serde::Serialize;
 
 use super::board_error::BoardError;

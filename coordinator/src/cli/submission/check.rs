@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use clap::ArgGroup;
-use regatta_rules::{escape_json, round::Round};
+use regatta_config::round::Round;
 use regatta_submission::{
     check::{self, Official, Verdict, format},
     tree::Tree,
 };
+use regatta_text::escape_json;
 
 use super::{
     super::{

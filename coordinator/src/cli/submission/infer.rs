@@ -2,11 +2,11 @@
 
 use std::{fmt::Write as _, path::PathBuf};
 
-use regatta_rules::{Escaped, escape};
 use regatta_submission::{
     DraftError,
     infer::{self, InferError, Request},
 };
+use regatta_text::{Escaped, escape};
 use serde_json::json;
 
 use super::{

@@ -8,12 +8,15 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_rules::{DeviceId, Division, documents::RunPhase, escape, regular_file, round::Round};
+use regatta_config::round::Round;
+use regatta_fsutil::regular_file;
 use regatta_submission::{
     DraftError,
     proof::PublicKey,
     stage::{self, Answers, Kind, Lack, Question, Request, StageError, Staged},
 };
+use regatta_text::escape;
+use regatta_types::{DeviceId, Division, documents::RunPhase};
 use serde_json::{Value, json};
 
 use super::super::{Context, context::tell};

@@ -7,10 +7,11 @@ use std::{
 };
 
 use clap::ArgGroup;
-use regatta_rules::{Escaped, procedures::Truncation, round::Round};
+use regatta_config::{procedures::Truncation, round::Round};
 use regatta_submission::truncate::{
     self, Destination, Outcome as Done, Proof, Report, Request, Treated, TruncateError,
 };
+use regatta_text::Escaped;
 use serde_json::{Value, json};
 
 use super::{

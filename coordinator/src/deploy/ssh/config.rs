@@ -3,7 +3,7 @@
 
 use std::{env, io, path::Path};
 
-use regatta_rules::regular_file::{self, LARGEST_TEXT};
+use regatta_fsutil::regular_file::{self, LARGEST_TEXT};
 
 use super::{Access, Destination, DestinationError};
 

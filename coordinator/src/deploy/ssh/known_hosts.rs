@@ -12,7 +12,7 @@ use base64::{
     Engine as _,
     engine::general_purpose::{STANDARD, STANDARD_NO_PAD},
 };
-use regatta_rules::regular_file::{self, LARGEST_TEXT};
+use regatta_fsutil::regular_file::{self, LARGEST_TEXT};
 use ring::hmac;
 
 use super::config::is_like;

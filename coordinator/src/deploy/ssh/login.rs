@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_rules::regular_file;
+use regatta_fsutil::regular_file;
 use ssh2::{KeyboardInteractivePrompt, Session};
 
 use super::{Access, Answer, Prompt, Question, SshError, ask_until};

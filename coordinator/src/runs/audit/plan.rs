@@ -6,14 +6,14 @@
 
 use std::{fs, io, path::PathBuf};
 
+use regatta_conf::{Conf, ConfError, ConfKind, TestSettings};
+use regatta_config::round::Round;
+use regatta_fsutil::regular_file::{self, LARGEST_DOCUMENT};
 use regatta_mllog::read::file_name;
-use regatta_rules::{
-    DeviceId, Mode, RunId, Scenario, TestSettings,
+use regatta_types::{
+    DeviceId, Mode, RunId, Scenario,
     benchmark::Benchmark,
-    conf::{Conf, ConfError, ConfKind},
     documents::{AuditOf, Document as _, DocumentError, LoadgenChoice, RunSpec},
-    regular_file::{self, LARGEST_DOCUMENT},
-    round::Round,
 };
 
 use crate::{

@@ -4,18 +4,18 @@
 use std::{fs, path::Path};
 
 use anyhow::Context as _;
+use regatta_fsutil::regular_file::{self, LARGEST_DOCUMENT};
 use regatta_mllog::read::file_name;
-use regatta_rules::{
-    RunId,
-    documents::{AuditOf, AuditResult, AuditedResponses, Document as _, Evidence, Record, RunPhase, RunSpec},
-    regular_file::{self, LARGEST_DOCUMENT},
-};
 use regatta_submission::{
     audit::{
         self, Audited, Dtype, Observation, Report, Request, explain,
         part_three::{compare_accuracies, limits},
     },
     proof::{ProofError, SignedEvidence},
+};
+use regatta_types::{
+    RunId,
+    documents::{AuditOf, AuditResult, AuditedResponses, Document as _, Evidence, Record, RunPhase, RunSpec},
 };
 
 use crate::{

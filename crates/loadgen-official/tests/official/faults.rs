@@ -10,8 +10,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::common::{Samples, conf};
-use crate::fresh_plugin;
 use regatta_loadgen::{
     load_gen::{LoadGen, LoadgenError, NoObserver},
     outcome::Outcome,
@@ -21,7 +19,10 @@ use regatta_loadgen::{
         SystemUnderTest,
     },
 };
-use regatta_rules::{Mode, Scenario};
+use regatta_types::{Mode, Scenario};
+
+use crate::common::{Samples, conf};
+use crate::fresh_plugin;
 
 type Issue = fn(&Faulty, Query<'_>, &Completer) -> Result<(), SutError>;
 

@@ -1,14 +1,15 @@
 //! Settings that no run can keep: the official LoadGen is not even asked. It would crash, fill the memory, or never end.
 
-use crate::common::{Null, Samples};
-use crate::fresh_plugin;
 use regatta_loadgen::{
     NativeLoadGen,
     effective::LibraryCounts,
     load_gen::{LoadGen, LoadgenError, NoObserver},
     request::{ConfText, RunRequest},
 };
-use regatta_rules::{Mode, Scenario};
+use regatta_types::{Mode, Scenario};
+
+use crate::common::{Null, Samples};
+use crate::fresh_plugin;
 
 const KEYS: [&str; 20] = [
     "mode",

@@ -18,7 +18,7 @@ use regatta_loadgen::{
     request::{ConfText, RunRequest, Wait},
     sut::{Completer, Query, QuerySampleResponse, ResidentLibrary, ResponseId, SutError, SystemUnderTest},
 };
-use regatta_rules::{Mode, Scenario};
+use regatta_types::{Mode, Scenario};
 use rustix::time::{ClockId, clock_gettime};
 
 /// What waits for the answering thread.

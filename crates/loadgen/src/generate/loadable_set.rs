@@ -1,6 +1,6 @@
 //! Loadable sets: which samples are in memory together.
 
-use regatta_rules::Scenario;
+use regatta_types::Scenario;
 
 use super::PlanError;
 use crate::{

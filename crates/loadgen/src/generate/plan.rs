@@ -1,6 +1,6 @@
 //! The queries of one pass over a loaded set: how many, of what, and when.
 
-use regatta_rules::Scenario;
+use regatta_types::Scenario;
 
 use super::{
     LoadableSet, OfflineSamples, PlanError,

@@ -1,6 +1,6 @@
 //! FindPeakPerformance: the highest Server rate that keeps the latency bound, by widening and bisection.
 
-use regatta_rules::Scenario;
+use regatta_types::Scenario;
 
 use super::run::{GivenUp, Run};
 use crate::{

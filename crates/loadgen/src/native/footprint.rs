@@ -3,7 +3,7 @@
 use std::mem::size_of;
 
 use regatta_mllog::trace::SampleTrace;
-use regatta_rules::Scenario;
+use regatta_types::Scenario;
 
 use super::{open_sink, stream_sink, tokens};
 use crate::{check::SeriesSize, results::LatencyRecorder, sut::QuerySample};

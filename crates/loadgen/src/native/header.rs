@@ -1,7 +1,8 @@
 //! The head of the detail log: which LoadGen writes it, what is tested, and the settings, in LoadGen's order.
 
+use regatta_conf::TestSettings;
 use regatta_mllog::detail::Value;
-use regatta_rules::{Scenario, TestSettings};
+use regatta_types::Scenario;
 
 use super::run_log::RunLog;
 use crate::{effective::EffectiveSettings, load_gen::LoadgenIdentity};

@@ -3,7 +3,8 @@
 use std::{path::Path, sync::Arc};
 
 use jiff::Timestamp;
-use regatta_rules::{Mode, Scenario, TestSettings};
+use regatta_conf::TestSettings;
+use regatta_types::{Mode, Scenario};
 
 use super::{
     clock::now_ns,

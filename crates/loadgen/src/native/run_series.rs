@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use jiff::SignedDuration;
-use regatta_rules::Scenario;
+use regatta_types::Scenario;
 
 use super::{
     clocks::stamp,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use regatta_mllog::trace::SampleTrace;
-use regatta_rules::Scenario;
+use regatta_types::Scenario;
 
 use super::{
     faults::Faults,

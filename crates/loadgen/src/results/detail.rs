@@ -6,7 +6,7 @@ use regatta_mllog::{
     detail::{DetailWriter, Level, Value},
     format::fixed,
 };
-use regatta_rules::Scenario;
+use regatta_types::Scenario;
 
 use super::{
     LISTED_PERCENTILES, Latencies, Results, to_f64,

@@ -1,7 +1,7 @@
 //! The early stopping paragraph of the summary, and whether its condition is met.
 
 use regatta_mllog::format::fixed;
-use regatta_rules::Scenario;
+use regatta_types::Scenario;
 
 use super::{
     Latencies,

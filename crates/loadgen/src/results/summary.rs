@@ -6,7 +6,7 @@ use regatta_mllog::{
     format::{fixed, general},
     summary::SummaryWriter,
 };
-use regatta_rules::Scenario;
+use regatta_types::Scenario;
 
 use super::{
     LISTED_PERCENTILES, Latencies, NS_PER_S, Results, to_f64,

@@ -1,7 +1,7 @@
 //! The verdict: every condition of validity, with LoadGen's own recommendations.
 
 use regatta_mllog::format::{fixed, general};
-use regatta_rules::Scenario;
+use regatta_types::Scenario;
 
 use super::{LISTED_PERCENTILES, Latencies, NS_PER_S, SeriesResult, stopping::Stopping, to_f64};
 use crate::{

@@ -1,7 +1,7 @@
 //! Builds of the official LoadGen, and what each does otherwise than 6.0.17 with libstdc++ 11 (`docs/loadgen.md`).
 
 use regatta_loadgen::rng::RngAbi;
-use regatta_rules::Scenario;
+use regatta_types::Scenario;
 
 use crate::{
     cases::{Case, effective},

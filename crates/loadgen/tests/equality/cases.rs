@@ -2,16 +2,13 @@
 
 use std::{collections::BTreeMap, fmt::Write as _, fs, path::Path};
 
+use regatta_config::round::{Round, render_conf_lines};
 use regatta_loadgen::{
     effective::{EffectiveSettings, LibraryCounts},
     request::{ConfText, RunRequest},
     rng::{Mt19937, RngAbi},
 };
-use regatta_rules::{
-    Mode, Scenario,
-    benchmark::Benchmark,
-    round::{Round, render_conf_lines},
-};
+use regatta_types::{Mode, Scenario, benchmark::Benchmark};
 
 /// Settings for both LoadGens.
 #[derive(Debug, Clone)]

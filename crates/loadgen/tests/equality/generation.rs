@@ -1,7 +1,7 @@
 //! The sequence of queries, their samples and their times, as generated and before any clock is read.
 
 use regatta_loadgen::generate::{Pass, PlanError, QueryPlan, loadable_sets};
-use regatta_rules::{Mode, Scenario};
+use regatta_types::{Mode, Scenario};
 
 use crate::{
     builds::Build,

@@ -4,7 +4,7 @@
 //! long after the latency bound, what is within it at once. So a rate holds or not by its number of queries, which the
 //! schedule's seed decides, and only a machine that stands still for seconds could make that otherwise.
 
-use regatta_rules::{Mode, Scenario};
+use regatta_types::{Mode, Scenario};
 
 use crate::{
     builds::Build,

@@ -7,7 +7,7 @@ use regatta_loadgen::{
     results::{Latencies, Results, SeriesResult, TokenLatencies},
 };
 use regatta_mllog::summary::SummaryWriter;
-use regatta_rules::{Mode, Scenario};
+use regatta_types::{Mode, Scenario};
 
 use crate::{
     builds::Build,

@@ -7,7 +7,7 @@ use regatta_loadgen::{
     load_gen::{LoadGen, LoadgenError, NoObserver},
     sut::ResidentLibrary,
 };
-use regatta_rules::{Mode, Scenario};
+use regatta_types::{Mode, Scenario};
 
 use crate::{
     builds::Build,

@@ -6,6 +6,8 @@ mod recorded;
 
 use std::{fs, path::Path, sync::Mutex};
 
+use recorded::{BY_LIBSTDCXX_10, BY_LIBSTDCXX_12, Golden};
+use regatta_config::round::{Round, render_conf_lines};
 use regatta_loadgen::{
     NativeLoadGen,
     effective::{EffectiveSettings, LibraryCounts},
@@ -15,13 +17,7 @@ use regatta_loadgen::{
     rng::RngAbi,
     sut::{Completer, Query, QuerySampleResponse, ResidentLibrary, SutError, SystemUnderTest},
 };
-use regatta_rules::{
-    Mode, Scenario,
-    benchmark::Benchmark,
-    round::{Round, render_conf_lines},
-};
-
-use recorded::{BY_LIBSTDCXX_10, BY_LIBSTDCXX_12, Golden};
+use regatta_types::{Mode, Scenario, benchmark::Benchmark};
 
 /// FNV-1a over whole words.
 fn hash(words: &[u64]) -> u64 {

@@ -1,6 +1,6 @@
 //! What the official LoadGen issued. Nothing is computed here.
 
-use regatta_rules::{Mode, Scenario};
+use regatta_types::{Mode, Scenario};
 
 /// What was recorded: the first samples, and length and hash of the issue log and the schedule.
 pub(crate) struct Golden {

@@ -14,7 +14,7 @@ use regatta_loadgen::{
     load_gen::{LoadGen, Phase, RunObserver},
     sut::{Completer, QuerySample, ResponseId, SutError},
 };
-use regatta_rules::{Mode, Scenario};
+use regatta_types::{Mode, Scenario};
 
 use crate::{Sut, answer, request, samples};
 

@@ -6,7 +6,7 @@ use regatta_loadgen::{
     load_gen::LoadgenError,
     sut::{QuerySampleLibrary, SutError},
 };
-use regatta_rules::{Mode, Scenario};
+use regatta_types::{Mode, Scenario};
 
 use crate::{Sut, answer_all, expect_fault, request, run};
 

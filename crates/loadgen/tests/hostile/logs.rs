@@ -3,7 +3,7 @@
 use std::{os::unix::fs::symlink, path::Path};
 
 use regatta_loadgen::load_gen::LoadgenError;
-use regatta_rules::{Mode, Scenario};
+use regatta_types::{Mode, Scenario};
 
 use crate::{Sut, answer_all, request, run, samples};
 

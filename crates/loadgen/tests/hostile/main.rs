@@ -22,7 +22,7 @@ use regatta_loadgen::{
         SutError, SystemUnderTest,
     },
 };
-use regatta_rules::{Mode, Scenario};
+use regatta_types::{Mode, Scenario};
 
 /// A SUT made of a closure.
 struct Sut<F>(F);

@@ -6,7 +6,7 @@ use regatta_loadgen::{
     outcome::Outcome,
     sut::{Completer, Query, QuerySample, ResponseId, SutError, SystemUnderTest},
 };
-use regatta_rules::{Mode, Scenario};
+use regatta_types::{Mode, Scenario};
 
 use crate::{Sut, answer, answer_all, expect_fault, request, samples};
 

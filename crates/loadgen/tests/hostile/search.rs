@@ -11,7 +11,7 @@ use regatta_loadgen::{
     request::ConfText,
     sut::{Completer, QuerySample, ResponseId},
 };
-use regatta_rules::{Mode, Scenario};
+use regatta_types::{Mode, Scenario};
 
 use crate::{Sut, answer, request, run, samples};
 

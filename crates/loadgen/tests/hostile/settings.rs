@@ -8,6 +8,7 @@ use std::{
 };
 
 use proptest::prelude::*;
+use regatta_conf::TestSettings;
 use regatta_loadgen::{
     NativeLoadGen,
     effective::LibraryCounts,
@@ -15,7 +16,7 @@ use regatta_loadgen::{
     request::{ConfText, RunRequest},
     sut::{Completer, QuerySample},
 };
-use regatta_rules::{Mode, Scenario, TestSettings};
+use regatta_types::{Mode, Scenario};
 
 use crate::{Sut, answer_all, run, samples};
 

@@ -9,7 +9,7 @@ use regatta_loadgen::{
     request::Wait,
     sut::{Completer, QuerySample, ResponseId},
 };
-use regatta_rules::{Mode, Scenario};
+use regatta_types::{Mode, Scenario};
 
 use crate::{Sut, answer, answer_all, request, run, samples};
 

@@ -5,7 +5,7 @@
 
 use std::io::BufRead;
 
-use regatta_rules::{Mode, Scenario};
+use regatta_types::{Mode, Scenario};
 
 use super::{lines::Lines, summary_error::SummaryError};
 

@@ -1,6 +1,6 @@
 //! What can be wrong with a summary, and where.
 
-use regatta_rules::UnknownWord;
+use regatta_types::UnknownWord;
 
 use super::lines::LineError;
 

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use regatta_rules::{UnknownWord, benchmark::Response};
+use regatta_types::{UnknownWord, benchmark::Response};
 
 /// The element type of a response, little-endian.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

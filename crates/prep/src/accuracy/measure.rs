@@ -6,7 +6,7 @@ use std::{
 };
 
 use regatta_mllog::read::accuracy_file;
-use regatta_rules::benchmark::{Benchmark, Metric};
+use regatta_types::benchmark::{Benchmark, Metric};
 
 use super::{
     label::LabelType,

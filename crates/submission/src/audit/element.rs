@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
-use regatta_rules::benchmark::Response;
+use regatta_types::benchmark::Response;
 
 use super::AuditError;
 

@@ -1,7 +1,7 @@
 //! Audits (compliance tests) verified as the round's official scripts verify them.
 //!
 //! [`verify`] takes the submission's runs and the audit's run, judges by the round's parameters
-//! (`regatta_rules::procedures::Audit`) and writes what `run_verification.py` writes, where it writes it:
+//! (`regatta_config::procedures::Audit`) and writes what `run_verification.py` writes, where it writes it:
 //! `<output>/TESTxx/{verify_accuracy.txt, verify_performance.txt, accuracy/, performance/run_1/}`. Besides, it says why a
 //! TEST01 comparison fails ([`explain`]) and what the official scripts do not look at ([`Observation`]). TEST01's part
 //! III, accuracies instead of responses, is [`part_three`].
@@ -24,15 +24,15 @@ mod score;
 
 use std::path::{Path, PathBuf};
 
-use regatta_mllog::read::file_name;
-use regatta_rules::{documents::AccuracyDelta, round::Round};
-
 pub use accuracy::{AccuracyCounts, Comparison, Mismatch, compare_accuracy};
 pub use baseline::{Baseline, write_baseline};
 pub use element::Dtype;
 pub use error::AuditError;
 pub use observe::Observation;
 pub use performance::{PerformanceVerdict, compare_performance};
+use regatta_config::round::Round;
+use regatta_mllog::read::file_name;
+use regatta_types::documents::AccuracyDelta;
 
 /// An audit that can be verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

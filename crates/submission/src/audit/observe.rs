@@ -3,11 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
+use regatta_conf::{Conf, ConfKind, TestSettings};
 use regatta_mllog::read::{DetailLog, Value, Verdict, detail_file, file_name, summary_file};
-use regatta_rules::{
-    Mode, Scenario, TestSettings,
-    conf::{Conf, ConfKind},
-};
+use regatta_types::{Mode, Scenario};
 
 use super::{AuditError, Request, Test};
 

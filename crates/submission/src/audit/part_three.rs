@@ -6,10 +6,10 @@
 
 use std::{error::Error, fs, path::Path};
 
-use regatta_rules::{
+use regatta_config::round::{AccuracyForms, Round};
+use regatta_types::{
     benchmark::{Benchmark, Metric},
     documents::AccuracyDelta,
-    round::{AccuracyForms, Round},
 };
 
 use super::{AuditError, Request, write_baseline};

@@ -2,10 +2,8 @@
 
 use std::path::Path;
 
-use regatta_rules::{
-    Scenario,
-    procedures::{Audit, Bounds, ScoreSource},
-};
+use regatta_config::procedures::{Audit, Bounds, ScoreSource};
+use regatta_types::Scenario;
 
 use super::{
     AuditError,

@@ -5,8 +5,8 @@
 
 use std::path::Path;
 
+use regatta_config::procedures::{Audit, ScoreSource};
 use regatta_mllog::read::{detail_file, file_name};
-use regatta_rules::procedures::{Audit, ScoreSource};
 
 use super::{AuditError, python::float_repr};
 use crate::files::read_small;

@@ -3,7 +3,7 @@
 //! The official checkers find values by patterns at the beginning of a line, or anywhere in it; the forms that they
 //! accept grew with the rounds ([`AccuracyForms`]). Numbers are digits and dots: no sign, no exponent.
 
-use regatta_rules::round::AccuracyForms;
+use regatta_config::round::AccuracyForms;
 
 /// The text that stands for a metric's value in a line, `None` where the line does not give it.
 pub(crate) fn metric<'a>(name: &str, forms: AccuracyForms, line: &'a str) -> Option<&'a str> {

@@ -10,10 +10,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_rules::regular_file;
-use sha2::{Digest, Sha256};
-
 pub(crate) use directory::{Directory, EntryType, Links};
+use regatta_fsutil::regular_file;
+use sha2::{Digest, Sha256};
 
 /// Bytes read at once where whole files go by.
 const BLOCK: usize = 1 << 20;

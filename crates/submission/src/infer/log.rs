@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use regatta_config::round::Inference;
 use regatta_mllog::read::{DetailLog, Value, detail_file, file_name};
-use regatta_rules::{Scenario, round::Inference};
+use regatta_types::Scenario;
 
 /// The log of a scenario's performance run.
 pub(super) struct Measured(DetailLog);

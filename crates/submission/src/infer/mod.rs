@@ -13,11 +13,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_rules::{
-    Scenario,
-    regular_file::{self, LARGEST_TEXT},
-    round::{BenchmarkRules, Inference, Layout, Round, Submission},
-};
+use log::Measured;
+use regatta_config::round::{BenchmarkRules, Inference, Layout, Round, Submission};
+use regatta_fsutil::regular_file::{self, LARGEST_TEXT};
+use regatta_types::Scenario;
 
 use crate::{
     DraftError,
@@ -25,7 +24,6 @@ use crate::{
     files::{At, FileError, directories, lies_in},
     pack::DIVISIONS,
 };
-use log::Measured;
 
 /// What is to be inferred.
 #[derive(Debug, Clone, Copy)]

@@ -2,7 +2,7 @@
 
 use std::{fmt::Write as _, io, path::PathBuf};
 
-use regatta_rules::Escaped;
+use regatta_text::Escaped;
 
 use super::Flaw;
 use crate::files::FileError;

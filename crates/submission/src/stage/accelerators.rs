@@ -1,7 +1,7 @@
 //! What the system description says of accelerators: the GPUs that the runs used, as the device's driver named them. What no
 //! driver tells (the kind of memory, the bus) is left to the operator.
 
-use regatta_rules::documents::{EngineKind, GpuFacts};
+use regatta_types::documents::{EngineKind, GpuFacts};
 use serde_json::Value;
 
 use super::{run::Run, system::gib};

@@ -7,11 +7,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use regatta_config::round::{BenchmarkRules, Round};
 use regatta_mllog::read::file_name;
-use regatta_rules::{
-    Division, RunId,
-    round::{BenchmarkRules, Round},
-};
+use regatta_types::{Division, RunId};
 
 use super::{
     Kind, Lack, StageError,

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use regatta_rules::documents::DocumentError;
+use regatta_types::documents::DocumentError;
 
 use super::{Lack, lack};
 use crate::{DraftError, audit::AuditError, files::FileError};

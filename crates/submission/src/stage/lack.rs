@@ -3,7 +3,7 @@
 
 use std::fmt::{self, Write as _};
 
-use regatta_rules::Escaped;
+use regatta_text::Escaped;
 
 /// One thing that is missing.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use regatta_rules::{Division, benchmark::Benchmark, regular_file, round::BenchmarkRules};
+use regatta_config::round::BenchmarkRules;
+use regatta_fsutil::regular_file;
+use regatta_types::{Division, benchmark::Benchmark};
 use serde_json::{Map, Value};
 
 use super::{

@@ -33,16 +33,15 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_rules::{DeviceId, Division, RunId, Scenario, round::Round};
-use serde_json::{Map, Value};
-
 pub use answers::{Answers, BenchmarkAnswers, Documents, SystemAnswers};
 pub use error::{AnswersError, StageError};
 pub use lack::{Lack, Question};
-
 use places::Places;
+use regatta_config::round::Round;
+use regatta_types::{DeviceId, Division, RunId, Scenario};
 use result::Staging;
 use run::Run;
+use serde_json::{Map, Value};
 use system::{Known, Owner};
 use template::Template;
 use tree::{Content, Files};

@@ -1,7 +1,8 @@
 //! Where the parts of a result lie, in the layout of the round and relative to the submission's root
 //! (`submission_rules.adoc`, "Directory structure").
 
-use regatta_rules::{Division, Scenario, round::Layout};
+use regatta_config::round::Layout;
+use regatta_types::{Division, Scenario};
 
 /// The places of one submitter.
 #[derive(Debug, Clone)]

@@ -8,8 +8,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use regatta_config::round::{Checker, Engine, OfficialCheck};
 use regatta_mllog::read::file_name;
-use regatta_rules::round::{Checker, Engine, OfficialCheck};
 
 use super::{
     Kind, Lack, StageError,

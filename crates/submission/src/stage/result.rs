@@ -2,11 +2,11 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
+use regatta_config::round::BenchmarkRules;
 use regatta_mllog::read::file_name;
-use regatta_rules::{
+use regatta_types::{
     Division, Scenario,
     benchmark::{Benchmark, Metric},
-    round::BenchmarkRules,
 };
 use serde_json::{Map, Value};
 

@@ -6,13 +6,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_rules::{
+use regatta_fsutil::regular_file::LARGEST_DOCUMENT;
+use regatta_types::{
     DeviceId, Mode, RunId,
     documents::{
         Attempt, Document, Evidence, FileProof, LoadgenChoice, LoadgenIdentity, Record, RunLength, RunPhase,
         RunSpec,
     },
-    regular_file::LARGEST_DOCUMENT,
 };
 use sha2::{Digest as _, Sha256};
 

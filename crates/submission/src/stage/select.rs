@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use regatta_rules::{DeviceId, Mode, Scenario};
+use regatta_types::{DeviceId, Mode, Scenario};
 
 use super::{Answers, Kind, Lack, run::Run};
 

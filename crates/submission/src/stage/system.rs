@@ -7,12 +7,9 @@ use std::{
     path::Path,
 };
 
-use regatta_rules::{
-    Division,
-    documents::DeviceFacts,
-    regular_file::{self, LARGEST_TEXT},
-    round::Round,
-};
+use regatta_config::round::Round;
+use regatta_fsutil::regular_file::{self, LARGEST_TEXT};
+use regatta_types::{Division, documents::DeviceFacts};
 use serde_json::{Map, Value};
 
 use super::{Kind, Lack, Question, SystemAnswers, accelerators, run::Run, template::Template};

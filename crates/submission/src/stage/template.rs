@@ -1,7 +1,8 @@
 //! Templates of system descriptions (`systems/`): what is known of a board or host before anybody asks it. What the device, its
 //! doctor or the operator says wins over a template. Who submits, whether the system is available, and the software are not in it.
 
-use regatta_rules::{documents::DeviceFacts, known};
+use regatta_config::known;
+use regatta_types::documents::DeviceFacts;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 

@@ -3,10 +3,8 @@
 
 use std::fmt::Write as _;
 
-use regatta_rules::{
-    documents::{AccuracyResult, LoadgenChoice, RunSpec},
-    round::Round,
-};
+use regatta_config::round::Round;
+use regatta_types::documents::{AccuracyResult, LoadgenChoice, RunSpec};
 
 use super::{places::Of, run::Run};
 

@@ -32,12 +32,12 @@ use std::{
 
 pub use error::TruncateError;
 pub use manifest::{Manifest, Original};
+use regatta_config::procedures::Truncation as Rule;
 pub use step::{Outcome, Problem};
+use targets::Target;
 pub use verify::{Doubt, Proof, verify};
 
 use crate::files::lies_in;
-use regatta_rules::procedures::Truncation as Rule;
-use targets::Target;
 
 /// Logs of this size and more count as not yet cut (`MAX_ACCURACY_LOG_SIZE`).
 pub const UNCUT_SIZE: u64 = 10 << 10;

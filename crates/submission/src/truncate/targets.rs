@@ -5,7 +5,7 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use regatta_rules::procedures::Truncation as Rule;
+use regatta_config::procedures::Truncation as Rule;
 
 use super::{Request, TruncateError};
 use crate::files::directories;
@@ -78,7 +78,7 @@ pub(super) fn submitter_directories(
     input: &Path,
     submitter: &str,
     rule: &Rule,
-) -> Result<Vec<(regatta_rules::Division, PathBuf)>, TruncateError> {
+) -> Result<Vec<(regatta_types::Division, PathBuf)>, TruncateError> {
     let mut parts = Path::new(submitter).components();
     if !matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None)) {
         return Err(TruncateError::NoName {

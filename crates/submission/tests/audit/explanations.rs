@@ -2,11 +2,11 @@
 
 use std::fs;
 
-use regatta_rules::response_units::{NO_UNIT, RESPONSE_UNITS, ResponseUnits};
 use regatta_submission::audit::{
     Dtype, compare_accuracy,
     explain::{Explanation, Reason, UnitShare, explain},
 };
+use regatta_types::response_units::{NO_UNIT, RESPONSE_UNITS, ResponseUnits};
 
 use crate::logs::{Numbers, put_accuracy};
 

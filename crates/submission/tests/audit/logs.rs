@@ -2,8 +2,8 @@
 
 use std::{fs, path::Path};
 
+use regatta_config::{known, round::Round};
 use regatta_mllog::accuracy::{AccuracyWriter, Entry};
-use regatta_rules::{known, round::Round};
 
 use crate::tree::put;
 

@@ -2,12 +2,13 @@
 
 use std::{cell::RefCell, path::Path};
 
-use regatta_rules::{benchmark::Benchmark, known};
+use regatta_config::known;
 use regatta_submission::audit::{
     AuditError, Audited, Dtype, Report, Request, Test,
     part_three::{compare_accuracies, limits},
     verify,
 };
+use regatta_types::benchmark::Benchmark;
 
 use crate::{
     logs::{Run, put_accuracy, round, text},

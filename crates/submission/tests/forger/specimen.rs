@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_rules::{Division, known, round::Round};
+use regatta_config::{known, round::Round};
 use regatta_submission::{
     check::{Finding, strict},
     stage::Kind,
@@ -15,6 +15,7 @@ use regatta_submission::{
     truncate::{self, Destination},
 };
 use regatta_test_support::published_results;
+use regatta_types::Division;
 use tempfile::TempDir;
 
 use crate::{bench::Bench, random::Random, synthetic, tree};

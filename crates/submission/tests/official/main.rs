@@ -18,11 +18,13 @@ mod synthetic;
 
 use std::{env, path::Path};
 
+use faults::Fault;
+use oracle::{Judged, Oracle};
 use proptest::{
     strategy::{Strategy as _, ValueTree as _},
     test_runner::{Config, RngAlgorithm, TestRng, TestRunner},
 };
-use regatta_rules::{
+use regatta_config::{
     known,
     round::{Checker, Round},
 };
@@ -30,9 +32,6 @@ use regatta_submission::{
     check::{Verdict, as_official, csv},
     tree::Tree,
 };
-
-use faults::Fault;
-use oracle::{Judged, Oracle};
 
 /// What ours says, in the same terms as the oracle.
 fn ours(root: &Path, round: &Round, checker: &Checker) -> (Judged, String) {

@@ -18,7 +18,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_rules::{known, round::Round};
+use regatta_config::{known, round::Round};
 use regatta_submission::{
     check::{Finding, Severity, strict},
     tree::Tree,

@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use regatta_rules::{Division, Mode, documents::EngineKind};
 use regatta_submission::stage::{Answers, Kind};
+use regatta_types::{Division, Mode, documents::EngineKind};
 use serde_json::{Value, json};
 
 use crate::{

@@ -6,16 +6,15 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use regatta_conf::{Conf, ConfKind};
+use regatta_config::{known, round::Round};
 use regatta_loadgen::effective::LibraryCounts;
-use regatta_rules::{
+use regatta_submission::stage::{self, Answers, Kind, Request, StageError, Staged};
+use regatta_types::{
     DeviceId, Division, Mode, Scenario,
     benchmark::Response,
-    conf::{Conf, ConfKind},
     documents::{AuditOf, ConfTexts, Delivery, EngineKind, EngineSpec, LoadgenChoice, RunLength, RunSpec},
-    known,
-    round::Round,
 };
-use regatta_submission::stage::{self, Answers, Kind, Request, StageError, Staged};
 use ring::signature::{Ed25519KeyPair, KeyPair as _};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};

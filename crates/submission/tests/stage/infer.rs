@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use regatta_rules::round::{Layout, Round};
+use regatta_config::round::{Layout, Round};
 use regatta_submission::{
     DraftError, check,
     infer::{InferError, Report, Request, infer},

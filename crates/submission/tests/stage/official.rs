@@ -8,16 +8,14 @@ use std::{
     process::Command,
 };
 
-use regatta_rules::{
-    Division,
-    round::{Engine, Round},
-};
+use regatta_config::round::{Engine, Round};
 use regatta_submission::{
     check,
     stage::{Answers, Kind},
     tree::Tree,
     truncate::{self, Destination},
 };
+use regatta_types::Division;
 
 use crate::{bench::Bench, rehearsal};
 

@@ -2,13 +2,13 @@
 
 use std::fs;
 
-use regatta_rules::{Division, Mode};
 use regatta_submission::{
     check::power,
     stage::{Kind, StageError, Staged},
     tree::Tree,
 };
 use regatta_test_support::published_results;
+use regatta_types::{Division, Mode};
 
 use crate::{bench::Bench, copy_tree::copy};
 

@@ -5,11 +5,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_rules::{
+use regatta_submission::stage::{Answers, Kind, Lack, StageError};
+use regatta_types::{
     Division, Mode,
     documents::{AuditOf, EngineKind, LoadgenChoice, RunLength},
 };
-use regatta_submission::stage::{Answers, Kind, Lack, StageError};
 
 use crate::bench::{Bench, Parts, id};
 

@@ -2,15 +2,15 @@
 
 use std::{fs, path::PathBuf};
 
-use regatta_rules::{
-    Division, Mode,
-    documents::{EngineKind, LoadgenChoice, RunLength},
-    known,
-};
+use regatta_config::known;
 use regatta_submission::{
     check,
     stage::{Answers, Kind},
     tree::Tree,
+};
+use regatta_types::{
+    Division, Mode,
+    documents::{EngineKind, LoadgenChoice, RunLength},
 };
 use serde_json::Value;
 

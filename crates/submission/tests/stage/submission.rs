@@ -2,7 +2,6 @@
 
 use std::{fs, path::Path};
 
-use regatta_rules::{Division, Mode};
 use regatta_submission::{
     DraftError,
     check::{self, Verdict},
@@ -10,6 +9,7 @@ use regatta_submission::{
     tree::Tree,
     truncate::{self, Destination},
 };
+use regatta_types::{Division, Mode};
 
 use crate::{
     bench::{Bench, MLPERF_CONF, id, names},

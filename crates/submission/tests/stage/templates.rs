@@ -7,12 +7,13 @@ use std::{
     path::PathBuf,
 };
 
-use regatta_rules::{Division, Mode, known};
+use regatta_config::known;
 use regatta_submission::{
     check,
     stage::{Answers, Kind, StageError, Staged},
     tree::Tree,
 };
+use regatta_types::{Division, Mode};
 use serde_json::{Value, json};
 
 use crate::bench::{ANSWERS, Bench, Parts, round};

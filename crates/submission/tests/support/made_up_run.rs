@@ -1,6 +1,8 @@
 //! A LoadGen run that nobody ran: its detail log and summary with every record that LoadGen writes, all of them of one run.
 //! Every query takes as long as the others, so that each figure is known.
 
+use regatta_conf::TestSettings;
+use regatta_config::round::Seeds;
 use regatta_loadgen::{
     effective::{EffectiveSettings, LibraryCounts},
     generate::{LoadableSet, Pass, QueryPlan, loadable_sets},
@@ -8,7 +10,7 @@ use regatta_loadgen::{
     rng::RngAbi,
 };
 use regatta_mllog::format::{detail, fixed};
-use regatta_rules::{Mode, Scenario, TestSettings, round::Seeds};
+use regatta_types::{Mode, Scenario};
 use serde_json::{Value, json};
 
 /// Percentiles as LoadGen names them.

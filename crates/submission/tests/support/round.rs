@@ -1,6 +1,6 @@
 //! The rounds that come with Regatta, by name.
 
-use regatta_rules::{known, round::Round};
+use regatta_config::{known, round::Round};
 
 /// The round of a name.
 pub(crate) fn round(name: &str) -> Round {

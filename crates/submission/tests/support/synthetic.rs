@@ -5,13 +5,13 @@ pub(crate) mod made_up_run;
 
 use std::{fs, path::Path};
 
-use regatta_loadgen::effective::LibraryCounts;
-use regatta_rules::{
-    Mode, Scenario,
-    conf::{Conf, ConfKind},
+use regatta_conf::{Conf, ConfKind};
+use regatta_config::{
     procedures::ScoreSource,
     round::{BenchmarkRules, Layout, Round, SubmittedScenario},
 };
+use regatta_loadgen::effective::LibraryCounts;
+use regatta_types::{Mode, Scenario};
 use serde_json::json;
 
 use self::made_up_run::{Figures, MadeUpRun};

@@ -10,7 +10,7 @@ use std::{
 };
 
 use proptest::prelude::*;
-use regatta_rules::{known, procedures::Truncation};
+use regatta_config::{known, procedures::Truncation};
 use regatta_submission::truncate::{
     Destination, Doubt, Outcome, Problem, Request, TruncateError, truncate, verify,
 };

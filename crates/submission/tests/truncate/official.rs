@@ -7,7 +7,7 @@ use std::{
     process::Command,
 };
 
-use regatta_rules::known;
+use regatta_config::known;
 use regatta_submission::truncate::{Destination, Request, truncate};
 
 use crate::tree::{files, put};

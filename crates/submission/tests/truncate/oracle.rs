@@ -1,6 +1,6 @@
 //! Truncation against what the official tools made of the same trees (`../shared/corpus/truncation`).
 
-use regatta_rules::{known, procedures::Truncation};
+use regatta_config::{known, procedures::Truncation};
 use regatta_submission::truncate::{Destination, Outcome, Problem, Request, truncate, verify};
 use regatta_test_support::official_answers;
 

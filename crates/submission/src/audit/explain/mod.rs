@@ -2,7 +2,7 @@
 //!
 //! It reads both logs a second time, which is worth its while only when something differs. What it says is a reading of
 //! evidence, not a verdict. Which unit of the chip computed a response is told where the agent noted it beside the audit's
-//! log ([`regatta_rules::response_units`]).
+//! log ([`regatta_types::response_units`]).
 
 mod evidence;
 mod text;

@@ -5,7 +5,7 @@ use std::{
     path::Path,
 };
 
-use regatta_rules::response_units::{RESPONSE_UNITS, ResponseUnits};
+use regatta_types::response_units::{RESPONSE_UNITS, ResponseUnits};
 
 use crate::files::open;
 

@@ -3,8 +3,8 @@
 
 mod yaml;
 
+use regatta_config::round::{Endpoints as Rules, EndpointsField};
 use regatta_mllog::read::Value as LogValue;
-use regatta_rules::round::{Endpoints as Rules, EndpointsField};
 use serde_json::{Map, Value};
 
 use super::run_log::RunLog;

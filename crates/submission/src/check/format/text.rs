@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use regatta_rules::escape;
+use regatta_text::escape;
 
 use super::{group, json, number};
 use crate::check::{

@@ -1,6 +1,6 @@
 //! Reading `accuracy.txt` as the official checkers do: in order, until every metric and the hash have been seen.
 
-use regatta_rules::round::{AccuracyBound, AccuracyForms, BenchmarkRules, SubmittedScenario, Trait};
+use regatta_config::round::{AccuracyBound, AccuracyForms, BenchmarkRules, SubmittedScenario, Trait};
 
 use super::{Context, python::Raised};
 use crate::check::accuracy_text;

@@ -16,9 +16,8 @@ mod summary;
 
 use std::{borrow::Cow, collections::BTreeMap};
 
-use regatta_rules::round::{Checker, Engine, Round};
-
 pub(crate) use python::truthy;
+use regatta_config::round::{Checker, Engine, Round};
 pub use row::{Row, csv};
 
 use super::{parallel, place::ScenarioPlace};

@@ -2,10 +2,8 @@
 
 use std::borrow::Cow;
 
-use regatta_rules::{
-    Scenario,
-    round::{OfficialCheck, SubmittedScenario, Trait},
-};
+use regatta_config::round::{OfficialCheck, SubmittedScenario, Trait};
+use regatta_types::Scenario;
 
 use super::{
     Context,

@@ -1,9 +1,7 @@
 //! The result of a run: its key in the log, its unit, and results that are inferred from another scenario's run.
 
-use regatta_rules::{
-    Scenario,
-    round::{BenchmarkRules, SubmittedScenario},
-};
+use regatta_config::round::{BenchmarkRules, SubmittedScenario};
+use regatta_types::Scenario;
 
 use super::{
     Context,

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use regatta_rules::round::{Checker, Engine, Trait};
+use regatta_config::round::{Checker, Engine, Trait};
 use serde_json::{Map, Value};
 
 use super::python;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use regatta_rules::round::Trait;
+use regatta_config::round::Trait;
 
 use super::{Context, Row, Verdict};
 

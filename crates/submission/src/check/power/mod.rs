@@ -12,12 +12,12 @@ mod session;
 
 use std::cell::RefCell;
 
-use regatta_rules::round::PowerRules;
+use regatta_config::round::PowerRules;
 use serde::Serialize;
-
-use crate::tree::Tree;
 pub(crate) use session::Known;
 use session::{Complaint, Session, Verdict};
+
+use crate::tree::Tree;
 
 /// What became of a check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

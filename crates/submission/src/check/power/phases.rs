@@ -1,6 +1,6 @@
 //! When things happened: the clocks of client and server, LoadGen's window within the phases, and both runs compared.
 
-use regatta_rules::round::DurationRule;
+use regatta_config::round::DurationRule;
 use serde_json::{Map, Value};
 
 use super::{

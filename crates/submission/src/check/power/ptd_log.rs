@@ -1,12 +1,13 @@
 //! PTDaemon's own log (`ptd_logs.txt`): its errors and warnings, by when they came up.
 
+use memchr::memchr_iter;
+use regatta_config::round::PowerRules;
+use serde_json::Value;
+
 use super::{
     samples::{plain_unix_seconds, unix_seconds},
     session::{Complaint, Session, Verdict},
 };
-use memchr::memchr_iter;
-use regatta_rules::round::PowerRules;
-use serde_json::Value;
 
 /// The log in a session's directory.
 pub(super) const FILE: &str = "power/ptd_logs.txt";

@@ -1,7 +1,7 @@
 //! What a review wants to see of a scenario beside its result: accuracy, queries and latencies, as its logs give them.
 
+use regatta_config::round::SubmittedScenario;
 use regatta_mllog::read::Value;
-use regatta_rules::round::SubmittedScenario;
 
 use super::scenario::Case;
 use crate::check::run_log::RunLog;

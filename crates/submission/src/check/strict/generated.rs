@@ -7,7 +7,7 @@ use regatta_loadgen::{
     generate::{LoadableSet, Pass, QueryPlan, loadable_sets},
     rng::RngAbi,
 };
-use regatta_rules::{Mode, Scenario};
+use regatta_types::{Mode, Scenario};
 
 use super::{
     libcxx,

@@ -1,6 +1,6 @@
 //! Files and names, whatever is in them.
 
-use regatta_rules::round::OfficialCheck;
+use regatta_config::round::OfficialCheck;
 
 use super::Context;
 use crate::{
@@ -227,7 +227,7 @@ fn describes_calibration(tree: &Tree, directory: &str) -> bool {
 }
 
 fn results_only(context: &Context<'_>) -> bool {
-    context.round.submission.layout == regatta_rules::round::Layout::ResultsOnly
+    context.round.submission.layout == regatta_config::round::Layout::ResultsOnly
 }
 
 /// Scenarios below `measurements` or `compliance` that have no results.

@@ -2,7 +2,7 @@
 
 use regatta_loadgen::results::LISTED_PERCENTILES;
 use regatta_mllog::read::Value;
-use regatta_rules::Scenario;
+use regatta_types::Scenario;
 
 use super::scenario::Case;
 use crate::check::{

@@ -27,10 +27,9 @@ mod test_responses;
 mod tests;
 mod walk;
 
-use regatta_rules::round::{Checker, Engine, Layout, OfficialCheck, Round};
-use serde::Serialize;
-
 pub use facts::{Facts, Latency, Metric};
+use regatta_config::round::{Checker, Engine, Layout, OfficialCheck, Round};
+use serde::Serialize;
 
 use super::{
     finding::{Finding, Findings, Severity},

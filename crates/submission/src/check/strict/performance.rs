@@ -1,10 +1,8 @@
 //! A performance run: of the submission, or of a compliance test.
 
+use regatta_conf::{Conf, ConfKind, TestSettings};
 use regatta_mllog::read::Value;
-use regatta_rules::{
-    Mode, Scenario, TestSettings,
-    conf::{Conf, ConfKind},
-};
+use regatta_types::{Mode, Scenario};
 
 use super::{
     figures, generated, logged_run::LoggedRun, power, prescribed, records, scenario::Case, settings,

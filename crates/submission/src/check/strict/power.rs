@@ -1,9 +1,7 @@
 //! Power beside a result: its files, its session, and the metric from the samples in the run's own window.
 
-use regatta_rules::{
-    Scenario,
-    round::{OfficialCheck, Trait},
-};
+use regatta_config::round::{OfficialCheck, Trait};
+use regatta_types::Scenario;
 
 use super::{
     own_run::{Role, RunIdentity},

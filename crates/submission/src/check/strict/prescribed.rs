@@ -1,6 +1,6 @@
 //! Settings that the round's `mlperf.conf` prescribes, and that only the open division may change.
 
-use regatta_rules::Scenario;
+use regatta_types::Scenario;
 
 use super::logged_run::{LoggedRun, SIX_DIGITS};
 use crate::check::{finding::Findings, rules};

@@ -1,7 +1,7 @@
 //! Whether a detail log holds every record that LoadGen writes, each with one value: without them, what they would
 //! contradict cannot be seen.
 
-use regatta_rules::Scenario;
+use regatta_types::Scenario;
 
 use super::logged_run::{FIX, LoggedRun};
 use crate::check::{finding::Findings, rules, run_log::shown};

@@ -1,6 +1,7 @@
 //! The result of a scenario: measured, or inferred where the rules allow it.
 
-use regatta_rules::{Scenario, round::SubmittedScenario};
+use regatta_config::round::SubmittedScenario;
+use regatta_types::Scenario;
 
 use super::scenario::Case;
 use crate::check::{

@@ -1,6 +1,6 @@
 //! One scenario: its runs, their agreement, its measurements, tests and power.
 
-use regatta_rules::round::{BenchmarkRules, Layout, SubmittedScenario};
+use regatta_config::round::{BenchmarkRules, Layout, SubmittedScenario};
 
 use super::{
     Context, ResultRow, accuracy, agreement, endpoints,

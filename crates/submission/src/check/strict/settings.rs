@@ -3,9 +3,10 @@
 
 use std::fmt;
 
+use regatta_conf::TestSettings;
 use regatta_loadgen::effective::{EffectiveSettings, LibraryCounts};
 use regatta_mllog::read::Value;
-use regatta_rules::{Mode, Scenario, TestSettings};
+use regatta_types::{Mode, Scenario};
 
 use super::logged_run::{LoggedRun, SIX_DIGITS};
 use crate::check::{finding::Findings, rules, run_log::shown};

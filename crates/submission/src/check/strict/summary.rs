@@ -3,7 +3,7 @@
 use std::io::BufReader;
 
 use regatta_mllog::read::{EarlyStopping, Entry, Summary, Value, Verdict};
-use regatta_rules::Scenario;
+use regatta_types::Scenario;
 
 use super::{
     figures::paragraph_numbers,

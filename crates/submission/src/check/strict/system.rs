@@ -1,6 +1,6 @@
 //! The system description.
 
-use regatta_rules::round::Layout;
+use regatta_config::round::Layout;
 use serde_json::{Map, Value};
 
 use super::Context;

@@ -1,9 +1,7 @@
 //! Compliance tests: their runs judged as runs, their verdicts recomputed from the logs instead of believed.
 
-use regatta_rules::{
-    Scenario,
-    procedures::{Audit, Bounds, ScoreSource},
-};
+use regatta_config::procedures::{Audit, Bounds, ScoreSource};
+use regatta_types::Scenario;
 
 use super::{
     accuracy, agreement,

@@ -7,7 +7,7 @@ mod latencies;
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
-use regatta_rules::escape;
+use regatta_text::escape;
 
 use super::{group, json, number};
 use crate::check::{

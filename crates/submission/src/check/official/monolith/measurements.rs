@@ -1,6 +1,6 @@
 //! The monolith's check of a measurement directory and the code that it points to.
 
-use regatta_rules::round::{OfficialCheck, Trait};
+use regatta_config::round::{OfficialCheck, Trait};
 
 use super::{
     super::{

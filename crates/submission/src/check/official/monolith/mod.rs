@@ -11,11 +11,11 @@ mod walk;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use regatta_rules::{Scenario, round::SubmittedScenario};
+use regatta_config::round::SubmittedScenario;
+use regatta_types::Scenario;
+use walk::Step;
 
 use super::{Context, Note, Official, Verdict, python::Raised, run_all, summary};
-
-use walk::Step;
 
 /// Where the official program ends with a traceback.
 #[derive(Debug, Clone)]

@@ -1,10 +1,8 @@
 //! The monolith's check of a performance run's detail log, also of each compliance test's.
 
+use regatta_config::round::{BenchmarkRules, OfficialCheck, Seeds, SubmittedScenario, TokenLimits, Trait};
 use regatta_mllog::read::Value;
-use regatta_rules::{
-    Scenario,
-    round::{BenchmarkRules, OfficialCheck, Seeds, SubmittedScenario, TokenLimits, Trait},
-};
+use regatta_types::Scenario;
 
 use super::{
     super::{

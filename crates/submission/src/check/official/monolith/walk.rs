@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use regatta_rules::{Scenario, round::OfficialCheck};
+use regatta_config::round::OfficialCheck;
+use regatta_types::Scenario;
 use serde_json::Value;
 
 use super::{

@@ -1,7 +1,7 @@
 //! The package's check of the accuracy run.
 
+use regatta_config::round::{BenchmarkRules, OfficialCheck};
 use regatta_mllog::read::Value;
-use regatta_rules::round::{BenchmarkRules, OfficialCheck};
 
 use super::{
     super::{Context, accuracy},

@@ -1,7 +1,7 @@
 //! The package's checks of a scenario that the endpoints harness ran: fewer than of LoadGen's runs, and each fails for
 //! itself.
 
-use regatta_rules::round::{BenchmarkRules, Endpoints, SubmittedScenario};
+use regatta_config::round::{BenchmarkRules, Endpoints, SubmittedScenario};
 use serde_json::{Map, Value};
 
 use super::{

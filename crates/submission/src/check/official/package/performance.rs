@@ -1,10 +1,8 @@
 //! The package's check of a performance run's detail log, also of TEST01's and TEST04's: each check fails for itself.
 
+use regatta_config::round::{BenchmarkRules, SubmittedScenario};
 use regatta_mllog::read::Value;
-use regatta_rules::{
-    Scenario,
-    round::{BenchmarkRules, SubmittedScenario},
-};
+use regatta_types::Scenario;
 
 use super::{
     super::{

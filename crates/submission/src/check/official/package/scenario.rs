@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use regatta_rules::round::{Layout, SubmittedScenario, Trait};
+use regatta_config::round::{Layout, SubmittedScenario, Trait};
 use serde_json::{Map, Value};
 
 use super::{

@@ -1,6 +1,6 @@
 //! The score of a run of the endpoints harness: there, complete, of the whole data set, and what the rules ask.
 
-use regatta_rules::round::AccuracyBound;
+use regatta_config::round::AccuracyBound;
 use serde_json::{Map, Value};
 
 use super::Judge;

@@ -5,7 +5,7 @@ mod accuracy;
 mod audits;
 mod performance;
 
-use regatta_rules::round::Endpoints;
+use regatta_config::round::Endpoints;
 use serde_json::Value;
 
 use super::{accuracy::extra_files, measurements, scenario::Case};

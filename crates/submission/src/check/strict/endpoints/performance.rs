@@ -1,7 +1,8 @@
 //! The measured run of the endpoints harness: came to its end, was of its scenario, with the round's seeds and duration, within the
 //! bounds; and its result.
 
-use regatta_rules::{Scenario, round::SubmittedScenario};
+use regatta_config::round::SubmittedScenario;
+use regatta_types::Scenario;
 use serde_json::Value;
 
 use super::Judge;

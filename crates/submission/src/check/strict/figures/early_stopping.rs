@@ -1,7 +1,7 @@
 //! What early stopping says of a run, recomputed from its number of queries.
 
 use regatta_loadgen::results::early_stopping::{fewest_queries, passing_queries, slow_queries};
-use regatta_rules::Scenario;
+use regatta_types::Scenario;
 
 use super::{super::logged_run::LoggedRun, Sizes};
 use crate::check::{finding::Findings, rules};

@@ -1,7 +1,7 @@
 //! The latencies that a log lists are of one sorted series: each stands at its place in it, and the mean is that of all.
 
 use regatta_loadgen::results::early_stopping::slow_queries;
-use regatta_rules::Scenario;
+use regatta_types::Scenario;
 
 use super::{
     super::logged_run::{LoggedRun, listed_percentiles},

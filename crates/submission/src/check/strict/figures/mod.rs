@@ -8,7 +8,7 @@ mod timing;
 mod tokens;
 
 pub(super) use early_stopping::numbers as paragraph_numbers;
-use regatta_rules::Scenario;
+use regatta_types::Scenario;
 
 use super::logged_run::LoggedRun;
 use crate::check::finding::Findings;

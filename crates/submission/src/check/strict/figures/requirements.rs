@@ -1,6 +1,6 @@
 //! LoadGen's requirements of a run, recomputed from its figures, and the verdict from the requirements.
 
-use regatta_rules::Scenario;
+use regatta_types::Scenario;
 
 use super::{
     super::logged_run::{LoggedRun, SIX_DIGITS, listed_percentiles},

@@ -1,6 +1,6 @@
 //! The time that a run took: by its stamps, by its latencies, by its rates and by the log's own clock.
 
-use regatta_rules::Scenario;
+use regatta_types::Scenario;
 
 use super::{
     super::logged_run::{LoggedRun, SIX_DIGITS},

@@ -1,6 +1,6 @@
 //! Rates of tokens, against the rates of samples and the tokens that a sample is taken for.
 
-use regatta_rules::Scenario;
+use regatta_types::Scenario;
 
 use super::{
     super::logged_run::{LoggedRun, SIX_DIGITS},

@@ -1,7 +1,7 @@
 //! The accuracy directory of a scenario.
 
+use regatta_config::round::{BenchmarkRules, OfficialCheck, Trait};
 use regatta_mllog::read::Value;
-use regatta_rules::round::{BenchmarkRules, OfficialCheck, Trait};
 
 use super::{
     super::{

@@ -1,9 +1,7 @@
 //! The performance run of a scenario, and the power that was measured with it.
 
-use regatta_rules::{
-    Scenario,
-    round::{BenchmarkRules, OfficialCheck, SubmittedScenario, Trait},
-};
+use regatta_config::round::{BenchmarkRules, OfficialCheck, SubmittedScenario, Trait};
+use regatta_types::Scenario;
 
 use super::{
     super::{

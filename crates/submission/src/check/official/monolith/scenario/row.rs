@@ -1,6 +1,6 @@
 //! The CSV's rows of a scenario.
 
-use regatta_rules::round::{BenchmarkRules, SubmittedScenario, Trait};
+use regatta_config::round::{BenchmarkRules, SubmittedScenario, Trait};
 use serde_json::Value;
 
 use super::{

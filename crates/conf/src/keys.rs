@@ -1,0 +1,147 @@
+//! The keys of conf files: which values LoadGen can make sense of, and in which file it reads each. How large a value may be
+//! depends on the run and is [`TestSettings::check`](crate::TestSettings::check)'s business.
+
+use regatta_types::Scenario;
+
+use super::{ConfProblem, IntegerReading, Number};
+
+/// What a key takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// 0 or 1.
+    Flag,
+    /// An integer from 0.
+    Count,
+    /// An integer of either sign.
+    Integer,
+    /// A decimal number.
+    Decimal,
+    /// Anything: no LoadGen reads it.
+    Unread,
+}
+
+/// A key that LoadGen knows.
+#[derive(Debug)]
+pub(super) struct Key {
+    name: &'static str,
+    /// The scenario that this is the key of; `None` for all others.
+    scenario: Option<Scenario>,
+    kind: Kind,
+    /// Whether only `mlperf.conf` may set it.
+    pub(super) is_official: bool,
+}
+
+const fn common(name: &'static str, kind: Kind) -> Key {
+    Key {
+        name,
+        scenario: None,
+        kind,
+        is_official: false,
+    }
+}
+
+/// A key that Server takes something else for than the other scenarios.
+const fn of_server(name: &'static str, kind: Kind) -> Key {
+    Key {
+        scenario: Some(Scenario::Server),
+        ..common(name, kind)
+    }
+}
+
+const fn official(name: &'static str, kind: Kind) -> Key {
+    Key {
+        is_official: true,
+        ..common(name, kind)
+    }
+}
+
+const KEYS: [Key; 35] = [
+    common("mode", Kind::Count),
+    common("use_token_latencies", Kind::Flag),
+    common("ttft_latency", Kind::Count),
+    common("tpot_latency", Kind::Count),
+    common("infer_token_latencies", Kind::Flag),
+    common("token_latency_scaling_factor", Kind::Count),
+    common("target_latency_percentile", Kind::Decimal),
+    common("samples_per_query", Kind::Count),
+    of_server("target_latency", Kind::Count),
+    common("target_latency", Kind::Decimal),
+    common("target_qps", Kind::Decimal),
+    common("performance_issue_unique", Kind::Flag),
+    common("performance_issue_same", Kind::Flag),
+    common("performance_issue_same_index", Kind::Count),
+    common("sample_concatenate_permutation", Kind::Flag),
+    common("coalesce_queries", Kind::Flag),
+    common("max_async_queries", Kind::Integer),
+    common("min_duration", Kind::Count),
+    common("max_duration", Kind::Count),
+    common("min_query_count", Kind::Count),
+    common("max_query_count", Kind::Count),
+    common("performance_sample_count_override", Kind::Count),
+    common("accuracy_sample_count_override", Kind::Count),
+    common("print_timestamps", Kind::Flag),
+    common("accuracy_log_rng_seed", Kind::Count),
+    common("accuracy_log_sampling_target", Kind::Count),
+    // In the official conf, but no LoadGen has read it since v0.7: no reason to warn.
+    common("target_duration", Kind::Unread),
+    official("qsl_rng_seed", Kind::Count),
+    official("sample_index_rng_seed", Kind::Count),
+    official("schedule_rng_seed", Kind::Count),
+    official("accuracy_log_probability", Kind::Decimal),
+    official("test05", Kind::Flag),
+    official("test05_qsl_rng_seed", Kind::Count),
+    official("test05_sample_index_rng_seed", Kind::Count),
+    official("test05_schedule_rng_seed", Kind::Count),
+];
+
+impl Key {
+    /// The key of that name in a line for `scenario`, which may be `*`.
+    pub(super) fn of(scenario: &str, name: &str) -> Option<&'static Self> {
+        let concerns = |key: &Self| key.scenario.is_none_or(|own| own.as_str() == scenario);
+        KEYS.iter().find(|key| key.name == name && concerns(key))
+    }
+
+    /// Refuses a value that LoadGen would take for another one.
+    pub(super) fn check(&self, full_key: &str, word: &str, value: Number) -> Result<(), ConfProblem> {
+        let reading = value.integer_reading();
+        let is_unsigned = matches!(reading, IntegerReading::Exact | IntegerReading::Truncated);
+        let (is_right, wanted, hint) = match self.kind {
+            Kind::Unread => return Ok(()),
+            Kind::Flag => (
+                is_unsigned && value.as_u64() <= 1,
+                "0 or 1",
+                "1 switches it on, 0 off",
+            ),
+            Kind::Count => (
+                is_unsigned,
+                "an integer from 0 to 18446744073709551615",
+                "leave the line out for LoadGen's default",
+            ),
+            Kind::Integer => (
+                is_unsigned || reading == IntegerReading::Negative,
+                "an integer",
+                "leave the line out for LoadGen's default",
+            ),
+            Kind::Decimal => (
+                value.as_f64().is_finite(),
+                "a finite number",
+                "leave the line out for LoadGen's default",
+            ),
+        };
+        if is_right {
+            return Ok(());
+        }
+        Err(ConfProblem::Value {
+            key: full_key.to_owned(),
+            found: word.to_owned(),
+            wanted,
+            hint,
+        })
+    }
+
+    /// Whether LoadGen reads less than was written.
+    pub(super) fn truncates(&self, value: Number) -> bool {
+        matches!(self.kind, Kind::Flag | Kind::Count | Kind::Integer)
+            && value.integer_reading() == IntegerReading::Truncated
+    }
+}

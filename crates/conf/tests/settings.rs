@@ -1,0 +1,115 @@
+//! Settings that make no run, or one that does not end, are refused with key, value, bound and hint.
+#![expect(clippy::unwrap_used, reason = "a test says what it expects")]
+
+use regatta_conf::{Conf, ConfKind, TestSettings};
+use regatta_types::{Mode, Scenario};
+
+fn refusal(scenario: Scenario, mode: Mode, lines: &str) -> Option<String> {
+    let mut settings = TestSettings::new(scenario, mode);
+    let conf = Conf::parse("user.conf", lines).unwrap();
+    settings.apply(&conf, ConfKind::Mlperf, "m").unwrap();
+    settings.check().err().map(|error| error.to_string())
+}
+
+#[test]
+fn every_bound_is_told_with_key_value_and_hint() {
+    let mut told = String::new();
+    for (scenario, lines) in [
+        (Scenario::Offline, "*.*.min_duration = 2592000001"),
+        (Scenario::Offline, "*.*.min_duration = 18446744073709551615"),
+        (Scenario::Offline, "*.*.max_duration = 9223372036854775807"),
+        (Scenario::Offline, "*.*.min_query_count = 4000000000"),
+        (Scenario::Offline, "*.*.target_qps = 0"),
+        (Scenario::Offline, "*.*.target_qps = -1"),
+        (Scenario::Offline, "*.*.target_qps = 1e300"),
+        (Scenario::Offline, "*.*.target_qps = 1e-9"),
+        (
+            Scenario::SingleStream,
+            "*.*.min_query_count = 18446744073709551615",
+        ),
+        (Scenario::SingleStream, "*.*.target_latency = 0"),
+        (Scenario::SingleStream, "*.*.target_latency = 1e18"),
+        (Scenario::SingleStream, "*.*.target_latency_percentile = 100"),
+        (Scenario::MultiStream, "*.*.samples_per_query = 0"),
+        (
+            Scenario::MultiStream,
+            "*.*.samples_per_query = 9223372036854775807",
+        ),
+        (Scenario::MultiStream, "*.*.min_query_count = 4000000000"),
+        (Scenario::Server, "*.*.target_latency = 18446744073709551615"),
+        (Scenario::Server, "*.*.target_qps = 1e9"),
+        (Scenario::Server, "*.*.target_qps = 1e-7"),
+        (Scenario::Server, "*.*.min_query_count = 4000000000"),
+        (
+            Scenario::Server,
+            "*.*.use_token_latencies = 1\n*.*.ttft_latency = 18446744073709551615",
+        ),
+        (Scenario::Server, "*.*.accuracy_log_probability = 101"),
+        (
+            Scenario::Server,
+            "*.*.performance_sample_count_override = 9223372036854775807",
+        ),
+        (
+            Scenario::Offline,
+            "*.*.accuracy_sample_count_override = 18446744073709551615",
+        ),
+        (
+            Scenario::Server,
+            "*.*.infer_token_latencies = 1\n*.*.token_latency_scaling_factor = 9223372036854775808",
+        ),
+    ] {
+        let error = refusal(scenario, Mode::PerformanceOnly, lines).unwrap();
+        assert!(
+            error.contains(", but must be ") && error.contains("; hint: "),
+            "{error}"
+        );
+        told.push_str(&format!("{scenario}: {}\n  {error}\n", lines.replace('\n', "; ")));
+    }
+    insta::assert_snapshot!(told);
+}
+
+#[test]
+fn what_mlperf_asks_for_is_within_the_bounds() {
+    for (scenario, lines) in [
+        (
+            Scenario::Offline,
+            "*.*.min_query_count = 788379\n*.*.min_duration = 600000",
+        ),
+        (
+            Scenario::Offline,
+            "*.*.min_query_count = 24576\n*.*.target_qps = 0.1",
+        ),
+        (
+            Scenario::Server,
+            "*.*.min_query_count = 270336\n*.*.target_latency = 0",
+        ),
+        (
+            Scenario::SingleStream,
+            "*.*.min_query_count = 1024\n*.*.target_latency = 66000",
+        ),
+        (
+            Scenario::MultiStream,
+            "*.*.min_query_count = 270336\n*.*.target_latency = 528",
+        ),
+    ] {
+        for mode in Mode::ALL {
+            assert_eq!(refusal(scenario, mode, lines), None, "{scenario} {mode} {lines}");
+        }
+    }
+}
+
+/// An accuracy run has the library's length.
+#[test]
+fn counts_do_not_matter_to_an_accuracy_run() {
+    let endless = "*.*.min_query_count = 18446744073709551615";
+    for scenario in Scenario::ALL {
+        assert_eq!(refusal(scenario, Mode::AccuracyOnly, endless), None);
+        for limit in ["", "\n*.*.max_query_count = 10", "\n*.*.max_duration = 1000"] {
+            let lines = format!("{endless}{limit}");
+            assert!(
+                refusal(scenario, Mode::SubmissionRun, &lines).is_some(),
+                "{scenario} {limit}"
+            );
+        }
+    }
+}

@@ -1,0 +1,477 @@
+//! The declaration of every engine setting, once: [`EngineSettings`] and [`SETTINGS`] come from it. A new setting is one entry
+//! here, and the line of the harness or engine that reads its field.
+
+use std::time::Duration;
+
+use regatta_types::{
+    Scenario::{self, MultiStream, Offline, Server, SingleStream},
+    documents::EngineKind::{self, Null, Sim, Tensorrt, Tract},
+    layout::Layout,
+};
+
+use super::{
+    search::{
+        Bound::{DlaCores, Number, Processors, SamplesPerQuery},
+        SearchRule, SearchValues,
+    },
+    units::{GpuSelection, SimUnits},
+    value::{
+        Dispatch, EnginePrecision, InputType, SettingValue, Sharing, TimingWait,
+        ValueType::{self, Boolean, Text, Word},
+    },
+};
+
+/// One setting as it is declared.
+#[derive(Debug, Clone, Copy)]
+pub struct Setting {
+    /// The name on the command line, in plans and in systems files.
+    pub name: &'static str,
+    /// Type and range.
+    pub value_type: ValueType,
+    /// What applies where the setting is not given, in words.
+    pub default: &'static str,
+    /// The engines that the setting acts on.
+    pub engines: &'static [EngineKind],
+    /// The engines that accept the setting and ignore it.
+    pub ignored_by: &'static [EngineKind],
+    /// The scenarios that the setting acts in. It is accepted in the others.
+    pub scenarios: &'static [Scenario],
+    /// What the setting does, in one line.
+    pub doc: &'static str,
+    /// Where name and meaning come from.
+    pub source: SettingSource,
+    /// What `regatta-agent tune` tries; the first rule of an engine and scenario applies.
+    pub search: &'static [SearchRule],
+    /// Reads a value into its field; false where the value is not valid.
+    pub(super) set: fn(&mut EngineSettings, &str) -> bool,
+    /// The value of its field as text.
+    pub(super) get: fn(&EngineSettings) -> Option<String>,
+}
+
+/// Where a setting's name and meaning come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SettingSource {
+    /// NVIDIA's harness (LWIS): the same name with the same meaning.
+    Lwis,
+    /// Regatta.
+    Regatta,
+}
+
+impl SettingSource {
+    /// The name in JSON and in the documents.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Lwis => "NVIDIA",
+            Self::Regatta => "Regatta",
+        }
+    }
+}
+
+/// Declares settings: the fields of [`EngineSettings`] with their types, and the entries of [`SETTINGS`].
+macro_rules! declare {
+    ($($(#[doc = $doc:literal])+ $name:ident: $type:ty { $($field:ident: $value:expr,)* })*) => {
+        /// Settings of engine and harness, typed. `None` leaves a setting to the engine.
+        #[derive(Debug, Clone, Default, PartialEq)]
+        pub struct EngineSettings {
+            $($(#[doc = $doc])+ pub $name: Option<$type>,)*
+        }
+
+        /// Every setting, in the order in which they are listed.
+        pub static SETTINGS: &[Setting] = &[$({
+            const DECLARED: Setting = Setting {
+                name: stringify!($name),
+                doc: concat!($($doc),+).trim_ascii_start(),
+                $($field: $value,)*
+                set: |settings, text| {
+                    settings.$name = <$type as SettingValue>::read(text, &DECLARED.value_type);
+                    settings.$name.is_some()
+                },
+                get: |settings| settings.$name.as_ref().map(SettingValue::text),
+                ..UNDECLARED
+            };
+            DECLARED
+        }),*];
+    };
+}
+
+/// What an entry has that does not say otherwise.
+const UNDECLARED: Setting = Setting {
+    name: "",
+    value_type: Boolean,
+    default: "the engine's",
+    engines: &EngineKind::ALL,
+    ignored_by: &[],
+    scenarios: &Scenario::ALL,
+    doc: "",
+    source: SettingSource::Regatta,
+    search: &[],
+    set: |_, _| false,
+    get: |_| None,
+};
+
+/// Engines with a GPU and DLA cores.
+const UNITS: &[EngineKind] = &[Tensorrt, Sim];
+/// Scenarios with more than one sample under way.
+const SEVERAL_SAMPLES: &[Scenario] = &[MultiStream, Server, Offline];
+/// Scenarios with more than one query or batch under way.
+const SEVERAL_BATCHES: &[Scenario] = &[Server, Offline];
+
+const BATCH: ValueType = integer(1, 1_048_576, "a whole number");
+const STREAMS: ValueType = integer(1, 64, "a whole number");
+const CORES: ValueType = integer(0, 15, "a whole number");
+
+const fn integer(min: u64, max: u64, noun: &'static str) -> ValueType {
+    ValueType::Integer { min, max, noun }
+}
+
+const fn number(min: f64, max: f64, noun: &'static str) -> ValueType {
+    ValueType::Number { min, max, noun }
+}
+
+/// A rule for engines with units.
+const fn on_units(
+    scenarios: &'static [Scenario],
+    values: SearchValues,
+    first: &'static [super::Bound],
+) -> SearchRule {
+    SearchRule {
+        engines: UNITS,
+        scenarios,
+        values,
+        first,
+        needs_dla: false,
+    }
+}
+
+/// A rule for engines with DLA cores.
+const fn on_dla(
+    scenarios: &'static [Scenario],
+    values: SearchValues,
+    first: &'static [super::Bound],
+) -> SearchRule {
+    SearchRule {
+        needs_dla: true,
+        ..on_units(scenarios, values, first)
+    }
+}
+
+/// A rule for `tract`.
+const fn on_tract(
+    scenarios: &'static [Scenario],
+    values: SearchValues,
+    first: &'static [super::Bound],
+) -> SearchRule {
+    SearchRule {
+        engines: &[Tract],
+        ..on_units(scenarios, values, first)
+    }
+}
+
+declare! {
+    /// Most samples in a batch; `tensorrt` takes it where `gpu_batch_size` or `dla_batch_size` is not given.
+    batch_size: usize {
+        value_type: BATCH,
+        default: "by scenario",
+        scenarios: SEVERAL_SAMPLES,
+        search: &[
+            on_tract(&[MultiStream], SearchValues::Doublings(SamplesPerQuery), &[Number(1), SamplesPerQuery]),
+            on_tract(&[Server], SearchValues::Doublings(Number(16)), &[Number(1)]),
+            on_tract(&[Offline], SearchValues::Doublings(Number(128)), &[Number(2), Number(16), Number(64)]),
+        ],
+    }
+
+    /// Batches that are computed at the same time, each on a thread of its own.
+    inference_streams: usize {
+        value_type: integer(1, 256, "a whole number"),
+        default: "1; `sim`: all that its units have, in MultiStream one per unit",
+        scenarios: SEVERAL_SAMPLES,
+        search: &[on_tract(SEVERAL_SAMPLES, SearchValues::Doublings(Processors), &[Number(1), Processors])],
+    }
+
+    /// Most samples in a batch of a GPU.
+    gpu_batch_size: usize {
+        value_type: BATCH,
+        default: "the engine's; a modelled board's own",
+        engines: UNITS,
+        source: SettingSource::Lwis,
+        search: &[
+            on_units(&[SingleStream], SearchValues::Numbers(&[1]), &[Number(1)]),
+            on_units(&[MultiStream], SearchValues::Doublings(SamplesPerQuery), &[SamplesPerQuery]),
+            on_units(&[Server], SearchValues::Doublings(Number(64)), &[Number(1), Number(8)]),
+            on_units(&[Offline], SearchValues::Doublings(Number(512)), &[Number(8), Number(64), Number(256)]),
+        ],
+    }
+
+    /// Batches in flight on each GPU, each with buffers of its own.
+    gpu_copy_streams: usize {
+        value_type: STREAMS,
+        default: "`inference_streams`, else 1; a modelled board's own",
+        engines: UNITS,
+        scenarios: SEVERAL_BATCHES,
+        source: SettingSource::Lwis,
+        search: &[on_units(SEVERAL_SAMPLES, SearchValues::Numbers(&[1, 2, 4]), &[Number(2)])],
+    }
+
+    /// Streams on which the batches of a GPU are computed.
+    gpu_inference_streams: usize {
+        value_type: STREAMS,
+        default: "one per batch in flight",
+        engines: &[Tensorrt],
+        ignored_by: &[Sim],
+        scenarios: SEVERAL_BATCHES,
+        source: SettingSource::Lwis,
+    }
+
+    /// DLA cores that take part at most.
+    max_dlas: usize {
+        value_type: CORES,
+        default: "all of a modelled board; `tensorrt`: 2 where `dla_batch_size` or `dla_engine` is given, else 0",
+        engines: UNITS,
+        scenarios: SEVERAL_SAMPLES,
+        source: SettingSource::Lwis,
+        search: &[on_dla(SEVERAL_SAMPLES, SearchValues::UpTo(DlaCores), &[Number(0), DlaCores])],
+    }
+
+    /// Most samples in a batch of a DLA core.
+    dla_batch_size: usize {
+        value_type: BATCH,
+        default: "the engine's; a modelled board's own",
+        engines: UNITS,
+        scenarios: SEVERAL_SAMPLES,
+        source: SettingSource::Lwis,
+        search: &[
+            on_dla(&[MultiStream], SearchValues::Doublings(SamplesPerQuery), &[Number(8)]),
+            on_dla(&[Server], SearchValues::Doublings(Number(8)), &[Number(8)]),
+            on_dla(&[Offline], SearchValues::Doublings(Number(32)), &[Number(8)]),
+        ],
+    }
+
+    /// Batches in flight on each DLA core.
+    dla_copy_streams: usize {
+        value_type: STREAMS,
+        default: "`inference_streams`, else 1; a modelled board's own",
+        engines: UNITS,
+        scenarios: SEVERAL_BATCHES,
+        source: SettingSource::Lwis,
+        search: &[on_dla(SEVERAL_SAMPLES, SearchValues::Numbers(&[1, 2, 4]), &[Number(2)])],
+    }
+
+    /// Streams on which the batches of a DLA core are computed.
+    dla_inference_streams: usize {
+        value_type: STREAMS,
+        default: "one per batch in flight",
+        engines: &[Tensorrt],
+        ignored_by: &[Sim],
+        scenarios: SEVERAL_BATCHES,
+        source: SettingSource::Lwis,
+    }
+
+    /// Batches that a DLA core gets at once and computes one after the other.
+    dla_loop_count: usize {
+        value_type: STREAMS,
+        default: "1",
+        engines: UNITS,
+        scenarios: SEVERAL_SAMPLES,
+        source: SettingSource::Lwis,
+        search: &[on_dla(&[Offline], SearchValues::Numbers(&[1, 2, 4]), &[Number(1)])],
+    }
+
+    /// That DLA core alone computes, without the GPU.
+    dla_core: usize {
+        value_type: CORES,
+        default: "none",
+        engines: &[Tensorrt],
+        ignored_by: &[Sim],
+        source: SettingSource::Lwis,
+    }
+
+    /// Whether the usual batches of the GPU (1; in MultiStream the query, and each portion where units share it) are launched as CUDA graphs.
+    use_graphs: bool {
+        default: "true in SingleStream and MultiStream where the engine allows it, else false",
+        engines: &[Tensorrt],
+        ignored_by: &[Sim],
+        source: SettingSource::Lwis,
+        search: &[SearchRule {
+            engines: &[Tensorrt],
+            ..on_units(&Scenario::ALL, SearchValues::Words(&["true", "false"]), &[])
+        }],
+    }
+
+    /// Whether a stream's thread spins while its unit computes, instead of sleeping.
+    use_spin_wait: bool {
+        default: "false",
+        engines: UNITS,
+        source: SettingSource::Lwis,
+        search: &[on_units(&Scenario::ALL, SearchValues::Words(&["false", "true"]), &[])],
+    }
+
+    /// Whether engines read and write the host's memory without a copy; on `sim`, copies take no time.
+    use_direct_host_access: bool {
+        default: "true where GPU and host share memory; a modelled board's copies",
+        engines: UNITS,
+        source: SettingSource::Lwis,
+    }
+
+    /// Whether each batch in flight is computed on a stream of its own, whatever `gpu_inference_streams` and `dla_inference_streams` say.
+    run_infer_on_copy_streams: bool {
+        default: "false",
+        engines: &[Tensorrt],
+        ignored_by: &[Sim],
+        scenarios: SEVERAL_BATCHES,
+        source: SettingSource::Lwis,
+    }
+
+    /// The GPUs that take part; `all` are all of the first one's kind.
+    gpus: GpuSelection {
+        value_type: Text("`all`, or CUDA's numbers of GPUs separated by commas, such as 0,2"),
+        default: "`all`; in SingleStream the first of them",
+        engines: &[Tensorrt],
+        ignored_by: &[Sim],
+    }
+
+    /// The GPU's engine, by its key in the cache or by its directory.
+    gpu_engine: String {
+        value_type: Text("an engine's key, or its directory"),
+        default: "the one that fits",
+        engines: &[Tensorrt],
+        ignored_by: &[Sim],
+    }
+
+    /// The DLA cores' engine, by its key in the cache or by its directory.
+    dla_engine: String {
+        value_type: Text("an engine's key, or its directory"),
+        default: "the one that fits",
+        engines: &[Tensorrt],
+        ignored_by: &[Sim],
+    }
+
+    /// Engines must have been built with this workspace, in bytes, compared to the MiB.
+    workspace_size: u64 {
+        value_type: integer(0, u64::MAX, "a whole number of bytes"),
+        default: "any",
+        engines: &[Tensorrt],
+        ignored_by: &[Sim],
+        source: SettingSource::Lwis,
+    }
+
+    /// Whether engines must have the very batches that are asked for, and no larger ones.
+    exact_batch: bool {
+        default: "false",
+        engines: &[Tensorrt],
+        ignored_by: &[Sim],
+    }
+
+    /// Engines must have been built for this precision.
+    precision: EnginePrecision {
+        value_type: Word(EnginePrecision::WORDS),
+        default: "any",
+        engines: &[Tensorrt],
+        ignored_by: &[Sim],
+        source: SettingSource::Lwis,
+    }
+
+    /// Engines must take an input of this type, and samples of it are used where they were made.
+    input_dtype: InputType {
+        value_type: Word(InputType::WORDS),
+        default: "any",
+        engines: &[Tensorrt],
+        ignored_by: &[Sim],
+        source: SettingSource::Lwis,
+    }
+
+    /// Engines must take an input of this layout, and samples of it are used where they were made.
+    input_format: Layout {
+        value_type: Word(&Layout::WORDS),
+        default: "any",
+        engines: &[Tensorrt],
+        ignored_by: &[Sim],
+        source: SettingSource::Lwis,
+    }
+
+    /// `direct`: LoadGen's thread computes; `worker`: a thread per stream, behind a queue.
+    dispatch: Dispatch {
+        value_type: Word(Dispatch::WORDS),
+        default: "by scenario; `null` with one stream `direct`",
+    }
+
+    /// Several units: `together` has all of them finish together, `first-free` gives each the next batch as in NVIDIA's harness.
+    sharing: Sharing {
+        value_type: Word(Sharing::WORDS),
+        default: "`together`",
+        engines: UNITS,
+        ignored_by: &[Null, Tract],
+        scenarios: &[MultiStream, Offline],
+    }
+
+    /// Microseconds that a query may wait for a fuller batch, from its arrival on. NVIDIA's harness counts from the batcher's look.
+    deque_timeout_usec: u64 {
+        value_type: integer(0, u64::MAX, "a whole number of microseconds"),
+        default: "0",
+        scenarios: &[Server],
+        source: SettingSource::Lwis,
+    }
+
+    /// Seconds that each stream computes blank samples before LoadGen begins; as long again where the times of units are learnt.
+    warmup_duration: Duration {
+        value_type: number(0.0, 3600.0, "a number of seconds"),
+        default: "0.5; `null` and `sim`: 0",
+        source: SettingSource::Lwis,
+    }
+
+    /// The processor that LoadGen's issuing thread is pinned to.
+    timing_cpu: usize {
+        value_type: integer(0, u64::MAX, "the number of a processor"),
+        default: "none",
+    }
+
+    /// The real-time priority of that thread (`SCHED_FIFO`) while time is measured.
+    timing_priority: u8 {
+        value_type: integer(1, 99, "a real-time priority"),
+        default: "none",
+    }
+
+    /// What that thread does while it waits. The MLCommons LoadGen always sleeps.
+    timing_wait: TimingWait {
+        value_type: Word(TimingWait::WORDS),
+        default: "`block`",
+        search: &[SearchRule {
+            engines: &[Tract, Tensorrt, Sim],
+            ..on_units(&[SingleStream, MultiStream, Server], SearchValues::Words(TimingWait::WORDS), &[])
+        }],
+    }
+
+    /// Seconds without any response after which a run ends and is INVALID.
+    stall_timeout: Duration {
+        value_type: number(1.0, 86_400.0, "a number of seconds"),
+        default: "1800",
+    }
+
+    /// The modelled units, with microseconds per batch and per sample.
+    sim_units: SimUnits {
+        value_type: Text("units as NAME=BASE+PER_SAMPLE in microseconds, separated by commas, such as gpu=400+60,dla0=900+210"),
+        default: "`gpu=400+200`",
+        engines: &[Sim],
+    }
+
+    /// The modelled board: one of `configs/boards`, or the path of such a file on the device.
+    sim_board: String {
+        value_type: Text("a modelled board such as agx-orin.resnet50, or the path of a board's file"),
+        default: "none",
+        engines: &[Sim],
+    }
+
+    /// Spread of the modelled service times, as a share of them.
+    sim_jitter: f64 {
+        value_type: number(0.0, 1.0, "a share"),
+        default: "0; a modelled board's own",
+        engines: &[Sim],
+    }
+
+    /// Seed of that spread.
+    sim_seed: u64 {
+        value_type: integer(0, u64::MAX, "a whole number"),
+        default: "0",
+        engines: &[Sim],
+    }
+}

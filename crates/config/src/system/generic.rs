@@ -1,0 +1,145 @@
+//! The rule for boards of which no file tells, and for discrete GPUs: from the GPU's size, the DLA cores and the memory. A
+//! starting point for `regatta-agent tune`, scaled from what the published configurations have in common.
+
+use regatta_types::{
+    Scenario,
+    benchmark::Benchmark,
+    documents::{DeviceFacts, EngineKind, PowerSetting},
+};
+
+use super::{Board, Expected, Source, System, SystemRun};
+use crate::engine_settings::EngineSettings;
+
+/// What is known of a board.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BoardFacts {
+    /// Streaming multiprocessors of its GPU, where they are known.
+    pub sms: Option<u32>,
+    /// DLA cores.
+    pub dla_cores: u32,
+    /// Memory that the GPU uses, in bytes.
+    pub memory_bytes: u64,
+    /// Whether GPU and host share that memory.
+    pub integrated: bool,
+}
+
+impl From<&DeviceFacts> for BoardFacts {
+    /// By the first GPU, as every engine is built for it. Where CUDA was not asked, a module's GPU is taken to share its memory.
+    fn from(device: &DeviceFacts) -> Self {
+        let gpu = device.gpus.first();
+        let own_memory = gpu.filter(|gpu| !gpu.integrated).map(|gpu| gpu.memory_bytes);
+        Self {
+            sms: gpu.map(|gpu| gpu.multiprocessors),
+            dla_cores: device.dla_cores,
+            memory_bytes: own_memory.unwrap_or(device.memory_bytes),
+            integrated: gpu.map_or(device.module.is_some(), |gpu| gpu.integrated),
+        }
+    }
+}
+
+/// Bytes of a sample that the published batches are for: resnet50's, as bytes.
+const RESNET50_SAMPLE: u64 = 3 * 224 * 224;
+/// A batch of those per streaming multiprocessor: AGX Orin has 16 and runs batches of 256.
+const BATCH_PER_SM: u64 = 16;
+/// What is assumed where a GPU's size is unknown: that of the smaller Orins and of AGX Xavier.
+const USUAL_SMS: u32 = 8;
+/// A DLA core's batch of those samples.
+const DLA_BATCH: u64 = 8;
+/// The share of memory that the inputs of a batch may take, as its part: activations take many times as much.
+const MEMORY_PART: u64 = 256;
+
+/// The system of the rule, with one run: this benchmark and scenario on `tensorrt`.
+#[must_use]
+pub fn generic(facts: &BoardFacts, benchmark: &Benchmark, scenario: Scenario) -> System {
+    System {
+        schema: System::SCHEMA,
+        name: "generic".to_owned(),
+        title: "A board of which no file tells".to_owned(),
+        partial: None,
+        board: Board::default(),
+        runs: vec![SystemRun {
+            benchmark: benchmark.name.clone(),
+            scenario,
+            power: PowerSetting::MaxP,
+            engine: EngineKind::Tensorrt,
+            derived: true,
+            source: Source {
+                rule: Some(rule(facts)),
+                ..Source::default()
+            },
+            result: None,
+            settings: settings(facts, benchmark, scenario),
+            expected: Expected::default(),
+        }],
+    }
+}
+
+fn rule(facts: &BoardFacts) -> String {
+    let sms = facts.sms.map_or_else(
+        || format!("a GPU of unknown size, taken for {USUAL_SMS} SMs"),
+        |sms| format!("a GPU of {sms} SMs"),
+    );
+    format!(
+        "the generic rule for {sms}, {} DLA cores and {} GiB of {} memory",
+        facts.dla_cores,
+        facts.memory_bytes >> 30,
+        if facts.integrated { "shared" } else { "its own" }
+    )
+}
+
+fn settings(facts: &BoardFacts, benchmark: &Benchmark, scenario: Scenario) -> EngineSettings {
+    let elements: u64 = benchmark
+        .model
+        .input_shape
+        .iter()
+        .map(|&size| size as u64)
+        .product();
+    let offline = gpu_batch(facts, elements.max(1));
+    let dla = (DLA_BATCH * RESNET50_SAMPLE / elements.max(1)).clamp(1, DLA_BATCH);
+    let mut settings = EngineSettings {
+        gpu_copy_streams: Some(2),
+        gpu_inference_streams: Some(1),
+        use_direct_host_access: Some(facts.integrated),
+        ..EngineSettings::default()
+    };
+    match scenario {
+        Scenario::SingleStream => {
+            settings.gpu_batch_size = Some(1);
+            settings.gpu_copy_streams = Some(1);
+            settings.use_graphs = Some(true);
+        }
+        Scenario::MultiStream => {
+            settings.gpu_batch_size = Some(offline.min(8));
+            settings.use_graphs = Some(true);
+        }
+        Scenario::Server => {
+            // A query is answered sooner in a smaller batch, and more of them are on their way.
+            settings.gpu_batch_size = Some((offline / 4).max(1));
+            settings.gpu_copy_streams = Some(4);
+            settings.use_graphs = Some(true);
+            settings.deque_timeout_usec = Some(2_000);
+            // A query that a DLA core takes is late where the bound is made for a GPU.
+            settings.max_dlas = Some(0);
+        }
+        Scenario::Offline => {
+            settings.gpu_batch_size = Some(offline);
+            settings.use_graphs = Some(facts.dla_cores == 0);
+            if facts.dla_cores > 0 {
+                settings.dla_batch_size = usize::try_from(dla).ok();
+                settings.dla_copy_streams = Some(2);
+                settings.dla_inference_streams = Some(1);
+                settings.max_dlas = usize::try_from(facts.dla_cores).ok();
+            }
+        }
+    }
+    settings
+}
+
+/// As many input elements per SM as the published batches have, within the memory, as a power of two.
+fn gpu_batch(facts: &BoardFacts, elements: u64) -> usize {
+    let sms = u64::from(facts.sms.unwrap_or(USUAL_SMS).max(1));
+    let by_size = BATCH_PER_SM * sms * RESNET50_SAMPLE / elements;
+    let by_memory = facts.memory_bytes / MEMORY_PART / elements;
+    let most = by_size.min(by_memory).clamp(1, 4096);
+    1 << most.ilog2()
+}

@@ -1,0 +1,282 @@
+//! Engine settings through the public functions: every setting reads back what it writes, alone, together and from a systems
+//! file; what is refused, with which words; and the table in docs/harness.md is the declaration's.
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+use proptest::prelude::*;
+use regatta_config::{
+    engine_settings::{EngineSettings, SETTINGS, Setting, ValueType},
+    known,
+    system::System,
+};
+use regatta_types::{Scenario, documents::EngineKind};
+
+/// Valid values of a setting as text.
+fn valid(setting: &'static Setting) -> BoxedStrategy<String> {
+    match setting.value_type {
+        // Fields are at most as wide as a processor's word.
+        ValueType::Integer { min, max, .. } => (min..=max).prop_map(|number| number.to_string()).boxed(),
+        ValueType::Number { min, max, .. } => (min..=max).prop_map(|number| number.to_string()).boxed(),
+        ValueType::Boolean => any::<bool>().prop_map(|value| value.to_string()).boxed(),
+        ValueType::Word(words) => proptest::sample::select(words).prop_map(str::to_owned).boxed(),
+        ValueType::Text(_) => match setting.name {
+            "gpus" => prop_oneof![
+                Just("all".to_owned()),
+                proptest::collection::btree_set(any::<u32>(), 1..4).prop_map(|numbers| {
+                    let numbers: Vec<String> = numbers.iter().map(ToString::to_string).collect();
+                    numbers.join(",")
+                })
+            ]
+            .boxed(),
+            "sim_units" => {
+                "[a-z][a-z0-9]{0,5}=[0-9]{1,6}\\+[0-9]{1,6}(,dla[01]=[0-9]{1,6}\\+[0-9]{1,6}){0,2}".boxed()
+            }
+            _ => "[!-~]([ -~]{0,20}[!-~])?".boxed(),
+        },
+    }
+}
+
+/// Some settings of an engine, with valid values.
+fn several() -> impl Strategy<Value = (EngineKind, BTreeMap<String, String>)> {
+    proptest::sample::select(&EngineKind::ALL[..]).prop_flat_map(|engine| {
+        let settings = Setting::accepted_by(engine).map(|setting| {
+            proptest::option::of(valid(setting)).prop_map(|value| Some((setting.name.to_owned(), value?)))
+        });
+        let settings: Vec<_> = settings.collect();
+        settings.prop_map(move |given| (engine, given.into_iter().flatten().collect()))
+    })
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_reads_as_the_same_settings((engine, given) in several()) {
+        let settings = EngineSettings::read(engine, &given).unwrap();
+        let texts = settings.texts();
+        prop_assert!(texts.keys().eq(given.keys()), "{given:?} {texts:?}");
+        prop_assert_eq!(&EngineSettings::read(engine, &texts).unwrap(), &settings);
+        prop_assert_eq!(settings.texts(), texts, "the second writing is the first");
+        prop_assert!(settings.check_engine(engine).is_ok());
+    }
+
+    /// TOML has no integers above those of 64 bits with a sign.
+    #[test]
+    fn a_systems_file_holds_the_same_settings((engine, given) in several()) {
+        let settings = EngineSettings::read(engine, &given).unwrap();
+        let lines: Vec<String> = settings.texts().into_iter().map(|(name, text)| {
+            let bare = match Setting::named(&name).unwrap().value_type {
+                ValueType::Integer { .. } => text.parse::<i64>().is_ok(),
+                ValueType::Number { .. } | ValueType::Boolean => true,
+                ValueType::Word(_) | ValueType::Text(_) => false,
+            };
+            format!("{name} = {}", if bare { text } else { serde_json::to_string(&text).unwrap() })
+        }).collect();
+        let too_large = given.iter().any(|(name, text)| {
+            matches!(Setting::named(name).unwrap().value_type, ValueType::Integer { .. }) && text.parse::<i64>().is_err()
+        });
+        let file = format!(
+            "schema = 1\nname = 'x'\ntitle = 'X'\n[[run]]\nbenchmark = 'digits'\nscenario = 'Offline'\nengine = '{engine}'\n\
+             source = {{ measured = 'today' }}\n[run.settings]\n{}\n", lines.join("\n"));
+        match System::from_toml(&file) {
+            Ok(system) => prop_assert_eq!(&system.runs[0].settings, &settings),
+            Err(error) => prop_assert!(too_large, "{file}\n{error}: {}", std::error::Error::source(&error).unwrap()),
+        }
+    }
+
+    #[test]
+    fn garbage_is_refused_or_reads_back(name in proptest::sample::select(SETTINGS), text in "\\PC{0,12}") {
+        let engine = name.engines[0];
+        let given = BTreeMap::from([(name.name.to_owned(), text)]);
+        match EngineSettings::read(engine, &given) {
+            Ok(settings) => prop_assert_eq!(EngineSettings::read(engine, &settings.texts()).unwrap(), settings),
+            Err(error) => prop_assert!(error.to_string().contains(name.name)),
+        }
+    }
+}
+
+#[test]
+fn a_value_out_of_range_is_refused_by_every_setting_with_a_range() {
+    for setting in SETTINGS {
+        let outside: Vec<String> = match setting.value_type {
+            ValueType::Integer { min, max, .. } => [min.checked_sub(1), max.checked_add(1)]
+                .into_iter()
+                .flatten()
+                .map(|number| number.to_string())
+                .chain([
+                    "-1".to_owned(),
+                    "0.5".to_owned(),
+                    "many".to_owned(),
+                    String::new(),
+                ])
+                .collect(),
+            ValueType::Number { min, max, .. } => vec![
+                (min - 0.001).to_string(),
+                (max + 0.001).to_string(),
+                "NaN".to_owned(),
+                "inf".to_owned(),
+            ],
+            ValueType::Boolean | ValueType::Word(_) => {
+                vec!["yes".to_owned(), "True".to_owned(), String::new()]
+            }
+            ValueType::Text(_) => vec![String::new()],
+        };
+        for text in outside {
+            let given = BTreeMap::from([(setting.name.to_owned(), text.clone())]);
+            let refused = EngineSettings::read(setting.engines[0], &given).unwrap_err();
+            assert_eq!(
+                refused.to_string(),
+                format!(
+                    "the engine setting {} is `{text}`, but must be {}",
+                    setting.name, setting.value_type
+                )
+            );
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused_by_name() {
+    let refused = |engine, name: &str, value: &str| {
+        let given = BTreeMap::from([(name.to_owned(), value.to_owned())]);
+        EngineSettings::read(engine, &given).unwrap_err().to_string()
+    };
+    let told = [
+        refused(EngineKind::Tract, "batch_sise", "8"),
+        refused(EngineKind::Tract, "Batch-Size", "8"),
+        refused(EngineKind::Tract, "streams_of_consciousness", "8"),
+        refused(EngineKind::Tract, "gpu_batch_size", "8"),
+        refused(EngineKind::Tensorrt, "gpu_batchsize", "8"),
+        refused(EngineKind::Tensorrt, "sim_seed", "1"),
+        refused(EngineKind::Tract, "batch_size", "0"),
+        refused(EngineKind::Tract, "dispatch", "both"),
+        refused(EngineKind::Tract, "timing_priority", "100"),
+        refused(EngineKind::Tract, "stall_timeout", "0"),
+        refused(EngineKind::Tensorrt, "precision", "fp12"),
+        refused(EngineKind::Tensorrt, "workspace_size", "big"),
+        refused(EngineKind::Sim, "use_graphs", "yes"),
+        refused(EngineKind::Tensorrt, "gpus", "0,0"),
+        refused(EngineKind::Sim, "sim_units", "gpu=1"),
+        refused(EngineKind::Sim, "sim_jitter", "NaN"),
+    ];
+    insta::assert_snapshot!(told.join("\n"));
+}
+
+#[test]
+fn every_declaration_agrees_with_itself() {
+    let mut names = std::collections::BTreeSet::new();
+    for setting in SETTINGS {
+        let name = setting.name;
+        assert!(names.insert(name), "{name} is declared twice");
+        assert!(!setting.doc.is_empty() && !setting.doc.contains('\n'), "{name}");
+        assert!(setting.doc.ends_with('.'), "{name}: {}", setting.doc);
+        assert!(
+            !setting.engines.is_empty() && !setting.scenarios.is_empty(),
+            "{name}"
+        );
+        assert!(
+            setting
+                .ignored_by
+                .iter()
+                .all(|engine| !setting.engines.contains(engine)),
+            "{name}"
+        );
+        for rule in setting.search {
+            assert!(
+                rule.engines.iter().all(|engine| setting.engines.contains(engine)),
+                "{name}: a search needs an engine that the setting acts on"
+            );
+        }
+    }
+}
+
+#[test]
+fn sim_takes_what_every_systems_file_has_for_tensorrt() {
+    for system in known::systems().unwrap() {
+        for run in &system.runs {
+            assert!(
+                run.settings.check_engine(EngineKind::Sim).is_ok(),
+                "{}",
+                system.name
+            );
+        }
+    }
+}
+
+/// The table between the marks in docs/harness.md. `REGATTA_UPDATE_DOCS=1` writes it.
+#[test]
+fn the_documents_table_is_the_declarations() {
+    const BEGIN: &str = "<!-- settings: begin -->\n";
+    const END: &str = "<!-- settings: end -->";
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/harness.md");
+    let page = fs::read_to_string(&path).unwrap();
+    let begin = page.find(BEGIN).expect("docs/harness.md has the begin mark") + BEGIN.len();
+    let end = page.find(END).expect("docs/harness.md has the end mark");
+    let declared = table();
+    if std::env::var_os("REGATTA_UPDATE_DOCS").is_some() {
+        fs::write(&path, format!("{}{declared}{}", &page[..begin], &page[end..])).unwrap();
+        return;
+    }
+    assert_eq!(
+        &page[begin..end],
+        declared,
+        "docs/harness.md differs from crates/config/src/engine_settings/declaration.rs; hint: REGATTA_UPDATE_DOCS=1 cargo \
+         nextest run -p regatta-config documents"
+    );
+}
+
+/// The example of docs/extending.md is code of this repository.
+#[test]
+fn the_documents_example_is_in_the_code() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let read = |path: &str| fs::read_to_string(root.join(path)).unwrap();
+    let page = read("docs/extending.md");
+    let section = page.split("## An engine setting").nth(1).unwrap();
+    let blocks: Vec<&str> = section.split("```rust\n").skip(1).collect();
+    let sources = [
+        "crates/config/src/engine_settings/declaration.rs",
+        "agent/src/harness/tensorrt_wish.rs",
+    ];
+    assert_eq!(blocks.len(), sources.len());
+    for (block, source) in blocks.iter().zip(sources) {
+        let code = block.split("```").next().unwrap();
+        assert!(
+            read(source).contains(code),
+            "{source} does not hold the example:\n{code}"
+        );
+    }
+}
+
+fn table() -> String {
+    let mut table = String::from(
+        "| name | what it does | values | default | engines | scenarios |\n|---|---|---|---|---|---|\n",
+    );
+    for setting in SETTINGS {
+        let words = |list: &[&str]| list.join(", ");
+        let engines: Vec<&str> = setting.engines.iter().map(|engine| engine.as_str()).collect();
+        let mut engines = if setting.engines.len() == EngineKind::ALL.len() {
+            "all".to_owned()
+        } else {
+            words(&engines)
+        };
+        if !setting.ignored_by.is_empty() {
+            let ignored: Vec<&str> = setting.ignored_by.iter().map(|engine| engine.as_str()).collect();
+            engines.push_str(
+                &format!(" ({} ignores it)", ignored.join(" and ")).replace("tract ignores", "tract ignore"),
+            );
+        }
+        let scenarios: Vec<&str> = setting
+            .scenarios
+            .iter()
+            .map(|scenario| scenario.as_str())
+            .collect();
+        let scenarios = if setting.scenarios.len() == Scenario::ALL.len() {
+            "all".to_owned()
+        } else {
+            words(&scenarios)
+        };
+        table.push_str(&format!(
+            "| `{}` | {} | {} | {} | {engines} | {scenarios} |\n",
+            setting.name, setting.doc, setting.value_type, setting.default
+        ));
+    }
+    table
+}

@@ -1,0 +1,135 @@
+//! Which system's file applies to a run: by name, by path, by the device's module, and by the generic rule; and what is refused.
+
+use std::fs;
+
+use regatta_config::{
+    known,
+    system::{SystemCatalogue, Wanted},
+};
+use regatta_types::{
+    Scenario,
+    benchmark::Benchmark,
+    documents::{DeviceFacts, EngineKind, PowerSetting},
+};
+
+const OWN: &str = "schema = 1\nname = 'boat'\ntitle = 'Boat'\n[board]\nmodules = ['p3701-0005']\n[[run]]\nbenchmark = 'digits'\n\
+                   scenario = 'Offline'\nsource = { measured = 'today' }\n[run.settings]\ngpu_batch_size = 3\n";
+
+fn orin(module: &str) -> DeviceFacts {
+    DeviceFacts {
+        module: Some(module.to_owned()),
+        dla_cores: 2,
+        memory_bytes: 64 << 30,
+        ..DeviceFacts::default()
+    }
+}
+
+fn wanted(benchmark: &Benchmark, engine: EngineKind) -> Wanted<'_> {
+    Wanted {
+        benchmark,
+        scenario: Scenario::Offline,
+        power: PowerSetting::MaxP,
+        engine,
+    }
+}
+
+#[test]
+fn the_devices_module_finds_its_file_and_the_users_own_wins() {
+    let own = tempfile::tempdir().unwrap();
+    let mut benchmark = known::benchmarks().unwrap().remove(0);
+    let of_device = |systems: &SystemCatalogue, facts: &DeviceFacts, benchmark: &Benchmark, engine| {
+        let module = facts.module.as_deref();
+        let chosen = systems.of_device(module, || facts.clone(), &wanted(benchmark, engine))?;
+        Some((
+            chosen.settings["gpu_batch_size"].clone(),
+            chosen.from.system,
+            chosen.from.file,
+        ))
+    };
+    let told =
+        |batch: &str, system: &str, file: &str| Some((batch.to_owned(), system.to_owned(), file.to_owned()));
+    let systems = SystemCatalogue::read(Some(own.path())).unwrap();
+    let (tensorrt, facts) = (EngineKind::Tensorrt, orin("p3701-0005"));
+
+    // Nobody has published digits.
+    assert_eq!(
+        of_device(&systems, &facts, &benchmark, tensorrt).unwrap().1,
+        "generic"
+    );
+    benchmark.aliases.push("resnet50".to_owned());
+    let built_in = told("256", "agx-orin-64gb", "configs/systems/agx-orin-64gb.toml");
+    assert_eq!(of_device(&systems, &facts, &benchmark, tensorrt), built_in);
+    let unknown = orin("p9999-0000");
+    assert_eq!(
+        of_device(&systems, &unknown, &benchmark, tensorrt).unwrap().1,
+        "generic"
+    );
+    assert_eq!(of_device(&systems, &facts, &benchmark, EngineKind::Tract), None);
+    assert_eq!(
+        of_device(&systems, &unknown, &benchmark, EngineKind::Sim),
+        None,
+        "the generic rule is for tensorrt alone"
+    );
+    let named = systems
+        .named("xavier-nx", "none", &wanted(&benchmark, tensorrt))
+        .unwrap();
+    assert_eq!(named.settings["gpu_batch_size"], "64");
+
+    let path = own.path().join("boat.toml");
+    fs::write(&path, OWN).unwrap();
+    let systems = SystemCatalogue::read(Some(own.path())).unwrap();
+    let file = path.display().to_string();
+    assert_eq!(
+        of_device(&systems, &facts, &benchmark, tensorrt),
+        told("3", "boat", &file)
+    );
+    let by_path = systems
+        .named(&file, "none", &wanted(&benchmark, tensorrt))
+        .unwrap();
+    assert_eq!(by_path.from.sha256.as_deref().map(str::len), Some(64));
+    assert_eq!((by_path.from.system.as_str(), by_path.from.file), ("boat", file));
+}
+
+/// On a device they start CUDA.
+#[test]
+fn facts_are_asked_for_the_generic_rule_alone() {
+    let systems = SystemCatalogue::read(None).unwrap();
+    let mut benchmark = known::benchmarks().unwrap().remove(0);
+    benchmark.aliases.push("resnet50".to_owned());
+    let unneeded = || -> DeviceFacts { unreachable!("the module has a file") };
+    let chosen = systems.of_device(
+        Some("p3701-0005"),
+        unneeded,
+        &wanted(&benchmark, EngineKind::Tensorrt),
+    );
+    assert!(chosen.is_some());
+}
+
+#[test]
+fn what_cannot_be_used_is_told() {
+    let own = tempfile::tempdir().unwrap();
+    let systems = SystemCatalogue::read(Some(&own.path().join("not-there"))).unwrap();
+    let benchmark = known::benchmarks().unwrap().remove(0);
+    let refused = |given: &str| {
+        let wanted = wanted(&benchmark, EngineKind::Tensorrt);
+        systems.named(given, "`none`", &wanted).unwrap_err().to_string()
+    };
+    let unknown = refused("agx-orin");
+    assert!(
+        unknown.starts_with("unknown system `agx-orin`; known are agx-orin-32gb, "),
+        "{unknown}"
+    );
+    assert!(
+        unknown.ends_with(", `none`, or the path of a file that ends in .toml"),
+        "{unknown}"
+    );
+    assert_eq!(
+        refused("xavier-nx"),
+        "configs/systems/xavier-nx.toml has nothing for digits Offline on tensorrt"
+    );
+    let missing = own.path().join("missing.toml").display().to_string();
+    assert_eq!(refused(&missing), format!("cannot read {missing}"));
+    fs::write(own.path().join("broken.toml"), "schema = ").unwrap();
+    let error = SystemCatalogue::read(Some(own.path())).unwrap_err();
+    assert!(error.to_string().ends_with("broken.toml"), "{error}");
+}

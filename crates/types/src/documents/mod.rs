@@ -1,0 +1,100 @@
+//! The documents of a run: what was asked for, what the device proves, what the coordinator adds.
+//!
+//! Every document carries a `schema` number. Readers accept every number up to their own and refuse newer ones by
+//! name; a field is only ever added, with a default. The benchmark inside a [`RunSpec`] is the exception: a device that
+//! does not know one of its fields refuses the run, because to leave it out could mean to measure something else.
+//! Documents are hashed and signed over their exact bytes, so they are passed on as received and never re-serialised.
+
+mod audit;
+mod device_state;
+mod evidence;
+mod record;
+mod run_spec;
+mod run_state;
+mod system_use;
+
+pub use audit::{AccuracyDelta, AuditResult, AuditedResponses};
+pub use device_state::{KnobProof, StateFinding, StateProof, StateSpec, Telemetry};
+pub use evidence::{
+    Attempt, Clock, DeviceFacts, Evidence, FileProof, GpuFacts, LoadgenIdentity, TimingThread, WindowCost,
+};
+pub use record::{AccuracyResult, DeliveryProof, Record, StreamProof};
+pub use run_spec::{AuditOf, ConfTexts, Delivery, EngineKind, EngineSpec, LoadgenChoice, RunLength, RunSpec};
+pub use run_state::{RunPhase, RunState};
+pub use system_use::{PowerSetting, SystemUse};
+
+use serde::de::DeserializeOwned;
+
+/// A document that cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum DocumentError {
+    /// Not JSON, or a field is missing or of the wrong type.
+    #[error("the {kind} is not a well-formed document")]
+    Malformed {
+        /// Which document.
+        kind: &'static str,
+        /// Where and why.
+        #[source]
+        source: serde_json::Error,
+    },
+    /// Written by a newer Regatta.
+    #[error("the {kind} has schema {found}; this program reads up to {known}: update it")]
+    TooNew {
+        /// Which document.
+        kind: &'static str,
+        /// The document's schema number.
+        found: u16,
+        /// The newest schema number that this program reads.
+        known: u16,
+    },
+}
+
+/// A JSON document with a schema number.
+pub trait Document: DeserializeOwned {
+    /// What a user would call it.
+    const KIND: &'static str;
+    /// The schema number that this program writes, and the newest that it reads.
+    const SCHEMA: u16;
+
+    /// The schema number that this document carries.
+    fn schema(&self) -> u16;
+
+    /// Reads a document, refusing newer schemas by name.
+    ///
+    /// # Errors
+    /// [`DocumentError`] when the bytes are not such a document or come from a newer program.
+    fn from_json(bytes: &[u8]) -> Result<Self, DocumentError> {
+        #[derive(serde::Deserialize)]
+        struct SchemaOnly {
+            schema: u16,
+        }
+        let malformed = |source| DocumentError::Malformed {
+            kind: Self::KIND,
+            source,
+        };
+        let found = serde_json::from_slice::<SchemaOnly>(bytes)
+            .map_err(malformed)?
+            .schema;
+        if found > Self::SCHEMA {
+            return Err(DocumentError::TooNew {
+                kind: Self::KIND,
+                found,
+                known: Self::SCHEMA,
+            });
+        }
+        serde_json::from_slice(bytes).map_err(malformed)
+    }
+}
+
+macro_rules! document {
+    ($name:ty, $kind:literal, $schema:literal) => {
+        impl crate::documents::Document for $name {
+            const KIND: &'static str = $kind;
+            const SCHEMA: u16 = $schema;
+            fn schema(&self) -> u16 {
+                self.schema
+            }
+        }
+    };
+}
+pub(crate) use document;

@@ -1,0 +1,222 @@
+//! `spec.json`: one run, fully resolved by the coordinator; nothing is left for the device to look up or guess.
+
+use std::{collections::BTreeMap, fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+
+use super::{StateSpec, SystemUse};
+use crate::{DeviceId, Mode, RunId, Scenario, UnknownWord, assets::Assets, benchmark::Benchmark};
+
+/// One benchmark x scenario x mode on one device.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunSpec {
+    /// Schema number of this document.
+    pub schema: u16,
+    /// The run's id.
+    pub run: RunId,
+    /// The device that is to run it.
+    pub device: DeviceId,
+    /// When the run was asked for, RFC 3339 UTC.
+    pub created: String,
+    /// The round whose rules apply, such as `v6.1`.
+    pub round: String,
+    /// The benchmark, as its file under `configs/benchmarks/` describes it.
+    pub benchmark: Benchmark,
+    /// The scenario.
+    pub scenario: Scenario,
+    /// The mode.
+    pub mode: Mode,
+    /// What computes the answers.
+    pub engine: EngineSpec,
+    /// Which LoadGen drives the run.
+    pub loadgen: LoadgenChoice,
+    /// Whether the run has its full length.
+    pub length: RunLength,
+    /// The configuration texts, exactly as they are to lie in the run's directory.
+    pub conf: ConfTexts,
+    /// When logs leave the device.
+    pub delivery: Delivery,
+    /// Which audit this run is, and of what. `None` for the submission's own runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub audit: Option<AuditOf>,
+    /// Which system's values stand among the engine's settings and in `user.conf`. `None` where none were taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system: Option<SystemUse>,
+    /// The state that the device is to be in; `None` takes it as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<StateSpec>,
+    /// What the device gets from the coordinator before the run. `None` where everything lies on the device; an agent that
+    /// does not know the field looks there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub assets: Option<Assets>,
+}
+super::document!(RunSpec, "run spec", 2);
+
+impl RunSpec {
+    /// The schema number of a spec: with a state it is one that an agent without the state guard refuses, instead of
+    /// measuring the device as it is.
+    #[must_use]
+    pub const fn schema_with(state: Option<&StateSpec>) -> u16 {
+        if state.is_some() { 2 } else { 1 }
+    }
+}
+
+/// An audit (compliance test) and the runs that it is held against.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuditOf {
+    /// The audit's name, such as `TEST01`.
+    pub test: String,
+    /// The performance run that it repeats.
+    pub performance: RunId,
+    /// The accuracy run whose responses must come again, where the audit compares responses.
+    pub accuracy: Option<RunId>,
+}
+
+/// What computes the answers, and its settings.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EngineSpec {
+    /// Which engine.
+    pub kind: EngineKind,
+    /// Settings by LWIS's names where the meaning is the same (`batch_size`, ...).
+    #[serde(default)]
+    pub settings: BTreeMap<String, String>,
+}
+
+/// The engines an agent may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EngineKind {
+    /// Answers at once with the sample index; measures LoadGen and harness alone.
+    Null,
+    /// ONNX on the CPU.
+    Tract,
+    /// TensorRT on GPU and DLA.
+    Tensorrt,
+    /// A modelled accelerator with set service times. Never a measurement.
+    Sim,
+}
+
+impl EngineKind {
+    /// Every engine.
+    pub const ALL: [Self; 4] = [Self::Null, Self::Tract, Self::Tensorrt, Self::Sim];
+
+    /// The command-line spelling.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Tract => "tract",
+            Self::Tensorrt => "tensorrt",
+            Self::Sim => "sim",
+        }
+    }
+
+    /// Whether answers come from the benchmark's model. Others can never be staged (design, section 1.6).
+    #[must_use]
+    pub const fn computes(self) -> bool {
+        matches!(self, Self::Tract | Self::Tensorrt)
+    }
+}
+
+impl fmt::Display for EngineKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl FromStr for EngineKind {
+    type Err = UnknownWord;
+
+    /// Takes a name in any case.
+    fn from_str(given: &str) -> Result<Self, UnknownWord> {
+        Self::ALL
+            .into_iter()
+            .find(|engine| engine.as_str().eq_ignore_ascii_case(given))
+            .ok_or_else(|| UnknownWord {
+                kind: "engine",
+                given: given.to_owned(),
+                known: "null, tract, tensorrt, sim",
+            })
+    }
+}
+
+/// Which LoadGen drives a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LoadgenChoice {
+    /// Ours.
+    Native,
+    /// The MLCommons C++ LoadGen; `None` takes the newest plug-in installed.
+    Official {
+        /// The accepted revision that is wanted.
+        revision: Option<String>,
+    },
+}
+
+impl fmt::Display for LoadgenChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Native => f.write_str("native"),
+            Self::Official { revision: None } => f.write_str("official"),
+            Self::Official {
+                revision: Some(revision),
+            } => write!(f, "official:{revision}"),
+        }
+    }
+}
+
+impl FromStr for LoadgenChoice {
+    type Err = UnknownWord;
+
+    /// Takes the words in any case, and a revision as it is.
+    fn from_str(given: &str) -> Result<Self, UnknownWord> {
+        let (word, revision) = given
+            .split_once(':')
+            .map_or((given, None), |(word, revision)| (word, Some(revision)));
+        match (word.to_ascii_lowercase().as_str(), revision) {
+            ("native", None) => Ok(Self::Native),
+            ("official", None) => Ok(Self::Official { revision: None }),
+            ("official", Some(revision)) if !revision.is_empty() => Ok(Self::Official {
+                revision: Some(revision.to_owned()),
+            }),
+            _ => Err(UnknownWord {
+                kind: "LoadGen",
+                given: given.to_owned(),
+                known: "native, official, official:REVISION",
+            }),
+        }
+    }
+}
+
+/// Whether a run has the length that the rules ask for. A label for readers: the numbers stand in `user.conf`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RunLength {
+    /// As the round asks.
+    Full,
+    /// `--test-run`: 60 s, as users of NVIDIA's harness know it.
+    TestRun,
+    /// `--duration`, in milliseconds.
+    Duration(u64),
+}
+
+/// The conf files of a run, as texts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConfTexts {
+    /// Plays the part of the official conf that is compiled into LoadGen: the only place that seeds are read from.
+    pub mlperf_conf: String,
+    /// The user's tuning, with the official `user.conf`'s rights and no more.
+    pub user_conf: String,
+    /// A compliance test's settings.
+    pub audit_config: Option<String>,
+}
+
+/// When logs leave the device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Delivery {
+    /// After LoadGen has ended; in the timed window only a heartbeat is sent.
+    After,
+    /// While LoadGen runs. The bytes sent in the window stand in the evidence.
+    Live,
+}

@@ -1,0 +1,64 @@
+//! The part of a run's spec that names the system file whose values the run uses. The `config` crate chooses them.
+
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::UnknownWord;
+
+/// The system's values that a run uses: part of its spec.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SystemUse {
+    /// The file: a built-in one's name, the path that the user named, or `generic`.
+    pub file: String,
+    /// SHA-256 of the file's text, hexadecimal; `None` for the generic rule.
+    pub sha256: Option<String>,
+    /// The system's name in it.
+    pub system: String,
+    /// The board's state that the values are for.
+    pub power: PowerSetting,
+    /// The values' source, in words.
+    pub source: String,
+    /// Whether they are derived.
+    pub derived: bool,
+    /// The settings taken from it; the others were given by the user or left to the engine.
+    pub settings: Vec<String>,
+    /// The lines of `user.conf` taken from it; the device's own rates and the user's lines override them.
+    pub conf: Vec<String>,
+}
+
+/// The states of a board that results are published for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum PowerSetting {
+    /// The highest clocks.
+    #[default]
+    MaxP,
+    /// Clocks for the most work per joule.
+    MaxQ,
+}
+
+impl PowerSetting {
+    /// The spelling in files and on the command line.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::MaxP => "MaxP",
+            Self::MaxQ => "MaxQ",
+        }
+    }
+}
+
+impl FromStr for PowerSetting {
+    type Err = UnknownWord;
+
+    fn from_str(given: &str) -> Result<Self, UnknownWord> {
+        [Self::MaxP, Self::MaxQ]
+            .into_iter()
+            .find(|power| power.as_str().eq_ignore_ascii_case(given))
+            .ok_or_else(|| UnknownWord {
+                kind: "power setting",
+                given: given.to_owned(),
+                known: "MaxP, MaxQ",
+            })
+    }
+}

@@ -1,0 +1,21 @@
+//! MLPerf Inference's vocabulary, and the documents in which a run is requested and proven, as types.
+//!
+//! Agent and coordinator exchange these types. The crate reads no files, touches no network and starts no run.
+
+pub mod assets;
+pub mod benchmark;
+pub mod documents;
+mod ids;
+pub mod layout;
+mod mode;
+pub mod response_units;
+pub mod samples;
+mod scenario;
+mod submission_words;
+mod unknown_word;
+
+pub use ids::{DeviceId, InvalidName, RunId, StreamName};
+pub use mode::Mode;
+pub use scenario::Scenario;
+pub use submission_words::{Category, Division};
+pub use unknown_word::UnknownWord;

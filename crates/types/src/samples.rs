@@ -1,0 +1,360 @@
+//! The forms in which a benchmark's samples can lie side by side: an element type and a layout, a directory each, and the
+//! document beside the samples that says what they are. Makes no samples (`prep` does) and reads none (engines do).
+
+use std::{
+    collections::BTreeMap,
+    fmt, io,
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    UnknownWord, benchmark::Benchmark, benchmark::Dtype, benchmark::Model, benchmark::ModelInput,
+    documents::document, layout::Layout,
+};
+
+/// Element type and layout of samples, named as NVIDIA's harness names its directories: `int8_chw4`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Form {
+    /// Type of the elements.
+    pub dtype: Dtype,
+    /// How they lie.
+    pub layout: Layout,
+}
+
+/// A form that a benchmark's samples cannot have.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FormError {
+    /// A word that names no type or layout.
+    #[error(transparent)]
+    Word(#[from] UnknownWord),
+    /// Its samples are made from 32-bit floats in linear layout, and this benchmark has none.
+    #[error(
+        "the samples of {benchmark} are {own} and cannot be made {wanted}: forms are made from fp32_linear"
+    )]
+    Own {
+        /// The benchmark.
+        benchmark: String,
+        /// The form in its file.
+        own: Form,
+        /// What was wanted.
+        wanted: Form,
+    },
+    /// A tensor of this shape does not have the layout.
+    #[error("samples of {shape:?}, as those of {benchmark} are, cannot lie as {wanted}")]
+    Shape {
+        /// The benchmark.
+        benchmark: String,
+        /// The shape of its input.
+        shape: Vec<usize>,
+        /// What was wanted.
+        wanted: Form,
+    },
+}
+
+impl Form {
+    /// The form. DLA's `dla_hwc4` is `chw4` here: images lie the same in both, so that GPU and DLA read one set.
+    #[must_use]
+    pub fn new(dtype: Dtype, layout: Layout) -> Self {
+        let layout = if layout == Layout::DlaHwc4 {
+            Layout::Chw4
+        } else {
+            layout
+        };
+        Self { dtype, layout }
+    }
+
+    /// The form that an engine's settings (`input_dtype`, `input_format`) ask for, where they ask for one; what they leave
+    /// open is as in `own`, and linear.
+    ///
+    /// # Errors
+    /// [`UnknownWord`] for a type or a layout that there is not.
+    pub fn asked(settings: &BTreeMap<String, String>, own: Self) -> Result<Option<Self>, UnknownWord> {
+        let (dtype, layout) = (settings.get("input_dtype"), settings.get("input_format"));
+        if dtype.is_none() && layout.is_none() {
+            return Ok(None);
+        }
+        let dtype = dtype.map_or(Ok(own.dtype), |word| word.parse())?;
+        let layout = layout.map_or(Ok(Layout::Linear), |word| word.parse())?;
+        Ok(Some(Self::new(dtype, layout)))
+    }
+
+    /// Whether engines take samples of this form for the other one, because a number alone says what it is there.
+    #[must_use]
+    pub fn converts_to(self, other: Self) -> bool {
+        use Dtype::{Float16, Float32};
+        self.layout == other.layout
+            && (self.dtype == other.dtype
+                || matches!((self.dtype, other.dtype), (Float32, Float16) | (Float16, Float32)))
+    }
+
+    /// The command that makes a benchmark's samples of this form. What stands in capitals the user knows.
+    #[must_use]
+    pub fn prep_command(self, benchmark: &str) -> String {
+        let scale = if self.dtype == Dtype::Int8 {
+            " --scale SCALE"
+        } else {
+            ""
+        };
+        let (dtype, layout) = (self.dtype.word(), self.layout);
+        format!("regatta prep {benchmark} --dtype {dtype} --layout {layout}{scale} --out SCRATCH")
+    }
+}
+
+impl fmt::Display for Form {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}_{}", self.dtype.word(), self.layout)
+    }
+}
+
+impl Benchmark {
+    /// The form of the samples in [`Dataset::dir`](crate::benchmark::Dataset::dir).
+    #[must_use]
+    pub fn form(&self) -> Form {
+        Form {
+            dtype: self.model.input_dtype,
+            layout: self.model.input_format,
+        }
+    }
+
+    /// The same benchmark over samples of another form, which lie in a directory of that name beside its own.
+    ///
+    /// # Errors
+    /// [`FormError`] when its samples cannot be had in that form.
+    pub fn in_form(&self, form: Form) -> Result<Self, FormError> {
+        let own = self.form();
+        if form == own {
+            return Ok(self.clone());
+        }
+        let is_source = own == Form::new(Dtype::Float32, Layout::Linear);
+        let is_target = matches!(form.dtype, Dtype::Float32 | Dtype::Float16 | Dtype::Int8);
+        if !is_source || !is_target || !self.model.further_inputs.is_empty() {
+            return Err(FormError::Own {
+                benchmark: self.name.clone(),
+                own,
+                wanted: form,
+            });
+        }
+        let shape = &self.model.input_shape;
+        if form.layout.stored(shape, form.dtype.size()).is_none() {
+            return Err(FormError::Shape {
+                benchmark: self.name.clone(),
+                shape: shape.clone(),
+                wanted: form,
+            });
+        }
+        let mut changed = self.clone();
+        changed.model.input_dtype = form.dtype;
+        changed.model.input_format = form.layout;
+        let beside = Path::new(&self.dataset.dir).with_file_name(form.to_string());
+        changed.dataset.dir = beside.to_string_lossy().into_owned();
+        Ok(changed)
+    }
+}
+
+/// `samples.json`: what the samples in a directory are. It is written last, so that it means a whole set.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SampleSet {
+    /// Schema number of this document.
+    pub schema: u16,
+    /// The benchmark.
+    pub benchmark: String,
+    /// How many there are.
+    pub samples: usize,
+    /// What each has for every input of the model.
+    pub tensors: Vec<SampleTensor>,
+    /// How whole numbers came about; `None` where none did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quantised: Option<Quantised>,
+}
+document!(SampleSet, "samples' document", 1);
+
+/// One tensor of every sample.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SampleTensor {
+    /// The input's name, where the model has several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Type of the elements.
+    pub dtype: Dtype,
+    /// How they lie.
+    pub format: Layout,
+    /// The input's shape, which the layout may fill up on disk.
+    pub shape: Vec<usize>,
+    /// SHA-256 of the data of all samples, one behind the other, hexadecimal.
+    pub sha256: String,
+}
+
+/// How whole numbers were made from floats: divided by the scale, rounded, and held within -128 to 127.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Quantised {
+    /// What one step stands for.
+    pub scale: f32,
+    /// What became of fractions.
+    pub rounding: Rounding,
+    /// Where the scale comes from, in words.
+    pub source: String,
+}
+
+/// What becomes of fractions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rounding {
+    /// They are cut off, as NVIDIA's preprocessing of images does.
+    #[default]
+    TowardZero,
+    /// The nearest whole number, the even one of two, as TensorRT's own quantisation does and numpy's `round`.
+    Nearest,
+}
+
+/// Samples of another type, layout or shape than a run needs.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("they are {found}, but {expected} is needed")]
+pub struct OtherSamples {
+    /// What they are.
+    pub found: String,
+    /// What the run needs.
+    pub expected: String,
+}
+
+/// Samples that nobody can rely on.
+#[derive(Debug, thiserror::Error)]
+pub enum NotWhole {
+    /// Their making was broken off, or goes on.
+    #[error(
+        "the samples in {} are not whole: `regatta prep` was broken off there or is still at it; run it again",
+        .0.display()
+    )]
+    HalfMade(PathBuf),
+    /// It cannot be found out.
+    #[error("{} cannot be read", directory.display())]
+    Unknown {
+        /// Where they lie.
+        directory: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl SampleSet {
+    /// The document's name in the samples' directory.
+    pub const FILE: &str = "samples.json";
+
+    /// What lies beside samples that are being made, or whose making was broken off: some of them may be older ones, of another scale.
+    pub const UNFINISHED: &str = "samples.unfinished";
+
+    /// Sees to it that `prep` is done with the samples in `directory`, before anybody relies on them. A directory that is not there
+    /// holds none that are half made.
+    ///
+    /// # Errors
+    /// [`NotWhole`].
+    pub fn check_whole(directory: &Path) -> Result<(), NotWhole> {
+        match directory.join(Self::UNFINISHED).try_exists() {
+            Ok(false) => Ok(()),
+            Ok(true) => Err(NotWhole::HalfMade(directory.to_owned())),
+            Err(source) => Err(NotWhole::Unknown {
+                directory: directory.to_owned(),
+                source,
+            }),
+        }
+    }
+
+    /// Whether these are samples for the model.
+    ///
+    /// # Errors
+    /// [`OtherSamples`] with both sides in words.
+    pub fn check(&self, model: &Model) -> Result<(), OtherSamples> {
+        let own = |tensor: &SampleTensor| {
+            let input = ModelInput {
+                name: tensor.name.as_deref(),
+                shape: &tensor.shape,
+                dtype: tensor.dtype,
+                layout: tensor.format,
+            };
+            input.to_string()
+        };
+        let found: Vec<_> = self.tensors.iter().map(own).collect();
+        let expected: Vec<_> = model.inputs().map(|input| input.to_string()).collect();
+        if found == expected {
+            return Ok(());
+        }
+        Err(OtherSamples {
+            found: found.join(", "),
+            expected: expected.join(", "),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::documents::Document as _;
+
+    fn digits() -> Benchmark {
+        Benchmark::from_toml(include_str!("../../../configs/benchmarks/digits.toml")).unwrap()
+    }
+
+    #[test]
+    fn forms_lie_side_by_side_and_are_what_the_settings_name() {
+        let benchmark = digits();
+        let asked = |words: &[(&str, &str)]| {
+            let settings = words
+                .iter()
+                .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+            Form::asked(&settings.collect(), benchmark.form())
+        };
+        assert_eq!(asked(&[("batch_size", "8")]), Ok(None));
+        assert_eq!(asked(&[("input_format", "linear")]), Ok(Some(benchmark.form())));
+        let form = asked(&[("input_dtype", "int8"), ("input_format", "dla_hwc4")])
+            .unwrap()
+            .unwrap();
+        assert_eq!(form.to_string(), "int8_chw4");
+        assert!(asked(&[("input_dtype", "int7")]).is_err());
+        let changed = benchmark.in_form(form).unwrap();
+        assert_eq!(changed.dataset.dir, "preprocessed_data/digits/int8_chw4");
+        assert_eq!(changed.form(), form);
+        assert_eq!(changed.model.sample_bytes(), Some(256));
+        assert_eq!(changed.dataset.map, benchmark.dataset.map);
+        assert_eq!(
+            form.prep_command("digits"),
+            "regatta prep digits --dtype int8 --layout chw4 --scale SCALE --out SCRATCH"
+        );
+        let half = Form::new(Dtype::Float16, Layout::Linear);
+        assert!(benchmark.form().converts_to(half) && !half.converts_to(form));
+    }
+
+    #[test]
+    fn what_cannot_be_made_is_refused() {
+        let mut benchmark = digits();
+        let form = Form::new(Dtype::Int8, Layout::DlaLinear);
+        benchmark.model.input_shape = vec![64];
+        let refused = benchmark.in_form(form).unwrap_err().to_string();
+        assert_eq!(
+            refused,
+            "samples of [64], as those of digits are, cannot lie as int8_dla_linear"
+        );
+        benchmark.model.input_dtype = Dtype::Int32;
+        let refused = benchmark.in_form(form).unwrap_err().to_string();
+        assert_eq!(
+            refused,
+            "the samples of digits are int32_linear and cannot be made int8_dla_linear: forms are made from fp32_linear"
+        );
+    }
+
+    #[test]
+    fn a_document_tells_what_the_samples_are() {
+        let text = r#"{"schema":1,"benchmark":"digits","samples":597,"tensors":[{"dtype":"int8","format":"chw4","shape":[1,8,8],"sha256":"00"}],"quantised":{"scale":0.0625,"rounding":"toward-zero","source":"given"}}"#;
+        let set = SampleSet::from_json(text.as_bytes()).unwrap();
+        assert_eq!(serde_json::to_string(&set).unwrap(), text);
+        let benchmark = digits();
+        let other = set.check(&benchmark.model).unwrap_err().to_string();
+        assert_eq!(
+            other,
+            "they are int8 chw4 [1, 8, 8], but fp32 linear [1, 8, 8] is needed"
+        );
+        let form = Form::new(Dtype::Int8, Layout::Chw4);
+        set.check(&benchmark.in_form(form).unwrap().model).unwrap();
+    }
+}
