@@ -17,11 +17,11 @@ pub(crate) const USAGE: u8 = 2;
 pub(crate) const COULD_NOT: u8 = 3;
 
 /// What a command returns: its exit code, or why it could not.
-pub(crate) type Outcome = Result<u8, Failure>;
+pub type Outcome = Result<u8, Failure>;
 
 /// A command that came to no answer.
 #[derive(Debug)]
-pub(crate) struct Failure {
+pub struct Failure {
     code: u8,
     error: anyhow::Error,
     way_out: Option<String>,
@@ -64,7 +64,7 @@ impl Failure {
     }
 
     /// The process's exit code.
-    pub(crate) const fn code(&self) -> u8 {
+    pub const fn code(&self) -> u8 {
         self.code
     }
 }

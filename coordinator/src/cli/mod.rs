@@ -107,8 +107,11 @@ enum Command {
     Submission(submission::Command),
 }
 
-/// Reads the command line and does what it says.
-pub(crate) fn run() -> Outcome {
+/// Executes the command of this process's command line and returns its exit code.
+///
+/// # Errors
+/// The command is wrong or could not do its work; the failure has the exit code and the text to print.
+pub fn run() -> Outcome {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {

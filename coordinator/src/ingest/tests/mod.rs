@@ -1,0 +1,161 @@
+//! The ingest with messages that a network or a hostile device lost, repeated, reordered or forged. The messages come straight from the
+//! test; `coordinator/tests` sends them over real brokers.
+
+mod limits;
+mod recovery;
+mod states;
+mod streams;
+
+use std::{
+    fs,
+    sync::{Arc, Mutex},
+};
+
+use regatta_types::{
+    DeviceId, Mode, RunId, Scenario, StreamName,
+    documents::{Delivery, EngineKind, EngineSpec, LoadgenChoice, RunLength},
+};
+use regatta_wire::{
+    chunk::Chunk,
+    message::{Ack, Message as _, StreamEnd, StreamVerdict},
+    topic::{Leaf, Topic},
+};
+
+use super::{batch::Ingest, flusher::Flusher};
+use crate::{
+    fleet::Admission,
+    hex::sha256,
+    link::{Inbound, Post},
+    runs::{Catalogue, Request},
+    store::Store,
+    workspace::Workspace,
+};
+
+/// Keeps what is posted.
+#[derive(Clone, Default)]
+struct Postbox(Arc<Mutex<Vec<Ack>>>);
+
+impl Post for Postbox {
+    fn post(&self, _: &Topic, frame: Vec<u8>) {
+        self.0.lock().unwrap().push(Ack::from_frame(&frame).unwrap());
+    }
+}
+
+fn everybody() -> Arc<Admission> {
+    Arc::new(Admission::of_everybody())
+}
+
+struct Bench {
+    _dir: tempfile::TempDir,
+    workspace: Workspace,
+    device: DeviceId,
+    run: RunId,
+    acks: Postbox,
+    ingest: Ingest,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let workspace = Workspace::create(dir.path(), "schema = 1\n").unwrap();
+        let device: DeviceId = "0123456789abcdef0123456789abcdef".parse().unwrap();
+        let store = Store::open(&workspace.database()).unwrap();
+        let catalogue = Catalogue::read(None).unwrap();
+        let request = Request {
+            device: device.clone(),
+            benchmark: catalogue.benchmark("digits").unwrap(),
+            round: catalogue.round(None).unwrap(),
+            scenario: Scenario::Offline,
+            mode: Mode::PerformanceOnly,
+            engine: EngineSpec {
+                kind: EngineKind::Null,
+                settings: Default::default(),
+            },
+            loadgen: LoadgenChoice::Native,
+            length: RunLength::Full,
+            delivery: Delivery::After,
+            system: None,
+            conf: Default::default(),
+            state: None,
+        };
+        let draft = request.draft().unwrap();
+        store.add_run(&draft).unwrap();
+        store.fix_spec(draft.spec.run, "00").unwrap();
+        fs::create_dir_all(workspace.run(draft.spec.run).path()).unwrap();
+        let acks = Postbox::default();
+        let ingest = open_ingest(&workspace, &acks);
+        Self {
+            _dir: dir,
+            workspace,
+            device,
+            run: draft.spec.run,
+            acks,
+            ingest,
+        }
+    }
+
+    /// The coordinator dies and comes back: only disk and store remain.
+    fn restart(&mut self) {
+        self.ingest = open_ingest(&self.workspace, &self.acks);
+    }
+
+    fn log_topic(&self, stream: &str) -> String {
+        let leaf = Leaf::Log(self.run, name(stream));
+        Topic {
+            device: self.device.clone(),
+            leaf,
+        }
+        .to_string()
+    }
+
+    fn chunk(&self, stream: &str, offset: u64, data: &[u8]) -> Inbound {
+        Inbound::for_test(
+            &self.log_topic(stream),
+            Chunk { offset, data }.to_frame().unwrap(),
+            false,
+        )
+    }
+
+    fn end(&self, stream: &str, content: &[u8]) -> Inbound {
+        let end = StreamEnd {
+            length: content.len() as u64,
+            sha256: sha256(content),
+        };
+        Inbound::for_test(&self.log_topic(stream), end.to_frame().unwrap(), false)
+    }
+
+    /// Takes a batch to its end and returns the last acknowledgement.
+    fn take<const N: usize>(&mut self, messages: [Inbound; N]) -> Option<Ack> {
+        self.ingest.take(messages);
+        self.ingest.finish();
+        self.acks.0.lock().unwrap().last().cloned()
+    }
+
+    fn whole(&self, stream: &str) -> Option<Vec<u8>> {
+        fs::read(self.workspace.run(self.run).file(&name(stream))).ok()
+    }
+}
+
+fn open_ingest(workspace: &Workspace, acks: &Postbox) -> Ingest {
+    let store = Store::open(&workspace.database()).unwrap();
+    Ingest::new(
+        workspace.clone(),
+        store,
+        everybody(),
+        Box::new(acks.clone()),
+        Flusher::start().unwrap(),
+        64,
+    )
+}
+
+fn name(text: &str) -> StreamName {
+    text.parse().unwrap()
+}
+
+fn ack(committed: u64, whole: Option<StreamVerdict>) -> Option<Ack> {
+    Some(Ack {
+        stream: name("log"),
+        committed,
+        whole,
+    })
+}

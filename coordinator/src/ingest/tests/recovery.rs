@@ -1,0 +1,49 @@
+//! Streams after a crash of the coordinator or with a full disk.
+
+use std::fs;
+
+use regatta_wire::message::StreamVerdict;
+
+use super::{super::complaints::Kind, Bench, ack, name};
+
+#[test]
+fn what_was_written_and_not_recorded_is_cut_after_a_crash() {
+    let mut bench = Bench::new();
+    let first = bench.chunk("log", 0, b"abc");
+    bench.take([first]);
+    let partial = bench.workspace.run(bench.run).partial_file(&name("log"));
+    fs::write(&partial, b"abcTORN").unwrap();
+    bench.restart();
+    let rest = bench.chunk("log", 3, b"def");
+    let end = bench.end("log", b"abcdef");
+    assert_eq!(bench.take([rest, end]), ack(6, Some(StreamVerdict::Equal)));
+    assert_eq!(bench.whole("log").unwrap(), b"abcdef");
+}
+
+#[test]
+fn a_file_renamed_and_not_recorded_is_judged_again() {
+    let mut bench = Bench::new();
+    let first = bench.chunk("log", 0, b"abc");
+    bench.take([first]);
+    let dir = bench.workspace.run(bench.run);
+    fs::create_dir_all(dir.files()).unwrap();
+    fs::rename(dir.partial_file(&name("log")), dir.file(&name("log"))).unwrap();
+    bench.restart();
+    let end = bench.end("log", b"abc");
+    assert_eq!(bench.take([end]), ack(3, Some(StreamVerdict::Equal)));
+    assert_eq!(bench.whole("log").unwrap(), b"abc");
+}
+
+#[test]
+fn a_full_disk_acknowledges_nothing_and_goes_on_later() {
+    let mut bench = Bench::new();
+    // A file where the directory of partial streams belongs stands for a disk that refuses.
+    let partial = bench.workspace.run(bench.run).partial();
+    fs::write(&partial, b"").unwrap();
+    let first = bench.chunk("log", 0, b"abc");
+    assert_eq!(bench.take([first]), None);
+    assert_eq!(bench.ingest.complaints().count(Kind::Storage), 1);
+    fs::remove_file(&partial).unwrap();
+    let again = bench.chunk("log", 0, b"abc");
+    assert_eq!(bench.take([again]), ack(3, None));
+}

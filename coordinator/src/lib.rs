@@ -1,0 +1,27 @@
+//! Everything that runs on the workstation, as a library: `main.rs` and the tests use the few public items below. Each module has a
+//! description of its own; nothing here does any work.
+
+mod assets;
+mod broker;
+mod cli;
+mod daemon;
+mod deploy;
+mod descriptors;
+mod enrolment;
+mod exit;
+mod fair_slots;
+mod fleet;
+mod hex;
+mod ingest;
+mod keys;
+mod link;
+mod quickstart;
+mod runs;
+mod store;
+mod tables;
+mod token_bucket;
+mod waiting_room;
+mod workspace;
+
+pub use cli::run;
+pub use exit::{Failure, Outcome};
