@@ -11,7 +11,7 @@ use regatta_types::{
     layout::Layout,
 };
 
-use crate::duration::RunDuration;
+use regatta_text::HumanDuration;
 
 /// Races MLPerf Inference on this device.
 #[derive(Debug, Parser)]
@@ -242,7 +242,7 @@ pub(crate) struct BenchArgs {
     pub(crate) audit_conf: Option<PathBuf>,
     /// A shorter or longer run than the conf files ask for, such as 3s (units: ms, s, m, h)
     #[arg(long, value_name = "TIME")]
-    pub(crate) duration: Option<RunDuration>,
+    pub(crate) duration: Option<HumanDuration>,
     /// native, official or official:REVISION
     #[arg(long, value_name = "LOADGEN", default_value_t = LoadgenChoice::Native)]
     pub(crate) loadgen: LoadgenChoice,
@@ -298,7 +298,7 @@ pub(crate) struct TuneArgs {
     pub(crate) out: PathBuf,
     /// How long the whole search may take
     #[arg(long, value_name = "TIME", default_value = "10m")]
-    pub(crate) limit: RunDuration,
+    pub(crate) limit: HumanDuration,
     /// The system's name in the file; by default the host's
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,

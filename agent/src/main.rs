@@ -10,7 +10,6 @@ mod counting_allocator;
 mod daemon;
 mod digest;
 mod doctor;
-mod duration;
 mod engine_command;
 mod engines;
 mod enrolment;

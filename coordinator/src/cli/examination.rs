@@ -3,9 +3,10 @@
 
 use std::time::{Duration, Instant};
 
+use regatta_text::HumanDuration;
 use regatta_types::documents::RunPhase;
 
-use super::{Context, duration::Length, lookup};
+use super::{Context, lookup};
 use crate::{
     exit::{self, Failure, Outcome},
     store::{DeviceRow, Examination, Store},
@@ -23,7 +24,7 @@ pub(super) struct Args {
     device: Option<String>,
     /// How long to wait for the answer
     #[arg(long, value_name = "T", default_value = "30s")]
-    timeout: Length,
+    timeout: HumanDuration,
 }
 
 pub(super) fn run(args: &Args, context: &Context, workspace: &Workspace, store: &Store) -> Outcome {
@@ -44,7 +45,7 @@ pub(super) fn run(args: &Args, context: &Context, workspace: &Workspace, store: 
     }
     let question = store.ask_for_examination(&device.id)?;
     let begun = Instant::now();
-    let Length(milliseconds) = args.timeout;
+    let milliseconds = args.timeout.millis();
     loop {
         match store.examination(question)? {
             Some(Examination::Found { json, text }) => return show(context, &device, &json, &text),

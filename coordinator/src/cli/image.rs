@@ -8,9 +8,10 @@ use std::{
 
 use anyhow::Context as _;
 use jiff::SignedDuration;
+use regatta_text::HumanDuration;
 use serde::Serialize;
 
-use super::{Context, deploy, duration::Length};
+use super::{Context, deploy};
 use crate::{
     deploy::{Image, InstallMethod, Lab},
     enrolment::{TokenError, check_name},
@@ -32,7 +33,7 @@ pub(super) struct Args {
     arch: String,
     /// How long the board may take to its first boot: then its token expires
     #[arg(long, value_name = "TIME", default_value = "168h")]
-    lifetime: Length,
+    lifetime: HumanDuration,
     /// The agent's Debian package, or a directory of packages [default: dist here, in the workspace, beside this program]
     #[arg(long, value_name = "PATH")]
     package: Vec<PathBuf>,
@@ -83,7 +84,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         .clone()
         .unwrap_or_else(|| PathBuf::from(format!("image-{}", args.name)));
     fs::create_dir_all(&out).with_context(|| format!("{} cannot be made", out.display()))?;
-    let lifetime = SignedDuration::from_millis(i64::try_from(args.lifetime.0).unwrap_or(i64::MAX));
+    let lifetime = SignedDuration::from_millis(i64::try_from(args.lifetime.millis()).unwrap_or(i64::MAX));
     let made = lab
         .token(&store, &args.name, &host, None, Some(lifetime))
         .map_err(|error| match error {

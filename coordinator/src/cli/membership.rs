@@ -1,10 +1,11 @@
 //! `regatta device add` and `remove`: who is let in, and who is not any more.
 
 use jiff::SignedDuration;
+use regatta_text::HumanDuration;
 use regatta_types::DeviceId;
 use serde::Serialize;
 
-use super::{Context, duration::Length};
+use super::Context;
 use crate::{
     broker::mosquitto,
     enrolment::{self, TokenError, Wanted},
@@ -22,7 +23,7 @@ pub(super) struct AddArgs {
     name: String,
     /// How long the token can be used, such as 10m or 24h
     #[arg(long, value_name = "TIME", default_value = "24h")]
-    lifetime: Length,
+    lifetime: HumanDuration,
 }
 
 /// A token as programs get it.
@@ -53,7 +54,7 @@ pub(super) fn add(
         name: &args.name,
         place: (config.host.clone(), config.enrol_listen.port()),
         authority: keys.authority().fingerprint(),
-        lifetime: SignedDuration::from_millis(i64::try_from(args.lifetime.0).unwrap_or(i64::MAX)),
+        lifetime: SignedDuration::from_millis(i64::try_from(args.lifetime.millis()).unwrap_or(i64::MAX)),
         returning: None,
     };
     let made = enrolment::issue(store, &wanted).map_err(|error| match error {

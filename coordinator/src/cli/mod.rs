@@ -7,7 +7,6 @@ mod audit;
 mod context;
 mod deploy;
 mod device;
-mod duration;
 mod examination;
 mod export;
 mod hints;

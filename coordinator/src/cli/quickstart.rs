@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use super::{
     Context,
     context::{Format, tell},
-    duration::Length,
 };
 use crate::{
     exit::{Failure, Outcome},
     quickstart,
 };
+use regatta_text::HumanDuration;
 
 /// Flags of `quickstart`.
 #[derive(Debug, clap::Args)]
@@ -27,7 +27,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
-    args.duration.parse::<Length>().map_err(Failure::usage)?;
+    args.duration.parse::<HumanDuration>().map_err(Failure::usage)?;
     let options = quickstart::Options {
         dir: args.dir.clone(),
         duration: args.duration.clone(),

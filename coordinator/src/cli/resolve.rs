@@ -7,6 +7,7 @@ use regatta_config::{
     engine_settings::EngineSettings,
     system::{Chosen, Wanted},
 };
+use regatta_text::HumanDuration;
 use regatta_types::{
     Mode, Scenario,
     benchmark::Benchmark,
@@ -15,7 +16,7 @@ use regatta_types::{
     },
 };
 
-use super::{duration::Length, lookup};
+use super::lookup;
 use crate::{
     exit::Failure,
     runs::{Catalogue, Draft, Request, Words},
@@ -146,8 +147,8 @@ fn length(words: &Words) -> Result<RunLength, Failure> {
         )),
         (true, None) => Ok(RunLength::TestRun),
         (false, Some(text)) => {
-            let Length(milliseconds) = text.parse().map_err(Failure::usage)?;
-            Ok(RunLength::Duration(milliseconds))
+            let duration: HumanDuration = text.parse().map_err(Failure::usage)?;
+            Ok(RunLength::Duration(duration.millis()))
         }
         (false, None) => Ok(RunLength::Full),
     }

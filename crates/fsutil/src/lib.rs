@@ -1,5 +1,7 @@
-//! File access that every package needs in the same way.
+//! File access that every package needs in the same way: bounded reads, atomic writes, hashes of whole files.
 //!
 //! Knows nothing of what the files contain.
 
+pub mod atomic_file;
+pub mod hash;
 pub mod regular_file;

@@ -1,11 +1,13 @@
-//! Text for people: error chains, and text from outside made safe for terminals, logs and JSON.
+//! Text for people: error chains, durations, and text from outside made safe for terminals, logs and JSON.
 //!
 //! Formats text only; reads and writes nothing.
 
 mod error_chain;
 mod escaped_output;
 mod escaped_text;
+mod human_duration;
 
 pub use error_chain::ErrorChain;
 pub use escaped_output::{EscapedLog, EscapedText};
 pub use escaped_text::{Escaped, escape, escape_json, escape_lines};
+pub use human_duration::{HumanDuration, InvalidDuration};

@@ -23,7 +23,7 @@ use self::{
     prompt::Asker,
     show::{Board, Refusal, Row, Show},
 };
-use super::{Context, duration::Length};
+use super::Context;
 use crate::{
     deploy::{
         DeployError, Deployment, InstallMethod, Lab, LabError, Narrator as _, Order, Outcome, Package,
@@ -34,6 +34,7 @@ use crate::{
     store::Store,
     workspace::{Workspace, is_host},
 };
+use regatta_text::HumanDuration;
 
 /// Flags of `device deploy`.
 #[derive(Debug, clap::Args)]
@@ -82,7 +83,7 @@ pub(in crate::cli) struct Args {
     take_over: bool,
     /// How long a board may take to say hello
     #[arg(long, value_name = "TIME", default_value = "60s")]
-    wait: Length,
+    wait: HumanDuration,
 }
 
 /// One board that is to be deployed to.
@@ -161,7 +162,7 @@ fn task(args: &Args, host: Host, config: &SshConfig) -> Result<Task, Failure> {
         }),
         take_over: args.take_over,
         dry_run: args.dry_run,
-        patience: Duration::from_millis(args.wait.0),
+        patience: Duration::from_millis(args.wait.millis()),
     };
     let access = config.access(&host.destination, &over).map_err(Failure::usage)?;
     Ok(Task { order, access })

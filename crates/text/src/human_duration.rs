@@ -1,24 +1,27 @@
-//! A run's length as users write it: a number with a unit. Says nothing about what LoadGen makes of it.
+//! Durations as users write them: a whole number with its unit. Knows nothing of what they are for.
 
 use std::{fmt, num::NonZeroU64, str::FromStr};
 
-/// A run's length in whole milliseconds, more than none.
+/// A duration in whole milliseconds, at least one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct RunDuration(NonZeroU64);
+pub struct HumanDuration(NonZeroU64);
 
-/// What was given is no run length.
+/// A text that is not a duration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no run length: write a whole number above 0 with its unit, such as 500ms, 3s, 10m or 1h")]
-pub(crate) struct InvalidDuration(String);
+#[error(
+    "`{0}` is not a duration; hint: write a whole number above 0 with its unit, such as 500ms, 3s, 10m or 1h"
+)]
+pub struct InvalidDuration(String);
 
-impl RunDuration {
-    /// The length in milliseconds.
-    pub(crate) const fn millis(self) -> u64 {
+impl HumanDuration {
+    /// The duration in milliseconds.
+    #[must_use]
+    pub const fn millis(self) -> u64 {
         self.0.get()
     }
 }
 
-impl FromStr for RunDuration {
+impl FromStr for HumanDuration {
     type Err = InvalidDuration;
 
     fn from_str(given: &str) -> Result<Self, InvalidDuration> {
@@ -27,7 +30,7 @@ impl FromStr for RunDuration {
         let in_millis: Option<u64> = match unit {
             "ms" => Some(1),
             "s" => Some(1_000),
-            "m" => Some(60_000),
+            "m" | "min" => Some(60_000),
             "h" => Some(3_600_000),
             _ => None,
         };
@@ -39,8 +42,8 @@ impl FromStr for RunDuration {
     }
 }
 
-impl fmt::Display for RunDuration {
-    /// In the largest unit that it is a whole number of.
+impl fmt::Display for HumanDuration {
+    /// Prints the largest unit of which the duration is a whole number.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let millis = self.millis();
         for (factor, unit) in [(3_600_000, "h"), (60_000, "m"), (1_000, "s")] {
@@ -64,9 +67,10 @@ mod tests {
             ("3000ms", 3_000, "3s"),
             ("90s", 90_000, "90s"),
             ("10m", 600_000, "10m"),
+            ("10min", 600_000, "10m"),
             ("1h", 3_600_000, "1h"),
         ] {
-            let length: RunDuration = given.parse().unwrap();
+            let length: HumanDuration = given.parse().unwrap();
             assert_eq!(
                 (length.millis(), length.to_string().as_str()),
                 (millis, printed),
@@ -76,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_no_length() {
+    fn other_texts_are_refused() {
         for given in [
             "",
             "3",
@@ -89,7 +93,7 @@ mod tests {
             "99999999999999999999s",
             "18446744073709551615h",
         ] {
-            assert!(given.parse::<RunDuration>().is_err(), "{given}");
+            assert!(given.parse::<HumanDuration>().is_err(), "{given}");
         }
     }
 }

@@ -1,0 +1,214 @@
+//! Atomic replacement of files: a reader, and a power cut, find the old content or the new. Locks nothing for longer than a write.
+
+use std::{
+    fs::{self, File, OpenOptions, Permissions},
+    io::{self, BufWriter, Write as _},
+    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _},
+    path::{Path, PathBuf},
+};
+
+use rustix::fs::{FlockOperation, flock};
+
+/// A file that is about to be replaced.
+///
+/// The new content is written to `.NAME.new` in the same directory and renamed over `NAME`. Writers of one path wait for each
+/// other, also those in other processes; the last one wins. A failed write leaves the old content and no temporary file.
+#[derive(Debug, Clone)]
+pub struct AtomicFile {
+    path: PathBuf,
+    mode: Option<u32>,
+    flushed: bool,
+}
+
+impl AtomicFile {
+    /// The file at `path`. Without [`mode`](Self::mode) it keeps its permissions, or gets those of the umask if it is new.
+    #[must_use]
+    pub fn new(path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+            mode: None,
+            flushed: true,
+        }
+    }
+
+    /// Sets the file's permissions, also where it has others.
+    #[must_use]
+    pub const fn mode(mut self, mode: u32) -> Self {
+        self.mode = Some(mode);
+        self
+    }
+
+    /// Leaves out the flushes: a power cut may then truncate the file. For content that is verified when it is used.
+    #[must_use]
+    pub const fn unflushed(mut self) -> Self {
+        self.flushed = false;
+        self
+    }
+
+    /// Replaces the content with `bytes`.
+    ///
+    /// # Errors
+    /// As the system reports; the old content is then still there.
+    pub fn write(&self, bytes: &[u8]) -> io::Result<()> {
+        self.write_with(|out| out.write_all(bytes))
+    }
+
+    /// Replaces the content with what `fill` writes.
+    ///
+    /// # Errors
+    /// As `fill` or the system reports; the old content is then still there.
+    pub fn write_with(&self, fill: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> io::Result<()> {
+        let (Some(directory), Some(name)) = (self.path.parent(), self.path.file_name()) else {
+            let reason = "the path has no file name";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
+        };
+        let new = directory.join(format!(".{}.new", name.to_string_lossy()));
+        let file = self.open_locked(&new)?;
+        // The lock lasts until the temporary file has its final name, or is removed.
+        let lock = file.try_clone()?;
+        if let Err(error) = self.fill(file, fill).and_then(|()| fs::rename(&new, &self.path)) {
+            // A part of a file on a full disk only makes it fuller.
+            let _ = fs::remove_file(&new);
+            return Err(error);
+        }
+        drop(lock);
+        if self.flushed {
+            sync_directory(directory)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Opens the temporary file, empty, with its permissions, as the only writer.
+    fn open_locked(&self, new: &Path) -> io::Result<File> {
+        loop {
+            let mut options = OpenOptions::new();
+            options.write(true).create(true).truncate(false);
+            if let Some(mode) = self.mode {
+                // From the first moment: the content may be secret.
+                options.mode(mode);
+            }
+            let file = options.open(new)?;
+            flock(&file, FlockOperation::LockExclusive)?;
+            // The writer before this one has renamed it meanwhile, or removed it: it is then another file.
+            let is_current = fs::symlink_metadata(new).is_ok_and(|found| {
+                file.metadata()
+                    .is_ok_and(|ours| (ours.dev(), ours.ino()) == (found.dev(), found.ino()))
+            });
+            if is_current {
+                file.set_len(0)?;
+                return Ok(file);
+            }
+        }
+    }
+
+    fn fill(&self, file: File, fill: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> io::Result<()> {
+        match self.mode {
+            Some(mode) => file.set_permissions(Permissions::from_mode(mode))?,
+            None => {
+                if let Ok(former) = fs::metadata(&self.path) {
+                    file.set_permissions(former.permissions())?;
+                }
+            }
+        }
+        let mut out = BufWriter::with_capacity(64 * 1024, file);
+        fill(&mut out)?;
+        let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
+        if self.flushed { file.sync_all() } else { Ok(()) }
+    }
+}
+
+/// Flushes a directory, so that names created, renamed or removed in it survive a power cut.
+///
+/// # Errors
+/// As the system reports.
+pub fn sync_directory(directory: &Path) -> io::Result<()> {
+    // A relative file name has the empty path as its parent.
+    let directory = if directory.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        directory
+    };
+    File::open(directory)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    fn names(directory: &Path) -> Vec<String> {
+        let entries = fs::read_dir(directory).unwrap();
+        entries
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect()
+    }
+
+    #[test]
+    fn content_and_permissions_are_replaced() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("key");
+        let mode = || fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+        AtomicFile::new(&path)
+            .mode(0o600)
+            .write(b"long first content")
+            .unwrap();
+        assert_eq!(mode(), 0o600);
+        AtomicFile::new(&path).unflushed().write(b"short").unwrap();
+        assert_eq!(
+            (fs::read(&path).unwrap().as_slice(), mode()),
+            (&b"short"[..], 0o600)
+        );
+        AtomicFile::new(&path).mode(0o644).write(b"").unwrap();
+        assert_eq!((fs::read(&path).unwrap().len(), mode()), (0, 0o644));
+        assert_eq!(names(directory.path()), ["key"]);
+    }
+
+    #[test]
+    fn a_failed_write_leaves_the_old_content_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("state");
+        fs::write(&path, "old").unwrap();
+        let failed = AtomicFile::new(&path).write_with(|out| {
+            out.write_all(b"half")?;
+            Err(io::Error::other("no more"))
+        });
+        assert_eq!(failed.unwrap_err().to_string(), "no more");
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        assert_eq!(names(directory.path()), ["state"]);
+    }
+
+    #[test]
+    fn what_a_killed_writer_left_is_overwritten() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("state");
+        fs::write(directory.path().join(".state.new"), "a longer leftover").unwrap();
+        AtomicFile::new(&path).write(b"new").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        assert_eq!(names(directory.path()), ["state"]);
+    }
+
+    #[test]
+    fn concurrent_writers_never_mix_their_content() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("shared");
+        thread::scope(|scope| {
+            for letter in [b'a', b'b', b'c', b'd'] {
+                let path = &path;
+                scope.spawn(move || {
+                    for _ in 0..50 {
+                        AtomicFile::new(path)
+                            .unflushed()
+                            .write(&[letter; 200_000])
+                            .unwrap();
+                        let read = fs::read(path).unwrap();
+                        assert_eq!(read.len(), 200_000);
+                        assert!(read.iter().all(|byte| *byte == read[0]));
+                    }
+                });
+            }
+        });
+        assert_eq!(names(directory.path()), ["shared"]);
+    }
+}
