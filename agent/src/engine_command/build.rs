@@ -8,10 +8,10 @@ use std::{
 };
 
 use anyhow::Context as _;
+use regatta_fsutil::hash::sha256_hex;
 use regatta_fsutil::regular_file::{self, LARGEST_TEXT};
 use regatta_tensorrt::{
     BuildSettings, CacheEntry, CacheError, Calibrator, EngineCache, EngineManifest, Model, TensorRt, Version,
-    sha256_hex,
 };
 use regatta_text::EscapedText;
 

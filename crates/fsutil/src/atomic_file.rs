@@ -91,12 +91,15 @@ impl AtomicFile {
             let file = options.open(new)?;
             flock(&file, FlockOperation::LockExclusive)?;
             // The writer before this one has renamed it meanwhile, or removed it: it is then another file.
-            let is_current = fs::symlink_metadata(new).is_ok_and(|found| {
+            let is_current = fs::metadata(new).is_ok_and(|found| {
                 file.metadata()
                     .is_ok_and(|ours| (ours.dev(), ours.ino()) == (found.dev(), found.ino()))
             });
             if is_current {
-                file.set_len(0)?;
+                // A writer that was killed may have left a part.
+                if file.metadata()?.len() > 0 {
+                    file.set_len(0)?;
+                }
                 return Ok(file);
             }
         }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use npyz::NpyFile;
-use regatta_fsutil::regular_file;
+use regatta_fsutil::{atomic_file::AtomicFile, hash::hex, regular_file};
 use regatta_types::{
     benchmark::{Benchmark, Dtype, ModelInput},
     documents::Document as _,
@@ -16,11 +16,10 @@ use regatta_types::{
 use sha2::{Digest as _, Sha256};
 
 use crate::{
-    atomic,
     error::PrepError,
     npy::{self, NpyError},
     prepare::PrepReport,
-    samples::{begin, hex, write_document},
+    samples::{begin, write_document},
 };
 
 /// The number of bytes that are read at a time.
@@ -53,7 +52,7 @@ pub(crate) fn prepare(
         let target = dir.join(format!("{name}.npy"));
         let mut array_error = None;
         let mut hash = Sha256::new();
-        let copied = atomic::replace(&target, |to| {
+        let copied = AtomicFile::new(&target).unflushed().write_with(|to| {
             copy(BufReader::new(file), input, total, &mut hash, to).map_err(|error| match error {
                 CopyError::Write(error) => error,
                 CopyError::Array(error) => {

@@ -7,6 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use regatta_fsutil::hash::hex;
 use regatta_types::{
     benchmark::Benchmark,
     documents::Document as _,
@@ -171,8 +172,4 @@ pub(crate) fn remove(path: &Path) -> Result<(), PrepError> {
         }),
         _ => Ok(()),
     }
-}
-
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -167,7 +167,7 @@ fn ends_on_a_full_disk(dir: &Path, file: &str, run: &dyn Fn() -> Result<PathBuf,
     let converted = run().unwrap();
     fs::remove_file(converted.join(file)).unwrap();
     // The temporary file for it.
-    let part = format!(".{file}.{}.part", std::process::id());
+    let part = format!(".{file}.new");
     symlink("/dev/full", converted.join(&part)).unwrap();
     let message = chain(&run().unwrap_err(), dir);
     assert!(

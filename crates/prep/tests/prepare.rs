@@ -237,7 +237,7 @@ fn a_full_disk_is_named_and_leaves_no_map_and_no_half_sample() {
     fs::write(dir.path().join("map/val_map.txt"), "another 1\n").unwrap();
     fs::create_dir(&samples).unwrap();
     // The temporary file for the second sample.
-    let part: PathBuf = samples.join(format!(".a_set_2.npy.{}.part", std::process::id()));
+    let part: PathBuf = samples.join(".a_set_2.npy.new");
     symlink("/dev/full", &part).unwrap();
     let error = chain(&quietly(&benchmark, dir.path()).unwrap_err(), dir.path());
     assert_eq!(

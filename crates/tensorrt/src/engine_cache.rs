@@ -3,14 +3,13 @@
 //! the first field that differs. Builds nothing.
 
 use std::{
-    fmt::Write as _,
     fs, io,
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
 };
 
+use regatta_fsutil::hash::sha256_hex;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 
 use crate::{
     build::{BuildOutput, BuildSettings, DlaSettings, Precision},
@@ -102,7 +101,7 @@ impl EngineManifest {
             input: settings.input,
             output: settings.output,
             calibration_sha256: (!settings.calibration_cache.is_empty())
-                .then(|| hex(&Sha256::digest(&settings.calibration_cache))),
+                .then(|| sha256_hex(&settings.calibration_cache)),
         }
     }
 
@@ -111,7 +110,7 @@ impl EngineManifest {
     pub fn key(&self) -> String {
         // Serialising a struct of plain fields cannot fail, and keeps the order of the fields.
         let text = serde_json::to_vec(self).unwrap_or_default();
-        hex(&Sha256::digest(text))[..16].to_owned()
+        sha256_hex(text.as_ref())[..16].to_owned()
     }
 
     /// Checks whether an engine with this manifest can run on this machine.
@@ -333,7 +332,7 @@ fn read(directory: &Path) -> Result<(CacheEntry, Vec<u8>), CacheError> {
         path: path.clone(),
         source,
     })?;
-    if hex(&Sha256::digest(&plan)) != entry.plan_sha256 {
+    if sha256_hex(&plan) != entry.plan_sha256 {
         return Err(CacheError::Changed { path });
     }
     Ok((entry, plan))
@@ -347,20 +346,4 @@ impl CacheEntry {
     pub fn read(directory: &Path) -> Result<(Self, Vec<u8>), CacheError> {
         read(directory)
     }
-}
-
-/// Returns the SHA-256 of bytes in hexadecimal.
-#[must_use]
-pub fn sha256_hex(bytes: &[u8]) -> String {
-    hex(&Sha256::digest(bytes))
-}
-
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes
-        .iter()
-        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-            // Writing to a string cannot fail.
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
 }

@@ -25,7 +25,7 @@ mod version;
 pub use build::{BuildOutput, BuildPhase, BuildSettings, DlaSettings, Precision};
 pub use calibrator::{CalibrationInput, Calibrator};
 pub use engine::{Engine, Tensor};
-pub use engine_cache::{CacheEntry, CacheListing, EngineCache, EngineManifest, sha256_hex};
+pub use engine_cache::{CacheEntry, CacheListing, EngineCache, EngineManifest};
 pub use error::{BuildError, CacheError, EngineMismatch, ExecutionError, ModelError, TensorRtOpenError};
 pub use execution_context::ExecutionContext;
 pub use installed_tensorrt::InstalledTensorRt;

@@ -2,14 +2,16 @@
 
 use std::{
     collections::BTreeSet,
-    io::{self, Read as _},
+    io,
     path::{Component, Path, PathBuf},
 };
 
-use regatta_fsutil::regular_file;
-use sha2::{Digest as _, Sha256};
+use regatta_fsutil::{
+    hash::{sha256_hex, sha256_of_file},
+    regular_file,
+};
 
-use crate::{engine_cache::hex, error::ModelError, onnx};
+use crate::{error::ModelError, onnx};
 
 /// An ONNX model on disk, with its files of weights.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,10 +63,12 @@ impl Model {
     /// # Errors
     /// [`ModelError`] when one of the files cannot be read.
     pub fn sha256(&self) -> Result<String, ModelError> {
-        let own = sha256_of_file(&self.path).map_err(|source| ModelError::Model {
-            path: self.path.clone(),
-            source,
-        })?;
+        let own = sha256_of_file(&self.path)
+            .map(|hash| hash.hex())
+            .map_err(|source| ModelError::Model {
+                path: self.path.clone(),
+                source,
+            })?;
         self.sha256_with(own)
     }
 
@@ -78,11 +82,12 @@ impl Model {
         }
         let mut list = own;
         for name in &self.weights {
-            let hash =
-                sha256_of_file(&self.path_of(name)).map_err(|source| self.weights_error(name, source))?;
+            let hash = sha256_of_file(&self.path_of(name))
+                .map(|hash| hash.hex())
+                .map_err(|source| self.weights_error(name, source))?;
             list.push_str(&format!("\n{hash}  {name}"));
         }
-        Ok(hex(&Sha256::digest(list)))
+        Ok(sha256_hex(list.as_ref()))
     }
 
     /// Returns the size of all files in bytes.
@@ -110,17 +115,6 @@ impl Model {
             path: self.path.clone(),
             weights: self.path_of(name),
             source,
-        }
-    }
-}
-
-fn sha256_of_file(path: &Path) -> io::Result<String> {
-    let (mut file, mut hasher) = (regular_file::open(path)?, Sha256::new());
-    let mut piece = vec![0; 1 << 20];
-    loop {
-        match file.read(&mut piece)? {
-            0 => return Ok(hex(&hasher.finalize())),
-            read => hasher.update(&piece[..read]),
         }
     }
 }
@@ -161,7 +155,7 @@ mod tests {
             fs::write(directory.path().join("w.bin"), weights).unwrap();
             found.sha256().unwrap()
         };
-        let own = hex(&Sha256::digest(&bytes));
+        let own = sha256_hex(&bytes);
         assert_ne!(with("one"), own);
         assert_ne!(with("one"), with("two"));
         assert_eq!(found.bytes().unwrap(), bytes.len() as u64 + 3);
@@ -172,7 +166,7 @@ mod tests {
             let refused = Model::read(&path).unwrap_err();
             assert!(matches!(refused, ModelError::Outside { .. }), "{refused}");
         }
-        assert_eq!(read_model(&[]).1.sha256().unwrap(), hex(&Sha256::digest([])));
+        assert_eq!(read_model(&[]).1.sha256().unwrap(), sha256_hex(&[]));
     }
 
     #[test]

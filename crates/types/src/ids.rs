@@ -3,11 +3,9 @@
 //! Each type can only hold a name that is safe as one MQTT topic level and as one path component, so that a hostile
 //! frame cannot reach outside its directory. Labels for people live elsewhere.
 
-use std::{
-    fmt::{self, Write as _},
-    str::FromStr,
-};
+use std::{fmt, str::FromStr};
 
+use regatta_fsutil::hash::hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
@@ -85,12 +83,7 @@ impl DeviceId {
     #[must_use]
     pub fn of_public_key(key: &[u8; 32]) -> Self {
         let fingerprint = Sha256::digest(key);
-        let mut digits = String::with_capacity(Self::DIGITS);
-        for byte in fingerprint.iter().take(Self::DIGITS / 2) {
-            // Writing to a String cannot fail.
-            let _ = write!(digits, "{byte:02x}");
-        }
-        Self(digits)
+        Self(hex(&fingerprint[..Self::DIGITS / 2]))
     }
 
     /// The id as text.

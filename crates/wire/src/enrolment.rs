@@ -10,6 +10,7 @@
 
 use std::{fmt, str::FromStr};
 
+use regatta_fsutil::hash::unhex;
 use serde::{Deserialize, Serialize};
 
 use crate::{FrameKind, message::Message};
@@ -98,22 +99,15 @@ impl FromStr for EnrolmentToken {
                 .ok()
                 .filter(|port| *port != 0)
                 .ok_or(InvalidEnrolmentToken)?,
-            authority: decode_hex(authority).ok_or(InvalidEnrolmentToken)?,
-            secret: decode_hex(secret).ok_or(InvalidEnrolmentToken)?,
+            authority: unhex_array(authority).ok_or(InvalidEnrolmentToken)?,
+            secret: unhex_array(secret).ok_or(InvalidEnrolmentToken)?,
         })
     }
 }
 
 /// Decodes `N` bytes from exactly `2 * N` hexadecimal digits.
-fn decode_hex<const N: usize>(digits: &str) -> Option<[u8; N]> {
-    if digits.len() != 2 * N || !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
-        return None;
-    }
-    let mut bytes = [0; N];
-    for (byte, pair) in bytes.iter_mut().zip(digits.as_bytes().chunks_exact(2)) {
-        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
-    }
-    Some(bytes)
+fn unhex_array<const N: usize>(digits: &str) -> Option<[u8; N]> {
+    unhex(digits)?.try_into().ok()
 }
 
 /// The purpose of an [`EnrolRequest`].

@@ -10,9 +10,10 @@ use std::{
 use libloading::Library;
 use regatta_config::engine_settings::GpuSelection;
 use regatta_cuda::{Driver, WaitMode};
+use regatta_fsutil::hash::sha256_hex;
 use regatta_tensorrt::{
     BuildSettings, CacheEntry, DlaSettings, EngineCache, EngineManifest, InstalledTensorRt, IoFormat,
-    Precision, ShimDirectories, TensorRt, sha256_hex,
+    Precision, ShimDirectories, TensorRt,
 };
 use regatta_types::{
     benchmark::{Benchmark, Dtype},
