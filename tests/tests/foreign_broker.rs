@@ -1,5 +1,5 @@
-//! A broker of somebody else: it forges what is not signed, acknowledgements and states, and keeps logs back. It can delay a run; it
-//! frees nothing on the device, and once it is honest again everything arrives.
+//! A foreign broker: it forges acknowledgements, states and ends of streams, which are not signed, and withholds logs. It can delay a
+//! run. It frees nothing on the device, and everything arrives once it is honest again.
 
 #![expect(clippy::expect_used, reason = "test code")]
 
@@ -11,7 +11,7 @@ use regatta_types::{
     documents::{RunPhase, RunState},
 };
 use regatta_wire::{
-    message::{Ack, Command, Message, StateReport, StreamVerdict},
+    message::{Ack, Command, Message, StateReport, StreamEnd, StreamVerdict},
     topic::{Leaf, Topic},
 };
 use rumqttc::{Client, MqttOptions, PublishOptions, QoS};
@@ -137,8 +137,12 @@ fn id(run: &str) -> RunId {
 }
 
 fn ask(lab: &Lab) -> String {
+    ask_for(lab, "3s")
+}
+
+fn ask_for(lab: &Lab, duration: &str) -> String {
     let words = ["--engine", "sim", "--scenario", "SingleStream"];
-    lab.ask(&[&words[..], &["--mode", "PerformanceOnly", "--duration", "3s"]].concat())
+    lab.ask(&[&words[..], &["--mode", "PerformanceOnly", "--duration", duration]].concat())
 }
 
 #[test]
@@ -210,4 +214,33 @@ fn a_forged_end_with_forged_acknowledgements_frees_nothing_and_is_set_right() {
     eventually("the device to forget the run", 60, || {
         !foreign.run_directory(&run).exists()
     });
+}
+
+#[test]
+fn forged_ends_of_streams_block_none_of_them() {
+    let Some(foreign) = Foreign::start() else {
+        return;
+    };
+    let run = ask_for(&foreign.lab, "10s");
+    foreign.lab.wait_for_phase(&run, "running");
+    let forged = StreamEnd {
+        length: 1,
+        sha256: [0; 32],
+    };
+    let streams = [
+        "mlperf_log_detail.txt",
+        "mlperf_log_summary.txt",
+        "evidence.json",
+        "evidence.sig",
+    ];
+    for stream in streams {
+        let leaf = Leaf::Log(id(&run), stream.parse().expect("a stream"));
+        foreign.say(leaf, &forged);
+    }
+    let partial = foreign.lab.workspace().join("runs").join(&run).join("partial");
+    eventually("the coordinator to take the forged ends", 20, || {
+        streams.iter().all(|stream| partial.join(stream).exists())
+    });
+    foreign.wait_until_complete(&run);
+    assert_eq!(foreign.lab.phase(&run), "done");
 }

@@ -88,7 +88,8 @@ impl Assembly {
         })
     }
 
-    /// Takes what is new of a chunk.
+    /// Takes what is new of a chunk. A chunk beyond the stated end voids that end: ends are not signed, and a forged one must not
+    /// block the stream. The device states the end again once everything is acknowledged.
     ///
     /// # Errors
     /// When the file cannot be written; what had been committed is untouched.
@@ -108,7 +109,9 @@ impl Assembly {
             return Err(error);
         }
         self.hasher.update(new);
-        self.written += new.len() as u64;
+        let reached = self.written + new.len() as u64;
+        self.end.take_if(|end| reached > end.length);
+        self.written = reached;
         Ok(Taken::Appended)
     }
 
@@ -123,12 +126,6 @@ impl Assembly {
             return 0;
         }
         (chunk.offset + chunk.data.len() as u64).saturating_sub(self.written)
-    }
-
-    /// Whether a chunk holds bytes beyond the end that the device has stated.
-    pub(super) fn is_beyond_end(&self, chunk: &Chunk<'_>) -> bool {
-        let end = chunk.offset.saturating_add(chunk.data.len() as u64);
-        self.end.as_ref().is_some_and(|stated| end > stated.length)
     }
 
     /// Bytes in the file that are not committed yet.

@@ -334,9 +334,6 @@ impl Ingest {
         };
         if let LogMessage::Chunk(chunk) = &message {
             let new = assembly.new_bytes(chunk);
-            if assembly.is_beyond_end(chunk) {
-                return Err(Refusal::new(Kind::Stream, "bytes beyond the end that was stated"));
-            }
             let present = || bytes_of(&self.store, &self.open, key.1);
             let reserved = self.quota.reserve(key.1, new, present)?;
             reserved.map_err(|too_large| Refusal::new(Kind::TooLarge, too_large))?;

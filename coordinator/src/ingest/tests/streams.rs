@@ -111,6 +111,29 @@ fn a_stream_longer_than_its_stated_end_differs() {
 }
 
 #[test]
+fn a_forged_end_does_not_block_the_stream() {
+    let mut bench = Bench::new();
+    let first = bench.chunk("log", 0, b"ab");
+    bench.take([first]);
+    // The same in front of a stream, within it, and after a restart of the coordinator.
+    let forged = bench.end("other", b"x");
+    assert_eq!(bench.take([forged]).unwrap().committed, 0);
+    bench.restart();
+    let forged = bench.end("log", b"abc");
+    assert_eq!(bench.take([forged]), ack(2, None));
+    let rest = bench.chunk("log", 2, b"cdef");
+    assert_eq!(bench.take([rest]), ack(6, None));
+    let end = bench.end("log", b"abcdef");
+    assert_eq!(bench.take([end]), ack(6, Some(StreamVerdict::Equal)));
+    assert_eq!(bench.whole("log").unwrap(), b"abcdef");
+    let chunk = bench.chunk("other", 0, b"long");
+    assert_eq!(bench.take([chunk]).unwrap().committed, 4);
+    let end = bench.end("other", b"long");
+    assert_eq!(bench.take([end]).unwrap().whole, Some(StreamVerdict::Equal));
+    assert_eq!(bench.whole("other").unwrap(), b"long");
+}
+
+#[test]
 fn an_empty_stream_is_a_file_too() {
     let mut bench = Bench::new();
     let end = bench.end("log", b"");
