@@ -1,14 +1,18 @@
 //! A delivered run's evidence, compared with the coordinator's disk and with what the device reported: the signature
 //! against the device's key, every file against its hash, the final state against the signed one. Judges no figure.
 
-use std::{collections::BTreeMap, io};
+#[cfg(test)]
+mod tests;
+
+use std::{collections::BTreeMap, io, path::Path};
 
 use regatta_fsutil::regular_file::{self, LARGEST_DOCUMENT};
 use regatta_submission::proof::{EVIDENCE, SIGNATURE, signature_fits};
 use regatta_types::{
     StreamName,
-    documents::{DeliveryProof, Document as _, DocumentError, Evidence, RunState, StreamProof},
+    documents::{DeliveryProof, Document as _, DocumentError, Evidence, RunPhase, RunState, StreamProof},
 };
+use rustix::io::Errno;
 
 use crate::{
     hex::{hex, sha256, sha256_of_file},
@@ -29,6 +33,8 @@ pub(super) struct Proven {
     pub(super) delivery: DeliveryProof,
     /// What does not fit, in words.
     pub(super) contradictions: Vec<String>,
+    /// Why the run has failed whatever the device reported: a document that is too large to be evidence.
+    oversized: Option<String>,
     /// Length and SHA-256 of each whole stream on disk.
     on_disk: BTreeMap<StreamName, (u64, String)>,
 }
@@ -57,6 +63,13 @@ impl Proven {
     /// ours. A run that its device has lost stays failed.
     pub(super) fn final_state(&mut self, run: &RunRow) -> RunState {
         let reported = &run.state;
+        if let Some(reason) = &self.oversized {
+            return RunState {
+                phase: RunPhase::Failed,
+                reason: Some(reason.clone()),
+                revision: reported.revision,
+            };
+        }
         let Some(evidence) = self.signed().filter(|_| !run.lost) else {
             return reported.clone();
         };
@@ -82,10 +95,11 @@ impl Proven {
     }
 }
 
-/// Holds a run's files against its evidence.
+/// Compares a run's files with its evidence. A file whose bytes the disk has lost counts as missing.
 ///
 /// # Errors
-/// When a file cannot be read. What contradicts itself is an answer, not an error.
+/// A file cannot be read for a reason that says nothing about its bytes, such as too many open files. A contradiction is an
+/// answer, not an error.
 pub(super) fn prove(
     dir: &RunDir,
     run: &RunRow,
@@ -93,9 +107,21 @@ pub(super) fn prove(
     streams: &[StreamRow],
 ) -> io::Result<Proven> {
     let mut contradictions = Vec::new();
-    let on_disk = hashes(dir, streams)?;
-    let bytes = read_optional(dir, EVIDENCE)?;
-    let signature = read_optional(dir, SIGNATURE)?;
+    let mut on_disk = hashes(dir, streams)?;
+    let mut documents = [None, None];
+    let mut oversized = None;
+    for (document, name) in documents.iter_mut().zip([EVIDENCE, SIGNATURE]) {
+        match read_document(dir, name)? {
+            ReadDocument::Bytes(bytes) => *document = Some(bytes),
+            ReadDocument::Missing => on_disk.retain(|stream, _| stream.as_str() != name),
+            ReadDocument::TooLarge => {
+                let reason = format!("{name} is larger than {} MiB", LARGEST_DOCUMENT >> 20);
+                contradictions.push(reason.clone());
+                oversized.get_or_insert(reason);
+            }
+        }
+    }
+    let [bytes, signature] = documents;
     let evidence = bytes.as_deref().and_then(|bytes| match own(bytes, run) {
         Ok(evidence) => Some(evidence),
         Err(contradiction) => {
@@ -135,6 +161,7 @@ pub(super) fn prove(
         signature_valid,
         delivery,
         contradictions,
+        oversized,
         on_disk,
     })
 }
@@ -143,22 +170,46 @@ pub(super) fn prove(
 fn hashes(dir: &RunDir, streams: &[StreamRow]) -> io::Result<BTreeMap<StreamName, (u64, String)>> {
     let mut found = BTreeMap::new();
     for stream in streams.iter().filter(|stream| stream.whole) {
-        match sha256_of_file(&dir.file(&stream.name)) {
+        let path = dir.file(&stream.name);
+        match sha256_of_file(&path) {
             Ok((length, sha256)) => drop(found.insert(stream.name.clone(), (length, hex(&sha256)))),
-            // Whoever removed it, the record says that it is missing.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
+            Err(error) => expect_lost(&path, error)?,
         }
     }
     Ok(found)
 }
 
-fn read_optional(dir: &RunDir, name: &str) -> io::Result<Option<Vec<u8>>> {
-    match regular_file::read(&dir.files().join(name), LARGEST_DOCUMENT) {
-        Ok(bytes) => Ok(Some(bytes)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
+/// What reading a document came to.
+enum ReadDocument {
+    Bytes(Vec<u8>),
+    Missing,
+    TooLarge,
+}
+
+fn read_document(dir: &RunDir, name: &str) -> io::Result<ReadDocument> {
+    let path = dir.files().join(name);
+    match regular_file::read(&path, LARGEST_DOCUMENT) {
+        Ok(bytes) => Ok(ReadDocument::Bytes(bytes)),
+        Err(error) if error.kind() == io::ErrorKind::FileTooLarge => Ok(ReadDocument::TooLarge),
+        Err(error) => expect_lost(&path, error).map(|()| ReadDocument::Missing),
     }
+}
+
+/// Expects a read error that means that the disk no longer has the bytes: the file is gone, or its blocks are unreadable.
+///
+/// # Errors
+/// Every other error: the bytes may still be there.
+fn expect_lost(path: &Path, error: io::Error) -> io::Result<()> {
+    if error.kind() == io::ErrorKind::NotFound {
+        return Ok(());
+    }
+    // What ext4, xfs and btrfs return for unreadable blocks and for blocks with wrong checksums.
+    let damaged = [Errno::IO, Errno::BADMSG, Errno::UCLEAN, Errno::NODATA];
+    if Errno::from_io_error(&error).is_some_and(|errno| damaged.contains(&errno)) {
+        tracing::error!("cannot read {}: {error}", path.display());
+        return Ok(());
+    }
+    Err(error)
 }
 
 /// The evidence, if it speaks of this run, this device and the spec that was sent.

@@ -3,11 +3,10 @@
 //! middle does it again.
 
 use std::{
-    collections::BTreeSet,
     fs,
     path::Path,
     thread::{self, JoinHandle},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use anyhow::Context as _;
@@ -23,6 +22,7 @@ use super::{
     evidence::{self, Proven},
     logged::{Logged, in_words, open_log, outcome},
     missing::Missing,
+    retry_schedule::RetrySchedule,
 };
 use crate::{
     daemon::Bell,
@@ -42,7 +42,7 @@ pub(crate) fn start(workspace: &Workspace, bell: Bell) -> anyhow::Result<JoinHan
     let finisher = Finisher {
         workspace: workspace.clone(),
         store: Store::open(&workspace.database())?,
-        complained: BTreeSet::new(),
+        retries: RetrySchedule::default(),
     };
     thread::Builder::new()
         .name("finish".to_owned())
@@ -53,8 +53,8 @@ pub(crate) fn start(workspace: &Workspace, bell: Bell) -> anyhow::Result<JoinHan
 struct Finisher {
     workspace: Workspace,
     store: Store,
-    /// Runs whose record could not be written: said once, tried again.
-    complained: BTreeSet<RunId>,
+    /// Runs that could not be recorded.
+    retries: RetrySchedule<RunId>,
 }
 
 impl Finisher {
@@ -63,8 +63,17 @@ impl Finisher {
         while let Some(count) = bell.wait(heard, PAUSE) {
             heard = count;
             match self.store.runs_to_record() {
-                Ok(runs) => runs.iter().for_each(|run| self.finish(run, bell)),
+                Ok(runs) => self.finish_due(&runs, bell),
                 Err(error) => tracing::error!("{:#}", anyhow::Error::from(error)),
+            }
+        }
+    }
+
+    fn finish_due(&mut self, runs: &[RunRow], bell: &Bell) {
+        self.retries.retain(|id| runs.iter().any(|run| run.id == *id));
+        for run in runs {
+            if self.retries.is_due(&run.id, Instant::now()) {
+                self.finish(run, bell);
             }
         }
     }
@@ -72,13 +81,12 @@ impl Finisher {
     fn finish(&mut self, run: &RunRow, bell: &Bell) {
         match self.record(run) {
             Ok(()) => {
-                self.complained.remove(&run.id);
+                self.retries.succeeded(&run.id);
                 bell.ring();
             }
             Err(error) => {
-                if self.complained.insert(run.id) {
-                    tracing::error!(run = %run.id, "cannot record the run, will try again: {error:#}");
-                }
+                let pause = self.retries.failed(run.id, Instant::now()).as_secs();
+                tracing::error!(run = %run.id, "cannot record the run, will try again in {pause} s: {error:#}");
             }
         }
     }

@@ -14,6 +14,8 @@ mod dispatch;
 mod draft;
 mod estimate;
 mod evidence;
+#[cfg(test)]
+mod example_draft;
 mod figures;
 mod finish;
 mod form;
@@ -22,6 +24,7 @@ mod missing;
 mod plan;
 mod rebuild;
 mod request;
+mod retry_schedule;
 mod verify;
 
 pub(crate) use accuracy::{judge as judge_accuracy, line as accuracy_line};
@@ -29,6 +32,8 @@ pub(crate) use catalogue::{Catalogue, Rounds};
 pub(crate) use device_state::StateWords;
 pub(crate) use dispatch::start as start_dispatch;
 pub(crate) use draft::{Draft, Metric, Outcome, Rates};
+#[cfg(test)]
+pub(crate) use example_draft::example_draft;
 pub(crate) use finish::start as start_finish;
 pub(crate) use form::take as take_form;
 pub(crate) use plan::{Plan, Words};

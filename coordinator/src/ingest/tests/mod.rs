@@ -11,10 +11,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use regatta_types::{
-    DeviceId, Mode, RunId, Scenario, StreamName,
-    documents::{Delivery, EngineKind, EngineSpec, LoadgenChoice, RunLength},
-};
+use regatta_types::{DeviceId, RunId, StreamName};
 use regatta_wire::{
     chunk::Chunk,
     message::{Ack, Message as _, StreamEnd, StreamVerdict},
@@ -26,7 +23,7 @@ use crate::{
     fleet::Admission,
     hex::sha256,
     link::{Inbound, Post},
-    runs::{Catalogue, Request},
+    runs::example_draft,
     store::Store,
     workspace::Workspace,
 };
@@ -60,25 +57,7 @@ impl Bench {
         let workspace = Workspace::create(dir.path(), "schema = 1\n").unwrap();
         let device: DeviceId = "0123456789abcdef0123456789abcdef".parse().unwrap();
         let store = Store::open(&workspace.database()).unwrap();
-        let catalogue = Catalogue::read(None).unwrap();
-        let request = Request {
-            device: device.clone(),
-            benchmark: catalogue.benchmark("digits").unwrap(),
-            round: catalogue.round(None).unwrap(),
-            scenario: Scenario::Offline,
-            mode: Mode::PerformanceOnly,
-            engine: EngineSpec {
-                kind: EngineKind::Null,
-                settings: Default::default(),
-            },
-            loadgen: LoadgenChoice::Native,
-            length: RunLength::Full,
-            delivery: Delivery::After,
-            system: None,
-            conf: Default::default(),
-            state: None,
-        };
-        let draft = request.draft().unwrap();
+        let draft = example_draft(device.clone());
         store.add_run(&draft).unwrap();
         store.fix_spec(draft.spec.run, "00").unwrap();
         fs::create_dir_all(workspace.run(draft.spec.run).path()).unwrap();
