@@ -223,8 +223,7 @@ fn record_again(
     let spec = &row.draft.spec;
     let logged = Logged::read(spec, &record.state, &dir.files(), &proven);
     let outcome = outcome(spec, &record, &logged, &proven, false);
-    store.run_is_recorded(row, &record, &outcome)?;
-    Ok(())
+    Ok(store.record_unchanged_run(row, &record, &outcome)?)
 }
 
 fn optional(path: &Path) -> anyhow::Result<Option<Vec<u8>>> {

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use regatta_types::RunId;
 use rusqlite::ErrorCode;
 
 /// Why the store did not do as asked.
@@ -24,6 +25,11 @@ pub(crate) enum StoreError {
         /// The newest version that this program reads.
         known: i64,
     },
+    /// A run's row is no longer the one that the record was made from.
+    #[error(
+        "run {0} changed while it was being recorded; hint: repeat the command once the run is recorded again"
+    )]
+    RunChanged(RunId),
     /// SQLite refused.
     #[error("the store failed")]
     Sqlite(#[from] rusqlite::Error),

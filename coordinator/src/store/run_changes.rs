@@ -6,7 +6,7 @@ use regatta_types::{
 };
 use rusqlite::params;
 
-use super::{Result, RunRow, Store, now, values};
+use super::{Result, RunRow, Store, StoreError, now, values};
 use crate::runs::{Draft, Outcome};
 
 /// What a told state did to a run.
@@ -194,6 +194,23 @@ impl Store {
             ],
         )?;
         Ok(changed > 0)
+    }
+
+    /// The same, for a run that nothing else changes meanwhile.
+    ///
+    /// # Errors
+    /// [`StoreError::RunChanged`] when something did; also when the store fails.
+    pub(crate) fn record_unchanged_run(
+        &self,
+        run: &RunRow,
+        record: &Record,
+        outcome: &Outcome,
+    ) -> Result<()> {
+        if self.run_is_recorded(run, record, outcome)? {
+            Ok(())
+        } else {
+            Err(StoreError::RunChanged(run.id))
+        }
     }
 
     /// Keeps whether the device has been told that it may forget a run.

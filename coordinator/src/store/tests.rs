@@ -1,33 +1,15 @@
 //! The store through its own face: what survives, what is refused.
 
 use regatta_types::{
-    DeviceId, Mode, Scenario,
-    documents::{Delivery, EngineKind, EngineSpec, LoadgenChoice, RunLength, RunPhase, RunState},
+    DeviceId,
+    documents::{DeliveryProof, Document as _, Record, RunPhase, RunState},
 };
 
 use super::{RunChange, Store, StoreError, StreamRow};
-use crate::runs::{Catalogue, Draft, Request};
+use crate::runs::{Draft, Outcome, example_draft};
 
 fn draft(device: &str) -> Draft {
-    let catalogue = Catalogue::read(None).unwrap();
-    let request = Request {
-        device: device.repeat(32).parse().unwrap(),
-        benchmark: catalogue.benchmark("digits").unwrap(),
-        round: catalogue.round(None).unwrap(),
-        scenario: Scenario::Server,
-        mode: Mode::PerformanceOnly,
-        engine: EngineSpec {
-            kind: EngineKind::Tract,
-            settings: Default::default(),
-        },
-        loadgen: LoadgenChoice::Native,
-        length: RunLength::TestRun,
-        delivery: Delivery::Live,
-        system: None,
-        conf: Default::default(),
-        state: None,
-    };
-    request.draft().unwrap()
+    example_draft(device.repeat(32).parse().unwrap())
 }
 
 fn state(phase: RunPhase, revision: u64) -> RunState {
@@ -165,4 +147,46 @@ fn a_new_store_may_be_opened_by_several_at_once() {
             }
         });
     }
+}
+
+#[test]
+fn a_record_of_a_run_that_has_changed_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(&dir.path().join("db")).unwrap();
+    let asked = draft("a");
+    store.add_run(&asked).unwrap();
+    store.fix_spec(asked.spec.run, "00").unwrap();
+    let stale = store.run(asked.spec.run).unwrap().unwrap();
+    let report = state(RunPhase::Failed, 3);
+    store.device_told_state(&stale.device, stale.id, &report).unwrap();
+    let record = Record {
+        schema: Record::SCHEMA,
+        run: stale.id,
+        device: stale.device.clone(),
+        device_name: String::new(),
+        coordinator: String::new(),
+        written: "2026-01-01T00:00:00Z".to_owned(),
+        spec_sha256: "00".to_owned(),
+        evidence_sha256: None,
+        evidence_signature_valid: None,
+        state: report,
+        delivery: DeliveryProof {
+            complete: false,
+            bytes: 0,
+            streams: Vec::new(),
+        },
+        accuracy: None,
+        not_judged: Vec::new(),
+        contradictions: Vec::new(),
+        window: None,
+        audit: None,
+    };
+    let refused = store.record_unchanged_run(&stale, &record, &Outcome::default());
+    assert!(matches!(refused, Err(StoreError::RunChanged(_))), "{refused:?}");
+    assert!(store.run(stale.id).unwrap().unwrap().recorded.is_none());
+    let current = store.run(stale.id).unwrap().unwrap();
+    store
+        .record_unchanged_run(&current, &record, &Outcome::default())
+        .unwrap();
+    assert!(store.run(stale.id).unwrap().unwrap().recorded.is_some());
 }

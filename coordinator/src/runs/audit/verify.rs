@@ -86,8 +86,7 @@ pub(crate) fn keep(
         audit: Some(result),
         ..row.outcome.clone().unwrap_or_default()
     };
-    store.run_is_recorded(row, &record, &outcome)?;
-    Ok(())
+    Ok(store.record_unchanged_run(row, &record, &outcome)?)
 }
 
 /// Expects every log that an audit reads to be the one that the device signed: neither added, changed nor truncated.
