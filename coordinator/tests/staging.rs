@@ -2,18 +2,6 @@
 //! why something is refused is tested beside `crates/submission`.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
-#![allow(
-    dead_code,
-    clippy::allow_attributes,
-    reason = "the bench is another test's, of which this one uses its share"
-)]
-
-#[path = "../../crates/submission/tests/stage/bench.rs"]
-mod bench;
-#[path = "../../crates/submission/tests/support/made_up_run.rs"]
-mod made_up_run;
-#[path = "../../crates/submission/tests/support/tree.rs"]
-mod tree;
 
 use std::{
     fs,
@@ -22,14 +10,14 @@ use std::{
     process::{Command, Output, Stdio},
 };
 
-use bench::Bench;
 use regatta_config::known;
+use regatta_test_support::staging::{self, StagingFixture};
 use serde_json::Value;
 
 /// Exit code, standard output and standard error.
-fn regatta(bench: &Bench, words: &str) -> (i32, String, String) {
+fn regatta(fixture: &StagingFixture, words: &str) -> (i32, String, String) {
     let output: Output = Command::new(env!("CARGO_BIN_EXE_regatta"))
-        .current_dir(bench.at(""))
+        .current_dir(fixture.at(""))
         .env_remove("REGATTA_WORKSPACE")
         .env_remove("MLPERF_SCRATCH_PATH")
         .stdin(Stdio::null())
@@ -45,21 +33,21 @@ fn regatta(bench: &Bench, words: &str) -> (i32, String, String) {
     )
 }
 
-/// The bench's runs as words of the command line.
-fn runs(bench: &Bench) -> String {
-    let runs = bench.all_runs().into_iter();
+/// The fixture's runs as words of the command line.
+fn runs(fixture: &StagingFixture) -> String {
+    let runs = fixture.all_runs().into_iter();
     runs.map(|run| format!(" --run {}", run.display())).collect()
 }
 
 #[test]
 fn the_commands_that_staging_prints_lead_to_the_package() {
-    let bench = Bench::new("v6.1");
-    bench.put("desk/answers.toml", bench::ANSWERS);
+    let fixture = StagingFixture::new("v6.1");
+    fixture.put("desk/answers.toml", staging::ANSWERS);
     let stage = format!(
         "submission stage --round v6.1 --division closed --answers desk/answers.toml --output tree{}",
-        runs(&bench)
+        runs(&fixture)
     );
-    let (code, said, _) = regatta(&bench, &stage);
+    let (code, said, _) = regatta(&fixture, &stage);
     assert_eq!(code, 0, "{said}");
     let next: Vec<&str> = said
         .lines()
@@ -68,11 +56,11 @@ fn the_commands_that_staging_prints_lead_to_the_package() {
     let [truncate, check, pack] = next.as_slice() else {
         panic!("{said}")
     };
-    let (code, said, _) = regatta(&bench, truncate);
+    let (code, said, _) = regatta(&fixture, truncate);
     assert!(code == 0 && said.contains("2 of 2 proven"), "{said}");
-    let (code, said, _) = regatta(&bench, check);
+    let (code, said, _) = regatta(&fixture, check);
     assert_eq!(code, 0, "{said}");
-    let (code, said, _) = regatta(&bench, &format!("{check} --as-official"));
+    let (code, said, _) = regatta(&fixture, &format!("{check} --as-official"));
     assert_eq!(code, 0, "{said}");
     if Command::new("openssl").arg("version").output().is_err() {
         let ci = std::env::var_os("CI").is_some_and(|value| value == "true");
@@ -80,25 +68,28 @@ fn the_commands_that_staging_prints_lead_to_the_package() {
         println!("left out: packing, since there is no openssl (Debian: openssl)");
         return;
     }
-    bench.put("desk/word", "harbour\n");
-    let (code, said, _) = regatta(&bench, &format!("{pack} --password-file desk/word"));
+    fixture.put("desk/word", "harbour\n");
+    let (code, said, _) = regatta(&fixture, &format!("{pack} --password-file desk/word"));
     assert!(
-        code == 0 && bench.at("tree-package/mlperf_submission_ACME.sha1").is_file(),
+        code == 0 && fixture.at("tree-package/mlperf_submission_ACME.sha1").is_file(),
         "{said}"
     );
 }
 
 #[test]
 fn what_is_missing_is_the_answer_no_and_nobody_is_asked_without_a_terminal() {
-    let bench = Bench::new("v6.1");
-    let stage = format!("submission stage --division closed --output tree{}", runs(&bench));
-    let (code, said, error) = regatta(&bench, &stage);
+    let fixture = StagingFixture::new("v6.1");
+    let stage = format!(
+        "submission stage --division closed --output tree{}",
+        runs(&fixture)
+    );
+    let (code, said, error) = regatta(&fixture, &stage);
     assert_eq!((code, error.as_str()), (1, ""), "{said}");
     assert!(
         said.contains("answers: the submitter's name is missing"),
         "{said}"
     );
-    let (code, said, _) = regatta(&bench, &format!("{stage} --format json"));
+    let (code, said, _) = regatta(&fixture, &format!("{stage} --format json"));
     let document: Value = serde_json::from_str(&said).unwrap();
     assert_eq!((code, &document["tree"]), (1, &Value::Null));
     let lacks = document["lacks"].as_array().unwrap();
@@ -106,10 +97,10 @@ fn what_is_missing_is_the_answer_no_and_nobody_is_asked_without_a_terminal() {
         lacks.len() > 20 && lacks.iter().all(|lack| lack["mend"] != ""),
         "{said}"
     );
-    assert!(!bench.at("tree").exists());
+    assert!(!fixture.at("tree").exists());
     // As a rehearsal the same runs are staged, and the document says as what.
     let rehearsal = stage.replace("--division closed", "--rehearsal --format json");
-    let (code, said, _) = regatta(&bench, &rehearsal);
+    let (code, said, _) = regatta(&fixture, &rehearsal);
     let document: Value = serde_json::from_str(&said).unwrap();
     assert_eq!(
         (code, document["submitter"].as_str()),
@@ -120,10 +111,10 @@ fn what_is_missing_is_the_answer_no_and_nobody_is_asked_without_a_terminal() {
 
 #[test]
 fn misuse_is_2() {
-    let bench = Bench::new("v6.1");
-    bench.put("desk/wrong.toml", "submiter = 'x'\n");
-    bench.put("tree/closed/ACME/results/x", "");
-    let runs = runs(&bench);
+    let fixture = StagingFixture::new("v6.1");
+    fixture.put("desk/wrong.toml", "submiter = 'x'\n");
+    fixture.put("tree/closed/ACME/results/x", "");
+    let runs = runs(&fixture);
     for (words, part) in [
         (format!("submission stage --output new{runs}"), "--division"),
         (
@@ -165,51 +156,54 @@ fn misuse_is_2() {
         ),
         ("accuracy digits --log a --official .".to_owned(), "is no script"),
     ] {
-        let (code, _, said) = regatta(&bench, &words);
+        let (code, _, said) = regatta(&fixture, &words);
         assert_eq!(code, 2, "{words}: {said}");
         assert!(said.contains(part), "{words}: {said}");
     }
-    assert!(!bench.at("new").exists());
+    assert!(!fixture.at("new").exists());
 }
 
 #[test]
 fn inferring_tells_what_came_from_where() {
-    let bench = Bench::new("v6.1");
+    let fixture = StagingFixture::new("v6.1");
     let home = "tree/closed/ACME";
-    bench.put(
+    fixture.put(
         &format!("{home}/systems/board.json"),
         "{\"system_type\": \"edge\"}",
     );
     let run = format!("{home}/results/board/resnet50/SingleStream/performance/run_1");
-    let log = bench::log(&[
+    let log = staging::log(&[
         ("effective_scenario", "SingleStream".into()),
         ("early_stopping_latency_ms", 409_800.into()),
         ("result_qps_without_loadgen_overhead", 0.into()),
     ]);
-    bench.put(&format!("{run}/mlperf_log_detail.txt"), &log);
-    let (code, said, _) = regatta(&bench, "submission infer --input tree --output new --round v6.1");
+    fixture.put(&format!("{run}/mlperf_log_detail.txt"), &log);
+    let (code, said, _) = regatta(
+        &fixture,
+        "submission infer --input tree --output new --round v6.1",
+    );
     assert_eq!(code, 0, "{said}");
     assert!(
         said.contains("resnet50/multistream\n") && said.contains("left  "),
         "{said}"
     );
     assert!(
-        bench
+        fixture
             .at("new/closed/ACME/results/board/resnet50/multistream")
             .is_dir()
     );
 }
 
 /// A script in the place of a reference script, and the bundled benchmark's labels with a log that has them right.
-fn reference(bench: &Bench, name: &str, script: &str) {
-    bench.put(name, script);
-    fs::set_permissions(bench.at(name), fs::Permissions::from_mode(0o755)).unwrap();
+fn reference(fixture: &StagingFixture, name: &str, script: &str) {
+    fixture.put(name, script);
+    fs::set_permissions(fixture.at(name), fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-fn digits(bench: &Bench, right: usize) {
+fn digits(fixture: &StagingFixture, right: usize) {
     let benchmark = known::benchmarks().unwrap().remove(0);
-    regatta_prep::bundled::install(&benchmark, &bench.at("scratch"), &mut |_, _| {}).unwrap();
-    let map = fs::read_to_string(bench.at("scratch").join(&benchmark.dataset.map)).unwrap();
+    regatta_prep::bundled::install(&benchmark, &fixture.at("scratch"), &mut |_, _| {}).unwrap();
+    let map = fs::read_to_string(fixture.at("scratch").join(&benchmark.dataset.map)).unwrap();
     let entries = map.lines().enumerate().map(|(index, line)| {
         let label: i32 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
         let answer = if index < right { label } else { label + 1 };
@@ -221,22 +215,22 @@ fn digits(bench: &Bench, right: usize) {
         format!("{{ \"seq_id\" : {index}, \"qsl_idx\" : {index}, \"data\" : \"{hex}\" }}")
     });
     let log = format!("[\n{}\n]\n", entries.collect::<Vec<_>>().join(",\n"));
-    bench.put("runs/x/files/mlperf_log_accuracy.json", &log);
-    bench.put("runs/x/spec.json", "{}");
+    fixture.put("runs/x/files/mlperf_log_accuracy.json", &log);
+    fixture.put("runs/x/spec.json", "{}");
 }
 
 #[test]
 fn the_reference_scripts_words_are_kept_to_the_byte_and_ours_checks_them() {
-    let bench = Bench::new("v6.1");
-    digits(&bench, 597);
+    let fixture = StagingFixture::new("v6.1");
+    digits(&fixture, 597);
     let words = "accuracy digits --log runs/x/files/mlperf_log_accuracy.json --scratch scratch --official";
-    let kept = |name: &str| fs::read_to_string(bench.at("runs/x/accuracy").join(name));
+    let kept = |name: &str| fs::read_to_string(fixture.at("runs/x/accuracy").join(name));
     reference(
-        &bench,
+        &fixture,
         "good",
         "#!/bin/sh\necho \"loading $*\" | sed 's/ [^ ]*scratch/ SCRATCH/'\necho 'accuracy=100.000%, good=597, total=597'\n",
     );
-    let (code, said, error) = regatta(&bench, &format!("{words} good"));
+    let (code, said, error) = regatta(&fixture, &format!("{words} good"));
     assert_eq!((code, error.as_str()), (0, ""), "{said}");
     assert!(said.contains("ours agrees"), "{said}");
     assert_eq!(
@@ -246,8 +240,8 @@ fn the_reference_scripts_words_are_kept_to_the_byte_and_ours_checks_them() {
     );
     assert!(kept("official.json").unwrap().contains("\"script\": \"good\""));
 
-    reference(&bench, "other", "#!/bin/sh\necho accuracy=99.000%\n");
-    let (code, said, _) = regatta(&bench, &format!("{words} other --format json"));
+    reference(&fixture, "other", "#!/bin/sh\necho accuracy=99.000%\n");
+    let (code, said, _) = regatta(&fixture, &format!("{words} other --format json"));
     let document: Value = serde_json::from_str(&said).unwrap();
     assert_eq!(
         (code, &document["accuracy"][0]["official"]["agrees"]),
@@ -257,11 +251,11 @@ fn the_reference_scripts_words_are_kept_to_the_byte_and_ours_checks_them() {
     assert_eq!(kept("accuracy.txt").unwrap(), "accuracy=99.000%\n");
 
     reference(
-        &bench,
+        &fixture,
         "fails",
         "#!/bin/sh\necho accuracy=100%\necho 'no such module' >&2\nexit 3\n",
     );
-    let (code, _, said) = regatta(&bench, &format!("{words} fails"));
+    let (code, _, said) = regatta(&fixture, &format!("{words} fails"));
     assert!(code == 3 && said.contains("no such module"), "{said}");
     assert_eq!(
         kept("accuracy.txt").unwrap(),
@@ -269,31 +263,31 @@ fn the_reference_scripts_words_are_kept_to_the_byte_and_ours_checks_them() {
         "what was kept stays"
     );
 
-    bench.put("python.py", "");
-    let (code, _, said) = regatta(&bench, &format!("{words} python.py --python no-such-python"));
+    fixture.put("python.py", "");
+    let (code, _, said) = regatta(&fixture, &format!("{words} python.py --python no-such-python"));
     assert!(
         code == 3 && said.contains("cannot start no-such-python"),
         "{said}"
     );
 
     // What a measurement leaves: the script divides by zero, and ours says why.
-    bench.put("runs/p/files/mlperf_log_accuracy.json", "[\n]\n");
-    let (code, _, said) = regatta(&bench, &format!("{} fails", words.replace("runs/x", "runs/p")));
+    fixture.put("runs/p/files/mlperf_log_accuracy.json", "[\n]\n");
+    let (code, _, said) = regatta(&fixture, &format!("{} fails", words.replace("runs/x", "runs/p")));
     assert!(code == 3 && said.contains("AccuracyOnly"), "{said}");
-    assert!(!bench.at("runs/p/accuracy").exists());
-    let (code, _, said) = regatta(&bench, &format!("{} good", words.replace("runs/x", "runs/q")));
+    assert!(!fixture.at("runs/p/accuracy").exists());
+    let (code, _, said) = regatta(&fixture, &format!("{} good", words.replace("runs/x", "runs/q")));
     assert!(
         code == 2 && said.contains("there is no accuracy log runs/q"),
         "{said}"
     );
 
-    reference(&bench, "own", "#!/bin/sh\necho \"$1 $2\"\n");
+    reference(&fixture, "own", "#!/bin/sh\necho \"$1 $2\"\n");
     let (code, said, _) = regatta(
-        &bench,
+        &fixture,
         &format!("{words} own --keep elsewhere -- --log_file {{log}}"),
     );
     assert_eq!(code, 0, "{said}");
-    let own = fs::read_to_string(bench.at("elsewhere/accuracy.txt")).unwrap();
+    let own = fs::read_to_string(fixture.at("elsewhere/accuracy.txt")).unwrap();
     assert_eq!(own, "--log_file runs/x/files/mlperf_log_accuracy.json\n");
 }
 
@@ -306,13 +300,13 @@ fn the_real_reference_script_agrees_with_ours() {
     };
     let script =
         Path::new(&tools).join("HEAD/vision/classification_and_detection/tools/accuracy-imagenet.py");
-    let bench = Bench::new("v6.1");
-    digits(&bench, 590);
+    let fixture = StagingFixture::new("v6.1");
+    digits(&fixture, 590);
     let words = format!(
         "accuracy digits --log runs/x/files/mlperf_log_accuracy.json --scratch scratch --official {}",
         script.display()
     );
-    let (code, said, error) = regatta(&bench, &words);
+    let (code, said, error) = regatta(&fixture, &words);
     assert_eq!((code, error.as_str()), (0, ""), "{said}");
     assert!(
         said.starts_with("accuracy=98.827%, good=590, total=597\n") && said.contains("ours agrees"),

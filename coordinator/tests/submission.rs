@@ -4,9 +4,6 @@
 #![expect(clippy::unwrap_used, reason = "test code")]
 #![expect(clippy::print_stderr, reason = "tells why a test is skipped")]
 
-#[path = "../../crates/submission/tests/support/synthetic.rs"]
-mod synthetic;
-
 use std::{
     fs,
     os::unix::fs::PermissionsExt as _,
@@ -15,7 +12,7 @@ use std::{
 };
 
 use regatta_config::known;
-use regatta_test_support::published_results;
+use regatta_test_support::{published_results, synthetic_submission};
 use tempfile::TempDir;
 
 const SCENARIO: &str = "closed/Team/results/board/whisper/Offline";
@@ -28,7 +25,7 @@ impl Desk {
         let desk = Self(tempfile::tempdir().unwrap());
         let rounds = known::rounds().unwrap();
         let round = rounds.iter().find(|round| round.name == "v6.0").unwrap();
-        synthetic::write(&desk.at("tree"), round);
+        synthetic_submission::write(&desk.at("tree"), round);
         desk
     }
 
@@ -97,7 +94,7 @@ fn a_tree_of_the_endpoints_harness_is_judged_in_its_round_alone() {
     let desk = Desk::new();
     let rounds = known::rounds().unwrap();
     let round = rounds.iter().find(|round| round.name == "v6.1").unwrap();
-    synthetic::endpoints(&desk.at("endpoints"), round);
+    synthetic_submission::endpoints(&desk.at("endpoints"), round);
     for official in ["", "--as-official"] {
         let (code, said) = desk.answer(&format!("submission check endpoints --round v6.1 {official}"));
         assert_eq!(code, 0, "{said}");

@@ -3,13 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "test code")]
 
 mod support;
-#[path = "../../crates/submission/tests/support/synthetic.rs"]
-#[allow(
-    dead_code,
-    clippy::allow_attributes,
-    reason = "test support, of which this test uses its share"
-)]
-mod synthetic;
 
 use std::{
     collections::BTreeMap,
@@ -19,6 +12,7 @@ use std::{
 };
 
 use regatta_config::known;
+use regatta_test_support::synthetic_submission;
 use regatta_text::escape_lines;
 use regatta_types::documents::{
     Attempt, DeviceFacts, KnobProof, LoadgenChoice, RunPhase, StateFinding, StateProof,
@@ -154,7 +148,7 @@ fn nothing_in_a_tree_steers_a_terminal_or_forges_a_line() {
         let place = tempfile::tempdir().unwrap();
         let tree = place.path().join("tree");
         let round = known::round("v6.0").unwrap().unwrap();
-        synthetic::write(&tree, round);
+        synthetic_submission::write(&tree, round);
         fs::write(place.path().join("word"), "harbour\n").unwrap();
         if case == "names" {
             poison_names(&tree);

@@ -1,21 +1,13 @@
 //! Submissions of datacenter systems: what is in order is accepted in both modes, and what comes too late is not.
 
-#![expect(clippy::unwrap_used, reason = "a test may say what it expects")]
-
-#[path = "support/synthetic.rs"]
-#[expect(dead_code, reason = "shared with other tests, which use the rest")]
-mod synthetic;
-
 use std::fs;
 
-use regatta_config::{
-    known,
-    round::{Round, SubmittedScenario},
-};
+use regatta_config::round::SubmittedScenario;
 use regatta_submission::{
     check::{Verdict, as_official, strict},
     tree::Tree,
 };
+use regatta_test_support::{round, synthetic_submission};
 
 #[test]
 fn what_is_in_order_is_accepted_in_the_datacenter() {
@@ -28,7 +20,7 @@ fn what_is_in_order_is_accepted_in_the_datacenter() {
             }
             let what = format!("{} {name}", round.name);
             let root = tempfile::tempdir().unwrap();
-            synthetic::category(root.path(), &round, name, "datacenter");
+            synthetic_submission::category(root.path(), &round, name, "datacenter");
             let tree = Tree::scan(root.path()).unwrap();
             let report = strict(&tree, &round);
             assert!(report.passes(), "{what}: {:#?}", report.findings);
@@ -42,16 +34,11 @@ fn what_is_in_order_is_accepted_in_the_datacenter() {
     assert!(judged > 30, "{judged}");
 }
 
-fn round(name: &str) -> Round {
-    let mut rounds = known::rounds().unwrap().into_iter();
-    rounds.find(|round| round.name == name).unwrap()
-}
-
 #[test]
 fn interactive_has_bounds_of_its_own() {
     let round = round("v6.0");
     let root = tempfile::tempdir().unwrap();
-    synthetic::category(root.path(), &round, "llama3.1-8b", "datacenter");
+    synthetic_submission::category(root.path(), &round, "llama3.1-8b", "datacenter");
     let scenario = "closed/Team/results/board/llama3.1-8b/Interactive";
     let log = root
         .path()
@@ -79,7 +66,7 @@ fn one_of_server_and_interactive_is_required() {
     for name in ["v5.1", "v6.1"] {
         let round = round(name);
         let root = tempfile::tempdir().unwrap();
-        synthetic::category(root.path(), &round, "llama3.1-8b", "datacenter");
+        synthetic_submission::category(root.path(), &round, "llama3.1-8b", "datacenter");
         let model = root.path().join("closed/Team/results/board/llama3.1-8b");
         fs::remove_dir_all(model.join("Server")).unwrap();
         let tree = Tree::scan(root.path()).unwrap();

@@ -2,17 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may say what it expects")]
 
-#[path = "support/round.rs"]
-mod round;
-
 use std::{collections::BTreeSet, fs};
 
 use regatta_submission::{
     check::{Severity, Verdict, as_official, csv, strict},
     tree::Tree,
 };
-use regatta_test_support::{official_answers, published_results};
-use round::round;
+use regatta_test_support::{official_answers, published_results, round};
 
 /// Judges a round's trees and compares all rows, whatever their order, with those that the official checker wrote.
 fn compare(round_name: &str, revision: &str, expected_rows: usize) {

@@ -2,10 +2,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may say what it expects")]
 
-mod support {
-    pub(crate) mod synthetic;
-}
-
 use std::{
     collections::HashSet,
     fs, io,
@@ -14,26 +10,21 @@ use std::{
 };
 
 use proptest::prelude::*;
-use regatta_config::{known, round::Round};
+use regatta_config::round::Round;
 use regatta_submission::{
     check::{Verdict, as_official, csv, format, strict},
     tree::Tree,
 };
-use support::synthetic;
+use regatta_test_support::{round, synthetic_submission};
 
 const ROUNDS: [&str; 5] = ["v2.1", "v4.0", "v5.1", "v6.0", "v6.1"];
-
-fn round(name: &str) -> Round {
-    let mut rounds = known::rounds().unwrap().into_iter();
-    rounds.find(|round| round.name == name).unwrap()
-}
 
 /// Writes the round's submission; that of the endpoints harness where it takes one and `odd` says so.
 fn write(root: &Path, round: &Round, odd: bool) {
     if odd && round.submission.endpoints.is_some() {
-        synthetic::endpoints(root, round);
+        synthetic_submission::endpoints(root, round);
     } else {
-        synthetic::write(root, round);
+        synthetic_submission::write(root, round);
     }
 }
 
@@ -230,7 +221,7 @@ proptest! {
 fn pipes_are_never_opened() {
     let round = round("v6.0");
     let root = tempfile::tempdir().unwrap();
-    synthetic::write(root.path(), &round);
+    synthetic_submission::write(root.path(), &round);
     let log = root
         .path()
         .join("closed/Team/results/board/whisper/Offline/performance/run_1/mlperf_log_detail.txt");

@@ -4,9 +4,6 @@
 #![expect(clippy::unwrap_used, reason = "a test may say what it expects")]
 #![expect(clippy::panic, reason = "under CI the browser is there")]
 
-#[path = "support/synthetic.rs"]
-mod synthetic;
-
 use std::{fs, path::Path, process::Command};
 
 use regatta_config::{known, round::Round};
@@ -14,7 +11,7 @@ use regatta_submission::{
     check::{as_official, format, strict},
     tree::Tree,
 };
-use regatta_test_support::published_results;
+use regatta_test_support::{published_results, synthetic_submission};
 use serde_json::Value;
 
 /// Asks a page, laid out `width` pixels wide, what it has become; `None` without a browser.
@@ -81,7 +78,7 @@ fn a_browser_shows_the_page_and_nothing_else() {
     let rounds = known::rounds().unwrap();
     let round = rounds.iter().find(|round| round.name == "v6.0").unwrap();
     let root = tempfile::tempdir().unwrap();
-    synthetic::category(root.path(), round, "resnet", "edge");
+    synthetic_submission::category(root.path(), round, "resnet", "edge");
     let scenarios = root.path().join("closed/Team/results/board/resnet");
     fs::write(scenarios.join("Offline").join(HOSTILE.replace('/', "_")), "x").unwrap();
     fs::remove_file(scenarios.join("SingleStream/user.conf")).unwrap();
@@ -107,7 +104,10 @@ fn a_browser_shows_the_page_and_nothing_else() {
 fn a_sound_submission_has_nothing_red_on_its_page() {
     type Writer = fn(&Path, &Round);
     let rounds = known::rounds().unwrap();
-    let writers: [(&str, Writer); 2] = [("v5.1", synthetic::write), ("v6.1", synthetic::endpoints)];
+    let writers: [(&str, Writer); 2] = [
+        ("v5.1", synthetic_submission::write),
+        ("v6.1", synthetic_submission::endpoints),
+    ];
     for (name, write) in writers {
         let round = rounds.iter().find(|round| round.name == name).unwrap();
         let root = tempfile::tempdir().unwrap();

@@ -1,8 +1,9 @@
 //! TEST01's comparison, case by case.
 
 use regatta_submission::audit::{AccuracyCounts, Dtype, compare_accuracy, write_baseline};
+use regatta_test_support::tree::put;
 
-use crate::{logs::put_accuracy, tree::put};
+use crate::logs::put_accuracy;
 
 fn counts(reference: &[(usize, Vec<u8>)], audited: &[(usize, Vec<u8>)], dtype: Dtype) -> AccuracyCounts {
     let dir = tempfile::tempdir().unwrap();

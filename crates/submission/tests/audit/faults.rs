@@ -3,28 +3,29 @@
 use std::{error::Error, path::Path};
 
 use regatta_submission::audit::{AuditError, Audited, Dtype, Report, Request, Test, verify};
-
-use crate::{
-    logs::{Run, put_accuracy, round, text},
+use regatta_test_support::{
+    round,
     tree::{files, put},
 };
 
-struct Bench {
+use crate::logs::{Run, put_accuracy, text};
+
+struct AuditFixture {
     dir: tempfile::TempDir,
 }
 
-impl Bench {
+impl AuditFixture {
     fn new() -> Self {
-        let bench = Self {
+        let fixture = Self {
             dir: tempfile::tempdir().unwrap(),
         };
         let run = Run::new("Offline", "100");
-        run.put(&bench.at("results/performance/run_1"));
-        run.put(&bench.at("audit"));
+        run.put(&fixture.at("results/performance/run_1"));
+        run.put(&fixture.at("audit"));
         let entries: Vec<_> = (0..10).map(|index| (index, vec![index as u8, 0, 0, 0])).collect();
-        put_accuracy(&bench.at("results/accuracy/mlperf_log_accuracy.json"), &entries);
-        put_accuracy(&bench.at("audit/mlperf_log_accuracy.json"), &entries[3..7]);
-        bench
+        put_accuracy(&fixture.at("results/accuracy/mlperf_log_accuracy.json"), &entries);
+        put_accuracy(&fixture.at("audit/mlperf_log_accuracy.json"), &entries[3..7]);
+        fixture
     }
 
     fn at(&self, path: &str) -> std::path::PathBuf {
@@ -94,40 +95,40 @@ fn every_fault_names_its_file_and_place() {
     ];
     let mut all = String::new();
     for (what, path, content) in faults {
-        let bench = Bench::new();
-        put(&bench.at(path), content);
+        let fixture = AuditFixture::new();
+        put(&fixture.at(path), content);
         let (test, round) = if path.ends_with("summary.txt") {
             (Test::Test04, "v5.0")
         } else {
             (Test::Test01, "v5.1")
         };
-        let error = bench.verify(test, round).unwrap_err();
-        all.push_str(&format!("{what}: {}\n", told(&error, bench.dir.path())));
-        assert!(!bench.at("out").exists(), "{what}: nothing is written");
+        let error = fixture.verify(test, round).unwrap_err();
+        all.push_str(&format!("{what}: {}\n", told(&error, fixture.dir.path())));
+        assert!(!fixture.at("out").exists(), "{what}: nothing is written");
     }
     for missing in [
         "results/performance/run_1/mlperf_log_detail.txt",
         "audit/mlperf_log_accuracy.json",
     ] {
-        let bench = Bench::new();
-        std::fs::remove_file(bench.at(missing)).unwrap();
-        let error = bench.verify(Test::Test01, "v5.1").unwrap_err();
-        all.push_str(&format!("missing: {}\n", told(&error, bench.dir.path())));
+        let fixture = AuditFixture::new();
+        std::fs::remove_file(fixture.at(missing)).unwrap();
+        let error = fixture.verify(Test::Test01, "v5.1").unwrap_err();
+        all.push_str(&format!("missing: {}\n", told(&error, fixture.dir.path())));
     }
     insta::assert_snapshot!(all);
 }
 
 #[test]
 fn a_log_is_not_compared_with_itself() {
-    let bench = Bench::new();
-    std::fs::remove_file(bench.at("audit/mlperf_log_accuracy.json")).unwrap();
+    let fixture = AuditFixture::new();
+    std::fs::remove_file(fixture.at("audit/mlperf_log_accuracy.json")).unwrap();
     std::os::unix::fs::symlink(
-        bench.at("results/accuracy/mlperf_log_accuracy.json"),
-        bench.at("audit/mlperf_log_accuracy.json"),
+        fixture.at("results/accuracy/mlperf_log_accuracy.json"),
+        fixture.at("audit/mlperf_log_accuracy.json"),
     )
     .unwrap();
     assert!(matches!(
-        bench.verify(Test::Test01, "v5.1"),
+        fixture.verify(Test::Test01, "v5.1"),
         Err(AuditError::SameFile { .. })
     ));
 }
@@ -135,21 +136,21 @@ fn a_log_is_not_compared_with_itself() {
 #[test]
 fn rounds_have_their_own_audits() {
     assert!(matches!(
-        Bench::new().verify(Test::Test05, "v5.0"),
+        AuditFixture::new().verify(Test::Test05, "v5.0"),
         Err(AuditError::NotInRound { .. })
     ));
-    assert!(Bench::new().verify(Test::Test05, "v4.1").unwrap().passed());
+    assert!(AuditFixture::new().verify(Test::Test05, "v4.1").unwrap().passed());
     assert!("TEST02".parse::<Test>().is_err() && "double".parse::<Dtype>().is_err());
 }
 
 #[test]
 fn verifying_again_writes_the_same() {
-    let bench = Bench::new();
-    bench.verify(Test::Test01, "v5.1").unwrap();
-    let first = files(&bench.at("out"));
+    let fixture = AuditFixture::new();
+    fixture.verify(Test::Test01, "v5.1").unwrap();
+    let first = files(&fixture.at("out"));
     assert_eq!(first.len(), 5);
-    bench.verify(Test::Test01, "v5.1").unwrap();
-    assert!(files(&bench.at("out")) == first);
+    fixture.verify(Test::Test01, "v5.1").unwrap();
+    assert!(files(&fixture.at("out")) == first);
 }
 
 #[test]
@@ -161,21 +162,21 @@ fn a_refused_run_leaves_what_the_script_leaves() {
             "Verifying performance.\nTEST FAIL: Test results are invalid\n",
         ),
     ] {
-        let bench = Bench::new();
+        let fixture = AuditFixture::new();
         Run {
             valid: false,
             ..Run::new("Offline", "100")
         }
-        .put(&bench.at("audit"));
-        let report = bench.verify(Test::Test04, round).unwrap();
+        .put(&fixture.at("audit"));
+        let report = fixture.verify(Test::Test04, round).unwrap();
         assert!(!report.passed());
-        assert_eq!(text(&bench.at("out/TEST04/verify_performance.txt")), expected);
+        assert_eq!(text(&fixture.at("out/TEST04/verify_performance.txt")), expected);
     }
 }
 
 #[test]
 fn runs_that_are_not_what_they_claim_are_observed() {
-    let bench = Bench::new();
+    let fixture = AuditFixture::new();
     let audit = Run {
         facts: vec![
             ("effective_test_mode", "\"AccuracyOnly\"".to_owned()),
@@ -184,8 +185,8 @@ fn runs_that_are_not_what_they_claim_are_observed() {
         ],
         ..Run::new("Offline", "100")
     };
-    audit.put(&bench.at("audit"));
-    let report = bench.verify(Test::Test04, "v5.1").unwrap();
+    audit.put(&fixture.at("audit"));
+    let report = fixture.verify(Test::Test04, "v5.1").unwrap();
     assert!(report.passed(), "the official script sees nothing");
     let observed: Vec<_> = report
         .observations
@@ -201,8 +202,8 @@ fn runs_that_are_not_what_they_claim_are_observed() {
     insta::assert_snapshot!(observed.join("\n"));
 
     // TEST05 with the seeds of the submission's run.
-    let bench = Bench::new();
-    let report = bench.verify(Test::Test05, "v4.1").unwrap();
+    let fixture = AuditFixture::new();
+    let report = fixture.verify(Test::Test05, "v4.1").unwrap();
     assert!(
         report.observations[0].message.contains("effective_qsl_rng_seed"),
         "{:?}",
@@ -211,12 +212,15 @@ fn runs_that_are_not_what_they_claim_are_observed() {
 
     // An honest TEST01.
     assert_eq!(
-        Bench::new().verify(Test::Test01, "v5.1").unwrap().observations,
+        AuditFixture::new()
+            .verify(Test::Test01, "v5.1")
+            .unwrap()
+            .observations,
         []
     );
 
     // An accuracy run by another LoadGen, and a summary that tells of another run than the detail log beside it.
-    let bench = Bench::new();
+    let fixture = AuditFixture::new();
     let accuracy = Run {
         facts: vec![
             ("effective_test_mode", "\"PerformanceOnly\"".to_owned()),
@@ -224,13 +228,13 @@ fn runs_that_are_not_what_they_claim_are_observed() {
         ],
         ..Run::new("Offline", "100")
     };
-    accuracy.put(&bench.at("results/accuracy"));
-    let summary = bench.at("audit/mlperf_log_summary.txt");
+    accuracy.put(&fixture.at("results/accuracy"));
+    let summary = fixture.at("audit/mlperf_log_summary.txt");
     put(
         &summary,
         text(&summary).replace("Mode     : PerformanceOnly", "Mode     : AccuracyOnly"),
     );
-    let report = bench.verify(Test::Test01, "v5.1").unwrap();
+    let report = fixture.verify(Test::Test01, "v5.1").unwrap();
     assert!(report.passed(), "the official script sees nothing");
     let observed: Vec<_> = report
         .observations
@@ -254,14 +258,17 @@ fn pipes_among_the_logs_are_named_and_not_waited_for() {
         ("results/accuracy/mlperf_log_accuracy.json", "v6.1"),
         ("results/performance/run_1/mlperf_log_detail.txt", "v6.1"),
     ] {
-        let bench = Bench::new();
-        std::fs::remove_file(bench.at(place)).unwrap();
+        let fixture = AuditFixture::new();
+        std::fs::remove_file(fixture.at(place)).unwrap();
         let made = std::process::Command::new("mkfifo")
-            .arg(bench.at(place))
+            .arg(fixture.at(place))
             .status()
             .unwrap();
         assert!(made.success());
-        let said = told(&bench.verify(Test::Test01, round).unwrap_err(), bench.dir.path());
+        let said = told(
+            &fixture.verify(Test::Test01, round).unwrap_err(),
+            fixture.dir.path(),
+        );
         assert!(said.contains(place), "{place} in {round}: {said}");
         assert!(said.contains("regular file"), "{place} in {round}: {said}");
     }

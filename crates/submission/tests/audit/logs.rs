@@ -2,18 +2,8 @@
 
 use std::{fs, path::Path};
 
-use regatta_config::{known, round::Round};
 use regatta_mllog::accuracy::{AccuracyWriter, Entry};
-
-use crate::tree::put;
-
-pub(crate) fn round(name: &str) -> Round {
-    known::rounds()
-        .unwrap()
-        .into_iter()
-        .find(|round| round.name == name)
-        .unwrap()
-}
+use regatta_test_support::tree::put;
 
 /// Writes an accuracy log with these samples and responses, in LoadGen's form.
 pub(crate) fn put_accuracy(path: &Path, entries: &[(usize, Vec<u8>)]) {

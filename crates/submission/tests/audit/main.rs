@@ -3,9 +3,6 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may say what it expects")]
 #![expect(clippy::print_stderr, reason = "tells why a test is skipped")]
 
-#[path = "../support/tree.rs"]
-mod tree;
-
 mod accuracy;
 mod explanations;
 mod faults;

@@ -10,11 +10,12 @@ use std::{
 use regatta_submission::audit::{
     Audited, Dtype, Request, Test, compare_accuracy, compare_performance, verify, write_baseline,
 };
-
-use crate::{
-    logs::{Numbers, Run, put_accuracy, round},
+use regatta_test_support::{
+    round,
     tree::{files, put},
 };
+
+use crate::logs::{Numbers, Run, put_accuracy};
 
 /// Our round, the tag of its scripts.
 const ROUNDS: [(&str, &str); 9] = [

@@ -8,12 +8,10 @@ use regatta_submission::audit::{
     part_three::{compare_accuracies, limits},
     verify,
 };
+use regatta_test_support::{round, tree::files};
 use regatta_types::benchmark::Benchmark;
 
-use crate::{
-    logs::{Run, put_accuracy, round, text},
-    tree::files,
-};
+use crate::logs::{Run, put_accuracy, text};
 
 fn benchmark(name: &str) -> Benchmark {
     let mut benchmark = known::benchmarks().unwrap().remove(0);

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use regatta_submission::audit::compare_performance;
-use regatta_test_support::published_results;
+use regatta_test_support::{published_results, round};
 
-use crate::logs::{round, text};
+use crate::logs::text;
 
 #[test]
 fn published_verdicts_come_out_of_the_published_logs() {

@@ -2,7 +2,9 @@
 
 use regatta_submission::audit::compare_performance;
 
-use crate::logs::{Run, round};
+use regatta_test_support::round;
+
+use crate::logs::Run;
 
 #[test]
 fn a_score_is_printed_to_its_last_digit() {

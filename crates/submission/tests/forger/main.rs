@@ -7,19 +7,10 @@
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
-#[path = "../stage/bench.rs"]
-#[expect(dead_code, reason = "shared with the tests of staging, which use the rest")]
-mod bench;
 mod classes;
 mod logs;
 mod random;
 mod specimen;
-#[path = "../support/synthetic.rs"]
-#[expect(dead_code, reason = "shared with other tests, which use the rest")]
-mod synthetic;
-#[path = "../support/tree.rs"]
-#[expect(dead_code, reason = "shared with other tests, which use the rest")]
-mod tree;
 
 use std::{collections::BTreeSet, env, fmt::Write as _};
 
@@ -28,7 +19,6 @@ use regatta_submission::check::{Finding, Severity};
 use classes::{CLASSES, Class};
 use random::Random;
 use specimen::{Specimen, specimens};
-use synthetic::made_up_run;
 
 /// Forgeries of each class; `.ci/long` makes more.
 const CASES: u32 = 4;

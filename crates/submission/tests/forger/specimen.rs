@@ -7,18 +7,18 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_config::{known, round::Round};
+use regatta_config::round::Round;
 use regatta_submission::{
     check::{Finding, strict},
     stage::Kind,
     tree::Tree,
     truncate::{self, Destination},
 };
-use regatta_test_support::published_results;
+use regatta_test_support::{published_results, staging::StagingFixture, synthetic_submission, tree};
 use regatta_types::Division;
 use tempfile::TempDir;
 
-use crate::{bench::Bench, random::Random, synthetic, tree};
+use crate::random::Random;
 
 /// Files with their new contents, by their paths in the tree.
 pub(crate) type Edits = Vec<(String, Vec<u8>)>;
@@ -44,7 +44,7 @@ impl Specimen {
         known: &'static [&'static str],
         kept: impl std::any::Any,
     ) -> Self {
-        let round = self::round(round);
+        let round = regatta_test_support::round(round);
         let untouched = strict(&Tree::scan(&root).unwrap(), &round).findings;
         Self {
             name,
@@ -116,11 +116,6 @@ impl Specimen {
             .filter(|finding| !self.untouched.contains(finding))
             .collect()
     }
-}
-
-fn round(name: &str) -> Round {
-    let mut rounds = known::rounds().unwrap().into_iter();
-    rounds.find(|round| round.name == name).unwrap()
 }
 
 /// The trees, as far as the machine has the corpus.
@@ -210,25 +205,30 @@ fn copy_some(from: &Path, to: &Path, keep: &dyn Fn(&str) -> bool) {
 }
 
 fn staged() -> Specimen {
-    let bench = Bench::new("v6.0");
-    let answers = bench.answers(|text| text);
-    let runs = bench.all_runs();
-    bench
+    let fixture = StagingFixture::new("v6.0");
+    let answers = fixture.answers(|text| text);
+    let runs = fixture.all_runs();
+    fixture
         .stage(Division::Closed, Kind::Submission, &answers, &runs)
         .unwrap();
     truncate::truncate(&truncate::Request {
-        input: &bench.at("tree"),
+        input: &fixture.at("tree"),
         submitter: "ACME",
-        destination: Destination::Backup(bench.at("originals")),
+        destination: Destination::Backup(fixture.at("originals")),
         skip_scenarios: &[],
-        rule: bench.round.truncation.as_ref().unwrap(),
+        rule: fixture.round.truncation.as_ref().unwrap(),
     })
     .unwrap();
-    Specimen::new("staged, whisper", "v6.0", bench.at("tree"), &[], bench)
+    Specimen::new("staged, whisper", "v6.0", fixture.at("tree"), &[], fixture)
 }
 
 fn made_up(name: &'static str, round: &str, benchmark: &str) -> Specimen {
     let root = tempfile::tempdir().unwrap();
-    synthetic::category(root.path(), &self::round(round), benchmark, "datacenter");
+    synthetic_submission::category(
+        root.path(),
+        &regatta_test_support::round(round),
+        benchmark,
+        "datacenter",
+    );
     Specimen::new(name, round, root.path().to_owned(), &[], root)
 }

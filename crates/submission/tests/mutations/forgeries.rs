@@ -10,9 +10,7 @@ use regatta_submission::{
     check::{Finding, Severity, strict},
     tree::Tree,
 };
-use regatta_test_support::published_results;
-
-use crate::{edit, round::round as named};
+use regatta_test_support::{edit, published_results, round as named, tree};
 
 /// A forgery: of which submitter in which round's tree, the edit, and where the strict check finds it.
 struct Forgery {
@@ -247,18 +245,17 @@ const FORGERIES: [Forgery; 17] = [
             let other = "results/HPE_Proliant_DL380_RTX_PRO_4500_PCIe_32GBx5_TRT/resnet/MultiStream";
             let run = "performance/run_1";
             fs::remove_dir_all(resnet(home, "MultiStream/performance/run_1")).unwrap();
-            edit::copy(
+            tree::copy(
                 &home.join(other).join(run),
                 &resnet(home, "MultiStream/performance/run_1"),
-            )
-            .unwrap();
+            );
         },
         ("own-run", DETAIL),
         "HPE_Proliant_DL380_RTX_PRO_4500_PCIe_32GBx5_TRT/resnet/MultiStream/performance/run_1/mlperf_log_detail.txt",
     ),
     forgery(
         "another submitter's run, in another division",
-        |home| edit::copy(&home.join(RUN), &division(home, "open").join("Forger").join(RUN)).unwrap(),
+        |home| tree::copy(&home.join(RUN), &division(home, "open").join("Forger").join(RUN)),
         ("own-run", DETAIL),
         "the same run as closed/HPE/results/HPE_PROLIANT_DL145_RTX_PRO_4500_PCIE_32GBx1_TRT_TRT/resnet/MultiStream",
     ),
@@ -287,7 +284,7 @@ const FORGERIES: [Forgery; 17] = [
             "the ranging run in the place of the measured one",
             |home| {
                 fs::remove_dir_all(measured(home, "run_1")).unwrap();
-                edit::copy(&measured(home, "ranging"), &measured(home, "run_1")).unwrap();
+                tree::copy(&measured(home, "ranging"), &measured(home, "run_1"));
             },
             ("power-session", "performance/power"),
             "outside of the testing phase",
@@ -304,7 +301,7 @@ fn published(tree: &str) -> Option<tempfile::TempDir> {
     let source = published_results(tree)?;
     let (_, below) = tree.split_once('/').unwrap();
     let copy = tempfile::tempdir().unwrap();
-    edit::copy(&source, &copy.path().join(below)).unwrap();
+    tree::copy(&source, &copy.path().join(below));
     Some(copy)
 }
 

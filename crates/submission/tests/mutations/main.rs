@@ -3,12 +3,8 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may say what it expects")]
 
-#[path = "../support/edit.rs"]
-mod edit;
 mod forgeries;
 mod own_run;
-#[path = "../support/round.rs"]
-mod round;
 
 use std::{fs, path::Path};
 
@@ -16,8 +12,7 @@ use regatta_submission::{
     check::{Severity, Verdict, as_official, strict},
     tree::Tree,
 };
-use regatta_test_support::{official_answers, published_results};
-use round::round;
+use regatta_test_support::{edit, official_answers, published_results, round, tree};
 
 const SYSTEM: &str = "HPE_PROLIANT_DL145_RTX_PRO_4500_PCIE_32GBx1_TRT_TRT";
 
@@ -164,7 +159,7 @@ const FAULTS: [Fault; 20] = [
 
 fn replace(home: &Path, scenario: &str, by: &str) {
     fs::remove_dir_all(resnet(home, scenario)).unwrap();
-    edit::copy(&resnet(home, by), &resnet(home, scenario)).unwrap();
+    tree::copy(&resnet(home, by), &resnet(home, scenario));
 }
 
 /// Errors of a strict check, without the system that stays as published.
@@ -196,7 +191,7 @@ fn every_fault_is_found_and_the_official_verdict_given() {
     let table = fs::read_to_string(table).unwrap();
     let expected = edit::csv_column(&table, 3);
     let clean = tempfile::tempdir().unwrap();
-    edit::copy(&source, &clean.path().join("closed/HPE")).unwrap();
+    tree::copy(&source, &clean.path().join("closed/HPE"));
     let published = errors(clean.path());
     let round = round("v6.0");
     for fault in &FAULTS {
@@ -206,7 +201,7 @@ fn every_fault_is_found_and_the_official_verdict_given() {
             .unwrap_or_else(|| panic!("{} is in the table", fault.name));
         let copy = tempfile::tempdir().unwrap();
         let home = copy.path().join("closed/HPE");
-        edit::copy(&source, &home).unwrap();
+        tree::copy(&source, &home);
         (fault.edit)(&home);
 
         let tree = Tree::scan(copy.path()).unwrap();

@@ -3,9 +3,7 @@
 use std::path::Path;
 
 use regatta_submission::{check::strict, tree::Tree};
-use regatta_test_support::published_results;
-
-use crate::{edit, round::round};
+use regatta_test_support::{published_results, round, tree};
 
 const MEASURED: &str = "v6.0/closed/HPE/results/HPE_PROLIANT_DL145_RTX_PRO_4500_PCIE_32GBx1_TRT_TRT/resnet/MultiStream/performance";
 
@@ -15,7 +13,7 @@ fn is_found(source: &Path, benchmarks: [&str; 2]) -> bool {
     let root = tempfile::tempdir().unwrap();
     for benchmark in benchmarks {
         let place = root.path().join(benchmark).join("MultiStream/performance");
-        edit::copy(source, &place).unwrap();
+        tree::copy(source, &place);
     }
     let report = strict(&Tree::scan(root.path()).unwrap(), &round("v6.0"));
     assert_eq!(report.facts.len(), 2, "both were looked at");

@@ -13,8 +13,6 @@
 
 mod faults;
 mod oracle;
-#[path = "../support/synthetic.rs"]
-mod synthetic;
 
 use std::{env, path::Path};
 
@@ -32,6 +30,7 @@ use regatta_submission::{
     check::{Verdict, as_official, csv},
     tree::Tree,
 };
+use regatta_test_support::synthetic_submission;
 
 /// What ours says, in the same terms as the oracle.
 fn ours(root: &Path, round: &Round, checker: &Checker) -> (Judged, String) {
@@ -79,20 +78,24 @@ type Writer = Box<dyn Fn(&Path, &Round)>;
 
 /// The submissions to begin with: every benchmark in every category that it is for.
 fn originals(round: &Round) -> Vec<(String, Writer)> {
-    let mut list: Vec<(String, Writer)> = vec![("one benchmark".to_owned(), Box::new(synthetic::write))];
+    let mut list: Vec<(String, Writer)> =
+        vec![("one benchmark".to_owned(), Box::new(synthetic_submission::write))];
     for (name, rules) in &round.submission.benchmarks {
         for kind in ["edge", "datacenter", "edge,datacenter"] {
             if rules.scenarios(kind).is_some() {
                 let name = name.clone();
                 list.push((
                     format!("{name}, {kind}"),
-                    Box::new(move |root, round| synthetic::category(root, round, &name, kind)),
+                    Box::new(move |root, round| synthetic_submission::category(root, round, &name, kind)),
                 ));
             }
         }
     }
     if round.submission.endpoints.is_some() {
-        list.push(("the endpoints harness".to_owned(), Box::new(synthetic::endpoints)));
+        list.push((
+            "the endpoints harness".to_owned(),
+            Box::new(synthetic_submission::endpoints),
+        ));
     }
     list
 }

@@ -10,12 +10,10 @@ use std::{
 
 use flate2::{Compression, write::GzEncoder};
 use regatta_submission::pack::{Blemish, PackError, Password, UnpackLimits, hygiene, pack};
+use regatta_test_support::tree::{files, put};
 use tempfile::TempDir;
 
-use crate::{
-    tree::{files, put},
-    unpack,
-};
+use crate::unpack;
 
 fn secret() -> Password {
     Password::Given("secret".to_owned())

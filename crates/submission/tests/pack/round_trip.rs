@@ -8,13 +8,10 @@ use std::{
 };
 
 use regatta_submission::pack::{Package, Password, pack};
+use regatta_test_support::tree::{copy, files, put};
 use tempfile::TempDir;
 
-use crate::{
-    copy_tree::copy,
-    tree::{files, put},
-    unpack,
-};
+use crate::unpack;
 
 const SECRET: &str = "a pass phrase with 'quotes' and $signs";
 

@@ -3,16 +3,6 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may say what it expects")]
 
-#[path = "../support/edit.rs"]
-#[expect(
-    dead_code,
-    reason = "shared with the tests of single faults, which use the rest"
-)]
-mod edit;
-#[path = "../support/synthetic.rs"]
-#[expect(dead_code, reason = "shared with other tests, which use the rest")]
-mod synthetic;
-
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -23,6 +13,7 @@ use regatta_submission::{
     check::{Finding, Severity, strict},
     tree::Tree,
 };
+use regatta_test_support::{edit, synthetic_submission};
 use tempfile::TempDir;
 
 const DETAIL: &str = "mlperf_log_detail.txt";
@@ -39,7 +30,7 @@ impl Submission {
     fn new(round: &str, benchmark: &'static str) -> Self {
         let round = known::round(round).unwrap().unwrap();
         let root = tempfile::tempdir().unwrap();
-        synthetic::category(root.path(), round, benchmark, "edge");
+        synthetic_submission::category(root.path(), round, benchmark, "edge");
         Self {
             round,
             benchmark,

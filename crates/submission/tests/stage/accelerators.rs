@@ -3,17 +3,15 @@
 use std::fs;
 
 use regatta_submission::stage::{Answers, Kind};
+use regatta_test_support::staging::{Parts, StagingFixture};
 use regatta_types::{Division, Mode, documents::EngineKind};
 use serde_json::{Value, json};
 
-use crate::{
-    bench::{Bench, Parts},
-    rehearsal,
-};
+use crate::rehearsal;
 
 /// The description after a performance run with these GPUs, the setting `gpus` among its settings, and an accuracy run on one.
 fn described(gpus: &Value, named: Option<&str>) -> Value {
-    let bench = Bench::new("v6.1");
+    let fixture = StagingFixture::new("v6.1");
     let on = |parts: &mut Parts, named: Option<&str>| {
         rehearsal::of_the_quickstart(parts);
         parts.spec.engine.kind = EngineKind::Tensorrt;
@@ -22,17 +20,17 @@ fn described(gpus: &Value, named: Option<&str>) -> Value {
         parts.evidence["before"]["gpus"] = gpus.clone();
     };
     let runs = [
-        bench.run(1, Mode::PerformanceOnly, |parts| on(parts, named)),
-        bench.run(2, Mode::AccuracyOnly, |parts| on(parts, Some("0"))),
+        fixture.run(1, Mode::PerformanceOnly, |parts| on(parts, named)),
+        fixture.run(2, Mode::AccuracyOnly, |parts| on(parts, Some("0"))),
     ];
-    let staged = bench
+    let staged = fixture
         .stage(Division::Open, Kind::Rehearsal, &Answers::default(), &runs)
         .unwrap();
     let path = format!(
         "tree/open/{}/systems/{}.json",
         staged.submitter, staged.results[0].system
     );
-    serde_json::from_str(&fs::read_to_string(bench.at(&path)).unwrap()).unwrap()
+    serde_json::from_str(&fs::read_to_string(fixture.at(&path)).unwrap()).unwrap()
 }
 
 fn gpu(name: &str, gib: u64, integrated: bool) -> Value {

@@ -8,13 +8,13 @@ use regatta_submission::{
     infer::{InferError, Report, Request, infer},
     tree::Tree,
 };
-use serde_json::json;
-use tempfile::TempDir;
-
-use crate::{
-    bench::{log, round},
+use regatta_test_support::{
+    round,
+    staging::log,
     tree::{files, put},
 };
+use serde_json::json;
+use tempfile::TempDir;
 
 /// A tree with one result per named scenario of each model.
 fn tree(round: &Round, kind: &str, models: &[(&str, &[&str])]) -> TempDir {

@@ -8,15 +8,7 @@
     reason = "test code; says why a test is skipped"
 )]
 
-#[path = "../support/copy_tree.rs"]
-mod copy_tree;
-#[path = "../support/made_up_run.rs"]
-mod made_up_run;
-#[path = "../support/tree.rs"]
-mod tree;
-
 mod accelerators;
-mod bench;
 mod infer;
 mod official;
 mod power;

@@ -15,17 +15,18 @@ use regatta_submission::{
     tree::Tree,
     truncate::{self, Destination},
 };
+use regatta_test_support::staging::StagingFixture;
 use regatta_types::Division;
 
-use crate::{bench::Bench, rehearsal};
+use crate::rehearsal;
 
-fn cut(bench: &Bench, submitter: &str) {
+fn cut(fixture: &StagingFixture, submitter: &str) {
     truncate::truncate(&truncate::Request {
-        input: &bench.at("tree"),
+        input: &fixture.at("tree"),
         submitter,
-        destination: Destination::Backup(bench.at("originals")),
+        destination: Destination::Backup(fixture.at("originals")),
         skip_scenarios: &[],
-        rule: bench.round.truncation.as_ref().unwrap(),
+        rule: fixture.round.truncation.as_ref().unwrap(),
     })
     .unwrap();
 }
@@ -63,13 +64,14 @@ fn official(round: &Round, tree: &Path, csv: &Path) -> Option<(bool, String)> {
 #[test]
 fn the_rounds_own_checker_finds_nothing_wrong_with_a_rehearsals_tree() {
     for round in ["v5.1", "v6.1"] {
-        let bench = Bench::new(round);
-        let runs = rehearsal::runs(&bench);
-        let staged = bench
+        let fixture = StagingFixture::new(round);
+        let runs = rehearsal::runs(&fixture);
+        let staged = fixture
             .stage(Division::Open, Kind::Rehearsal, &Answers::default(), &runs)
             .unwrap();
-        cut(&bench, &staged.submitter);
-        let Some((accepted, said)) = official(&bench.round, &bench.at("tree"), &bench.at("summary.csv"))
+        cut(&fixture, &staged.submitter);
+        let Some((accepted, said)) =
+            official(&fixture.round, &fixture.at("tree"), &fixture.at("summary.csv"))
         else {
             return;
         };
@@ -101,22 +103,22 @@ fn the_rounds_own_checker_finds_nothing_wrong_with_a_rehearsals_tree() {
 #[test]
 fn the_rounds_own_checker_accepts_what_was_staged() {
     for round in ["v5.1", "v6.1"] {
-        let bench = Bench::new(round);
-        let (answers, runs) = (bench.answers(|text| text), bench.all_runs());
-        bench
+        let fixture = StagingFixture::new(round);
+        let (answers, runs) = (fixture.answers(|text| text), fixture.all_runs());
+        fixture
             .stage(Division::Closed, Kind::Submission, &answers, &runs)
             .unwrap();
-        cut(&bench, "ACME");
-        let csv = bench.at("summary.csv");
-        let Some((accepted, said)) = official(&bench.round, &bench.at("tree"), &csv) else {
+        cut(&fixture, "ACME");
+        let csv = fixture.at("summary.csv");
+        let Some((accepted, said)) = official(&fixture.round, &fixture.at("tree"), &csv) else {
             return;
         };
         assert!(
             accepted && said.contains("SUMMARY: submission looks OK"),
             "{round}: {said}"
         );
-        let tree = Tree::scan(&bench.at("tree")).unwrap();
-        let ours = check::as_official(&tree, &bench.round, None).unwrap();
+        let tree = Tree::scan(&fixture.at("tree")).unwrap();
+        let ours = check::as_official(&tree, &fixture.round, None).unwrap();
         let rows = std::fs::read_to_string(csv).unwrap();
         assert_eq!(rows.lines().count(), 1 + ours.rows.len(), "{rows}");
     }

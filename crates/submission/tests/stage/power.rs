@@ -7,27 +7,25 @@ use regatta_submission::{
     stage::{Kind, StageError, Staged},
     tree::Tree,
 };
-use regatta_test_support::published_results;
+use regatta_test_support::{published_results, staging::StagingFixture, tree::copy};
 use regatta_types::{Division, Mode};
-
-use crate::{bench::Bench, copy_tree::copy};
 
 const PUBLISHED: &str = "v2.1/closed/NVIDIA/results/Orin_TRT_MaxQ/resnet50/Offline/performance";
 
 /// Stages a run that was measured in this session, in an open submission of its round.
-fn staged(change: impl FnOnce(&Bench)) -> Option<(Bench, Result<Staged, StageError>)> {
+fn staged(change: impl FnOnce(&StagingFixture)) -> Option<(StagingFixture, Result<Staged, StageError>)> {
     let session = published_results(PUBLISHED)?;
-    let bench = Bench::new("v2.1");
-    copy(&session, &bench.at("desk/power/session"));
+    let fixture = StagingFixture::new("v2.1");
+    copy(&session, &fixture.at("desk/power/session"));
     let logs = ["mlperf_log_detail.txt", "mlperf_log_summary.txt"].map(|name| {
         (
             name,
             fs::read_to_string(session.join("run_1").join(name)).unwrap(),
         )
     });
-    change(&bench);
+    change(&fixture);
     let runs = [(1, Mode::PerformanceOnly), (2, Mode::AccuracyOnly)].map(|(number, mode)| {
-        bench.run(number, mode, |parts| {
+        fixture.run(number, mode, |parts| {
             parts.spec.benchmark.name = "resnet50".to_owned();
             if mode == Mode::PerformanceOnly {
                 parts.files.extend(logs.clone());
@@ -35,17 +33,17 @@ fn staged(change: impl FnOnce(&Bench)) -> Option<(Bench, Result<Staged, StageErr
         })
     });
     let output = b"accuracy=76.034%, good=38017, total=50000\n";
-    bench.put("desk/reference.py", "print()\n");
+    fixture.put("desk/reference.py", "print()\n");
     regatta_submission::stage::official::keep(
         &runs[1].join("accuracy"),
-        &bench.at("desk/reference.py"),
+        &fixture.at("desk/reference.py"),
         &runs[1].join("files/mlperf_log_accuracy.json"),
         output,
     )
     .unwrap();
-    let answers = bench.answers(|text| text.replace("whisper", "resnet50"));
-    let outcome = bench.stage(Division::Open, Kind::Submission, &answers, &runs);
-    Some((bench, outcome))
+    let answers = fixture.answers(|text| text.replace("whisper", "resnet50"));
+    let outcome = fixture.stage(Division::Open, Kind::Submission, &answers, &runs);
+    Some((fixture, outcome))
 }
 
 fn refused(outcome: Result<Staged, StageError>, what: &str) {
@@ -62,13 +60,13 @@ fn refused(outcome: Result<Staged, StageError>, what: &str) {
 
 #[test]
 fn a_session_is_staged_with_its_run() {
-    let Some((bench, outcome)) = staged(|_| {}) else {
+    let Some((fixture, outcome)) = staged(|_| {}) else {
         return;
     };
     let staged = outcome.unwrap();
     let performance = format!("{}/performance", staged.results[0].directory);
-    let tree = Tree::scan(&bench.at("tree")).unwrap();
-    let rules = bench.round.power.as_ref().unwrap();
+    let tree = Tree::scan(&fixture.at("tree")).unwrap();
+    let rules = fixture.round.power.as_ref().unwrap();
     assert!(power::check(&tree, &performance, rules).passes());
     assert_eq!(tree.files(&format!("{performance}/power")).unwrap().len(), 5);
     assert_eq!(tree.files(&format!("{performance}/ranging")).unwrap().len(), 3);
@@ -77,19 +75,21 @@ fn a_session_is_staged_with_its_run() {
 
 #[test]
 fn a_session_of_another_run_is_refused() {
-    let other = |bench: &Bench| bench.put("desk/power/session/run_1/mlperf_log_detail.txt", "another\n");
+    let other =
+        |fixture: &StagingFixture| fixture.put("desk/power/session/run_1/mlperf_log_detail.txt", "another\n");
     let Some((_, outcome)) = staged(other) else { return };
     refused(outcome, "of no performance run");
 }
 
 #[test]
 fn a_session_that_the_power_checker_rejects_is_refused() {
-    let no_messages = |bench: &Bench| bench.put("desk/power/session/power/server.json", "{}");
+    let no_messages = |fixture: &StagingFixture| fixture.put("desk/power/session/power/server.json", "{}");
     let Some((_, outcome)) = staged(no_messages) else {
         return;
     };
     refused(outcome, "");
-    let no_ranging = |bench: &Bench| fs::remove_file(bench.at("desk/power/session/ranging/spl.txt")).unwrap();
+    let no_ranging =
+        |fixture: &StagingFixture| fs::remove_file(fixture.at("desk/power/session/ranging/spl.txt")).unwrap();
     let Some((_, outcome)) = staged(no_ranging) else {
         return;
     };

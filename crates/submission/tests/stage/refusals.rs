@@ -6,20 +6,19 @@ use std::{
 };
 
 use regatta_submission::stage::{Answers, Kind, Lack, StageError};
+use regatta_test_support::staging::{Parts, StagingFixture, id};
 use regatta_types::{
     Division, Mode,
     documents::{AuditOf, EngineKind, LoadgenChoice, RunLength},
 };
 
-use crate::bench::{Bench, Parts, id};
-
 const DIVISIONS: [Division; 3] = [Division::Closed, Division::Open, Division::Network];
 
 /// The lacks of a submission that is refused; nothing is left of it.
-fn refused(bench: &Bench, division: Division, answers: &Answers, runs: &[PathBuf]) -> Vec<Lack> {
-    match bench.stage(division, Kind::Submission, answers, runs) {
+fn refused(fixture: &StagingFixture, division: Division, answers: &Answers, runs: &[PathBuf]) -> Vec<Lack> {
+    match fixture.stage(division, Kind::Submission, answers, runs) {
         Err(StageError::Refused { lacks }) => {
-            assert_eq!(bench.left_behind(), [""; 0]);
+            assert_eq!(fixture.left_behind(), [""; 0]);
             lacks
         }
         other => panic!("{other:?}"),
@@ -50,13 +49,13 @@ fn what_is_no_measurement_is_refused_in_every_division() {
     ];
     for (said, change) in cases {
         for mode in [Mode::PerformanceOnly, Mode::AccuracyOnly] {
-            let bench = Bench::new("v6.1");
-            let answers = bench.answers(|text| text);
-            let mut runs = bench.all_runs();
+            let fixture = StagingFixture::new("v6.1");
+            let answers = fixture.answers(|text| text);
+            let mut runs = fixture.all_runs();
             let number = if mode == Mode::PerformanceOnly { 1 } else { 2 };
-            runs[number as usize - 1] = bench.run(number, mode, change);
+            runs[number as usize - 1] = fixture.run(number, mode, change);
             for division in DIVISIONS {
-                let lacks = refused(&bench, division, &answers, &runs);
+                let lacks = refused(&fixture, division, &answers, &runs);
                 let told = |lack: &&Lack| lack.what.contains(said) && lack.place.contains(&id(number));
                 assert!(
                     lacks.iter().any(|lack| told(&lack)),
@@ -69,14 +68,14 @@ fn what_is_no_measurement_is_refused_in_every_division() {
 
 #[test]
 fn everything_that_is_missing_is_listed_at_once() {
-    let bench = Bench::new("v6.1");
+    let fixture = StagingFixture::new("v6.1");
     let runs = [
-        bench.run(1, Mode::PerformanceOnly, |_| {}),
-        bench.run(2, Mode::AccuracyOnly, |_| {}),
+        fixture.run(1, Mode::PerformanceOnly, |_| {}),
+        fixture.run(2, Mode::AccuracyOnly, |_| {}),
     ];
-    let lacks = refused(&bench, Division::Closed, &Answers::default(), &runs);
+    let lacks = refused(&fixture, Division::Closed, &Answers::default(), &runs);
     let list: String = lacks.iter().map(|lack| format!("{lack}\n")).collect();
-    let list = list.replace(&bench.at("").display().to_string(), "BENCH/");
+    let list = list.replace(&fixture.at("").display().to_string(), "BENCH/");
     insta::assert_snapshot!(list);
     let asked = lacks.iter().filter(|lack| lack.question.is_some()).count();
     assert_eq!(
@@ -119,11 +118,11 @@ fn runs_that_do_not_hold_are_refused_with_the_reason() {
         }),
     ];
     for (said, change) in cases {
-        let bench = Bench::new("v6.1");
-        let answers = bench.answers(|text| text);
-        let mut runs = bench.all_runs();
-        runs[0] = bench.run(1, Mode::PerformanceOnly, change);
-        let lacks = refused(&bench, Division::Closed, &answers, &runs);
+        let fixture = StagingFixture::new("v6.1");
+        let answers = fixture.answers(|text| text);
+        let mut runs = fixture.all_runs();
+        runs[0] = fixture.run(1, Mode::PerformanceOnly, change);
+        let lacks = refused(&fixture, Division::Closed, &answers, &runs);
         assert!(
             lacks.iter().any(|lack| lack.what.contains(said)),
             "{said}: {lacks:#?}"
@@ -138,35 +137,35 @@ fn a_file_that_changed_after_delivery_stops_it() {
         (2, "mlperf_log_accuracy.json"),
         (3, "mlperf_log_accuracy.json"),
     ] {
-        let bench = Bench::new("v6.1");
-        let (answers, runs) = (bench.answers(|text| text), bench.all_runs());
+        let fixture = StagingFixture::new("v6.1");
+        let (answers, runs) = (fixture.answers(|text| text), fixture.all_runs());
         let path = runs[run - 1].join("files").join(name);
         let text = fs::read_to_string(&path).unwrap();
         fs::write(&path, text.replacen('0', "1", 1)).unwrap();
-        let error = bench.stage(Division::Closed, Kind::Submission, &answers, &runs);
+        let error = fixture.stage(Division::Closed, Kind::Submission, &answers, &runs);
         assert!(
             matches!(&error, Err(StageError::NotProven { path: found, .. }) if *found == path),
             "{error:?}"
         );
-        assert_eq!(bench.left_behind(), [""; 0]);
+        assert_eq!(fixture.left_behind(), [""; 0]);
     }
 }
 
 #[test]
 fn ours_and_another_logs_never_stand_in_for_the_reference_scripts_output() {
-    let bench = Bench::new("v6.1");
-    let (answers, runs) = (bench.answers(|text| text), bench.all_runs());
+    let fixture = StagingFixture::new("v6.1");
+    let (answers, runs) = (fixture.answers(|text| text), fixture.all_runs());
     let kept = runs[1].join("accuracy");
     let said = |lacks: &[Lack], part: &str| lacks.iter().any(|lack| lack.what.contains(part));
 
     fs::write(kept.join("accuracy.txt"), "accuracy=100%\n").unwrap();
-    let lacks = refused(&bench, Division::Closed, &answers, &runs);
+    let lacks = refused(&fixture, Division::Closed, &answers, &runs);
     assert!(said(&lacks, "changed after the script wrote it"), "{lacks:#?}");
     fs::remove_file(kept.join("official.json")).unwrap();
-    let lacks = refused(&bench, Division::Closed, &answers, &runs);
+    let lacks = refused(&fixture, Division::Closed, &answers, &runs);
     assert!(said(&lacks, "its origin is not known"), "{lacks:#?}");
     fs::remove_dir_all(&kept).unwrap();
-    let lacks = refused(&bench, Division::Closed, &answers, &runs);
+    let lacks = refused(&fixture, Division::Closed, &answers, &runs);
     assert!(said(&lacks, "output is missing"), "{lacks:#?}");
     assert!(
         lacks.iter().any(|lack| lack.mend.contains("--official")),
@@ -176,35 +175,35 @@ fn ours_and_another_logs_never_stand_in_for_the_reference_scripts_output() {
 
 #[test]
 fn an_audit_that_fails_or_is_of_another_run_is_refused() {
-    let bench = Bench::new("v6.1");
-    let (answers, mut runs) = (bench.answers(|text| text), bench.all_runs());
+    let fixture = StagingFixture::new("v6.1");
+    let (answers, mut runs) = (fixture.answers(|text| text), fixture.all_runs());
     let audit = runs.pop().unwrap();
-    let lacks = refused(&bench, Division::Closed, &answers, &runs);
+    let lacks = refused(&fixture, Division::Closed, &answers, &runs);
     assert!(lacks[0].what.contains("TEST01") && lacks.len() == 1, "{lacks:#?}");
     // A newer performance run has no audit of its own.
     runs.push(audit);
-    runs.push(bench.run(8, Mode::PerformanceOnly, |_| {}));
-    let lacks = refused(&bench, Division::Closed, &answers, &runs);
+    runs.push(fixture.run(8, Mode::PerformanceOnly, |_| {}));
+    let lacks = refused(&fixture, Division::Closed, &answers, &runs);
     assert!(lacks[0].place.contains(&id(8)), "{lacks:#?}");
     runs.pop();
     // Another answer than in the accuracy run.
     let spec = fs::read_to_string(runs[2].join("spec.json")).unwrap();
-    runs[2] = bench.run(3, Mode::PerformanceOnly, |parts| {
+    runs[2] = fixture.run(3, Mode::PerformanceOnly, |parts| {
         parts.spec = serde_json::from_str(&spec).unwrap();
         let log = "[\n{ \"seq_id\" : 0, \"qsl_idx\" : 0, \"data\" : \"ff00000000000000\" }\n]\n";
         parts.files.insert("mlperf_log_accuracy.json", log.to_owned());
     });
-    let lacks = refused(&bench, Division::Closed, &answers, &runs);
+    let lacks = refused(&fixture, Division::Closed, &answers, &runs);
     assert!(lacks[0].what.contains("TEST01 fails"), "{lacks:#?}");
 }
 
 #[test]
 fn what_no_submission_may_hold_is_found_before_anything_is_written() {
-    let bench = Bench::new("v6.1");
-    let (answers, runs) = (bench.answers(|text| text), bench.all_runs());
-    bench.put("desk/code/with space.txt", "x");
-    std::os::unix::fs::symlink("main.cc", bench.at("desk/code/link.cc")).unwrap();
-    let lacks = refused(&bench, Division::Closed, &answers, &runs);
+    let fixture = StagingFixture::new("v6.1");
+    let (answers, runs) = (fixture.answers(|text| text), fixture.all_runs());
+    fixture.put("desk/code/with space.txt", "x");
+    std::os::unix::fs::symlink("main.cc", fixture.at("desk/code/link.cc")).unwrap();
+    let lacks = refused(&fixture, Division::Closed, &answers, &runs);
     let said: Vec<_> = lacks.iter().map(|lack| lack.what.as_str()).collect();
     assert!(
         said.len() == 2 && said[0].contains("link.cc is a link"),
@@ -215,11 +214,11 @@ fn what_no_submission_may_hold_is_found_before_anything_is_written() {
         "{said:?}"
     );
 
-    let named = bench.answers(|text| {
+    let named = fixture.answers(|text| {
         text.replace("\"ACME\"", "\"../ACME\"")
             .replace("\"Orin\"\ndevices", "\"O/n\"\ndevices")
     });
-    let lacks = refused(&bench, Division::Closed, &named, &runs);
+    let lacks = refused(&fixture, Division::Closed, &named, &runs);
     let places: Vec<_> = lacks.iter().map(|lack| lack.place.as_str()).collect();
     assert!(
         places.contains(&"answers: submitter") && places.contains(&"system O/n"),
@@ -229,10 +228,10 @@ fn what_no_submission_may_hold_is_found_before_anything_is_written() {
 
 #[test]
 fn the_conf_of_the_loadgen_that_ran_is_found_by_its_hash_or_asked_for() {
-    let bench = Bench::new("v6.1");
-    let (answers, runs) = (bench.answers(|text| text), bench.all_runs());
-    bench.put("desk/mlperf.conf", "# edited\n");
-    let lacks = refused(&bench, Division::Closed, &answers, &runs);
+    let fixture = StagingFixture::new("v6.1");
+    let (answers, runs) = (fixture.answers(|text| text), fixture.all_runs());
+    fixture.put("desk/mlperf.conf", "# edited\n");
+    let lacks = refused(&fixture, Division::Closed, &answers, &runs);
     assert!(
         lacks[0].what.contains("mlperf.conf of LoadGen 6.0.17"),
         "{lacks:#?}"
@@ -267,18 +266,18 @@ fn only_the_devices_own_signature_proves_a_run() {
         }),
     ];
     for (said, change) in cases {
-        let bench = Bench::new("v6.1");
-        let answers = bench.answers(|text| text);
-        let runs = bench.all_runs();
+        let fixture = StagingFixture::new("v6.1");
+        let answers = fixture.answers(|text| text);
+        let runs = fixture.all_runs();
         change(&runs[0]);
-        let lacks = refused(&bench, Division::Closed, &answers, &runs);
+        let lacks = refused(&fixture, Division::Closed, &answers, &runs);
         assert!(
             lacks
                 .iter()
                 .any(|lack| lack.what.contains(said) && lack.place.contains(&id(1))),
             "{said}: {lacks:#?}"
         );
-        let rehearsed = bench
+        let rehearsed = fixture
             .stage(Division::Closed, Kind::Rehearsal, &answers, &runs)
             .unwrap();
         assert!(
@@ -290,10 +289,10 @@ fn only_the_devices_own_signature_proves_a_run() {
 
 #[test]
 fn a_log_that_was_put_into_an_audit_afterwards_is_refused() {
-    let bench = Bench::new("v6.1");
-    let answers = bench.answers(|text| text);
-    let mut runs = bench.all_runs();
-    runs[2] = bench.run(3, Mode::PerformanceOnly, |parts| {
+    let fixture = StagingFixture::new("v6.1");
+    let answers = fixture.answers(|text| text);
+    let mut runs = fixture.all_runs();
+    runs[2] = fixture.run(3, Mode::PerformanceOnly, |parts| {
         parts.spec.audit = Some(AuditOf {
             test: "TEST01".to_owned(),
             performance: id(1).parse().unwrap(),
@@ -303,7 +302,7 @@ fn a_log_that_was_put_into_an_audit_afterwards_is_refused() {
         parts.files.remove("mlperf_log_accuracy.json");
     });
     fs::write(runs[2].join("files/mlperf_log_accuracy.json"), "[\n]\n").unwrap();
-    match bench.stage(Division::Closed, Kind::Submission, &answers, &runs) {
+    match fixture.stage(Division::Closed, Kind::Submission, &answers, &runs) {
         Err(StageError::NotListed { path }) => assert!(path.starts_with(&runs[2])),
         other => panic!("{other:?}"),
     }

@@ -8,13 +8,15 @@ use regatta_submission::{
     stage::{Answers, Kind},
     tree::Tree,
 };
+use regatta_test_support::{
+    staging::{Parts, StagingFixture},
+    tree::names,
+};
 use regatta_types::{
     Division, Mode,
     documents::{EngineKind, LoadgenChoice, RunLength},
 };
 use serde_json::Value;
-
-use crate::bench::{Bench, Parts, names};
 
 /// As the quickstart's: our LoadGen, the bundled benchmark, one second.
 pub(crate) fn of_the_quickstart(parts: &mut Parts) {
@@ -24,7 +26,7 @@ pub(crate) fn of_the_quickstart(parts: &mut Parts) {
     parts.spec.length = RunLength::Duration(1000);
     let loadgen = &mut parts.evidence["attempts"][0]["loadgen"];
     loadgen["implementation"] = "regatta-loadgen".into();
-    loadgen["mlperf_conf_sha256"] = crate::bench::hash(&parts.files["mlperf.conf"]).into();
+    loadgen["mlperf_conf_sha256"] = regatta_test_support::staging::hash(&parts.files["mlperf.conf"]).into();
     parts.evidence["not_a_measurement"] = vec!["run by Regatta's own LoadGen"].into();
     if parts.spec.mode == Mode::AccuracyOnly {
         parts.record["accuracy"] = serde_json::json!({
@@ -34,20 +36,20 @@ pub(crate) fn of_the_quickstart(parts: &mut Parts) {
 }
 
 /// The runs of a rehearsal.
-pub(crate) fn runs(bench: &Bench) -> [PathBuf; 2] {
+pub(crate) fn runs(fixture: &StagingFixture) -> [PathBuf; 2] {
     [
-        bench.run(1, Mode::PerformanceOnly, of_the_quickstart),
-        bench.run(2, Mode::AccuracyOnly, of_the_quickstart),
+        fixture.run(1, Mode::PerformanceOnly, of_the_quickstart),
+        fixture.run(2, Mode::AccuracyOnly, of_the_quickstart),
     ]
 }
 
 #[test]
 fn a_rehearsal_needs_no_answers_and_says_what_it_is_in_every_place() {
     for round in ["v5.1", "v6.1"] {
-        let bench = Bench::new(round);
-        let runs = runs(&bench);
+        let fixture = StagingFixture::new(round);
+        let runs = runs(&fixture);
         let answers = Answers::default();
-        let staged = bench
+        let staged = fixture
             .stage(Division::Open, Kind::Rehearsal, &answers, &runs)
             .unwrap();
         assert_eq!(staged.submitter, "REHEARSAL-nobody");
@@ -58,8 +60,8 @@ fn a_rehearsal_needs_no_answers_and_says_what_it_is_in_every_place() {
             (result.system.as_str(), result.model.as_str()),
             ("REHEARSAL-boat-1", "digits")
         );
-        let read = |path: &str| fs::read_to_string(bench.at("tree").join(path)).unwrap();
-        insta::assert_snapshot!(format!("rehearsal_{round}"), names(&bench.at("tree")));
+        let read = |path: &str| fs::read_to_string(fixture.at("tree").join(path)).unwrap();
+        insta::assert_snapshot!(format!("rehearsal_{round}"), names(&fixture.at("tree")));
         assert!(read("REHEARSAL.md").contains("must not be submitted"));
         assert!(read("REHEARSAL.md").contains("own LoadGen"));
         let home = "open/REHEARSAL-nobody";
@@ -84,7 +86,7 @@ fn a_rehearsal_needs_no_answers_and_says_what_it_is_in_every_place() {
             "{\n  \"digits\": \"resnet\"\n}\n"
         );
         // Only rules about what was measured fail, none about the tree.
-        let report = check::strict(&Tree::scan(&bench.at("tree")).unwrap(), &bench.round);
+        let report = check::strict(&Tree::scan(&fixture.at("tree")).unwrap(), &fixture.round);
         for rule in [
             "layout",
             "system",
@@ -106,17 +108,17 @@ fn a_rehearsal_needs_no_answers_and_says_what_it_is_in_every_place() {
 
 #[test]
 fn a_rehearsal_shows_runs_that_failed_as_notes() {
-    let bench = Bench::new("v6.1");
+    let fixture = StagingFixture::new("v6.1");
     let runs = [
-        bench.run(1, Mode::PerformanceOnly, |parts| {
+        fixture.run(1, Mode::PerformanceOnly, |parts| {
             of_the_quickstart(parts);
             parts.evidence["attempts"][0]["valid"] = false.into();
             parts.spec.round = "v6.0".to_owned();
         }),
-        bench.run(2, Mode::AccuracyOnly, of_the_quickstart),
+        fixture.run(2, Mode::AccuracyOnly, of_the_quickstart),
     ];
-    let answers = bench.answers(|text| text);
-    let staged = bench
+    let answers = fixture.answers(|text| text);
+    let staged = fixture
         .stage(Division::Open, Kind::Rehearsal, &answers, &runs)
         .unwrap();
     assert_eq!(staged.submitter, "REHEARSAL-ACME");

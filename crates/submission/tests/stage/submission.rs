@@ -9,41 +9,40 @@ use regatta_submission::{
     tree::Tree,
     truncate::{self, Destination},
 };
+use regatta_test_support::{
+    staging::{MLPERF_CONF, StagingFixture, id},
+    tree::{files, names},
+};
 use regatta_types::{Division, Mode};
 
-use crate::{
-    bench::{Bench, MLPERF_CONF, id, names},
-    tree::files,
-};
-
-fn cut(bench: &Bench, submitter: &str) {
+fn cut(fixture: &StagingFixture, submitter: &str) {
     let report = truncate::truncate(&truncate::Request {
-        input: &bench.at("tree"),
+        input: &fixture.at("tree"),
         submitter,
-        destination: Destination::Backup(bench.at("originals")),
+        destination: Destination::Backup(fixture.at("originals")),
         skip_scenarios: &[],
-        rule: bench.round.truncation.as_ref().unwrap(),
+        rule: fixture.round.truncation.as_ref().unwrap(),
     });
     let report = report.unwrap();
     assert_eq!(report.problems().count(), 0, "{report:?}");
 }
 
-fn accepted(bench: &Bench) {
-    let tree = Tree::scan(&bench.at("tree")).unwrap();
-    let strict = check::strict(&tree, &bench.round);
+fn accepted(fixture: &StagingFixture) {
+    let tree = Tree::scan(&fixture.at("tree")).unwrap();
+    let strict = check::strict(&tree, &fixture.round);
     assert!(strict.passes(), "{:#?}", strict.findings);
     assert_eq!(strict.results.len(), 1);
-    let official = check::as_official(&tree, &bench.round, None).unwrap();
+    let official = check::as_official(&tree, &fixture.round, None).unwrap();
     assert_eq!(official.verdict, Verdict::Accept);
 }
 
 #[test]
 fn a_staged_submission_is_accepted_in_either_layout() {
     for round in ["v5.1", "v6.0", "v6.1"] {
-        let bench = Bench::new(round);
-        let answers = bench.answers(|text| text);
-        let runs = bench.all_runs();
-        let staged = bench
+        let fixture = StagingFixture::new(round);
+        let answers = fixture.answers(|text| text);
+        let runs = fixture.all_runs();
+        let staged = fixture
             .stage(Division::Closed, Kind::Submission, &answers, &runs)
             .unwrap();
         assert_eq!(staged.submitter, "ACME");
@@ -53,37 +52,37 @@ fn a_staged_submission_is_accepted_in_either_layout() {
         assert_eq!(result.performance.to_string(), id(1));
         assert_eq!(result.accuracy.to_string(), id(2));
         assert_eq!(result.audits["TEST01"].to_string(), id(3));
-        assert_eq!(files(&bench.at("tree")).len(), staged.files);
+        assert_eq!(files(&fixture.at("tree")).len(), staged.files);
         assert!(
             staged.notes.iter().any(|note| note.contains("1 hidden entries")),
             "{:?}",
             staged.notes
         );
-        cut(&bench, "ACME");
-        accepted(&bench);
-        assert_eq!(bench.left_behind(), ["originals", "tree"], "{round}");
+        cut(&fixture, "ACME");
+        accepted(&fixture);
+        assert_eq!(fixture.left_behind(), ["originals", "tree"], "{round}");
     }
 }
 
 #[test]
 fn the_classic_layout_has_its_files() {
-    let bench = Bench::new("v5.1");
-    let (answers, runs) = (bench.answers(|text| text), bench.all_runs());
-    bench
+    let fixture = StagingFixture::new("v5.1");
+    let (answers, runs) = (fixture.answers(|text| text), fixture.all_runs());
+    fixture
         .stage(Division::Closed, Kind::Submission, &answers, &runs)
         .unwrap();
-    insta::assert_snapshot!(names(&bench.at("tree")));
+    insta::assert_snapshot!(names(&fixture.at("tree")));
 }
 
 #[test]
 fn the_results_only_layout_has_its_files() {
-    let bench = Bench::new("v6.1");
-    let (answers, runs) = (bench.answers(|text| text), bench.all_runs());
-    bench
+    let fixture = StagingFixture::new("v6.1");
+    let (answers, runs) = (fixture.answers(|text| text), fixture.all_runs());
+    fixture
         .stage(Division::Closed, Kind::Submission, &answers, &runs)
         .unwrap();
-    insta::assert_snapshot!(names(&bench.at("tree")));
-    let read = |path: &str| fs::read_to_string(bench.at("tree/closed/ACME").join(path)).unwrap();
+    insta::assert_snapshot!(names(&fixture.at("tree")));
+    let read = |path: &str| fs::read_to_string(fixture.at("tree/closed/ACME").join(path)).unwrap();
     insta::assert_snapshot!("system", read("systems/Orin.json"));
     let result = "results/Orin/whisper/Offline";
     insta::assert_snapshot!("readme", read(&format!("{result}/README.md")));
@@ -101,15 +100,15 @@ fn the_results_only_layout_has_its_files() {
 
 #[test]
 fn the_same_runs_give_the_same_bytes() {
-    let bench = Bench::new("v6.1");
-    let (answers, mut runs) = (bench.answers(|text| text), bench.all_runs());
+    let fixture = StagingFixture::new("v6.1");
+    let (answers, mut runs) = (fixture.answers(|text| text), fixture.all_runs());
     let stage = |output: &str, runs: &[std::path::PathBuf]| {
-        bench.stage_to(output, Division::Closed, Kind::Submission, &answers, runs)
+        fixture.stage_to(output, Division::Closed, Kind::Submission, &answers, runs)
     };
     stage("tree", &runs).unwrap();
     runs.reverse();
     stage("again", &runs).unwrap();
-    assert!(files(&bench.at("tree")) == files(&bench.at("again")));
+    assert!(files(&fixture.at("tree")) == files(&fixture.at("again")));
     // What is there is not touched.
     let error = stage("tree", &runs).unwrap_err();
     assert!(
@@ -117,23 +116,23 @@ fn the_same_runs_give_the_same_bytes() {
         "{error}"
     );
     // What a killed call left is cleared away, and never taken for a tree.
-    fs::remove_dir_all(bench.at("again")).unwrap();
-    bench.put(".again.regatta-part/closed/ACME/half", "half");
+    fs::remove_dir_all(fixture.at("again")).unwrap();
+    fixture.put(".again.regatta-part/closed/ACME/half", "half");
     stage("again", &runs).unwrap();
-    assert!(files(&bench.at("tree")) == files(&bench.at("again")));
-    assert_eq!(bench.left_behind(), ["again", "tree"]);
+    assert!(files(&fixture.at("tree")) == files(&fixture.at("again")));
+    assert_eq!(fixture.left_behind(), ["again", "tree"]);
 }
 
 #[test]
 fn the_newest_run_that_is_in_order_is_taken() {
-    let bench = Bench::new("v6.1");
-    let answers = bench.answers(|text| text);
-    let mut runs = bench.all_runs();
-    runs.push(bench.run(8, Mode::PerformanceOnly, |parts| {
+    let fixture = StagingFixture::new("v6.1");
+    let answers = fixture.answers(|text| text);
+    let mut runs = fixture.all_runs();
+    runs.push(fixture.run(8, Mode::PerformanceOnly, |parts| {
         parts.evidence["attempts"][0]["valid"] = false.into();
     }));
-    runs.push(bench.accuracy_run(9));
-    let staged = bench
+    runs.push(fixture.accuracy_run(9));
+    let staged = fixture
         .stage(Division::Closed, Kind::Submission, &answers, &runs)
         .unwrap();
     assert_eq!(staged.results[0].performance.to_string(), id(1));
@@ -142,45 +141,45 @@ fn the_newest_run_that_is_in_order_is_taken() {
 
 #[test]
 fn the_open_division_maps_its_own_models() {
-    let bench = Bench::new("v6.1");
-    let answers = bench.answers(|text| {
+    let fixture = StagingFixture::new("v6.1");
+    let answers = fixture.answers(|text| {
         let text = text.replace("benchmark.whisper", "benchmark.murmur");
         format!("{text}[model_mapping]\nmurmur = \"whisper\"\n")
     });
     let own = |number, mode| {
-        bench.run(number, mode, |parts| {
+        fixture.run(number, mode, |parts| {
             parts.spec.benchmark.name = "murmur".to_owned()
         })
     };
     let runs = [own(1, Mode::PerformanceOnly), own(2, Mode::AccuracyOnly)];
     let log = runs[1].join("files/mlperf_log_accuracy.json");
-    bench.put("desk/reference.py", "print()\n");
+    fixture.put("desk/reference.py", "print()\n");
     regatta_submission::stage::official::keep(
         &runs[1].join("accuracy"),
-        &bench.at("desk/reference.py"),
+        &fixture.at("desk/reference.py"),
         &log,
         b"Word Error Rate: 50%, accuracy=50%\n",
     )
     .unwrap();
-    bench
+    fixture
         .stage(Division::Open, Kind::Submission, &answers, &runs)
         .unwrap();
-    let mapping = fs::read_to_string(bench.at("tree/open/ACME/model_mapping.json")).unwrap();
+    let mapping = fs::read_to_string(fixture.at("tree/open/ACME/model_mapping.json")).unwrap();
     assert_eq!(mapping, "{\n  \"murmur\": \"whisper\"\n}\n");
-    cut(&bench, "ACME");
-    accepted(&bench);
+    cut(&fixture, "ACME");
+    accepted(&fixture);
 }
 
 #[test]
 fn the_devices_doctor_drafts_the_description_and_the_operator_overrules_it() {
-    let bench = Bench::new("v6.1");
-    let answers = bench.answers(|text| {
+    let fixture = StagingFixture::new("v6.1");
+    let answers = fixture.answers(|text| {
         let text = text.replace("devices = [", "doctor = \"boat-1.json\"\ndevices = [");
         let text = text.replace("host_processor_model_name = \"Cortex-A78AE\"\n", "");
         text.replace("host_storage_type = \"eMMC\"\n", "")
     });
-    let runs = bench.all_runs();
-    let staged = || bench.stage(Division::Closed, Kind::Submission, &answers, &runs);
+    let runs = fixture.all_runs();
+    let staged = || fixture.stage(Division::Closed, Kind::Submission, &answers, &runs);
     let Err(StageError::Refused { lacks }) = staged() else {
         panic!("there is no word of the doctor's yet")
     };
@@ -191,9 +190,9 @@ fn the_devices_doctor_drafts_the_description_and_the_operator_overrules_it() {
         "accelerators_per_node": 7, "cooling": "",
     });
     let told = serde_json::json!({ "schema": 1, "system_description": description });
-    bench.put("desk/boat-1.json", &told.to_string());
+    fixture.put("desk/boat-1.json", &told.to_string());
     staged().unwrap();
-    let system = fs::read_to_string(bench.at("tree/closed/ACME/systems/Orin.json")).unwrap();
+    let system = fs::read_to_string(fixture.at("tree/closed/ACME/systems/Orin.json")).unwrap();
     let system: serde_json::Value = serde_json::from_str(&system).unwrap();
     assert_eq!(system["host_processor_model_name"], "ARMv8");
     assert_eq!(
@@ -208,10 +207,10 @@ fn the_devices_doctor_drafts_the_description_and_the_operator_overrules_it() {
 
 #[test]
 fn a_field_that_the_round_does_not_know_is_told() {
-    let bench = Bench::new("v6.1");
-    let answers = bench.answers(|text| text.replace("cooling =", "coolness = \"much\"\ncooling ="));
-    let staged = bench
-        .stage(Division::Closed, Kind::Submission, &answers, &bench.all_runs())
+    let fixture = StagingFixture::new("v6.1");
+    let answers = fixture.answers(|text| text.replace("cooling =", "coolness = \"much\"\ncooling ="));
+    let staged = fixture
+        .stage(Division::Closed, Kind::Submission, &answers, &fixture.all_runs())
         .unwrap();
     let told = |note: &&String| note.contains("system Orin: v6.1 knows no field coolness");
     assert!(staged.notes.iter().any(|note| told(&note)), "{:?}", staged.notes);
@@ -219,19 +218,19 @@ fn a_field_that_the_round_does_not_know_is_told() {
 
 #[test]
 fn an_older_layout_has_a_place_for_the_checkers_log() {
-    let bench = Bench::new("v4.0");
-    let answers = bench.answers(|text| {
+    let fixture = StagingFixture::new("v4.0");
+    let answers = fixture.answers(|text| {
         let text = text.replace("[documents]", "[documents]\nchecker_log = \"log.txt\"");
         format!("{text}[model_mapping]\nwhisper = \"resnet\"\n")
     });
-    bench.put("desk/log.txt", "SUMMARY: submission looks OK\n");
-    let runs = bench.all_runs();
-    bench
+    fixture.put("desk/log.txt", "SUMMARY: submission looks OK\n");
+    let runs = fixture.all_runs();
+    fixture
         .stage(Division::Open, Kind::Submission, &answers, &runs[..2])
         .unwrap();
     let log = "tree/open/ACME/results/compliance_checker_log.txt";
-    assert!(Path::new(&bench.at(log)).is_file());
+    assert!(Path::new(&fixture.at(log)).is_file());
     // Asked for until v4.1, and there in every layout.
     let conf = "tree/open/ACME/measurements/Orin/whisper/Offline/mlperf.conf";
-    assert_eq!(fs::read_to_string(bench.at(conf)).unwrap(), MLPERF_CONF);
+    assert_eq!(fs::read_to_string(fixture.at(conf)).unwrap(), MLPERF_CONF);
 }

@@ -13,10 +13,12 @@ use regatta_submission::{
     stage::{Answers, Kind, StageError, Staged},
     tree::Tree,
 };
+use regatta_test_support::{
+    round,
+    staging::{ANSWERS, Parts, StagingFixture},
+};
 use regatta_types::{Division, Mode};
 use serde_json::{Value, json};
-
-use crate::bench::{ANSWERS, Bench, Parts, round};
 
 const SYSTEM: &str = "tree/open/ACME/systems/Orin.json";
 /// What no template says: who submits, whether the system is available, and which software ran.
@@ -30,15 +32,15 @@ const NEVER: [&str; 6] = [
 ];
 
 /// Answers that say only this of the system.
-fn answers(bench: &Bench, system: &str) -> Answers {
+fn answers(fixture: &StagingFixture, system: &str) -> Answers {
     let (before, rest) = ANSWERS.split_once("[system.description]").unwrap();
     let (_, after) = rest.split_once("[benchmark.whisper]").unwrap();
     let text = format!("{before}{system}\n[benchmark.whisper]{after}");
-    Answers::from_toml(&text, &bench.at("desk")).unwrap()
+    Answers::from_toml(&text, &fixture.at("desk")).unwrap()
 }
 
 /// The two runs of an open result, on a device with this module and name.
-fn runs(bench: &Bench, module: Option<&str>, model: &str) -> Vec<PathBuf> {
+fn runs(fixture: &StagingFixture, module: Option<&str>, model: &str) -> Vec<PathBuf> {
     let on_the_board = |parts: &mut Parts| {
         parts.evidence["before"]["model"] = model.into();
         if let Some(module) = module {
@@ -46,17 +48,17 @@ fn runs(bench: &Bench, module: Option<&str>, model: &str) -> Vec<PathBuf> {
         }
     };
     vec![
-        bench.run(1, Mode::PerformanceOnly, on_the_board),
-        bench.changed_accuracy_run(2, on_the_board),
+        fixture.run(1, Mode::PerformanceOnly, on_the_board),
+        fixture.changed_accuracy_run(2, on_the_board),
     ]
 }
 
-fn stage(bench: &Bench, answers: &Answers, runs: &[PathBuf]) -> Result<Staged, StageError> {
-    bench.stage(Division::Open, Kind::Submission, answers, runs)
+fn stage(fixture: &StagingFixture, answers: &Answers, runs: &[PathBuf]) -> Result<Staged, StageError> {
+    fixture.stage(Division::Open, Kind::Submission, answers, runs)
 }
 
-fn staged_description(bench: &Bench) -> Value {
-    serde_json::from_str(&fs::read_to_string(bench.at(SYSTEM)).unwrap()).unwrap()
+fn staged_description(fixture: &StagingFixture) -> Value {
+    serde_json::from_str(&fs::read_to_string(fixture.at(SYSTEM)).unwrap()).unwrap()
 }
 
 /// The files of `systems/`, read.
@@ -79,9 +81,14 @@ const STATUS: &str = "[system.description]\nstatus = \"available\"\naccelerators
 
 #[test]
 fn a_known_board_fills_its_description_and_the_note_says_with_what() {
-    let bench = Bench::new("v6.1");
-    let staged = stage(&bench, &answers(&bench, STATUS), &runs(&bench, KIT.0, KIT.1)).unwrap();
-    let system = staged_description(&bench);
+    let fixture = StagingFixture::new("v6.1");
+    let staged = stage(
+        &fixture,
+        &answers(&fixture, STATUS),
+        &runs(&fixture, KIT.0, KIT.1),
+    )
+    .unwrap();
+    let system = staged_description(&fixture);
     let template = &templates()["agx-orin-devkit-64gb"];
     for field in [
         "cooling",
@@ -109,11 +116,11 @@ fn a_known_board_fills_its_description_and_the_note_says_with_what() {
 
 #[test]
 fn the_module_alone_says_nothing_of_its_carrier() {
-    let bench = Bench::new("v6.1");
+    let fixture = StagingFixture::new("v6.1");
     let Err(StageError::Refused { lacks }) = stage(
-        &bench,
-        &answers(&bench, STATUS),
-        &runs(&bench, KIT.0, "Forge carrier"),
+        &fixture,
+        &answers(&fixture, STATUS),
+        &runs(&fixture, KIT.0, "Forge carrier"),
     ) else {
         panic!("nobody said how the carrier is cooled")
     };
@@ -127,16 +134,16 @@ fn the_module_alone_says_nothing_of_its_carrier() {
 
 #[test]
 fn doctor_overrules_the_template_and_the_operator_both() {
-    let bench = Bench::new("v6.1");
+    let fixture = StagingFixture::new("v6.1");
     let described = json!({ "host_storage_type": "NVMe", "cooling": "doctor's", "host_networking": "" });
     let told = json!({ "schema": 1, "system_description": described });
-    bench.put("desk/boat-1.json", &told.to_string());
+    fixture.put("desk/boat-1.json", &told.to_string());
     let answers = answers(
-        &bench,
+        &fixture,
         &format!("doctor = \"boat-1.json\"\n{STATUS}cooling = \"a fan\"\n"),
     );
-    stage(&bench, &answers, &runs(&bench, KIT.0, KIT.1)).unwrap();
-    let system = staged_description(&bench);
+    stage(&fixture, &answers, &runs(&fixture, KIT.0, KIT.1)).unwrap();
+    let system = staged_description(&fixture);
     assert_eq!(
         (
             &system["host_storage_type"],
@@ -149,9 +156,9 @@ fn doctor_overrules_the_template_and_the_operator_both() {
 
 #[test]
 fn an_unknown_template_is_refused_with_the_known_ones() {
-    let bench = Bench::new("v6.1");
-    let answers = answers(&bench, &format!("template = \"orin\"\n{STATUS}"));
-    let Err(StageError::Refused { lacks }) = stage(&bench, &answers, &runs(&bench, None, "a PC")) else {
+    let fixture = StagingFixture::new("v6.1");
+    let answers = answers(&fixture, &format!("template = \"orin\"\n{STATUS}"));
+    let Err(StageError::Refused { lacks }) = stage(&fixture, &answers, &runs(&fixture, None, "a PC")) else {
         panic!("there is no such template")
     };
     let lack = lacks
@@ -204,8 +211,8 @@ fn a_kit_says_of_its_module_what_the_module_says() {
 }
 
 /// What is wrong with the description by the rules of a round.
-fn faults(bench: &Bench, round_name: &str) -> Vec<String> {
-    let tree = Tree::scan(&bench.at("tree")).unwrap();
+fn faults(fixture: &StagingFixture, round_name: &str) -> Vec<String> {
+    let tree = Tree::scan(&fixture.at("tree")).unwrap();
     let findings = check::strict(&tree, &round(round_name)).findings.into_iter();
     let findings = findings.filter(|finding| finding.path.ends_with("systems/Orin.json"));
     findings
@@ -216,28 +223,28 @@ fn faults(bench: &Bench, round_name: &str) -> Vec<String> {
 #[test]
 fn with_what_only_others_know_every_template_passes_every_rounds_check() {
     for (name, template) in templates() {
-        let bench = Bench::new("v6.1");
+        let fixture = StagingFixture::new("v6.1");
         let told = fields(&template);
-        let others = bench.round.submission.system_fields_filled.iter();
+        let others = fixture.round.submission.system_fields_filled.iter();
         let others = others.filter(|field| !told.contains_key(field.as_str()));
         let others = others.filter(|field| !["status", "division", "submitter"].contains(&field.as_str()));
         let others: String = others
             .map(|field| format!("{field} = \"known to others\"\n"))
             .collect();
         let system = format!("template = \"{name}\"\n[system.description]\nstatus = \"available\"\n{others}");
-        stage(&bench, &answers(&bench, &system), &runs(&bench, None, "")).unwrap();
+        stage(&fixture, &answers(&fixture, &system), &runs(&fixture, None, "")).unwrap();
         let rounds: Vec<_> = known::round_names().collect();
         let all = || {
             rounds
                 .iter()
-                .flat_map(|round| faults(&bench, round))
+                .flat_map(|round| faults(&fixture, round))
                 .collect::<Vec<_>>()
         };
         assert_eq!(all(), Vec::<String>::new(), "{name}");
         // The check does look at the description.
-        let mut system = staged_description(&bench);
+        let mut system = staged_description(&fixture);
         system["system_type"] = "a board".into();
-        bench.put(SYSTEM, &system.to_string());
+        fixture.put(SYSTEM, &system.to_string());
         assert_eq!(all().len(), rounds.len(), "{name}");
     }
 }

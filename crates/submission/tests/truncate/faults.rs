@@ -14,12 +14,8 @@ use regatta_config::{known, procedures::Truncation};
 use regatta_submission::truncate::{
     Destination, Doubt, Outcome, Problem, Request, TruncateError, truncate, verify,
 };
+use regatta_test_support::tree::{copy, files, put};
 use tempfile::TempDir;
-
-use crate::{
-    copy_tree::copy,
-    tree::{files, put},
-};
 
 const LOG: &str = "closed/ACME/results/sys/resnet/Offline/accuracy/mlperf_log_accuracy.json";
 const TEXT: &str = "closed/ACME/results/sys/resnet/Offline/accuracy/accuracy.txt";
@@ -35,20 +31,20 @@ fn rule(round: &str) -> Truncation {
 }
 
 /// A tree and a place for its backup.
-struct Bench {
+struct StagingFixture {
     dir: TempDir,
     rule: Truncation,
 }
 
-impl Bench {
+impl StagingFixture {
     fn new(round: &str, log: &[u8], text: &str) -> Self {
-        let bench = Self {
+        let fixture = Self {
             dir: tempfile::tempdir().unwrap(),
             rule: rule(round),
         };
-        put(&bench.tree().join(LOG), log);
-        put(&bench.tree().join(TEXT), text);
-        bench
+        put(&fixture.tree().join(LOG), log);
+        put(&fixture.tree().join(TEXT), text);
+        fixture
     }
 
     fn tree(&self) -> std::path::PathBuf {
@@ -122,10 +118,10 @@ fn log_of(bytes: usize) -> Vec<u8> {
 fn every_round_marks_a_line_of_its_own_also_without_a_last_line_feed() {
     for round in ["v2.1", "v4.1", "v5.1", "v6.1"] {
         for size in [0, 1, 4095, 4096, 20_000] {
-            let bench = Bench::new(round, &log_of(size), "accuracy=76.1%");
+            let fixture = StagingFixture::new(round, &log_of(size), "accuracy=76.1%");
             assert!(
                 matches!(
-                    bench.run(),
+                    fixture.run(),
                     Outcome::Cut {
                         second_hash: false,
                         ..
@@ -133,11 +129,11 @@ fn every_round_marks_a_line_of_its_own_also_without_a_last_line_feed() {
                 ),
                 "{round} {size}"
             );
-            let text = bench.text();
+            let text = fixture.text();
             let line = text.strip_prefix("accuracy=76.1%\nhash=").unwrap();
             assert_eq!(line.len(), 65, "{text}");
-            assert_eq!(bench.log().len(), if size < 4096 { size } else { 8199 });
-            assert_eq!(bench.doubts(), [], "{round} {size}");
+            assert_eq!(fixture.log().len(), if size < 4096 { size } else { 8199 });
+            assert_eq!(fixture.doubts(), [], "{round} {size}");
         }
     }
 }
@@ -145,85 +141,91 @@ fn every_round_marks_a_line_of_its_own_also_without_a_last_line_feed() {
 #[test]
 fn a_call_that_was_killed_anywhere_is_finished_by_the_next() {
     for size in [100, 9_000, 20_000] {
-        let whole = Bench::new("v5.1", &log_of(size), "acc\n");
+        let whole = StagingFixture::new("v5.1", &log_of(size), "acc\n");
         whole.run();
         let (tree, text) = (files(&whole.tree()), whole.text());
 
         // Killed after the original was kept.
-        let bench = Bench::new("v5.1", &log_of(size), "acc\n");
-        put(&bench.backup().join(LOG), log_of(size));
-        bench.run();
+        let fixture = StagingFixture::new("v5.1", &log_of(size), "acc\n");
+        put(&fixture.backup().join(LOG), log_of(size));
+        fixture.run();
         assert!(
-            files(&bench.tree()) == tree && bench.doubts().is_empty(),
+            files(&fixture.tree()) == tree && fixture.doubts().is_empty(),
             "{size}"
         );
 
         // Killed after the hash was written: it is not written again.
-        let bench = Bench::new("v5.1", &log_of(size), &text);
-        put(&bench.backup().join(LOG), log_of(size));
-        bench.run();
+        let fixture = StagingFixture::new("v5.1", &log_of(size), &text);
+        put(&fixture.backup().join(LOG), log_of(size));
+        fixture.run();
         assert!(
-            files(&bench.tree()) == tree && bench.doubts().is_empty(),
+            files(&fixture.tree()) == tree && fixture.doubts().is_empty(),
             "{size}"
         );
 
         // Killed while a file was being written beside its place.
-        let bench = Bench::new("v5.1", &log_of(size), "acc\n");
+        let fixture = StagingFixture::new("v5.1", &log_of(size), "acc\n");
         let beside = Path::new(LOG).with_file_name(".mlperf_log_accuracy.json.regatta-part");
-        put(&bench.tree().join(&beside), "half");
-        put(&bench.backup().join(&beside), "half");
-        bench.run();
-        assert_eq!(bench.doubts(), [], "{size}");
+        put(&fixture.tree().join(&beside), "half");
+        put(&fixture.backup().join(&beside), "half");
+        fixture.run();
+        assert_eq!(fixture.doubts(), [], "{size}");
     }
 }
 
 #[test]
 fn a_killed_copy_is_made_anew_and_nothing_else_is_removed() {
-    let bench = Bench::new("v6.0", &log_of(20_000), "acc\n");
-    let part = bench.dir.path().join(".cut.regatta-part");
+    let fixture = StagingFixture::new("v6.0", &log_of(20_000), "acc\n");
+    let part = fixture.dir.path().join(".cut.regatta-part");
     put(&part.join("somebody's file"), "precious");
-    let destination = Destination::Output(bench.dir.path().join("cut"));
-    let error = bench.run_to(destination.clone()).unwrap_err();
+    let destination = Destination::Output(fixture.dir.path().join("cut"));
+    let error = fixture.run_to(destination.clone()).unwrap_err();
     assert!(matches!(error, TruncateError::InTheWay { .. }), "{error}");
     assert!(part.join("somebody's file").is_file());
 
     put(&part.join(".regatta-truncation-in-progress"), "");
-    bench.run_to(destination.clone()).unwrap();
-    assert!(!part.exists() && bench.dir.path().join("cut").join(LOG).is_file());
-    assert_eq!(files(&bench.dir.path().join("cut")).len(), 2);
-    assert_eq!(bench.log(), log_of(20_000), "the input stays as it was");
+    fixture.run_to(destination.clone()).unwrap();
+    assert!(!part.exists() && fixture.dir.path().join("cut").join(LOG).is_file());
+    assert_eq!(files(&fixture.dir.path().join("cut")).len(), 2);
+    assert_eq!(fixture.log(), log_of(20_000), "the input stays as it was");
 
-    let error = bench.run_to(destination).unwrap_err();
+    let error = fixture.run_to(destination).unwrap_err();
     assert!(matches!(error, TruncateError::OutputExists { .. }), "{error}");
 }
 
 #[test]
 fn another_original_in_the_backup_is_never_overwritten() {
-    let bench = Bench::new("v5.1", &log_of(20_000), "acc\n");
-    put(&bench.backup().join(LOG), "another run's log");
+    let fixture = StagingFixture::new("v5.1", &log_of(20_000), "acc\n");
+    put(&fixture.backup().join(LOG), "another run's log");
     assert!(matches!(
-        bench.run(),
+        fixture.run(),
         Outcome::Left(Problem::BackupDiffers { .. })
     ));
-    assert_eq!((bench.text().as_str(), bench.log()), ("acc\n", log_of(20_000)));
-    assert_eq!(fs::read(bench.backup().join(LOG)).unwrap(), b"another run's log");
+    assert_eq!(
+        (fixture.text().as_str(), fixture.log()),
+        ("acc\n", log_of(20_000))
+    );
+    assert_eq!(
+        fs::read(fixture.backup().join(LOG)).unwrap(),
+        b"another run's log"
+    );
 }
 
 #[test]
 fn requests_that_would_spoil_the_submission_are_refused() {
-    let bench = Bench::new("v5.1", &log_of(20_000), "acc\n");
-    let before = files(&bench.tree());
+    let fixture = StagingFixture::new("v5.1", &log_of(20_000), "acc\n");
+    let before = files(&fixture.tree());
     for inside in ["backup", "closed/ACME/backup", "."] {
-        let error = bench
-            .run_to(Destination::Backup(bench.tree().join(inside)))
+        let error = fixture
+            .run_to(Destination::Backup(fixture.tree().join(inside)))
             .unwrap_err();
         assert!(matches!(error, TruncateError::Inside { .. }), "{error}");
     }
-    let tree = bench.tree();
+    let tree = fixture.tree();
     for submitter in ["NOBODY", "", ".", "..", "../../etc", "a/b"] {
         let request = Request {
             submitter,
-            ..bench.request(&tree, Destination::Backup(bench.backup()))
+            ..fixture.request(&tree, Destination::Backup(fixture.backup()))
         };
         let error = truncate(&request).unwrap_err();
         assert!(
@@ -234,27 +236,27 @@ fn requests_that_would_spoil_the_submission_are_refused() {
             "{submitter}: {error}"
         );
     }
-    assert!(files(&bench.tree()) == before);
-    assert!(!bench.backup().exists());
+    assert!(files(&fixture.tree()) == before);
+    assert!(!fixture.backup().exists());
 }
 
 #[test]
 fn a_linked_log_is_left_alone() {
-    let bench = Bench::new("v5.1", &log_of(20_000), "acc\n");
-    let elsewhere = bench.dir.path().join("log");
-    fs::rename(bench.tree().join(LOG), &elsewhere).unwrap();
-    std::os::unix::fs::symlink(&elsewhere, bench.tree().join(LOG)).unwrap();
-    assert_eq!(bench.run(), Outcome::Left(Problem::NoFile));
+    let fixture = StagingFixture::new("v5.1", &log_of(20_000), "acc\n");
+    let elsewhere = fixture.dir.path().join("log");
+    fs::rename(fixture.tree().join(LOG), &elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, fixture.tree().join(LOG)).unwrap();
+    assert_eq!(fixture.run(), Outcome::Left(Problem::NoFile));
     assert_eq!(fs::read(elsewhere).unwrap(), log_of(20_000));
 }
 
 /// A pipe is waited for without end by whoever opens it, and a link upwards never ends.
 #[test]
 fn pipes_and_circles_are_named_and_not_waited_for() {
-    let bench = Bench::new("v6.1", &log_of(20_000), "accuracy=76.1%\n");
-    let out = || Destination::Output(bench.dir.path().join("out"));
+    let fixture = StagingFixture::new("v6.1", &log_of(20_000), "accuracy=76.1%\n");
+    let out = || Destination::Output(fixture.dir.path().join("out"));
     let refused = |destination: Destination, path: &str| {
-        let error = bench.run_to(destination).unwrap_err();
+        let error = fixture.run_to(destination).unwrap_err();
         let text = format!(
             "{error}: {:?}",
             std::error::Error::source(&error).map(ToString::to_string)
@@ -265,29 +267,29 @@ fn pipes_and_circles_are_named_and_not_waited_for() {
         let made = std::process::Command::new("mkfifo").arg(path).status().unwrap();
         assert!(made.success());
     };
-    let text = bench.tree().join(TEXT);
+    let text = fixture.tree().join(TEXT);
     fs::remove_file(&text).unwrap();
     pipe(&text);
-    refused(Destination::Backup(bench.backup()), "accuracy.txt");
+    refused(Destination::Backup(fixture.backup()), "accuracy.txt");
     refused(out(), "accuracy.txt");
     fs::remove_file(&text).unwrap();
     put(&text, "accuracy=76.1%\n");
-    let stray = bench.tree().join("closed/ACME/systems");
+    let stray = fixture.tree().join("closed/ACME/systems");
     pipe(&stray);
     refused(out(), "closed/ACME/systems");
-    assert_eq!(names(bench.dir.path()), ["tree"], "nothing is left behind");
+    assert_eq!(names(fixture.dir.path()), ["tree"], "nothing is left behind");
     fs::remove_file(&stray).unwrap();
     std::os::unix::fs::symlink("..", &stray).unwrap();
     refused(out(), "closed/ACME/systems");
     fs::remove_file(&stray).unwrap();
-    assert_eq!(bench.run_to(out()).unwrap().cut(), 1, "and then it goes on");
+    assert_eq!(fixture.run_to(out()).unwrap().cut(), 1, "and then it goes on");
 }
 
 /// Twenty directories, each with two links to the next one, would be a million copies.
 #[test]
 fn a_farm_of_links_is_refused() {
-    let bench = Bench::new("v6.1", &log_of(20_000), "accuracy=76.1%\n");
-    let farm = bench.tree().join("closed/ACME/code");
+    let fixture = StagingFixture::new("v6.1", &log_of(20_000), "accuracy=76.1%\n");
+    let farm = fixture.tree().join("closed/ACME/code");
     for level in 0..20 {
         let directory = farm.join(level.to_string());
         fs::create_dir_all(&directory).unwrap();
@@ -296,25 +298,25 @@ fn a_farm_of_links_is_refused() {
         }
     }
     fs::create_dir(farm.join("20")).unwrap();
-    let error = bench
-        .run_to(Destination::Output(bench.dir.path().join("out")))
+    let error = fixture
+        .run_to(Destination::Output(fixture.dir.path().join("out")))
         .unwrap_err();
     assert!(matches!(error, TruncateError::LinkedTwice { .. }), "{error}");
-    assert_eq!(names(bench.dir.path()), ["tree"], "nothing is left behind");
+    assert_eq!(names(fixture.dir.path()), ["tree"], "nothing is left behind");
 }
 
 /// A FIFO that takes a file's place after the look at it must not be waited for.
 #[test]
 fn pipes_that_appear_meanwhile_are_not_waited_for() {
-    let bench = Bench::new("v6.1", &log_of(20_000), "accuracy=76.1%\n");
-    let (file, pipe) = (bench.dir.path().join("file"), bench.dir.path().join("pipe"));
+    let fixture = StagingFixture::new("v6.1", &log_of(20_000), "accuracy=76.1%\n");
+    let (file, pipe) = (fixture.dir.path().join("file"), fixture.dir.path().join("pipe"));
     put(&file, "accuracy=76.1%\n");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    let path = bench.tree().join(TEXT);
+    let path = fixture.tree().join(TEXT);
     let is_done = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
-            let beside = bench.dir.path().join("beside");
+            let beside = fixture.dir.path().join("beside");
             for source in [&pipe, &file].into_iter().cycle() {
                 if is_done.load(Ordering::Relaxed) {
                     break;
@@ -325,8 +327,8 @@ fn pipes_that_appear_meanwhile_are_not_waited_for() {
         });
         let mut refused = 0;
         for number in 0..200 {
-            let out = bench.dir.path().join(format!("out-{number}"));
-            refused += u32::from(bench.run_to(Destination::Output(out)).is_err());
+            let out = fixture.dir.path().join(format!("out-{number}"));
+            refused += u32::from(fixture.run_to(Destination::Output(out)).is_err());
         }
         is_done.store(true, Ordering::Relaxed);
         assert!(refused > 0, "the pipe was never met");
@@ -335,75 +337,75 @@ fn pipes_that_appear_meanwhile_are_not_waited_for() {
 
 #[test]
 fn a_faulty_manifest_names_its_place() {
-    let bench = Bench::new("v5.1", &log_of(20_000), "acc\n");
+    let fixture = StagingFixture::new("v5.1", &log_of(20_000), "acc\n");
     put(
-        &bench.backup().join("truncation-manifest.json"),
+        &fixture.backup().join("truncation-manifest.json"),
         "{\n  \"schema\": \"one\"\n}",
     );
-    let error = bench.run_to(Destination::Backup(bench.backup())).unwrap_err();
+    let error = fixture.run_to(Destination::Backup(fixture.backup())).unwrap_err();
     let cause = std::error::Error::source(&error).unwrap().to_string();
     assert!(
         error.to_string().contains("truncation-manifest.json") && cause.contains("line 2"),
         "{cause}"
     );
-    assert_eq!(bench.log(), log_of(20_000));
+    assert_eq!(fixture.log(), log_of(20_000));
 }
 
 #[test]
 fn forged_trees_do_not_prove() {
-    type Forge = fn(&Bench);
+    type Forge = fn(&StagingFixture);
     type Expected = fn(&[Doubt]) -> bool;
     let forgeries: [(Forge, Expected); 5] = [
         (
-            |bench| {
-                let mut log = bench.log();
+            |fixture| {
+                let mut log = fixture.log();
                 log[100] ^= 1;
-                put(&bench.tree().join(LOG), log);
+                put(&fixture.tree().join(LOG), log);
             },
             |doubts| doubts == [Doubt::OtherContent],
         ),
         (
-            |bench| put(&bench.tree().join(TEXT), "acc\nhash=00ff\n"),
+            |fixture| put(&fixture.tree().join(TEXT), "acc\nhash=00ff\n"),
             |doubts| matches!(doubts, [Doubt::OtherHash { .. }]),
         ),
         (
-            |bench| put(&bench.tree().join(TEXT), "acc\n"),
+            |fixture| put(&fixture.tree().join(TEXT), "acc\n"),
             |doubts| doubts == [Doubt::NoHash],
         ),
         (
-            |bench| fs::remove_file(bench.backup().join(LOG)).unwrap(),
+            |fixture| fs::remove_file(fixture.backup().join(LOG)).unwrap(),
             |doubts| matches!(doubts, [Doubt::NoOriginal { .. }]),
         ),
         (
-            |bench| put(&bench.backup().join(LOG), log_of(20_001)),
+            |fixture| put(&fixture.backup().join(LOG), log_of(20_001)),
             |doubts| doubts.contains(&Doubt::OtherThanManifest) && doubts.len() >= 2,
         ),
     ];
     for (number, (forge, expected)) in forgeries.into_iter().enumerate() {
-        let bench = Bench::new("v6.1", &log_of(20_000), "acc\n");
-        bench.run();
-        assert_eq!(bench.doubts(), [], "{number}");
-        forge(&bench);
-        assert!(expected(&bench.doubts()), "{number}: {:?}", bench.doubts());
+        let fixture = StagingFixture::new("v6.1", &log_of(20_000), "acc\n");
+        fixture.run();
+        assert_eq!(fixture.doubts(), [], "{number}");
+        forge(&fixture);
+        assert!(expected(&fixture.doubts()), "{number}: {:?}", fixture.doubts());
     }
 }
 
 #[test]
 fn skipped_scenarios_and_other_submitters_stay_as_they_are() {
-    let bench = Bench::new("v5.1", &log_of(20_000), "acc\n");
+    let fixture = StagingFixture::new("v5.1", &log_of(20_000), "acc\n");
     copy(
-        &bench.tree().join("closed/ACME"),
-        &bench.tree().join("closed/OTHER"),
+        &fixture.tree().join("closed/ACME"),
+        &fixture.tree().join("closed/OTHER"),
     );
-    let before = files(&bench.tree());
-    let (tree, skip) = (bench.tree(), ["Offline".to_owned()]);
+    let before = files(&fixture.tree());
+    let (tree, skip) = (fixture.tree(), ["Offline".to_owned()]);
     let request = Request {
         skip_scenarios: &skip,
-        ..bench.request(&tree, Destination::Backup(bench.backup()))
+        ..fixture.request(&tree, Destination::Backup(fixture.backup()))
     };
     assert_eq!(truncate(&request).unwrap().treated, []);
     assert!(files(&tree) == before);
-    bench.run();
+    fixture.run();
     let after = files(&tree);
     assert_eq!(after[&LOG.replace("ACME", "OTHER")].len(), 20_000);
     assert_eq!(after[LOG].len(), 8199);
@@ -412,13 +414,13 @@ fn skipped_scenarios_and_other_submitters_stay_as_they_are() {
 #[test]
 fn a_cut_log_as_large_as_an_uncut_one_is_known_by_its_original() {
     // 4091 characters in 6137 bytes: the whole file, the mark and the last 4096 bytes make 10240.
-    let bench = Bench::new("v5.1", &[0xc2, 0x80, 0].repeat(2_046)[..6_137], "acc\n");
-    assert!(matches!(bench.run(), Outcome::Cut { .. }));
-    let after = files(&bench.tree());
+    let fixture = StagingFixture::new("v5.1", &[0xc2, 0x80, 0].repeat(2_046)[..6_137], "acc\n");
+    assert!(matches!(fixture.run(), Outcome::Cut { .. }));
+    let after = files(&fixture.tree());
     assert_eq!(after[LOG].len(), 10_240);
-    assert_eq!(bench.run(), Outcome::AlreadyCut);
-    assert!(files(&bench.tree()) == after);
-    assert_eq!(bench.doubts(), []);
+    assert_eq!(fixture.run(), Outcome::AlreadyCut);
+    assert!(files(&fixture.tree()) == after);
+    assert_eq!(fixture.doubts(), []);
 }
 
 proptest! {
@@ -431,15 +433,15 @@ proptest! {
         text in prop::collection::vec(any::<u8>(), 0..40),
     ) {
         let log: Vec<u8> = pattern.iter().copied().cycle().take(size).collect();
-        let bench = Bench::new("v5.1", &log, "");
-        put(&bench.tree().join(TEXT), &text);
-        let outcome = bench.run();
+        let fixture = StagingFixture::new("v5.1", &log, "");
+        put(&fixture.tree().join(TEXT), &text);
+        let outcome = fixture.run();
         let cut = matches!(outcome, Outcome::Cut { second_hash: false, .. });
         prop_assert!(cut, "{:?}", outcome);
-        prop_assert_eq!(bench.doubts(), []);
-        prop_assert!(fs::read(bench.tree().join(TEXT)).unwrap().starts_with(&text));
-        let after = files(&bench.tree());
-        prop_assert_eq!(bench.run(), Outcome::AlreadyCut);
-        prop_assert!(files(&bench.tree()) == after);
+        prop_assert_eq!(fixture.doubts(), []);
+        prop_assert!(fs::read(fixture.tree().join(TEXT)).unwrap().starts_with(&text));
+        let after = files(&fixture.tree());
+        prop_assert_eq!(fixture.run(), Outcome::AlreadyCut);
+        prop_assert!(files(&fixture.tree()) == after);
     }
 }

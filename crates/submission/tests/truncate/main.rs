@@ -3,11 +3,6 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may say what it expects")]
 #![expect(clippy::print_stderr, reason = "tells why a test is skipped")]
 
-#[path = "../support/copy_tree.rs"]
-mod copy_tree;
-#[path = "../support/tree.rs"]
-mod tree;
-
 mod faults;
 mod official;
 mod oracle;

@@ -9,8 +9,7 @@ use std::{
 
 use regatta_config::known;
 use regatta_submission::truncate::{Destination, Request, truncate};
-
-use crate::tree::{files, put};
+use regatta_test_support::tree::{files, put};
 
 /// Our round, the tag of its tool.
 const ROUNDS: [(&str, &str); 9] = [

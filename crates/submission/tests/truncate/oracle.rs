@@ -2,9 +2,10 @@
 
 use regatta_config::{known, procedures::Truncation};
 use regatta_submission::truncate::{Destination, Outcome, Problem, Request, truncate, verify};
-use regatta_test_support::official_answers;
-
-use crate::{copy_tree::copy, tree::files};
+use regatta_test_support::{
+    official_answers,
+    tree::{copy, files},
+};
 
 fn rule(round: &str) -> Truncation {
     let rounds = known::rounds().unwrap();

@@ -1,8 +1,12 @@
-//! Single faults, put into the files of a submission.
+//! Edits of a submission's files, to put a single fault into them.
 
-use std::{fs, io, path::Path};
+use std::{fs, path::Path};
 
-pub(crate) fn lines(path: &Path, mut change: impl FnMut(&str) -> Option<String>) {
+/// Replaces or drops lines; `change` gets each with its line break.
+///
+/// # Panics
+/// When nothing changes.
+pub fn lines(path: &Path, mut change: impl FnMut(&str) -> Option<String>) {
     let text = fs::read_to_string(path).unwrap();
     let changed: String = text.split_inclusive('\n').filter_map(&mut change).collect();
     assert_ne!(text, changed, "nothing to change in {}", path.display());
@@ -10,7 +14,7 @@ pub(crate) fn lines(path: &Path, mut change: impl FnMut(&str) -> Option<String>)
 }
 
 /// Sets the value of a key's first record in a detail log.
-pub(crate) fn log_value(path: &Path, key: &str, value: &str) {
+pub fn log_value(path: &Path, key: &str, value: &str) {
     let key = format!("\"key\": \"{key}\"");
     let mut done = false;
     lines(path, |line| {
@@ -25,7 +29,7 @@ pub(crate) fn log_value(path: &Path, key: &str, value: &str) {
 }
 
 /// Repeats a detail log's last record, marked as an error.
-pub(crate) fn append_error_line(path: &Path) {
+pub fn append_error_line(path: &Path) {
     let text = fs::read_to_string(path).unwrap();
     let last = text.lines().last().unwrap();
     append(
@@ -35,13 +39,13 @@ pub(crate) fn append_error_line(path: &Path) {
 }
 
 /// Appends to a file.
-pub(crate) fn append(path: &Path, more: &str) {
+pub fn append(path: &Path, more: &str) {
     let text = fs::read_to_string(path).unwrap();
     fs::write(path, text + more).unwrap();
 }
 
-/// Sets the top-1 accuracy, and the count of good samples as it follows.
-pub(crate) fn accuracy(path: &Path, value: &str) {
+/// Sets the top-1 accuracy and the matching count of good samples.
+pub fn accuracy(path: &Path, value: &str) {
     lines(path, |line| match line.strip_prefix("accuracy=") {
         Some(rest) => {
             let (_, total) = rest.split_once("total=").unwrap();
@@ -53,28 +57,29 @@ pub(crate) fn accuracy(path: &Path, value: &str) {
     });
 }
 
-/// Sets the top-1 accuracy alone.
-pub(crate) fn accuracy_alone(path: &Path, value: &str) {
+/// Sets the top-1 accuracy only, so that it contradicts the count of good samples.
+pub fn accuracy_alone(path: &Path, value: &str) {
     lines(path, |line| match line.strip_prefix("accuracy=") {
         Some(rest) => Some(format!("accuracy={value}{}", &rest[rest.find('%').unwrap()..])),
         None => Some(line.to_owned()),
     });
 }
 
-/// Takes out the lines that begin with `start`.
-pub(crate) fn drop_lines(path: &Path, start: &str) {
+/// Removes the lines that begin with `start`.
+pub fn drop_lines(path: &Path, start: &str) {
     lines(path, |line| (!line.starts_with(start)).then(|| line.to_owned()));
 }
 
 /// Sets a text field of a JSON file.
-pub(crate) fn json_text(path: &Path, field: &str, value: &str) {
+pub fn json_text(path: &Path, field: &str, value: &str) {
     let mut json: serde_json::Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
     json[field] = value.into();
     fs::write(path, json.to_string()).unwrap();
 }
 
-/// The first column of a CSV file, and another.
-pub(crate) fn csv_column(text: &str, column: usize) -> Vec<(String, String)> {
+/// Returns the first column of a CSV file, paired with another column.
+#[must_use]
+pub fn csv_column(text: &str, column: usize) -> Vec<(String, String)> {
     let rows = text.lines().skip(1).map(|line| {
         let (mut fields, mut quoted) = (vec![String::new()], false);
         let mut characters = line.chars().peekable();
@@ -92,19 +97,4 @@ pub(crate) fn csv_column(text: &str, column: usize) -> Vec<(String, String)> {
         (fields[0].clone(), fields[column].clone())
     });
     rows.collect()
-}
-
-/// Copies a directory tree.
-pub(crate) fn copy(from: &Path, to: &Path) -> io::Result<()> {
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let target = to.join(entry.file_name());
-        if entry.file_type()?.is_dir() {
-            copy(&entry.path(), &target)?;
-        } else {
-            fs::copy(entry.path(), target)?;
-        }
-    }
-    Ok(())
 }

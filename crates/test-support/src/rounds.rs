@@ -2,7 +2,11 @@
 
 use regatta_config::{known, round::Round};
 
-/// The round of a name.
-pub(crate) fn round(name: &str) -> Round {
+/// Returns a known round.
+///
+/// # Panics
+/// When no round has this name.
+#[must_use]
+pub fn round(name: &str) -> Round {
     known::round(name).unwrap().unwrap().clone()
 }

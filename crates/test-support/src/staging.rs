@@ -1,10 +1,7 @@
-//! A bench with made-up runs: directories as the coordinator keeps them, of a benchmark that needs one scenario.
+//! A directory with synthetic runs of a benchmark that needs one scenario, as the coordinator stores them, and the operator's
+//! files that staging needs.
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeMap, fs, path::PathBuf};
 
 use regatta_conf::{Conf, ConfKind};
 use regatta_config::{known, round::Round};
@@ -20,13 +17,17 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 
-use crate::made_up_run::{self, MadeUpRun};
+use crate::{
+    rounds::round,
+    synthetic_run::{SyntheticRun, log_line},
+    tree::put,
+};
 
-/// LoadGen's own conf, which no run of the official LoadGen has among its files.
-pub(crate) const MLPERF_CONF: &str = "# the official conf\n*.Offline.min_duration = 600000\n";
+/// The official `mlperf.conf`, which a run of the official LoadGen does not have among its files.
+pub const MLPERF_CONF: &str = "# the official conf\n*.Offline.min_duration = 600000\n";
 
-/// What the operator says.
-pub(crate) const ANSWERS: &str = r#"
+/// The operator's answers.
+pub const ANSWERS: &str = r#"
 schema = 1
 submitter = "ACME"
 
@@ -69,19 +70,28 @@ mlperf_confs = ["other.conf", "mlperf.conf"]
 "#;
 
 /// The documents and files of a run before they are written.
-pub(crate) struct Parts {
-    pub(crate) spec: RunSpec,
-    pub(crate) evidence: Value,
-    pub(crate) record: Value,
-    pub(crate) files: BTreeMap<&'static str, String>,
+#[derive(Debug)]
+pub struct Parts {
+    /// The run's spec.
+    pub spec: RunSpec,
+    /// `evidence.json`, without hashes.
+    pub evidence: Value,
+    /// `record.json`, without hashes.
+    pub record: Value,
+    /// The files by their names.
+    pub files: BTreeMap<&'static str, String>,
 }
 
-pub(crate) struct Bench {
+/// A temporary directory with runs, the operator's files in `desk/` and the trees that are staged.
+#[derive(Debug)]
+pub struct StagingFixture {
     dir: TempDir,
-    pub(crate) round: Round,
+    /// The round of the runs.
+    pub round: Round,
 }
 
-pub(crate) fn hash(bytes: impl AsRef<[u8]>) -> String {
+/// SHA-256 in hexadecimal.
+pub fn hash(bytes: impl AsRef<[u8]>) -> String {
     hexadecimal(&Sha256::digest(bytes.as_ref()))
 }
 
@@ -89,28 +99,24 @@ fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The key of the device that all runs are of.
+/// The key of the device of all runs.
 fn device_key() -> Ed25519KeyPair {
     Ed25519KeyPair::from_seed_unchecked(&[7; 32]).unwrap()
 }
 
-pub(crate) fn round(name: &str) -> Round {
-    let rounds = known::rounds().unwrap().into_iter();
-    rounds.into_iter().find(|round| round.name == name).unwrap()
-}
-
-/// The id of the `number`th run; ids sort by time.
-pub(crate) fn id(number: u32) -> String {
+/// Returns the id of the `number`th run; ids sort by time.
+#[must_use]
+pub fn id(number: u32) -> String {
     format!("01930000-0000-7000-8000-{number:012}")
 }
 
-/// Samples of the data set, all of which the accuracy run answers.
+/// Samples of the data set; the accuracy run answers all.
 const SAMPLES: u32 = 1633;
 
-/// Answers that TEST01 logs.
+/// Responses that TEST01 logs.
 const LOGGED: u32 = 4096;
 
-/// Answers, one a line, that of a sample always the same.
+/// Formats an accuracy log; a sample always has the same response.
 fn answers_log(entries: u32) -> String {
     let entries: Vec<_> = (0..entries)
         .map(|index| {
@@ -124,20 +130,16 @@ fn answers_log(entries: u32) -> String {
     format!("[\n{}\n]\n", entries.join(",\n"))
 }
 
-/// A detail log with these facts.
-pub(crate) fn log(facts: &[(&str, Value)]) -> String {
-    let line = |(key, value): &(&str, Value)| {
-        format!(
-            ":::MLLOG {{\"key\": \"{key}\", \"value\": {value}, \"time_ms\": 0.1, \"namespace\": \"mlperf::logging\", \
-             \"event_type\": \"POINT_IN_TIME\", \"metadata\": {{\"is_error\": false, \"is_warning\": false, \
-             \"file\": \"x.cc\", \"line_no\": 1, \"pid\": 1, \"tid\": 1}}}}\n"
-        )
-    };
+/// Formats a detail log with these keys and values.
+#[must_use]
+pub fn log(facts: &[(&str, Value)]) -> String {
+    let line = |(key, value): &(&str, Value)| log_line(key, &value.to_string(), 0.1);
     facts.iter().map(line).collect()
 }
 
-/// LoadGen's two texts of the run with a number, which repeats the others under an audit's conf.
-pub(crate) fn loadgen_logs(
+/// Formats the detail log and summary of the run of a number, under an audit's conf.
+#[must_use]
+pub fn loadgen_logs(
     round: &Round,
     mode: Mode,
     number: u32,
@@ -148,7 +150,7 @@ pub(crate) fn loadgen_logs(
         total: samples,
         performance: samples,
     };
-    let mut run = MadeUpRun::new(Scenario::Offline, mode, round.seeds().unwrap(), library);
+    let mut run = SyntheticRun::new(Scenario::Offline, mode, round.seeds().unwrap(), library);
     run.number = number.into();
     run.sut = "tensorrt".to_owned();
     run.settings.sample_concatenate_permutation = true;
@@ -157,41 +159,46 @@ pub(crate) fn loadgen_logs(
     run.settings.apply(&conf, ConfKind::Audit, "whisper").unwrap();
     let figures = run.figures();
     [
-        ("mlperf_log_detail.txt", made_up_run::detail_log(&run, &figures)),
-        ("mlperf_log_summary.txt", made_up_run::summary(&run, &figures)),
+        ("mlperf_log_detail.txt", run.detail_log(&figures)),
+        ("mlperf_log_summary.txt", run.summary(&figures)),
     ]
 }
 
-impl Bench {
-    pub(crate) fn new(round_name: &str) -> Self {
-        let bench = Self {
+impl StagingFixture {
+    /// Creates the directory with the operator's files.
+    #[must_use]
+    pub fn new(round_name: &str) -> Self {
+        let fixture = Self {
             dir: tempfile::tempdir().unwrap(),
             round: round(round_name),
         };
-        bench.put("desk/code/main.cc", "int main() {}\n");
-        bench.put("desk/code/.git/HEAD", "ref\n");
-        bench.put("desk/calibration.md", "There is none.\n");
-        bench.put("desk/mlperf.conf", MLPERF_CONF);
-        bench.put("desk/other.conf", "# another LoadGen's\n");
-        bench
+        fixture.put("desk/code/main.cc", "int main() {}\n");
+        fixture.put("desk/code/.git/HEAD", "ref\n");
+        fixture.put("desk/calibration.md", "There is none.\n");
+        fixture.put("desk/mlperf.conf", MLPERF_CONF);
+        fixture.put("desk/other.conf", "# another LoadGen's\n");
+        fixture
     }
 
-    pub(crate) fn at(&self, path: &str) -> PathBuf {
+    /// Returns the path of a file in the directory.
+    #[must_use]
+    pub fn at(&self, path: &str) -> PathBuf {
         self.dir.path().join(path)
     }
 
-    pub(crate) fn put(&self, path: &str, text: &str) {
-        let path = self.at(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
+    /// Writes a file.
+    pub fn put(&self, path: &str, text: &str) {
+        put(&self.at(path), text);
     }
 
-    pub(crate) fn answers(&self, change: impl FnOnce(String) -> String) -> Answers {
+    /// Parses [`ANSWERS`] after `change`.
+    pub fn answers(&self, change: impl FnOnce(String) -> String) -> Answers {
         Answers::from_toml(&change(ANSWERS.to_owned()), &self.at("desk")).unwrap()
     }
 
-    /// What names lie where trees are made.
-    pub(crate) fn left_behind(&self) -> Vec<String> {
+    /// Lists the names beside the operator's files and the runs, where trees are staged.
+    #[must_use]
+    pub fn left_behind(&self) -> Vec<String> {
         let names = fs::read_dir(self.dir.path()).unwrap();
         let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
         let mut names: Vec<_> = names.filter(|name| name != "desk" && name != "runs").collect();
@@ -199,8 +206,9 @@ impl Bench {
         names
     }
 
-    /// A performance run, an accuracy run with the reference script's output, and TEST01: all that a result needs.
-    pub(crate) fn all_runs(&self) -> Vec<PathBuf> {
+    /// Writes the runs that a result needs: performance, accuracy with the reference script's output, and TEST01.
+    #[must_use]
+    pub fn all_runs(&self) -> Vec<PathBuf> {
         let runs = vec![
             self.run(1, Mode::PerformanceOnly, |_| {}),
             self.accuracy_run(2),
@@ -223,11 +231,14 @@ impl Bench {
         runs
     }
 
-    pub(crate) fn accuracy_run(&self, number: u32) -> PathBuf {
+    /// Writes an accuracy run with the reference script's output.
+    #[must_use]
+    pub fn accuracy_run(&self, number: u32) -> PathBuf {
         self.changed_accuracy_run(number, |_| {})
     }
 
-    pub(crate) fn changed_accuracy_run(&self, number: u32, change: impl FnOnce(&mut Parts)) -> PathBuf {
+    /// Writes an accuracy run after `change`, with the reference script's output.
+    pub fn changed_accuracy_run(&self, number: u32, change: impl FnOnce(&mut Parts)) -> PathBuf {
         let run = self.run(number, Mode::AccuracyOnly, change);
         self.put("desk/reference.py", "print()\n");
         let log = run.join("files/mlperf_log_accuracy.json");
@@ -237,7 +248,7 @@ impl Bench {
     }
 
     /// Writes a run, after `change`.
-    pub(crate) fn run(&self, number: u32, mode: Mode, change: impl FnOnce(&mut Parts)) -> PathBuf {
+    pub fn run(&self, number: u32, mode: Mode, change: impl FnOnce(&mut Parts)) -> PathBuf {
         let mut parts = self.parts(number, mode);
         change(&mut parts);
         let Parts {
@@ -345,13 +356,17 @@ impl Bench {
         }
     }
 
-    /// The power sessions that were put on the desk.
+    /// Lists the power sessions in `desk/power`.
     fn sessions(&self) -> Vec<PathBuf> {
         let found = fs::read_dir(self.at("desk/power")).into_iter().flatten();
         found.map(|entry| entry.unwrap().path()).collect()
     }
 
-    pub(crate) fn stage(
+    /// Stages runs into `tree`.
+    ///
+    /// # Errors
+    /// What staging refuses.
+    pub fn stage(
         &self,
         division: Division,
         kind: Kind,
@@ -361,7 +376,11 @@ impl Bench {
         self.stage_to("tree", division, kind, answers, runs)
     }
 
-    pub(crate) fn stage_to(
+    /// Stages runs into the directory `output`.
+    ///
+    /// # Errors
+    /// What staging refuses.
+    pub fn stage_to(
         &self,
         output: &str,
         division: Division,
@@ -380,10 +399,4 @@ impl Bench {
             output: &self.at(output),
         })
     }
-}
-
-/// The names of a tree's files.
-pub(crate) fn names(root: &Path) -> String {
-    let files = crate::tree::files(root);
-    files.keys().map(|name| format!("{name}\n")).collect()
 }

@@ -1,9 +1,7 @@
-//! A submission that is in order, made up: one benchmark with its scenarios and tests, in the layout of its round.
+//! Writes synthetic submissions that both checkers accept: one benchmark with its scenarios and compliance tests, in the layout
+//! of its round.
 
-#[path = "made_up_run.rs"]
-pub(crate) mod made_up_run;
-
-use std::{fs, path::Path};
+use std::path::Path;
 
 use regatta_conf::{Conf, ConfKind};
 use regatta_config::{
@@ -14,20 +12,23 @@ use regatta_loadgen::effective::LibraryCounts;
 use regatta_types::{Mode, Scenario};
 use serde_json::json;
 
-use self::made_up_run::{Figures, MadeUpRun};
+use crate::{
+    synthetic_run::{Figures, SyntheticRun, log_line},
+    tree::put,
+};
 
 const SYSTEM: &str = "board";
 /// The hash of an accuracy log without entries.
 const EMPTY_LOG: &str = "3fbbd4c6d76130399b0c79cdf41758669224a91e05b7b216953f0c9728750865";
 
 /// Writes a submission of the round's speech benchmark below `root`; of image classification where it has none.
-pub(crate) fn write(root: &Path, round: &Round) {
+pub fn write(root: &Path, round: &Round) {
     let speech = round.submission.benchmarks.contains_key("whisper");
     category(root, round, if speech { "whisper" } else { "resnet" }, "edge");
 }
 
 /// Writes a submission of a benchmark below `root`, with all scenarios that a system of type `kind` may have.
-pub(crate) fn category(root: &Path, round: &Round, name: &str, kind: &str) {
+pub fn category(root: &Path, round: &Round, name: &str, kind: &str) {
     let home = root.join("closed/Team");
     let rules = &round.submission.benchmarks[name];
     describe(&home, round, kind);
@@ -39,13 +40,13 @@ pub(crate) fn category(root: &Path, round: &Round, name: &str, kind: &str) {
     let scenarios = rules.scenarios(kind).unwrap();
     let required = scenarios.required.iter().map(|&scenario| scenario.into());
     for scenario in required.chain(scenarios.optional.iter().copied()) {
-        let made = Made {
+        let result = SyntheticResult {
             round,
             rules,
             name,
             scenario,
         };
-        made.write(&home);
+        result.write(&home);
     }
 }
 
@@ -62,19 +63,19 @@ fn describe(home: &Path, round: &Round, kind: &str) {
     }
     put(
         &home.join(format!("systems/{SYSTEM}.json")),
-        &json!(system).to_string(),
+        json!(system).to_string(),
     );
     put(&home.join("calibration.md"), "None.\n");
 }
 
-struct Made<'a> {
+struct SyntheticResult<'a> {
     round: &'a Round,
     rules: &'a BenchmarkRules,
     name: &'a str,
     scenario: SubmittedScenario,
 }
 
-impl Made<'_> {
+impl SyntheticResult<'_> {
     fn write(&self, home: &Path) {
         let classic = self.round.submission.layout == Layout::Classic;
         let below = |part: &str| {
@@ -92,7 +93,7 @@ impl Made<'_> {
         } else {
             "measurements.json".to_owned()
         };
-        put(&measurements.join(name), &json!(fields).to_string());
+        put(&measurements.join(name), json!(fields).to_string());
         for name in &self.round.submission.measurement_files {
             put(
                 &measurements.join(name),
@@ -103,7 +104,7 @@ impl Made<'_> {
         self.run(&accuracy, Mode::AccuracyOnly, "");
         put(&accuracy.join("mlperf_log_accuracy.json"), "[\n]\n");
         let hash = format!("hash={EMPTY_LOG}\n");
-        put(&accuracy.join("accuracy.txt"), &(self.accuracy() + &hash));
+        put(&accuracy.join("accuracy.txt"), self.accuracy() + &hash);
         for (folder, names) in &self.rules.extra_accuracy_files {
             for name in names {
                 put(
@@ -118,22 +119,19 @@ impl Made<'_> {
         }
     }
 
-    /// Writes the logs of a run, and gives what came of it.
-    fn run(&self, directory: &Path, mode: Mode, test: &str) -> (MadeUpRun, Figures) {
-        let run = self.made_up(mode, test);
+    /// Writes the logs of a run, and returns the run with its figures.
+    fn run(&self, directory: &Path, mode: Mode, test: &str) -> (SyntheticRun, Figures) {
+        let run = self.synthetic_run(mode, test);
         let figures = run.figures();
         put(
             &directory.join("mlperf_log_detail.txt"),
-            &self.detail(&run, &figures),
+            self.detail(&run, &figures),
         );
-        put(
-            &directory.join("mlperf_log_summary.txt"),
-            &made_up_run::summary(&run, &figures),
-        );
+        put(&directory.join("mlperf_log_summary.txt"), run.summary(&figures));
         (run, figures)
     }
 
-    fn test(&self, directory: &Path, test: &str, reference: &(MadeUpRun, Figures)) {
+    fn test(&self, directory: &Path, test: &str, reference: &(SyntheticRun, Figures)) {
         let responses = match test {
             "TEST06" => {
                 "First token check pass: True\nEOS check pass: True\nSample length check pass: True\n"
@@ -148,11 +146,11 @@ impl Made<'_> {
         put(&directory.join(name), responses);
     }
 
-    fn rerun(&self, directory: &Path, test: &str, reference: &(MadeUpRun, Figures)) {
+    fn rerun(&self, directory: &Path, test: &str, reference: &(SyntheticRun, Figures)) {
         let rerun = self.run(&directory.join("performance/run_1"), Mode::PerformanceOnly, test);
         let audit = &self.round.audits[test];
         let rate = audit.latency_as_rate && audit.scores == ScoreSource::Summary;
-        let score = |(run, figures): &(MadeUpRun, Figures)| {
+        let score = |(run, figures): &(SyntheticRun, Figures)| {
             let latency = match run.settings.use_token_latencies {
                 true => run.first_token_ns,
                 false => figures.latency,
@@ -176,11 +174,11 @@ impl Made<'_> {
                 format!("num_perf_log_entries = {logged:.0}\nnum_perf_log_data_mismatch = 0\nTEST PASS\n");
             put(&directory.join("verify_accuracy.txt"), &text);
             put(&directory.join("accuracy/mlperf_log_accuracy.json"), "[\n]\n");
-            put(&directory.join("accuracy/accuracy.txt"), &self.accuracy());
+            put(&directory.join("accuracy/accuracy.txt"), self.accuracy());
         }
     }
 
-    /// What the reference accuracy script prints at the reference's accuracy.
+    /// Formats the output of the reference accuracy script at the reference model's accuracy.
     fn accuracy(&self) -> String {
         let value = |metric: &str| {
             let mut bounds = self.rules.accuracy_in(Some(self.scenario)).iter();
@@ -228,7 +226,7 @@ impl Made<'_> {
         }
     }
 
-    fn made_up(&self, mode: Mode, test: &str) -> MadeUpRun {
+    fn synthetic_run(&self, mode: Mode, test: &str) -> SyntheticRun {
         let rules = self.rules;
         let seeds = match test {
             "TEST05" => self.round.test05_seeds(),
@@ -240,7 +238,7 @@ impl Made<'_> {
             (samples, _) => samples.unwrap_or(50_000).max(performance),
         };
         let library = LibraryCounts { total, performance };
-        let mut run = MadeUpRun::new(self.scenario.run(), mode, seeds.unwrap(), library);
+        let mut run = SyntheticRun::new(self.scenario.run(), mode, seeds.unwrap(), library);
         let settings = &mut run.settings;
         settings.min_query_count = match self.scenario.run() {
             Scenario::Offline => rules.offline_samples_per_query.unwrap_or(1),
@@ -270,9 +268,10 @@ impl Made<'_> {
         run
     }
 
-    /// The log, and of other scenarios what official checkers look for when a run stands in a scenario's place.
-    fn detail(&self, run: &MadeUpRun, figures: &Figures) -> String {
-        let mut text = made_up_run::detail_log(run, figures);
+    /// Formats the detail log. It also has the keys of other scenarios that official checkers read when one scenario's run is
+    /// submitted for another.
+    fn detail(&self, run: &SyntheticRun, figures: &Figures) -> String {
+        let mut text = run.detail_log(figures);
         if run.settings.mode == Mode::AccuracyOnly {
             return text;
         }
@@ -303,15 +302,15 @@ impl Made<'_> {
             ),
         ] {
             if !text.contains(&format!("\"key\": \"{key}\"")) {
-                text += &made_up_run::line(key, &value.to_string(), 0.1);
+                text += &log_line(key, &value.to_string(), 0.1);
             }
         }
         text
     }
 }
 
-/// Writes a submission of the agentic benchmark, as the endpoints harness leaves it, below `root`.
-pub(crate) fn endpoints(root: &Path, round: &Round) {
+/// Writes a submission of the agentic benchmark below `root`, in the layout of the endpoints harness.
+pub fn endpoints(root: &Path, round: &Round) {
     const BENCHMARK: &str = "qwen3.6-27b";
     let home = root.join("closed/Team");
     describe(&home, round, "edge");
@@ -323,7 +322,7 @@ pub(crate) fn endpoints(root: &Path, round: &Round) {
         .join("SingleStream");
     let fields = round.submission.measurement_fields.iter();
     let fields: serde_json::Map<_, _> = fields.map(|field| (field.clone(), json!("int4"))).collect();
-    put(&scenario.join("measurements.json"), &json!(fields).to_string());
+    put(&scenario.join("measurements.json"), json!(fields).to_string());
     put(&scenario.join("README.md"), "How it was run.\n");
     let seeds = round.seeds().unwrap();
     let config = format!(
@@ -345,7 +344,7 @@ pub(crate) fn endpoints(root: &Path, round: &Round) {
     });
     put(
         &scenario.join("performance/result_summary.json"),
-        &summary.to_string(),
+        summary.to_string(),
     );
     let accuracy = json!({
         "average_accuracy": 0.8571,
@@ -356,11 +355,6 @@ pub(crate) fn endpoints(root: &Path, round: &Round) {
     });
     put(
         &scenario.join("accuracy/accuracy_results.json"),
-        &accuracy.to_string(),
+        accuracy.to_string(),
     );
-}
-
-fn put(path: &Path, text: &str) {
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(path, text).unwrap();
 }
