@@ -4,8 +4,6 @@ use std::{fmt, str::FromStr};
 
 use regatta_types::benchmark::Response;
 
-use super::AuditError;
-
 /// How a response's bytes are read; little-endian.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Dtype {
@@ -71,17 +69,20 @@ impl fmt::Display for Dtype {
 }
 
 impl FromStr for Dtype {
-    type Err = AuditError;
+    type Err = UnknownDtype;
 
-    fn from_str(given: &str) -> Result<Self, AuditError> {
+    fn from_str(name: &str) -> Result<Self, UnknownDtype> {
         [Self::Byte, Self::Float32, Self::Int32, Self::Int64]
             .into_iter()
-            .find(|dtype| dtype.as_str().eq_ignore_ascii_case(given))
-            .ok_or_else(|| AuditError::UnknownDtype {
-                given: given.to_owned(),
-            })
+            .find(|dtype| dtype.as_str().eq_ignore_ascii_case(name))
+            .ok_or_else(|| UnknownDtype(name.to_owned()))
     }
 }
+
+/// The name of no data type.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown data type `{0}`; known are byte, float32, int32, int64")]
+pub struct UnknownDtype(String);
 
 /// A first element. Floats compare as IEEE says: NaN equals nothing, the two zeros are equal.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -17,12 +17,6 @@ pub enum AuditError {
         /// What was given.
         given: String,
     },
-    /// No such data type.
-    #[error("unknown data type `{given}`; known are byte, float32, int32, int64")]
-    UnknownDtype {
-        /// What was given.
-        given: String,
-    },
     /// The round does not ask for the audit.
     #[error("round {round} has no {test}")]
     NotInRound {

@@ -199,3 +199,8 @@ pub(crate) fn directories(path: &Path) -> Result<Vec<OsString>, FileError> {
     names.sort();
     Ok(names)
 }
+
+/// Reads in large pieces.
+pub(crate) fn buffered(input: impl io::Read) -> io::BufReader<impl io::Read> {
+    io::BufReader::with_capacity(1 << 18, input)
+}

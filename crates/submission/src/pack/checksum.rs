@@ -7,8 +7,8 @@ use std::{
 
 use sha1::{Digest as _, Sha1};
 
-use super::{PackError, buffered};
-use crate::files::{At, FileError, hexadecimal, open, read_small};
+use super::PackError;
+use crate::files::{At, FileError, buffered, hexadecimal, open, read_small};
 
 /// The SHA-1 of a file, in lower-case hexadecimal, and its length.
 pub(super) fn sha1(path: &Path) -> Result<(String, u64), FileError> {

@@ -7,9 +7,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{DIVISIONS, PackError};
-use crate::files::At;
+use crate::files::{At, FileError};
 
+/// The directories of a submission that are packed, where they exist.
+pub const DIVISIONS: [&str; 3] = ["closed", "open", "network"];
 /// The largest file that the result repositories take, in bytes.
 const LARGEST_FILE: u64 = 50 << 20;
 
@@ -46,7 +47,7 @@ pub enum Blemish {
 ///
 /// # Errors
 /// When a directory cannot be listed.
-pub fn hygiene(input: &Path) -> Result<Vec<Flaw>, PackError> {
+pub fn hygiene(input: &Path) -> Result<Vec<Flaw>, FileError> {
     let mut flaws = Vec::new();
     let mut ahead: Vec<_> = DIVISIONS.into_iter().map(PathBuf::from).collect();
     while let Some(below) = ahead.pop() {

@@ -17,19 +17,15 @@ mod unpack;
 
 use std::{
     fs,
-    io::{BufReader, Read},
     path::{Path, PathBuf},
 };
 
 pub use error::PackError;
-pub use hygiene::{Blemish, Flaw, hygiene};
+pub use hygiene::{Blemish, DIVISIONS, Flaw, hygiene};
 pub use openssl::Password;
 pub use unpack::{UnpackLimits, unpack};
 
 use crate::files::{At, lies_in, replace};
-
-/// The directories of a submission that are packed, where they exist.
-pub const DIVISIONS: [&str; 3] = ["closed", "open", "network"];
 
 /// A finished package.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -110,9 +106,4 @@ pub(crate) fn package_files(directory: &Path, submitter: &str) -> Result<(PathBu
     }
     let file = |end: &str| directory.join(format!("mlperf_submission_{submitter}.{end}"));
     Ok((file("tar.gz"), file("sha1")))
-}
-
-/// Reads in large pieces.
-pub(crate) fn buffered(input: impl Read) -> BufReader<impl Read> {
-    BufReader::with_capacity(1 << 18, input)
 }

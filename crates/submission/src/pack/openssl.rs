@@ -11,8 +11,8 @@ use std::{
     thread,
 };
 
-use super::{PackError, buffered};
-use crate::files::{At, open};
+use super::PackError;
+use crate::files::{At, buffered, open};
 
 /// Carries a password to `openssl`; only this user's processes can read another's environment.
 const VARIABLE: &str = "REGATTA_PACKAGE_PASSWORD";

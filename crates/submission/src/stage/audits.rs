@@ -14,9 +14,10 @@ use regatta_types::{Division, RunId};
 use super::{
     Kind, Lack, StageError,
     places::Of,
-    result::Staging,
+    planned_audit::PlannedAudit,
     run::Run,
     select::{self, Chosen},
+    staging::Staging,
 };
 use crate::{
     audit::{
@@ -28,17 +29,6 @@ use crate::{
 
 /// What the accuracy script says of the same samples in both runs, where responses differ (TEST01's part III).
 const PART_THREE: [&str; 2] = ["baseline_accuracy.txt", "compliance_accuracy.txt"];
-
-/// An audit that goes into the tree.
-#[derive(Debug)]
-pub(super) struct PlannedAudit<'a> {
-    test: Test,
-    run: &'a Run,
-    /// The result's directory, from the submission's root on.
-    results: String,
-    /// The directory that gets the audit's.
-    place: String,
-}
 
 impl<'a> Staging<'a> {
     /// Plans the audits of a result; those that the division asks for and that no run is are lacks.

@@ -3,7 +3,7 @@
 
 use std::{fs, path::Path};
 
-use super::{Kind, Lack, StageError, places, result::Staging, texts, tree::Content};
+use super::{Kind, Lack, StageError, places, staging::Staging, texts, tree::Content};
 use crate::files::At;
 
 /// Python's cache, which no submission holds.

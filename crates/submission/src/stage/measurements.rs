@@ -11,8 +11,8 @@ use serde_json::{Map, Value};
 use super::{
     Kind, Lack, Question, StageError, code,
     places::{self, Of},
-    result::Staging,
     run::Run,
+    staging::Staging,
     system::{self, NOT_STATED},
     texts,
     tree::Content,

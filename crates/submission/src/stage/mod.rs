@@ -19,104 +19,36 @@ mod lack;
 mod measurements;
 pub mod official;
 mod places;
+mod planned_audit;
 mod power;
+mod power_session;
+mod request;
 mod result;
 mod run;
 mod select;
+mod staging;
 mod system;
 mod template;
 mod texts;
 mod tree;
 
-use std::{
-    collections::BTreeMap,
-    path::{Path, PathBuf},
-};
-
 pub use answers::{Answers, BenchmarkAnswers, Documents, SystemAnswers};
 pub use error::{AnswersError, StageError};
 pub use lack::{Lack, Question};
 use places::Places;
-use regatta_config::round::Round;
-use regatta_types::{DeviceId, Division, RunId, Scenario};
-use result::Staging;
+use regatta_types::Division;
+pub use request::{Kind, REHEARSAL, Request, Staged, StagedResult};
 use run::Run;
 use serde_json::{Map, Value};
+use staging::Staging;
 use system::{Known, Owner};
 use template::Template;
 use tree::{Content, Files};
 
-use crate::{draft::Draft, proof::PublicKey};
+use crate::draft::Draft;
 
-/// What the tree is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// To be submitted.
-    Submission,
-    /// To see the way to a submission with runs that are none.
-    Rehearsal,
-}
-
-/// What stands before the names of a rehearsal.
-pub const REHEARSAL: &str = "REHEARSAL-";
 /// The submitter of a rehearsal when nobody named one.
 const NOBODY: &str = "nobody";
-
-/// What is to be staged.
-#[derive(Debug, Clone, Copy)]
-pub struct Request<'a> {
-    /// The round.
-    pub round: &'a Round,
-    /// The division.
-    pub division: Division,
-    /// What the tree is for.
-    pub kind: Kind,
-    /// What the operator knows.
-    pub answers: &'a Answers,
-    /// Directories of runs: a workspace's `runs/<id>`, or what `regatta runs export` made. Those that are not needed are
-    /// left.
-    pub runs: &'a [PathBuf],
-    /// Public keys of the devices that the workspace knows. The others' are read from `device.pub` in a run's directory;
-    /// either has to have the device's id as its fingerprint.
-    pub keys: &'a BTreeMap<DeviceId, PublicKey>,
-    /// Power sessions, directories that hold `power/`, `ranging/` and `run_1/`; each goes to the performance run whose
-    /// detail log it holds.
-    pub power: &'a [PathBuf],
-    /// The tree that is made, a directory that does not exist.
-    pub output: &'a Path,
-}
-
-/// A staged tree.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Staged {
-    /// The submitter's directory name, with the mark of a rehearsal.
-    pub submitter: String,
-    /// The results.
-    pub results: Vec<StagedResult>,
-    /// Files written.
-    pub files: usize,
-    /// What should be known or done about it.
-    pub notes: Vec<String>,
-}
-
-/// A result in the tree.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StagedResult {
-    /// Its directory, from the submission's root on.
-    pub directory: String,
-    /// The system's directory name.
-    pub system: String,
-    /// The benchmark's directory name.
-    pub model: String,
-    /// The scenario.
-    pub scenario: Scenario,
-    /// The performance run that was taken.
-    pub performance: RunId,
-    /// The accuracy run that was taken.
-    pub accuracy: RunId,
-    /// The audits that were taken, by name.
-    pub audits: BTreeMap<String, RunId>,
-}
 
 /// Stages a submission.
 ///
@@ -135,7 +67,7 @@ pub fn stage(request: &Request<'_>) -> Result<Staged, StageError> {
         request,
         places: Places::new(request.round.submission.layout, request.division, &submitter),
         runs: &runs,
-        power: power::read(request.power)?,
+        power: power_session::read(request.power)?,
         files: Files::new(),
         mapping: request.answers.model_mapping.clone(),
         results: Vec::new(),

@@ -3,26 +3,18 @@
 //! A session belongs to the performance run whose detail log it holds, to the byte: that log is the one that the device
 //! signed. It is judged by the round's power checker before anything of it is taken. Measuring power is not here.
 
-use std::{
-    io,
-    path::{Path, PathBuf},
-};
-
 use regatta_config::round::{Checker, Engine, OfficialCheck};
 use regatta_mllog::read::file_name;
 
 use super::{
     Kind, Lack, StageError,
     places::Of,
-    result::Staging,
+    power_session::{Faults, Session},
     run::Run,
+    staging::Staging,
     tree::{Content, Files},
 };
-use crate::{
-    check::power::{self, Outcome},
-    files::{At as _, FileError, sha256},
-    tree::Tree,
-};
+use crate::check::power::{self, Outcome};
 
 /// What the client leaves, by directory; LoadGen's logs of the measured run are the result's own.
 const FILES: [(&str, &[&str]); 3] = [
@@ -41,54 +33,6 @@ const FILES: [(&str, &[&str]); 3] = [
 ];
 /// What the operator writes about the meter; names begin so.
 const DESCRIPTIONS: [&str; 2] = ["analyzer_table.", "power_settings."];
-
-/// A measured session: holds `power/`, `ranging/` and `run_1/`.
-#[derive(Debug)]
-pub(super) struct Session {
-    directory: PathBuf,
-    tree: Tree,
-    /// The SHA-256 of the measured run's detail log; `None` without that log.
-    log: Option<String>,
-    /// Whether a result has taken it.
-    taken: bool,
-}
-
-impl Session {
-    /// Reads what the session is of.
-    pub(super) fn read(directory: &Path) -> Result<Self, FileError> {
-        let tree = Tree::scan(directory)
-            .map_err(io::Error::other)
-            .at("list", directory)?;
-        let log = format!("run_1/{}", file_name::DETAIL);
-        let log = match tree.is_file(&log) {
-            true => Some(sha256(&directory.join(log))?.0),
-            false => None,
-        };
-        Ok(Self {
-            directory: directory.to_owned(),
-            tree,
-            log,
-            taken: false,
-        })
-    }
-
-    /// The session's checks cover the run's summary too, and the one that is staged is the device's.
-    fn other_summary(&self, performance: &Run) -> Result<Faults, FileError> {
-        let path = format!("run_1/{}", file_name::SUMMARY);
-        let Some(proof) = performance.proof(file_name::SUMMARY) else {
-            return Ok(Faults::new());
-        };
-        if self.tree.is_file(&path) && sha256(&self.directory.join(&path))?.0 == proof.sha256 {
-            return Ok(Faults::new());
-        }
-        let mend = "name the session as the power client left it";
-        Ok(vec![(format!("{path} is not the performance run's"), mend)])
-    }
-
-    fn called(&self) -> String {
-        format!("power session {}", self.directory.display())
-    }
-}
 
 impl Staging<'_> {
     /// Takes the session of a performance run along, where there is one.
@@ -157,8 +101,6 @@ impl Staging<'_> {
 /// The way out where a description of the meter is missing.
 const DESCRIBE: &str = "write it (submission_rules.adoc, \"Power\") and put it into the session's directory";
 
-/// What is wrong, and the way out.
-type Faults = Vec<(String, &'static str)>;
 type Taken<'a> = (&'a mut Files, &'a mut Faults);
 
 fn take_files(session: &Session, results: &str, (files, faults): Taken<'_>) {
@@ -194,10 +136,4 @@ fn asks_for_descriptions(checker: Option<&Checker>) -> bool {
     checker.is_some_and(|checker| {
         checker.engine == Engine::Package || checker.looks_at(OfficialCheck::PowerMeasurementFiles)
     })
-}
-
-/// Reads the sessions that the operator names.
-pub(super) fn read(directories: &[PathBuf]) -> Result<Vec<Session>, StageError> {
-    let sessions: Result<Vec<_>, _> = directories.iter().map(|path| Session::read(path)).collect();
-    Ok(sessions?)
 }

@@ -11,32 +11,15 @@ use regatta_types::{
 use serde_json::{Map, Value};
 
 use super::{
-    Kind, Lack, Request, StageError, StagedResult,
-    audits::PlannedAudit,
+    Kind, Lack, StageError, StagedResult,
     official::{self, Kept},
-    places::{self, Of, Places},
-    power::Session,
+    places::{self, Of},
     run::Run,
     select::{Chosen, SystemRuns},
+    staging::Staging,
     texts,
-    tree::{Content, Files},
+    tree::Content,
 };
-
-/// The tree while it is planned.
-pub(super) struct Staging<'a> {
-    pub(super) request: &'a Request<'a>,
-    pub(super) places: Places,
-    pub(super) runs: &'a [Run],
-    /// Power sessions, taken or not.
-    pub(super) power: Vec<Session>,
-    pub(super) files: Files,
-    /// `model_mapping.json`.
-    pub(super) mapping: BTreeMap<String, String>,
-    pub(super) results: Vec<StagedResult>,
-    pub(super) audits: Vec<PlannedAudit<'a>>,
-    pub(super) lacks: Vec<Lack>,
-    pub(super) notes: Vec<String>,
-}
 
 impl<'a> Staging<'a> {
     /// Plans a result.

@@ -37,7 +37,14 @@ impl Tree {
     /// # Errors
     /// When `root` itself cannot be listed. Anything below it that cannot is kept in [`Tree::faults`].
     pub fn scan(root: &Path) -> Result<Self, ScanError> {
-        scan::scan(root)
+        let scanned = scan::scan(root)?;
+        Ok(Self {
+            root: root.to_owned(),
+            top: scanned.top,
+            index: Index::of(&scanned.nodes),
+            nodes: scanned.nodes,
+            faults: scanned.faults,
+        })
     }
 
     /// The directory that was walked.

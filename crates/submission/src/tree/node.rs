@@ -2,8 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use super::scan::on_disk;
-
 /// What an entry is, links followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -75,4 +73,9 @@ impl Node {
     pub(super) fn on_disk(&self) -> &Path {
         on_disk(self.raw.as_deref(), &self.path)
     }
+}
+
+/// The path below the root by which a node is opened.
+pub(super) fn on_disk<'a>(raw: Option<&'a Path>, path: &'a str) -> &'a Path {
+    raw.unwrap_or(Path::new(path))
 }

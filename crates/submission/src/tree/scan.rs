@@ -1,4 +1,4 @@
-//! The walk that makes a [`Tree`]: the directories of one depth are listed at a time, by all processors, and then put into the
+//! The walk that makes a [`Tree`](super::Tree): the directories of one depth are listed at a time, by all processors, and then put into the
 //! order of the tree.
 
 use std::{
@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Kind, Node, Tree, index::Index};
+use super::node::{Kind, Node};
 use crate::{
     files::{Directory, EntryType, Links},
     parallel,
@@ -29,8 +29,18 @@ pub struct ScanError {
     source: io::Error,
 }
 
+/// What a walk finds.
+pub(super) struct ScannedTree {
+    /// The root, open.
+    pub(super) top: Directory,
+    /// Every directory is followed by all that is below it.
+    pub(super) nodes: Vec<Node>,
+    /// Paths that could not be walked, with the reason.
+    pub(super) faults: Vec<(String, String)>,
+}
+
 /// Walks below `root`.
-pub(super) fn scan(root: &Path) -> Result<Tree, ScanError> {
+pub(super) fn scan(root: &Path) -> Result<ScannedTree, ScanError> {
     let failed = |source| ScanError {
         root: root.to_owned(),
         source,
@@ -46,18 +56,11 @@ pub(super) fn scan(root: &Path) -> Result<Tree, ScanError> {
         is_full: false,
     };
     flat.directory(0, 0);
-    Ok(Tree {
-        root: root.to_owned(),
+    Ok(ScannedTree {
         top,
-        index: Index::of(&flat.nodes),
         nodes: flat.nodes,
         faults: flat.faults,
     })
-}
-
-/// The path below the root by which a node is opened.
-pub(super) fn on_disk<'a>(raw: Option<&'a Path>, path: &'a str) -> &'a Path {
-    raw.unwrap_or(Path::new(path))
 }
 
 /// A directory that is to be listed.

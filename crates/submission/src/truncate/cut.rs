@@ -11,6 +11,8 @@ use std::{
 
 use crate::files::open;
 
+/// Logs of this size and more count as not yet cut (`MAX_ACCURACY_LOG_SIZE`).
+pub const UNCUT_SIZE: u64 = 10 << 10;
 /// Characters kept at the beginning, bytes at the end (`VIEWABLE_SIZE`).
 const KEPT: usize = 4096;
 /// Stands for what was taken out.

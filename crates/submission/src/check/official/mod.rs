@@ -4,63 +4,28 @@
 //! ([`Verdict::Crash`]); this one goes on and says where.
 
 mod accuracy;
+mod context;
 mod file_set;
 mod monolith;
 mod object;
 mod package;
 mod power;
 mod python;
+mod report;
 mod result;
 mod row;
 mod summary;
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::borrow::Cow;
 
+use context::{Context, run_all};
 pub(crate) use python::truthy;
-use regatta_config::round::{Checker, Engine, Round};
+use regatta_config::round::{Engine, Round};
+pub use report::{Note, Official, Verdict};
 pub use row::{Row, csv};
 
-use super::{parallel, place::ScenarioPlace};
+use super::place::ScenarioPlace;
 use crate::tree::Tree;
-
-/// What the official checker says of the whole tree.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
-    /// `SUMMARY: submission looks OK`, exit status 0.
-    Accept,
-    /// `SUMMARY: submission has errors`, exit status 1.
-    Reject,
-    /// A traceback and no summary, for this reason.
-    Crash(String),
-}
-
-/// A message: what it is about, and what was found.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Note {
-    /// A path in the tree.
-    pub path: String,
-    /// What was found there.
-    pub text: String,
-    /// Whether the official checker fails for it; otherwise it only logs it.
-    pub fatal: bool,
-}
-
-/// The outcome of an official checker.
-#[derive(Debug, Clone)]
-pub struct Official {
-    /// Which checker.
-    pub checker: Checker,
-    /// Its verdict.
-    pub verdict: Verdict,
-    /// The rows of its CSV, in the order of paths.
-    pub rows: Vec<Row>,
-    /// Its items: path to result, `None` for `NoResults`.
-    pub items: BTreeMap<String, Option<String>>,
-    /// What it found on the way.
-    pub notes: Vec<Note>,
-    /// The last lines of its log: items, counts, summary.
-    pub summary: Vec<String>,
-}
 
 /// No official checker to judge as.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -129,23 +94,4 @@ fn known_revisions(round: &Round) -> String {
         .map(|checker| checker.revision.as_str())
         .collect();
     names.join(", ")
-}
-
-/// What every part of a check looks at.
-#[derive(Debug, Clone, Copy)]
-struct Context<'a> {
-    tree: &'a Tree,
-    round: &'a Round,
-    checker: &'a Checker,
-}
-
-/// Results in paths' order out of jobs that ran in any; `place` tells where a job's scenario lies.
-fn run_all<T: Send, J: Sync>(
-    context: &Context<'_>,
-    jobs: &[J],
-    place: impl Fn(&J) -> &ScenarioPlace,
-    work: impl Fn(&J) -> T + Sync,
-) -> Vec<T> {
-    let size = |job: &J| context.tree.size_below(&place(job).below("results"));
-    parallel::map(jobs, size, work)
 }

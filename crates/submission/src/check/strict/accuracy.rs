@@ -7,9 +7,9 @@ use sha2::{Digest as _, Sha256};
 
 use super::{
     accuracy_figures::{self, Text},
+    case::Case,
     facts::Metric,
     performance,
-    scenario::Case,
 };
 use crate::{
     check::{
@@ -23,8 +23,6 @@ use crate::{
 
 /// Longer files are none of the reference scripts'.
 const LONGEST: u64 = 64 << 20;
-/// How to fix figures that a script has not printed.
-pub(super) const FIX: &str = "put the reference accuracy script's own output there";
 /// Truncation leaves shorter logs as they are.
 const SHORTEST_CUT: u64 = 4096;
 const FILES: [&str; 4] = [

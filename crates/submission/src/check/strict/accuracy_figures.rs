@@ -1,13 +1,15 @@
 //! The figures in an `accuracy.txt` against each other: a reference script prints most of them twice, as a result and as what it
 //! is made of. Whether a result is good enough is not judged here.
 
-use super::{accuracy::FIX, scenario::Case};
+use super::case::Case;
 use crate::check::{
     accuracy_text::counted,
     finding::{Findings, Severity},
     rules,
 };
 
+/// How to fix figures that a script has not printed.
+const FIX: &str = "put the reference accuracy script's own output there";
 /// Top-1 accuracies are given to three places of a percentage.
 const THREE_PLACES: f64 = 0.001;
 /// Averages of four places.

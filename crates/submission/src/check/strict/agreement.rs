@@ -1,6 +1,6 @@
 //! Whether the runs of a scenario are of one system under test, one sample library and one LoadGen.
 
-use super::scenario::Case;
+use super::case::Case;
 use crate::check::{
     finding::{Findings, Severity},
     rules,

@@ -3,7 +3,7 @@
 use regatta_config::round::SubmittedScenario;
 use regatta_mllog::read::Value;
 
-use super::scenario::Case;
+use super::case::Case;
 use crate::check::run_log::RunLog;
 
 /// A latency of the performance run.

@@ -1,16 +1,16 @@
 //! The queries that LoadGen generates of a run's settings and seeds: how many, for how long, and of which samples.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use regatta_loadgen::{
     effective::EffectiveSettings,
-    generate::{LoadableSet, Pass, QueryPlan, loadable_sets},
+    generate::{LoadableSet, Pass, QueryPlan},
     rng::RngAbi,
 };
 use regatta_types::{Mode, Scenario};
 
 use super::{
-    libcxx,
+    loaded_sets::Shuffle,
     logged_run::{FIX, LoggedRun, SIX_DIGITS},
     settings::Requested,
 };
@@ -20,8 +20,6 @@ use crate::check::{finding::Findings, rules, run_log::ListEnds};
 const MOST_ARRIVALS: f64 = 2e4;
 /// Characters of a list that a finding quotes.
 const SHOWN: usize = 60;
-/// Sets that are kept.
-const MOST_SETS: usize = 32;
 /// Larger libraries are not shuffled for a check; those of edge benchmarks have up to 50,000 samples.
 const LARGEST_LIBRARY: u64 = 1 << 17;
 /// How far a number of arrivals may lie from its mean, in standard deviations.
@@ -132,74 +130,6 @@ fn is_written(samples: &[usize], logged: &ListEnds) -> bool {
         false => (format!("[{first},"), format!(",{last}]")),
     };
     first.starts_with(head) && last.ends_with(tail)
-}
-
-/// The first set of samples of each library and seed: most runs of a submission have the same few.
-#[derive(Debug, Default)]
-pub(super) struct LoadedSets(Mutex<Vec<(SetKey, Arc<LoadableSet>)>>);
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct SetKey {
-    seed: u64,
-    total: u64,
-    wanted: u64,
-    size: u64,
-    padding: u64,
-    library: Shuffle,
-}
-
-/// Whose shuffle a LoadGen was built with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Shuffle {
-    Gnu(RngAbi),
-    Llvm,
-}
-
-impl LoadedSets {
-    fn first(
-        &self,
-        settings: &EffectiveSettings,
-        total: u64,
-        wanted: u64,
-        library: Shuffle,
-    ) -> Option<Arc<LoadableSet>> {
-        let padding = match settings.scenario {
-            Scenario::MultiStream => settings.samples_per_query,
-            _ => 0,
-        };
-        let key = SetKey {
-            seed: settings.qsl_rng_seed,
-            total,
-            wanted,
-            size: settings.performance_sample_count,
-            padding,
-            library,
-        };
-        let sets = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, set)) = sets().iter().find(|(known, _)| *known == key) {
-            return Some(Arc::clone(set));
-        }
-        let abi = match library {
-            Shuffle::Gnu(abi) => abi,
-            Shuffle::Llvm => RngAbi::default(),
-        };
-        let mut set = loadable_sets(settings, total, wanted, abi)
-            .ok()?
-            .into_iter()
-            .next()?;
-        if library == Shuffle::Llvm {
-            let order = libcxx::shuffled(usize::try_from(total.min(wanted)).ok()?, settings.qsl_rng_seed);
-            let (samples, distinct) = (set.samples.len(), set.distinct);
-            set.samples = order.into_iter().take(distinct).cycle().take(samples).collect();
-        }
-        let set = Arc::new(set);
-        let mut sets = sets();
-        // A hostile tree has any number of libraries.
-        if sets.len() < MOST_SETS {
-            sets.push((key, Arc::clone(&set)));
-        }
-        Some(set)
-    }
 }
 
 /// What LoadGen says of the queries, in the terms of its log.

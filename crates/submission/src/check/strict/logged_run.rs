@@ -4,7 +4,7 @@ use regatta_loadgen::results::LISTED_PERCENTILES;
 use regatta_mllog::read::Value;
 use regatta_types::Scenario;
 
-use super::scenario::Case;
+use super::case::Case;
 use crate::check::{
     finding::{Findings, Rule, Severity},
     run_log::{RunLog, shown},

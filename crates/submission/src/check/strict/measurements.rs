@@ -1,6 +1,6 @@
 //! The measurement files of a scenario, and the code that they come from.
 
-use super::{scenario::Case, system};
+use super::{case::Case, system};
 use crate::check::{finding::Findings, official::truthy, rules};
 
 /// Judges them.

@@ -5,78 +5,14 @@
 use std::collections::HashMap;
 
 use super::{
-    logged_run::LoggedRun,
-    scenario::{Case, Outcome},
+    run_identity::{Mark, RunIdentity},
+    scenario::Outcome,
     walk::Job,
 };
-use crate::check::{finding::Findings, place::ScenarioPlace, rules, run_log::RunLog};
+use crate::check::{finding::Findings, place::ScenarioPlace, rules};
 
 /// What the directories of a benchmark's accuracies end with, in all rounds.
 const ACCURACIES: [&str; 3] = ["-95", "-99", "-99.9"];
-/// Clocks and latencies below these are too coarse to tell runs apart.
-const SHORTEST_LOG_MS: f64 = 1000.0;
-const SHORTEST_LATENCY_NS: i128 = 10_000;
-
-/// What a log is of.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Role {
-    Performance,
-    Ranging,
-    Accuracy,
-    Test(String),
-}
-
-/// What no two runs have in common.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Mark {
-    Begin(String),
-    /// The log's clock when the run was over, in bits.
-    LogTime(u64),
-    /// The shortest latency, the longest one and the mean.
-    Latencies([i128; 3]),
-}
-
-/// A log and what tells its run from others.
-#[derive(Debug)]
-pub(super) struct RunIdentity {
-    role: Role,
-    path: String,
-    line: Option<u64>,
-    marks: Vec<Mark>,
-}
-
-impl RunIdentity {
-    /// Of the log in `directory`.
-    pub(super) fn of(case: &Case<'_>, directory: &str, log: &RunLog, role: Role) -> Self {
-        let path = format!("{directory}/mlperf_log_detail.txt");
-        let run = LoggedRun {
-            case,
-            log,
-            path: &path,
-        };
-        let begin = log.text("power_begin").map(|stamp| Mark::Begin(stamp.to_owned()));
-        let end = log.time_ms("power_begin").filter(|time| *time > SHORTEST_LOG_MS);
-        let keys = [
-            "result_min_latency_ns",
-            "result_max_latency_ns",
-            "result_mean_latency_ns",
-        ];
-        let latencies = match keys.map(|key| run.integer(key)) {
-            [Some(min), Some(max), Some(mean)] if min != max && max > SHORTEST_LATENCY_NS => {
-                Some(Mark::Latencies([min, max, mean]))
-            }
-            _ => None,
-        };
-        let marks = [begin, end.map(|time| Mark::LogTime(time.to_bits())), latencies];
-        Self {
-            role,
-            line: log.line("power_begin"),
-            marks: marks.into_iter().flatten().collect(),
-            path,
-        }
-    }
-}
-
 /// Names every log whose run stands in another place, too, where it may not.
 pub(super) fn check(jobs: &[Job], outcomes: &mut [Outcome]) {
     let mut places: HashMap<&Mark, Vec<(usize, usize)>> = HashMap::new();

@@ -4,9 +4,7 @@ use regatta_conf::{Conf, ConfKind, TestSettings};
 use regatta_mllog::read::Value;
 use regatta_types::{Mode, Scenario};
 
-use super::{
-    figures, generated, logged_run::LoggedRun, power, prescribed, records, scenario::Case, settings,
-};
+use super::{case::Case, figures, generated, logged_run::LoggedRun, prescribed, records, settings};
 use crate::check::{
     finding::{Findings, Severity},
     power::samples::microseconds,
@@ -135,7 +133,7 @@ pub(super) fn files(case: &Case<'_>, directory: &str, surplus: Severity, finding
             "add LoadGen's summary of this run",
         );
     }
-    let power = power::is_measured(case);
+    let power = case.has_power();
     for name in found {
         let known = match name {
             "mlperf_log_summary.txt"

@@ -4,9 +4,10 @@ use regatta_config::round::{OfficialCheck, Trait};
 use regatta_types::Scenario;
 
 use super::{
-    own_run::{Role, RunIdentity},
+    case::Case,
     performance,
-    scenario::{Case, read_hashed_log},
+    read_log::read_hashed_log,
+    run_identity::{Role, RunIdentity},
     summary,
 };
 use crate::check::{
@@ -33,12 +34,6 @@ const LONGEST_GAP: f64 = 15.0;
 /// What the names of the files begin with that describe the meter.
 const DESCRIPTIONS: [&str; 2] = ["analyzer_table.", "power_settings."];
 
-/// Whether power was measured beside the result.
-pub(super) fn is_measured(case: &Case<'_>) -> bool {
-    let directory = format!("{}/performance/power", case.results);
-    case.context.tree.exists(&directory)
-}
-
 /// The power metric and its units, where the scenario has power at all.
 pub(super) fn check(
     case: &Case<'_>,
@@ -46,7 +41,7 @@ pub(super) fn check(
     runs: &mut Vec<RunIdentity>,
     findings: &mut Findings,
 ) -> Option<(Option<f64>, &'static str)> {
-    if !is_measured(case) {
+    if !case.has_power() {
         return None;
     }
     let base = format!("{}/performance", case.results);

@@ -3,7 +3,7 @@
 use regatta_config::round::SubmittedScenario;
 use regatta_types::Scenario;
 
-use super::scenario::Case;
+use super::case::Case;
 use crate::check::{
     MULTISTREAM_SAMPLES,
     finding::{Findings, Severity},

@@ -1,22 +1,23 @@
 //! One scenario: its runs, their agreement, its measurements, tests and power.
 
-use regatta_config::round::{BenchmarkRules, Layout, SubmittedScenario};
-
 use super::{
-    Context, ResultRow, accuracy, agreement, endpoints,
+    accuracy, agreement,
+    case::Case,
+    context::Context,
+    endpoints,
     facts::{self, Facts},
-    measurements,
-    own_run::{Role, RunIdentity},
-    performance, power, result, summary, tests,
+    measurements, performance, power,
+    read_log::{read_hashed_log, read_log},
+    report::ResultRow,
+    result,
+    run_identity::{Role, RunIdentity},
+    summary, tests,
     walk::{Job, scenario_of},
 };
-use crate::{
-    check::{
-        finding::{Findings, Severity},
-        rules,
-        run_log::{RunLog, Unreadable},
-    },
-    tree::Tree,
+use crate::check::{
+    finding::{Findings, Severity},
+    rules,
+    run_log::RunLog,
 };
 
 /// What became of a scenario.
@@ -27,32 +28,6 @@ pub(super) struct Outcome {
     pub(super) facts: Option<Facts>,
     /// What tells its runs from those of other results.
     pub(super) runs: Vec<RunIdentity>,
-}
-
-/// A scenario while it is judged.
-#[derive(Clone, Copy)]
-pub(super) struct Case<'a> {
-    pub(super) context: &'a Context<'a>,
-    pub(super) job: &'a Job,
-    pub(super) rules: &'a BenchmarkRules,
-    /// The scenario that the directory stands for.
-    pub(super) scenario: SubmittedScenario,
-    /// `results/<system>/<benchmark>/<scenario>` of the submitter.
-    pub(super) results: &'a str,
-    /// Whether the endpoints harness ran it, and not LoadGen.
-    pub(super) endpoints: bool,
-}
-
-impl Case<'_> {
-    /// Whether parts lie beside the results.
-    pub(super) fn classic(&self) -> bool {
-        self.context.round.submission.layout == Layout::Classic
-    }
-
-    /// Whether the division has accuracy targets and compliance tests.
-    pub(super) fn bound(&self) -> bool {
-        self.job.place.division != "open"
-    }
 }
 
 /// Judges a scenario.
@@ -99,7 +74,7 @@ fn judge(case: &Case<'_>, outcome: &mut Outcome) {
         return;
     }
     let run = format!("{}/performance/run_1", case.results);
-    let performance = if power::is_measured(case) {
+    let performance = if case.has_power() {
         read_hashed_log(case, &run, findings)
     } else {
         read_log(case, &run, findings)
@@ -121,7 +96,7 @@ fn judge(case: &Case<'_>, outcome: &mut Outcome) {
         measured = result::measured(case, &run, log, findings);
     }
     outcome.facts = Some(facts::of(case, performance.as_ref(), metrics));
-    let surplus = match power::is_measured(case) {
+    let surplus = match case.has_power() {
         true => Severity::Error,
         false => case.context.file_set_severity(),
     };
@@ -166,56 +141,4 @@ fn row(job: &Job, result: Option<f64>, units: String, accepted: bool) -> ResultR
         power: false,
         accepted,
     }
-}
-
-/// Reads the detail log in `directory`; lines that do not read are findings, and the rest is judged.
-pub(super) fn read_log(case: &Case<'_>, directory: &str, findings: &mut Findings) -> Option<RunLog> {
-    judged_log(RunLog::read, case, directory, findings)
-}
-
-/// The same, and its hash: a power session names it.
-pub(super) fn read_hashed_log(case: &Case<'_>, directory: &str, findings: &mut Findings) -> Option<RunLog> {
-    judged_log(RunLog::read_hashed, case, directory, findings)
-}
-
-fn judged_log(
-    read: fn(&Tree, &str) -> Result<RunLog, Unreadable>,
-    case: &Case<'_>,
-    directory: &str,
-    findings: &mut Findings,
-) -> Option<RunLog> {
-    let path = format!("{directory}/mlperf_log_detail.txt");
-    let log = match read(case.context.tree, &path) {
-        Ok(log) => log,
-        Err(error) => {
-            let text = case.context.unread(&path, &error.0);
-            findings.error(rules::FILE_SET, &path, text, "add LoadGen's log of this run");
-            return None;
-        }
-    };
-    for bad in &log.unreadable {
-        let text = format!("the line does not read: {}", bad.text);
-        let mend = "put LoadGen's own log in its place; the official checker ends here";
-        findings.error(rules::LOG, (path.as_str(), Some(bad.line)), text, mend);
-    }
-    if log.has_no_records() {
-        findings.error(
-            rules::LOG,
-            &path,
-            "holds no record",
-            "put LoadGen's own log in its place",
-        );
-        return None;
-    }
-    if !log.begins_with_record && log.unreadable.is_empty() {
-        let mend = "remove what stands before LoadGen's records; the official checker ends here";
-        findings.add(
-            Severity::Warning,
-            rules::LOG,
-            (path.as_str(), Some(1)),
-            "the first line is no record",
-            mend,
-        );
-    }
-    Some(log)
 }

@@ -6,9 +6,9 @@ use regatta_mllog::read::{EarlyStopping, Entry, Summary, Value, Verdict};
 use regatta_types::Scenario;
 
 use super::{
+    case::Case,
     figures::paragraph_numbers,
     logged_run::{LoggedRun, SIX_DIGITS},
-    scenario::Case,
 };
 use crate::check::{finding::Findings, rules, run_log::RunLog};
 

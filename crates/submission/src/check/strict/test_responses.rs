@@ -3,7 +3,7 @@
 
 use regatta_loadgen::effective::EffectiveSettings;
 
-use super::{accuracy, logged_run::LoggedRun, scenario::Case, settings};
+use super::{accuracy, case::Case, logged_run::LoggedRun, settings};
 use crate::check::{accuracy_text, finding::Findings, rules, run_log::RunLog};
 
 const FIX: &str = "run TEST01's verification again and put its own output there";

@@ -5,9 +5,10 @@ use regatta_types::Scenario;
 
 use super::{
     accuracy, agreement,
-    own_run::{Role, RunIdentity},
+    case::Case,
     performance::{self, Purpose},
-    scenario::{self, Case},
+    read_log::read_log,
+    run_identity::{Role, RunIdentity},
     summary,
     test_responses::{self, labelled},
 };
@@ -49,7 +50,7 @@ pub(super) fn check(
             continue;
         }
         let run = format!("{directory}/performance/run_1");
-        let log = scenario::read_log(case, &run, findings);
+        let log = read_log(case, &run, findings);
         if let Some(log) = &log {
             performance::check(case, &run, log, Purpose::Test(test), findings);
             summary::check(case, &run, log, findings);

@@ -2,12 +2,13 @@
 //!
 //! Names and messages come from strangers and are escaped; there is no script in the page.
 
+mod escape;
 mod findings;
 mod latencies;
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
-use regatta_text::escape;
+use escape::escaped;
 
 use super::{group, json, number};
 use crate::check::{
@@ -217,13 +218,4 @@ fn grouped(count: u64) -> String {
         text.push(digit);
     }
     text
-}
-
-/// Text that is safe within the page, and on a terminal that shows the page's source.
-fn escaped(text: &str) -> String {
-    escape(text)
-        .replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-        .replace('"', "&quot;")
 }

@@ -1,6 +1,7 @@
 //! The checkers up to v5.1, one file each: they walk division, submitter, system, model, scenario and judge directories.
 
 mod compliance;
+mod crash;
 mod equal_issue;
 mod hygiene;
 mod measurements;
@@ -11,21 +12,12 @@ mod walk;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crash::Crash;
 use regatta_config::round::SubmittedScenario;
 use regatta_types::Scenario;
 use walk::Step;
 
-use super::{Context, Note, Official, Verdict, python::Raised, run_all, summary};
-
-/// Where the official program ends with a traceback.
-#[derive(Debug, Clone)]
-struct Crash(String);
-
-impl From<Raised> for Crash {
-    fn from(Raised(reason): Raised) -> Self {
-        Self(reason)
-    }
-}
+use super::{Context, Note, Official, Verdict, run_all, summary};
 
 /// Judges the tree.
 pub(super) fn check(context: &Context<'_>) -> Official {

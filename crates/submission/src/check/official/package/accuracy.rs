@@ -5,8 +5,9 @@ use regatta_mllog::read::Value;
 
 use super::{
     super::{Context, accuracy},
-    Faults, endpoints, raised,
-    scenario::Loaded,
+    Faults, endpoints,
+    loaded::Loaded,
+    raised,
 };
 
 /// Checks, and gives the metrics for the CSV.

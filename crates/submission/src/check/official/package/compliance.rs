@@ -9,9 +9,9 @@ use super::{
         python::Raised,
     },
     Faults, endpoints,
+    loaded::Loaded,
     performance::{self, Run},
     raised,
-    scenario::Loaded,
 };
 use crate::check::accuracy_text;
 

@@ -11,9 +11,9 @@ use super::{
         result,
     },
     Faults,
+    loaded::Loaded,
     performance::{self, Run},
     raised,
-    scenario::Loaded,
 };
 use crate::check::run_log::RunLog;
 

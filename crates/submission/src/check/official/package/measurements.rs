@@ -5,8 +5,9 @@ use super::{
         Context, ScenarioPlace, object,
         python::{self, truthy},
     },
-    Faults, raised,
-    scenario::Loaded,
+    Faults,
+    loaded::Loaded,
+    raised,
 };
 
 /// Where the measurement JSON lies; an error where the official program ends while it looks for it.

@@ -4,6 +4,8 @@
 mod accuracy;
 mod compliance;
 mod endpoints;
+mod faults;
+mod loaded;
 mod measurements;
 mod performance;
 mod scenario;
@@ -12,15 +14,9 @@ mod walk;
 
 use std::collections::BTreeMap;
 
-use super::{Context, Official, Verdict, python::Raised, run_all, summary};
+use faults::{Faults, raised};
 
-/// A check of one scenario: a list of faults, none when it passes.
-type Faults = Vec<(String, String)>;
-
-/// What a check that raises amounts to: the package catches it, and the check has failed.
-fn raised(path: &str, raised: Raised) -> (String, String) {
-    (path.to_owned(), raised.0)
-}
+use super::{Context, Official, Verdict, run_all, summary};
 
 /// Judges the tree.
 pub(super) fn check(context: &Context<'_>) -> Official {

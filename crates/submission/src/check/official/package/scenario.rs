@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use regatta_config::round::{Layout, SubmittedScenario, Trait};
-use serde_json::{Map, Value};
+use regatta_config::round::{Layout, Trait};
+use serde_json::Value;
 
 use super::{
     super::{
@@ -14,7 +14,9 @@ use super::{
         result,
         row::integer,
     },
-    Faults, accuracy, compliance, endpoints, measurements,
+    Faults, accuracy, compliance, endpoints,
+    loaded::{EndpointsRun, Loaded},
+    measurements,
     performance::{self, Run},
     raised, system,
     walk::Job,
@@ -31,32 +33,6 @@ pub(super) struct Outcome {
     pub(super) notes: Vec<Note>,
     /// Why the official program ends here.
     pub(super) crash: Option<String>,
-}
-
-/// Everything that the package loads before it judges.
-pub(super) struct Loaded<'a> {
-    pub(super) job: &'a Job,
-    pub(super) results: String,
-    /// Where the tests lie.
-    pub(super) tests: String,
-    pub(super) measurements_path: String,
-    pub(super) performance: RunLog,
-    pub(super) accuracy: RunLog,
-    /// What the logs are from, where LoadGen did not write them.
-    pub(super) endpoints: Option<EndpointsRun>,
-    /// TEST01's and TEST04's detail logs by path.
-    pub(super) test_logs: BTreeMap<String, RunLog>,
-    pub(super) scenario: Option<SubmittedScenario>,
-    /// The scenario's directory, as the official code goes on with it.
-    pub(super) directory: &'a str,
-}
-
-/// A run by the endpoints harness.
-pub(super) struct EndpointsRun {
-    /// The scenario, as the official code spells it.
-    effective: String,
-    /// The accuracy run's scores.
-    pub(super) scores: Vec<Map<String, Value>>,
 }
 
 /// Judges a scenario.

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{
     super::{Context, python::truthy},
     Faults,
-    scenario::Loaded,
+    loaded::Loaded,
 };
 
 const STATUSES: [&str; 3] = ["available", "preview", "rdi"];

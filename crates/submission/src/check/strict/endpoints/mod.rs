@@ -8,7 +8,7 @@ mod performance;
 use regatta_config::round::Endpoints;
 use serde_json::Value;
 
-use super::{accuracy::extra_files, measurements, scenario::Case};
+use super::{accuracy::extra_files, case::Case, measurements};
 use crate::check::{
     endpoints::{Documents, Logs},
     finding::Findings,

@@ -1,0 +1,12 @@
+//! Text that is safe within a page.
+
+use regatta_text::escape;
+
+/// Escapes text for a page, and for a terminal that shows the page's source.
+pub(super) fn escaped(text: &str) -> String {
+    escape(text)
+        .replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+}

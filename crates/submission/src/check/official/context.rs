@@ -1,0 +1,27 @@
+//! What the parts of an official check have in common: their input, and running them in parallel.
+
+use regatta_config::round::{Checker, Round};
+
+use crate::{
+    check::{parallel, place::ScenarioPlace},
+    tree::Tree,
+};
+
+/// The input of every part of a check.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Context<'a> {
+    pub(super) tree: &'a Tree,
+    pub(super) round: &'a Round,
+    pub(super) checker: &'a Checker,
+}
+
+/// Runs jobs in parallel and returns their results in the jobs' order; `place` is where a job's scenario is.
+pub(super) fn run_all<T: Send, J: Sync>(
+    context: &Context<'_>,
+    jobs: &[J],
+    place: impl Fn(&J) -> &ScenarioPlace,
+    work: impl Fn(&J) -> T + Sync,
+) -> Vec<T> {
+    let size = |job: &J| context.tree.size_below(&place(job).below("results"));
+    parallel::map(jobs, size, work)
+}

@@ -1,0 +1,71 @@
+//! A power session that the operator names: which run it is of. What of it is staged is `power`'s part.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use regatta_mllog::read::file_name;
+
+use super::{StageError, run::Run};
+use crate::{
+    files::{At as _, FileError, sha256},
+    tree::Tree,
+};
+
+/// What is wrong, with its fix.
+pub(super) type Faults = Vec<(String, &'static str)>;
+
+/// A measured session: holds `power/`, `ranging/` and `run_1/`.
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) directory: PathBuf,
+    pub(super) tree: Tree,
+    /// The SHA-256 of the measured run's detail log; `None` without that log.
+    pub(super) log: Option<String>,
+    /// Whether a result has taken it.
+    pub(super) taken: bool,
+}
+
+impl Session {
+    /// Reads what the session is of.
+    fn read(directory: &Path) -> Result<Self, FileError> {
+        let tree = Tree::scan(directory)
+            .map_err(io::Error::other)
+            .at("list", directory)?;
+        let log = format!("run_1/{}", file_name::DETAIL);
+        let log = match tree.is_file(&log) {
+            true => Some(sha256(&directory.join(log))?.0),
+            false => None,
+        };
+        Ok(Self {
+            directory: directory.to_owned(),
+            tree,
+            log,
+            taken: false,
+        })
+    }
+
+    /// The session's checks cover the run's summary too, and the one that is staged is the device's.
+    pub(super) fn other_summary(&self, performance: &Run) -> Result<Faults, FileError> {
+        let path = format!("run_1/{}", file_name::SUMMARY);
+        let Some(proof) = performance.proof(file_name::SUMMARY) else {
+            return Ok(Faults::new());
+        };
+        if self.tree.is_file(&path) && sha256(&self.directory.join(&path))?.0 == proof.sha256 {
+            return Ok(Faults::new());
+        }
+        let mend = "name the session as the power client left it";
+        Ok(vec![(format!("{path} is not the performance run's"), mend)])
+    }
+
+    pub(super) fn called(&self) -> String {
+        format!("power session {}", self.directory.display())
+    }
+}
+
+/// Reads the sessions that the operator names.
+pub(super) fn read(directories: &[PathBuf]) -> Result<Vec<Session>, StageError> {
+    let sessions: Result<Vec<_>, _> = directories.iter().map(|path| Session::read(path)).collect();
+    Ok(sessions?)
+}
