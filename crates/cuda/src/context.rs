@@ -1,32 +1,22 @@
-//! A device and its primary context, which threads bind before they call the driver.
+//! A device's primary context, which threads bind before they call the driver.
 
 use std::{
     cell::Cell,
+    ptr,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
 };
 
-use cudarc::driver::sys::{CUcontext, CUdevice};
+use cudarc::driver::sys::CUcontext;
 
-use crate::{driver::Driver, error::CudaError, functions::Functions};
-
-/// A CUDA device, as the driver describes it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Device {
-    /// The device's name, such as `Orin`.
-    pub name: String,
-    /// The compute capability, major and minor: 8.7 for Orin, 7.2 for Xavier.
-    pub compute_capability: (u32, u32),
-    /// Whether the device shares the host's memory, as on every Jetson.
-    pub integrated: bool,
-    /// The number of streaming multiprocessors: 16 on AGX Orin.
-    pub multiprocessors: u32,
-    /// The device's own or shared memory in bytes.
-    pub memory_bytes: u64,
-    pub(crate) raw: CUdevice,
-}
+use crate::{
+    device::Device,
+    driver::Driver,
+    error::{CudaError, DriverOpenError},
+    functions::Functions,
+};
 
 /// A device's primary context. Clones share it; dropping the last one releases it.
 #[derive(Clone)]
@@ -53,16 +43,28 @@ thread_local! {
     static BOUND: Cell<u64> = const { Cell::new(0) };
 }
 
-impl Context {
-    pub(crate) fn new(driver: Driver, device: Device, raw: CUcontext) -> Self {
-        Self(Arc::new(PrimaryContext {
-            driver,
+impl Driver {
+    /// Retains the primary context of a device, counted from 0. Everything in the process shares it, including TensorRT.
+    ///
+    /// # Errors
+    /// [`DriverOpenError::NoDevice`], or [`DriverOpenError::Init`] with the driver's error.
+    pub fn context(&self, ordinal: u32) -> Result<Context, DriverOpenError> {
+        let device = self.device(ordinal)?;
+        let mut raw = ptr::null_mut();
+        // SAFETY: `raw` outlives the call, and the driver returned the device.
+        let result = unsafe { (self.functions().cuDevicePrimaryCtxRetain)(&raw mut raw, device.raw) };
+        self.check("cuDevicePrimaryCtxRetain", result)
+            .map_err(DriverOpenError::Init)?;
+        Ok(Context(Arc::new(PrimaryContext {
+            driver: self.clone(),
             device,
             raw,
             number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
-        }))
+        })))
     }
+}
 
+impl Context {
     /// Returns the context's device.
     #[must_use]
     pub fn device(&self) -> &Device {

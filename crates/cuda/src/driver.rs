@@ -1,19 +1,17 @@
-//! The CUDA driver: finds and opens its library, and reads the driver's version and devices. The other files call its
+//! The CUDA driver: finds and opens its library, and reads the driver's version. The other files call its
 //! functions.
 
 use std::{
     error::Error as _,
-    ffi::{CStr, c_char, c_int},
+    ffi::{CStr, c_char},
     path::Path,
     ptr,
     sync::Arc,
 };
 
-use cudarc::driver::sys::CUdevice_attribute;
 use libloading::Library;
 
 use crate::{
-    context::{Context, Device},
     error::{CudaError, DriverOpenError},
     functions::Functions,
 };
@@ -99,91 +97,6 @@ impl Driver {
     #[must_use]
     pub const fn version(&self) -> u32 {
         self.version
-    }
-
-    /// Retains the primary context of a device, counted from 0. Everything in the process shares it, including TensorRT.
-    ///
-    /// # Errors
-    /// [`DriverOpenError::NoDevice`], or [`DriverOpenError::Init`] with the driver's error.
-    pub fn context(&self, ordinal: u32) -> Result<Context, DriverOpenError> {
-        let device = self.device(ordinal)?;
-        let mut raw = ptr::null_mut();
-        // SAFETY: `raw` outlives the call, and the driver returned the device.
-        let result = unsafe { (self.functions.cuDevicePrimaryCtxRetain)(&raw mut raw, device.raw) };
-        self.check("cuDevicePrimaryCtxRetain", result)
-            .map_err(DriverOpenError::Init)?;
-        Ok(Context::new(self.clone(), device, raw))
-    }
-
-    /// Returns all devices in the driver's order.
-    ///
-    /// # Errors
-    /// [`DriverOpenError::Init`] with the driver's error.
-    pub fn devices(&self) -> Result<Vec<Device>, DriverOpenError> {
-        (0..self.device_count()?)
-            .map(|ordinal| self.device(ordinal))
-            .collect()
-    }
-
-    fn device_count(&self) -> Result<u32, DriverOpenError> {
-        let mut count = 0;
-        // SAFETY: `count` outlives the call.
-        let result = unsafe { (self.functions.cuDeviceGetCount)(&raw mut count) };
-        self.check("cuDeviceGetCount", result)
-            .map_err(DriverOpenError::Init)?;
-        Ok(u32::try_from(count).unwrap_or(0))
-    }
-
-    fn device(&self, ordinal: u32) -> Result<Device, DriverOpenError> {
-        let found = self.device_count()?;
-        let Some(number) = i32::try_from(ordinal).ok().filter(|_| ordinal < found) else {
-            return Err(DriverOpenError::NoDevice { ordinal, found });
-        };
-        self.read_device(number).map_err(DriverOpenError::Init)
-    }
-
-    fn read_device(&self, number: i32) -> Result<Device, CudaError> {
-        use CUdevice_attribute::{
-            CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR as MAJOR,
-            CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR as MINOR,
-            CU_DEVICE_ATTRIBUTE_INTEGRATED as INTEGRATED,
-            CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT as MULTIPROCESSORS,
-        };
-        let functions = &self.functions;
-        let mut raw = 0;
-        // SAFETY: `raw` outlives the call.
-        self.check("cuDeviceGet", unsafe {
-            (functions.cuDeviceGet)(&raw mut raw, number)
-        })?;
-        let mut name = [0; 256];
-        // SAFETY: the driver writes at most 255 bytes, with a NUL at the end.
-        self.check("cuDeviceGetName", unsafe {
-            (functions.cuDeviceGetName)(name.as_mut_ptr(), 255, raw)
-        })?;
-        // SAFETY: the driver cannot write the last byte of `name`, which is 0.
-        let name = unsafe { CStr::from_ptr(name.as_ptr()) }
-            .to_string_lossy()
-            .into_owned();
-        let attribute = |attribute| {
-            let mut value: c_int = 0;
-            // SAFETY: `value` outlives the call.
-            let result = unsafe { (functions.cuDeviceGetAttribute)(&raw mut value, attribute, raw) };
-            self.check("cuDeviceGetAttribute", result)
-                .map(|()| u32::try_from(value).unwrap_or(0))
-        };
-        let mut memory_bytes = 0;
-        // SAFETY: `memory_bytes` outlives the call.
-        self.check("cuDeviceTotalMem", unsafe {
-            (functions.cuDeviceTotalMem_v2)(&raw mut memory_bytes, raw)
-        })?;
-        Ok(Device {
-            name,
-            compute_capability: (attribute(MAJOR)?, attribute(MINOR)?),
-            integrated: attribute(INTEGRATED)? != 0,
-            multiprocessors: attribute(MULTIPROCESSORS)?,
-            memory_bytes: memory_bytes as u64,
-            raw,
-        })
     }
 
     pub(crate) fn functions(&self) -> &Functions {

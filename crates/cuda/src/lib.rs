@@ -6,6 +6,7 @@
 //! itself. Calls that give memory to the device are `unsafe`: only the caller knows how long it leaves the memory alone.
 
 mod context;
+mod device;
 mod driver;
 mod error;
 mod functions;
@@ -13,7 +14,8 @@ mod graph;
 mod memory;
 mod stream;
 
-pub use context::{Context, Device};
+pub use context::Context;
+pub use device::Device;
 pub use driver::Driver;
 pub use error::{CudaError, DriverOpenError};
 pub use graph::Graph;

@@ -13,8 +13,16 @@ use tempfile::TempDir;
 use crate::{
     face::{Face, NOT_IN_REVISION, Refusal, Settings},
     fields::{FIELDS, Number},
-    plugin::ConfSource,
 };
+
+/// The source of a run's settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ConfSource {
+    /// LoadGen reads conf files, its compiled-in one first.
+    LoadGen,
+    /// We read the request's confs and set every field.
+    Request,
+}
 
 /// LoadGen's settings for a run, with what they came from.
 pub(crate) struct Prepared<'a> {

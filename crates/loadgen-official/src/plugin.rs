@@ -12,7 +12,7 @@ use regatta_loadgen::{
     sut::{QuerySampleLibrary, SystemUnderTest},
 };
 
-use crate::{build_info::BuildInfo, error::PluginError, face::Face, footprint, run::Run};
+use crate::{build_info::BuildInfo, conf::ConfSource, error::PluginError, face::Face, footprint, run::Run};
 
 /// A plug-in. It stays loaded until the process ends.
 #[derive(Debug, Clone)]
@@ -73,15 +73,6 @@ impl Plugin {
             source: ConfSource::Request,
         }
     }
-}
-
-/// Where settings come from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ConfSource {
-    /// LoadGen reads conf files, its compiled-in one first.
-    LoadGen,
-    /// We read the request's confs and set every field.
-    Request,
 }
 
 /// The MLCommons LoadGen of one plug-in.

@@ -22,10 +22,9 @@ use regatta_types::Scenario;
 
 use crate::{
     bridge::Bridge,
-    conf,
+    conf::{self, ConfSource},
     face::{Face, Refusal, c_string},
     outcome::{self, Facts},
-    plugin::ConfSource,
     sink::{Ended, Sink},
 };
 

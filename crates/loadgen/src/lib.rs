@@ -21,6 +21,7 @@
 pub mod check;
 pub mod effective;
 pub mod generate;
+mod identity;
 pub mod load_gen;
 pub mod memory;
 mod native;

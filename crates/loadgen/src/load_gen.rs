@@ -2,6 +2,7 @@
 
 use std::{io, path::PathBuf};
 
+pub use crate::identity::LoadgenIdentity;
 use regatta_conf::ConfError;
 use regatta_types::Scenario;
 
@@ -38,19 +39,6 @@ pub trait LoadGen: Sync {
         request: &RunRequest,
         observer: &dyn RunObserver,
     ) -> Result<Outcome, LoadgenError>;
-}
-
-/// Which LoadGen drove a run.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LoadgenIdentity {
-    /// `regatta-loadgen` for ours, `mlcommons-loadgen` for the official one.
-    pub name: String,
-    /// Its version.
-    pub version: String,
-    /// Its source revision, or `NA` where it has none. Only official revisions can be submittable.
-    pub revision: String,
-    /// Whose distributions and shuffle it uses.
-    pub rng_abi: String,
 }
 
 /// Learns when measuring begins and ends, from LoadGen's thread and never within the timed window. What it does

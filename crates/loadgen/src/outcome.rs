@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use regatta_conf::TestSettings;
 
-use crate::{effective::EffectiveSettings, load_gen::LoadgenIdentity, timing::Timing};
+use crate::{effective::EffectiveSettings, identity::LoadgenIdentity, timing::Timing};
 
 /// The outcome of a run.
 #[derive(Debug, Clone, PartialEq)]

@@ -18,7 +18,7 @@ use sha2::{Digest as _, Sha256};
 use crate::{
     error::PrepError,
     npy::{self, NpyError},
-    prepare::PrepReport,
+    report::PrepReport,
     samples::{begin, write_document},
 };
 

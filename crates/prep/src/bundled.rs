@@ -10,7 +10,8 @@ use regatta_types::benchmark::{Benchmark, Prep};
 use crate::{
     atomic,
     error::PrepError,
-    prepare::{PrepReport, prepare, raw_data_dir},
+    prepare::{prepare, raw_data_dir},
+    report::PrepReport,
 };
 
 /// The bundled files: path below the scratch directory, and content.

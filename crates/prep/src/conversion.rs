@@ -16,8 +16,8 @@ use crate::{
     error::PrepError,
     npy::{self, NpyError},
     packing::pack,
-    prepare::PrepReport,
     quantisation::quantise,
+    report::PrepReport,
     samples::SampleWriter,
     val_map,
 };

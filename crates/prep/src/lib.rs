@@ -19,12 +19,14 @@ mod npy;
 mod packing;
 mod prepare;
 mod quantisation;
+mod report;
 mod samples;
 mod val_map;
 
 pub use conversion::convert_samples;
 pub use error::{PrepError, TableError};
 pub use npy::NpyError;
-pub use prepare::{PrepReport, prepare, raw_data_dir};
+pub use prepare::{prepare, raw_data_dir};
 pub use quantisation::{ScaleError, read_calibration_scale};
+pub use report::PrepReport;
 pub use val_map::{ValMap, ValMapError};

@@ -16,23 +16,9 @@ use regatta_types::{
 use crate::{
     arrays, csv_images,
     error::PrepError,
+    report::PrepReport,
     samples::{MapFile, SampleWriter},
 };
-
-/// The result of a preparation.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PrepReport {
-    /// The number of samples in the set.
-    pub samples: usize,
-    /// The number of samples that existed already with the same bytes.
-    pub unchanged: usize,
-    /// The number of values beyond the range of their new type, which were clipped or became infinite.
-    pub clipped: u64,
-    /// The directory of the samples.
-    pub dir: PathBuf,
-    /// The path of the map file.
-    pub map: PathBuf,
-}
 
 /// Returns the usual directory of a benchmark's dataset: `data/NAME` below the scratch directory.
 #[must_use]

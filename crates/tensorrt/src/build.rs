@@ -4,7 +4,7 @@ use std::{
     ffi::{CStr, c_char, c_void},
     path::PathBuf,
     ptr,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, PoisonError},
 };
 
 use serde::{Deserialize, Serialize};
@@ -16,6 +16,7 @@ use crate::{
     ffi::{self, Settings},
     io_format::{InputShape, IoFormat},
     library::{TensorRt, c_path, text},
+    lock::lock,
     placement::{Layer, Placement},
 };
 
@@ -106,10 +107,6 @@ struct Sink<'a, 'c> {
     calibration_failure: Mutex<Option<String>>,
     /// The source of TensorRT's messages about a layer.
     tensorrt: &'a TensorRt,
-}
-
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl TensorRt {

@@ -7,7 +7,7 @@ use std::{
     sync::Mutex,
 };
 
-use crate::{build::lock, engine::c_name, ffi, io_format::ElementType, library::text};
+use crate::{engine::c_name, ffi, io_format::ElementType, library::text, lock::lock};
 
 /// An input of the network, as calibration samples contain it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -16,6 +16,7 @@ mod ffi;
 mod installed_tensorrt;
 mod io_format;
 mod library;
+mod lock;
 mod model;
 mod onnx;
 mod placement;

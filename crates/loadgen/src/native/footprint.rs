@@ -6,7 +6,12 @@ use regatta_mllog::trace::SampleTrace;
 use regatta_types::Scenario;
 
 use super::{open_sink, stream_sink, tokens};
-use crate::{check::SeriesSize, results::LatencyRecorder, sut::QuerySample};
+use crate::{
+    check::{SeriesCheck, SeriesSize},
+    request::RunRequest,
+    results::LatencyRecorder,
+    sut::QuerySample,
+};
 
 /// A loaded sample's index, its place in a shuffled order, and the copy of both while sets are cut.
 const PER_LOADED: u64 = 2 * (size_of::<usize>() + size_of::<u32>()) as u64;
@@ -70,4 +75,14 @@ fn issued_by_streams(size: &SeriesSize) -> u64 {
     let in_time = (size.seconds / LatencyRecorder::SHORTEST_LISTED_S) as u64;
     let queries = size.queries.min(size.least_queries.max(in_time));
     queries.saturating_mul(size.samples_per_query)
+}
+
+/// Returns the check that a request's series of queries fits into memory.
+pub(super) fn series_check(request: &RunRequest) -> SeriesCheck {
+    let bytes = if request.logs.trace {
+        with_trace
+    } else {
+        without_trace
+    };
+    SeriesCheck::new(request.rng_abi, bytes)
 }

@@ -23,7 +23,6 @@ mod tokens;
 mod wait;
 
 use crate::{
-    check::SeriesCheck,
     effective::LibraryCounts,
     load_gen::{LoadGen, LoadgenError, LoadgenIdentity, RunObserver},
     outcome::Outcome,
@@ -48,7 +47,7 @@ impl LoadGen for NativeLoadGen {
 
     fn check(&self, request: &RunRequest, library: LibraryCounts) -> Result<(), LoadgenError> {
         let resolved = request.resolve().map_err(LoadgenError::Conf)?;
-        series_check(request).run(&resolved.settings, library)
+        footprint::series_check(request).run(&resolved.settings, library)
     }
 
     fn run(
@@ -64,15 +63,6 @@ impl LoadGen for NativeLoadGen {
         };
         run::Run::begin(identity, sut, qsl, request, observer)?.finish()
     }
-}
-
-fn series_check(request: &RunRequest) -> SeriesCheck {
-    let bytes = if request.logs.trace {
-        footprint::with_trace
-    } else {
-        footprint::without_trace
-    };
-    SeriesCheck::new(request.rng_abi, bytes)
 }
 
 fn seconds(ns: i64) -> f64 {

@@ -9,7 +9,7 @@ use regatta_types::{Mode, Scenario};
 use super::{
     clock::now_ns,
     clocks::{Clocks, stamp},
-    guard, header,
+    footprint, guard, header,
     run_log::RunLog,
     tap::{AccuracyTap, TokenEntries},
 };
@@ -75,7 +75,7 @@ impl<'a> Run<'a> {
         })
         .map_err(LoadgenError::Prepare)?;
         let (effective, setting_errors) = EffectiveSettings::new(&resolved.settings, library);
-        let check = super::series_check(request);
+        let check = footprint::series_check(request);
         check.run(&resolved.settings, library)?;
         let (mut log, tap) = RunLog::create(&request.logs, token_entries(&resolved, &effective))?;
 

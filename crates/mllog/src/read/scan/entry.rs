@@ -1,22 +1,9 @@
 //! The grammar of one entry of an accuracy log, whoever wrote it: keys in any order, any white space, unknown keys passed.
 
-use std::io::{self, Read};
+use std::io::Read;
 
-use super::{AccuracyScanner, Field, ScannedEntry};
+use super::{AccuracyScanner, Field, ScannedEntry, fault::Fault};
 use crate::read::plain_entry::hex_run;
-
-/// Why an entry does not read, before its place is added.
-pub(super) enum Fault {
-    Io(io::Error),
-    Ends,
-    Wrong(String),
-}
-
-impl From<io::Error> for Fault {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
-    }
-}
 
 impl<R: Read> AccuracyScanner<R> {
     pub(super) fn object(&mut self, mut digits: impl FnMut(Field, &[u8])) -> Result<ScannedEntry, Fault> {

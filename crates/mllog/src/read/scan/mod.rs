@@ -4,13 +4,14 @@
 //! piece by piece, so an entry of any size costs one buffer. Keys with escapes are not unescaped: no LoadGen writes any.
 
 mod entry;
+mod fault;
 
 use std::io::{self, Read};
 
 use super::{
     accuracy_error::AccuracyLogError, json_fault::JsonFault, plain_entry::PlainEntry, window::Window,
 };
-use entry::Fault;
+use fault::Fault;
 
 /// An entry whose data went by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

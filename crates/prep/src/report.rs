@@ -1,0 +1,18 @@
+//! The result of a preparation.
+
+use std::path::PathBuf;
+
+/// The result of a preparation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PrepReport {
+    /// The number of samples in the set.
+    pub samples: usize,
+    /// The number of samples that existed already with the same bytes.
+    pub unchanged: usize,
+    /// The number of values beyond the range of their new type, which were clipped or became infinite.
+    pub clipped: u64,
+    /// The directory of the samples.
+    pub dir: PathBuf,
+    /// The path of the map file.
+    pub map: PathBuf,
+}
