@@ -219,7 +219,7 @@ fn settings_with_which_no_run_ends_fail_the_run_before_an_engine_is_loaded() {
         ),
         (
             "*.*.samples_per_query = 9223372036854775807",
-            "samples_per_query is 9223372036854775807, but must be ",
+            "user.conf, line 1: samples_per_query is 9223372036854775807, but must be ",
         ),
     ] {
         let fixture = Fixture::new();

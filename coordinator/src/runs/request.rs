@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use regatta_conf::{Conf, ConfError, ConfKind, SettingError, TestSettings};
+use regatta_conf::{Conf, ConfError, ConfKind, SettingError, SettingSources, TestSettings};
 use regatta_config::{round::Round, system::Chosen};
 use regatta_types::{
     DeviceId, Mode, RunId, Scenario,
@@ -153,15 +153,18 @@ impl Request<'_> {
 /// Refuses settings that a device would refuse too, before anything is sent there.
 fn check(spec: &RunSpec) -> Result<(), RequestError> {
     let mut settings = TestSettings::new(spec.scenario, spec.mode);
+    let (mut sources, model) = (SettingSources::default(), &spec.benchmark.loadgen_model);
     for (name, text, kind) in [
         ("mlperf.conf", &spec.conf.mlperf_conf, ConfKind::Mlperf),
         ("user.conf", &spec.conf.user_conf, ConfKind::User),
     ] {
-        settings.apply(&Conf::parse(name, text)?, kind, &spec.benchmark.loadgen_model)?;
+        let conf = Conf::parse(name, text)?;
+        sources.add(&conf, kind, model, spec.scenario);
+        settings.apply(&conf, kind, model)?;
     }
     settings.check().map_err(|source| RequestError::Settings {
         scenario: spec.scenario,
-        source,
+        source: source.located(&sources),
     })
 }
 
@@ -303,7 +306,7 @@ mod tests {
         let said = refused("samples_per_query", "9223372036854775807");
         assert!(
             said.starts_with(
-                "MultiStream cannot run with these settings: samples_per_query is 9223372036854775807, but must be from 1"
+                "MultiStream cannot run with these settings: user.conf, line 3: samples_per_query is 9223372036854775807, but must be from 1"
             ),
             "{said}"
         );

@@ -12,7 +12,7 @@ mod settings;
 use std::collections::BTreeMap;
 
 pub use number::{IntegerReading, Number};
-pub use settings::{LONGEST_RUN, SettingError, TestSettings};
+pub use settings::{ConfLine, LONGEST_RUN, SettingError, SettingSources, TestSettings};
 
 /// Which conf file it is: decides which keys are read, as in LoadGen's `FromConfig`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -145,6 +145,16 @@ impl Conf {
     #[must_use]
     pub fn lookup(&self, model: &str, scenario: &str, key: &str) -> Option<Number> {
         self.find(model, scenario, key).map(|entry| entry.value)
+    }
+
+    /// The keys that lines set for `model` and `scenario`, each with the number of the line that counts.
+    fn lines(&self, model: &str, scenario: &str) -> Vec<(String, usize)> {
+        let keys = self
+            .entries
+            .keys()
+            .filter_map(|full_key| full_key.rsplit('.').next());
+        keys.filter_map(|key| Some((key.to_owned(), self.find(model, scenario, key)?.line)))
+            .collect()
     }
 
     fn find(&self, model: &str, scenario: &str, key: &str) -> Option<&Entry> {

@@ -4,9 +4,11 @@
 //! request stands in [`crate`].
 
 mod check;
+mod sources;
 
 pub use check::{LONGEST_RUN, SettingError};
 use regatta_types::{Mode, Scenario};
+pub use sources::{ConfLine, SettingSources};
 
 /// What is asked of a LoadGen run. Field by field the official `TestSettings` of LoadGen 6.0, with its defaults.
 #[derive(Debug, Clone, PartialEq)]

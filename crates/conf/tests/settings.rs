@@ -1,7 +1,7 @@
 //! Settings that make no run, or one that does not end, are refused with key, value, bound and hint.
 #![expect(clippy::unwrap_used, reason = "a test says what it expects")]
 
-use regatta_conf::{Conf, ConfKind, TestSettings};
+use regatta_conf::{Conf, ConfKind, SettingSources, TestSettings};
 use regatta_types::{Mode, Scenario};
 
 fn refusal(scenario: Scenario, mode: Mode, lines: &str) -> Option<String> {
@@ -112,4 +112,48 @@ fn counts_do_not_matter_to_an_accuracy_run() {
             );
         }
     }
+}
+
+/// The message of a refused setting whose conf texts are `files`, in the order in which they are applied.
+fn located_refusal(files: &[(&str, ConfKind, &str)]) -> String {
+    let mut settings = TestSettings::new(Scenario::Offline, Mode::PerformanceOnly);
+    let mut sources = SettingSources::default();
+    for &(name, kind, text) in files {
+        let conf = Conf::parse(name, text).unwrap();
+        sources.add(&conf, kind, "m", Scenario::Offline);
+        settings.apply(&conf, kind, "m").unwrap();
+    }
+    settings.check().unwrap_err().located(&sources).to_string()
+}
+
+#[test]
+fn a_refused_setting_names_the_line_that_counts() {
+    let mlperf = ("mlperf.conf", ConfKind::Mlperf, "*.*.min_duration = 600000");
+    let refused = "min_duration is 2592000001 ms";
+    for (text, line) in [
+        ("*.*.min_duration = 2592000001", 1),
+        (
+            "# long\n\nm.Offline.min_duration = 2592000001\n*.*.min_duration = 1",
+            3,
+        ),
+        ("m.Server.min_duration = 1\nm.*.min_duration = 2592000001", 2),
+    ] {
+        let message = located_refusal(&[mlperf, ("user.conf", ConfKind::User, text)]);
+        assert!(
+            message.starts_with(&format!("user.conf, line {line}: {refused}")),
+            "{message}"
+        );
+    }
+    let audit = "m.*.min_duration = 1\n*.*.min_duration = 2592000001";
+    let user = ("user.conf", ConfKind::User, "*.*.min_duration = 1");
+    let message = located_refusal(&[user, ("audit.config", ConfKind::Audit, audit)]);
+    assert!(
+        message.starts_with(&format!("audit.config, line 2: {refused}")),
+        "{message}"
+    );
+    let defaults = located_refusal(&[("user.conf", ConfKind::User, "*.*.target_qps = 1e-9")]);
+    assert!(
+        defaults.starts_with("user.conf, line 1: target_qps is"),
+        "{defaults}"
+    );
 }

@@ -103,7 +103,7 @@ impl LoadGen for OfficialLoadGen {
         }
         let resolved = request.resolve().map_err(LoadgenError::Conf)?;
         // Which samples are drawn has no part in whether a run fits.
-        SeriesCheck::new(RngAbi::default(), footprint::bytes).run(&resolved.settings, library)
+        SeriesCheck::new(RngAbi::default(), footprint::bytes).run(&resolved, library)
     }
 
     fn run(

@@ -9,6 +9,7 @@ use crate::{
     generate::{LoadableSet, Pass, PlanError, QueryPlan, loadable_sets},
     load_gen::LoadgenError,
     memory,
+    request::ResolvedSettings,
     rng::RngAbi,
 };
 
@@ -62,10 +63,13 @@ impl SeriesCheck {
     ///
     /// # Errors
     /// [`LoadgenError::Settings`] with what is wrong and what would be right.
-    pub fn run(&self, requested: &TestSettings, library: LibraryCounts) -> Result<(), LoadgenError> {
+    pub fn run(&self, resolved: &ResolvedSettings, library: LibraryCounts) -> Result<(), LoadgenError> {
+        let requested = &resolved.settings;
         let scenario = requested.scenario;
         let fail = |problem| LoadgenError::Settings { scenario, problem };
-        requested.check().map_err(|error| fail(error.to_string()))?;
+        requested
+            .check()
+            .map_err(|error| fail(error.located(&resolved.sources).to_string()))?;
         let (settings, _) = EffectiveSettings::new(requested, library);
         let passes: &[Pass] = match settings.mode {
             Mode::AccuracyOnly => &[Pass::Accuracy],

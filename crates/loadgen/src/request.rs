@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use regatta_conf::{Conf, ConfError, ConfKind, ConfWarning, TestSettings};
+use regatta_conf::{Conf, ConfError, ConfKind, ConfWarning, SettingSources, TestSettings};
 use regatta_types::{Mode, Scenario};
 
 use crate::{rng::RngAbi, timing::TimingWish};
@@ -57,33 +57,30 @@ impl RunRequest {
     /// # Errors
     /// When a conf text cannot be read.
     pub fn resolve(&self) -> Result<ResolvedSettings, ConfError> {
-        let mut settings = TestSettings::new(self.scenario, self.mode);
-        let mut warnings = Vec::new();
-        for (text, kind) in [
-            (&self.mlperf_conf, ConfKind::Mlperf),
-            (&self.user_conf, ConfKind::User),
-        ] {
-            if let Some(text) = text {
-                warnings.extend(settings.apply(&text.parse()?, kind, &self.model)?);
-            }
+        let mut resolved = ResolvedSettings {
+            settings: TestSettings::new(self.scenario, self.mode),
+            logs_tokens: false,
+            audited: self.audit_config.is_some(),
+            warnings: Vec::new(),
+            sources: SettingSources::default(),
+        };
+        resolved.apply(self, self.mlperf_conf.as_ref(), ConfKind::Mlperf)?;
+        resolved.apply(self, self.user_conf.as_ref(), ConfKind::User)?;
+        self.overrides.apply(&mut resolved.settings);
+        for key in self.overrides.keys() {
+            resolved.sources.remove(key);
         }
-        self.overrides.apply(&mut settings);
-        let before_audit = settings.clone();
-        if let Some(text) = &self.audit_config {
-            warnings.extend(settings.apply(&text.parse()?, ConfKind::Audit, &self.model)?);
-        }
+        let before_audit = resolved.settings.clone();
+        resolved.logs_tokens = before_audit.use_token_latencies;
+        resolved.apply(self, self.audit_config.as_ref(), ConfKind::Audit)?;
+        let settings = &mut resolved.settings;
         if settings.test05 {
             settings.mode = Mode::PerformanceOnly;
             settings.qsl_rng_seed = before_audit.test05_qsl_rng_seed;
             settings.sample_index_rng_seed = before_audit.test05_sample_index_rng_seed;
             settings.schedule_rng_seed = before_audit.test05_schedule_rng_seed;
         }
-        Ok(ResolvedSettings {
-            settings,
-            logs_tokens: before_audit.use_token_latencies,
-            audited: self.audit_config.is_some(),
-            warnings,
-        })
+        Ok(resolved)
     }
 }
 
@@ -98,9 +95,25 @@ pub struct ResolvedSettings {
     pub audited: bool,
     /// Conf entries without effect.
     pub warnings: Vec<ConfWarning>,
+    /// The lines that set the settings.
+    pub sources: SettingSources,
 }
 
 impl ResolvedSettings {
+    fn apply(
+        &mut self,
+        request: &RunRequest,
+        text: Option<&ConfText>,
+        kind: ConfKind,
+    ) -> Result<(), ConfError> {
+        let Some(text) = text else { return Ok(()) };
+        let conf = text.parse()?;
+        self.sources.add(&conf, kind, &request.model, request.scenario);
+        self.warnings
+            .extend(self.settings.apply(&conf, kind, &request.model)?);
+        Ok(())
+    }
+
     /// What the user should know: conf entries without effect, and settings that prove little.
     #[must_use]
     pub fn all_warnings(&self) -> Vec<String> {
@@ -153,6 +166,18 @@ pub struct Overrides {
 }
 
 impl Overrides {
+    /// The conf keys of the settings that are replaced.
+    fn keys(&self) -> impl Iterator<Item = &'static str> {
+        [
+            ("min_duration", self.min_duration.is_some()),
+            ("max_duration", self.max_duration.is_some()),
+            ("min_query_count", self.min_query_count.is_some()),
+            ("max_query_count", self.max_query_count.is_some()),
+        ]
+        .into_iter()
+        .filter_map(|(key, is_replaced)| is_replaced.then_some(key))
+    }
+
     /// Writes what is set into `settings`. Durations go to whole milliseconds, as LoadGen counts them.
     pub fn apply(&self, settings: &mut TestSettings) {
         fn set<T: Copy>(setting: &mut T, value: Option<T>) {

@@ -5,7 +5,7 @@ use std::{fmt, time::Duration};
 
 use regatta_types::{Mode, Scenario};
 
-use super::TestSettings;
+use super::{ConfLine, SettingSources, TestSettings};
 
 /// The longest run that is begun. MLPerf asks for ten minutes, and the slowest benchmarks take days.
 pub const LONGEST_RUN: Duration = Duration::from_hours(30 * 24);
@@ -25,7 +25,7 @@ const LARGEST_PEAK_STEP: f64 = 1000.0;
 
 /// A setting with which no run begins, or none ends.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{key} is {value}, but must be {bound}; hint: {hint}")]
+#[error("{}{key} is {value}, but must be {bound}; hint: {hint}", prefix(.line.as_ref()))]
 pub struct SettingError {
     /// The setting, by its conf key where it has one.
     pub key: &'static str,
@@ -35,6 +35,21 @@ pub struct SettingError {
     pub bound: String,
     /// What helps.
     pub hint: &'static str,
+    /// The line that sets it, where a conf file does.
+    pub line: Option<ConfLine>,
+}
+
+impl SettingError {
+    /// Adds the line that sets the value, if `sources` has one.
+    #[must_use]
+    pub fn located(mut self, sources: &SettingSources) -> Self {
+        self.line = sources.line(self.key).cloned();
+        self
+    }
+}
+
+fn prefix(line: Option<&ConfLine>) -> String {
+    line.map(|line| format!("{line}: ")).unwrap_or_default()
 }
 
 fn refuse(key: &'static str, value: impl fmt::Display, bound: String, hint: &'static str) -> SettingError {
@@ -43,6 +58,7 @@ fn refuse(key: &'static str, value: impl fmt::Display, bound: String, hint: &'st
         value: value.to_string(),
         bound,
         hint,
+        line: None,
     }
 }
 

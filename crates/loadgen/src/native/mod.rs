@@ -47,7 +47,7 @@ impl LoadGen for NativeLoadGen {
 
     fn check(&self, request: &RunRequest, library: LibraryCounts) -> Result<(), LoadgenError> {
         let resolved = request.resolve().map_err(LoadgenError::Conf)?;
-        footprint::series_check(request).run(&resolved.settings, library)
+        footprint::series_check(request).run(&resolved, library)
     }
 
     fn run(

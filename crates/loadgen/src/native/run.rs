@@ -76,7 +76,7 @@ impl<'a> Run<'a> {
         .map_err(LoadgenError::Prepare)?;
         let (effective, setting_errors) = EffectiveSettings::new(&resolved.settings, library);
         let check = footprint::series_check(request);
-        check.run(&resolved.settings, library)?;
+        check.run(&resolved, library)?;
         let (mut log, tap) = RunLog::create(&request.logs, token_entries(&resolved, &effective))?;
 
         header::log_version(&mut log, &identity);
