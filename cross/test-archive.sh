@@ -71,7 +71,7 @@ rm -rf "$place/twins"
 mkdir -p "$place/twins"
 twin() {
     "$compiler" --sysroot="$sysroot" -B"$library" -L"$library" -shared -fPIC -pthread -I "$source/cross/tensorrt" -o "$place/twins/$1$2.so" \
-        ${2:+"$2"} ${3:+"$3"} "$source/agent/tests/twins/$1.c" || could_not "the twin $1 cannot be compiled"
+        ${2:+"$2"} ${3:+"$3"} "$source/crates/test-support/fakes/$1.c" || could_not "the twin $1 cannot be compiled"
 }
 twin version ""
 for macro in "" -DTWIN_WITHOUT_GRAPHS; do twin cuda_driver "$macro" -Wl,-soname,libcuda.so.1; done

@@ -13,10 +13,10 @@ use regatta_types::{
 
 use regatta_text::HumanDuration;
 
-/// Races MLPerf Inference on this device.
+/// Runs MLPerf Inference on this device.
 #[derive(Debug, Parser)]
 #[command(name = "regatta-agent", version, propagate_version = true)]
-pub(crate) struct Cli {
+pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub(crate) command: Command,

@@ -15,7 +15,7 @@ pub(crate) const COULD_NOT: u8 = 3;
 
 /// Why a command ends without a result, with its exit code. Displays the whole chain of causes as one line.
 #[derive(Debug)]
-pub(crate) struct Failure {
+pub struct Failure {
     code: u8,
     error: anyhow::Error,
 }
@@ -51,7 +51,7 @@ impl Failure {
     }
 
     /// The exit code.
-    pub(crate) const fn code(&self) -> u8 {
+    pub const fn code(&self) -> u8 {
         self.code
     }
 }

@@ -181,9 +181,9 @@ fn dimensions(value: &str) -> Option<Vec<u64>> {
 mod tests {
     use npyz::{DType, Order};
     use proptest::prelude::*;
+    use regatta_test_support::fixture::npy;
 
     use super::*;
-    use crate::fixture::npy;
 
     /// A file of version 1.0 with this head.
     fn file(head: &str) -> Vec<u8> {

@@ -3,17 +3,15 @@
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
-#[path = "../../agent/tests/support/strace.rs"]
-mod strace;
 mod support;
 
 use std::{collections::BTreeMap, process::Command};
 
+use regatta_test_support::strace::Strace;
 use regatta_wire::{
     frame,
     message::{Ack, Message as _, StreamVerdict},
 };
-use strace::Strace;
 use support::{
     Dice, coordinator::Coordinator, delivering::Faults, device::SimulatedDevice, eventually,
     mosquitto::Mosquitto,

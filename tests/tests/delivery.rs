@@ -3,11 +3,9 @@
 
 #![expect(clippy::expect_used, reason = "test code")]
 
-#[path = "../../agent/tests/support/strace.rs"]
-mod strace;
-
 use std::{fs, path::Path, process::Command, thread::sleep, time::Duration};
 
+use regatta_test_support::strace;
 use regatta_tests::{Broker, Lab, eventually};
 
 /// Asks for one run without waiting for it, and returns its id.

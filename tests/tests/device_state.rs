@@ -1,14 +1,9 @@
 //! A state from the command line to the table: `regatta run --state MaxP` on a board whose root is made up (with twins of nvpmodel
 //! and systemctl), through the real coordinator, agent and helper.
 
-#![expect(clippy::unwrap_used, reason = "test code")]
-
-#[path = "../../crates/state/tests/support/mod.rs"]
-mod board;
-
 use std::{fs, io::Write as _};
 
-use board::{Socket, bytes_of, own_user, settable_orin};
+use regatta_test_support::settable_board::{Socket, bytes_of, own_user, settable_orin};
 use regatta_tests::{Broker, DEVICE, Lab, agent, succeed_output};
 use serde_json::Value;
 

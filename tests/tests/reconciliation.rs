@@ -3,9 +3,6 @@
 
 #![expect(clippy::expect_used, reason = "test code")]
 
-#[path = "../../agent/tests/support/strace.rs"]
-mod strace;
-
 use std::{
     fs,
     path::Path,
@@ -13,6 +10,7 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
+use regatta_test_support::strace;
 use regatta_tests::{Broker, DEVICE, Lab, Process, agent, eventually, succeed_output};
 
 fn ask(lab: &Lab, duration: &str) -> String {

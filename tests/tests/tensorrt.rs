@@ -3,14 +3,11 @@
 
 #![expect(clippy::expect_used, reason = "test code")]
 
-#[path = "../../agent/tests/support/twins.rs"]
-mod twins;
-
 use std::{collections::BTreeMap, fs, path::PathBuf, process::Output};
 
+use regatta_test_support::fake_tensorrt::FakeTensorrt;
 use regatta_tests::{Broker, DEVICE, Lab, agent, eventually, succeed_output};
 use serde_json::Value;
-use twins::Twins;
 
 /// A board's file as NVIDIA publishes its values.
 const BOARD: &str = "schema = 1\nname = 'boat'\ntitle = 'Boat'\n[[run]]\nbenchmark = 'digits'\nscenario = 'Offline'\n\
@@ -22,12 +19,12 @@ const BATCH: [&str; 2] = ["--batch", "8"];
 /// A lab whose device finds the twins.
 struct Place {
     lab: Lab,
-    twins: Twins,
+    twins: FakeTensorrt,
 }
 
 impl Place {
     fn new(lab: Lab) -> Self {
-        let twins = Twins::new();
+        let twins = FakeTensorrt::new();
         let mut place = Self { lab, twins };
         let variable = |name: &str, value: PathBuf| format!("{name}={}", value.display());
         place.lab.device_prefix = vec![

@@ -29,7 +29,7 @@ const MAX_RECORD: usize = 1024;
 
 /// One fact about a run's delivery. Grows at the end only.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Record {
+pub enum Record {
     /// The stream will not change any more.
     Sealed {
         /// The stream.
@@ -60,15 +60,18 @@ pub(crate) enum Record {
 
 /// An open journal.
 #[derive(Debug)]
-pub(crate) struct Journal {
+pub struct Journal {
     file: File,
     /// Where the last whole record ends; a failed append is cut back to here.
     end: u64,
 }
 
 impl Journal {
-    /// Opens or makes a journal and reads what it holds. Bytes behind the last whole record are cut off.
-    pub(crate) fn open(path: &Path) -> io::Result<(Self, Vec<Record>)> {
+    /// Opens or creates a journal and returns its records. Bytes after the last whole record are cut off.
+    ///
+    /// # Errors
+    /// When the file cannot be opened, read or written. Damaged contents are no error.
+    pub fn open(path: &Path) -> io::Result<(Self, Vec<Record>)> {
         let mut file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -96,8 +99,11 @@ impl Journal {
         Ok((journal, records))
     }
 
-    /// Appends a record. A record that could not be written whole is taken back.
-    pub(crate) fn append(&mut self, record: &Record) -> io::Result<()> {
+    /// Appends a record. A record that could not be written whole is cut off again.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn append(&mut self, record: &Record) -> io::Result<()> {
         let body = postcard_body(record)?;
         let mut bytes = Vec::with_capacity(RECORD_HEADER + body.len());
         let length = u32::try_from(body.len()).map_err(io::Error::other)?;
@@ -108,7 +114,10 @@ impl Journal {
     }
 
     /// Flushes the journal to disk.
-    pub(crate) fn sync(&self) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// When the disk does not take it.
+    pub fn sync(&self) -> io::Result<()> {
         self.file.sync_data()
     }
 
@@ -161,7 +170,5 @@ fn postcard_body(record: &Record) -> io::Result<Vec<u8>> {
     postcard::to_allocvec(record).map_err(io::Error::other)
 }
 
-// By its path, because the fuzz checks compile this file too.
 #[cfg(test)]
-#[path = "journal/tests.rs"]
 mod tests;

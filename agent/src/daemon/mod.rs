@@ -22,7 +22,7 @@ mod delivery;
 pub(crate) mod durable;
 mod ended;
 mod inventory;
-mod journal;
+pub mod journal;
 mod lab;
 mod lifecycle;
 mod link;

@@ -51,7 +51,7 @@ pub(super) fn this_chip() -> String {
 mod tests {
     use super::name_of;
 
-    /// What a discrete GPU and one without a module are called, `agent/tests/engine.rs` shows.
+    /// What a discrete GPU and one without a module are called, `agent/tests/commands/engine.rs` shows.
     #[test]
     fn a_board_is_told_apart_by_its_module() {
         let model = "NVIDIA Jetson AGX Orin Developer Kit";

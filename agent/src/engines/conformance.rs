@@ -1,6 +1,6 @@
 //! What every engine must do, checked on every engine of this build. `tensorrt` runs over twins of CUDA's driver and of
 //! TensorRT, in each of the ways in which it uses a device ([`subjects`]). That a run is given up while a batch computes is
-//! shown through the binary (agent/tests/exec.rs).
+//! shown through the binary (agent/tests/commands/exec.rs).
 
 mod batches;
 mod errors;
@@ -9,13 +9,13 @@ mod samples;
 pub(crate) mod subjects;
 
 use regatta_loadgen::sut::{QuerySample, ResponseId};
+use regatta_test_support::fixture::{self, Fixture};
 use regatta_types::documents::EngineKind;
 
 #[cfg(not(feature = "tract"))]
 use self::subjects::Subject;
 use self::subjects::subjects;
 use super::{Answers, Batch, Engine, Input};
-use crate::fixture::{self, Fixture};
 
 fn samples(indices: &[usize]) -> Vec<QuerySample> {
     indices

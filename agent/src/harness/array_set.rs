@@ -103,10 +103,10 @@ impl Array {
 mod tests {
     use std::fs;
 
+    use regatta_test_support::fixture::{Fixture, npy};
     use regatta_types::benchmark::{Dtype, FurtherInput};
 
     use super::*;
-    use crate::fixture::{Fixture, npy};
 
     #[test]
     fn a_sample_is_its_rows_behind_each_other() {

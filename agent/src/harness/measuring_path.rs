@@ -11,6 +11,7 @@ use regatta_loadgen::{
     request::{ConfText, RunRequest},
     sut::{Completer, Query, SutError, SystemUnderTest},
 };
+use regatta_test_support::fixture::Fixture;
 use regatta_types::{Mode, Scenario, documents::EngineKind};
 
 use super::*;
@@ -20,7 +21,6 @@ use crate::{
         conformance::subjects::{Subject, subjects},
         sim::SimModel,
     },
-    fixture::Fixture,
 };
 
 /// Queries after which every buffer has its size. Offline has one query, which must find all as it is.

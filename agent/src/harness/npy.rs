@@ -109,8 +109,9 @@ fn read_as_much(from: &mut impl Read, place: &mut [u8]) -> io::Result<usize> {
 
 #[cfg(test)]
 mod tests {
+    use regatta_test_support::fixture::{self, Fixture, npy};
+
     use super::*;
-    use crate::fixture::{self, Fixture, npy};
 
     fn read(file: &[u8]) -> Result<Vec<u8>, String> {
         let fixture = Fixture::new();

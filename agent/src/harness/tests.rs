@@ -11,13 +11,13 @@ use regatta_conf::TestSettings;
 use regatta_loadgen::sut::{
     Completer, CompletionSink, Query, QuerySample, QuerySampleResponse, QuerySequence, ResponseId, SutError,
 };
+use regatta_test_support::fixture::{self, Fixture};
 use regatta_types::{
     Mode, Scenario,
     documents::{EngineKind, EngineSpec},
 };
 
 use super::*;
-use crate::fixture::{self, Fixture};
 
 /// Keeps what the SUT says, and lets the test wait for it.
 #[derive(Default)]

@@ -178,10 +178,11 @@ mod tests {
         atomic::{AtomicUsize, Ordering},
     };
 
+    use regatta_test_support::fixture::Fixture;
+
     use super::*;
     use crate::{
         engines::{Answers, Batch, Engine, EngineError},
-        fixture::Fixture,
         harness::{fault::FirstFault, library::Library},
     };
 

@@ -7,6 +7,7 @@ use std::{
 };
 
 use regatta_config::known;
+use regatta_test_support::strace::{Strace, let_go};
 use regatta_types::{
     DeviceId, Mode, RunId, Scenario,
     documents::{
@@ -20,10 +21,7 @@ use rustix::{
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 
-use crate::{
-    eventually,
-    strace::{Strace, let_go},
-};
+use crate::eventually;
 
 /// A device of the test.
 pub(crate) struct Agent {

@@ -3,6 +3,7 @@
 
 use std::{fs, io::Write as _, path::Path};
 
+use regatta_test_support::strace::{Strace, let_go};
 use regatta_types::documents::{Delivery, Document as _, Evidence, RunPhase};
 use regatta_wire::message::Command;
 use rustix::process::test_kill_process;
@@ -12,7 +13,6 @@ use crate::{
     coordinator::Coordinator,
     eventually,
     mosquitto::Mosquitto,
-    strace::{Strace, let_go},
 };
 
 const DETAIL: &str = "mlperf_log_detail.txt";

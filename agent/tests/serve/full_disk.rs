@@ -2,11 +2,10 @@
 
 use std::fs;
 
+use regatta_test_support::small_disk::SmallDisk;
 use regatta_types::documents::RunPhase;
 
-use crate::{
-    agent::Agent, coordinator::Coordinator, eventually, mosquitto::Mosquitto, small_disk::SmallDisk,
-};
+use crate::{agent::Agent, coordinator::Coordinator, eventually, mosquitto::Mosquitto};
 
 #[test]
 fn a_disk_that_fills_up_fails_the_run_keeps_what_is_there_and_takes_no_other() {

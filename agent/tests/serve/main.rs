@@ -10,8 +10,6 @@
 )]
 
 mod agent;
-#[path = "../../../crates/state/tests/support/mod.rs"]
-mod board;
 mod broken_disk;
 mod commands;
 mod coordinator;
@@ -24,12 +22,8 @@ mod mosquitto;
 mod release;
 mod runs;
 mod silence;
-#[path = "../support/small_disk.rs"]
-mod small_disk;
 mod start;
 mod state;
-#[path = "../support/strace.rs"]
-mod strace;
 mod supervisor;
 
 use std::time::{Duration, Instant};

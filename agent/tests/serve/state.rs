@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use regatta_test_support::settable_board::{Socket, bytes_of, get, own_user, put, settable_orin};
 use regatta_types::{
     RunId,
     documents::{Document as _, Evidence, RunPhase, RunSpec, StateProof, StateSpec},
@@ -17,13 +18,7 @@ use regatta_types::{
 use regatta_wire::message::Command;
 use tempfile::TempDir;
 
-use crate::{
-    agent::Agent,
-    board::{Socket, bytes_of, get, own_user, put, settable_orin},
-    coordinator::Coordinator,
-    eventually,
-    mosquitto::Mosquitto,
-};
+use crate::{agent::Agent, coordinator::Coordinator, eventually, mosquitto::Mosquitto};
 
 const GPU_MIN: &str = "sys/class/devfreq/17000000.gpu/min_freq";
 const LOCK: &str = "sys/kernel/debug/bpmp/debug/clk/emc/mrq_rate_locked";

@@ -1,4 +1,4 @@
-//! The crate with a fake CUDA driver (agent/tests/twins/cuda_driver.c): streams execute their work in order, failures are
+//! The crate with a fake CUDA driver (crates/test-support/fakes/cuda_driver.c): streams execute their work in order, failures are
 //! errors with the driver's names, and everything that was allocated is freed.
 
 #![expect(clippy::unwrap_used, reason = "a test says what it expects")]
@@ -98,7 +98,7 @@ extern "C" fn increment(argument: *mut Increment) {
 
 fn compile(directory: &TempDir, name: &str, flags: &[&str]) -> PathBuf {
     let file = directory.path().join(name);
-    // Compiled beforehand for boards, which have no compiler, as in agent/tests/support/twins.rs.
+    // Compiled beforehand for boards, which have no compiler, as in crates/test-support/src/fake_tensorrt.rs.
     if let Some(directory) = std::env::var_os("REGATTA_TWINS") {
         let compiled = Path::new(&directory).join(format!("cuda_driver{}.so", flags.concat()));
         assert!(
@@ -108,7 +108,7 @@ fn compile(directory: &TempDir, name: &str, flags: &[&str]) -> PathBuf {
         );
         return file;
     }
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../agent/tests/twins/cuda_driver.c");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../test-support/fakes/cuda_driver.c");
     let output = Command::new("cc")
         .args(["-shared", "-fPIC", "-pthread", "-o"])
         .arg(&file)

@@ -8,11 +8,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a bench may say what it expects")]
 
-#[path = "../tests/official/common.rs"]
-mod common;
-#[path = "../tests/official/plugin.rs"]
-mod plugin;
-
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -25,6 +20,7 @@ use regatta_loadgen::{
 };
 use regatta_loadgen_official::Plugin;
 use regatta_mllog::read::summary_file;
+use regatta_test_support::{null_sut, official_loadgen};
 use regatta_types::{Mode, Scenario};
 
 fn main() {
@@ -72,7 +68,7 @@ fn main() {
         compare("bridge alone", scenario, rounds, || direct(position), rust);
     }
 
-    let Some(file) = plugin::plugin_file("6.0.17") else {
+    let Some(file) = official_loadgen::plugin_file("6.0.17") else {
         return;
     };
     let driver = compile(
@@ -129,7 +125,7 @@ fn request(logs: &Path, scenario: Scenario, queries: u64) -> RunRequest {
 }
 
 fn alone(fake: &Plugin, logs: &Path, scenario: Scenario, queries: u64) -> f64 {
-    let (sut, qsl) = (common::Null::default(), common::Samples::new(8, 8));
+    let (sut, qsl) = (null_sut::Null::default(), null_sut::Samples::new(8, 8));
     // The fake LoadGen writes no logs, which is told as an error.
     let _ = fake
         .loadgen_as_requested()
@@ -152,9 +148,11 @@ fn in_c(driver: &Path, plugin: &Path, logs: &Path, scenario: Scenario, queries: 
 }
 
 fn official(plugin: &Plugin, logs: &Path, scenario: Scenario, queries: u64) -> f64 {
-    let (sut, qsl) = (common::Null::default(), common::Samples::new(1024, 1024));
+    let (sut, qsl) = (null_sut::Null::default(), null_sut::Samples::new(1024, 1024));
     let mut request = request(logs, scenario, queries);
-    request.mlperf_conf = Some(common::conf("*.*.sample_index_rng_seed = 2747215439041700203\n"));
+    request.mlperf_conf = Some(null_sut::conf(
+        "*.*.sample_index_rng_seed = 2747215439041700203\n",
+    ));
     let outcome = plugin
         .loadgen_as_requested()
         .run(&sut, &qsl, &request, &NoObserver)

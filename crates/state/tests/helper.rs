@@ -2,8 +2,6 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects")]
 
-mod support;
-
 use std::{
     fs,
     io::{BufRead as _, BufReader, Write as _},
@@ -18,7 +16,7 @@ use regatta_state::{
     client::{HelperConnection, HelperError},
     state_request::StateRequest,
 };
-use support::{Socket, bytes_of, get, own_user, put, settable_orin};
+use regatta_test_support::settable_board::{Socket, bytes_of, get, own_user, put, settable_orin};
 
 const GPU_MIN: &str = "sys/class/devfreq/17000000.gpu/min_freq";
 const EVERYTHING: &str = "power-mode=MODE_30W fan=200 cores=4 cpu=cap:576000000 gpu=lock:612000000 memory=lock:2133000000 dla=cap:883200000";

@@ -68,7 +68,5 @@ fn places() -> String {
 fn directories() -> [PathBuf; 2] {
     let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2);
     let beside = checkout.and_then(Path::parent).unwrap_or(Path::new(""));
-    let home = || PathBuf::from(env::var_os("HOME").unwrap_or_default()).join(".cache");
-    let cache = env::var_os("XDG_CACHE_HOME").map_or_else(home, PathBuf::from);
-    [beside.join("shared/corpus"), cache.join("regatta/corpus")]
+    [beside.join("shared/corpus"), crate::cache().join("corpus")]
 }

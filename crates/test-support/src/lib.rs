@@ -1,14 +1,37 @@
-//! What tests of several packages need. It starts no processes: `tests/` does.
+//! What tests of several packages need: published results, synthetic runs and submissions, fixtures, fakes of hardware and its
+//! libraries, faults of a disk. It starts no program of Regatta, except the state helper.
 
-#![expect(clippy::unwrap_used, reason = "test code")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::new_without_default,
+    reason = "what cannot be set up fails the test that wanted it"
+)]
 
 mod corpus;
 pub mod edit;
+pub mod fake_tensorrt;
+pub mod fixture;
+pub mod null_sut;
+pub mod official_loadgen;
+pub mod real_tensorrt;
 mod rounds;
+pub mod settable_board;
+pub mod small_disk;
 pub mod staging;
+pub mod strace;
 pub mod synthetic_run;
 pub mod synthetic_submission;
 pub mod tree;
 
+use std::{env, path::PathBuf};
+
 pub use corpus::{official_answers, published_results};
 pub use rounds::round;
+
+/// The user's cache directory of Regatta: `$XDG_CACHE_HOME/regatta`, else `~/.cache/regatta`.
+pub(crate) fn cache() -> PathBuf {
+    let home = || PathBuf::from(env::var_os("HOME").unwrap_or_default()).join(".cache");
+    env::var_os("XDG_CACHE_HOME")
+        .map_or_else(home, PathBuf::from)
+        .join("regatta")
+}

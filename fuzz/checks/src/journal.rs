@@ -3,7 +3,7 @@
 
 use std::{fs, path::Path};
 
-use crate::journal_file::{Journal, Record};
+use regatta_agent::journal::{Journal, Record};
 
 const MAGIC: &[u8] = b"RGTJ\x01\x00";
 

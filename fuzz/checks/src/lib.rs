@@ -1,16 +1,11 @@
 //! What is checked of bytes from outside: each check takes any bytes and panics when a promise does not hold. The fuzz
 //! targets call them with what libFuzzer makes up, the test beside them with what it has kept. No fuzzer is linked here.
 
-// There is nothing here for a test harness: the journal's own tests run where the journal lives.
-#![cfg(not(test))]
 // A broken promise is told by a panic, as the fuzzer wants it.
 #![expect(clippy::expect_used, reason = "this crate is test code throughout")]
 
 mod conf;
-// The agent is a program and no library: its journal is compiled here from the agent's own source.
 mod journal;
-#[path = "../../../agent/src/daemon/journal.rs"]
-mod journal_file;
 mod logs;
 mod wire;
 

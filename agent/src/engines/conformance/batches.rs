@@ -1,9 +1,9 @@
 //! Batches of every size, in company and alone, again and again.
 
 use proptest::prelude::*;
+use regatta_test_support::fixture::{self, Fixture};
 
 use super::{answers, expected, subjects::subjects};
-use crate::fixture::{self, Fixture};
 
 #[test]
 fn every_batch_size_up_to_the_largest_is_answered_in_order_on_every_stream() {

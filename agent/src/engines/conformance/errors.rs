@@ -1,12 +1,10 @@
 //! What is refused, when an engine is loaded and for each batch; the next one is fine.
 
+use regatta_test_support::fixture::{self, Fixture};
 use regatta_types::benchmark::{Dtype, Model};
 
 use super::{answers, expected, samples, subjects::subjects};
-use crate::{
-    engines::{Answers, Batch, EngineError, Input},
-    fixture::{self, Fixture},
-};
+use crate::engines::{Answers, Batch, EngineError, Input};
 
 #[test]
 fn batches_that_were_never_promised_are_refused_and_the_next_one_is_fine() {

@@ -2,13 +2,13 @@
 
 use std::thread;
 
+use regatta_test_support::fixture::{self, Fixture};
 use regatta_types::documents::EngineKind;
 
 use super::{answers, expected, samples, subjects::subjects};
 use crate::{
     counting_allocator::{allocations, held},
     engines::{Answers, Batch, Input},
-    fixture::{self, Fixture},
 };
 
 /// Streams compute at the same time in threads of their own, are given up when their thread ends, and leave nothing behind.

@@ -1,15 +1,13 @@
 //! Samples of every shape and type that an engine takes. fp32 of one shape is in all other tests.
 
+use regatta_test_support::fixture::{self, Fixture};
 use regatta_types::benchmark::Dtype;
 
 use super::{
     answers_to, expected, samples,
     subjects::{Subject, subjects},
 };
-use crate::{
-    engines::{Answers, Batch, EngineError, Input},
-    fixture::{self, Fixture},
-};
+use crate::engines::{Answers, Batch, EngineError, Input};
 
 /// `null` and `sim` look at none of it.
 #[test]

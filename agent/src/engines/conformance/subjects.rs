@@ -15,6 +15,7 @@ use regatta_tensorrt::{
     BuildSettings, CacheEntry, DlaSettings, EngineCache, EngineManifest, InstalledTensorRt, IoFormat,
     Precision, ShimDirectories, TensorRt,
 };
+use regatta_test_support::{fake_tensorrt::FakeTensorrt, fixture::Fixture};
 use regatta_types::{
     benchmark::{Benchmark, Dtype},
     documents::EngineKind,
@@ -27,8 +28,6 @@ use crate::{
         sim::SimModel,
         tensorrt::{Graphs, Installation, UnitWish, Wish},
     },
-    fixture::Fixture,
-    twins::Twins,
 };
 
 /// An engine, in one of the ways in which it works.
@@ -251,7 +250,7 @@ fn model(fixture: &Fixture) -> PathBuf {
 
 /// The twins, and their driver, which stays open: what it was told is lost with it.
 struct StandIn {
-    twins: Twins,
+    twins: FakeTensorrt,
     driver: Library,
 }
 
@@ -259,7 +258,7 @@ struct StandIn {
 fn stand_in() -> &'static StandIn {
     static STAND_IN: OnceLock<StandIn> = OnceLock::new();
     STAND_IN.get_or_init(|| {
-        let twins = Twins::new();
+        let twins = FakeTensorrt::new();
         // SAFETY: the twin of CUDA's driver, and a function of its own of this type.
         let driver = unsafe {
             let driver = Library::new(twins.cuda().join("libcuda.so.1")).unwrap();

@@ -19,9 +19,9 @@ use regatta_loadgen::{
         SystemUnderTest,
     },
 };
+use regatta_test_support::null_sut::{Samples, conf};
 use regatta_types::{Mode, Scenario};
 
-use crate::common::{Samples, conf};
 use crate::fresh_plugin;
 
 type Issue = fn(&Faulty, Query<'_>, &Completer) -> Result<(), SutError>;
@@ -305,7 +305,7 @@ fn a_directory_that_is_not_there_and_a_full_disk_are_told() {
         return;
     };
     let loadgen = plugin.loadgen_as_requested();
-    let sut = crate::common::Null::default();
+    let sut = regatta_test_support::null_sut::Null::default();
     let mut request = RunRequest::new(
         "null",
         Scenario::SingleStream,

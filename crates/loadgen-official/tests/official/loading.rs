@@ -79,7 +79,7 @@ fn a_file_that_is_no_library_is_told_with_the_loaders_reason() {
 
 #[test]
 fn an_audit_config_in_the_working_directory_is_not_picked_up() {
-    let Some(plugin) = crate::plugin::plugin_file("6.0.17") else {
+    let Some(plugin) = regatta_test_support::official_loadgen::plugin_file("6.0.17") else {
         return;
     };
     let directory = tempfile::tempdir().unwrap();

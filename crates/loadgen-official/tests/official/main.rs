@@ -5,21 +5,20 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may say what it expects")]
 #![expect(clippy::print_stderr, reason = "tells why a test is skipped")]
 
-mod common;
 mod faults;
 mod loading;
-mod plugin;
 mod runs;
 mod settings;
 
 use std::fs;
 
 use regatta_loadgen_official::Plugin;
+use regatta_test_support::official_loadgen;
 
 /// A plug-in with LoadGen state of its own: a copy of the file, which the loader takes for another library. LoadGen's
 /// state is global, and an abandoned run spends it.
 pub(crate) fn fresh_plugin(version: &str) -> Option<Plugin> {
-    let file = plugin::plugin_file(version)?;
+    let file = official_loadgen::plugin_file(version)?;
     let directory = tempfile::tempdir().unwrap();
     let copy = directory.path().join(file.file_name().unwrap());
     fs::copy(&file, &copy).unwrap();

@@ -10,10 +10,10 @@ use regatta_loadgen::{
     timing::Timing,
 };
 use regatta_mllog::read::{Value, accuracy_file, detail_file};
+use regatta_test_support::null_sut::{Null, Samples, conf};
 use regatta_types::{Mode, Scenario};
 use sha2::{Digest as _, Sha256};
 
-use crate::common::{Null, Samples, conf};
 use crate::fresh_plugin;
 
 const SEEDS: &str = "*.*.qsl_rng_seed = 1\n*.*.sample_index_rng_seed = 2\n*.*.schedule_rng_seed = 3\n";

@@ -6,9 +6,9 @@ use regatta_loadgen::{
     load_gen::{LoadGen, LoadgenError, NoObserver},
     request::{ConfText, RunRequest},
 };
+use regatta_test_support::null_sut::{Null, Samples};
 use regatta_types::{Mode, Scenario};
 
-use crate::common::{Null, Samples};
 use crate::fresh_plugin;
 
 const KEYS: [&str; 20] = [

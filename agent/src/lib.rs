@@ -1,0 +1,54 @@
+//! All that runs on the device, as the commands of `regatta-agent`. [`run`] executes one command; everything else is private to
+//! the package, except the delivery's [`journal`], which the fuzz checks read. Commands live in their own modules.
+
+mod assets;
+mod bench;
+mod cli;
+mod config;
+#[cfg(test)]
+mod counting_allocator;
+mod daemon;
+mod digest;
+mod doctor;
+mod engine_command;
+mod engines;
+mod enrolment;
+mod exit;
+mod facts;
+mod harness;
+mod identity;
+mod logging;
+mod npy_header;
+mod panics;
+mod run_process;
+mod thread_counters;
+mod timing_cpu;
+mod tune;
+
+use tracing::level_filters::LevelFilter;
+
+use crate::cli::Command;
+pub use crate::{cli::Cli, daemon::journal, exit::Failure};
+
+/// Runs one command of the agent and returns its exit code. Starts logging to standard error, so a process calls it once.
+///
+/// # Errors
+/// When the command ends without a result. The failure has the exit code, and is not printed yet.
+pub fn run(cli: Cli) -> Result<u8, Failure> {
+    let command = cli.command;
+    logging::start(match command {
+        Command::Serve(_) => LevelFilter::INFO,
+        _ => LevelFilter::WARN,
+    });
+    match command {
+        Command::Serve(args) => daemon::serve(&args),
+        Command::Enroll(args) => enrolment::enroll(&args),
+        Command::Identity(args) => enrolment::identity(&args),
+        Command::Bench(args) => bench::bench(&args),
+        Command::Tune(args) => tune::tune(&args),
+        Command::Exec(args) => run_process::exec(&args),
+        Command::Engine(command) => engine_command::engine(&command),
+        Command::Doctor(args) => doctor::doctor(&args),
+        Command::Gpus => facts::gpu::print(),
+    }
+}

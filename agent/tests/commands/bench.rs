@@ -1,0 +1,568 @@
+//! `bench` through the binary: whole runs, and what every bad input gets.
+
+use std::{fs, os::unix::fs::symlink, path::Path};
+
+use regatta_schedule::board_model::BoardModel;
+use regatta_test_support::fixture::{self, Fixture};
+use regatta_types::response_units::ResponseUnits;
+
+use crate::support::{Ended, FEW_QUERIES, MLPERF_CONF, USER_CONF, agent};
+
+/// Runs `bench` on the fixture with its files, and `more` in place of or behind the usual flags.
+fn bench(fixture: &Fixture, more: &[(&str, &str)]) -> Ended {
+    for (name, text) in [("mlperf.conf", MLPERF_CONF), ("user.conf", USER_CONF)] {
+        if !fixture.path(name).exists() {
+            fs::write(fixture.path(name), text).unwrap();
+        }
+    }
+    let usual = [
+        ("--sut", "null"),
+        ("--model", "pixels"),
+        ("--scenario", "SingleStream"),
+        ("--mode", "PerformanceOnly"),
+        ("--mlperf-conf", "mlperf.conf"),
+        ("--user-conf", "user.conf"),
+        ("--benchmark-file", "benchmark.toml"),
+        ("--scratch", "."),
+        ("--log-dir", "logs"),
+        ("--duration", "200ms"),
+    ];
+    let mut arguments = vec!["bench"];
+    for (flag, value) in usual
+        .iter()
+        .filter(|(flag, _)| more.iter().all(|(other, _)| other != flag))
+        .chain(more)
+    {
+        if *value != LEFT_OUT {
+            arguments.extend([*flag, *value]);
+        }
+    }
+    agent(fixture.scratch(), &arguments)
+}
+
+/// In place of a flag's value: the flag does not stand.
+const LEFT_OUT: &str = "\0";
+
+#[cfg(feature = "tract")]
+#[test]
+fn every_scenario_runs_for_accuracy_and_performance_on_tract() {
+    for scenario in ["SingleStream", "MultiStream", "Server", "Offline"] {
+        let fixture = Fixture::new();
+        let (tract, scenario_flag) = (("--sut", "tract"), ("--scenario", scenario));
+        let accuracy = bench(
+            &fixture,
+            &[
+                tract,
+                scenario_flag,
+                ("--mode", "AccuracyOnly"),
+                ("--duration", LEFT_OUT),
+            ],
+        );
+        assert_eq!(accuracy.code, 0, "{scenario}: {accuracy:?}");
+        assert_eq!(
+            answers(&fixture),
+            (0..fixture::TOTAL).map(fixture::class).collect::<Vec<_>>()
+        );
+
+        let performance = bench(&fixture, &[tract, scenario_flag, ("--format", "json")]);
+        let report: serde_json::Value = serde_json::from_str(&performance.stdout).unwrap();
+        assert_eq!(report["verdict"], "VALID", "{scenario}: {report:#}");
+        assert_eq!(performance.code, 0, "{scenario}");
+        assert_eq!(report["duration"], "200ms");
+        assert!(report["metric"]["value"].as_f64().unwrap() > 0.0, "{report:#}");
+        assert_eq!(
+            report["not_a_measurement"],
+            serde_json::json!(["LoadGen is Regatta's own", "pixels is a test's own benchmark"])
+        );
+        let summary = fs::read_to_string(fixture.path("logs/mlperf_log_summary.txt")).unwrap();
+        assert!(summary.contains("Result is : VALID"), "{summary}");
+    }
+}
+
+/// The answers in the accuracy log, by sample.
+#[cfg(feature = "tract")]
+fn answers(fixture: &Fixture) -> Vec<i32> {
+    let log = fs::read(fixture.path("logs/mlperf_log_accuracy.json")).unwrap();
+    let log: Vec<serde_json::Value> = serde_json::from_slice(&log).unwrap();
+    let mut answers = vec![-1; log.len()];
+    for entry in log {
+        let bytes = u32::from_str_radix(entry["data"].as_str().unwrap(), 16)
+            .unwrap()
+            .to_be_bytes();
+        answers[usize::try_from(entry["qsl_idx"].as_u64().unwrap()).unwrap()] = i32::from_le_bytes(bytes);
+    }
+    answers
+}
+
+#[test]
+fn an_audit_config_that_lies_about_is_told_and_not_used() {
+    let fixture = Fixture::new();
+    fs::write(
+        fixture.path("audit.config"),
+        "*.*.mode = 2\n*.*.performance_issue_same = 1\n",
+    )
+    .unwrap();
+    let ended = bench(&fixture, &[("--mode", "AccuracyOnly"), ("--duration", LEFT_OUT)]);
+    assert_eq!(ended.code, 0, "{ended:?}");
+    assert!(
+        ended
+            .stdout
+            .contains("An audit.config lies in the working directory and is not used"),
+        "{}",
+        ended.stdout
+    );
+    let detail = fs::read_to_string(fixture.path("logs/mlperf_log_detail.txt")).unwrap();
+    assert!(
+        detail.contains("\"effective_performance_issue_same\", \"value\": false"),
+        "{detail}"
+    );
+}
+
+#[test]
+fn null_takes_any_model_with_counts_and_keeps_what_was_issued() {
+    let fixture = Fixture::new();
+    let ended = bench(
+        &fixture,
+        &[
+            ("--model", "resnet50"),
+            ("--benchmark-file", LEFT_OUT),
+            ("--scratch", LEFT_OUT),
+            ("--scenario", "MultiStream"),
+            ("--total-samples", "1000"),
+            ("--performance-samples", "100"),
+            ("--issue-log", "issued"),
+            ("--format", "json"),
+        ],
+    );
+    let report: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    let issued = fs::read(fixture.path("issued")).unwrap();
+    let issued: Vec<u64> = issued
+        .chunks_exact(8)
+        .map(|bytes| u64::from_le_bytes(bytes.try_into().unwrap()))
+        .collect();
+    let queries: Vec<&[u64]> = issued.split(|&entry| entry == u64::MAX).collect();
+    let (last, queries) = queries.split_last().unwrap();
+    assert!(last.is_empty(), "the list ends behind a query");
+    assert!(
+        queries
+            .iter()
+            .all(|query| query.len() == 8 && query.iter().all(|&index| index < 1000))
+    );
+    assert_eq!(report["performance"]["queries"], queries.len());
+    assert_eq!(ended.code, 0, "{report:#}");
+}
+
+#[test]
+fn a_run_that_misses_its_latency_bound_is_invalid_and_its_logs_stay() {
+    let fixture = Fixture::new();
+    fs::write(fixture.path("user.conf"), FEW_QUERIES).unwrap();
+    let slow = [
+        ("--sut", "sim"),
+        ("--scenario", "Server"),
+        ("--setting", "sim_units=gpu=150000+0"),
+    ];
+    let ended = bench(&fixture, &slow);
+    assert_eq!(ended.code, 1, "{ended:?}");
+    assert!(
+        ended.stdout.starts_with("pixels Server PerformanceOnly: INVALID"),
+        "{}",
+        ended.stdout
+    );
+    assert!(
+        ended.stdout.contains("a modelled accelerator, no measurement"),
+        "{}",
+        ended.stdout
+    );
+    let summary = fs::read_to_string(fixture.path("logs/mlperf_log_summary.txt")).unwrap();
+    assert!(summary.contains("Result is : INVALID"), "{summary}");
+}
+
+#[test]
+fn which_unit_computed_a_response_stands_beside_the_logs_where_there_are_several() {
+    let fixture = Fixture::new();
+    let sim = |units| {
+        let accuracy = [
+            ("--sut", "sim"),
+            ("--scenario", "Offline"),
+            ("--mode", "AccuracyOnly"),
+            ("--duration", LEFT_OUT),
+            ("--setting", units),
+            ("--setting", "batch_size=2"),
+            ("--setting", "sharing=first-free"),
+        ];
+        let ended = bench(&fixture, &accuracy);
+        assert_eq!(ended.code, 0, "{ended:?}");
+    };
+    sim("sim_units=gpu=2000+100,dla0=3000+100");
+    let file = fs::read(fixture.path("logs/response_units.bin")).unwrap();
+    let units = ResponseUnits::read(&file[..]).unwrap();
+    let log = fs::read(fixture.path("logs/mlperf_log_accuracy.json")).unwrap();
+    let log: Vec<serde_json::Value> = serde_json::from_slice(&log).unwrap();
+    assert_eq!(log.len(), fixture::TOTAL);
+    for entry in &log {
+        let unit = units.unit(entry["seq_id"].as_u64().unwrap()).unwrap();
+        assert!(unit == "gpu" || unit == "dla0", "{unit}");
+    }
+    let counts: Vec<_> = units.counts().collect();
+    assert_eq!(
+        counts.iter().map(|(_, count)| count).sum::<u64>(),
+        log.len() as u64
+    );
+    assert_eq!(units.unit(log.len() as u64), None);
+
+    fs::remove_file(fixture.path("logs/response_units.bin")).unwrap();
+    sim("sim_units=gpu=20+10");
+    assert!(!fixture.path("logs/response_units.bin").exists());
+}
+
+#[test]
+fn times_that_were_measured_are_a_board_that_takes_their_place() {
+    let fixture = Fixture::new();
+    let own = "[[units]]\nname = 'gpu'\ntimes = [[1, 0.001], [2, 0.0015]]\nbatch = 2\n\n\
+               [[units]]\nname = 'dla0'\ntimes = [[2, 0.003]]\nbatch = 2\nslows_others = 0.5\n";
+    fs::write(fixture.path("own.toml"), own).unwrap();
+    let measured = |setting: &str, scenario: &str, file: &str| {
+        let setting = setting.to_owned();
+        let flags = [
+            ("--sut", "sim"),
+            ("--scenario", scenario),
+            ("--mode", "AccuracyOnly"),
+            ("--duration", LEFT_OUT),
+            ("--setting", &*setting),
+            ("--write-board", file),
+        ];
+        let ended = bench(&fixture, &flags);
+        assert_eq!(ended.code, 0, "{ended:?}");
+        assert!(
+            ended.stdout.contains(&format!("  board         {file}")),
+            "{ended:?}"
+        );
+        let text = fs::read_to_string(fixture.path(file)).unwrap();
+        assert!(text.starts_with("# A model, not a measurement: "), "{text}");
+        BoardModel::parse(&text).unwrap()
+    };
+    let mut before = BoardModel::parse(own).unwrap();
+    // What is computed on a model of what was measured takes no less: a busy machine adds to it each time.
+    for (from, to) in [("own.toml", "first.toml"), ("first.toml", "second.toml")] {
+        let found = measured(&format!("sim_board={from}"), "Offline", to);
+        for (found, unit) in found.units.iter().zip(&before.units) {
+            assert_eq!((&found.name, found.batch, found.streams), (&unit.name, 2, 1));
+            for size in [1, 2] {
+                let (took, least) = (found.times.seconds(size), unit.times.seconds(size));
+                assert!(took >= least, "{to}: {took} {least}");
+            }
+        }
+        before = found;
+    }
+    // One unit, of which no policy needs to know anything.
+    let found = measured("sim_units=gpu=500+500", "SingleStream", "one.toml");
+    assert!(
+        found.units.len() == 1 && found.units[0].times.seconds(1) >= 0.001,
+        "{found:?}"
+    );
+}
+
+#[test]
+fn a_systems_file_lends_its_values_and_the_report_says_whose_they_are() {
+    let fixture = Fixture::new();
+    let file = "schema = 1\nname = 'boat'\ntitle = 'Boat'\n[[run]]\nbenchmark = 'pixels'\nscenario = 'Offline'\n\
+                source = { measured = 'today' }\n[run.settings]\ngpu_batch_size = 3\nmax_dlas = 0\n\
+                [run.expected]\noffline_expected_qps = 1234.5\n";
+    fs::write(fixture.path("boat.toml"), file).unwrap();
+    fs::write(fixture.path("user.conf"), "").unwrap();
+    let flags = [
+        ("--sut", "sim"),
+        ("--scenario", "Offline"),
+        ("--system", "boat.toml"),
+        ("--setting", "sim_units=gpu=50+1,dla0=50+1"),
+        ("--setting", "max_dlas=1"),
+        ("--format", "json"),
+    ];
+    let ended = bench(&fixture, &flags);
+    let report: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(
+        report["system"]["settings"],
+        serde_json::json!(["gpu_batch_size"])
+    );
+    assert_eq!(report["system"]["source"], "today");
+    let engine = report["engine"].as_str().unwrap();
+    assert!(engine.contains("gpu 53 us for 3, dla0"), "{engine}");
+    let detail = fs::read_to_string(fixture.path("logs/mlperf_log_detail.txt")).unwrap();
+    assert!(
+        detail.contains("\"requested_offline_expected_qps\", \"value\": 1234.5"),
+        "{detail}"
+    );
+
+    fs::write(fixture.path("user.conf"), "*.Offline.target_qps = 99\n").unwrap();
+    bench(&fixture, &flags);
+    let detail = fs::read_to_string(fixture.path("logs/mlperf_log_detail.txt")).unwrap();
+    assert!(
+        detail.contains("\"requested_offline_expected_qps\", \"value\": 99"),
+        "{detail}"
+    );
+}
+
+/// A bad input: what it is, how it comes about, and the flags.
+type Case = (
+    &'static str,
+    fn(&Fixture),
+    &'static [(&'static str, &'static str)],
+);
+
+const NOTHING: fn(&Fixture) = |_| {};
+
+const BAD_INPUT: &[Case] = &[
+    ("unknown scenario", NOTHING, &[("--scenario", "Interactive")]),
+    ("unknown mode", NOTHING, &[("--mode", "Speed")]),
+    ("unknown engine", NOTHING, &[("--sut", "onnxruntime")]),
+    ("unknown LoadGen", NOTHING, &[("--loadgen", "mine")]),
+    ("unknown benchmark", NOTHING, &[("--benchmark-file", LEFT_OUT)]),
+    ("unknown setting", NOTHING, &[("--setting", "gpu_batch_size=4")]),
+    ("setting without a value", NOTHING, &[("--setting", "batch_size")]),
+    ("length without a unit", NOTHING, &[("--duration", "3")]),
+    ("unknown system", NOTHING, &[("--system", "agx-orin")]),
+    (
+        "system without the benchmark",
+        NOTHING,
+        &[("--system", "xavier-nx")],
+    ),
+    (
+        "system that does not read",
+        |fixture| fs::write(fixture.path("s.toml"), "schema = 1\nnam = 'x'\n").unwrap(),
+        &[("--system", "s.toml")],
+    ),
+    ("one count of two", NOTHING, &[("--total-samples", "10")]),
+    (
+        "counts upside down",
+        NOTHING,
+        &[("--total-samples", "10"), ("--performance-samples", "11")],
+    ),
+    (
+        "issue log of an engine that is not null",
+        NOTHING,
+        &[("--sut", "sim"), ("--issue-log", "issued")],
+    ),
+    (
+        "board of an engine without units",
+        NOTHING,
+        &[("--write-board", "board.toml")],
+    ),
+    (
+        "streams on one thread",
+        NOTHING,
+        &[
+            ("--scenario", "Offline"),
+            ("--setting", "dispatch=direct"),
+            ("--setting", "inference_streams=2"),
+        ],
+    ),
+    (
+        "conf line without =",
+        |f| fs::write(f.path("user.conf"), "*.*.target_qps = 5\npixels.Server 7\n").unwrap(),
+        &[],
+    ),
+    ("conf that is not there", NOTHING, &[("--mlperf-conf", "no.conf")]),
+    (
+        "benchmark file that is not there",
+        NOTHING,
+        &[("--benchmark-file", "no.toml")],
+    ),
+    (
+        "benchmark file of another benchmark",
+        NOTHING,
+        &[("--model", "digits")],
+    ),
+    (
+        "benchmark file that is no description",
+        NOTHING,
+        &[("--benchmark-file", "map.txt")],
+    ),
+    (
+        "LoadGen that is not there",
+        NOTHING,
+        &[("--loadgen", "official:abc123")],
+    ),
+    (
+        "log directory that cannot be",
+        NOTHING,
+        &[("--log-dir", "map.txt/logs")],
+    ),
+    (
+        "full disk",
+        |f| {
+            fs::create_dir(f.path("logs")).unwrap();
+            symlink("/dev/full", f.path("logs/mlperf_log_summary.txt")).unwrap();
+        },
+        &[],
+    ),
+];
+
+#[cfg(feature = "tract")]
+mod with_data {
+    use regatta_test_support::fixture::{SHAPE, npy, onnx, pixels};
+
+    use super::*;
+
+    const TRACT: (&str, &str) = ("--sut", "tract");
+
+    fn model(fixture: &Fixture, shape: &onnx::Shape) {
+        fs::write(fixture.path("model.onnx"), onnx::classifier(shape)).unwrap();
+    }
+
+    pub(super) const BAD_INPUT: &[Case] = &[
+        ("no scratch directory", NOTHING, &[TRACT, ("--scratch", LEFT_OUT)]),
+        (
+            "counts for an engine with a dataset",
+            NOTHING,
+            &[TRACT, ("--total-samples", "10"), ("--performance-samples", "10")],
+        ),
+        (
+            "missing map",
+            |f| fs::remove_file(f.path("map.txt")).unwrap(),
+            &[TRACT],
+        ),
+        (
+            "map line without a label",
+            |f| fs::write(f.path("map.txt"), "sample0 0\nsample1\n").unwrap(),
+            &[TRACT],
+        ),
+        (
+            "missing .npy",
+            |f| fs::remove_file(f.sample_file(7)).unwrap(),
+            &[TRACT],
+        ),
+        (
+            "short .npy",
+            |f| f.write_sample(7, &npy("<f4", &SHAPE, &pixels(7)[..128])),
+            &[TRACT],
+        ),
+        (
+            ".npy short by a byte",
+            |f| f.write_sample(7, &npy("<f4", &SHAPE, &pixels(7)[..255])),
+            &[TRACT, ("--mode", "AccuracyOnly")],
+        ),
+        (
+            ".npy of another shape",
+            |f| f.write_sample(7, &npy("<f4", &[8, 8, 1], &pixels(7))),
+            &[TRACT, ("--mode", "AccuracyOnly")],
+        ),
+        (
+            "missing model",
+            |f| fs::remove_file(f.path("model.onnx")).unwrap(),
+            &[TRACT],
+        ),
+        (
+            "model that is no ONNX",
+            |f| fs::write(f.path("model.onnx"), "not a model").unwrap(),
+            &[TRACT],
+        ),
+        (
+            "model for other samples",
+            |f| {
+                model(
+                    f,
+                    &onnx::Shape {
+                        sample: vec![3, 224, 224],
+                        ..onnx::Shape::default()
+                    },
+                );
+            },
+            &[TRACT],
+        ),
+        (
+            "model for another type",
+            |f| {
+                model(
+                    f,
+                    &onnx::Shape {
+                        dtype: onnx::INT8,
+                        ..onnx::Shape::default()
+                    },
+                );
+            },
+            &[TRACT],
+        ),
+        (
+            "model with nothing to choose from",
+            |f| {
+                model(
+                    f,
+                    &onnx::Shape {
+                        classes: 1,
+                        ..onnx::Shape::default()
+                    },
+                );
+            },
+            &[TRACT],
+        ),
+        (
+            "model with a fixed batch",
+            |f| {
+                model(
+                    f,
+                    &onnx::Shape {
+                        batch: Some(1),
+                        ..onnx::Shape::default()
+                    },
+                );
+            },
+            &[TRACT, ("--scenario", "Offline"), ("--setting", "batch_size=8")],
+        ),
+        (
+            "another model than the benchmark's",
+            |f| {
+                let text = fs::read_to_string(f.path("benchmark.toml")).unwrap();
+                let hash = format!("file = \"model.onnx\"\nsha256 = \"{}\"", "0".repeat(64));
+                fs::write(
+                    f.path("benchmark.toml"),
+                    text.replace("file = \"model.onnx\"", &hash),
+                )
+                .unwrap();
+            },
+            &[TRACT],
+        ),
+    ];
+}
+
+/// Exit code and standard error, with what differs from machine to machine taken out.
+fn told(case: &Case) -> String {
+    let (name, spoil, flags) = case;
+    let fixture = Fixture::new();
+    spoil(&fixture);
+    let ended = bench(&fixture, flags);
+    assert!(!ended.stderr.contains("panicked"), "{name}: {}", ended.stderr);
+    let scratch = fixture.scratch().display().to_string();
+    let beside = Path::new(env!("CARGO_BIN_EXE_regatta-agent"))
+        .parent()
+        .unwrap()
+        .display()
+        .to_string();
+    let found = ended
+        .stderr
+        .split(" its SHA-256 is ")
+        .nth(1)
+        .and_then(|rest| rest.split(',').next());
+    let stderr = ended
+        .stderr
+        .replace(&scratch, "SCRATCH")
+        .replace(&beside, "BESIDE-THE-AGENT")
+        .replace(found.unwrap_or("\0"), "FOUND");
+    format!("{name}: exit {}\n{}\n", ended.code, stderr.trim_end())
+}
+
+#[test]
+fn bad_input_gets_one_clear_sentence_and_the_documented_exit_code() {
+    insta::assert_snapshot!(BAD_INPUT.iter().map(told).collect::<Vec<_>>().join("\n"));
+}
+
+#[cfg(feature = "tract")]
+#[test]
+fn bad_models_and_data_get_one_clear_sentence_and_the_documented_exit_code() {
+    insta::assert_snapshot!(
+        with_data::BAD_INPUT
+            .iter()
+            .map(told)
+            .collect::<Vec<_>>()
+            .join("\n")
+    );
+}

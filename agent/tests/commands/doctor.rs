@@ -1,0 +1,197 @@
+//! `doctor` over the roots in `boards/`: what it says of each board is a golden file, as text for people and as the JSON
+//! that programs rely on. One more run is over the machine that runs the tests.
+
+use std::{fs, path::Path};
+
+use regatta_test_support::fake_tensorrt::FakeTensorrt;
+use tempfile::TempDir;
+
+use crate::support::{Ended, agent};
+
+/// Lays a board's root down.
+fn lay_down(board: &str) -> TempDir {
+    let root = tempfile::tempdir().unwrap();
+    let file = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/boards")
+        .join(format!("{board}.root"));
+    for line in fs::read_to_string(file).unwrap().lines() {
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let (path, content) = line.split_once(" =").unwrap();
+        let content = content.strip_prefix(' ').unwrap_or(content);
+        let content = content
+            .replace("\\n", "\n")
+            .replace("\\t", "\t")
+            .replace("\\0", "\0");
+        let path = root.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+    root
+}
+
+/// Both forms of what `doctor` says of a board; the exit code follows the verdict.
+fn examine(board: &str) {
+    let root = lay_down(board);
+    let root = root.path().to_str().unwrap();
+    let text = agent(Path::new("/"), &["doctor", "--root", root]);
+    let json = agent(Path::new("/"), &["doctor", "--json", "--root", root]);
+    let fit = text.stdout.starts_with("fit to measure\n");
+    assert_eq!(
+        (text.code, json.code),
+        if fit { (0, 0) } else { (1, 1) },
+        "{text:?}"
+    );
+    let parsed: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!(parsed["fit"], fit);
+    for finding in parsed["findings"].as_array().unwrap() {
+        assert!(
+            finding["why"].as_str().is_some_and(|why| !why.is_empty()),
+            "{finding}"
+        );
+    }
+    insta::assert_snapshot!(format!("{board}_text"), text.stdout);
+    insta::assert_snapshot!(format!("{board}_json"), json.stdout);
+}
+
+#[test]
+fn agx_orin_on_jetpack_5_and_6() {
+    examine("agx-orin-jetpack6");
+    examine("agx-orin-jetpack5");
+}
+
+/// `submission stage` asks for what is empty, and for nothing that the draft has not.
+#[test]
+fn the_draft_has_every_field_that_the_newest_checker_asks_for() {
+    let root = lay_down("agx-orin-jetpack6");
+    let seen = agent(
+        Path::new("/"),
+        &["doctor", "--json", "--root", root.path().to_str().unwrap()],
+    );
+    let seen: serde_json::Value = serde_json::from_str(&seen.stdout).unwrap();
+    let draft = seen["system_description"].as_object().unwrap();
+    let submission = regatta_config::known::rounds().unwrap().pop().unwrap().submission;
+    let asked = submission
+        .system_fields
+        .iter()
+        .chain(&submission.system_fields_filled);
+    let missing: Vec<&String> = asked.filter(|field| !draft.contains_key(*field)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+#[test]
+fn orin_nx_and_nano_on_third_party_carriers() {
+    examine("orin-nx-third-party-carrier");
+    examine("orin-nano-third-party-carrier");
+}
+
+#[test]
+fn both_xaviers() {
+    examine("agx-xavier-jetpack4");
+    examine("xavier-nx-jetpack5");
+}
+
+#[test]
+fn thor() {
+    examine("thor-jetpack7");
+}
+
+#[test]
+fn what_is_no_jetson() {
+    examine("raspberry-pi-5");
+    examine("plain-pc");
+    examine("nothing");
+}
+
+#[test]
+fn what_is_no_machine_of_its_own() {
+    examine("virtual-arm64");
+    examine("virtual-pc");
+    examine("container");
+}
+
+#[test]
+fn this_machine_gets_an_answer_and_a_missing_root_is_wrong_use() {
+    let here = agent(Path::new("/"), &["doctor", "--format", "json"]);
+    assert!(here.code == 0 || here.code == 1, "{here:?}");
+    let parsed: serde_json::Value = serde_json::from_str(&here.stdout).unwrap();
+    assert!(parsed["system"]["memory_bytes"].as_u64().unwrap() > 0);
+    assert!(parsed["system"]["page_bytes"].as_u64().unwrap() >= 4096);
+    let missing = agent(Path::new("/"), &["doctor", "--root", "/nonexistent"]);
+    assert_eq!(missing.code, 2);
+    assert!(
+        missing.stderr.contains("--root names a system's root"),
+        "{}",
+        missing.stderr
+    );
+}
+
+#[test]
+fn garbage_in_every_file_gives_an_answer() {
+    let root = lay_down("agx-orin-jetpack6");
+    let mut pending = vec![root.path().to_owned()];
+    while let Some(directory) = pending.pop() {
+        for entry in fs::read_dir(directory).unwrap().map(Result::unwrap) {
+            if entry.file_type().unwrap().is_dir() {
+                pending.push(entry.path());
+            } else {
+                fs::write(
+                    entry.path(),
+                    b"\xff\0-9999999999999999999999 , + p3701- \n< POWER_MODEL ID= NAME=\n\0",
+                )
+                .unwrap();
+            }
+        }
+    }
+    let ended = agent(
+        Path::new("/"),
+        &["doctor", "--json", "--root", root.path().to_str().unwrap()],
+    );
+    assert!(ended.code == 0 || ended.code == 1, "{ended:?}");
+}
+
+/// CUDA's driver is asked in a process of its own: whatever that does, an answer comes, and what went wrong is said.
+#[test]
+fn a_driver_that_misbehaves_is_told_of_and_holds_nothing_up() {
+    let twins = FakeTensorrt::new();
+    let doctor = |faults: &str| {
+        let program = env!("CARGO_BIN_EXE_regatta-agent");
+        let mut command = twins.agent(program, Path::new("/"), &["doctor", "--json"]);
+        let ended = Ended::from(command.env("TWIN_CUDA_FAULTS", faults).output().unwrap());
+        let seen: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+        (seen["gpus"].as_array().unwrap().clone(), ended.stderr)
+    };
+    std::thread::scope(|scope| {
+        for (faults, gpus, told) in [
+            ("discrete,devices=2,sms=58", 2, ""),
+            ("talk", 1, ""),
+            ("leave", 1, ""),
+            ("no-device", 0, ""),
+            ("hang", 0, "CUDA's driver gave no answer within 5 s"),
+            ("crash", 0, "`regatta-agent gpus` ended with signal: 11"),
+            ("talk,quit", 0, "what `regatta-agent gpus` printed is no answer"),
+            (
+                "version=11020",
+                0,
+                "ended with exit status: 3: regatta-agent: the CUDA driver is for CUDA 11.2, but at least 11.4 is needed",
+            ),
+        ] {
+            let doctor = &doctor;
+            scope.spawn(move || {
+                let (found, said) = doctor(faults);
+                assert_eq!(found.len(), gpus, "{faults}: {said}");
+                assert_eq!(said.is_empty(), told.is_empty(), "{faults}: {said}");
+                assert!(said.contains(told), "{faults}: {said}");
+            });
+        }
+    });
+    let (found, _) = doctor("discrete,devices=2,unlike,sms=58");
+    assert_eq!(
+        serde_json::Value::Array(found),
+        serde_json::json!([
+            { "name": "twin of a GPU", "compute_capability": "8.7", "multiprocessors": 58, "memory_bytes": 1 << 30, "integrated": false },
+            { "name": "another twin", "compute_capability": "8.7", "multiprocessors": 58, "memory_bytes": 1 << 30, "integrated": false },
+        ])
+    );
+}

@@ -1,0 +1,58 @@
+//! Files that a user names and that are pipes or devices: refused by name, instead of waited for or read without end.
+
+use std::{fs, process::Command};
+
+use regatta_test_support::fixture::Fixture;
+
+use crate::support::{MLPERF_CONF, USER_CONF};
+
+/// Exit code and words of the agent, which has ten seconds. `timeout` exits with 124 for one that hangs.
+fn agent(fixture: &Fixture, words: &[&str]) -> (Option<i32>, String) {
+    let output = Command::new("timeout")
+        .args(["10", env!("CARGO_BIN_EXE_regatta-agent")])
+        .args(words)
+        .current_dir(fixture.scratch())
+        .output()
+        .unwrap();
+    (output.status.code(), String::from_utf8(output.stderr).unwrap())
+}
+
+#[test]
+fn pipes_and_devices_are_refused_by_name() {
+    let fixture = Fixture::new();
+    fs::write(fixture.path("mlperf.conf"), MLPERF_CONF).unwrap();
+    fs::write(fixture.path("user.conf"), USER_CONF).unwrap();
+    let pipe = fixture.path("pipe");
+    let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    let bench = [
+        ("--sut", "null"),
+        ("--model", "pixels"),
+        ("--scenario", "SingleStream"),
+        ("--mode", "PerformanceOnly"),
+        ("--mlperf-conf", "mlperf.conf"),
+        ("--user-conf", "user.conf"),
+        ("--benchmark-file", "benchmark.toml"),
+        ("--scratch", "."),
+        ("--log-dir", "logs"),
+    ];
+    for (endless, kind) in [(pipe.to_str().unwrap(), "named pipe"), ("/dev/zero", "device")] {
+        let mut commands = vec![vec!["serve", "--config", endless]];
+        for flag in ["--mlperf-conf", "--user-conf", "--benchmark-file", "--audit-conf"] {
+            let mut words = vec!["bench"];
+            for (usual, value) in bench.iter().filter(|(usual, _)| *usual != flag) {
+                words.extend([*usual, *value]);
+            }
+            words.extend([flag, endless]);
+            commands.push(words);
+        }
+        for words in commands {
+            let (code, said) = agent(&fixture, &words);
+            assert!(matches!(code, Some(2 | 3)), "{words:?}: {code:?} {said}");
+            assert!(
+                said.contains(endless) && said.contains(&format!("it is a {kind}, not a regular file")),
+                "{words:?}: {said}"
+            );
+        }
+    }
+}

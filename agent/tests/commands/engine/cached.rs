@@ -1,0 +1,153 @@
+//! Engines that lie in the cache: refused where they are of elsewhere, built again where they are damaged, whole or not at all.
+
+use std::{
+    fs,
+    process::{Output, Stdio},
+};
+
+use regatta_test_support::small_disk::SmallDisk;
+
+use super::Place;
+
+#[test]
+fn an_engine_from_elsewhere_or_tampered_with_is_refused() {
+    let place = Place::twin(&[]);
+    place.json(&["build", "--onnx", "digits.onnx"], 0);
+    let engine = place.only_engine();
+    let key = engine.file_name().unwrap().to_str().unwrap().to_owned();
+    assert_eq!(place.json(&["inspect", &key], 0)["layers"]["Layers"][0], "conv1");
+
+    let manifest = engine.join("engine.json");
+    let text = fs::read_to_string(&manifest).unwrap();
+    fs::write(&manifest, text.replace("\"8.5.2\"", "\"8.6.2\"")).unwrap();
+    let refusal = place.json(&["inspect", &key], 1)["refusal"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert_eq!(
+        refusal,
+        "the engine was built for another TensorRT version: 8.6.2, but here it is 8.5.2; hint: build it again"
+    );
+    let mut parsed: serde_json::Value = serde_json::from_str(&text).unwrap();
+    parsed["manifest"]["chip"] = "another board".into();
+    fs::write(&manifest, parsed.to_string()).unwrap();
+    let refusal = place.json(&["inspect", &key], 1)["refusal"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert!(
+        refusal.starts_with("the engine was built for another chip: another board"),
+        "{refusal}"
+    );
+
+    fs::write(&manifest, &text).unwrap();
+    fs::write(engine.join("engine.plan"), "something else").unwrap();
+    assert!(
+        place
+            .refused(&["inspect", &key], 3)
+            .contains("was changed after it was built")
+    );
+    fs::write(&manifest, &text[..text.len() / 2]).unwrap();
+    assert!(
+        place
+            .refused(&["inspect", &key], 3)
+            .contains("is not the manifest of an engine")
+    );
+}
+
+#[test]
+fn an_engine_that_was_damaged_is_built_again() {
+    let place = Place::twin(&[]);
+    let build = ["build", "--onnx", "digits.onnx"];
+    let built = place.json(&build, 0);
+    let engine = place.only_engine();
+    for (file, words) in [
+        ("engine.plan", "was changed after it was built"),
+        ("engine.json", "is not the manifest of an engine"),
+    ] {
+        let whole = fs::read(engine.join(file)).unwrap();
+        fs::write(engine.join(file), &whole[..whole.len() / 2]).unwrap();
+        let again = place.engine(&build);
+        assert_eq!(again.status.code(), Some(0), "{again:?}");
+        let said = String::from_utf8_lossy(&again.stderr).into_owned();
+        assert!(
+            said.contains(words) && said.contains("; it is built again"),
+            "{said}"
+        );
+        assert_eq!(place.json(&["list"], 0)[0]["plan_sha256"], built["plan_sha256"]);
+    }
+    // An entry that lost its plan, one that never had a manifest, and what a killed builder left.
+    let engines = engine.parent().unwrap();
+    fs::create_dir(engines.join("0123456789abcdef")).unwrap();
+    fs::create_dir(engines.join(".new-killed")).unwrap();
+    place.json(&[&build[..], &["--batch", "2"]].concat(), 0);
+    assert!(!engines.join(".new-killed").exists());
+    assert_eq!(place.json(&["list"], 0).as_array().unwrap().len(), 2);
+    fs::remove_file(engine.join("engine.plan")).unwrap();
+    let told = place.refused(&["inspect", engine.to_str().unwrap()], 3);
+    assert!(
+        told.contains("engine.plan") && told.contains("cannot be used"),
+        "{told}"
+    );
+}
+
+#[test]
+fn two_builders_at_once_build_once() {
+    let place = Place::twin(&[]);
+    let build = ["build", "--onnx", "digits.onnx", "--format", "json"];
+    let start = || {
+        let mut command = place.command(&build);
+        command.env("TWIN_TRT_SLOW", "300");
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().unwrap()
+    };
+    let builders: Vec<_> = (0..3).map(|_| start()).collect();
+    let outputs: Vec<_> = builders
+        .into_iter()
+        .map(|builder| builder.wait_with_output().unwrap())
+        .collect();
+    let said = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        outputs.iter().all(|output| output.status.success()),
+        "{outputs:?}"
+    );
+    let built = outputs
+        .iter()
+        .filter(|output| said(output).contains("building with"));
+    assert_eq!(built.count(), 1, "{outputs:?}");
+    let found = outputs.iter().filter(|output| said(output).contains("found in "));
+    assert_eq!(found.count(), 2, "{outputs:?}");
+    place.only_engine();
+}
+
+#[test]
+fn a_disk_that_is_full_keeps_no_half_engine() {
+    let Some(disk) = SmallDisk::mount("1m") else {
+        return;
+    };
+    let place = Place::twin(&[]);
+    let cache = disk.path.join("engines");
+    let build = [
+        "build",
+        "--onnx",
+        "digits.onnx",
+        "--cache",
+        cache.to_str().unwrap(),
+    ];
+    place.json(&build, 0);
+    disk.fill();
+    let told = place.refused(&[&build[..], &["--batch", "2"]].concat(), 3);
+    assert!(told.contains("No space left on device"), "{told}");
+    let names = || {
+        let entries = fs::read_dir(&cache)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name());
+        entries
+            .filter(|name| name != "lock" && !name.to_string_lossy().starts_with("timing-"))
+            .count()
+    };
+    assert_eq!(names(), 1, "the first is there, and nothing of the second");
+    fs::remove_file(disk.path.join("filler")).unwrap();
+    place.json(&[&build[..], &["--batch", "2"]].concat(), 0);
+    assert_eq!(names(), 2);
+}

@@ -1,0 +1,76 @@
+//! Builds that are given up: by a signal, at TensorRT's next step where it asks, at once where it does not. Nothing of them stays.
+
+use std::{
+    fs,
+    io::{BufRead as _, BufReader, Read as _},
+    process::{Child, ChildStderr, Stdio},
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::Place;
+
+/// A build under way, of which this much was said.
+struct Build {
+    child: Child,
+    stderr: BufReader<ChildStderr>,
+    said: String,
+}
+
+impl Build {
+    fn start(place: &Place, twin: &[(&str, &str)]) -> Self {
+        let mut command = place.command(&["build", "--onnx", "digits.onnx"]);
+        command
+            .envs(twin.iter().copied())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let stderr = BufReader::new(child.stderr.take().unwrap());
+        Self {
+            child,
+            stderr,
+            said: String::new(),
+        }
+    }
+
+    /// Waits for words on standard error, and sends a signal.
+    fn signal_after(&mut self, words: &str, signal: Signal) {
+        while !self.said.contains(words) {
+            assert_ne!(self.stderr.read_line(&mut self.said).unwrap(), 0, "{}", self.said);
+        }
+        let pid = i32::try_from(self.child.id()).unwrap();
+        kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
+    }
+
+    /// Ends with the exit code of what could not be done, and leaves nothing.
+    fn ends_with_nothing(mut self, place: &Place) {
+        self.stderr.read_to_string(&mut self.said).unwrap();
+        assert_eq!(self.child.wait().unwrap().code(), Some(3), "{}", self.said);
+        let last = self.said.lines().next_back().unwrap();
+        assert_eq!(last, "regatta-agent: the build was cancelled", "{}", self.said);
+        let left = fs::read_dir(place.scratch.path().join("engines")).unwrap();
+        let left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, ["lock"]);
+    }
+}
+
+#[test]
+fn a_build_that_is_given_up_leaves_nothing() {
+    let place = Place::twin(&[]);
+    place.become_version("libnvinfer.so.10", &["8.5.2", "10.3.0"]);
+    let asks = ("TWIN_TRT_VERSION", "100300");
+    for signal in [Signal::INT, Signal::TERM] {
+        let mut build = Build::start(&place, &[asks, ("TWIN_TRT_STEPS", "100000")]);
+        build.signal_after("twin's build", signal);
+        build.ends_with_nothing(&place);
+    }
+    // In a step that lasts, and in a version that tells of none.
+    let lasts = ("TWIN_TRT_SLOW", "600000");
+    let mut build = Build::start(&place, &[asks, lasts]);
+    build.signal_after("building with", Signal::INT);
+    build.signal_after("the build is given up at TensorRT's next step", Signal::INT);
+    build.ends_with_nothing(&place);
+    let mut build = Build::start(&place, &[lasts]);
+    build.signal_after("building with TensorRT 8.5.2", Signal::TERM);
+    build.ends_with_nothing(&place);
+}

@@ -1,0 +1,109 @@
+//! The agent with the real lean runtime of TensorRT 11.4, which loads engines that TensorRT calls version-compatible and builds none:
+//! it is found by its own name, opened through the shim of its version, and says itself what it does not do. No engine runs here.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+use regatta_test_support::real_tensorrt;
+use tempfile::TempDir;
+
+/// A model in a directory of its own, and where `cross/tensorrt/for-tests.sh` has put NVIDIA's libraries and the shims.
+struct Place {
+    scratch: TempDir,
+    root: PathBuf,
+}
+
+impl Place {
+    /// `None` with the reason said where there is no lean runtime; under CI its absence is a failure.
+    fn real() -> Option<Self> {
+        let root = real_tensorrt::root_with("lean/libnvinfer_lean.so.11")?;
+        let scratch = tempfile::tempdir().unwrap();
+        let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("../datasets/digits/digits.onnx");
+        fs::copy(model, scratch.path().join("digits.onnx")).unwrap();
+        Some(Self { scratch, root })
+    }
+
+    /// `regatta-agent engine` with the libraries of one folder and these shims.
+    fn engine(&self, libraries: &str, shims: &Path, arguments: &[&str]) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_regatta-agent"))
+            .arg("engine")
+            .args(arguments)
+            .current_dir(self.scratch.path())
+            .env("REGATTA_TENSORRT", self.root.join(libraries))
+            .env("REGATTA_PLUGINS", shims)
+            .env_remove("REGATTA_ENGINES")
+            .output()
+            .unwrap()
+    }
+
+    fn shims(&self) -> PathBuf {
+        self.root.join("shims")
+    }
+
+    /// What the lean runtime has against the only engine in the cache.
+    fn refusal(&self) -> String {
+        let key = self.engine_directory().file_name().unwrap().to_owned();
+        let arguments = ["inspect", key.to_str().unwrap(), "--format", "json"];
+        let output = self.engine("lean", &self.shims(), &arguments);
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        told["refusal"].as_str().unwrap().to_owned()
+    }
+
+    fn engine_directory(&self) -> PathBuf {
+        let entries = fs::read_dir(self.scratch.path().join("engines")).unwrap();
+        let mut paths = entries.map(|entry| entry.unwrap().path());
+        paths.find(|path| path.is_dir()).unwrap()
+    }
+}
+
+#[test]
+fn a_lean_runtime_is_opened_by_the_shim_of_its_version_and_builds_nothing() {
+    let Some(place) = Place::real() else { return };
+    let build = ["build", "--onnx", "digits.onnx"];
+    let refused = place.engine("lean", &place.shims(), &build);
+    let told = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(3), "{told}");
+    assert!(
+        told.contains("building with TensorRT 11.4.0")
+            && told.contains("this TensorRT has no builder: it is a lean or dispatch runtime"),
+        "{told}"
+    );
+
+    // The other shim that lies there would not have done.
+    let others = place.scratch.path().join("others");
+    fs::create_dir(&others).unwrap();
+    let rtx = "libregatta_trt-rtx-1.7.1.so";
+    fs::copy(place.shims().join(rtx), others.join(rtx)).unwrap();
+    let none = place.engine("lean", &others, &build);
+    let told = String::from_utf8_lossy(&none.stderr);
+    assert_eq!(none.status.code(), Some(3), "{told}");
+    assert!(
+        told.contains("TensorRT 11.4.0 is installed, but there is no shim for it; found are rtx-1.7.1"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_lean_runtime_refuses_a_plan_in_its_own_words() {
+    let Some(place) = Place::real() else { return };
+    let built = place.engine("libs", &place.shims(), &["build", "--onnx", "digits.onnx"]);
+    assert_eq!(built.status.code(), Some(0), "{built:?}");
+    assert_eq!(
+        place.refusal(),
+        "the engine was built for another TensorRT version: rtx-1.7.1, but here it is 11.4.0; hint: build it again"
+    );
+
+    // Taken for one of its own version, it comes as far as TensorRT: which asks for a driver first, and then for a plan of its own.
+    let manifest = place.engine_directory().join("engine.json");
+    let text = fs::read_to_string(&manifest).unwrap();
+    fs::write(&manifest, text.replace("\"rtx-1.7.1\"", "\"11.4.0\"")).unwrap();
+    let refusal = place.refusal();
+    assert!(
+        refusal.starts_with("TensorRT does not load the plan: ") && refusal.contains("Error Code"),
+        "{refusal}"
+    );
+}

@@ -1,0 +1,72 @@
+//! What the tests of the agent's commands share: the benchmark fixture, and runs of the real binary.
+
+pub(crate) mod place;
+
+use std::{
+    path::Path,
+    process::{Command, Output},
+};
+
+/// What the binary did.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    /// Exit code.
+    pub(crate) code: i32,
+    /// Standard output.
+    pub(crate) stdout: String,
+    /// Standard error.
+    pub(crate) stderr: String,
+}
+
+/// Runs `regatta-agent` in `directory` with nothing of the caller's MLPerf environment.
+pub(crate) fn agent(directory: &Path, arguments: &[&str]) -> Ended {
+    let output = Command::new(env!("CARGO_BIN_EXE_regatta-agent"))
+        .args(arguments)
+        .current_dir(directory)
+        .env_remove("MLPERF_SCRATCH_PATH")
+        .env_remove("REGATTA_PLUGINS")
+        .output()
+        .unwrap();
+    Ended::from(output)
+}
+
+impl From<Output> for Ended {
+    fn from(output: Output) -> Self {
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        Self {
+            code: output.status.code().expect("the agent was killed by a signal"),
+            stdout: text(output.stdout),
+            stderr: text(output.stderr),
+        }
+    }
+}
+
+/// The official conf's values that the runs need, with small counts.
+pub(crate) const MLPERF_CONF: &str = "\
+*.*.qsl_rng_seed = 2085463073848966840
+*.*.sample_index_rng_seed = 2747215439041700203
+*.*.schedule_rng_seed = 16159082839903944936
+*.SingleStream.target_latency_percentile = 90
+*.SingleStream.min_duration = 600000
+*.MultiStream.target_latency_percentile = 99
+*.MultiStream.samples_per_query = 8
+*.MultiStream.min_duration = 600000
+*.MultiStream.min_query_count = 662
+*.Server.target_latency = 10000
+*.Server.target_latency_percentile = 99
+*.Server.min_duration = 600000
+*.Offline.min_duration = 600000
+*.Offline.min_query_count = 24576
+";
+
+/// Tuning for null and tract on any machine: LoadGen makes no more queries than these latencies and rates call for, so a
+/// guess that is too slow ends a run before its time. They are several times what any machine of ours does.
+pub(crate) const USER_CONF: &str = "\
+*.SingleStream.target_latency = 0.000001
+*.MultiStream.target_latency = 0.000004
+*.Server.target_qps = 4000
+*.Offline.target_qps = 2000000
+";
+
+/// A Server run of ten queries, for systems that take their time.
+pub(crate) const FEW_QUERIES: &str = "*.Server.target_qps = 50\n*.Server.min_query_count = 1\n";

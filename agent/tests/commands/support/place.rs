@@ -1,0 +1,134 @@
+//! A benchmark with the twins of CUDA's driver and of TensorRT, engines for it, and runs of `bench` over them.
+
+use std::{fs, path::PathBuf};
+
+use regatta_test_support::{
+    fake_tensorrt::FakeTensorrt,
+    fixture::{self, Fixture},
+};
+
+use super::{Ended, MLPERF_CONF, USER_CONF};
+
+/// A benchmark, the twins, and engines for it.
+pub(crate) struct Place {
+    pub(crate) fixture: Fixture,
+    pub(crate) twins: FakeTensorrt,
+    /// The engine that `bench` runs.
+    pub(crate) sut: &'static str,
+    /// Its LoadGen.
+    pub(crate) loadgen: &'static str,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        let fixture = Fixture::new();
+        fs::write(fixture.path("mlperf.conf"), MLPERF_CONF).unwrap();
+        fs::write(fixture.path("user.conf"), USER_CONF).unwrap();
+        if !fixture.path("model.onnx").exists() {
+            fs::write(fixture.path("model.onnx"), "the twin reads no model").unwrap();
+        }
+        Self {
+            fixture,
+            twins: FakeTensorrt::new(),
+            sut: "tensorrt",
+            loadgen: "native",
+        }
+    }
+
+    pub(crate) fn agent(&self, arguments: &[&str], environment: &[(&str, &str)]) -> Ended {
+        let program = env!("CARGO_BIN_EXE_regatta-agent");
+        let mut command = self.twins.agent(program, self.fixture.scratch(), arguments);
+        Ended::from(command.envs(environment.iter().copied()).output().unwrap())
+    }
+
+    /// Builds an engine and returns its directory.
+    pub(crate) fn build(&self, flags: &[&str], environment: &[(&str, &str)]) -> PathBuf {
+        let build = [
+            &["engine", "build", "--onnx", "model.onnx", "--format", "json"],
+            flags,
+        ]
+        .concat();
+        let built = self.agent(&build, environment);
+        assert_eq!(built.code, 0, "{built:?}");
+        let entries = fs::read_dir(self.twins.engines()).unwrap();
+        let engines = entries
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.is_dir());
+        engines
+            .max_by_key(|path| {
+                fs::metadata(path.join("engine.plan"))
+                    .unwrap()
+                    .modified()
+                    .unwrap()
+            })
+            .unwrap()
+    }
+
+    pub(crate) fn bench(
+        &self,
+        scenario: &str,
+        mode: &str,
+        settings: &[&str],
+        environment: &[(&str, &str)],
+    ) -> Ended {
+        self.bench_with(scenario, mode, settings, &[], environment)
+    }
+
+    /// As `bench`, with further flags.
+    pub(crate) fn bench_with(
+        &self,
+        scenario: &str,
+        mode: &str,
+        settings: &[&str],
+        flags: &[&str],
+        environment: &[(&str, &str)],
+    ) -> Ended {
+        let usual = "bench --model pixels --benchmark-file benchmark.toml --scratch . --mlperf-conf mlperf.conf \
+                     --user-conf user.conf --log-dir logs --format json --setting warmup_duration=0.05";
+        let mut arguments: Vec<&str> = usual.split_ascii_whitespace().collect();
+        arguments.extend(["--sut", self.sut, "--loadgen", self.loadgen]);
+        arguments.extend(["--scenario", scenario, "--mode", mode]);
+        if mode == "PerformanceOnly" {
+            arguments.extend(["--duration", "100ms"]);
+        }
+        for setting in settings {
+            arguments.extend(["--setting", setting]);
+        }
+        arguments.extend(flags);
+        self.agent(&arguments, environment)
+    }
+
+    /// The answers in the accuracy log, by sample.
+    pub(crate) fn answers(&self) -> Vec<i32> {
+        let class = |data: &String| u32::from_str_radix(data, 16).unwrap();
+        self.raw_answers()
+            .iter()
+            .map(|data| i32::from_le_bytes(class(data).to_be_bytes()))
+            .collect()
+    }
+
+    /// The same, as the log has them.
+    pub(crate) fn raw_answers(&self) -> Vec<String> {
+        let log = fs::read(self.fixture.path("logs/mlperf_log_accuracy.json")).unwrap();
+        let log: Vec<serde_json::Value> = serde_json::from_slice(&log).unwrap();
+        let mut answers = vec![String::new(); log.len()];
+        for entry in log {
+            let index = usize::try_from(entry["qsl_idx"].as_u64().unwrap()).unwrap();
+            answers[index] = entry["data"].as_str().unwrap().to_owned();
+        }
+        answers
+    }
+
+    /// What an accuracy pass ends with when something fails: no result, one line that says why, and the logs.
+    pub(crate) fn fault(&self, settings: &[&str], environment: &[(&str, &str)]) -> String {
+        let ended = self.bench("SingleStream", "AccuracyOnly", settings, environment);
+        assert_eq!(ended.code, 3, "{ended:?}");
+        assert_eq!(ended.stderr.trim().lines().count(), 1, "{}", ended.stderr);
+        ended.stderr
+    }
+}
+
+/// The right answers.
+pub(crate) fn expected() -> Vec<i32> {
+    (0..fixture::TOTAL).map(fixture::class).collect()
+}

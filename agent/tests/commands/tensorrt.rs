@@ -1,0 +1,151 @@
+//! `bench --sut tensorrt` through the binary, over twins of CUDA's driver and of TensorRT: whole runs with the right answers, and
+//! every fault that a board can have, each told by its own words.
+
+mod calibration;
+mod choice;
+mod faults;
+mod gpus;
+mod making;
+
+#[cfg(feature = "tract")]
+use std::path::PathBuf;
+
+use regatta_schedule::board_model::BoardModel;
+use regatta_test_support::real_tensorrt;
+
+use crate::support::place::{Place, expected};
+
+#[test]
+fn every_scenario_gives_the_right_answers_and_a_result() {
+    let place = Place::new();
+    place.build(&["--batch", "8", "--profiles", "2"], &[]);
+    let dla = ["--batch", "2", "--dla-core", "0", "--precision", "fp16"];
+    place.build(&dla, &[]);
+    let copies = [
+        "use_direct_host_access=false",
+        "use_graphs=false",
+        "use_spin_wait=true",
+    ];
+    let dla = [
+        "max_dlas=2",
+        "dla_loop_count=3",
+        "gpu_batch_size=8",
+        "gpu_copy_streams=2",
+    ];
+    let shared = ["gpu_copy_streams=2", "gpu_inference_streams=1"];
+    let graphs = ["use_graphs=true", "use_direct_host_access=true"];
+    for (scenario, settings) in [
+        ("SingleStream", &[][..]),
+        ("SingleStream", &copies),
+        ("SingleStream", &["dla_core=1"]),
+        ("MultiStream", &[]),
+        ("MultiStream", &["max_dlas=1"]),
+        ("Offline", &graphs),
+        ("Offline", &copies),
+        ("Offline", &shared),
+        ("Offline", &dla),
+        ("Server", &["batch_size=4"]),
+    ] {
+        let ended = place.bench(scenario, "AccuracyOnly", settings, &[]);
+        assert_eq!(ended.code, 0, "{scenario} {settings:?}: {ended:?}");
+        assert_eq!(place.answers(), expected(), "{scenario} {settings:?}");
+    }
+    for scenario in ["SingleStream", "MultiStream", "Offline", "Server"] {
+        let ended = place.bench(scenario, "PerformanceOnly", &[], &[]);
+        let report: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+        assert!(report["metric"]["value"].as_f64().unwrap() > 0.0, "{report:#}");
+        let engine = report["engine"].as_str().unwrap();
+        assert!(
+            engine.starts_with("tensorrt 8.5.2 on twin of a GPU (CUDA 11.4, in host memory; gpu: engine "),
+            "{engine}"
+        );
+    }
+}
+
+#[test]
+fn the_times_of_the_units_are_a_board_for_the_model() {
+    let mut place = Place::new();
+    place.build(&["--batch", "4", "--profiles", "2"], &[]);
+    let dla = ["--batch", "2", "--dla-core", "0", "--precision", "fp16"];
+    place.build(&dla, &[]);
+    let both = ["max_dlas=1", "gpu_copy_streams=2"];
+    for (scenario, settings, units) in [
+        ("Offline", &both[..], &[("gpu", 4, 2), ("dla0", 2, 1)][..]),
+        ("SingleStream", &[], &[("gpu", 1, 1)]),
+    ] {
+        place.sut = "tensorrt";
+        let flags = ["--write-board", "found.toml"];
+        let ended = place.bench_with(scenario, "AccuracyOnly", settings, &flags, &[]);
+        assert_eq!(ended.code, 0, "{ended:?}");
+        let text = std::fs::read_to_string(place.fixture.path("found.toml")).unwrap();
+        assert!(
+            text.starts_with("# Measured in the warm-up of regatta-agent "),
+            "{text}"
+        );
+        assert!(
+            text.contains("\n# On: tensorrt 8.5.2 on twin of a GPU "),
+            "{text}"
+        );
+        let board = BoardModel::parse(&text).unwrap();
+        let found = board
+            .units
+            .iter()
+            .map(|unit| (unit.name.as_str(), unit.batch, unit.streams));
+        assert_eq!(found.collect::<Vec<_>>(), units);
+        place.sut = "sim";
+        let ended = place.bench(scenario, "AccuracyOnly", &["sim_board=found.toml"], &[]);
+        assert_eq!(ended.code, 0, "{ended:?}");
+    }
+}
+
+#[test]
+fn types_are_converted_where_a_number_says_enough_and_refused_where_not() {
+    for (environment, settings) in [
+        (&[("TWIN_TRT_INPUT", "fp16")][..], &[][..]),
+        (&[("TWIN_TRT_OUTPUT", "index")], &["use_direct_host_access=false"]),
+        (&[("TWIN_TRT_FIXED", "1")], &[]),
+    ] {
+        let place = Place::new();
+        place.build(&["--batch", "4"], environment);
+        for scenario in ["SingleStream", "Offline"] {
+            let ended = place.bench(scenario, "AccuracyOnly", settings, &[]);
+            assert_eq!(ended.code, 0, "{environment:?}: {ended:?}");
+            assert_eq!(place.answers(), expected(), "{environment:?}");
+        }
+    }
+    let place = Place::new();
+    place.build(&[], &[("TWIN_TRT_INPUT", "int8")]);
+    let refused = place.fault(&[], &[]);
+    assert!(
+        refused.contains("its engine takes int8 [1, 1, 8, 8] image, but its samples are fp32"),
+        "{refused}"
+    );
+}
+
+/// The real TensorRT-RTX builds here without a driver, and what needs one says so.
+#[cfg(feature = "tract")]
+#[test]
+fn without_a_driver_the_real_tensorrt_builds_and_does_not_run() {
+    let Some(root) = real_tensorrt::root_with("libs/libtensorrt_rtx.so.1") else {
+        return;
+    };
+    if PathBuf::from("/proc/driver/nvidia").exists() {
+        println!("left out: this machine has a driver");
+        return;
+    }
+    let place = Place::new();
+    let (libs, shims) = (root.join("libs"), root.join("shims"));
+    let real = [
+        ("REGATTA_TENSORRT", libs.to_str().unwrap()),
+        ("REGATTA_PLUGINS", shims.to_str().unwrap()),
+        ("LD_LIBRARY_PATH", ""),
+    ];
+    place.build(&["--batch", "8"], &real);
+    let told = place.fault(&[], &real);
+    assert!(
+        told.starts_with(
+            "regatta-agent: the tensorrt engine cannot be used here: no CUDA driver was found (libcuda.so.1"
+        ),
+        "{told}"
+    );
+}

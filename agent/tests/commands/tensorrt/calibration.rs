@@ -1,0 +1,205 @@
+//! INT8 over samples: every sample comes once, each input gets its own, and what is found is kept.
+
+use std::fs;
+
+use regatta_test_support::fixture;
+
+use crate::support::place::Place;
+
+#[test]
+fn int8_is_calibrated_over_samples_once() {
+    let place = Place::new();
+    let build = |flags: &[&str], environment: &[(&str, &str)]| {
+        let usual = ["engine", "build", "--onnx", "model.onnx", "--precision", "int8"];
+        place.agent(&[&usual, flags].concat(), environment)
+    };
+    let samples = ["--calibration-samples", "samples"];
+    let four = [&samples[..], &["--batch", "4"]].concat();
+    let built = build(&four, &[]);
+    assert_eq!(built.code, 0, "{built:?}");
+    assert!(
+        built.stderr.contains("calibrating over 40 samples"),
+        "{}",
+        built.stderr
+    );
+    let caches = || {
+        let entries = fs::read_dir(place.twins.engines()).unwrap();
+        let named = entries.map(|entry| entry.unwrap().path()).filter(|path| {
+            let name = path.file_name().unwrap().to_str().unwrap();
+            name.starts_with("calibration-")
+        });
+        named
+            .map(|path| fs::read_to_string(path).unwrap())
+            .collect::<Vec<_>>()
+    };
+    // Every sample has one bright pixel, so their number is the sum of all that came.
+    assert_eq!(caches(), ["TRT-8502-EntropyCalibration2\nbatches: 10\nsum: 40\n"]);
+    let again = build(&four, &[]);
+    assert!(again.stderr.contains("found in "), "{}", again.stderr);
+    let other_batch = build(&[&samples[..], &["--batch", "2"]].concat(), &[]);
+    assert!(
+        other_batch.stderr.contains("scales found in "),
+        "{}",
+        other_batch.stderr
+    );
+
+    // Some of them, by a list; all of them in one file.
+    fs::write(place.fixture.path("list.txt"), "sample3 1\nsample5\n").unwrap();
+    let listed = build(&[&samples[..], &["--calibration-list", "list.txt"]].concat(), &[]);
+    assert_eq!(listed.code, 0, "{listed:?}");
+    assert!(caches().contains(&"TRT-8502-EntropyCalibration2\nbatches: 2\nsum: 2\n".to_owned()));
+    let data: Vec<u8> = (0..5).flat_map(fixture::pixels).collect();
+    let together = fixture::npy("<f4", &[5, 1, 8, 8], &data);
+    fs::write(place.fixture.path("together.npy"), together).unwrap();
+    let one_file = build(&["--calibration-samples", "together.npy", "--batch", "2"], &[]);
+    assert_eq!(one_file.code, 0, "{one_file:?}");
+    assert!(caches().contains(&"TRT-8502-EntropyCalibration2\nbatches: 2\nsum: 4\n".to_owned()));
+
+    let refused = |flags: &[&str], environment: &[(&str, &str)], code: i32, words: &str| {
+        let ended = build(flags, environment);
+        assert_eq!(ended.code, code, "{ended:?}");
+        assert!(ended.stderr.contains(words), "{}", ended.stderr);
+    };
+    let bytes = fixture::npy("|i1", &[2, 64], &[0; 128]);
+    fs::write(place.fixture.path("bytes.npy"), bytes).unwrap();
+    let small = fixture::npy("<f4", &[2, 2], &[0; 16]);
+    fs::write(place.fixture.path("small.npy"), small).unwrap();
+    for (file, code, words) in [
+        ("bytes.npy", 2, "holds '|i1' (2, 64), but must be float32"),
+        ("small.npy", 2, "a calibration sample is not of the input's size"),
+        ("nowhere.npy", 2, "nowhere.npy cannot be read"),
+        ("map.txt", 2, "is no readable .npy file"),
+    ] {
+        refused(&["--calibration-samples", file], &[], code, words);
+    }
+    refused(
+        &["--calibration-samples", "small.npy", "--batch", "3"],
+        &[],
+        2,
+        "do not fill one batch of 3",
+    );
+    // A making that was broken off: some samples may be of another kind.
+    let unfinished = place.fixture.path("samples/samples.unfinished");
+    fs::write(&unfinished, "").unwrap();
+    refused(
+        &samples,
+        &[],
+        2,
+        "the samples in samples are not whole: `regatta prep`",
+    );
+    fs::remove_file(unfinished).unwrap();
+    let full = [("TWIN_CUDA_FAULTS", "memory=100")];
+    let other = fixture::npy("<f4", &[1, 1, 8, 8], &fixture::pixels(7));
+    fs::write(place.fixture.path("other.npy"), other).unwrap();
+    let other = ["--calibration-samples", "other.npy"];
+    refused(&other, &full, 3, "CUDA_ERROR_OUT_OF_MEMORY");
+    let fp16 = place.agent(
+        &[&["engine", "build", "--onnx", "model.onnx"], &samples[..]].concat(),
+        &[],
+    );
+    assert_eq!(fp16.code, 2, "{fp16:?}");
+    // What fills no batch is said, and so is what was kept and cannot be read.
+    let rest = build(&["--calibration-samples", "together.npy", "--batch", "3"], &[]);
+    assert!(rest.stderr.contains("scales found in "), "{rest:?}");
+    for entry in fs::read_dir(place.twins.engines()).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "cache") {
+            fs::remove_file(&path).unwrap();
+            fs::create_dir(&path).unwrap();
+        }
+    }
+    refused(
+        &["--calibration-samples", "together.npy", "--batch", "4"],
+        &[],
+        3,
+        "cannot be read",
+    );
+    fs::remove_dir_all(place.twins.engines()).unwrap();
+    let rest = build(&["--calibration-samples", "together.npy", "--batch", "3"], &[]);
+    assert!(
+        rest.stderr
+            .contains("calibrating over 3 of 5 samples: the last 2 fill no batch of 3"),
+        "{rest:?}"
+    );
+}
+
+/// Over samples of several inputs, as `regatta prep` leaves them: each input gets its own, whatever its type.
+#[test]
+fn a_network_of_several_inputs_is_calibrated_over_its_arrays() {
+    let place = Place::new();
+    place.fixture.take_three_inputs();
+    let document = |tensors: &[&str]| {
+        let tensor = |name: &&str| serde_json::json!({ "name": name, "dtype": "int32", "format": "linear", "shape": [64], "sha256": "" });
+        let set = serde_json::json!({
+            "schema": 1, "benchmark": "pixels", "samples": fixture::TOTAL,
+            "tensors": tensors.iter().map(tensor).collect::<Vec<_>>(),
+        });
+        fs::write(place.fixture.path("samples/samples.json"), set.to_string()).unwrap();
+    };
+    let build = |flags: &str| {
+        let words = "engine build --onnx model.onnx --precision int8 --calibration-samples samples";
+        let words: Vec<&str> = words.split(' ').chain(flags.split_ascii_whitespace()).collect();
+        place.agent(&words, &[("TWIN_TRT_INPUTS", "3")])
+    };
+    // In another order than the network has them.
+    document(&["segment_ids", "input_ids", "input_mask"]);
+    let built = build("--batch 4");
+    assert_eq!(built.code, 0, "{built:?}");
+    assert!(built.stderr.contains("calibrating over 40 samples"), "{built:?}");
+    // MLCommons' list for BERT numbers its samples.
+    fs::write(place.fixture.path("list.txt"), "3\n7\n").unwrap();
+    let listed = build("--batch 2 --calibration-list list.txt");
+    assert_eq!(listed.code, 0, "{listed:?}");
+    let mut caches: Vec<String> = fs::read_dir(place.twins.engines())
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| {
+            let name = path.file_name().unwrap().to_str().unwrap();
+            name.starts_with("calibration-")
+        })
+        .map(|path| fs::read_to_string(path).unwrap())
+        .collect();
+    caches.sort();
+    // The pixels of every sample sum up to 3.
+    assert_eq!(
+        caches,
+        [
+            "TRT-8502-EntropyCalibration2\nbatches: 1\nsum: 6\n",
+            "TRT-8502-EntropyCalibration2\nbatches: 10\nsum: 120\n",
+        ]
+    );
+    let refused = |flags: &str, code: i32, words: &str| {
+        let ended = build(flags);
+        assert_eq!(ended.code, code, "{ended:?}");
+        assert!(ended.stderr.contains(words), "{}", ended.stderr);
+    };
+    fs::write(place.fixture.path("list.txt"), "3\n40\n").unwrap();
+    refused(
+        "--calibration-list list.txt",
+        2,
+        "names `40`, but samples are numbered from 0 to 39 there",
+    );
+    document(&["input_ids", "input_mask"]);
+    refused("", 2, "a calibration sample is for other inputs");
+    document(&["input_ids", "input_mask", "token_type_ids"]);
+    refused("", 2, "token_type_ids.npy cannot be read");
+    fs::copy(
+        place.fixture.path("samples/segment_ids.npy"),
+        place.fixture.path("samples/token_type_ids.npy"),
+    )
+    .unwrap();
+    refused(
+        "",
+        3,
+        "the calibration samples have nothing for the network's input segment_ids",
+    );
+    let short = fixture::npy("<i4", &[2, 64], &[0; 512]);
+    fs::write(place.fixture.path("samples/token_type_ids.npy"), short).unwrap();
+    refused(
+        "",
+        2,
+        "there are 40 calibration samples in samples/input_ids.npy, but 2 in samples/token_type_ids.npy",
+    );
+    fs::write(place.fixture.path("samples/samples.json"), "{}").unwrap();
+    refused("", 2, "what the samples in samples are cannot be told");
+}

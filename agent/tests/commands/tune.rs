@@ -1,0 +1,327 @@
+//! `tune` through the binary: the file that it leaves when it ends, when it is killed, and when nothing runs.
+
+use std::{
+    fs,
+    process::{Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use regatta_config::system::System;
+use regatta_test_support::{fake_tensorrt::FakeTensorrt, fixture::Fixture};
+use regatta_types::{Scenario, documents::EngineKind};
+
+use crate::support::{self, Ended, agent};
+
+/// The words of every search.
+const TUNE: &str = "tune --model pixels --benchmark-file benchmark.toml --out found.toml";
+/// A modelled accelerator, and how many samples it is to have.
+const UNITS: &str = "--setting sim_units=gpu=300+20";
+const COUNTS: &str = "--total-samples 64 --performance-samples 64";
+
+fn words<'a>(parts: &[&'a str]) -> Vec<&'a str> {
+    parts
+        .iter()
+        .flat_map(|part| part.split_ascii_whitespace())
+        .collect()
+}
+
+fn tune(fixture: &Fixture, more: &[&str]) -> Ended {
+    agent(fixture.scratch(), &words(&[&[TUNE][..], more].concat()))
+}
+
+fn found(fixture: &Fixture) -> (System, String) {
+    let text = fs::read_to_string(fixture.path("found.toml")).unwrap();
+    (System::from_toml(&text).unwrap(), text)
+}
+
+#[test]
+fn a_search_leaves_a_systems_file_that_bench_takes() {
+    let fixture = Fixture::new();
+    let second = support::MLPERF_CONF.replace("target_latency = 10000", "target_latency = 1000");
+    assert_ne!(second, support::MLPERF_CONF);
+    fs::write(fixture.path("second.conf"), second).unwrap();
+    let sim = "--sut sim --scenario Offline,Server --limit 3s --name boat --mlperf-conf second.conf";
+    let ended = tune(&fixture, &[sim, UNITS, "--setting gpu_copy_streams=1", COUNTS]);
+    assert!(
+        ended.stderr.contains("pixels Offline trial 1: "),
+        "{}",
+        ended.stderr
+    );
+    let (system, text) = found(&fixture);
+    // On a machine so busy that even six queries take a second there is no rate for Server, which is said and no fault.
+    let busy = ended.code == 1 && text.contains("keeps the latency bound at no rate that was tried");
+    assert!(ended.code == 0 || busy, "{ended:?}");
+    assert_eq!(system.name, "boat");
+    for (run, scenario) in system.runs.iter().zip([Scenario::Offline, Scenario::Server]) {
+        assert_eq!(
+            (run.engine, run.scenario, run.derived),
+            (EngineKind::Sim, scenario, false)
+        );
+        assert!(
+            run.settings.gpu_batch_size.is_some() && run.settings.gpu_copy_streams.is_none(),
+            "{run:?}"
+        );
+        assert!(run.result.unwrap() > 0.0);
+        let measured = run.source.measured.as_deref().unwrap();
+        assert!(
+            measured.contains("gpu_copy_streams=1 sim_units=gpu=300+20"),
+            "{measured}"
+        );
+        assert!(
+            measured.contains("a modelled accelerator, no measurement"),
+            "{measured}"
+        );
+    }
+    assert_eq!(system.runs.len(), if busy { 1 } else { 2 }, "{text}");
+    let trials = text.lines().filter(|line| line.contains("  coarse "));
+    assert!(trials.count() >= 2 && text.contains("# chosen: "), "{text}");
+
+    let sim = bench_words(&fixture, "sim", "found.toml");
+    let bench = words(&[&[BENCH, COUNTS][..], &sim].concat());
+    let ended = agent(fixture.scratch(), &bench);
+    assert!(
+        ended.stdout.contains("  system        boat (regatta-agent"),
+        "{ended:?}"
+    );
+}
+
+#[test]
+fn a_search_that_is_killed_leaves_the_best_so_far() {
+    let fixture = Fixture::new();
+    let mut search = Command::new(env!("CARGO_BIN_EXE_regatta-agent"))
+        .current_dir(fixture.scratch())
+        .args(words(&[TUNE, "--sut sim --scenario Offline", UNITS, COUNTS]))
+        .env("TMPDIR", fixture.scratch())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let begun = Instant::now();
+    while !fixture.path("found.toml").exists() && begun.elapsed() < Duration::from_secs(60) {
+        thread::sleep(Duration::from_millis(20));
+    }
+    search.kill().unwrap();
+    search.wait().unwrap();
+    let (system, text) = found(&fixture);
+    assert!(system.partial.unwrap().contains("still going on"), "{text}");
+    assert_eq!(system.runs.len(), 1, "{text}");
+}
+
+#[test]
+fn where_nothing_runs_every_trial_says_why() {
+    let fixture = Fixture::new();
+    // The CPU engine without a model, or not built in at all.
+    let ended = tune(
+        &fixture,
+        &["--sut tract --scenario Offline --limit 2s --scratch nowhere"],
+    );
+    assert_eq!(ended.code, 1, "{ended:?}");
+    assert!(ended.stdout.contains("nothing ran"), "{}", ended.stdout);
+    let (system, text) = found(&fixture);
+    assert!(system.runs.is_empty() && system.partial.is_some());
+    assert!(text.contains("failed: "), "{text}");
+
+    let ended = tune(&fixture, &["--sut null --scenario Offline"]);
+    assert_eq!(ended.code, 2);
+    assert!(
+        ended
+            .stderr
+            .contains("the null engine has nothing to tune in Offline"),
+        "{}",
+        ended.stderr
+    );
+}
+
+/// A benchmark with its model's file, and twins of CUDA's driver and of TensorRT.
+fn with_twins() -> (Fixture, FakeTensorrt) {
+    let (fixture, twins) = (Fixture::new(), FakeTensorrt::new());
+    if !fixture.path("model.onnx").exists() {
+        fs::write(fixture.path("model.onnx"), "the twin reads no model").unwrap();
+    }
+    (fixture, twins)
+}
+
+fn agent_over(twins: &FakeTensorrt, fixture: &Fixture, parts: &[&str]) -> Ended {
+    let program = env!("CARGO_BIN_EXE_regatta-agent");
+    let output = twins.agent(program, fixture.scratch(), &words(parts)).output();
+    Ended::from(output.unwrap())
+}
+
+/// Whether no trial failed for want of an engine. On a busy machine one may fail for another reason.
+fn lacks_no_engine(text: &str) {
+    for reason in ["finds nothing to run", "is not built"] {
+        assert!(!text.contains(reason), "{text}");
+    }
+}
+
+const TENSORRT: &str = "--scratch . --sut tensorrt --scenario Offline --setting warmup_duration=0.02";
+
+/// Of two engines the search finds a batch, and `bench` takes what it found.
+#[test]
+fn tensorrt_is_tuned_with_the_engines_that_there_are() {
+    let (fixture, twins) = with_twins();
+    let agent = |parts: &[&str]| agent_over(&twins, &fixture, parts);
+    for batch in ["8", "64"] {
+        let built = agent(&["engine build --onnx model.onnx --profiles 2 --batch", batch]);
+        assert_eq!(built.code, 0, "{built:?}");
+    }
+    let before = engines(&agent);
+    let ended = agent(&[TUNE, TENSORRT, "--limit 2s --no-build"]);
+    assert_eq!(ended.code, 0, "{ended:?}");
+    assert_eq!(engines(&agent), before, "none was built");
+    let (system, text) = found(&fixture);
+    lacks_no_engine(&text);
+    assert_eq!(system.runs.len(), 1, "{text}");
+    assert_eq!(system.runs[0].engine, EngineKind::Tensorrt);
+    let batch = system.runs[0].settings.gpu_batch_size;
+    assert!(batch.is_some_and(|batch| batch <= 64), "{text}");
+    assert_eq!(system.board.sms, Some(16), "as the driver says");
+    let ended = agent(
+        &[
+            &[BENCH, REPORT][..],
+            &bench_words(&fixture, "tensorrt", "found.toml"),
+        ]
+        .concat(),
+    );
+    takes(&ended, "tensorrt 8.5.2");
+}
+
+/// Unit and batch of every engine in the cache, with its profiles.
+fn engines(agent: &dyn Fn(&[&str]) -> Ended) -> Vec<(bool, u64, u64)> {
+    let listed = agent(&["engine list --format json"]);
+    let listed: serde_json::Value = serde_json::from_str(&listed.stdout).unwrap();
+    let entries = listed.as_array().unwrap().iter();
+    let mut engines: Vec<_> = entries
+        .map(|entry| {
+            let manifest = &entry["manifest"];
+            let number = |name: &str| manifest[name].as_u64().unwrap();
+            (manifest["dla"].is_object(), number("batch"), number("profiles"))
+        })
+        .collect();
+    engines.sort_unstable();
+    engines
+}
+
+/// An engine for every batch that is tried, for the GPU with a profile for each stream of any trial; `bench` takes what was found
+/// with the engine that was built for it.
+#[test]
+fn engines_that_a_choice_lacks_are_built_for_its_trial() {
+    let (fixture, twins) = with_twins();
+    let agent = |parts: &[&str]| agent_over(&twins, &fixture, parts);
+    // One of the right batch, but of too few profiles for its streams.
+    let built = agent(&["engine build --onnx model.onnx --batch 8"]);
+    assert_eq!(built.code, 0, "{built:?}");
+    let ended = agent(&[
+        TUNE,
+        TENSORRT,
+        "--limit 1s --setting max_dlas=2 --build-flag ignore-memory",
+    ]);
+    let (system, text) = found(&fixture);
+    assert_eq!(ended.code, 0, "{ended:?} {text}");
+    lacks_no_engine(&text);
+    let there = engines(&agent);
+    // However few trials the time allows, the first choice is one of batch 8 on GPU and DLA.
+    assert!(
+        there.contains(&(false, 8, 4)) && there.contains(&(true, 8, 1)),
+        "{there:?}"
+    );
+    let told = text.lines().filter(|line| line.starts_with("# engine built: "));
+    let told: Vec<&str> = told.collect();
+    assert_eq!(told.len(), there.len() - 1, "{text}");
+    assert!(
+        told.iter().all(|line| line.ends_with(" --ignore-memory")),
+        "{told:?}"
+    );
+    let settings = &system.runs[0].settings;
+    let chosen = (
+        settings.gpu_batch_size.unwrap() as u64,
+        settings.dla_batch_size.unwrap() as u64,
+    );
+    assert!(there.contains(&(false, chosen.0, 4)) && there.contains(&(true, chosen.1, 1)));
+    let ended = agent(
+        &[
+            &[BENCH, REPORT, "--setting max_dlas=2"][..],
+            &bench_words(&fixture, "tensorrt", "found.toml"),
+        ]
+        .concat(),
+    );
+    takes(&ended, "tensorrt 8.5.2");
+}
+
+/// What cannot be built is a failed trial that says why, once for each engine, and the search goes on.
+#[test]
+fn an_engine_that_cannot_be_built_is_a_failed_trial() {
+    let (fixture, twins) = with_twins();
+    let ended = agent_over(
+        &twins,
+        &fixture,
+        &[TUNE, TENSORRT, "--limit 2s --build-flag input-shape=3,5,7"],
+    );
+    assert_eq!(ended.code, 1, "{ended:?}");
+    let (system, text) = found(&fixture);
+    assert!(system.runs.is_empty(), "{text}");
+    assert!(
+        text.contains(
+            "failed: its engine is not built: TensorRT rejects the model: the input does not take that"
+        ),
+        "{text}"
+    );
+}
+
+/// The CPU engine over a real model: what the search finds is what `bench` then runs with, and nothing was modelled.
+#[cfg(feature = "tract")]
+#[test]
+fn the_cpu_engine_is_tuned_on_a_real_model() {
+    let fixture = Fixture::new();
+    let ended = tune(
+        &fixture,
+        &["--sut tract --scenario Offline --limit 2s --scratch ."],
+    );
+    assert_eq!(ended.code, 0, "{ended:?}");
+    let (system, text) = found(&fixture);
+    let [offline] = &system.runs[..] else {
+        panic!("{text}");
+    };
+    let settings = &offline.settings;
+    assert!(
+        settings.batch_size.is_some() && settings.inference_streams.is_some(),
+        "{text}"
+    );
+    assert_eq!(
+        offline.expected.offline_expected_qps, offline.result,
+        "LoadGen is told what was measured"
+    );
+    assert!(text.contains("  coarse "), "{text}");
+    let tract = bench_words(&fixture, "tract", "found.toml");
+    let bench = words(&[&[BENCH, REPORT][..], &tract].concat());
+    let ended = agent(fixture.scratch(), &bench);
+    takes(&ended, "tract ");
+}
+
+/// The words of a short `bench`.
+const BENCH: &str = "bench --model pixels --benchmark-file benchmark.toml --scenario Offline --mode PerformanceOnly \
+                     --mlperf-conf mlperf.conf --user-conf user.conf --log-dir logs --duration 100ms";
+const REPORT: &str = "--scratch . --format json";
+
+/// Further words of it, with a system's values; the files that it reads.
+fn bench_words<'a>(fixture: &Fixture, sut: &'a str, system: &'a str) -> [&'a str; 4] {
+    for (name, conf) in [
+        ("mlperf.conf", support::MLPERF_CONF),
+        ("user.conf", "*.*.min_duration = 50\n"),
+    ] {
+        fs::write(fixture.path(name), conf).unwrap();
+    }
+    ["--sut", sut, "--system", system]
+}
+
+/// Whether a run was made by that engine with all that the file has for it.
+fn takes(ended: &Ended, engine: &str) {
+    let report: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert!(
+        report["engine"].as_str().unwrap().starts_with(engine),
+        "{report:#}"
+    );
+    assert!(report["metric"]["value"].as_f64().unwrap() > 0.0, "{report:#}");
+    let taken = report["system"]["settings"].as_array().unwrap();
+    assert!(!taken.is_empty(), "{report:#}");
+}

@@ -1,0 +1,463 @@
+//! A small benchmark that tests make for themselves: samples whose right answers are known, and a model that gives them.
+//!
+//! Sample `i` has one bright pixel; the model's answer is that pixel's position modulo the number of classes.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use regatta_types::benchmark::Benchmark;
+use tempfile::TempDir;
+
+/// Samples in the whole set.
+pub const TOTAL: usize = 40;
+/// Samples that are loaded together.
+pub const PERFORMANCE: usize = 24;
+/// Shape of a sample.
+pub const SHAPE: [usize; 3] = [1, 8, 8];
+/// Another, of several channels, whose sizes are no power of two.
+pub const ODD_SHAPE: [usize; 3] = [3, 5, 7];
+/// Pixels of a sample.
+pub const PIXELS: usize = 64;
+/// Classes of the model.
+pub const CLASSES: usize = 10;
+
+/// A scratch directory with everything that the benchmark needs.
+pub struct Fixture {
+    directory: TempDir,
+}
+
+impl Fixture {
+    /// Writes samples, map, model and description.
+    pub fn new() -> Self {
+        let fixture = Self {
+            directory: tempfile::tempdir().unwrap(),
+        };
+        fs::create_dir(fixture.path("samples")).unwrap();
+        let mut map = String::new();
+        for index in 0..TOTAL {
+            fixture.write_sample(index, &npy("<f4", &SHAPE, &pixels(index)));
+            map.push_str(&format!("sample{index} {}\n", class(index)));
+        }
+        fs::write(fixture.path("map.txt"), map).unwrap();
+        fs::write(fixture.path("benchmark.toml"), DESCRIPTION).unwrap();
+        #[cfg(feature = "tract")]
+        fs::write(
+            fixture.path("model.onnx"),
+            onnx::classifier(&onnx::Shape::default()),
+        )
+        .unwrap();
+        fixture
+    }
+
+    /// The scratch directory.
+    pub fn scratch(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// A path below the scratch directory.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.scratch().join(name)
+    }
+
+    /// The benchmark's description.
+    pub fn benchmark(&self) -> Benchmark {
+        Benchmark::from_toml(&fs::read_to_string(self.path("benchmark.toml")).unwrap()).unwrap()
+    }
+
+    /// The file of a sample.
+    pub fn sample_file(&self, index: usize) -> PathBuf {
+        self.path(&format!("samples/sample{index}.npy"))
+    }
+
+    /// Makes it a benchmark of samples of the odd shape, with a model for them.
+    pub fn take_odd_shape(&self) {
+        let described = DESCRIPTION.replace("[1, 8, 8]", "[3, 5, 7]");
+        fs::write(self.path("benchmark.toml"), described).unwrap();
+        #[cfg(feature = "tract")]
+        {
+            let sample = ODD_SHAPE.map(|dim| i64::try_from(dim).unwrap()).to_vec();
+            let shape = onnx::Shape {
+                sample,
+                ..onnx::Shape::default()
+            };
+            fs::write(self.path("model.onnx"), onnx::classifier(&shape)).unwrap();
+        }
+    }
+
+    /// Makes it a benchmark of the same answers whose samples have three inputs, with a model for them.
+    pub fn take_three_inputs(&self) {
+        let described = DESCRIPTION
+            .replace("[1, 8, 8]", "[64]")
+            .replace("\"float32\"", "\"int32\"\ninput_name = \"input_ids\"")
+            .replace("[dataset]", THREE_INPUTS);
+        fs::write(self.path("benchmark.toml"), described).unwrap();
+        for (number, name) in INPUTS.iter().enumerate() {
+            let rows = (0..TOTAL).flat_map(|index| three_inputs(index)[number].clone());
+            let data: Vec<u8> = rows.flat_map(i32::to_le_bytes).collect();
+            let file = npy("<i4", &[TOTAL, PIXELS], &data);
+            fs::write(self.path(&format!("samples/{name}.npy")), file).unwrap();
+        }
+        #[cfg(feature = "tract")]
+        fs::write(self.path("model.onnx"), onnx::three_inputs(onnx::INT32, true)).unwrap();
+    }
+
+    /// Has the model of three inputs as BERT's reference declares it: 64-bit integers, and every dimension free.
+    #[cfg(feature = "tract")]
+    pub fn leave_dimensions_free(&self) {
+        fs::write(self.path("model.onnx"), onnx::three_inputs(onnx::INT64, false)).unwrap();
+    }
+
+    /// Replaces a sample.
+    pub fn write_sample(&self, index: usize, npy: &[u8]) {
+        fs::write(self.sample_file(index), npy).unwrap();
+    }
+}
+
+/// The description of the benchmark.
+pub const DESCRIPTION: &str = r#"
+schema = 1
+name = "pixels"
+loadgen_model = "pixels"
+title = "One bright pixel"
+not_submittable = "pixels is a test's own benchmark"
+
+[model]
+file = "model.onnx"
+input_shape = [1, 8, 8]
+input_dtype = "float32"
+response = "argmax-int32"
+
+[dataset]
+dir = "samples"
+map = "map.txt"
+total_samples = 40
+performance_samples = 24
+
+[accuracy]
+metric = "top1"
+reference = 100.0
+factor = 0.99
+"#;
+
+/// The inputs of the network that has three, named as BERT's.
+pub const INPUTS: [&str; 3] = ["input_ids", "input_mask", "segment_ids"];
+
+const THREE_INPUTS: &str = r#"
+[[model.further_inputs]]
+name = "input_mask"
+shape = [64]
+dtype = "int32"
+
+[[model.further_inputs]]
+name = "segment_ids"
+shape = [64]
+dtype = "int32"
+
+[dataset]"#;
+
+/// A sample of three inputs, whose pixels are `mask * (ids - segments)`. Next to the bright pixel lies one that is brighter
+/// without its mask, and behind it one that is without its segment.
+pub fn three_inputs(index: usize) -> [Vec<i32>; 3] {
+    let (mut ids, mut mask, mut segments) = (vec![0; PIXELS], vec![1; PIXELS], vec![0; PIXELS]);
+    let behind = |by: usize| (bright_pixel(index) + by) % PIXELS;
+    (ids[behind(0)], ids[behind(1)], ids[behind(2)]) = (3, 5, 9);
+    mask[behind(1)] = 0;
+    segments[behind(2)] = 9;
+    [ids, mask, segments]
+}
+
+/// The same as it lies in memory.
+pub fn three_inputs_bytes(index: usize) -> Vec<u8> {
+    three_inputs(index)
+        .concat()
+        .into_iter()
+        .flat_map(i32::to_le_bytes)
+        .collect()
+}
+
+/// The class that the model answers for a sample.
+pub fn class(index: usize) -> i32 {
+    i32::try_from(bright_pixel(index) % CLASSES).unwrap()
+}
+
+fn bright_pixel(index: usize) -> usize {
+    (index * 7) % PIXELS
+}
+
+/// The data of a sample, as float32 bytes.
+pub fn pixels(index: usize) -> Vec<u8> {
+    (0..PIXELS)
+        .flat_map(|pixel| f32::from(u8::from(pixel == bright_pixel(index))).to_le_bytes())
+        .collect()
+}
+
+/// The data of a sample of the odd shape, whose bright pixel lies anywhere in it, and its class.
+pub fn odd_pixels(index: usize) -> (Vec<u8>, i32) {
+    let count = ODD_SHAPE.iter().product();
+    let bright = (index * 13 + 50) % count;
+    let data = (0..count).flat_map(|pixel| f32::from(u8::from(pixel == bright)).to_le_bytes());
+    (data.collect(), i32::try_from(bright % PIXELS % CLASSES).unwrap())
+}
+
+/// Those of [`pixels`], as another type's bytes: what 1 is in it.
+pub fn pixels_as(index: usize, one: &[u8]) -> Vec<u8> {
+    let blank = vec![0; one.len()];
+    (0..PIXELS)
+        .flat_map(|pixel| {
+            if pixel == bright_pixel(index) {
+                one.to_vec()
+            } else {
+                blank.clone()
+            }
+        })
+        .collect()
+}
+
+/// A `.npy` file of format 1.0.
+pub fn npy(descr: &str, shape: &[usize], data: &[u8]) -> Vec<u8> {
+    let shape: String = shape.iter().map(|dim| format!("{dim}, ")).collect();
+    let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({shape}), }}");
+    let length = (10 + header.len() + 1).next_multiple_of(64) - 10;
+    let mut file = b"\x93NUMPY\x01\x00".to_vec();
+    file.extend(u16::try_from(length).unwrap().to_le_bytes());
+    file.extend(format!("{header:<width$}\n", width = length - 1).bytes());
+    file.extend(data);
+    file
+}
+
+/// ONNX models for tests.
+#[cfg(feature = "tract")]
+pub mod onnx {
+    use prost::Message;
+    use tract_onnx::pb::{
+        AttributeProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, StringStringEntryProto,
+        TensorProto, TensorShapeProto, TypeProto, ValueInfoProto, attribute_proto,
+        tensor_proto::{DataLocation, DataType},
+        tensor_shape_proto::{Dimension, dimension},
+        type_proto,
+    };
+
+    use super::{CLASSES, PIXELS};
+
+    /// A type that the benchmark's samples do not have.
+    pub const INT8: DataType = DataType::Int8;
+    /// Types of tokens, as the benchmark's samples have them.
+    pub const INT32: DataType = DataType::Int32;
+    /// Types of tokens, as BERT's reference model has them.
+    pub const INT64: DataType = DataType::Int64;
+
+    /// What the model declares.
+    pub struct Shape {
+        /// The batch dimension; `None` leaves it open.
+        pub batch: Option<i64>,
+        /// The other dimensions.
+        pub sample: Vec<i64>,
+        /// Element type.
+        pub dtype: DataType,
+        /// Outputs per sample.
+        pub classes: usize,
+    }
+
+    impl Default for Shape {
+        /// What fits the benchmark.
+        fn default() -> Self {
+            Self {
+                batch: None,
+                sample: vec![1, 8, 8],
+                dtype: DataType::Float,
+                classes: CLASSES,
+            }
+        }
+    }
+
+    /// Flattens a sample and sums the pixels of each class.
+    pub fn classifier(shape: &Shape) -> Vec<u8> {
+        let pixels = shape.sample.iter().product::<i64>();
+        let weights = (0..usize::try_from(pixels).unwrap())
+            .flat_map(|pixel| {
+                let classes = shape.classes;
+                (0..classes).map(move |class| f32::from(u8::from(pixel % PIXELS % classes == class)))
+            })
+            .collect();
+        let graph = GraphProto {
+            name: "pixels".to_owned(),
+            node: vec![
+                node("Flatten", &["image"], "flat"),
+                node("MatMul", &["flat", "weights"], "scores"),
+            ],
+            initializer: vec![TensorProto {
+                name: "weights".to_owned(),
+                dims: vec![pixels, i64::try_from(shape.classes).unwrap()],
+                data_type: DataType::Float as i32,
+                float_data: weights,
+                ..TensorProto::default()
+            }],
+            input: vec![value("image", shape.dtype, shape.batch, &shape.sample)],
+            output: vec![value(
+                "scores",
+                DataType::Float,
+                shape.batch,
+                &[i64::try_from(shape.classes).unwrap()],
+            )],
+            ..GraphProto::default()
+        };
+        encoded(graph)
+    }
+
+    /// Sums `mask * (ids - segments)` of each class; its second output has every sum negated. Where the length is not known
+    /// every dimension of the inputs is free.
+    pub fn three_inputs(dtype: DataType, is_length_known: bool) -> Vec<u8> {
+        let length = is_length_known.then_some(i64::try_from(PIXELS).unwrap());
+        let classes = i64::try_from(CLASSES).unwrap();
+        let weights = (0..PIXELS)
+            .flat_map(|pixel| (0..CLASSES).map(move |class| f32::from(u8::from(pixel % CLASSES == class))));
+        let mut cast = node("Cast", &["masked"], "pixels");
+        cast.attribute = vec![AttributeProto {
+            name: "to".to_owned(),
+            r#type: attribute_proto::AttributeType::Int as i32,
+            i: i64::from(DataType::Float as i32),
+            ..AttributeProto::default()
+        }];
+        let graph = GraphProto {
+            name: "three inputs".to_owned(),
+            node: vec![
+                node("Sub", &["input_ids", "segment_ids"], "own"),
+                node("Mul", &["own", "input_mask"], "masked"),
+                cast,
+                node("MatMul", &["pixels", "weights"], "scores"),
+                node("Neg", &["scores"], "opposites"),
+            ],
+            initializer: vec![TensorProto {
+                name: "weights".to_owned(),
+                dims: vec![i64::try_from(PIXELS).unwrap(), classes],
+                data_type: DataType::Float as i32,
+                float_data: weights.collect(),
+                ..TensorProto::default()
+            }],
+            // In another order than the samples have them.
+            input: ["segment_ids", "input_ids", "input_mask"]
+                .iter()
+                .map(|name| free_value(name, dtype, &[None, length]))
+                .collect(),
+            output: ["scores", "opposites"]
+                .iter()
+                .map(|name| value(name, DataType::Float, None, &[classes]))
+                .collect(),
+            ..GraphProto::default()
+        };
+        encoded(graph)
+    }
+
+    /// The classifier with its weights in a file of its own, and what lies there.
+    pub fn with_weights_beside(file: &str) -> (Vec<u8>, Vec<u8>) {
+        let mut model = ModelProto::decode(classifier(&Shape::default()).as_slice()).unwrap();
+        let tensor = &mut model.graph.as_mut().unwrap().initializer[0];
+        let weights = std::mem::take(&mut tensor.float_data);
+        tensor.external_data = vec![StringStringEntryProto {
+            key: "location".to_owned(),
+            value: file.to_owned(),
+        }];
+        tensor.data_location = Some(DataLocation::External as i32);
+        let bytes = weights.into_iter().flat_map(f32::to_le_bytes).collect();
+        (model.encode_to_vec(), bytes)
+    }
+
+    /// The classifier with its pixels and weights as 8-bit integers: Q/DQ layers with scales of their own.
+    pub fn quantised() -> Vec<u8> {
+        let mut model = ModelProto::decode(classifier(&Shape::default()).as_slice()).unwrap();
+        let graph = model.graph.as_mut().unwrap();
+        let dims = graph.initializer[0].dims.clone();
+        let scale = TensorProto {
+            name: "scale".to_owned(),
+            data_type: DataType::Float as i32,
+            float_data: vec![0.0625],
+            ..TensorProto::default()
+        };
+        let zero = TensorProto {
+            name: "zero".to_owned(),
+            data_type: DataType::Int8 as i32,
+            int32_data: vec![0],
+            ..TensorProto::default()
+        };
+        let weights = graph.initializer[0].float_data.iter();
+        let bytes = TensorProto {
+            name: "bytes".to_owned(),
+            dims,
+            data_type: DataType::Int8 as i32,
+            int32_data: weights.map(|&weight| if weight > 0.0 { 16 } else { 0 }).collect(),
+            ..TensorProto::default()
+        };
+        graph.initializer = vec![scale, zero, bytes];
+        graph.node = vec![
+            node("Flatten", &["image"], "flat"),
+            node("QuantizeLinear", &["flat", "scale", "zero"], "steps"),
+            node("DequantizeLinear", &["steps", "scale", "zero"], "pixels"),
+            node("DequantizeLinear", &["bytes", "scale", "zero"], "weights"),
+            node("MatMul", &["pixels", "weights"], "scores"),
+        ];
+        model.encode_to_vec()
+    }
+
+    /// Encodes a graph as a model of operator set 13.
+    pub fn encoded(graph: GraphProto) -> Vec<u8> {
+        let opset = OperatorSetIdProto {
+            domain: String::new(),
+            version: 13,
+        };
+        let model = ModelProto {
+            ir_version: 7,
+            opset_import: vec![opset],
+            graph: Some(graph),
+            ..ModelProto::default()
+        };
+        model.encode_to_vec()
+    }
+
+    /// A node without attributes, named after its output.
+    pub fn node(op: &str, inputs: &[&str], output: &str) -> NodeProto {
+        NodeProto {
+            op_type: op.to_owned(),
+            name: output.to_owned(),
+            input: inputs.iter().map(|&input| input.to_owned()).collect(),
+            output: vec![output.to_owned()],
+            ..NodeProto::default()
+        }
+    }
+
+    /// A tensor whose first dimension is the batch: `None` leaves it free.
+    pub fn value(name: &str, dtype: DataType, batch: Option<i64>, sample: &[i64]) -> ValueInfoProto {
+        let sample = sample.iter().map(|&dim| Some(dim));
+        let dims: Vec<_> = std::iter::once(batch).chain(sample).collect();
+        free_value(name, dtype, &dims)
+    }
+
+    /// A tensor whose dimensions may be free: the first is the batch, the second of tokens their number.
+    fn free_value(name: &str, dtype: DataType, dims: &[Option<i64>]) -> ValueInfoProto {
+        let names = ["N", "seq_length", "other"];
+        let dimension = |(number, dim): (usize, &Option<i64>)| Dimension {
+            value: Some(dim.map_or_else(
+                || dimension::Value::DimParam(names[number.min(2)].to_owned()),
+                dimension::Value::DimValue,
+            )),
+            ..Dimension::default()
+        };
+        let shape = TensorShapeProto {
+            dim: dims.iter().enumerate().map(dimension).collect(),
+        };
+        let tensor = type_proto::Tensor {
+            elem_type: dtype as i32,
+            shape: Some(shape),
+        };
+        let r#type = TypeProto {
+            value: Some(type_proto::Value::TensorType(tensor)),
+            ..TypeProto::default()
+        };
+        ValueInfoProto {
+            name: name.to_owned(),
+            r#type: Some(r#type),
+            ..ValueInfoProto::default()
+        }
+    }
+}

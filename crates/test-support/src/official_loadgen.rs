@@ -1,0 +1,85 @@
+//! The official LoadGen as a plug-in that is built from its PyPI source package when a test asks for it, for tests of any package.
+
+#![expect(clippy::print_stderr, reason = "tells why a test is skipped")]
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// The plug-in of a version on PyPI, built once into `REGATTA_ORACLES` (default: beside cargo's own output). `None`, with
+/// the reason printed, where it cannot be built; with `CI=true` that is a failure. A board needs no compiler: where
+/// `REGATTA_LOADGENS` is set it lies there ready-made (cross/test-archive.sh).
+pub fn plugin_file(version: &str) -> Option<PathBuf> {
+    let name = format!("libregatta_loadgen-{version}-NA.so");
+    if let Some(made) = env::var_os("REGATTA_LOADGENS") {
+        let made = Path::new(&made).join(name);
+        assert!(made.exists(), "{} is missing", made.display());
+        return Some(made);
+    }
+    match build(version) {
+        Ok(file) => Some(file),
+        Err(reason) => {
+            assert!(
+                env::var("CI").as_deref() != Ok("true"),
+                "no official LoadGen {version}: {reason}"
+            );
+            eprintln!("skipped: no official LoadGen {version}: {reason}");
+            None
+        }
+    }
+}
+
+fn build(version: &str) -> Result<PathBuf, String> {
+    let sources = sources().ok_or("cross/loadgen-official is not there")?;
+    let cache = oracle_cache().join(format!("plugins-{:016x}", fingerprint(&sources)));
+    let file = cache.join(format!("libregatta_loadgen-{version}-NA.so"));
+    fs::create_dir_all(&cache).map_err(|e| format!("{}: {e}", cache.display()))?;
+    // Tests run side by side, in threads and in processes: one of them builds.
+    let lock = fs::File::create(cache.join("lock")).map_err(|e| e.to_string())?;
+    lock.lock().map_err(|e| e.to_string())?;
+    if file.exists() {
+        return Ok(file);
+    }
+    let built = Command::new(sources.join("build.sh"))
+        .args(["--pypi", version, "--out"])
+        .arg(&cache)
+        .output()
+        .map_err(|e| format!("build.sh: {e}"))?;
+    if built.status.success() {
+        return Ok(file);
+    }
+    Err(String::from_utf8_lossy(&built.stderr).trim().to_owned())
+}
+
+fn oracle_cache() -> PathBuf {
+    env::var_os("REGATTA_ORACLES").map_or_else(|| crate::cache().join("oracles"), PathBuf::from)
+}
+
+/// Changes when a plug-in's making does, so that no stale one is tested.
+fn fingerprint(sources: &Path) -> u64 {
+    let made_of = [
+        "build.sh",
+        "shim.cc",
+        "settings.cc",
+        "settings.h",
+        "regatta_loadgen.h",
+        "exports.map",
+    ];
+    let bytes = made_of
+        .iter()
+        .flat_map(|name| fs::read(sources.join(name)).unwrap());
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+/// As seen from any package of the workspace.
+fn sources() -> Option<PathBuf> {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    package
+        .ancestors()
+        .map(|above| above.join("cross/loadgen-official"))
+        .find(|sources| sources.is_dir())
+}

@@ -1,0 +1,17 @@
+//! Where `cross/tensorrt/for-tests.sh` has put NVIDIA's own libraries and the shims for them.
+
+use std::{env, path::PathBuf};
+
+/// The directory, if `file` lies in it. `None`, with the reason printed, where it does not; under CI that is a failure.
+pub fn root_with(file: &str) -> Option<PathBuf> {
+    let root = env::var_os("REGATTA_TENSORRT_TESTS").map(PathBuf::from);
+    let found = root.filter(|root| root.join(file).exists());
+    if found.is_none() {
+        assert!(
+            env::var_os("CI").is_none_or(|value| value != "true"),
+            "CI leaves nothing out: REGATTA_TENSORRT_TESTS has no {file}; see cross/tensorrt/for-tests.sh"
+        );
+        println!("left out: no {file} in REGATTA_TENSORRT_TESTS; cross/tensorrt/for-tests.sh brings it");
+    }
+    found
+}

@@ -1,0 +1,55 @@
+//! A disk that can be filled: a small tmpfs. Mounting wants root; without it a test says so and ends, and fails under CI.
+
+use std::{fs, path::PathBuf, process::Command};
+
+/// A mounted tmpfs, unmounted when dropped.
+pub struct SmallDisk {
+    /// Where it is mounted.
+    pub path: PathBuf,
+    _directory: tempfile::TempDir,
+}
+
+impl SmallDisk {
+    /// Mounts one of that size, such as `2m`.
+    pub fn mount(size: &str) -> Option<Self> {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("disk");
+        fs::create_dir(&path).unwrap();
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &format!("size={size}"), "none"])
+            .arg(&path)
+            .status()
+            .is_ok_and(|status| status.success());
+        if !mounted {
+            assert!(
+                std::env::var_os("CI").is_none_or(|ci| ci != "true"),
+                "CI leaves nothing out: no tmpfs"
+            );
+            println!("left out: a tmpfs cannot be mounted here (wants root)");
+            return None;
+        }
+        Some(Self {
+            path,
+            _directory: directory,
+        })
+    }
+
+    /// Leaves about so many bytes free.
+    pub fn fill_up_to(&self, left: u64) {
+        let disk = rustix::fs::statvfs(&self.path).unwrap();
+        let filler = vec![0; usize::try_from(disk.f_bavail * disk.f_frsize - left).unwrap()];
+        fs::write(self.path.join("filler"), filler).unwrap();
+    }
+
+    /// Leaves no byte free.
+    pub fn fill(&self) {
+        let written = fs::write(self.path.join("filler"), vec![0; 4 << 20]);
+        assert!(written.is_err(), "the disk is smaller than that");
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("--lazy").arg(&self.path).status();
+    }
+}

@@ -1,0 +1,86 @@
+//! Faults of a disk that no small tmpfs has: system calls on one file that fail or take their time. Debian's strace injects them,
+//! into a real process; without it, or where nothing can be traced, as under an emulator, a test says so and ends, and fails under CI.
+
+use std::{
+    ffi::OsStr,
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// Traces programs of one test.
+pub struct Strace {
+    directory: tempfile::TempDir,
+}
+
+impl Strace {
+    /// `None`, with the reason printed, where nothing can be traced.
+    pub fn find() -> Option<Self> {
+        let traces = Command::new("strace")
+            .args(["-o", "/dev/null", "true"])
+            .stderr(Stdio::null())
+            .status()
+            .is_ok_and(|status| status.success());
+        if !traces {
+            assert!(
+                std::env::var_os("CI").is_none_or(|ci| ci != "true"),
+                "CI leaves nothing out: strace is missing or cannot trace"
+            );
+            println!("left out: nothing can be traced here (Debian: strace)");
+            return None;
+        }
+        Some(Self {
+            directory: tempfile::tempdir().unwrap(),
+        })
+    }
+
+    /// A program whose calls on `files` suffer `fault`, such as `fsync:error=EIO:when=1`, in whichever of its threads and children.
+    /// The tracer is no parent: the process that is started is the program itself.
+    pub fn before(&self, program: &str, files: &[&Path], fault: &str) -> Command {
+        self.command(program, files, &["-e", &format!("inject={fault}")])
+    }
+
+    /// A program whose calls of these kinds on `files` are listed in [`Self::seen`].
+    pub fn listing(&self, program: &str, files: &[&Path], calls: &str) -> Command {
+        self.command(program, files, &["-y", "-e", &format!("trace={calls}")])
+    }
+
+    /// A program whose calls of these kinds are listed in [`Self::seen`], on whatever, with the paths behind their descriptors and
+    /// every byte in hexadecimal.
+    pub fn listing_bytes(&self, program: &str, calls: &str) -> Command {
+        let calls = format!("trace={calls}");
+        self.command(program, &[], &["-y", "-xx", "-s", "100000", "-e", &calls])
+    }
+
+    /// What was traced until now, a line a call, each as soon as it began.
+    pub fn seen(&self) -> String {
+        fs::read_to_string(self.list()).unwrap_or_default()
+    }
+
+    fn command(&self, program: &str, files: &[&Path], what: &[&str]) -> Command {
+        let mut command = Command::new("strace");
+        command.args(["-D", "-f", "-e", "signal=none", "-e", "quiet=all", "-o"]);
+        command.arg(self.list());
+        for file in files {
+            command.args([OsStr::new("-P"), file.as_os_str()]);
+        }
+        command.args(what).arg(program);
+        command
+    }
+
+    fn list(&self) -> PathBuf {
+        self.directory.path().join("calls")
+    }
+}
+
+/// Ends the tracing of a process, if there is any: what was held up goes on.
+pub fn let_go(process: u32) {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:"));
+    let tracer = tracer.and_then(|pid| Pid::from_raw(pid.trim().parse().ok()?));
+    if let Some(tracer) = tracer {
+        let _ = kill_process(tracer, Signal::KILL);
+    }
+}
