@@ -31,10 +31,10 @@ impl DescriptorBudget {
     /// Raises this process's soft limit as far as it is of use, and shares out what it has then.
     pub(crate) fn raise() -> Self {
         let limits = getrlimit(Resource::Nofile);
-        let wanted = RESERVE + LARGEST.total();
+        let requested = RESERVE + LARGEST.total();
         let hard = limits.maximum.unwrap_or(u64::MAX);
         let current = limits.current.unwrap_or(u64::MAX);
-        let raised = wanted.min(hard);
+        let raised = requested.min(hard);
         let limit = if raised > current {
             let raise = Rlimit {
                 current: Some(raised),
@@ -54,7 +54,7 @@ impl DescriptorBudget {
         if budget != LARGEST {
             tracing::warn!(
                 "at most {} devices can be connected at once: the limit of open files is {limit}; raise it with \
-                 `ulimit -Hn {wanted}` or systemd's LimitNOFILE",
+                 `ulimit -Hn {requested}` or systemd's LimitNOFILE",
                 budget.broker_connections
             );
         }

@@ -17,14 +17,14 @@ pub(crate) const USAGE: u8 = 2;
 pub(crate) const COULD_NOT: u8 = 3;
 
 /// What a command returns: its exit code, or why it could not.
-pub type Outcome = Result<u8, Failure>;
+pub type CommandResult = Result<u8, Failure>;
 
 /// A command that came to no answer.
 #[derive(Debug)]
 pub struct Failure {
     code: u8,
     error: anyhow::Error,
-    way_out: Option<String>,
+    hint: Option<String>,
 }
 
 impl Failure {
@@ -33,7 +33,7 @@ impl Failure {
         Self {
             code: USAGE,
             error: error.into(),
-            way_out: None,
+            hint: None,
         }
     }
 
@@ -47,7 +47,7 @@ impl Failure {
         Self {
             code: COULD_NOT,
             error: anyhow::anyhow!("{sentence}"),
-            way_out: None,
+            hint: None,
         }
     }
 
@@ -58,8 +58,8 @@ impl Failure {
     }
 
     /// Adds what the user can do about it.
-    pub(crate) fn way_out(mut self, advice: impl fmt::Display) -> Self {
-        self.way_out = Some(advice.to_string());
+    pub(crate) fn hint(mut self, advice: impl fmt::Display) -> Self {
+        self.hint = Some(advice.to_string());
         self
     }
 
@@ -74,7 +74,7 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
         Self {
             code: COULD_NOT,
             error: error.into(),
-            way_out: None,
+            hint: None,
         }
     }
 }
@@ -83,8 +83,8 @@ impl fmt::Display for Failure {
     /// The chain as one sentence, and the way out on a line of its own.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "regatta: {}", ErrorChain(self.error.as_ref()))?;
-        if let Some(way_out) = &self.way_out {
-            write!(f, "\n  {}", escape_lines(way_out).replace('\n', "\n  "))?;
+        if let Some(hint) = &self.hint {
+            write!(f, "\n  {}", escape_lines(hint).replace('\n', "\n  "))?;
         }
         Ok(())
     }

@@ -21,12 +21,12 @@ pub(crate) struct FairSlots<K> {
 struct Inner<K> {
     next: u64,
     /// Held slots by key, the oldest first. No key without a slot.
-    held: HashMap<K, VecDeque<Held>>,
+    held: HashMap<K, VecDeque<HeldSlot>>,
     count: usize,
 }
 
 #[derive(Debug)]
-struct Held {
+struct HeldSlot {
     number: u64,
     evict: oneshot::Sender<()>,
 }
@@ -65,9 +65,9 @@ impl<K: Eq + Hash + Clone> FairSlots<K> {
         if own >= self.per_key {
             inner.evict_oldest_of(&key.clone());
         } else if inner.count >= self.total
-            && let Some(greediest) = inner.greediest()
+            && let Some(largest_holder) = inner.largest_holder()
         {
-            inner.evict_oldest_of(&greediest);
+            inner.evict_oldest_of(&largest_holder);
         }
         let number = inner.next;
         inner.next += 1;
@@ -76,7 +76,7 @@ impl<K: Eq + Hash + Clone> FairSlots<K> {
             .held
             .entry(key.clone())
             .or_default()
-            .push_back(Held { number, evict });
+            .push_back(HeldSlot { number, evict });
         drop(inner);
         let slots = Arc::clone(self);
         (Slot { slots, key, number }, Eviction(evicted))
@@ -85,8 +85,8 @@ impl<K: Eq + Hash + Clone> FairSlots<K> {
 
 impl<K: Eq + Hash + Clone> Inner<K> {
     /// The key with the most slots; of several, the one that has held one for longest.
-    fn greediest(&self) -> Option<K> {
-        let oldest = |held: &VecDeque<Held>| held.front().map_or(0, |held| held.number);
+    fn largest_holder(&self) -> Option<K> {
+        let oldest = |held: &VecDeque<HeldSlot>| held.front().map_or(0, |held| held.number);
         self.held
             .iter()
             .max_by_key(|(_, held)| (held.len(), std::cmp::Reverse(oldest(held))))

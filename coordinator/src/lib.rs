@@ -3,6 +3,8 @@
 
 mod assets;
 mod broker;
+mod broker_address;
+mod change_notifier;
 mod cli;
 mod daemon;
 mod deploy;
@@ -11,17 +13,16 @@ mod enrolment;
 mod exit;
 mod fair_slots;
 mod fleet;
+mod handshake_limiter;
 mod hex;
 mod ingest;
 mod keys;
 mod link;
-mod quickstart;
 mod runs;
 mod store;
 mod tables;
 mod token_bucket;
-mod waiting_room;
 mod workspace;
 
 pub use cli::run;
-pub use exit::{Failure, Outcome};
+pub use exit::{CommandResult, Failure};

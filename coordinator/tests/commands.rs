@@ -150,8 +150,8 @@ fn a_misspelt_word_is_named_also_before_any_device_has_come() {
         ("digits", "Sideways", "known are SingleStream"),
         ("digits", "Offline", "no device has said hello"),
     ] {
-        let asked = coordinator.output(&["run", "--benchmark", benchmark, "--scenario", scenario]);
-        let (code, said) = refusal(&asked);
+        let requested = coordinator.output(&["run", "--benchmark", benchmark, "--scenario", scenario]);
+        let (code, said) = refusal(&requested);
         assert_eq!(code, Some(2), "{said}");
         assert!(said.contains(known), "{benchmark} {scenario}: {said}");
     }

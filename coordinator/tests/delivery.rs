@@ -59,7 +59,7 @@ fn one_run_under(mut coordinator: Coordinator, mut fault: impl FnMut(u64, &mut C
     support::eventually("the device", || {
         coordinator.json(&["device", "list"])["devices"][0]["online"].as_bool()
     });
-    let asked = coordinator.ask("PerformanceOnly");
+    let requested = coordinator.ask("PerformanceOnly");
     let mut dice = Dice::new(7);
     let (run, spec_json) = device.next_start();
     let mut files = BTreeMap::from([("mlperf_log_detail.txt".to_owned(), dice.bytes(900_000))]);
@@ -81,7 +81,7 @@ fn one_run_under(mut coordinator: Coordinator, mut fault: impl FnMut(u64, &mut C
     // The state may have been lost with a broker; a device repeats it.
     device.say_hello(vec![run]);
     device.tell(run, RunPhase::Done, &names);
-    assert_arrived(&coordinator, &asked, &files);
+    assert_arrived(&coordinator, &requested, &files);
 }
 
 #[test]

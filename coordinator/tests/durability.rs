@@ -213,10 +213,10 @@ fn bytes_are_written_flushed_and_recorded_before_they_are_acknowledged() {
     eventually("the device", || {
         coordinator.json(&["device", "list"])["devices"][0]["online"].as_bool()
     });
-    let asked = coordinator.ask("PerformanceOnly");
+    let requested = coordinator.ask("PerformanceOnly");
     let (run, files) = device.play(Faults::ALL, &mut Dice::new(11));
-    assert_eq!(run.to_string(), asked);
-    assert_eq!(coordinator.record(&asked)["delivery"]["complete"], true);
+    assert_eq!(run.to_string(), requested);
+    assert_eq!(coordinator.record(&requested)["delivery"]["complete"], true);
     let disk = play(&strace.seen());
     println!(
         "{} acknowledgements, {} of them of whole files",

@@ -56,7 +56,7 @@ fn a_run_arrives_while(publish: impl Fn(&SimulatedDevice, u64) + Send + 'static)
         // The flood is under way.
         std::thread::sleep(Duration::from_secs(2));
         let begun = Instant::now();
-        let asked = coordinator.json(&[
+        let requested = coordinator.json(&[
             "run",
             "--device",
             honest.id.as_str(),
@@ -68,7 +68,7 @@ fn a_run_arrives_while(publish: impl Fn(&SimulatedDevice, u64) + Send + 'static)
             "null",
             "--no-wait",
         ]);
-        let run = asked["runs"][0]["run"].as_str().unwrap();
+        let run = requested["runs"][0]["run"].as_str().unwrap();
         let (_, files) = honest.play(Faults::default(), &mut Dice::new(3));
         let record = coordinator.record(run);
         assert_eq!(record["delivery"]["complete"], true, "{record}");

@@ -31,14 +31,14 @@ fn run_of(id: &str) -> RunId {
 #[test]
 fn a_run_is_sent_again_until_the_device_answers() {
     let (coordinator, device) = with_device(1);
-    let asked = coordinator.ask("PerformanceOnly");
+    let requested = coordinator.ask("PerformanceOnly");
     let (run, first) = device.next_start();
-    assert_eq!(run.to_string(), asked);
+    assert_eq!(run.to_string(), requested);
     // The device says nothing and comes anew: the same bytes are sent again.
     device.say_hello(Vec::new());
     let (again, second) = device.next_start();
     assert_eq!((again, second), (run, first));
-    assert_eq!(coordinator.show(&asked)["phase"], "queued");
+    assert_eq!(coordinator.show(&requested)["phase"], "queued");
 }
 
 #[test]
@@ -55,19 +55,19 @@ fn one_run_after_the_other_goes_to_a_device() {
 #[test]
 fn a_run_that_its_device_has_lost_fails_with_the_reason() {
     let (coordinator, mut device) = with_device(1);
-    let asked = coordinator.ask("PerformanceOnly");
+    let requested = coordinator.ask("PerformanceOnly");
     let (run, _) = device.next_start();
     device.tell(run, RunPhase::Running, &[]);
     eventually("the state", || {
-        (coordinator.show(&asked)["phase"] == "running").then_some(())
+        (coordinator.show(&requested)["phase"] == "running").then_some(())
     });
     // A device with a new disk and its old key. It may also be a copy of the device, so that this has to last.
     device.say_hello(Vec::new());
     let record = eventually("the run to be given up", || {
         std::thread::sleep(Duration::from_secs(1));
         device.say_inventory(1, &[]);
-        coordinator.show(&asked)["recorded"].as_str()?;
-        Some(coordinator.record(&asked))
+        coordinator.show(&requested)["recorded"].as_str()?;
+        Some(coordinator.record(&requested))
     });
     assert_eq!(record["state"]["phase"], "failed");
     assert!(
@@ -90,8 +90,8 @@ fn a_run_that_its_device_has_lost_fails_with_the_reason() {
     device.deliver(run, &files, Faults::default(), &mut Dice::new(1), |_| {});
     device.tell(run, RunPhase::Done, &names);
     eventually("the complete record", || {
-        let recorded = coordinator.show(&asked)["recorded"].is_string();
-        (recorded && coordinator.record(&asked)["delivery"]["complete"] == true).then_some(())
+        let recorded = coordinator.show(&requested)["recorded"].is_string();
+        (recorded && coordinator.record(&requested)["delivery"]["complete"] == true).then_some(())
     });
     device.wait_for_command(run, |command| *command == Command::Release);
 }
@@ -99,24 +99,24 @@ fn a_run_that_its_device_has_lost_fails_with_the_reason() {
 #[test]
 fn a_list_that_is_cut_short_takes_no_run_away() {
     let (coordinator, mut device) = with_device(1);
-    let asked = coordinator.ask("PerformanceOnly");
+    let requested = coordinator.ask("PerformanceOnly");
     let (run, _) = device.next_start();
     device.tell(run, RunPhase::Running, &[]);
     eventually("the state", || {
-        (coordinator.show(&asked)["phase"] == "running").then_some(())
+        (coordinator.show(&requested)["phase"] == "running").then_some(())
     });
     // As an agent that holds more runs than its hello can name.
     device.say(Leaf::Hello, device.hello(Vec::new()).to_frame().unwrap(), true);
     device.tell(run, RunPhase::Draining, &[]);
     eventually("the next state", || {
-        (coordinator.show(&asked)["phase"] == "draining").then_some(())
+        (coordinator.show(&requested)["phase"] == "draining").then_some(())
     });
 }
 
 #[test]
 fn a_silent_run_is_asked_about_and_what_is_missing_of_it_is_asked_for() {
     let (coordinator, mut device) = with_device(1);
-    let asked = coordinator.ask("PerformanceOnly");
+    let requested = coordinator.ask("PerformanceOnly");
     let (run, spec_json) = device.next_start();
     device.tell(run, RunPhase::Queued, &[]);
     // Its next states are lost on the way.
@@ -134,7 +134,7 @@ fn a_silent_run_is_asked_about_and_what_is_missing_of_it_is_asked_for() {
     let missing = names.iter().map(|name| name.parse().unwrap()).collect();
     assert_eq!(ask, Command::Resend { streams: missing });
     device.deliver(run, &files, Faults::default(), &mut Dice::new(1), |_| {});
-    assert_eq!(coordinator.record(&asked)["delivery"]["complete"], true);
+    assert_eq!(coordinator.record(&requested)["delivery"]["complete"], true);
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn an_agent_of_another_wire_version_is_refused_with_both_named() {
 #[test]
 fn a_run_whose_stream_never_ends_stays_draining() {
     let (mut coordinator, mut device) = with_device(1);
-    let asked = coordinator.ask("PerformanceOnly");
+    let requested = coordinator.ask("PerformanceOnly");
     let (run, spec_json) = device.next_start();
     let mut files = BTreeMap::from([("mlperf_log_detail.txt".to_owned(), vec![7; 200_000])]);
     device.seal(run, &spec_json, &mut files);
@@ -191,7 +191,7 @@ fn a_run_whose_stream_never_ends_stays_draining() {
         device.send_chunk(run, "mlperf_log_detail.txt", number as u64 * 65_536, piece);
     }
     let detail = |coordinator: &Coordinator| {
-        let streams = coordinator.show(&asked)["streams"].clone();
+        let streams = coordinator.show(&requested)["streams"].clone();
         let is_detail = |stream: &&serde_json::Value| stream["name"] == "mlperf_log_detail.txt";
         streams.as_array().unwrap().iter().find(is_detail).cloned()
     };
@@ -203,24 +203,24 @@ fn a_run_whose_stream_never_ends_stays_draining() {
     coordinator.kill();
     coordinator.serve();
     std::thread::sleep(Duration::from_secs(2));
-    let shown = coordinator.show(&asked);
+    let shown = coordinator.show(&requested);
     assert_eq!(
         (&shown["phase"], &shown["recorded"]),
         (&"draining".into(), &serde_json::Value::Null)
     );
     assert_eq!(detail(&coordinator).unwrap()["whole"], false);
-    assert!(coordinator.file(&asked, "mlperf_log_detail.txt").is_none());
+    assert!(coordinator.file(&requested, "mlperf_log_detail.txt").is_none());
     device.deliver(run, &files, Faults::default(), &mut Dice::new(1), |_| {});
     device.say_hello(vec![run]);
     device.tell(run, RunPhase::Done, &names);
-    assert_eq!(coordinator.record(&asked)["delivery"]["complete"], true);
+    assert_eq!(coordinator.record(&requested)["delivery"]["complete"], true);
 }
 
 #[test]
 fn evidence_signed_by_another_key_is_not_believed() {
     let (coordinator, mut device) = with_device(1);
     let forger = SimulatedDevice::connect(coordinator.port, 9);
-    let asked = coordinator.ask("PerformanceOnly");
+    let requested = coordinator.ask("PerformanceOnly");
     let (run, spec_json) = device.next_start();
     let mut files = BTreeMap::from([("run.log".to_owned(), b"log".to_vec())]);
     device.seal(run, &spec_json, &mut files);
@@ -233,7 +233,7 @@ fn evidence_signed_by_another_key_is_not_believed() {
     device.tell(run, RunPhase::Draining, &names);
     device.deliver(run, &files, Faults::default(), &mut Dice::new(1), |_| {});
     device.tell(run, RunPhase::Done, &names);
-    let record = coordinator.record(&asked);
+    let record = coordinator.record(&requested);
     assert_eq!(record["evidence_signature_valid"], false, "{record:#}");
     drop(forger);
     // The device keeps the only run that proves anything; the next one it may give up.
@@ -256,7 +256,7 @@ fn nobody_writes_into_another_devices_run() {
             .map(Vec::len)
     };
     eventually("two devices", || (devices() == Some(2)).then_some(()));
-    let asked = coordinator.json(&[
+    let requested = coordinator.json(&[
         "run",
         "--device",
         device.id.as_str(),
@@ -268,20 +268,20 @@ fn nobody_writes_into_another_devices_run() {
         "null",
         "--no-wait",
     ]);
-    let asked = asked["runs"][0]["run"].as_str().unwrap().to_owned();
+    let requested = requested["runs"][0]["run"].as_str().unwrap().to_owned();
     let (run, _) = device.next_start();
     stranger.tell(run, RunPhase::Failed, &["forged"]);
     stranger.send_chunk(run, "forged", 0, b"forged");
     // An honest message behind it shows that the forged ones have been dealt with.
     device.tell(run, RunPhase::Running, &[]);
     eventually("the honest state", || {
-        (coordinator.show(&asked)["phase"] == "running").then_some(())
+        (coordinator.show(&requested)["phase"] == "running").then_some(())
     });
     assert_eq!(
-        coordinator.show(&asked)["streams"].as_array().map(Vec::len),
+        coordinator.show(&requested)["streams"].as_array().map(Vec::len),
         Some(0)
     );
-    assert!(!coordinator.path(&format!("runs/{asked}/partial")).exists());
+    assert!(!coordinator.path(&format!("runs/{requested}/partial")).exists());
 }
 
 #[test]
@@ -311,17 +311,22 @@ fn a_forged_identity_and_garbage_are_refused_and_said_once() {
 #[test]
 fn an_abort_reaches_the_device() {
     let (coordinator, mut device) = with_device(1);
-    let asked = coordinator.ask("PerformanceOnly");
+    let requested = coordinator.ask("PerformanceOnly");
     let (run, _) = device.next_start();
     device.tell(run, RunPhase::Running, &[]);
     eventually("the state", || {
-        (coordinator.show(&asked)["phase"] == "running").then_some(())
+        (coordinator.show(&requested)["phase"] == "running").then_some(())
     });
-    assert!(coordinator.output(&["runs", "abort", &asked]).status.success());
+    assert!(
+        coordinator
+            .output(&["runs", "abort", &requested])
+            .status
+            .success()
+    );
     device.wait_for_command(run, |command| matches!(command, Command::Abort { .. }));
     device.tell(run, RunPhase::Aborted, &[]);
-    assert_eq!(coordinator.record(&asked)["state"]["phase"], "aborted");
-    let again = coordinator.output(&["runs", "abort", &asked]);
+    assert_eq!(coordinator.record(&requested)["state"]["phase"], "aborted");
+    let again = coordinator.output(&["runs", "abort", &requested]);
     assert_eq!(again.status.code(), Some(2), "it has ended already");
 }
 
@@ -342,7 +347,7 @@ fn a_device_tells_what_it_is_and_an_older_one_that_it_cannot() {
         let text = [output.stdout, output.stderr].concat();
         (output.status.code().unwrap(), String::from_utf8(text).unwrap())
     };
-    let asked = ask(&[]);
+    let requested = ask(&[]);
     let question = device.next_examination();
     let examined = Examined {
         json: r#"{"fit":false}"#.to_owned(),
@@ -350,18 +355,18 @@ fn a_device_tells_what_it_is_and_an_older_one_that_it_cannot() {
     };
     device.say(Leaf::State(question), examined.to_frame().unwrap(), false);
     assert_eq!(
-        said(asked),
+        said(requested),
         (1, "NOT FIT to measure\n  \\u{1b}[31mhot\n".to_owned())
     );
 
-    let asked = ask(&["--format", "json"]);
+    let requested = ask(&["--format", "json"]);
     let question = device.next_examination();
     let examined = Examined {
         json: r#"{"fit":true}"#.to_owned(),
         text: String::new(),
     };
     device.say(Leaf::State(question), examined.to_frame().unwrap(), false);
-    let (code, json) = said(asked);
+    let (code, json) = said(requested);
     assert_eq!(
         (
             code,
@@ -371,10 +376,10 @@ fn a_device_tells_what_it_is_and_an_older_one_that_it_cannot() {
     );
 
     // An agent that does not know the question refuses it as a run, and may forget it then.
-    let asked = ask(&[]);
+    let requested = ask(&[]);
     let question = device.next_examination();
     device.tell(question, RunPhase::Failed, &[]);
-    let (code, text) = said(asked);
+    let (code, text) = said(requested);
     assert!(
         code == 3 && text.contains("simulated did not look"),
         "{code} {text}"

@@ -252,7 +252,7 @@ fn nothing_that_a_device_says_steers_a_terminal_or_forges_a_line() {
     eventually("the device", || {
         coordinator.json(&["device", "list"])["devices"][0]["online"].as_bool()
     });
-    let asked = coordinator.ask("PerformanceOnly");
+    let requested = coordinator.ask("PerformanceOnly");
     let (run, spec_json) = device.next_start();
     device.tell(run, RunPhase::Running, &[]);
     let summary = "MLPerf Results Summary\nMode     : PerformanceOnly\nSamples\x1b[2J\u{9b}2J per second: 12\n\
@@ -280,7 +280,7 @@ fn nothing_that_a_device_says_steers_a_terminal_or_forges_a_line() {
     device.tell(run, RunPhase::Draining, &names);
     device.deliver(run, &files, Faults::default(), &mut Dice::new(3), |_| {});
     device.tell(run, RunPhase::Done, &names);
-    coordinator.record(&asked);
+    coordinator.record(&requested);
     let mut mentions = 0;
     for words in [
         vec!["device", "list"],
@@ -288,8 +288,8 @@ fn nothing_that_a_device_says_steers_a_terminal_or_forges_a_line() {
         vec!["device", "show", device.id.as_str()],
         vec!["device", "show", device.id.as_str(), "--format", "json"],
         vec!["runs", "list"],
-        vec!["runs", "show", &asked],
-        vec!["runs", "show", &asked, "--format", "json"],
+        vec!["runs", "show", &requested],
+        vec!["runs", "show", &requested, "--format", "json"],
         vec!["runs", "verify"],
         vec![
             "submission",
@@ -298,7 +298,7 @@ fn nothing_that_a_device_says_steers_a_terminal_or_forges_a_line() {
             "--output",
             "tree",
             "--run",
-            &asked,
+            &requested,
         ],
     ] {
         mentions += assert_safe(&format!("{words:?}"), &coordinator.output(&words));

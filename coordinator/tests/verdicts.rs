@@ -70,7 +70,7 @@ fn says(list: &Value, words: &str) -> bool {
 #[test]
 fn the_signed_outcome_counts_and_not_the_told_state() {
     let (coordinator, mut device) = lab();
-    let asked = coordinator.ask("PerformanceOnly");
+    let requested = coordinator.ask("PerformanceOnly");
     Story {
         signed: (RunPhase::Failed, Some("the engine gave up")),
         told: RunPhase::Done,
@@ -78,13 +78,13 @@ fn the_signed_outcome_counts_and_not_the_told_state() {
         unlisted: &[],
     }
     .play(&mut device);
-    let record = coordinator.record(&asked);
+    let record = coordinator.record(&requested);
     assert_eq!(record["state"]["phase"], "failed", "{record:#}");
     assert_eq!(record["state"]["reason"], "the engine gave up");
     assert!(says(&record["contradictions"], "told as done"), "{record:#}");
-    assert_eq!(coordinator.show(&asked)["phase"], "failed");
+    assert_eq!(coordinator.show(&requested)["phase"], "failed");
 
-    let asked = coordinator.ask("PerformanceOnly");
+    let requested = coordinator.ask("PerformanceOnly");
     Story {
         signed: (RunPhase::Draining, None),
         told: RunPhase::Failed,
@@ -92,12 +92,12 @@ fn the_signed_outcome_counts_and_not_the_told_state() {
         unlisted: &[],
     }
     .play(&mut device);
-    let record = coordinator.record(&asked);
+    let record = coordinator.record(&requested);
     assert_eq!(record["state"]["phase"], "done", "{record:#}");
     assert_eq!(record["state"]["reason"], Value::Null);
     assert!(says(&record["contradictions"], "told as failed"), "{record:#}");
     assert_eq!(
-        coordinator.output(&["runs", "verify", &asked]).status.code(),
+        coordinator.output(&["runs", "verify", &requested]).status.code(),
         Some(0)
     );
 }
@@ -105,7 +105,7 @@ fn the_signed_outcome_counts_and_not_the_told_state() {
 #[test]
 fn logs_that_the_evidence_does_not_list_are_not_judged() {
     let (coordinator, mut device) = lab();
-    let asked = coordinator.ask("PerformanceOnly");
+    let requested = coordinator.ask("PerformanceOnly");
     let story = Story {
         signed: (RunPhase::Draining, None),
         told: RunPhase::Done,
@@ -113,8 +113,8 @@ fn logs_that_the_evidence_does_not_list_are_not_judged() {
         unlisted: &[(SUMMARY, VALID)],
     };
     story.play(&mut device);
-    let record = coordinator.record(&asked);
-    let shown = coordinator.show(&asked);
+    let record = coordinator.record(&requested);
+    let shown = coordinator.show(&requested);
     assert_eq!(
         (&shown["valid"], &shown["metric"]),
         (&Value::Null, &Value::Null),
@@ -128,14 +128,14 @@ fn logs_that_the_evidence_does_not_list_are_not_judged() {
         "{record:#}"
     );
 
-    let asked = coordinator.ask_engine("tract", "AccuracyOnly");
+    let requested = coordinator.ask_engine("tract", "AccuracyOnly");
     let answers = b"[\n{ \"seq_id\" : 0, \"qsl_idx\" : 0, \"data\" : \"00000000\" }\n]\n";
     Story {
         unlisted: &[("mlperf_log_accuracy.json", answers)],
         ..story
     }
     .play(&mut device);
-    let record = coordinator.record(&asked);
+    let record = coordinator.record(&requested);
     assert!(
         says(
             &record["not_judged"],

@@ -84,10 +84,10 @@ async fn send(
             if !to.admission.admits(&to.device) {
                 return Err(io::Error::other("it is no longer let in"));
             }
-            let wanted = usize::try_from(left).unwrap_or(PIECE).min(PIECE);
-            let mut piece = vec![0; wanted];
+            let requested = usize::try_from(left).unwrap_or(PIECE).min(PIECE);
+            let mut piece = vec![0; requested];
             file.read_exact(&mut piece).await?;
-            left -= wanted as u64;
+            left -= requested as u64;
             match timeout(PATIENCE, sender.send(Ok(Bytes::from(piece)))).await {
                 Ok(Ok(())) => {}
                 Ok(Err(_)) => return Err(io::Error::other("it has gone")),

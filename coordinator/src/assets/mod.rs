@@ -2,17 +2,17 @@
 //! its SHA-256 ([`shelf`]); what is where below the scratch directory stands in the store; devices get them over HTTPS
 //! ([`server`]). The agent's half, and how the bytes travel: docs/assets.md.
 
+mod asset_store;
 mod body;
 mod server;
-mod shelf;
 mod tree;
 
+pub(crate) use asset_store::{AssetStore, AssetStoreError, LockedAssetStore};
 use regatta_types::{
     assets::{Asset, Assets},
     documents::RunSpec,
 };
 pub(crate) use server::Server;
-pub(crate) use shelf::{HeldShelf, Shelf, ShelfError};
 
 use crate::{
     store::{self, AssetRow, Store},
@@ -43,7 +43,7 @@ pub(crate) enum AssetsError {
 /// [`AssetsError`].
 pub(crate) fn name_in(
     spec: &mut RunSpec,
-    wanted: &[String],
+    requested: &[String],
     store: &Store,
     config: &Config,
 ) -> Result<(), AssetsError> {
@@ -54,7 +54,7 @@ pub(crate) fn name_in(
         let holds_one = |row: &&AssetRow| places.iter().any(|place| holds(&row.asset.path, place));
         needed.extend(rows.iter().filter(holds_one).map(|row| row.asset.clone()));
     }
-    for path in wanted {
+    for path in requested {
         let row = rows.iter().find(|row| row.asset.path == *path);
         let asset = &row.ok_or_else(|| AssetsError::Unknown(path.clone()))?.asset;
         if !needed.contains(asset) {

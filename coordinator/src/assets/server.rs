@@ -27,12 +27,13 @@ use tokio::{
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 
 use super::{
+    asset_store::AssetStore,
     body::{Content, Recipient},
-    shelf::Shelf,
     tree::{self, Part},
 };
 use crate::{
-    descriptors::DescriptorBudget, fair_slots::FairSlots, fleet::Admission, keys, waiting_room::WaitingRoom,
+    descriptors::DescriptorBudget, fair_slots::FairSlots, fleet::Admission,
+    handshake_limiter::HandshakeLimiter, keys,
 };
 
 /// Connections of one device at once: the one it uses, and those that were cut and are not yet known to be.
@@ -61,9 +62,9 @@ pub(crate) struct Server {
 
 /// What every connection shares.
 struct Shared {
-    shelf: Shelf,
+    asset_store: AssetStore,
     admission: Arc<Admission>,
-    waiting_room: WaitingRoom,
+    handshake_limiter: HandshakeLimiter,
     /// The connections of each device.
     devices: Arc<FairSlots<DeviceId>>,
     turns: Arc<Semaphore>,
@@ -78,7 +79,7 @@ impl Server {
         listen: SocketAddr,
         tls: Arc<ServerConfig>,
         admission: Arc<Admission>,
-        shelf: Shelf,
+        asset_store: AssetStore,
         budget: DescriptorBudget,
     ) -> Result<Self, ServerError> {
         let refused = |source| ServerError {
@@ -88,9 +89,9 @@ impl Server {
         let listener = TcpListener::bind(listen).await.map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
         let shared = Arc::new(Shared {
-            shelf,
+            asset_store,
             admission,
-            waiting_room: WaitingRoom::new(budget.handshakes),
+            handshake_limiter: HandshakeLimiter::new(budget.handshakes),
             devices: FairSlots::new(budget.asset_connections, CONNECTIONS_PER_DEVICE),
             turns: Arc::new(Semaphore::new(TURNS.min(budget.asset_connections))),
         });
@@ -119,7 +120,7 @@ async fn accept(listener: TcpListener, acceptor: TlsAcceptor, shared: Arc<Shared
                 continue;
             }
         };
-        if !shared.waiting_room.lets_in(from.ip()) {
+        if !shared.handshake_limiter.lets_in(from.ip()) {
             continue;
         }
         let (acceptor, shared) = (acceptor.clone(), Arc::clone(&shared));
@@ -138,7 +139,7 @@ async fn serve(
     shared: Arc<Shared>,
 ) -> anyhow::Result<()> {
     let known = shared
-        .waiting_room
+        .handshake_limiter
         .admit(from.ip(), meet(stream, acceptor, &shared))
         .await?;
     let Some((stream, device)) = known else {
@@ -203,7 +204,7 @@ fn answer(
     shared: &Arc<Shared>,
 ) -> impl Future<Output = Response<Content>> + use<> {
     let (admitted, is_get) = (shared.admission.admits(device), request.method() == Method::GET);
-    let wanted = wanted(request.uri().path());
+    let requested = requested(request.uri().path());
     let from = request
         .headers()
         .get(RANGE)
@@ -213,7 +214,7 @@ fn answer(
         if !admitted {
             return refusal(StatusCode::FORBIDDEN, "this device is not enrolled here");
         }
-        let (true, Some((kind, sha256))) = (is_get, wanted) else {
+        let (true, Some((kind, sha256))) = (is_get, requested) else {
             return refusal(StatusCode::NOT_FOUND, "no such address");
         };
         let from = match from {
@@ -229,7 +230,7 @@ fn answer(
         if begin > bytes || (from.is_some() && begin == bytes) {
             return refusal(StatusCode::RANGE_NOT_SATISFIABLE, "it is not that long");
         }
-        let Some(parts) = parts(&shared.shelf, kind, &sha256, begin, bytes) else {
+        let Some(parts) = parts(&shared.asset_store, kind, &sha256, begin, bytes) else {
             return refusal(StatusCode::NOT_FOUND, "the coordinator has no such asset");
         };
         let Some(turn) = turn(&shared).await else {
@@ -271,8 +272,8 @@ async fn turn(shared: &Shared) -> Option<OwnedSemaphorePermit> {
 async fn length(shared: &Arc<Shared>, kind: AssetKind, sha256: &str) -> io::Result<u64> {
     let (shared, sha256) = (Arc::clone(shared), sha256.to_owned());
     let look = move || match kind {
-        AssetKind::File => shared.shelf.bytes_of(&sha256),
-        AssetKind::Tree => tree::bytes_of(&shared.shelf, &sha256),
+        AssetKind::File => shared.asset_store.bytes_of(&sha256),
+        AssetKind::Tree => tree::bytes_of(&shared.asset_store, &sha256),
     };
     tokio::task::spawn_blocking(look).await?
 }
@@ -296,18 +297,18 @@ fn unreadable(device: &DeviceId, error: &io::Error) -> Response<Content> {
 
 type Parts = Box<dyn Iterator<Item = io::Result<Part>> + Send>;
 
-fn parts(shelf: &Shelf, kind: AssetKind, sha256: &str, from: u64, bytes: u64) -> Option<Parts> {
+fn parts(asset_store: &AssetStore, kind: AssetKind, sha256: &str, from: u64, bytes: u64) -> Option<Parts> {
     match kind {
         AssetKind::File => {
-            let path = shelf.place(sha256)?;
+            let path = asset_store.place(sha256)?;
             Some(Box::new(std::iter::once(Ok(Part { path, from, bytes }))))
         }
-        AssetKind::Tree => Some(Box::new(tree::parts(shelf, sha256, from).ok()?)),
+        AssetKind::Tree => Some(Box::new(tree::parts(asset_store, sha256, from).ok()?)),
     }
 }
 
 /// What an address names.
-fn wanted(path: &str) -> Option<(AssetKind, String)> {
+fn requested(path: &str) -> Option<(AssetKind, String)> {
     let (kind, sha256) = path.strip_prefix("/v1/")?.split_once('/')?;
     Some((kind.parse().ok()?, sha256.to_owned()))
 }
@@ -332,12 +333,15 @@ mod tests {
     fn addresses_and_ranges_are_read_to_the_letter() {
         let hash = "0f".repeat(32);
         assert_eq!(
-            wanted(&format!("/v1/file/{hash}")),
+            requested(&format!("/v1/file/{hash}")),
             Some((AssetKind::File, hash.clone()))
         );
-        assert_eq!(wanted(&format!("/v1/tree/{hash}")), Some((AssetKind::Tree, hash)));
+        assert_eq!(
+            requested(&format!("/v1/tree/{hash}")),
+            Some((AssetKind::Tree, hash))
+        );
         for path in ["/", "/v1/file", "/v2/file/x", "/v1/files/x", "v1/file/x"] {
-            assert_eq!(wanted(path), None, "{path}");
+            assert_eq!(requested(path), None, "{path}");
         }
         assert_eq!(first_byte(b"bytes=17-"), Some(17));
         for range in ["bytes=1-2", "bytes=-5", "bytes=1-,3-", "lines=1-", "bytes=x-"] {
@@ -349,9 +353,9 @@ mod tests {
     fn what_is_no_hash_has_no_place() {
         let dir = tempfile::tempdir().unwrap();
         let workspace = crate::workspace::Workspace::create(dir.path(), "schema = 1\n").unwrap();
-        let shelf = Shelf::of(&workspace);
+        let asset_store = AssetStore::of(&workspace);
         for name in ["../../keys/ca.key", "", "0F", &"0F".repeat(32), &"/".repeat(64)] {
-            assert_eq!(shelf.place(name), None, "{name}");
+            assert_eq!(asset_store.place(name), None, "{name}");
         }
     }
 }

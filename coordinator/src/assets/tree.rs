@@ -9,7 +9,7 @@ use std::{
 
 use regatta_types::assets::ManifestLine;
 
-use super::shelf::Shelf;
+use super::asset_store::AssetStore;
 
 /// A piece of what is sent: a file, from a byte on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,9 +26,9 @@ pub(super) struct Part {
 ///
 /// # Errors
 /// When the manifest is not here, cannot be read or is none.
-pub(super) fn bytes_of(shelf: &Shelf, manifest: &str) -> io::Result<u64> {
+pub(super) fn bytes_of(asset_store: &AssetStore, manifest: &str) -> io::Result<u64> {
     let mut sum = 0_u64;
-    for line in lines(shelf, manifest)? {
+    for line in lines(asset_store, manifest)? {
         sum = sum.saturating_add(line?.bytes);
     }
     Ok(sum)
@@ -36,12 +36,12 @@ pub(super) fn bytes_of(shelf: &Shelf, manifest: &str) -> io::Result<u64> {
 
 /// The parts of a tree from byte `from` on.
 pub(super) fn parts(
-    shelf: &Shelf,
+    asset_store: &AssetStore,
     manifest: &str,
     mut from: u64,
 ) -> io::Result<impl Iterator<Item = io::Result<Part>> + use<>> {
-    let files = shelf.clone();
-    Ok(lines(shelf, manifest)?.filter_map(move |line| {
+    let files = asset_store.clone();
+    Ok(lines(asset_store, manifest)?.filter_map(move |line| {
         let line = match line {
             Ok(line) => line,
             Err(error) => return Some(Err(error)),
@@ -60,10 +60,10 @@ pub(super) fn parts(
 }
 
 fn lines(
-    shelf: &Shelf,
+    asset_store: &AssetStore,
     manifest: &str,
 ) -> io::Result<impl Iterator<Item = io::Result<ManifestLine>> + use<>> {
-    let place = shelf
+    let place = asset_store
         .place(manifest)
         .ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
     let lines = BufReader::new(File::open(place)?).lines();

@@ -23,12 +23,11 @@ use tokio::{
 
 use super::{
     BrokerError,
-    front::{Front, handshake},
+    acceptor::{Acceptor, handshake},
     hook::Hook,
     intake::Intake,
     limits,
     live::Live,
-    own_door::OwnDoor,
     pace::Pace,
     rights::{Peer, Rights},
 };
@@ -36,9 +35,9 @@ use crate::{
     descriptors::DescriptorBudget,
     fair_slots::FairSlots,
     fleet::Admission,
-    link::Inbound,
+    handshake_limiter::{HandshakeLimiter, Place, evicted},
+    link::{Inbound, LoopbackConnector},
     token_bucket::{Rate, TokenBuckets},
-    waiting_room::{Place, WaitingRoom, evicted},
 };
 
 /// Connections of one device at once: the one it uses, and those it has given up and the broker has not.
@@ -52,7 +51,7 @@ const REFUSALS_LOGGED: Rate = Rate {
 /// A running broker.
 pub(crate) struct Broker {
     address: SocketAddr,
-    door: OwnDoor,
+    connector: LoopbackConnector,
     shutdown: broadcast::Sender<()>,
     acceptor: JoinHandle<()>,
 }
@@ -65,8 +64,8 @@ struct Shared {
     stats: Arc<BrokerStats>,
     resources: Arc<ResourceMonitor>,
     shutdown: broadcast::Sender<()>,
-    front: Front,
-    waiting_room: WaitingRoom,
+    acceptor: Acceptor,
+    handshake_limiter: HandshakeLimiter,
     admission: Arc<Admission>,
     pace: Arc<Pace>,
     /// The connections of each device.
@@ -85,7 +84,7 @@ impl Broker {
     /// [`BrokerError::PortInUse`] when another program listens there.
     pub(crate) async fn start(
         listen: SocketAddr,
-        front: Front,
+        acceptor: Acceptor,
         admission: Arc<Admission>,
         inbox: mpsc::Sender<Inbound>,
         budget: DescriptorBudget,
@@ -103,18 +102,18 @@ impl Broker {
             address: listen,
             source,
         })?;
-        if matches!(front, Front::Plain) && !address.ip().is_loopback() {
+        if matches!(acceptor, Acceptor::Plain) && !address.ip().is_loopback() {
             tracing::warn!(%address, "PLAIN TCP beyond loopback: anybody who reaches this port can play any device");
         }
         let (shutdown, _) = broadcast::channel(1);
         let intake = Intake::new(inbox);
-        let shared = Shared::new(address, shutdown.clone(), front, admission, intake, budget);
+        let shared = Shared::new(address, shutdown.clone(), acceptor, admission, intake, budget);
         let shared = Arc::new(shared);
-        let (door, arrivals) = OwnDoor::new();
+        let (connector, arrivals) = LoopbackConnector::new();
         let acceptor = tokio::spawn(accept(listener, arrivals, shared));
         Ok(Self {
             address,
-            door,
+            connector,
             shutdown,
             acceptor,
         })
@@ -126,8 +125,8 @@ impl Broker {
     }
 
     /// The coordinator's own way in.
-    pub(crate) fn own_door(&self) -> OwnDoor {
-        self.door.clone()
+    pub(crate) fn loopback_connector(&self) -> LoopbackConnector {
+        self.connector.clone()
     }
 
     /// Ends every connection and frees the port.
@@ -142,7 +141,7 @@ impl Shared {
     fn new(
         address: SocketAddr,
         shutdown: broadcast::Sender<()>,
-        front: Front,
+        acceptor: Acceptor,
         admission: Arc<Admission>,
         intake: Intake,
         budget: DescriptorBudget,
@@ -165,8 +164,8 @@ impl Shared {
             stats: Arc::new(BrokerStats::new()),
             resources: Arc::new(ResourceMonitor::new(limits::resources())),
             shutdown,
-            front,
-            waiting_room: WaitingRoom::new(budget.handshakes),
+            acceptor,
+            handshake_limiter: HandshakeLimiter::new(budget.handshakes),
             admission,
             pace,
             devices: FairSlots::new(budget.broker_connections, CONNECTIONS_PER_DEVICE),
@@ -179,7 +178,7 @@ impl Shared {
     /// Serves a connection from outside until it ends. It has a place among the strangers until its CONNECT is accepted,
     /// and only until then it may lose it.
     async fn serve(&self, stream: TcpStream, from: SocketAddr) -> anyhow::Result<()> {
-        let (place, mut eviction) = self.waiting_room.enter(from.ip());
+        let (place, mut eviction) = self.handshake_limiter.enter(from.ip());
         tokio::select! {
             ended = self.serve_stranger(stream, from, place) => ended,
             () = eviction.wait() => Err(evicted().into()),
@@ -187,10 +186,10 @@ impl Shared {
     }
 
     async fn serve_stranger(&self, stream: TcpStream, from: SocketAddr, place: Place) -> anyhow::Result<()> {
-        let Front::Tls {
+        let Acceptor::Tls {
             config,
             coordinator_key,
-        } = &self.front
+        } = &self.acceptor
         else {
             let transport = BrokerTransport::tcp(stream);
             return self.run(transport, from, Peer::Unproven, Some(place)).await;
@@ -288,7 +287,7 @@ async fn accept(listener: TcpListener, mut own: mpsc::Receiver<TcpStream>, share
             }
         };
         while connections.try_join_next().is_some() {}
-        if !shared.waiting_room.lets_in(from.ip()) || connections.len() >= shared.most {
+        if !shared.handshake_limiter.lets_in(from.ip()) || connections.len() >= shared.most {
             continue;
         }
         if let Err(error) = stream.set_nodelay(true) {

@@ -22,7 +22,7 @@ use tokio::{
 use crate::link::Inbound;
 
 /// Log messages between the broker and the end of their batch. With chunks of 64 KiB this is 16 MiB.
-pub(crate) const ROOM: usize = 256;
+pub(crate) const INBOX_CAPACITY: usize = 256;
 /// Longest wait for room. A waiting connection answers no pings, and a device takes it for dead after 15 s.
 const PATIENCE: Duration = Duration::from_secs(4);
 
@@ -39,7 +39,7 @@ impl Intake {
     pub(super) fn new(inbox: mpsc::Sender<Inbound>) -> Self {
         Self {
             inbox,
-            room: Arc::new(Semaphore::new(ROOM)),
+            room: Arc::new(Semaphore::new(INBOX_CAPACITY)),
             patience: PATIENCE,
             dropped: AtomicU64::new(0),
         }
@@ -94,12 +94,12 @@ mod tests {
     const LOG: &str = "regatta/v1/D/log/R/S";
 
     async fn full(patience: Duration) -> (Intake, mpsc::Receiver<Inbound>) {
-        let (inbox, inbound) = mpsc::channel(2 * ROOM);
+        let (inbox, inbound) = mpsc::channel(2 * INBOX_CAPACITY);
         let intake = Intake {
             patience,
             ..Intake::new(inbox)
         };
-        for _ in 0..ROOM {
+        for _ in 0..INBOX_CAPACITY {
             intake.take(event(LOG)).await;
         }
         (intake, inbound)
@@ -114,14 +114,17 @@ mod tests {
         assert!(timeout(a_moment, &mut waiting).await.is_err(), "it waits");
         inbound.recv().await.unwrap().dealt_with();
         waiting.await;
-        assert_eq!(inbound.len(), ROOM, "no more than there is room for");
+        assert_eq!(inbound.len(), INBOX_CAPACITY, "no more than there is room for");
     }
 
     #[tokio::test]
     async fn nobody_waits_for_ever() {
         let (intake, inbound) = full(Duration::from_millis(1)).await;
         intake.take(event(LOG)).await;
-        assert_eq!((inbound.len(), intake.dropped.load(Ordering::Relaxed)), (ROOM, 1));
+        assert_eq!(
+            (inbound.len(), intake.dropped.load(Ordering::Relaxed)),
+            (INBOX_CAPACITY, 1)
+        );
     }
 
     #[tokio::test]
@@ -130,6 +133,6 @@ mod tests {
         drop(inbound);
         // Its messages are gone, and with them what they took up.
         intake.take(event(LOG)).await;
-        assert_eq!(intake.room.available_permits(), ROOM);
+        assert_eq!(intake.room.available_permits(), INBOX_CAPACITY);
     }
 }

@@ -4,24 +4,22 @@
 //! place by configuration. Its limits stand in [`limits`], who may do what in [`rights`], how logs reach the ingest in
 //! [`intake`].
 
+mod acceptor;
 mod embedded;
-mod front;
 mod hook;
 mod intake;
 mod limits;
 mod live;
 pub(crate) mod mosquitto;
-mod own_door;
 mod pace;
 mod retained;
 mod rights;
 
 use std::{io, net::SocketAddr};
 
+pub(crate) use acceptor::Acceptor;
 pub(crate) use embedded::Broker;
-pub(crate) use front::Front;
-pub(crate) use intake::ROOM;
-pub(crate) use own_door::OwnDoor;
+pub(crate) use intake::INBOX_CAPACITY;
 
 /// Why the broker did not start.
 #[derive(Debug, thiserror::Error)]

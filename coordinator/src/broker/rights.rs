@@ -19,7 +19,7 @@ use regatta_types::DeviceId;
 use regatta_wire::topic::{Leaf, ROOT, Topic, agent_client_id};
 
 use super::pace::Pace;
-use crate::{fleet::Admission, waiting_room::Place};
+use crate::{fleet::Admission, handshake_limiter::Place};
 
 /// Who is at the other end, as the acceptor knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 
 pub(super) use args::Args;
 use args::no_scratch;
-use official::Said;
+use official::ScriptOutput;
 use regatta_types::{benchmark::Benchmark, documents::AccuracyResult};
 use serde_json::{Value, json};
 
 use super::Context;
 use crate::{
-    exit::{self, Failure, Outcome},
+    exit::{self, CommandResult, Failure},
     runs::{Catalogue, judge_accuracy},
     workspace::Workspace,
 };
@@ -28,10 +28,10 @@ struct Judged {
     /// Our own figure, where the labels are at hand.
     own: Option<AccuracyResult>,
     /// What the reference script said.
-    official: Option<Said>,
+    official: Option<ScriptOutput>,
 }
 
-pub(super) fn run(args: &Args, context: &Context) -> Outcome {
+pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     let workspace = context.open_if_there()?;
     let catalogue = Catalogue::read(workspace.as_ref()).map_err(Failure::usage)?;
     let benchmark = catalogue.benchmark(&args.benchmark).map_err(Failure::usage)?;
@@ -76,7 +76,7 @@ fn judge(args: &Args, benchmark: &Benchmark, scratch: Option<&Path>, log: &Path)
     let said = official::run(args, script, benchmark, scratch, log);
     let (own, official) = match (own, said) {
         // The script's traceback seldom says what is wrong with a log.
-        (Some(Err(why)), Err(failure)) => return Err(failure.way_out(format!("nothing was kept; {why}"))),
+        (Some(Err(why)), Err(failure)) => return Err(failure.hint(format!("nothing was kept; {why}"))),
         (own, said) => (own, Some(said?)),
     };
     let own = own.and_then(|own| own.map_err(|why| tracing::warn!("no cross-check: {why}")).ok());

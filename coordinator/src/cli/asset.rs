@@ -8,8 +8,8 @@ use serde::Serialize;
 
 use super::{Context, context::tell};
 use crate::{
-    assets::{HeldShelf, Shelf, ShelfError},
-    exit::{self, Failure, Outcome},
+    assets::{AssetStore, AssetStoreError, LockedAssetStore},
+    exit::{self, CommandResult, Failure},
     runs::Catalogue,
     store::{AssetRow, Store},
     tables,
@@ -72,7 +72,7 @@ impl<'a> From<&'a AssetRow> for AssetDocument<'a> {
     }
 }
 
-pub(super) fn run(command: &Command, context: &Context) -> Outcome {
+pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
     let (workspace, store) = context.open_store()?;
     match command {
         Command::Add {
@@ -95,7 +95,7 @@ pub(super) fn run(command: &Command, context: &Context) -> Outcome {
         Command::Remove { path } => {
             if !store.drop_asset(path)? {
                 return Err(Failure::misuse(format!("`{path}` is no asset"))
-                    .way_out("`regatta asset list` shows those that there are"));
+                    .hint("`regatta asset list` shows those that there are"));
             }
             context.print(&serde_json::json!({ "removed": path }), || {
                 format!("{path} is no asset any more; `regatta asset gc` frees its space")
@@ -103,7 +103,7 @@ pub(super) fn run(command: &Command, context: &Context) -> Outcome {
             Ok(exit::OK)
         }
         Command::Gc => {
-            let shelf = hold(&workspace)?;
+            let asset_store = hold(&workspace)?;
             let mut kept: Vec<_> = store.assets()?.into_iter().map(|row| row.asset).collect();
             for run in store.open_runs()? {
                 kept.extend(
@@ -114,7 +114,7 @@ pub(super) fn run(command: &Command, context: &Context) -> Outcome {
                         .unwrap_or_default(),
                 );
             }
-            let swept = shelf.sweep(&kept)?;
+            let swept = asset_store.sweep(&kept)?;
             let document = serde_json::json!({ "files": swept.files, "bytes": swept.bytes });
             context.print(&document, || {
                 format!("{} files with {} MiB removed", swept.files, swept.bytes >> 20)
@@ -167,7 +167,7 @@ fn sources_of(
             missing.display(),
             benchmark.name
         ))
-        .way_out(format!(
+        .hint(format!(
             "the model is yours to bring; `{prep}` makes the samples (docs/assets.md)"
         )));
     }
@@ -208,19 +208,19 @@ fn sources(paths: &[PathBuf], at: Option<&str>, workspace: &Workspace) -> Result
                 path.display(),
                 scratch.display()
             ))
-            .way_out("say with --at where a device finds it below its scratch directory")
+            .hint("say with --at where a device finds it below its scratch directory")
         })
     };
     paths.iter().map(place).collect()
 }
 
-fn add(sources: &[Source], workspace: &Workspace, store: &Store, context: &Context) -> Outcome {
+fn add(sources: &[Source], workspace: &Workspace, store: &Store, context: &Context) -> CommandResult {
     if workspace.config().assets_for_devices().is_none() {
-        return Err(Failure::misuse("this workspace serves no assets").way_out(
+        return Err(Failure::misuse("this workspace serves no assets").hint(
             "in a lab with keys (`regatta init`), set `assets_listen = \"0.0.0.0:8885\"` in regatta.toml",
         ));
     }
-    let shelf = hold(workspace)?;
+    let asset_store = hold(workspace)?;
     let mut added = Vec::new();
     for (source, path) in sources {
         if !is_inner_path(path) {
@@ -228,25 +228,26 @@ fn add(sources: &[Source], workspace: &Workspace, store: &Store, context: &Conte
                 "`{path}` cannot be a place below a scratch directory"
             )));
         }
-        added.push(shelf.put(source, path)?);
+        added.push(asset_store.put(source, path)?);
     }
     store.all_or_nothing(|store| {
         added
             .iter()
             .try_for_each(|added| store.keep_asset(&added.asset, added.files))
     })?;
-    drop(shelf);
+    drop(asset_store);
     let rows = store.assets()?;
     let is_new = |row: &AssetRow| added.iter().any(|added| added.asset.path == row.asset.path);
     let rows: Vec<_> = rows.into_iter().filter(is_new).collect();
     print(&rows, context)
 }
 
-fn hold(workspace: &Workspace) -> Result<HeldShelf, ShelfError> {
-    Shelf::of(workspace).hold(|| tell("another `regatta asset` is at work here; waiting until it is done"))
+fn hold(workspace: &Workspace) -> Result<LockedAssetStore, AssetStoreError> {
+    AssetStore::of(workspace)
+        .hold(|| tell("another `regatta asset` is at work here; waiting until it is done"))
 }
 
-fn print(rows: &[AssetRow], context: &Context) -> Outcome {
+fn print(rows: &[AssetRow], context: &Context) -> CommandResult {
     let documents: Vec<_> = rows.iter().map(AssetDocument::from).collect();
     context.print(&serde_json::json!({ "assets": documents }), || {
         tables::assets(rows)

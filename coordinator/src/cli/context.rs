@@ -12,7 +12,7 @@ use clap::{
 use regatta_text::{escape_json, escape_lines};
 use serde::Serialize;
 
-use super::with_way_out;
+use super::with_hint;
 use crate::{
     exit::Failure,
     runs::expect_runs_in_store,
@@ -60,7 +60,7 @@ impl Context {
     pub(crate) fn open_store(&self) -> Result<(Workspace, Store), Failure> {
         let workspace = self.open()?;
         let store = Store::open(&workspace.database())?;
-        expect_runs_in_store(&workspace, &store).map_err(|error| with_way_out(error, &workspace))?;
+        expect_runs_in_store(&workspace, &store).map_err(|error| with_hint(error, &workspace))?;
         Ok((workspace, store))
     }
 
@@ -89,7 +89,7 @@ impl Context {
 
 fn failure(error: WorkspaceError) -> Failure {
     match error {
-        WorkspaceError::NotOne(_) => Failure::usage(error).way_out(
+        WorkspaceError::NotOne(_) => Failure::usage(error).hint(
             "name one with --workspace DIR, make one with `regatta init --workspace DIR`, or try `regatta quickstart`",
         ),
         WorkspaceError::Config { .. } | WorkspaceError::Exists(_) => Failure::usage(error),

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{Context, context::tell, deploy, examination, image, lookup, membership};
 use crate::{
-    exit::{self, Outcome},
+    exit::{self, CommandResult},
     store::{DeviceRow, OtherVersion},
     tables,
     workspace::Workspace,
@@ -89,7 +89,7 @@ impl<'a> From<&'a OtherVersion> for RefusedDocument<'a> {
     }
 }
 
-pub(super) fn run(command: &Command, context: &Context) -> Outcome {
+pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
     let (workspace, store) = context.open_store()?;
     match command {
         Command::Deploy(args) => return deploy::run(args, context),

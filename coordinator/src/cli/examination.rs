@@ -8,7 +8,7 @@ use regatta_types::documents::RunPhase;
 
 use super::{Context, lookup};
 use crate::{
-    exit::{self, Failure, Outcome},
+    exit::{self, CommandResult, Failure},
     store::{DeviceRow, Examination, Store},
     tables,
     workspace::Workspace,
@@ -27,23 +27,23 @@ pub(super) struct Args {
     timeout: HumanDuration,
 }
 
-pub(super) fn run(args: &Args, context: &Context, workspace: &Workspace, store: &Store) -> Outcome {
+pub(super) fn run(args: &Args, context: &Context, workspace: &Workspace, store: &Store) -> CommandResult {
     let device = lookup::device(store, args.device.as_deref())?;
     if !workspace.is_served() {
         return Err(
             Failure::could_not(format!("no coordinator serves {}", workspace.root().display()))
-                .way_out("start `regatta serve` there"),
+                .hint("start `regatta serve` there"),
         );
     }
     if !device.online {
         return Err(
-            Failure::could_not(format!("{} is not there", device.name)).way_out(format!(
+            Failure::could_not(format!("{} is not there", device.name)).hint(format!(
                 "it was last heard of at {}; `regatta-agent doctor` on the device needs no coordinator",
                 tables::time(&device.last_seen)
             )),
         );
     }
-    let question = store.ask_for_examination(&device.id)?;
+    let question = store.request_examination(&device.id)?;
     let begun = Instant::now();
     let milliseconds = args.timeout.millis();
     loop {
@@ -51,7 +51,7 @@ pub(super) fn run(args: &Args, context: &Context, workspace: &Workspace, store: 
             Some(Examination::Found { json, text }) => return show(context, &device, &json, &text),
             Some(Examination::Refused(why)) => {
                 return Err(
-                    Failure::could_not(format!("{} did not look: {why}", device.name)).way_out(format!(
+                    Failure::could_not(format!("{} did not look: {why}", device.name)).hint(format!(
                         "its agent is `{}`; one of this version can (docs/headless.md, Upgrade)",
                         device.agent
                     )),
@@ -65,7 +65,7 @@ pub(super) fn run(args: &Args, context: &Context, workspace: &Workspace, store: 
     }
 }
 
-fn show(context: &Context, device: &DeviceRow, json: &str, text: &str) -> Outcome {
+fn show(context: &Context, device: &DeviceRow, json: &str, text: &str) -> CommandResult {
     let found: serde_json::Value = serde_json::from_str(json)
         .map_err(|e| Failure::could_not(format!("{} answered what is no JSON: {e}", device.name)))?;
     context.print(&found, || text.trim_end().to_owned())?;
@@ -81,10 +81,10 @@ fn no_answer(store: &Store, device: &DeviceRow) -> Result<Failure, Failure> {
         .find(|run| run.device == device.id && on.contains(&run.state.phase));
     let failure = Failure::could_not(format!("{} did not answer in time", device.name));
     Ok(match busy {
-        Some(run) => failure.way_out(format!(
+        Some(run) => failure.hint(format!(
             "run {} is on, and it answers between runs; --timeout waits longer",
             run.id
         )),
-        None => failure.way_out("`regatta device list` shows whether it is there"),
+        None => failure.hint("`regatta device list` shows whether it is there"),
     })
 }

@@ -36,7 +36,7 @@ pub(super) fn export(workspace: &Workspace, store: &Store, row: &RunRow, out: &P
             row.id,
             row.shown_phase().as_str()
         ))
-        .way_out("export it once it is done"));
+        .hint("export it once it is done"));
     }
     if out.exists() {
         return Err(Failure::misuse(format!(
@@ -138,5 +138,5 @@ fn undo(error: anyhow::Error, files: &[Copied], row: &RunRow, out: &Path) -> Fai
         }
         _ => String::new(),
     };
-    Failure::from(error).way_out(format!("the run itself is untouched; {advice}{left}"))
+    Failure::from(error).hint(format!("the run itself is untouched; {advice}{left}"))
 }

@@ -9,29 +9,29 @@ use crate::{
 };
 
 /// Says what a user can do about a daemon that does not start.
-pub(crate) fn with_way_out(error: anyhow::Error, workspace: &Workspace) -> Failure {
+pub(crate) fn with_hint(error: anyhow::Error, workspace: &Workspace) -> Failure {
     let config = workspace.root().join(CONFIG_FILE);
-    let way_out = match error.downcast_ref() {
+    let hint = match error.downcast_ref() {
         Some(BrokerError::PortInUse(_)) => Some(format!(
             "set another port with `listen` in {}, or use that program with `broker = \"mqtt://...\"` if it is a broker",
             config.display()
         )),
         _ => None,
     };
-    let way_out = way_out.or_else(|| {
-        matches!(error.downcast_ref(), Some(LockError::Held { .. }))
+    let hint = hint.or_else(|| {
+        matches!(error.downcast_ref(), Some(LockError::HeldSlot { .. }))
             .then(|| "end it first, or use it as it is".to_owned())
     });
-    let way_out = way_out.or_else(|| {
+    let hint = hint.or_else(|| {
         matches!(error.downcast_ref(), Some(EnrolmentError::PortInUse(_)))
             .then(|| format!("set another port with `enrol_listen` in {}", config.display()))
     });
-    let way_out = way_out.or_else(|| {
+    let hint = hint.or_else(|| {
         error
             .is::<crate::link::LinkError>()
             .then(|| format!("start that broker, or set `broker` in {}", config.display()))
     });
-    let way_out = way_out.or_else(|| {
+    let hint = hint.or_else(|| {
         error.is::<RunsNotInStore>().then(|| {
             format!(
                 "restore regatta.db from a copy, or make it from the records with `regatta runs rebuild --workspace {}`",
@@ -40,8 +40,8 @@ pub(crate) fn with_way_out(error: anyhow::Error, workspace: &Workspace) -> Failu
         })
     });
     let failure = Failure::from(error);
-    match way_out {
-        Some(way_out) => failure.way_out(way_out),
+    match hint {
+        Some(hint) => failure.hint(hint),
         None => failure,
     }
 }

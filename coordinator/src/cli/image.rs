@@ -15,7 +15,7 @@ use super::{Context, deploy};
 use crate::{
     deploy::{Image, InstallMethod, Lab},
     enrolment::{TokenError, check_name},
-    exit::{self, Failure, Outcome},
+    exit::{self, CommandResult, Failure},
     hex::{hex, sha256},
     workspace::is_host,
 };
@@ -52,14 +52,14 @@ struct ImageDocument<'a> {
     expires: &'a str,
 }
 
-pub(super) fn run(args: &Args, context: &Context) -> Outcome {
+pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     check_name(&args.name).map_err(Failure::usage)?;
     let (workspace, store) = context.open_store()?;
     let lab = Lab::of(&workspace)?;
     if lab.authority.is_none() {
         return Err(
             Failure::misuse("this workspace has no keys: a board cannot enrol by itself")
-                .way_out("`regatta init` makes a workspace with keys"),
+                .hint("`regatta init` makes a workspace with keys"),
         );
     }
     if let Some(host) = args.coordinator.as_deref().filter(|host| !is_host(host)) {
@@ -75,7 +75,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         .iter()
         .find(|package| package.way == InstallMethod::System && package.architecture == args.arch)
         .ok_or_else(|| {
-            Failure::misuse(format!("there is no Debian package for {} at hand", args.arch)).way_out(
+            Failure::misuse(format!("there is no Debian package for {} at hand", args.arch)).hint(
                 "make one: cross/package.sh --binary \"$(cross/build.sh ARCH)\" --arch ARCH --out dist; or name one with --package",
             )
         })?;

@@ -10,10 +10,10 @@ use clap::ValueEnum;
 use super::{Context, context::say};
 use crate::{
     broker::mosquitto,
+    broker_address::BrokerAddress,
     daemon::server_hosts,
-    exit::{self, Failure, Outcome},
+    exit::{self, CommandResult, Failure},
     keys::Keys,
-    link::Address,
     store::Store,
     workspace::{CONFIG_FILE, Config, KEYS, NewConfig, Workspace, WorkspaceError, is_host},
 };
@@ -47,11 +47,11 @@ enum BrokerKind {
     Mosquitto,
 }
 
-pub(super) fn run(args: &Args, context: &Context) -> Outcome {
+pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     let root = &context.workspace;
     if root.join(CONFIG_FILE).exists() {
         let place = root.display();
-        return Err(Failure::usage(WorkspaceError::Exists(root.clone())).way_out(format!(
+        return Err(Failure::usage(WorkspaceError::Exists(root.clone())).hint(format!(
             "serve it with `regatta serve --workspace {place}`, or name another directory with --workspace"
         )));
     }
@@ -62,8 +62,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         )));
     }
     let keys = Keys::create(&root.join(KEYS)).map_err(|error| {
-        Failure::from(error)
-            .way_out("name with --workspace a directory that can be made and holds no keys yet")
+        Failure::from(error).hint("name with --workspace a directory that can be made and holds no keys yet")
     })?;
     let external = (args.broker == BrokerKind::Mosquitto).then(|| mosquitto_address(args.listen));
     let config = NewConfig {
@@ -104,12 +103,12 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
 }
 
 /// Where the coordinator finds a mosquitto that it configures: on this machine.
-fn mosquitto_address(listen: SocketAddr) -> Address {
+fn mosquitto_address(listen: SocketAddr) -> BrokerAddress {
     let mut socket = listen;
     if socket.ip().is_unspecified() {
         socket.set_ip(Ipv4Addr::LOCALHOST.into());
     }
-    Address::of(socket, true)
+    BrokerAddress::of(socket, true)
 }
 
 /// This machine's address on the network: the one that it would send from. Nothing is sent to find it out.

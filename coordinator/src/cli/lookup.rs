@@ -19,7 +19,7 @@ pub(super) fn device(store: &Store, given: Option<&str>) -> Result<DeviceRow, Fa
     };
     if devices.is_empty() {
         return Err(Failure::misuse("no device has said hello yet")
-            .way_out("start `regatta serve` here and `regatta-agent serve` on the device"));
+            .hint("start `regatta serve` here and `regatta-agent serve` on the device"));
     }
     let mut meant = devices
         .iter()
@@ -29,7 +29,7 @@ pub(super) fn device(store: &Store, given: Option<&str>) -> Result<DeviceRow, Fa
         (Some(_), Some(_), Some(given)) => Err(Failure::misuse(format!(
             "more than one device is called `{given}`: name it by its id"
         ))
-        .way_out("`regatta device list` shows the ids")),
+        .hint("`regatta device list` shows the ids")),
         (Some(_), Some(_), None) => Err(Failure::misuse(format!(
             "which device? name one with --device; known are {}",
             known()
@@ -59,6 +59,6 @@ pub(super) fn run(store: &Store, given: &str) -> Result<RunRow, Failure> {
             "more than one run is meant by `{given}`"
         ))),
         (None, _) => Err(Failure::misuse(format!("unknown run `{given}`"))
-            .way_out("`regatta runs list` shows those that there are")),
+            .hint("`regatta runs list` shows those that there are")),
     }
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::Context;
 use crate::{
     broker::mosquitto,
-    enrolment::{self, TokenError, Wanted},
+    enrolment::{self, TokenError, TokenRequest},
     exit::Failure,
     keys::Keys,
     store::Store,
@@ -44,21 +44,21 @@ pub(super) fn add(
     let config = workspace.config();
     if !config.tls {
         return Err(
-            Failure::misuse("this workspace has no keys: devices need not enrol").way_out(format!(
+            Failure::misuse("this workspace has no keys: devices need not enrol").hint(format!(
                 "`regatta init` makes a workspace with keys; `tls` in {CONFIG_FILE} says whether one has them"
             )),
         );
     }
     let keys = Keys::load(&workspace.keys())?;
-    let wanted = Wanted {
+    let requested = TokenRequest {
         name: &args.name,
         place: (config.host.clone(), config.enrol_listen.port()),
         authority: keys.authority().fingerprint(),
         lifetime: SignedDuration::from_millis(i64::try_from(args.lifetime.millis()).unwrap_or(i64::MAX)),
         returning: None,
     };
-    let made = enrolment::issue(store, &wanted).map_err(|error| match error {
-        TokenError::Taken(_) => Failure::usage(error).way_out(format!(
+    let made = enrolment::issue(store, &requested).map_err(|error| match error {
+        TokenError::Taken(_) => Failure::usage(error).hint(format!(
             "`regatta device remove {}` takes either back, after which a new device may have the name",
             args.name
         )),
@@ -139,7 +139,7 @@ pub(super) fn remove(
 fn take_back(name: &str, context: &Context, store: &Store) -> Result<(), Failure> {
     if store.forget_unused_tokens(name)? == 0 {
         return Err(Failure::misuse(format!("unknown device `{name}`"))
-            .way_out("`regatta device list` shows those that there are"));
+            .hint("`regatta device list` shows those that there are"));
     }
     context.print(&serde_json::json!({ "name": name, "removed": true }), || {
         format!("took the token for {name} back: it lets nobody in any more")

@@ -31,13 +31,13 @@ use std::{io, path::PathBuf};
 use clap::{Parser, Subcommand};
 pub(crate) use context::say;
 use context::{Context, Format};
-pub(crate) use hints::with_way_out;
+pub(crate) use hints::with_hint;
 pub(crate) use progress::{View, rows};
 pub(crate) use resolve::resolve;
 pub(crate) use runs::document as run_document;
 pub(crate) use serve::runtime;
 
-use crate::exit::{self, Failure, Outcome};
+use crate::exit::{self, CommandResult, Failure};
 
 /// Flags that every command takes stand apart from its own in its help.
 const EVERYWHERE: &str = "Options of every command";
@@ -110,7 +110,7 @@ enum Command {
 ///
 /// # Errors
 /// The command is wrong or could not do its work; the failure has the exit code and the text to print.
-pub fn run() -> Outcome {
+pub fn run() -> CommandResult {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {

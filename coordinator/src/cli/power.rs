@@ -10,7 +10,7 @@ use regatta_text::escape;
 use serde_json::json;
 
 use super::{Context, submission::inputs::rounds};
-use crate::exit::{self, Failure, Outcome};
+use crate::exit::{self, CommandResult, Failure};
 
 /// What can be done with power measurements.
 #[derive(Debug, clap::Subcommand)]
@@ -32,23 +32,23 @@ pub(super) struct CheckArgs {
     round: Option<String>,
 }
 
-pub(super) fn run(command: &Command, context: &Context) -> Outcome {
+pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
     match command {
         Command::Check(args) => check(args, context),
     }
 }
 
-fn check(args: &CheckArgs, context: &Context) -> Outcome {
+fn check(args: &CheckArgs, context: &Context) -> CommandResult {
     let rounds = rounds(context)?;
     let round = rounds.named(args.round.as_deref()).map_err(Failure::usage)?;
     let rules = round.power.as_ref().ok_or_else(|| {
         Failure::misuse(format!("round {} has no rules for power", round.name))
-            .way_out("name another round with --version")
+            .hint("name another round with --version")
     })?;
     fs::read_dir(args.session.join("power")).map_err(|error| {
         let sentence = format!("{} holds no power/", args.session.display());
         Failure::from(anyhow::Error::new(error).context(sentence))
-            .way_out("name the directory that holds power/, ranging/ and run_1/")
+            .hint("name the directory that holds power/, ranging/ and run_1/")
     })?;
     let tree = Tree::scan(&args.session)?;
     let report = power::check(&tree, "", rules);

@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use super::Context;
 use crate::{
-    exit::{self, Failure, Outcome},
+    exit::{self, CommandResult, Failure},
     runs::Catalogue,
 };
 
@@ -71,7 +71,7 @@ struct Document<'a> {
     map: PathBuf,
 }
 
-pub(super) fn run(args: &Args, context: &Context) -> Outcome {
+pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     let workspace = context.open_if_there()?;
     let catalogue = Catalogue::read(workspace.as_ref()).map_err(Failure::usage)?;
     let benchmark = catalogue.benchmark(&args.benchmark).map_err(Failure::usage)?;
@@ -80,7 +80,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         (None, Some(workspace)) => workspace.scratch(),
         (None, None) => {
             return Err(Failure::misuse("nobody said where the samples belong")
-                .way_out("name the scratch directory with --out or MLPERF_SCRATCH_PATH, or a workspace with --workspace"));
+                .hint("name the scratch directory with --out or MLPERF_SCRATCH_PATH, or a workspace with --workspace"));
         }
     };
     let form = match (args.dtype, args.layout) {
@@ -164,7 +164,7 @@ fn quantised(args: &Args, benchmark: &Benchmark) -> Result<Option<Quantised>, Fa
             let tensor = args.tensor.as_ref().or(benchmark.model.input_name.as_ref());
             let tensor = tensor.ok_or_else(|| {
                 Failure::misuse("the calibration cache has a scale for every tensor")
-                    .way_out("name the network's input with --tensor")
+                    .hint("name the network's input with --tensor")
             })?;
             let scale = read_calibration_scale(cache, tensor)
                 .map_err(PrepError::from)

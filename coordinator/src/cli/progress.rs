@@ -53,7 +53,7 @@ pub(super) fn wait(
         if !workspace.is_served() {
             view.end();
             return Err(Failure::could_not("the coordinator has ended")
-                .way_out("start `regatta serve` again: the runs go on where they were"));
+                .hint("start `regatta serve` again: the runs go on where they were"));
         }
         std::thread::sleep(PAUSE);
     }

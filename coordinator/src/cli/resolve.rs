@@ -19,13 +19,13 @@ use regatta_types::{
 use super::lookup;
 use crate::{
     exit::Failure,
-    runs::{Catalogue, Draft, Request, Words},
-    store::{DeviceRow, Store},
+    runs::{Catalogue, Request, Words},
+    store::{DeviceRow, RunDraft, Store},
 };
 
 /// Turns words into drafts: one per mode and scenario, modes outside, so that the accuracy runs, which are short, give
 /// the later ones an idea of the device's speed.
-pub(crate) fn resolve(words: &Words, catalogue: &Catalogue, store: &Store) -> Result<Vec<Draft>, Failure> {
+pub(crate) fn resolve(words: &Words, catalogue: &Catalogue, store: &Store) -> Result<Vec<RunDraft>, Failure> {
     let benchmark = catalogue.benchmark(&words.benchmark).map_err(Failure::usage)?;
     let round = catalogue.round(words.round.as_deref()).map_err(Failure::usage)?;
     let engine: EngineKind = words
@@ -59,7 +59,7 @@ pub(crate) fn resolve(words: &Words, catalogue: &Catalogue, store: &Store) -> Re
     for &mode in &modes {
         for &scenario in &scenarios {
             let state = state(words, &facts, benchmark, scenario)?;
-            let wanted = Wanted {
+            let requested = Wanted {
                 benchmark,
                 scenario,
                 power: match &state {
@@ -81,7 +81,7 @@ pub(crate) fn resolve(words: &Words, catalogue: &Catalogue, store: &Store) -> Re
                 loadgen: loadgen.clone(),
                 length: length(words)?,
                 delivery: delivery(words)?,
-                system: system(words, catalogue, &facts, &wanted)?,
+                system: system(words, catalogue, &facts, &requested)?,
                 conf: words.conf.clone(),
                 state,
             };
@@ -98,7 +98,7 @@ fn told(device: &DeviceRow) -> Result<DeviceFacts, Failure> {
             "what {} (agent {}) says of itself does not read here: {error}",
             device.name, device.agent
         ))
-        .way_out("`regatta device deploy` brings it the agent of this version")
+        .hint("`regatta device deploy` brings it the agent of this version")
     })
 }
 
@@ -107,7 +107,7 @@ fn check_settings(engine: EngineKind, words: &Words) -> Result<(), Failure> {
     EngineSettings::read(engine, &words.set)
         .map(drop)
         .map_err(|error| {
-            Failure::usage(error).way_out(format!(
+            Failure::usage(error).hint(format!(
                 "`regatta settings list --engine {engine}` shows them all"
             ))
         })
@@ -159,7 +159,7 @@ fn system(
     words: &Words,
     catalogue: &Catalogue,
     facts: &DeviceFacts,
-    wanted: &Wanted<'_>,
+    requested: &Wanted<'_>,
 ) -> Result<Option<Chosen>, Failure> {
     /// The word that asks for no system's values.
     const NONE: &str = "none";
@@ -167,10 +167,10 @@ fn system(
     match words.system.as_deref() {
         Some(NONE) => Ok(None),
         Some(given) => {
-            let chosen = systems.named(given, &format!("`{NONE}`"), wanted);
+            let chosen = systems.named(given, &format!("`{NONE}`"), requested);
             chosen.map(Some).map_err(Failure::usage)
         }
-        None => Ok(systems.of_device(facts.module.as_deref(), || facts.clone(), wanted)),
+        None => Ok(systems.of_device(facts.module.as_deref(), || facts.clone(), requested)),
     }
 }
 

@@ -14,9 +14,9 @@ use super::{
 };
 use crate::{
     assets,
-    exit::{self, Failure, Outcome},
-    runs::{Catalogue, Draft, Plan, StateWords, Words, take_form},
-    store::{RunRow, Store},
+    exit::{self, CommandResult, Failure},
+    runs::{Catalogue, Plan, StateWords, Words, take_form},
+    store::{RunDraft, RunRow, Store},
     tables,
     workspace::Workspace,
 };
@@ -121,7 +121,7 @@ impl Args {
     }
 }
 
-pub(super) fn run(args: &Args, context: &Context) -> Outcome {
+pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     let (workspace, store) = context.open_store()?;
     let catalogue = Catalogue::read(Some(&workspace)).map_err(Failure::usage)?;
     let requests = match &args.plan {
@@ -162,11 +162,11 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
 /// Tells of runs that were asked for, and waits for them unless that is not wished.
 pub(super) fn finish(
     no_wait: bool,
-    drafts: &[Draft],
+    drafts: &[RunDraft],
     context: &Context,
     workspace: &Workspace,
     store: &Store,
-) -> Outcome {
+) -> CommandResult {
     let ids: Vec<_> = drafts.iter().map(|draft| draft.spec.run).collect();
     let print = |rows: &[RunRow]| {
         let documents: Vec<_> = rows.iter().map(document).collect();
@@ -189,7 +189,7 @@ pub(super) fn finish(
             },
             workspace.root().display()
         ))
-        .way_out("start `regatta serve` there; `regatta runs list` then shows how they fare"));
+        .hint("start `regatta serve` there; `regatta runs list` then shows how they fare"));
     }
     tell_who_is_away(drafts, store)?;
     let rows = progress::wait(context, workspace, store, &ids)?;
@@ -207,7 +207,7 @@ pub(super) fn finish(
 }
 
 /// Waiting for a device that is switched off looks like nothing at all.
-fn tell_who_is_away(drafts: &[Draft], store: &Store) -> Result<(), Failure> {
+fn tell_who_is_away(drafts: &[RunDraft], store: &Store) -> Result<(), Failure> {
     for device in store.devices()?.iter().filter(|device| !device.online) {
         if drafts.iter().any(|draft| draft.spec.device == device.id) {
             tell(&format!(

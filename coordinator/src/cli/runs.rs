@@ -10,10 +10,10 @@ use serde::Serialize;
 use super::{
     Context,
     context::{say, tell},
-    export, lookup, verify, with_way_out,
+    export, lookup, verify, with_hint,
 };
 use crate::{
-    exit::{self, Failure, Outcome},
+    exit::{self, CommandResult, Failure},
     runs::{count_runs_not_in_store, rebuild as rebuild_store},
     store::{RunRow, Store, StreamRow},
     tables,
@@ -113,7 +113,7 @@ impl<'a> From<&'a StreamRow> for StreamDocument<'a> {
     }
 }
 
-pub(super) fn run(command: &Command, context: &Context) -> Outcome {
+pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
     // An exported run is verified anywhere.
     if let Command::Verify { runs } = command {
         return verify::run(runs, context);
@@ -129,7 +129,7 @@ pub(super) fn run(command: &Command, context: &Context) -> Outcome {
         Command::Export { run, out } => export::export(&workspace, &store, &lookup::run(&store, run)?, out)?,
         Command::Abort { run } => {
             let row = lookup::run(&store, run)?;
-            if !store.ask_to_abort(row.id, "aborted by the user")? {
+            if !store.request_abort(row.id, "aborted by the user")? {
                 return Err(Failure::misuse(format!("run {} has ended already", row.id)));
             }
             say(&format!("run {} is asked to end", row.id))?;
@@ -158,12 +158,12 @@ fn list(context: &Context, workspace: &Workspace, store: &Store) -> Result<(), F
     Ok(())
 }
 
-fn rebuild(context: &Context) -> Outcome {
+fn rebuild(context: &Context) -> CommandResult {
     let workspace = context.open()?;
     // A coordinator that serves would record the same runs.
     let _lock = workspace
         .lock()
-        .map_err(|error| with_way_out(error.into(), &workspace))?;
+        .map_err(|error| with_hint(error.into(), &workspace))?;
     let store = Store::open(&workspace.database())?;
     let rebuilt = rebuild_store(&workspace, &store)?;
     let needs_members = workspace.config().tls && store.members()?.is_empty();

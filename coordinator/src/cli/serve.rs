@@ -6,23 +6,23 @@ use tokio::signal::unix::{SignalKind, signal};
 use tracing::Level;
 use tracing_subscriber::{filter::Targets, layer::SubscriberExt as _, util::SubscriberInitExt as _};
 
-use super::{Context, context::say, with_way_out};
+use super::{Context, context::say, with_hint};
 use crate::{
     daemon::Daemon,
-    exit::{self, Failure, Outcome},
+    exit::{self, CommandResult, Failure},
     workspace::Workspace,
 };
 
-pub(super) fn run(context: &Context) -> Outcome {
+pub(super) fn run(context: &Context) -> CommandResult {
     let workspace = context.open()?;
     start_log();
     runtime()?.block_on(serve(&workspace))
 }
 
-async fn serve(workspace: &Workspace) -> Outcome {
+async fn serve(workspace: &Workspace) -> CommandResult {
     let daemon = Daemon::start(workspace)
         .await
-        .map_err(|error| with_way_out(error, workspace))?;
+        .map_err(|error| with_hint(error, workspace))?;
     // Only now: until here the signal ends the process at once, also while it waits for a locked store.
     let mut terminate = signal(SignalKind::terminate())?;
     say(&format!(
@@ -45,7 +45,7 @@ async fn serve(workspace: &Workspace) -> Outcome {
         None => Ok(exit::OK),
         Some(part) => Err(
             Failure::could_not(format!("the coordinator's {part} thread ended by itself"))
-                .way_out("start it again: everything that was acknowledged is on disk"),
+                .hint("start it again: everything that was acknowledged is on disk"),
         ),
     }
 }

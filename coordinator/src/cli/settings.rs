@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::Context;
 use crate::{
-    exit::{self, Outcome},
+    exit::{self, CommandResult},
     tables,
 };
 
@@ -39,7 +39,7 @@ impl List {
     }
 }
 
-pub(super) fn run(command: &Command, context: &Context) -> Outcome {
+pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
     let Command::List(list) = command;
     let settings: Vec<&Setting> = SETTINGS.iter().filter(|setting| list.shows(setting)).collect();
     let documents: Vec<Value> = settings.iter().map(|setting| document(setting)).collect();

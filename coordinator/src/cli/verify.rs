@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::{Context, lookup};
 use crate::{
-    exit::{self, Outcome},
+    exit::{self, CommandResult},
     runs::{Subject, Verification, verify},
     store::{RunRow, Store},
     workspace::Workspace,
@@ -27,7 +27,7 @@ struct Document {
 }
 
 /// Verifies what is named, or everything.
-pub(super) fn run(given: &[String], context: &Context) -> Outcome {
+pub(super) fn run(given: &[String], context: &Context) -> CommandResult {
     let mut documents = Vec::new();
     if given.is_empty() {
         let (workspace, store) = context.open_store()?;

@@ -2,22 +2,22 @@
 //!
 //! `regatta serve` and `regatta quickstart` run the same daemon. It holds the workspace's lock while it lives.
 
-mod bell;
 mod security;
 
 use std::{sync::Arc, thread::JoinHandle, time::Duration};
 
 use anyhow::Context as _;
-pub(crate) use bell::Bell;
 pub(crate) use security::server_hosts;
 
 use self::security::Security;
 use crate::{
     assets,
     broker::Broker,
+    broker_address::BrokerAddress,
+    change_notifier::ChangeNotifier,
     descriptors::DescriptorBudget,
     enrolment, fleet, ingest,
-    link::{self, Address, Link, Way},
+    link::{self, Link, Transport},
     runs,
     store::Store,
     workspace::{BrokerChoice, Lock, Workspace},
@@ -25,12 +25,12 @@ use crate::{
 
 /// A running daemon.
 pub(crate) struct Daemon {
-    address: Address,
+    address: BrokerAddress,
     broker: Option<Broker>,
     enrolment: Option<enrolment::Listener>,
     assets: Option<assets::Server>,
     link: Link,
-    bell: Bell,
+    notifier: ChangeNotifier,
     threads: Vec<JoinHandle<()>>,
     _lock: Lock,
 }
@@ -48,24 +48,24 @@ impl Daemon {
         store.forget_who_is_online()?;
         let security = Security::of(workspace, &store)?;
         let budget = DescriptorBudget::raise();
-        let (inbox, inbound) = link::inbox(crate::broker::ROOM);
+        let (inbox, inbound) = link::inbox(crate::broker::INBOX_CAPACITY);
         let (broker, address, way) = match &workspace.config().broker {
             BrokerChoice::Embedded { listen } => {
                 let admission = Arc::clone(&security.admission);
                 let broker =
-                    Broker::start(*listen, security.front()?, admission, inbox.clone(), budget).await?;
-                let address = Address::of(broker.address(), workspace.config().tls);
-                let way = Way::OwnDoor(broker.own_door());
+                    Broker::start(*listen, security.acceptor()?, admission, inbox.clone(), budget).await?;
+                let address = BrokerAddress::of(broker.address(), workspace.config().tls);
+                let way = Transport::LoopbackConnector(broker.loopback_connector());
                 (Some(broker), address, way)
             }
-            BrokerChoice::External(address) => (None, address.clone(), security.way_to(address)?),
+            BrokerChoice::External(address) => (None, address.clone(), security.transport_to(address)?),
         };
         let enrolment = security
             .take_enrolments(workspace, broker.as_ref().map(Broker::address), budget)
             .await?;
         let assets = security.serve_assets(workspace, budget).await?;
         let link = Link::start(address.clone(), way, inbox).await?;
-        let bell = Bell::new();
+        let notifier = ChangeNotifier::new();
         let admission = &security.admission;
         let threads = vec![
             ingest::start(
@@ -73,12 +73,12 @@ impl Daemon {
                 inbound,
                 Arc::clone(admission),
                 link.outbox(),
-                bell.clone(),
+                notifier.clone(),
                 budget.open_streams,
             )?,
-            runs::start_dispatch(workspace, security.keys, link.outbox(), bell.clone())?,
-            runs::start_finish(workspace, bell.clone())?,
-            fleet::follow(store, Arc::clone(admission), bell.clone())?,
+            runs::start_dispatch(workspace, security.keys, link.outbox(), notifier.clone())?,
+            runs::start_finish(workspace, notifier.clone())?,
+            fleet::follow(store, Arc::clone(admission), notifier.clone())?,
         ];
         Ok(Self {
             address,
@@ -86,14 +86,14 @@ impl Daemon {
             enrolment,
             assets,
             link,
-            bell,
+            notifier,
             threads,
             _lock: lock,
         })
     }
 
     /// The broker's address, for agents of this machine.
-    pub(crate) const fn address(&self) -> &Address {
+    pub(crate) const fn address(&self) -> &BrokerAddress {
         &self.address
     }
 
@@ -128,7 +128,7 @@ impl Daemon {
         if let Some(broker) = self.broker {
             broker.stop().await;
         }
-        self.bell.take_down();
+        self.notifier.close();
         let threads = self.threads;
         tokio::task::spawn_blocking(move || {
             threads.into_iter().try_for_each(|thread| {

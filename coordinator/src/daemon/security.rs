@@ -7,12 +7,13 @@ use anyhow::Context as _;
 
 use crate::{
     assets,
-    broker::Front,
+    broker::Acceptor,
+    broker_address::BrokerAddress,
     descriptors::DescriptorBudget,
     enrolment::{Desk, Listener, Place},
     fleet::Admission,
     keys::{self, Keys},
-    link::{Address, Way},
+    link::Transport,
     store::Store,
     workspace::Workspace,
 };
@@ -42,24 +43,24 @@ impl Security {
     }
 
     /// How the embedded broker accepts connections.
-    pub(super) fn front(&self) -> anyhow::Result<Front> {
+    pub(super) fn acceptor(&self) -> anyhow::Result<Acceptor> {
         Ok(match &self.keys {
-            Some(keys) => Front::Tls {
+            Some(keys) => Acceptor::Tls {
                 config: keys::broker_server(keys, &self.hosts)?,
                 coordinator_key: keys.coordinator_public_key(),
             },
-            None => Front::Plain,
+            None => Acceptor::Plain,
         })
     }
 
     /// How an external broker is reached.
-    pub(super) fn way_to(&self, address: &Address) -> anyhow::Result<Way> {
+    pub(super) fn transport_to(&self, address: &BrokerAddress) -> anyhow::Result<Transport> {
         if !address.tls && !address.is_loopback() {
             tracing::warn!(%address, "PLAIN MQTT: anyone on the network can read and forge what is sent");
         }
         Ok(match &self.keys {
-            Some(keys) if address.tls => Way::Tls(keys::client(keys)?),
-            _ => Way::Plain,
+            Some(keys) if address.tls => Transport::Tls(keys::client(keys)?),
+            _ => Transport::Plain,
         })
     }
 
@@ -75,7 +76,7 @@ impl Security {
         let tls = keys::broker_server(keys, &self.hosts)?;
         let admission = Arc::clone(&self.admission);
         let server =
-            assets::Server::start(listen, tls, admission, assets::Shelf::of(workspace), budget).await?;
+            assets::Server::start(listen, tls, admission, assets::AssetStore::of(workspace), budget).await?;
         tracing::debug!(address = %server.address(), "serving assets");
         Ok(Some(server))
     }

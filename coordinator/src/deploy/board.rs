@@ -30,7 +30,7 @@ pub(crate) struct Output {
 impl Output {
     /// What it complained of: what our own scripts and packages said, else the last lines of its standard error, else of its
     /// output.
-    pub(crate) fn complaint(&self) -> String {
+    pub(crate) fn error_text(&self) -> String {
         let text = if self.err.trim().is_empty() {
             &self.out
         } else {

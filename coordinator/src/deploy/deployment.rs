@@ -7,16 +7,17 @@ use regatta_types::DeviceId;
 
 use super::{
     board::Board,
+    compatibility,
     error::DeployError,
-    fitting, hello,
+    hello,
+    identity::{EnrolmentState, Identity, enrolment_state},
     install_method::InstallMethod,
     lab::{Lab, LabError},
-    order::{Narrator, Order, Outcome, Plan},
+    order::{DeployOutcome, Order, Plan, ProgressReporter},
     package::Package,
     secret::Secret,
     settings::Settings,
     site::{Places, Site, StepError},
-    standing::{Identity, Standing, standing},
     survey::Survey,
 };
 use crate::{
@@ -31,7 +32,7 @@ pub(crate) struct Deployment<'a> {
     /// This machine's address on that link, as far as the board sees it.
     pub(crate) link_address: Option<IpAddr>,
     /// Who is told.
-    pub(crate) narrator: &'a dyn Narrator,
+    pub(crate) progress: &'a dyn ProgressReporter,
     /// The workspace that the board is to belong to.
     pub(crate) workspace: &'a Workspace,
     /// Its store.
@@ -52,9 +53,9 @@ impl Deployment<'_> {
     pub(crate) fn run(
         &self,
         password: &mut dyn FnMut(bool) -> Option<Secret>,
-    ) -> Result<Outcome, DeployError> {
+    ) -> Result<DeployOutcome, DeployError> {
         let Order { name, dry_run, .. } = self.order;
-        let say = |text: &str| self.narrator.say(text);
+        let say = |text: &str| self.progress.say(text);
         if !self.workspace.is_served() {
             return Err(LabError::Unserved.into());
         }
@@ -80,15 +81,15 @@ impl Deployment<'_> {
             cache: survey.cache.clone(),
         };
         let identity = self.identity(&site)?;
-        let standing = self.standing(&identity)?;
-        let enrolled = match standing {
-            Standing::Enrolled => identity.enrolment.as_ref().map(|lab| lab.broker.as_str()),
-            Standing::ToEnrol | Standing::Unanswered => None,
+        let enrolment_state = self.enrolment_state(&identity)?;
+        let enrolled = match enrolment_state {
+            EnrolmentState::Enrolled => identity.enrolment.as_ref().map(|lab| lab.broker.as_str()),
+            EnrolmentState::ToEnrol | EnrolmentState::Unanswered => None,
         };
         let settings = self.lab.settings(name, &host, enrolled);
-        let plan = self.plan(&site, &survey, package, &settings, standing)?;
+        let plan = self.plan(&site, &survey, package, &settings, enrolment_state)?;
         let changes = plan.changes(self.order, &host);
-        let done = |device: Option<DeviceId>, agent| Outcome {
+        let done = |device: Option<DeviceId>, agent| DeployOutcome {
             device: device.map(|device| device.to_string()),
             board: survey.sentence(),
             changes: changes.clone(),
@@ -118,7 +119,7 @@ impl Deployment<'_> {
     /// Looks at the board, and chooses way and package.
     fn examine(
         &self,
-        asked: Option<InstallMethod>,
+        requested: Option<InstallMethod>,
     ) -> Result<(Survey, InstallMethod, &Package), DeployError> {
         // Which of the two copies matters is known only after the survey; it is asked about the system's first.
         let survey = Survey::of(
@@ -126,16 +127,16 @@ impl Deployment<'_> {
             Package::copy_name(InstallMethod::System),
             self.packages,
         )?;
-        let way = fitting::way(&survey, asked)?;
+        let way = compatibility::way(&survey, requested)?;
         let survey = match way {
             InstallMethod::System => survey,
             InstallMethod::User => {
                 Survey::of(self.board, Package::copy_name(InstallMethod::User), self.packages)?
             }
         };
-        let package = fitting::package(&survey, way, self.packages)?;
-        if !fitting::is_installed(&survey, package) {
-            fitting::room(&survey, package)?;
+        let package = compatibility::package(&survey, way, self.packages)?;
+        if !compatibility::is_installed(&survey, package) {
+            compatibility::room(&survey, package)?;
         }
         Ok((survey, way, package))
     }
@@ -145,16 +146,16 @@ impl Deployment<'_> {
     }
 
     /// A lab without keys takes every board as it is.
-    fn standing(&self, identity: &Identity) -> Result<Standing, DeployError> {
+    fn enrolment_state(&self, identity: &Identity) -> Result<EnrolmentState, DeployError> {
         match &self.lab.authority {
-            Some(authority) => Ok(standing(
+            Some(authority) => Ok(enrolment_state(
                 self.store,
                 &self.order.name,
                 identity,
                 authority,
                 self.order.take_over,
             )?),
-            None => Ok(Standing::Enrolled),
+            None => Ok(EnrolmentState::Enrolled),
         }
     }
 
@@ -164,14 +165,14 @@ impl Deployment<'_> {
         survey: &Survey,
         package: &Package,
         settings: &Settings,
-        standing: Standing,
+        enrolment_state: EnrolmentState,
     ) -> Result<Plan, DeployError> {
-        let fits = fitting::is_installed(survey, package);
+        let fits = compatibility::is_installed(survey, package);
         let config = site.read(&site.places.config)?;
         let configure = config.is_empty() || settings.applied_to(&config) != config;
         // An agent that cannot tell who it is does not do its work either.
-        let fits = fits && standing != Standing::Unanswered;
-        let enrol = standing == Standing::ToEnrol;
+        let fits = fits && enrolment_state != EnrolmentState::Unanswered;
+        let enrol = enrolment_state == EnrolmentState::ToEnrol;
         let runs = site.is_running()?;
         Ok(Plan {
             install: (!fits).then(|| {
@@ -197,17 +198,17 @@ impl Deployment<'_> {
     fn install(&self, site: &Site<'_>, survey: &Survey, package: &Package) -> Result<(), DeployError> {
         let copy = format!("{}/{}", survey.cache, Package::copy_name(package.way));
         if survey.hashes.get(&copy) == Some(&package.sha256) {
-            self.narrator
+            self.progress
                 .say("the package is there already, from an earlier attempt");
         } else {
-            self.narrator.say(&format!(
+            self.progress.say(&format!(
                 "copying {} ({} KiB)",
                 package.path.display(),
                 package.length / 1024
             ));
-            site.copy(package, &mut |sent| self.narrator.copied(sent, package.length))?;
+            site.copy(package, &mut |sent| self.progress.copied(sent, package.length))?;
         }
-        self.narrator.say("installing it");
+        self.progress.say("installing it");
         Ok(site.install(package)?)
     }
 
@@ -223,19 +224,19 @@ impl Deployment<'_> {
         let mut restart = plan.start == Some("restart");
         if plan.configure {
             let config = site.read(&site.places.config)?;
-            let wanted = settings.applied_to(&config);
-            if wanted != config {
-                self.narrator.say(&format!(
+            let requested = settings.applied_to(&config);
+            if requested != config {
+                self.progress.say(&format!(
                     "setting its name and coordinator ({host}) in {}",
                     site.places.config
                 ));
-                site.configure(&wanted)?;
+                site.configure(&requested)?;
                 restart = true;
             }
         }
         let enrol = match plan.install {
             // The agent that is there now has the last word on who this is.
-            Some(_) => self.standing(&self.identity(site)?)? == Standing::ToEnrol,
+            Some(_) => self.enrolment_state(&self.identity(site)?)? == EnrolmentState::ToEnrol,
             None => plan.enrol,
         };
         if enrol {
@@ -245,9 +246,9 @@ impl Deployment<'_> {
         let mut since = began.to_owned();
         if restart || plan.start.is_some() {
             let verb = if restart { "restart" } else { "start" };
-            self.narrator.say(&format!("{verb}ing its daemon"));
+            self.progress.say(&format!("{verb}ing its daemon"));
             if let Some(note) = site.start(verb)? {
-                self.narrator.say(&note);
+                self.progress.say(&note);
             }
             since = store::now();
         }
@@ -255,7 +256,7 @@ impl Deployment<'_> {
             what: "the board has no identity",
             why: site.log(),
         })?;
-        self.narrator.say("waiting until the coordinator hears it");
+        self.progress.say("waiting until the coordinator hears it");
         let row = hello::wait(self.workspace, self.store, &device, &since, self.order.patience)?;
         Ok((device, row.agent))
     }
@@ -268,7 +269,7 @@ impl Deployment<'_> {
             Some(device) => self.store.member(device)?.map(|member| member.device),
             None => None,
         };
-        self.narrator.say(&format!("enrolling it as {name}, at {host}"));
+        self.progress.say(&format!("enrolling it as {name}, at {host}"));
         let made = self.lab.token(self.store, name, host, returning.as_ref(), None)?;
         site.enrol(&made.token.to_string()).map_err(|error| {
             // Nobody will use it: the name is free for the next attempt.
@@ -280,7 +281,7 @@ impl Deployment<'_> {
     /// Puts back what was there before a failure.
     fn undo(&self, site: &Site<'_>, plan: &Plan, had_program: bool, cause: DeployError) -> DeployError {
         let log = match &cause {
-            DeployError::Unheard(_) => site.log(),
+            DeployError::HelloError(_) => site.log(),
             _ => String::new(),
         };
         let changed = plan.install.is_some() || plan.configure || plan.enrol;
@@ -289,7 +290,7 @@ impl Deployment<'_> {
         } else if !changed {
             "nothing on the board was changed".to_owned()
         } else {
-            self.narrator.say("going back to what was there before");
+            self.progress.say("going back to what was there before");
             match site.undo(plan.install.is_some()) {
                 Ok(()) => "the board runs again what it ran before".to_owned(),
                 Err(error) => format!("and going back did not come about either: {error}"),

@@ -1,8 +1,8 @@
 //! Why a deployment fails: the layers' own errors under one roof, and what the user can do about each.
 
 use super::{
-    board::LinkLost, fitting::Unfit, hello::Unheard, lab::LabError, site::StepError, standing::NotThisOne,
-    survey::SurveyError,
+    board::LinkLost, compatibility::CompatibilityError, hello::HelloError, identity::IdentityError,
+    lab::LabError, site::StepError, survey::SurveyError,
 };
 use crate::{enrolment::TokenError, store::StoreError};
 
@@ -17,10 +17,10 @@ pub(crate) enum DeployError {
     Link(#[from] LinkLost),
     /// The agent does not fit it.
     #[error(transparent)]
-    Unfit(#[from] Unfit),
+    CompatibilityError(#[from] CompatibilityError),
     /// It is not the board that is meant.
     #[error(transparent)]
-    NotThisOne(#[from] NotThisOne),
+    IdentityError(#[from] IdentityError),
     /// The lab takes no boards.
     #[error(transparent)]
     Lab(#[from] LabError),
@@ -32,7 +32,7 @@ pub(crate) enum DeployError {
     Step(#[from] StepError),
     /// It was not heard.
     #[error(transparent)]
-    Unheard(#[from] Unheard),
+    HelloError(#[from] HelloError),
     /// The store failed.
     #[error("the store cannot be read")]
     Store(#[from] StoreError),
@@ -48,19 +48,19 @@ pub(crate) enum DeployError {
 
 impl DeployError {
     /// What the user can do about it.
-    pub(crate) fn way_out(&self) -> Option<String> {
+    pub(crate) fn hint(&self) -> Option<String> {
         match self {
-            Self::Unfit(unfit) => unfit.way_out().map(str::to_owned),
-            Self::NotThisOne(error) => error.way_out(),
-            Self::Lab(error) => error.way_out().map(str::to_owned),
+            Self::CompatibilityError(unfit) => unfit.hint().map(str::to_owned),
+            Self::IdentityError(error) => error.hint(),
+            Self::Lab(error) => error.hint().map(str::to_owned),
             Self::Link(_) | Self::Step(StepError::Link(_)) | Self::Survey(SurveyError::Link(_)) => {
                 Some("run the same command again: it goes on where this one ended".to_owned())
             }
-            Self::Unheard(Unheard::Silent(_)) => Some(
+            Self::HelloError(HelloError::Silent(_)) => Some(
                 "does the board reach the coordinator? --coordinator HOST names another address for it"
                     .to_owned(),
             ),
-            Self::Undone { cause, .. } => cause.way_out(),
+            Self::Undone { cause, .. } => cause.hint(),
             _ => None,
         }
     }

@@ -17,7 +17,7 @@ const PAUSE: Duration = Duration::from_millis(150);
 
 /// A board that is not heard.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Unheard {
+pub(crate) enum HelloError {
     /// The time is over.
     #[error("the coordinator has not heard it for {} s", .0.as_secs())]
     Silent(Duration),
@@ -32,14 +32,14 @@ pub(crate) enum Unheard {
 /// Waits until a device is online and was heard after `since` (RFC 3339, as the store writes it).
 ///
 /// # Errors
-/// [`Unheard`].
+/// [`HelloError`].
 pub(crate) fn wait(
     workspace: &Workspace,
     store: &Store,
     device: &DeviceId,
     since: &str,
     patience: Duration,
-) -> Result<DeviceRow, Unheard> {
+) -> Result<DeviceRow, HelloError> {
     let begin = Instant::now();
     loop {
         if let Some(row) = store.device(device)?
@@ -49,10 +49,10 @@ pub(crate) fn wait(
             return Ok(row);
         }
         if !workspace.is_served() {
-            return Err(Unheard::Unserved);
+            return Err(HelloError::Unserved);
         }
         if begin.elapsed() > patience {
-            return Err(Unheard::Silent(patience));
+            return Err(HelloError::Silent(patience));
         }
         thread::sleep(PAUSE);
     }

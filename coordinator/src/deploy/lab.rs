@@ -8,9 +8,9 @@ use regatta_types::DeviceId;
 
 use super::settings::Settings;
 use crate::{
-    enrolment::{self, NewToken, TokenError, Wanted},
+    broker_address::BrokerAddress,
+    enrolment::{self, NewToken, TokenError, TokenRequest},
     keys::{Keys, KeysError},
-    link::Address,
     store::Store,
     workspace::{BrokerChoice, Config, Workspace},
 };
@@ -39,7 +39,7 @@ pub(crate) enum LabError {
 
 impl LabError {
     /// What the user can do about it.
-    pub(crate) const fn way_out(&self) -> Option<&'static str> {
+    pub(crate) const fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Unserved => Some("start `regatta serve` first"),
             Self::LoopbackOnly(_) => Some(
@@ -58,7 +58,7 @@ pub(crate) struct Lab {
     pub(crate) authority: Option<[u8; 32]>,
     /// This machine as the workspace calls it.
     host: String,
-    broker: Address,
+    broker: BrokerAddress,
     /// Whether the broker is on this machine, so that it moves with the address by which a board reaches it.
     broker_is_here: bool,
     enrol_port: u16,
@@ -129,7 +129,7 @@ impl Lab {
     /// board that reaches it by another is told so. `enrolled` is the broker that the enrolment of a board names which has one
     /// already: this machine may have moved since.
     pub(crate) fn settings(&self, name: &str, host: &str, enrolled: Option<&str>) -> Settings {
-        let address = Address {
+        let address = BrokerAddress {
             host: if self.broker_is_here {
                 host.to_owned()
             } else {
@@ -163,7 +163,7 @@ impl Lab {
         store.forget_unused_tokens(name)?;
         enrolment::issue(
             store,
-            &Wanted {
+            &TokenRequest {
                 name,
                 place: (host.to_owned(), self.enrol_port),
                 authority: self.authority.unwrap_or_default(),

@@ -4,11 +4,12 @@
 //! [`board::Board`]. What `regatta device image` writes for a board that is yet to be flashed stands in [`image`].
 
 mod board;
+mod compatibility;
 mod contents;
 mod deployment;
 mod error;
-mod fitting;
 mod hello;
+mod identity;
 mod image;
 mod install_method;
 mod lab;
@@ -18,7 +19,6 @@ mod secret;
 mod settings;
 mod site;
 pub(crate) mod ssh;
-mod standing;
 mod survey;
 
 pub(crate) use deployment::Deployment;
@@ -26,6 +26,6 @@ pub(crate) use error::DeployError;
 pub(crate) use image::Image;
 pub(crate) use install_method::InstallMethod;
 pub(crate) use lab::{Lab, LabError};
-pub(crate) use order::{Narrator, Order, Outcome};
+pub(crate) use order::{DeployOutcome, Order, ProgressReporter};
 pub(crate) use package::{Package, PackageError};
 pub(crate) use secret::Secret;

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::InstallMethod;
 
 /// Who is told how a deployment goes.
-pub(crate) trait Narrator {
+pub(crate) trait ProgressReporter {
     /// A step begins, or something is worth knowing.
     fn say(&self, text: &str);
     /// So much of the package has been copied.
@@ -33,7 +33,7 @@ pub(crate) struct Order {
 
 /// What a deployment came to.
 #[derive(Debug, Clone, Serialize, PartialEq, Eq)]
-pub(crate) struct Outcome {
+pub(crate) struct DeployOutcome {
     /// The device's id; `None` in a dry run on a board without an agent.
     pub(crate) device: Option<String>,
     /// What the board is, in words.

@@ -116,7 +116,7 @@ impl Site<'_> {
             let by_sudo = Root::SudoWith(password);
             let output = try_sudo(&by_sudo, board, survey)?;
             let is_right = output.code == 0;
-            refusal = output.complaint();
+            refusal = output.error_text();
             root = is_right.then_some(by_sudo);
             Ok::<bool, StepError>(is_right)
         })?;
@@ -341,7 +341,7 @@ fn accepted(output: &Output, what: &'static str) -> Result<(), StepError> {
     }
     Err(StepError::Refused {
         what,
-        why: output.complaint(),
+        why: output.error_text(),
     })
 }
 

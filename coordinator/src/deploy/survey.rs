@@ -86,7 +86,7 @@ impl Survey {
             words: &words,
         };
         let output = script.run(board, &mut std::io::empty())?;
-        Self::from_lines(&output.out).ok_or_else(|| SurveyError::Strange(output.complaint()))
+        Self::from_lines(&output.out).ok_or_else(|| SurveyError::Strange(output.error_text()))
     }
 
     /// Reads the script's lines; `None` when they are not its lines.

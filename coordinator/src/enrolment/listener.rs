@@ -19,8 +19,8 @@ use tokio_rustls::{TlsAcceptor, server::TlsStream};
 use super::{Desk, EnrolmentError};
 use crate::{
     descriptors::DescriptorBudget,
+    handshake_limiter::HandshakeLimiter,
     token_bucket::{Rate, TokenBuckets},
-    waiting_room::WaitingRoom,
 };
 
 /// Refusals in the log.
@@ -64,7 +64,7 @@ impl Listener {
             acceptor: TlsAcceptor::from(tls),
             desk: Arc::new(desk),
             turn: Arc::new(Semaphore::new(1)),
-            room: WaitingRoom::new(budget.handshakes),
+            room: HandshakeLimiter::new(budget.handshakes),
             told: TokenBuckets::new(TOLD),
         };
         let task = tokio::spawn(accept(listener, Arc::new(shared)));
@@ -88,7 +88,7 @@ struct Shared {
     desk: Arc<Desk>,
     /// One request is judged at a time: however many strangers come, the threads that wait for disks stay free for others.
     turn: Arc<Semaphore>,
-    room: WaitingRoom,
+    room: HandshakeLimiter,
     /// Refusals that are told in the log: strangers may come in any number.
     told: TokenBuckets<()>,
 }

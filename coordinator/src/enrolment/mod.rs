@@ -12,7 +12,7 @@ use std::{io, net::SocketAddr};
 
 pub(crate) use desk::{Desk, Place};
 pub(crate) use listener::Listener;
-pub(crate) use token::{NewToken, TokenError, Wanted, check_name, issue};
+pub(crate) use token::{NewToken, TokenError, TokenRequest, check_name, issue};
 
 /// Why enrolments are not taken.
 #[derive(Debug, thiserror::Error)]

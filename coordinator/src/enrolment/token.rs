@@ -44,7 +44,7 @@ pub(crate) struct NewToken {
 
 /// What a token is to be good for.
 #[derive(Debug)]
-pub(crate) struct Wanted<'a> {
+pub(crate) struct TokenRequest<'a> {
     /// The device's name.
     pub(crate) name: &'a str,
     /// Host and port at which the device is to enrol.
@@ -61,14 +61,14 @@ pub(crate) struct Wanted<'a> {
 ///
 /// # Errors
 /// [`TokenError`].
-pub(crate) fn issue(store: &Store, wanted: &Wanted<'_>) -> Result<NewToken, TokenError> {
-    let &Wanted {
+pub(crate) fn issue(store: &Store, requested: &TokenRequest<'_>) -> Result<NewToken, TokenError> {
+    let &TokenRequest {
         name,
         authority,
         lifetime,
         returning,
         ..
-    } = wanted;
+    } = requested;
     check_name(name)?;
     let mut secret = [0; 16];
     SystemRandom::new()
@@ -86,8 +86,8 @@ pub(crate) fn issue(store: &Store, wanted: &Wanted<'_>) -> Result<NewToken, Toke
         Ok(Ok(()))
     })??;
     let token = EnrolmentToken {
-        host: wanted.place.0.clone(),
-        port: wanted.place.1,
+        host: requested.place.0.clone(),
+        port: requested.place.1,
         authority,
         secret,
     };

@@ -13,7 +13,7 @@ use regatta_types::DeviceId;
 use tokio::sync::watch;
 
 use crate::{
-    daemon::Bell,
+    change_notifier::ChangeNotifier,
     store::{self, Store},
 };
 
@@ -111,12 +111,12 @@ impl Roll {
 pub(crate) fn follow(
     store: Store,
     admission: std::sync::Arc<Admission>,
-    bell: Bell,
+    notifier: ChangeNotifier,
 ) -> anyhow::Result<JoinHandle<()>> {
     let mut version = None;
     let follow = move || {
-        let mut heard = bell.count();
-        while let Some(count) = bell.wait(heard, PAUSE) {
+        let mut heard = notifier.changes();
+        while let Some(count) = notifier.wait(heard, PAUSE) {
             heard = count;
             let present = store.data_version().ok();
             if present == version && version.is_some() {

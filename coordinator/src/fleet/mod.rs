@@ -64,17 +64,17 @@ pub(crate) fn take_hello(store: &Store, hello: &Hello, retained: bool) -> store:
             return if store.device(&hello.device)?.is_some() {
                 store.device_left(&hello.device)
             } else {
-                store.device_said_hello(hello)
+                store.device_sent_hello(hello)
             };
         }
-        store.device_said_hello(hello)?;
+        store.device_sent_hello(hello)?;
         store.device_is_understood(&hello.device)?;
         if retained {
             return Ok(());
         }
         for run in &hello.runs {
             // If it may be forgotten, the device has missed that. Agents that know inventories say more there.
-            store.told_to_forget(*run, false)?;
+            store.keep_forget_sent(*run, false)?;
         }
         Ok(())
     })

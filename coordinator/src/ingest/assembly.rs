@@ -26,7 +26,7 @@ use crate::{
 
 /// What became of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Taken {
+pub(super) enum ChunkOutcome {
     /// At least one new byte.
     Appended,
     /// Nothing new.
@@ -93,13 +93,13 @@ impl Assembly {
     ///
     /// # Errors
     /// When the file cannot be written; what had been committed is untouched.
-    pub(super) fn take(&mut self, chunk: &Chunk<'_>) -> io::Result<Taken> {
+    pub(super) fn take(&mut self, chunk: &Chunk<'_>) -> io::Result<ChunkOutcome> {
         if chunk.offset > self.written {
-            return Ok(Taken::Gap);
+            return Ok(ChunkOutcome::Gap);
         }
         let known = usize::try_from(self.written - chunk.offset).unwrap_or(usize::MAX);
         let Some(new) = chunk.data.get(known..).filter(|new| !new.is_empty()) else {
-            return Ok(Taken::Repeated);
+            return Ok(ChunkOutcome::Repeated);
         };
         let mut file = &*self.file;
         if let Err(error) = file.write_all(new) {
@@ -112,7 +112,7 @@ impl Assembly {
         let reached = self.written + new.len() as u64;
         self.end.take_if(|end| reached > end.length);
         self.written = reached;
-        Ok(Taken::Appended)
+        Ok(ChunkOutcome::Appended)
     }
 
     /// Takes the device's statement of where the stream ends.

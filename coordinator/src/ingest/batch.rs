@@ -16,16 +16,16 @@ use regatta_wire::{
 };
 
 use super::{
-    assembly::{Assembly, Taken},
-    complaints::{Complaints, Kind},
+    assembly::{Assembly, ChunkOutcome},
     disk_quota::DiskQuota,
     flusher::Flusher,
     flushing::{StreamKey, UnderWay},
-    unheard::{Said, Unheard},
+    reject_counters::{RejectCounters, RejectKind},
+    retry_queue::{RetryQueue, TopicMessage},
 };
 use crate::{
     fleet::{self, Admission, Identity, Inventories, Sessions},
-    link::{Inbound, Post},
+    link::{Inbound, Publisher},
     store::{RunChange, Store, StoreError, StreamRow},
     workspace::Workspace,
 };
@@ -38,13 +38,13 @@ pub(super) struct Ingest {
     workspace: Workspace,
     pub(super) store: Store,
     admission: Arc<Admission>,
-    pub(super) post: Box<dyn Post>,
+    pub(super) publisher: Box<dyn Publisher>,
     pub(super) open: HashMap<StreamKey, Assembly>,
     pub(super) flusher: Flusher,
     pub(super) under_way: Option<UnderWay>,
-    pub(super) complaints: Complaints,
+    pub(super) rejects: RejectCounters,
     pub(super) quota: DiskQuota,
-    unheard: Unheard,
+    retry_queue: RetryQueue,
     /// Streams held open at once. One more closes those of the device with the most, which
     /// costs hashing them again.
     open_streams: usize,
@@ -66,29 +66,29 @@ pub(super) struct Touched {
 }
 
 /// Why a message was not used.
-struct Refusal(Kind, Box<dyn std::fmt::Display>);
+struct Refusal(RejectKind, Box<dyn std::fmt::Display>);
 
 impl Refusal {
-    fn new(kind: Kind, detail: impl std::fmt::Display + 'static) -> Self {
+    fn new(kind: RejectKind, detail: impl std::fmt::Display + 'static) -> Self {
         Self(kind, Box::new(detail))
     }
 }
 
 impl From<StoreError> for Refusal {
     fn from(error: StoreError) -> Self {
-        Self::new(Kind::Storage, format!("{:#}", anyhow::Error::from(error)))
+        Self::new(RejectKind::Storage, format!("{:#}", anyhow::Error::from(error)))
     }
 }
 
 impl From<std::io::Error> for Refusal {
     fn from(error: std::io::Error) -> Self {
-        Self::new(Kind::Storage, error)
+        Self::new(RejectKind::Storage, error)
     }
 }
 
 impl From<FrameError> for Refusal {
     fn from(error: FrameError) -> Self {
-        Self::new(Kind::Frame, error)
+        Self::new(RejectKind::Frame, error)
     }
 }
 
@@ -97,7 +97,7 @@ impl Ingest {
         workspace: Workspace,
         store: Store,
         admission: Arc<Admission>,
-        post: Box<dyn Post>,
+        publisher: Box<dyn Publisher>,
         flusher: Flusher,
         open_streams: usize,
     ) -> Self {
@@ -107,12 +107,12 @@ impl Ingest {
             workspace,
             store,
             admission,
-            post,
+            publisher,
             open: HashMap::new(),
             flusher,
             under_way: None,
-            complaints: Complaints::default(),
-            unheard: Unheard::default(),
+            rejects: RejectCounters::default(),
+            retry_queue: RetryQueue::default(),
             sessions: Sessions::default(),
             inventories: Inventories::default(),
         }
@@ -121,11 +121,11 @@ impl Ingest {
     /// Writes a batch, finishes the one before it and begins to flush this one; `true` when others may now have work.
     pub(super) fn take(&mut self, messages: impl IntoIterator<Item = Inbound>) -> bool {
         let mut touched = Touched::default();
-        for (topic, said) in self.unheard.take() {
+        for (topic, said) in self.retry_queue.take() {
             self.take_or_keep(&topic, &said, &mut touched);
         }
         for message in messages {
-            let said = Said {
+            let said = TopicMessage {
                 payload: message.payload.clone(),
                 retained: message.retained,
             };
@@ -137,36 +137,41 @@ impl Ingest {
         if self.open.len() > self.open_streams {
             // With everything settled nothing is lost by closing files.
             let more_news = self.finish();
-            self.close_streams_of_the_greediest();
+            self.close_streams_of_the_largest_holder();
             return news | more_news;
         }
         news
     }
 
     /// Closes the streams of the device that holds the most open. The others' are not hashed again because of it.
-    pub(super) fn close_streams_of_the_greediest(&mut self) {
+    pub(super) fn close_streams_of_the_largest_holder(&mut self) {
         let mut counts: BTreeMap<DeviceId, usize> = BTreeMap::new();
         for (device, _, _) in self.open.keys() {
             *counts.entry(device.clone()).or_default() += 1;
         }
-        if let Some((greediest, _)) = counts.into_iter().max_by_key(|(_, count)| *count) {
-            self.open.retain(|(device, _, _), _| *device != greediest);
+        if let Some((largest_holder, _)) = counts.into_iter().max_by_key(|(_, count)| *count) {
+            self.open.retain(|(device, _, _), _| *device != largest_holder);
         }
     }
 
-    fn take_or_keep(&mut self, topic: &str, said: &Said, touched: &mut Touched) {
+    fn take_or_keep(&mut self, topic: &str, said: &TopicMessage, touched: &mut Touched) {
         // A newer word on a topic replaces what was kept of it.
-        self.unheard.forget(topic);
+        self.retry_queue.forget(topic);
         if let Err(Refusal(kind, detail)) = self.take_one(topic, said, touched) {
-            self.complaints.add(kind, topic, &detail);
-            if kind == Kind::Storage {
-                self.unheard.keep(topic, said);
+            self.rejects.add(kind, topic, &detail);
+            if kind == RejectKind::Storage {
+                self.retry_queue.keep(topic, said);
             }
         }
     }
 
-    fn take_one(&mut self, topic: &str, message: &Said, touched: &mut Touched) -> Result<(), Refusal> {
-        let topic = Topic::parse(topic).map_err(|error| Refusal::new(Kind::Topic, error))?;
+    fn take_one(
+        &mut self,
+        topic: &str,
+        message: &TopicMessage,
+        touched: &mut Touched,
+    ) -> Result<(), Refusal> {
+        let topic = Topic::parse(topic).map_err(|error| Refusal::new(RejectKind::Topic, error))?;
         if message.payload.is_empty() {
             // A retained message that was cleared.
             return Ok(());
@@ -174,7 +179,7 @@ impl Ingest {
         let device = topic.device;
         // Whatever a broker lets through: here nobody speaks who is not let in.
         if !self.admission.admits(&device) {
-            return Err(Refusal::new(Kind::NotAdmitted, device));
+            return Err(Refusal::new(RejectKind::NotAdmitted, device));
         }
         let kind = frame::stated_kind(&message.payload);
         if topic.leaf == Leaf::Telemetry && kind == Some(Inventory::KIND) {
@@ -183,19 +188,19 @@ impl Ingest {
         }
         let identity = self.sessions.of(&device, Instant::now());
         if !self.is_single(&device, identity)? {
-            return Err(Refusal::new(Kind::Duplicated, device));
+            return Err(Refusal::new(RejectKind::Duplicated, device));
         }
         match topic.leaf {
             Leaf::Hello => {
                 let hello = match Hello::from_frame(&message.payload) {
                     Err(FrameError::Version { found }) => {
                         self.store.device_spoke_other_version(&device, found)?;
-                        return Err(Refusal::new(Kind::Version, FrameError::Version { found }));
+                        return Err(Refusal::new(RejectKind::Version, FrameError::Version { found }));
                     }
                     hello => hello?,
                 };
                 fleet::check_identity(&device, &hello)
-                    .map_err(|error| Refusal::new(Kind::Identity, error))?;
+                    .map_err(|error| Refusal::new(RejectKind::Identity, error))?;
                 fleet::take_hello(&self.store, &hello, message.retained)?;
                 if !hello.online {
                     // Signs of life before it are not written down behind it.
@@ -213,7 +218,7 @@ impl Ingest {
             Leaf::State(run) if kind == Some(Examined::KIND) => {
                 let examined = Examined::from_frame(&message.payload)?;
                 if !self.store.device_examined_itself(&device, run, &examined)? {
-                    return Err(Refusal::new(Kind::UnknownRun, "examination"));
+                    return Err(Refusal::new(RejectKind::UnknownRun, "examination"));
                 }
             }
             Leaf::State(run) => {
@@ -240,7 +245,7 @@ impl Ingest {
     ) -> Result<(), Refusal> {
         let identity = self.sessions.heard(device, page.session, Instant::now());
         if !self.is_single(device, identity)? {
-            return Err(Refusal::new(Kind::Duplicated, device.clone()));
+            return Err(Refusal::new(RejectKind::Duplicated, device.clone()));
         }
         let is_settled = self.sessions.is_settled(device, Instant::now());
         self.inventories
@@ -274,7 +279,7 @@ impl Ingest {
     fn take_state(&self, device: &DeviceId, run: RunId, report: &StateReport) -> Result<bool, Refusal> {
         if report.run != run {
             return Err(Refusal::new(
-                Kind::UnknownRun,
+                RejectKind::UnknownRun,
                 "state of another run than its topic's",
             ));
         }
@@ -283,11 +288,11 @@ impl Ingest {
             let mut names: BTreeSet<StreamName> = report.streams.iter().cloned().collect();
             names.extend(self.store.streams(run)?.into_iter().map(|row| row.name));
             if names.len() > STREAMS_PER_RUN {
-                return Err(Refusal::new(Kind::TooManyStreams, names.len()));
+                return Err(Refusal::new(RejectKind::TooManyStreams, names.len()));
             }
         }
         let change = self.store.all_or_nothing(|store| {
-            let change = store.device_told_state(device, run, &report.state)?;
+            let change = store.device_reported_state(device, run, &report.state)?;
             if change == RunChange::Changed {
                 for name in &report.streams {
                     store.list_stream(run, name)?;
@@ -302,7 +307,7 @@ impl Ingest {
                 if self.store.device_refused_examination(device, run, reason)? {
                     Ok(true)
                 } else {
-                    Err(Refusal::new(Kind::UnknownRun, "state"))
+                    Err(Refusal::new(RejectKind::UnknownRun, "state"))
                 }
             }
             RunChange::Stale => Ok(false),
@@ -318,10 +323,10 @@ impl Ingest {
     ) -> Result<(), Refusal> {
         self.quota
             .check_free_space()
-            .map_err(|full| Refusal::new(Kind::DiskFull, full))?;
+            .map_err(|full| Refusal::new(RejectKind::DiskFull, full))?;
         if !self.open.contains_key(&key) {
             let Some(row) = self.row_to_open(&key)? else {
-                return Err(Refusal::new(Kind::UnknownRun, "log"));
+                return Err(Refusal::new(RejectKind::UnknownRun, "log"));
             };
             if row.whole {
                 return take_repetition(key, message, &row, touched);
@@ -336,7 +341,7 @@ impl Ingest {
             let new = assembly.new_bytes(chunk);
             let present = || bytes_of(&self.store, &self.open, key.1);
             let reserved = self.quota.reserve(key.1, new, present)?;
-            reserved.map_err(|too_large| Refusal::new(Kind::TooLarge, too_large))?;
+            reserved.map_err(|too_large| Refusal::new(RejectKind::TooLarge, too_large))?;
         }
         let Some(assembly) = self.open.get_mut(&key) else {
             return Ok(());
@@ -344,9 +349,9 @@ impl Ingest {
         let gaps = touched.streams.entry(key).or_default();
         match message {
             LogMessage::Chunk(chunk) => match assembly.take(&chunk)? {
-                Taken::Appended | Taken::Repeated => {}
+                ChunkOutcome::Appended | ChunkOutcome::Repeated => {}
                 // Normal (another connection, a restart): the acknowledgement says where to go on.
-                Taken::Gap => *gaps += 1,
+                ChunkOutcome::Gap => *gaps += 1,
             },
             LogMessage::End(end) => assembly.ends(end),
         }
@@ -361,10 +366,10 @@ impl Ingest {
         let streams = self.store.streams(*run)?;
         let known = streams.iter().find(|row| row.name == *stream);
         if known.is_none() && streams.len() >= STREAMS_PER_RUN {
-            return Err(Refusal::new(Kind::TooManyStreams, stream.clone()));
+            return Err(Refusal::new(RejectKind::TooManyStreams, stream.clone()));
         }
         if known.is_none() && self.store.is_recorded(*run)? {
-            return Err(Refusal::new(Kind::Recorded, stream.clone()));
+            return Err(Refusal::new(RejectKind::Recorded, stream.clone()));
         }
         Ok(Some(known.cloned().unwrap_or_else(|| StreamRow {
             name: stream.clone(),
@@ -377,8 +382,8 @@ impl Ingest {
     }
 
     #[cfg(test)]
-    pub(super) fn complaints(&self) -> &Complaints {
-        &self.complaints
+    pub(super) fn rejects(&self) -> &RejectCounters {
+        &self.rejects
     }
 }
 
@@ -405,7 +410,7 @@ fn take_repetition(
         LogMessage::End(end) if row.stated_end() == Some(end.clone()) => Some(StreamVerdict::Equal),
         _ => {
             return Err(Refusal::new(
-                Kind::Stream,
+                RejectKind::Stream,
                 "it was delivered whole, and is another now",
             ));
         }

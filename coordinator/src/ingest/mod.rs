@@ -8,14 +8,14 @@
 
 mod assembly;
 mod batch;
-mod complaints;
 mod disk_quota;
 mod flusher;
 mod flushing;
+mod reject_counters;
+mod retry_queue;
 mod settling;
 #[cfg(test)]
 mod tests;
-mod unheard;
 
 use std::{
     sync::Arc,
@@ -26,9 +26,9 @@ use std::{
 use tokio::sync::mpsc;
 
 use crate::{
-    daemon::Bell,
+    change_notifier::ChangeNotifier,
     fleet::Admission,
-    link::{Inbound, Post},
+    link::{Inbound, Publisher},
     store::{Store, StoreError},
     workspace::Workspace,
 };
@@ -50,8 +50,8 @@ pub(crate) fn start(
     workspace: &Workspace,
     inbound: mpsc::Receiver<Inbound>,
     admission: Arc<Admission>,
-    post: impl Post + 'static,
-    bell: Bell,
+    publisher: impl Publisher + 'static,
+    notifier: ChangeNotifier,
     open_streams: usize,
 ) -> Result<JoinHandle<()>, IngestError> {
     let store = Store::open(&workspace.database())?;
@@ -60,13 +60,13 @@ pub(crate) fn start(
         workspace.clone(),
         store,
         admission,
-        Box::new(post),
+        Box::new(publisher),
         flusher,
         open_streams,
     );
     thread::Builder::new()
         .name("ingest".to_owned())
-        .spawn(move || run(ingest, inbound, &bell))
+        .spawn(move || run(ingest, inbound, &notifier))
         .map_err(IngestError::Thread)
 }
 
@@ -81,7 +81,7 @@ pub(crate) enum IngestError {
     Thread(#[source] std::io::Error),
 }
 
-fn run(mut ingest: batch::Ingest, mut inbound: mpsc::Receiver<Inbound>, bell: &Bell) {
+fn run(mut ingest: batch::Ingest, mut inbound: mpsc::Receiver<Inbound>, notifier: &ChangeNotifier) {
     loop {
         // With a batch under way there is something to do even when nothing arrives.
         let first = if ingest.is_flushing() {
@@ -97,7 +97,7 @@ fn run(mut ingest: batch::Ingest, mut inbound: mpsc::Receiver<Inbound>, bell: &B
             None => ingest.finish(),
         };
         if news {
-            bell.ring();
+            notifier.notify();
         }
     }
 }

@@ -10,10 +10,10 @@ use regatta_wire::{
 
 use super::{
     batch::{Ingest, Touched},
-    complaints::Kind,
     flushing::{Flushing, StreamKey, UnderWay},
+    reject_counters::RejectKind,
 };
-use crate::{link::Post, store::StreamRow};
+use crate::{link::Publisher, store::StreamRow};
 
 /// Equal acknowledgements at most for one batch of chunks beyond a gap.
 const GAP_SIGNS: u32 = 3;
@@ -78,7 +78,8 @@ impl Ingest {
                     // Whatever the file holds now, the store's offset is what is promised: open it anew from there.
                     self.open.remove(&stream.key);
                     self.quota.count_anew();
-                    self.complaints.add(Kind::Storage, stream.key.2.as_str(), &error);
+                    self.rejects
+                        .add(RejectKind::Storage, stream.key.2.as_str(), &error);
                 }
             }
         }
@@ -99,8 +100,11 @@ impl Ingest {
                 self.open.remove(&stream.key);
             }
             self.quota.count_anew();
-            self.complaints
-                .add(Kind::Storage, "", &format!("{:#}", anyhow::Error::from(error)));
+            self.rejects.add(
+                RejectKind::Storage,
+                "",
+                &format!("{:#}", anyhow::Error::from(error)),
+            );
             return false;
         }
         let mut news = false;
@@ -108,7 +112,7 @@ impl Ingest {
             news |= self.answer(&stream, &row, whole);
         }
         for (key, (committed, whole)) in &batch.repeated {
-            acknowledge(&*self.post, key, *committed, *whole);
+            acknowledge(&*self.publisher, key, *committed, *whole);
         }
         news
     }
@@ -131,8 +135,8 @@ impl Ingest {
             }
             Some(StreamVerdict::Different) => {
                 self.quota.count_anew();
-                self.complaints.add(
-                    Kind::Stream,
+                self.rejects.add(
+                    RejectKind::Stream,
                     key.2.as_str(),
                     &"SHA-256 or length differ; asked for again",
                 );
@@ -141,14 +145,14 @@ impl Ingest {
         }
         // A device takes a gap for certain when it hears the same offset a few times, as TCP does.
         for _ in 0..stream.gaps.clamp(1, GAP_SIGNS) {
-            acknowledge(&*self.post, key, row.committed, whole);
+            acknowledge(&*self.publisher, key, row.committed, whole);
         }
         whole == Some(StreamVerdict::Equal)
     }
 }
 
 fn acknowledge(
-    post: &dyn Post,
+    publisher: &dyn Publisher,
     (device, run, stream): &StreamKey,
     committed: u64,
     whole: Option<StreamVerdict>,
@@ -164,7 +168,7 @@ fn acknowledge(
     })
     .to_frame()
     {
-        Ok(frame) => post.post(&topic, frame),
+        Ok(frame) => publisher.publish(&topic, frame),
         Err(error) => tracing::error!(%topic, "cannot write an acknowledgement: {error}"),
     }
 }

@@ -5,20 +5,20 @@
 //! coordinator's own acknowledgements (design, section 5). What it does promise is bounded memory and that it never
 //! waits for its user.
 
-mod address;
 mod inbound;
+mod loopback_connector;
 mod mqtt;
-mod way;
+mod transport;
 
 use regatta_wire::topic::Topic;
 
-pub(crate) use address::{Address, AddressError};
 pub(crate) use inbound::{Inbound, WINDOW, inbox};
+pub(crate) use loopback_connector::LoopbackConnector;
 pub(crate) use mqtt::{Link, LinkError};
-pub(crate) use way::Way;
+pub(crate) use transport::Transport;
 
 /// A way to send messages to devices.
-pub(crate) trait Post: Send {
+pub(crate) trait Publisher: Send {
     /// Hands a message to the link, or drops it when the link is down or behind: whoever needs an answer asks again.
-    fn post(&self, topic: &Topic, frame: Vec<u8>);
+    fn publish(&self, topic: &Topic, frame: Vec<u8>);
 }

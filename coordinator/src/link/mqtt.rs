@@ -24,9 +24,10 @@ use tokio::{
 };
 
 use super::{
-    Address, Post, Way,
+    Publisher, Transport,
     inbound::{Inbound, MqttReceipt, Receipt, WINDOW},
 };
+use crate::broker_address::BrokerAddress;
 
 /// Answers that wait for the broker at most; more are dropped, and asked for again.
 const OUTBOX: usize = 1024;
@@ -45,13 +46,13 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from
 #[derive(Debug, thiserror::Error)]
 #[error("cannot connect to the broker at {address}")]
 pub(crate) struct LinkError {
-    address: Address,
+    address: BrokerAddress,
     #[source]
     source: Box<rumqttc::ConnectionError>,
 }
 
 /// What is posted waits here for a connection.
-struct Letter {
+struct OutgoingMessage {
     topic: String,
     frame: Vec<u8>,
 }
@@ -59,15 +60,15 @@ struct Letter {
 /// Hands messages to the link.
 #[derive(Clone)]
 pub(crate) struct Outbox {
-    letters: mpsc::Sender<Letter>,
+    letters: mpsc::Sender<OutgoingMessage>,
     dropped: Arc<AtomicU64>,
 }
 
-impl Post for Outbox {
-    fn post(&self, topic: &Topic, frame: Vec<u8>) {
+impl Publisher for Outbox {
+    fn publish(&self, topic: &Topic, frame: Vec<u8>) {
         if self
             .letters
-            .try_send(Letter {
+            .try_send(OutgoingMessage {
                 topic: topic.to_string(),
                 frame,
             })
@@ -91,8 +92,8 @@ impl Link {
     /// # Errors
     /// [`LinkError`] when the first attempt fails. Later ones are repeated for ever and logged.
     pub(crate) async fn start(
-        address: Address,
-        way: Way,
+        address: BrokerAddress,
+        way: Transport,
         inbox: mpsc::Sender<Inbound>,
     ) -> Result<Self, LinkError> {
         let (letters, waiting) = mpsc::channel(OUTBOX);
@@ -129,9 +130,9 @@ impl Link {
 }
 
 struct Connector {
-    address: Address,
-    way: Way,
-    waiting: Arc<Mutex<mpsc::Receiver<Letter>>>,
+    address: BrokerAddress,
+    way: Transport,
+    waiting: Arc<Mutex<mpsc::Receiver<OutgoingMessage>>>,
     inbox: mpsc::Sender<Inbound>,
     stopped: watch::Receiver<bool>,
     lost: u64,
@@ -205,7 +206,10 @@ impl Connector {
 
     /// Serves a connection until it breaks or the link is stopped; `true` when it was stopped.
     async fn serve(&mut self, mut connection: Connection) -> bool {
-        let sender = tokio::spawn(send_letters(Arc::clone(&self.waiting), connection.client.clone()));
+        let sender = tokio::spawn(send_messages(
+            Arc::clone(&self.waiting),
+            connection.client.clone(),
+        ));
         let mut stopped = self.stopped.clone();
         let stopping = connection.client.clone();
         let watcher = tokio::spawn(async move {
@@ -272,9 +276,9 @@ impl Connector {
 }
 
 /// Sends what is posted while a connection lasts.
-async fn send_letters(waiting: Arc<Mutex<mpsc::Receiver<Letter>>>, client: AsyncClient) {
+async fn send_messages(waiting: Arc<Mutex<mpsc::Receiver<OutgoingMessage>>>, client: AsyncClient) {
     let mut waiting = waiting.lock().await;
-    while let Some(Letter { topic, frame }) = waiting.recv().await {
+    while let Some(OutgoingMessage { topic, frame }) = waiting.recv().await {
         if client
             .publish(topic, frame, PublishOptions::at_least_once())
             .await

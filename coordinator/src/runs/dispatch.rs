@@ -22,10 +22,10 @@ use regatta_wire::{
 
 use super::estimate::estimate;
 use crate::{
-    daemon::Bell,
+    change_notifier::ChangeNotifier,
     hex::{hex, sha256},
     keys::Keys,
-    link::Post,
+    link::Publisher,
     store::{DeviceRow, RunRow, Store},
     workspace::{Workspace, write_durably},
 };
@@ -35,7 +35,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// How often it is looked through although nothing changed: for what is to be asked again.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
 /// Time between two askings of the same thing.
-const ASK_AGAIN: Duration = Duration::from_secs(5);
+const REPEAT_AFTER: Duration = Duration::from_secs(5);
 /// How often the time of service is written down; what is not counted when a coordinator ends only keeps runs longer.
 const COUNT_SERVICE: Duration = Duration::from_secs(60);
 /// Bytes that a command and its signature take beside the spec, at most.
@@ -86,21 +86,21 @@ impl Silence {
 pub(crate) fn start(
     workspace: &Workspace,
     keys: Option<Arc<Keys>>,
-    post: impl Post + 'static,
-    bell: Bell,
+    publisher: impl Publisher + 'static,
+    notifier: ChangeNotifier,
 ) -> anyhow::Result<JoinHandle<()>> {
     let dispatcher = Dispatcher {
         workspace: workspace.clone(),
         store: Store::open(&workspace.database())?,
         keys,
-        post: Box::new(post),
-        asked: BTreeMap::new(),
+        publisher: Box::new(publisher),
+        requested: BTreeMap::new(),
         silences: BTreeMap::new(),
         complained: BTreeSet::new(),
     };
     thread::Builder::new()
         .name("dispatch".to_owned())
-        .spawn(move || dispatcher.run(&bell))
+        .spawn(move || dispatcher.run(&notifier))
         .context("cannot start the dispatcher's thread")
 }
 
@@ -109,9 +109,9 @@ struct Dispatcher {
     store: Store,
     /// What commands are signed with, in a lab with keys.
     keys: Option<Arc<Keys>>,
-    post: Box<dyn Post>,
+    publisher: Box<dyn Publisher>,
     /// When a run's device was last asked something, and how often it had said hello by then.
-    asked: BTreeMap<RunId, (Instant, u64)>,
+    requested: BTreeMap<RunId, (Instant, u64)>,
     /// Runs that their devices have, as far as they were heard of.
     silences: BTreeMap<RunId, Silence>,
     /// Runs that could not be prepared: said once, tried again.
@@ -119,12 +119,12 @@ struct Dispatcher {
 }
 
 impl Dispatcher {
-    fn run(mut self, bell: &Bell) {
-        let mut heard = bell.count();
+    fn run(mut self, notifier: &ChangeNotifier) {
+        let mut heard = notifier.changes();
         let mut version = None;
         let mut looked = Instant::now();
         let mut counted = Instant::now();
-        while let Some(count) = bell.wait(heard, PAUSE) {
+        while let Some(count) = notifier.wait(heard, PAUSE) {
             if counted.elapsed() >= COUNT_SERVICE {
                 match self.store.has_served(COUNT_SERVICE) {
                     Ok(()) => counted += COUNT_SERVICE,
@@ -145,7 +145,8 @@ impl Dispatcher {
     fn look(&mut self) -> anyhow::Result<()> {
         let devices = self.store.devices()?;
         let open = self.store.open_runs()?;
-        self.asked.retain(|id, _| open.iter().any(|run| run.id == *id));
+        self.requested
+            .retain(|id, _| open.iter().any(|run| run.id == *id));
         self.silences.retain(|id, _| open.iter().any(|run| run.id == *id));
         // Before the next run begins: nothing of this falls into its timed window.
         self.give_up_recorded_runs()?;
@@ -160,13 +161,13 @@ impl Dispatcher {
                 self.begin(next, device);
             }
         }
-        for (id, device) in self.store.examinations_to_ask()? {
+        for (id, device) in self.store.examinations_to_send()? {
             self.send(&device, id, &Command::Examine)?;
             self.store.examination_is_sent(id)?;
         }
         for (id, device) in self.store.refused_examinations()? {
             self.send(&device, id, &Command::Forget)?;
-            self.store.refused_examination_is_told(id)?;
+            self.store.refused_examination_is_answered(id)?;
         }
         Ok(())
     }
@@ -175,12 +176,12 @@ impl Dispatcher {
     fn give_up_recorded_runs(&self) -> anyhow::Result<()> {
         for (run, device) in self.store.runs_to_release()? {
             self.send(&device, run, &Command::Release)?;
-            self.store.release_is_told(run)?;
+            self.store.release_is_sent(run)?;
         }
         let kept = self.workspace.config().keep_on_device.as_secs();
         for (run, device) in self.store.runs_to_forget(kept)? {
             self.send(&device, run, &Command::Forget)?;
-            self.store.told_to_forget(run, true)?;
+            self.store.keep_forget_sent(run, true)?;
         }
         Ok(())
     }
@@ -190,16 +191,16 @@ impl Dispatcher {
         if run.lost {
             return Ok(());
         }
-        let wanted_end = run.abort.as_ref().filter(|_| !run.state.phase.is_final());
-        if run.known && wanted_end.is_none() {
-            return self.ask_after_silence(run, device);
+        let requested_end = run.abort.as_ref().filter(|_| !run.state.phase.is_final());
+        if run.known && requested_end.is_none() {
+            return self.query_after_silence(run, device);
         }
-        let asked = self.asked.get(&run.id);
-        if asked.is_some_and(|(when, hellos)| when.elapsed() < ASK_AGAIN && *hellos == device.hellos) {
+        let requested = self.requested.get(&run.id);
+        if requested.is_some_and(|(when, hellos)| when.elapsed() < REPEAT_AFTER && *hellos == device.hellos) {
             return Ok(());
         }
-        self.asked.insert(run.id, (Instant::now(), device.hellos));
-        match wanted_end {
+        self.requested.insert(run.id, (Instant::now(), device.hellos));
+        match requested_end {
             Some(reason) => self.send(
                 &device.id,
                 run.id,
@@ -217,7 +218,7 @@ impl Dispatcher {
 
     /// Asks about a run that its device has and has said nothing of for a while: its last state, or what was delivered of it, may have
     /// been lost here or on the way. Not while the device is in a timed window.
-    fn ask_after_silence(&mut self, run: &RunRow, device: &DeviceRow) -> anyhow::Result<()> {
+    fn query_after_silence(&mut self, run: &RunRow, device: &DeviceRow) -> anyhow::Result<()> {
         let streams = self.store.streams(run.id)?;
         let bytes = streams.iter().map(|stream| stream.committed).sum();
         let missing = streams.iter().filter(|stream| stream.listed && !stream.whole);
@@ -228,8 +229,8 @@ impl Dispatcher {
             Entry::Occupied(known) if known.get().heard == now.heard => known.into_mut(),
             other => other.insert_entry(now).into_mut(),
         };
-        let nothing_to_ask = is_final && missing.is_empty();
-        if nothing_to_ask || device.running.is_some() || !silence.is_over() {
+        let nothing_missing = is_final && missing.is_empty();
+        if nothing_missing || device.running.is_some() || !silence.is_over() {
             return Ok(());
         }
         tracing::debug!(run = %run.id, phase = %run.state.phase, missing = missing.len(), "asking again");
@@ -290,7 +291,7 @@ impl Dispatcher {
             let number = self.store.next_command(device)?;
             frame = keys.sign_command(device, run, number, frame).to_frame()?;
         }
-        self.post.post(&topic, frame);
+        self.publisher.publish(&topic, frame);
         Ok(())
     }
 }

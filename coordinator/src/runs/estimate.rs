@@ -118,7 +118,10 @@ mod tests {
     };
 
     use super::*;
-    use crate::runs::{Catalogue, Outcome, Rates, Request};
+    use crate::{
+        runs::{Catalogue, Request},
+        store::{Rates, RunOutcome},
+    };
 
     fn row(scenario: Scenario, mode: Mode, batch_size: &str, rates: Rates) -> RunRow {
         let catalogue = Catalogue::read(None).unwrap();
@@ -157,17 +160,17 @@ mod tests {
             abort: None,
             lost: false,
             recorded: Some(String::new()),
-            outcome: Some(Outcome {
+            outcome: Some(RunOutcome {
                 complete: true,
                 rates,
-                ..Outcome::default()
+                ..RunOutcome::default()
             }),
         }
     }
 
     fn estimated(scenario: Scenario, past: &[RunRow]) -> Vec<String> {
-        let asked = row(scenario, Mode::PerformanceOnly, "1", Rates::default());
-        estimate(&asked.draft.spec, past)
+        let requested = row(scenario, Mode::PerformanceOnly, "1", Rates::default());
+        estimate(&requested.draft.spec, past)
             .into_iter()
             .map(|(key, value)| format!("{key} = {value}"))
             .collect()

@@ -5,10 +5,11 @@ use regatta_types::{
     documents::{Delivery, EngineKind, EngineSpec, LoadgenChoice, RunLength},
 };
 
-use super::{Catalogue, Draft, Request};
+use super::{Catalogue, Request};
+use crate::store::RunDraft;
 
 /// A performance run of the bundled benchmark on a device.
-pub(crate) fn example_draft(device: DeviceId) -> Draft {
+pub(crate) fn example_draft(device: DeviceId) -> RunDraft {
     let catalogue = Catalogue::read(None).unwrap();
     let request = Request {
         device,

@@ -3,13 +3,12 @@
 
 use std::io::BufRead;
 
+use crate::store::{Metric, Rates};
 use regatta_mllog::read::{DetailReader, Entry, Summary, Verdict};
 use regatta_types::{
     Mode, Scenario,
     documents::{Attempt, Evidence, RunSpec},
 };
-
-use super::{Metric, Rates};
 
 /// What LoadGen said.
 #[derive(Debug, Default)]

@@ -25,7 +25,7 @@ use super::{
     retry_schedule::RetrySchedule,
 };
 use crate::{
-    daemon::Bell,
+    change_notifier::ChangeNotifier,
     hex::hex,
     store::{self, RunRow, Store},
     workspace::{Workspace, write_durably},
@@ -38,7 +38,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 ///
 /// # Errors
 /// When the store cannot be opened or the thread not started.
-pub(crate) fn start(workspace: &Workspace, bell: Bell) -> anyhow::Result<JoinHandle<()>> {
+pub(crate) fn start(workspace: &Workspace, notifier: ChangeNotifier) -> anyhow::Result<JoinHandle<()>> {
     let finisher = Finisher {
         workspace: workspace.clone(),
         store: Store::open(&workspace.database())?,
@@ -46,7 +46,7 @@ pub(crate) fn start(workspace: &Workspace, bell: Bell) -> anyhow::Result<JoinHan
     };
     thread::Builder::new()
         .name("finish".to_owned())
-        .spawn(move || finisher.run(&bell))
+        .spawn(move || finisher.run(&notifier))
         .context("cannot start the finisher's thread")
 }
 
@@ -58,31 +58,31 @@ struct Finisher {
 }
 
 impl Finisher {
-    fn run(mut self, bell: &Bell) {
-        let mut heard = bell.count();
-        while let Some(count) = bell.wait(heard, PAUSE) {
+    fn run(mut self, notifier: &ChangeNotifier) {
+        let mut heard = notifier.changes();
+        while let Some(count) = notifier.wait(heard, PAUSE) {
             heard = count;
             match self.store.runs_to_record() {
-                Ok(runs) => self.finish_due(&runs, bell),
+                Ok(runs) => self.finish_due(&runs, notifier),
                 Err(error) => tracing::error!("{:#}", anyhow::Error::from(error)),
             }
         }
     }
 
-    fn finish_due(&mut self, runs: &[RunRow], bell: &Bell) {
+    fn finish_due(&mut self, runs: &[RunRow], notifier: &ChangeNotifier) {
         self.retries.retain(|id| runs.iter().any(|run| run.id == *id));
         for run in runs {
             if self.retries.is_due(&run.id, Instant::now()) {
-                self.finish(run, bell);
+                self.finish(run, notifier);
             }
         }
     }
 
-    fn finish(&mut self, run: &RunRow, bell: &Bell) {
+    fn finish(&mut self, run: &RunRow, notifier: &ChangeNotifier) {
         match self.record(run) {
             Ok(()) => {
                 self.retries.succeeded(&run.id);
-                bell.ring();
+                notifier.notify();
             }
             Err(error) => {
                 let pause = self.retries.failed(run.id, Instant::now()).as_secs();

@@ -20,16 +20,16 @@ pub(crate) enum NoForm {
     Form(#[from] FormError),
     /// Devices get the benchmark's samples from here, but not in this form.
     #[error(
-        "the settings ask for samples of {benchmark} as {asked}, which devices cannot get from here: `{prep}` makes them, then `regatta asset add --benchmark {benchmark} --dtype {} --layout {}`; `--set input_dtype={}` runs without",
-        asked.dtype.word(),
-        asked.layout,
+        "the settings ask for samples of {benchmark} as {requested}, which devices cannot get from here: `{prep}` makes them, then `regatta asset add --benchmark {benchmark} --dtype {} --layout {}`; `--set input_dtype={}` runs without",
+        requested.dtype.word(),
+        requested.layout,
         own.dtype.word()
     )]
     NoAsset {
         /// The benchmark.
         benchmark: String,
         /// What the settings name.
-        asked: Form,
+        requested: Form,
         /// What there is.
         own: Form,
         /// What makes it.
@@ -48,29 +48,29 @@ pub(crate) fn take(
     scratch: &Path,
 ) -> Result<(), NoForm> {
     let (benchmark, own) = (&spec.benchmark, spec.benchmark.form());
-    let asked = match spec.engine.kind {
+    let requested = match spec.engine.kind {
         EngineKind::Tensorrt => Form::asked(&spec.engine.settings, own)?,
         _ => None,
     };
-    let Some(asked) = asked.filter(|&asked| asked != own) else {
+    let Some(requested) = requested.filter(|&requested| requested != own) else {
         return Ok(());
     };
     // Described as they lie, such as NVIDIA's files of [224, 224, 4]: the engine holds them against its input.
-    let changed = match benchmark.in_form(asked) {
-        Err(_) if own.dtype == asked.dtype => return Ok(()),
+    let changed = match benchmark.in_form(requested) {
+        Err(_) if own.dtype == requested.dtype => return Ok(()),
         changed => changed?,
     };
     let dir = &changed.dataset.dir;
     let is_made = is_asset(dir) || scratch.join(dir).join(SampleSet::FILE).is_file();
-    if own.converts_to(asked) && !is_made {
+    if own.converts_to(requested) && !is_made {
         return Ok(());
     }
     if is_asset(&benchmark.dataset.dir) && !is_asset(dir) {
         return Err(NoForm::NoAsset {
             benchmark: benchmark.name.clone(),
-            asked,
+            requested,
             own,
-            prep: asked.prep_command(&benchmark.name),
+            prep: requested.prep_command(&benchmark.name),
         });
     }
     spec.benchmark = changed;

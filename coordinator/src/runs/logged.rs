@@ -11,7 +11,8 @@ use regatta_fsutil::regular_file;
 use regatta_mllog::read::{Summary, file_name};
 use regatta_types::documents::{Evidence, Record, RunPhase, RunSpec, RunState};
 
-use super::{Outcome, evidence::Proven, figures, figures::Figures};
+use super::{evidence::Proven, figures, figures::Figures};
+use crate::store::RunOutcome;
 
 /// What a run's logs tell of it.
 pub(super) struct Logged {
@@ -53,10 +54,10 @@ pub(super) fn outcome(
     logged: &Logged,
     proven: &Proven,
     nothing_to_miss: bool,
-) -> Outcome {
+) -> RunOutcome {
     let figures = &logged.figures;
     let accuracy = record.accuracy.clone();
-    Outcome {
+    RunOutcome {
         valid: figures.valid,
         reasons: figures.reasons.clone(),
         metric: figures.metric.clone(),

@@ -11,7 +11,6 @@ pub(crate) mod audit;
 mod catalogue;
 mod device_state;
 mod dispatch;
-mod draft;
 mod estimate;
 mod evidence;
 #[cfg(test)]
@@ -31,7 +30,6 @@ pub(crate) use accuracy::{judge as judge_accuracy, line as accuracy_line};
 pub(crate) use catalogue::{Catalogue, Rounds};
 pub(crate) use device_state::StateWords;
 pub(crate) use dispatch::start as start_dispatch;
-pub(crate) use draft::{Draft, Metric, Outcome, Rates};
 #[cfg(test)]
 pub(crate) use example_draft::example_draft;
 pub(crate) use finish::start as start_finish;

@@ -13,12 +13,12 @@ use regatta_types::{
 };
 
 use super::{
-    Draft, evidence,
+    evidence,
     logged::{Logged, outcome},
 };
 use crate::{
     hex::{hex, sha256},
-    store::{RecordedDevice, RunRow, Store, StreamRow},
+    store::{RecordedDevice, RunDraft, RunRow, Store, StreamRow},
     workspace::{RunDir, Workspace},
 };
 
@@ -94,16 +94,16 @@ pub(crate) fn rebuild(workspace: &Workspace, store: &Store) -> anyhow::Result<Re
         }
         let mut find = |problem: String| rebuilt.problems.push(Problem { run, problem });
         match take(run, &workspace.run(run), store, &mut find) {
-            Ok(Taken::Recorded) => rebuilt.recorded.push(run),
-            Ok(Taken::Unfinished) => rebuilt.unfinished.push(run),
-            Ok(Taken::NeverSent) => {}
+            Ok(TakenRun::Recorded) => rebuilt.recorded.push(run),
+            Ok(TakenRun::Unfinished) => rebuilt.unfinished.push(run),
+            Ok(TakenRun::NeverSent) => {}
             Err(error) => find(format!("not taken into the store: {error:#}")),
         }
     }
     Ok(rebuilt)
 }
 
-enum Taken {
+enum TakenRun {
     Recorded,
     Unfinished,
     NeverSent,
@@ -127,14 +127,14 @@ fn recorded(workspace: &Workspace) -> io::Result<Vec<RunId>> {
     Ok(runs)
 }
 
-fn take(run: RunId, dir: &RunDir, store: &Store, find: &mut dyn FnMut(String)) -> anyhow::Result<Taken> {
+fn take(run: RunId, dir: &RunDir, store: &Store, find: &mut dyn FnMut(String)) -> anyhow::Result<TakenRun> {
     let Some(spec_json) = optional(&dir.spec())? else {
-        return Ok(Taken::NeverSent);
+        return Ok(TakenRun::NeverSent);
     };
     let spec = RunSpec::from_json(&spec_json).context("spec.json")?;
     anyhow::ensure!(spec.run == run, "spec.json is of run {}", spec.run);
     let spec_sha256 = hex(&sha256(&spec_json));
-    let draft = Draft {
+    let draft = RunDraft {
         spec,
         guesses: Default::default(),
         given: Default::default(),
@@ -147,7 +147,7 @@ fn take(run: RunId, dir: &RunDir, store: &Store, find: &mut dyn FnMut(String)) -
             revision: 0,
         };
         store.add_sent_run(&draft, &spec_sha256, &state, &[])?;
-        return Ok(Taken::Unfinished);
+        return Ok(TakenRun::Unfinished);
     };
     let record = Record::from_json(&record).context("record.json")?;
     anyhow::ensure!(record.run == run, "record.json is of run {}", record.run);
@@ -173,7 +173,7 @@ fn take(run: RunId, dir: &RunDir, store: &Store, find: &mut dyn FnMut(String)) -
     store.add_sent_run(&draft, &spec_sha256, &record.state, &streams)?;
     let row = store.run(run)?.context("the store forgot the run")?;
     record_again(&row, dir, &streams, record, store, find)?;
-    Ok(Taken::Recorded)
+    Ok(TakenRun::Recorded)
 }
 
 /// The device's key beside a run, if it is the key of that device.

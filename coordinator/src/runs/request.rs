@@ -10,8 +10,8 @@ use regatta_types::{
     documents::{ConfTexts, Delivery, EngineSpec, LoadgenChoice, RunLength, RunSpec, StateSpec},
 };
 
-use super::Draft;
 use crate::store;
+use crate::store::RunDraft;
 
 /// Milliseconds of a `--test-run`, as users of NVIDIA's harness know it.
 const TEST_RUN_MS: u64 = 60_000;
@@ -73,7 +73,7 @@ impl Request<'_> {
     ///
     /// # Errors
     /// [`RequestError`] when the request contradicts itself.
-    pub(crate) fn draft(&self) -> Result<Draft, RequestError> {
+    pub(crate) fn draft(&self) -> Result<RunDraft, RequestError> {
         if self.mode == Mode::FindPeakPerformance && self.scenario != Scenario::Server {
             return Err(RequestError::PeakOutsideServer(self.scenario));
         }
@@ -106,7 +106,7 @@ impl Request<'_> {
             state: self.state.clone(),
             assets: None,
         };
-        let mut draft = Draft {
+        let mut draft = RunDraft {
             spec,
             guesses: guesses.map(|(key, value)| (key.clone(), value.clone())).collect(),
             given,
@@ -183,7 +183,7 @@ mod tests {
     use super::*;
     use crate::runs::Catalogue;
 
-    fn draft(change: impl FnOnce(&mut Request<'_>)) -> Result<Draft, RequestError> {
+    fn draft(change: impl FnOnce(&mut Request<'_>)) -> Result<RunDraft, RequestError> {
         let catalogue = Catalogue::read(None).unwrap();
         let mut request = Request {
             device: "0123456789abcdef0123456789abcdef".parse().unwrap(),
@@ -244,13 +244,13 @@ mod tests {
         .unwrap();
         let drafted = |given: Option<&str>| {
             draft(|request| {
-                let wanted = Wanted {
+                let requested = Wanted {
                     benchmark: request.benchmark,
                     scenario: request.scenario,
                     power: PowerSetting::MaxP,
                     engine: request.engine.kind,
                 };
-                request.system = system.choose(&wanted, "boat.toml", Some("00"));
+                request.system = system.choose(&requested, "boat.toml", Some("00"));
                 if let Some(batch) = given {
                     request
                         .engine

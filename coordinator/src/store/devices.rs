@@ -72,7 +72,7 @@ impl Store {
     ///
     /// # Errors
     /// When the store fails.
-    pub(crate) fn device_said_hello(&self, hello: &Hello) -> Result<()> {
+    pub(crate) fn device_sent_hello(&self, hello: &Hello) -> Result<()> {
         // A list of words is always JSON.
         let engines = serde_json::to_string(&hello.engines).unwrap_or_else(|_| "[]".to_owned());
         self.connection

@@ -32,7 +32,7 @@ impl Store {
     ///
     /// # Errors
     /// When the store fails.
-    pub(crate) fn ask_for_examination(&self, device: &DeviceId) -> Result<RunId> {
+    pub(crate) fn request_examination(&self, device: &DeviceId) -> Result<RunId> {
         let old = jiff::Timestamp::now()
             .saturating_sub(FORGOTTEN_AFTER)
             .unwrap_or_default();
@@ -50,7 +50,7 @@ impl Store {
     ///
     /// # Errors
     /// When the store fails.
-    pub(crate) fn examinations_to_ask(&self) -> Result<Vec<(RunId, DeviceId)>> {
+    pub(crate) fn examinations_to_send(&self) -> Result<Vec<(RunId, DeviceId)>> {
         self.questions("SELECT id, device FROM examinations WHERE sent = 0")
     }
 
@@ -84,7 +84,7 @@ impl Store {
     ///
     /// # Errors
     /// When the store fails.
-    pub(crate) fn refused_examination_is_told(&self, id: RunId) -> Result<()> {
+    pub(crate) fn refused_examination_is_answered(&self, id: RunId) -> Result<()> {
         self.connection
             .execute("UPDATE examinations SET told = 1 WHERE id = ?1", [id.to_string()])?;
         Ok(())

@@ -212,7 +212,7 @@ impl Store {
             )?;
             store.device_left(device)?;
             for run in store.open_runs()?.iter().filter(|run| run.device == *device) {
-                store.ask_to_abort(run.id, "the device was removed")?;
+                store.request_abort(run.id, "the device was removed")?;
                 store.run_was_lost(run.id, "the device was removed")?;
             }
             Ok(())

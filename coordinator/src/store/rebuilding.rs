@@ -7,8 +7,8 @@ use regatta_types::{
 };
 use rusqlite::params;
 
+use super::run_draft::RunDraft;
 use super::{Result, Store, StreamRow, values};
-use crate::runs::Draft;
 
 /// A device as a run's record and evidence describe it.
 #[derive(Debug)]
@@ -57,7 +57,7 @@ impl Store {
     /// When the store fails.
     pub(crate) fn add_sent_run(
         &self,
-        draft: &Draft,
+        draft: &RunDraft,
         spec_sha256: &str,
         state: &RunState,
         streams: &[StreamRow],

@@ -6,8 +6,8 @@ use regatta_types::{
 };
 use rusqlite::params;
 
+use super::run_draft::{RunDraft, RunOutcome};
 use super::{Result, RunRow, Store, StoreError, now, values};
-use crate::runs::{Draft, Outcome};
 
 /// What a told state did to a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +25,7 @@ impl Store {
     ///
     /// # Errors
     /// When the store fails.
-    pub(crate) fn add_run(&self, draft: &Draft) -> Result<()> {
+    pub(crate) fn add_run(&self, draft: &RunDraft) -> Result<()> {
         let spec = &draft.spec;
         let text = serde_json::to_string(draft)
             .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
@@ -63,7 +63,7 @@ impl Store {
     ///
     /// # Errors
     /// When the store fails.
-    pub(crate) fn device_told_state(
+    pub(crate) fn device_reported_state(
         &self,
         device: &DeviceId,
         id: RunId,
@@ -146,7 +146,7 @@ impl Store {
     ///
     /// # Errors
     /// When the store fails.
-    pub(crate) fn ask_to_abort(&self, id: RunId, reason: &str) -> Result<bool> {
+    pub(crate) fn request_abort(&self, id: RunId, reason: &str) -> Result<bool> {
         let changed = self.connection.execute(
             "UPDATE runs SET abort = ?2,
                  phase = CASE WHEN spec_sha256 IS NULL THEN 'aborted' ELSE phase END,
@@ -175,7 +175,12 @@ impl Store {
     ///
     /// # Errors
     /// When the store fails.
-    pub(crate) fn run_is_recorded(&self, run: &RunRow, record: &Record, outcome: &Outcome) -> Result<bool> {
+    pub(crate) fn run_is_recorded(
+        &self,
+        run: &RunRow,
+        record: &Record,
+        outcome: &RunOutcome,
+    ) -> Result<bool> {
         let text = serde_json::to_string(outcome)
             .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
         let changed = self.connection.execute(
@@ -204,7 +209,7 @@ impl Store {
         &self,
         run: &RunRow,
         record: &Record,
-        outcome: &Outcome,
+        outcome: &RunOutcome,
     ) -> Result<()> {
         if self.run_is_recorded(run, record, outcome)? {
             Ok(())
@@ -217,7 +222,7 @@ impl Store {
     ///
     /// # Errors
     /// When the store fails.
-    pub(crate) fn told_to_forget(&self, id: RunId, told: bool) -> Result<()> {
+    pub(crate) fn keep_forget_sent(&self, id: RunId, told: bool) -> Result<()> {
         self.connection
             .prepare_cached("UPDATE runs SET forgotten = ?2 WHERE id = ?1 AND forgotten <> ?2")?
             .execute(params![id.to_string(), told])?;
@@ -228,7 +233,7 @@ impl Store {
     ///
     /// # Errors
     /// When the store fails.
-    pub(crate) fn release_is_told(&self, id: RunId) -> Result<()> {
+    pub(crate) fn release_is_sent(&self, id: RunId) -> Result<()> {
         self.connection
             .prepare_cached("UPDATE runs SET released = 1 WHERE id = ?1")?
             .execute([id.to_string()])?;

@@ -6,8 +6,8 @@ use regatta_types::{
 };
 use rusqlite::{OptionalExtension as _, Params, Row};
 
+use super::run_draft::{RunDraft, RunOutcome};
 use super::{Result, Store, values};
-use crate::runs::{Draft, Outcome};
 
 /// One run.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,7 +23,7 @@ pub(crate) struct RunRow {
     /// The mode.
     pub(crate) mode: Mode,
     /// What was asked for.
-    pub(crate) draft: Draft,
+    pub(crate) draft: RunDraft,
     /// SHA-256 of `spec.json`, once the run may be sent to the device.
     pub(crate) spec_sha256: Option<String>,
     /// Whether the device has told a state of it.
@@ -37,7 +37,7 @@ pub(crate) struct RunRow {
     /// When its record was written.
     pub(crate) recorded: Option<String>,
     /// What came of it.
-    pub(crate) outcome: Option<Outcome>,
+    pub(crate) outcome: Option<RunOutcome>,
 }
 
 fn run(row: &Row<'_>) -> rusqlite::Result<RunRow> {
@@ -118,7 +118,7 @@ impl Store {
     ///
     /// # Errors
     /// When the store fails.
-    pub(crate) fn recorded_runs_like(&self, draft: &Draft) -> Result<Vec<RunRow>> {
+    pub(crate) fn recorded_runs_like(&self, draft: &RunDraft) -> Result<Vec<RunRow>> {
         let spec = &draft.spec;
         let mut statement = self.connection.prepare_cached(
             "SELECT * FROM runs WHERE device = ?1 AND benchmark = ?2 AND engine = ?3 AND recorded IS NOT NULL
@@ -182,7 +182,7 @@ impl Store {
     /// # Errors
     /// When the store fails.
     pub(crate) fn runs_to_release(&self) -> Result<Vec<(RunId, DeviceId)>> {
-        self.recorded_runs_to_tell(
+        self.recorded_runs_where(
             "forgotten = 0 AND released = 0 AND json_extract(outcome, '$.complete') AND json_extract(outcome, '$.signed')",
             [],
         )
@@ -193,13 +193,13 @@ impl Store {
     /// # Errors
     /// When the store fails.
     pub(crate) fn runs_to_forget(&self, seconds: i64) -> Result<Vec<(RunId, DeviceId)>> {
-        self.recorded_runs_to_tell(
+        self.recorded_runs_where(
             "recorded_at <= ?1 AND known = 1 AND forgotten = 0 AND json_extract(outcome, '$.forgettable')",
             [self.served()?.saturating_sub(seconds)],
         )
     }
 
-    fn recorded_runs_to_tell(&self, condition: &str, params: impl Params) -> Result<Vec<(RunId, DeviceId)>> {
+    fn recorded_runs_where(&self, condition: &str, params: impl Params) -> Result<Vec<(RunId, DeviceId)>> {
         let mut statement = self.connection.prepare_cached(&format!(
             "SELECT runs.id AS run, devices.id AS device FROM runs JOIN devices ON devices.id = runs.device
              WHERE recorded IS NOT NULL AND online = 1 AND running IS NULL AND {condition}"
@@ -222,7 +222,7 @@ impl RunRow {
 
     /// Whether it came to a result, and all that was to be found out about it was, and was good.
     pub(crate) fn is_good(&self) -> bool {
-        let judged = |outcome: &Outcome| {
+        let judged = |outcome: &RunOutcome| {
             let reached = outcome.accuracy.as_ref().is_none_or(AccuracyResult::is_reached);
             reached && outcome.not_judged.is_empty()
         };

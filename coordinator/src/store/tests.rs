@@ -5,10 +5,11 @@ use regatta_types::{
     documents::{DeliveryProof, Document as _, Record, RunPhase, RunState},
 };
 
+use super::run_draft::{RunDraft, RunOutcome};
 use super::{RunChange, Store, StoreError, StreamRow};
-use crate::runs::{Draft, Outcome, example_draft};
+use crate::runs::example_draft;
 
-fn draft(device: &str) -> Draft {
+fn draft(device: &str) -> RunDraft {
     example_draft(device.repeat(32).parse().unwrap())
 }
 
@@ -24,10 +25,14 @@ fn state(phase: RunPhase, revision: u64) -> RunState {
 fn a_run_comes_back_as_it_was_asked_for() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("db");
-    let asked = draft("a");
-    Store::open(&path).unwrap().add_run(&asked).unwrap();
-    let found = Store::open(&path).unwrap().run(asked.spec.run).unwrap().unwrap();
-    assert_eq!(found.draft, asked);
+    let requested = draft("a");
+    Store::open(&path).unwrap().add_run(&requested).unwrap();
+    let found = Store::open(&path)
+        .unwrap()
+        .run(requested.spec.run)
+        .unwrap()
+        .unwrap();
+    assert_eq!(found.draft, requested);
     assert_eq!(found.state, state(RunPhase::Queued, 0));
     assert_eq!(
         (found.spec_sha256, found.known, found.recorded),
@@ -55,13 +60,13 @@ fn a_newer_store_is_refused_with_both_versions() {
 fn only_the_runs_own_device_moves_it_and_only_forward() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(&dir.path().join("db")).unwrap();
-    let asked = draft("a");
-    let (run, device) = (asked.spec.run, asked.spec.device.clone());
+    let requested = draft("a");
+    let (run, device) = (requested.spec.run, requested.spec.device.clone());
     let other: DeviceId = "b".repeat(32).parse().unwrap();
-    store.add_run(&asked).unwrap();
+    store.add_run(&requested).unwrap();
     let told = |device, phase, revision| {
         store
-            .device_told_state(device, run, &state(phase, revision))
+            .device_reported_state(device, run, &state(phase, revision))
             .unwrap()
     };
     assert_eq!(
@@ -84,12 +89,12 @@ fn only_the_runs_own_device_moves_it_and_only_forward() {
 fn a_run_is_recorded_once_it_has_ended_and_every_listed_stream_is_whole() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(&dir.path().join("db")).unwrap();
-    let asked = draft("a");
-    let run = asked.spec.run;
-    store.add_run(&asked).unwrap();
+    let requested = draft("a");
+    let run = requested.spec.run;
+    store.add_run(&requested).unwrap();
     store.fix_spec(run, "00").unwrap();
     store
-        .device_told_state(&asked.spec.device, run, &state(RunPhase::Failed, 9))
+        .device_reported_state(&requested.spec.device, run, &state(RunPhase::Failed, 9))
         .unwrap();
     let name = "mlperf_log_summary.txt".parse().unwrap();
     store.list_stream(run, &name).unwrap();
@@ -121,13 +126,16 @@ fn an_abort_ends_at_once_what_was_never_sent() {
     store.add_run(&waiting).unwrap();
     store.add_run(&sent).unwrap();
     store.fix_spec(sent.spec.run, "00").unwrap();
-    assert!(store.ask_to_abort(waiting.spec.run, "no").unwrap());
+    assert!(store.request_abort(waiting.spec.run, "no").unwrap());
     let ended = store.run(waiting.spec.run).unwrap().unwrap();
     assert_eq!((ended.state.phase, ended.is_over()), (RunPhase::Aborted, true));
-    assert!(store.ask_to_abort(sent.spec.run, "no").unwrap());
-    let asked = store.run(sent.spec.run).unwrap().unwrap();
-    assert_eq!((asked.state.phase, asked.is_over()), (RunPhase::Queued, false));
-    assert!(!store.ask_to_abort(waiting.spec.run, "again").unwrap());
+    assert!(store.request_abort(sent.spec.run, "no").unwrap());
+    let requested = store.run(sent.spec.run).unwrap().unwrap();
+    assert_eq!(
+        (requested.state.phase, requested.is_over()),
+        (RunPhase::Queued, false)
+    );
+    assert!(!store.request_abort(waiting.spec.run, "again").unwrap());
 }
 
 #[test]
@@ -153,12 +161,14 @@ fn a_new_store_may_be_opened_by_several_at_once() {
 fn a_record_of_a_run_that_has_changed_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(&dir.path().join("db")).unwrap();
-    let asked = draft("a");
-    store.add_run(&asked).unwrap();
-    store.fix_spec(asked.spec.run, "00").unwrap();
-    let stale = store.run(asked.spec.run).unwrap().unwrap();
+    let requested = draft("a");
+    store.add_run(&requested).unwrap();
+    store.fix_spec(requested.spec.run, "00").unwrap();
+    let stale = store.run(requested.spec.run).unwrap().unwrap();
     let report = state(RunPhase::Failed, 3);
-    store.device_told_state(&stale.device, stale.id, &report).unwrap();
+    store
+        .device_reported_state(&stale.device, stale.id, &report)
+        .unwrap();
     let record = Record {
         schema: Record::SCHEMA,
         run: stale.id,
@@ -181,12 +191,12 @@ fn a_record_of_a_run_that_has_changed_is_refused() {
         window: None,
         audit: None,
     };
-    let refused = store.record_unchanged_run(&stale, &record, &Outcome::default());
+    let refused = store.record_unchanged_run(&stale, &record, &RunOutcome::default());
     assert!(matches!(refused, Err(StoreError::RunChanged(_))), "{refused:?}");
     assert!(store.run(stale.id).unwrap().unwrap().recorded.is_none());
     let current = store.run(stale.id).unwrap().unwrap();
     store
-        .record_unchanged_run(&current, &record, &Outcome::default())
+        .record_unchanged_run(&current, &record, &RunOutcome::default())
         .unwrap();
     assert!(store.run(stale.id).unwrap().unwrap().recorded.is_some());
 }

@@ -16,7 +16,7 @@ pub(crate) use audits::audit;
 use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle};
 use console::Term;
 pub(crate) use devices::{device, devices};
-pub(crate) use quickstart::{Comparison, quickstart, rules};
+pub(crate) use quickstart::{Comparison, UnmetRule, quickstart, rules};
 use regatta_text::escape;
 pub(crate) use runs::{result, run, runs, why_not};
 pub(crate) use settings::settings;

@@ -1,13 +1,28 @@
 //! The quickstart's tables: what each run measured and whether it arrived, and which rules its rehearsal does not meet.
 
+use serde::Serialize;
+
 use super::{cell, right, table, words};
-use crate::{quickstart::UnmetRule, runs::Outcome, store::RunRow};
+use crate::store::{RunOutcome, RunRow};
 
 /// What was found of a run's files on both disks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Comparison {
     /// Whether evidence, coordinator and device agree on every one.
     pub(crate) equal: bool,
+}
+
+/// A rule that the tree does not meet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct UnmetRule {
+    /// Its short name.
+    pub(crate) rule: String,
+    /// Findings against it.
+    pub(crate) findings: usize,
+    /// Why no rehearsal meets it; `None` where one should.
+    pub(crate) expected: Option<String>,
+    /// The first finding's path and words.
+    pub(crate) first: String,
 }
 
 /// One line per run.
@@ -54,7 +69,7 @@ pub(crate) fn quickstart(rows: &[(RunRow, Comparison)]) -> String {
 }
 
 /// What is known of the answers: their accuracy, or that they are those of the accuracy run.
-fn answers(outcome: &Outcome) -> String {
+fn answers(outcome: &RunOutcome) -> String {
     let responses = outcome.audit.as_ref().and_then(|audit| audit.responses.as_ref());
     match (&outcome.accuracy, responses) {
         (Some(accuracy), _) => words::accuracy(accuracy),

@@ -16,11 +16,11 @@ use super::{
     why_not,
 };
 use crate::{
-    runs::{Catalogue, Metric, Outcome, Request},
-    store::{DeviceRow, RunRow},
+    runs::{Catalogue, Request},
+    store::{DeviceRow, Metric, RunOutcome, RunRow},
 };
 
-fn row(number: u8, scenario: Scenario, mode: Mode, phase: RunPhase, outcome: Option<Outcome>) -> RunRow {
+fn row(number: u8, scenario: Scenario, mode: Mode, phase: RunPhase, outcome: Option<RunOutcome>) -> RunRow {
     let catalogue = Catalogue::read(None).unwrap();
     let request = Request {
         device: "0".repeat(32).parse().unwrap(),
@@ -71,13 +71,13 @@ fn some_runs() -> Vec<RunRow> {
             unit: unit.to_owned(),
         })
     };
-    let complete = || Outcome {
+    let complete = || RunOutcome {
         complete: true,
         signed: Some(true),
         bytes: 76_800,
-        ..Outcome::default()
+        ..RunOutcome::default()
     };
-    let accuracy = Outcome {
+    let accuracy = RunOutcome {
         accuracy: Some(AccuracyResult {
             metric: "top1".to_owned(),
             value: 98.994_974,
@@ -88,13 +88,13 @@ fn some_runs() -> Vec<RunRow> {
         samples: Some(597),
         ..complete()
     };
-    let valid = Outcome {
+    let valid = RunOutcome {
         valid: Some(true),
         metric: metric("90.0th percentile latency", 125_123.0, "ns"),
         samples: Some(16_386),
         ..complete()
     };
-    let invalid = Outcome {
+    let invalid = RunOutcome {
         valid: Some(false),
         reasons: vec!["Reduce target QPS to improve latency.".to_owned()],
         metric: metric("Completed samples per second", 856.23, "samples/s"),
@@ -127,7 +127,7 @@ fn some_runs() -> Vec<RunRow> {
             Scenario::Offline,
             Mode::PerformanceOnly,
             RunPhase::Failed,
-            Some(Outcome::default()),
+            Some(RunOutcome::default()),
         ),
         // Done on the device, and its record is not written yet.
         row(
@@ -168,7 +168,7 @@ fn a_list_of_runs_and_why_some_are_no_good() {
 fn a_run_of_little_accuracy_or_of_none_is_usable_and_not_good() {
     let good = some_runs().remove(0);
     assert!(good.is_good());
-    let changed = |change: fn(&mut Outcome)| {
+    let changed = |change: fn(&mut RunOutcome)| {
         let mut run = good.clone();
         change(run.outcome.as_mut().unwrap());
         assert!(run.is_usable() && !run.is_good());

@@ -2,7 +2,7 @@
 
 use regatta_types::documents::{AccuracyResult, WindowCost};
 
-use crate::runs::{Metric, Outcome};
+use crate::store::{Metric, RunOutcome};
 
 /// Bytes in the unit that leaves one to three digits before the point.
 pub(crate) fn bytes(count: u64) -> String {
@@ -36,7 +36,7 @@ pub(crate) fn time(stored: &str) -> String {
 }
 
 /// LoadGen's verdict, and an audit's own. An accuracy run has none.
-pub(super) fn verdict(outcome: &Outcome) -> &'static str {
+pub(super) fn verdict(outcome: &RunOutcome) -> &'static str {
     match (outcome.valid, &outcome.audit) {
         (Some(false), _) => "INVALID",
         (_, Some(audit)) if audit.passed => "TEST PASS",

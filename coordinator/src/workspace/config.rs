@@ -5,7 +5,7 @@ use std::{net::SocketAddr, path::PathBuf};
 use jiff::SignedDuration;
 use serde::Deserialize;
 
-use crate::link::{Address, AddressError};
+use crate::broker_address::{BrokerAddress, BrokerAddressError};
 
 /// The newest schema number of the file that this program reads.
 const SCHEMA: u16 = 1;
@@ -21,7 +21,7 @@ pub(crate) enum ConfigError {
     TooNew(u16),
     /// `broker` is neither `embedded` nor an address.
     #[error("`broker` is neither \"embedded\" nor an address")]
-    Broker(#[source] AddressError),
+    Broker(#[source] BrokerAddressError),
     /// The embedded broker would take strangers.
     #[error(
         "`listen` is {0}, which other machines reach, and plain TCP knows no device from a stranger: \
@@ -33,10 +33,10 @@ pub(crate) enum ConfigError {
         "`broker` is {0}, on another machine and in plain TCP, where anybody on the network reads and forges: \
          use mqtts://, or allow it with `plain_tcp_beyond_loopback = true`"
     )]
-    InTheOpen(Address),
+    InTheOpen(BrokerAddress),
     /// TLS without keys.
     #[error("`broker` is {0}: TLS wants `tls = true` and the keys that `regatta init` makes")]
-    WithoutKeys(Address),
+    WithoutKeys(BrokerAddress),
     /// Not something that can stand in an address.
     #[error("`host` is `{0}`: write the name or address of this machine, without scheme and port")]
     Host(String),
@@ -51,7 +51,7 @@ pub(crate) enum BrokerChoice {
         listen: SocketAddr,
     },
     /// Any other MQTT 5 broker.
-    External(Address),
+    External(BrokerAddress),
 }
 
 /// The configuration, checked.
@@ -137,7 +137,7 @@ fn default_host() -> String {
 #[derive(Debug)]
 pub(crate) struct NewConfig {
     /// A broker of its own elsewhere; `None` for the embedded one.
-    pub(crate) external: Option<Address>,
+    pub(crate) external: Option<BrokerAddress>,
     /// Where the embedded broker listens.
     pub(crate) listen: SocketAddr,
     /// Where enrolments are taken.
@@ -164,7 +164,7 @@ impl Config {
             }
             BrokerChoice::Embedded { listen: file.listen }
         } else {
-            let address: Address = file.broker.parse().map_err(ConfigError::Broker)?;
+            let address: BrokerAddress = file.broker.parse().map_err(ConfigError::Broker)?;
             if address.tls && !file.tls {
                 return Err(ConfigError::WithoutKeys(address));
             }
@@ -200,7 +200,7 @@ impl Config {
         } = new;
         let broker = external
             .as_ref()
-            .map_or_else(|| "embedded".to_owned(), Address::to_string);
+            .map_or_else(|| "embedded".to_owned(), BrokerAddress::to_string);
         format!(
             "# A Regatta workspace. `regatta serve` reads this file when it starts.\n\
              schema = {SCHEMA}\n\
@@ -234,14 +234,14 @@ impl Config {
     }
 
     /// The broker as devices reach it. `embedded` is where the embedded one listens, once it does.
-    pub(crate) fn broker_for_devices(&self, embedded: Option<SocketAddr>) -> Address {
+    pub(crate) fn broker_for_devices(&self, embedded: Option<SocketAddr>) -> BrokerAddress {
         match (&self.broker, embedded) {
             (BrokerChoice::External(address), _) if !address.is_loopback() => address.clone(),
-            (BrokerChoice::External(address), _) => Address {
+            (BrokerChoice::External(address), _) => BrokerAddress {
                 host: self.host.clone(),
                 ..address.clone()
             },
-            (BrokerChoice::Embedded { listen }, actual) => Address {
+            (BrokerChoice::Embedded { listen }, actual) => BrokerAddress {
                 host: self.host.clone(),
                 port: actual.unwrap_or(*listen).port(),
                 tls: self.tls,

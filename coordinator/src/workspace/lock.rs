@@ -13,7 +13,7 @@ use rustix::fs::{FlockOperation, flock};
 pub(crate) enum LockError {
     /// Another daemon has it.
     #[error("another daemon{holder} serves this workspace")]
-    Held {
+    HeldSlot {
         /// ` (process N)` where it is known.
         holder: String,
     },
@@ -57,7 +57,7 @@ impl Lock {
                     .trim()
                     .parse::<u32>()
                     .map_or_else(|_| String::new(), |pid| format!(" (process {pid})"));
-                return Err(LockError::Held { holder });
+                return Err(LockError::HeldSlot { holder });
             }
             Err(error) => return Err(io(error.into())),
         }

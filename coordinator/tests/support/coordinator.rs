@@ -121,7 +121,7 @@ impl Coordinator {
 
     /// Asks for one run and returns its id.
     pub fn ask_engine(&self, engine: &str, mode: &str) -> String {
-        let asked = self.json(&[
+        let requested = self.json(&[
             "run",
             "--benchmark",
             "digits",
@@ -133,7 +133,7 @@ impl Coordinator {
             engine,
             "--no-wait",
         ]);
-        asked["runs"][0]["run"].as_str().unwrap().to_owned()
+        requested["runs"][0]["run"].as_str().unwrap().to_owned()
     }
 
     /// One run as `runs show` tells it.

@@ -167,14 +167,14 @@ impl SimulatedDevice {
     }
 
     /// Waits for a certain command about a run.
-    pub fn wait_for_command(&self, run: RunId, wanted: impl Fn(&Command) -> bool) -> Command {
+    pub fn wait_for_command(&self, run: RunId, requested: impl Fn(&Command) -> bool) -> Command {
         let deadline = Instant::now() + Duration::from_secs(20);
         loop {
             let (topic, payload) = self.receive(deadline).expect("a command");
             let command = Command::from_frame(&payload);
             if topic.leaf == Leaf::Command(run)
                 && let Ok(command) = command
-                && wanted(&command)
+                && requested(&command)
             {
                 return command;
             }

@@ -42,5 +42,5 @@ pub(in crate::cli) struct Args {
 
 pub(super) fn no_scratch() -> Failure {
     Failure::misuse("where do the labels lie?")
-        .way_out("name the scratch directory with --scratch, or a workspace with --workspace")
+        .hint("name the scratch directory with --scratch, or a workspace with --workspace")
 }

@@ -15,7 +15,7 @@ use crate::exit::Failure;
 
 /// What the script said of one log.
 #[derive(Debug)]
-pub(super) struct Said {
+pub(super) struct ScriptOutput {
     /// Everything that it printed.
     pub(super) output: Vec<u8>,
     /// Where that is kept.
@@ -29,16 +29,15 @@ pub(super) fn run(
     benchmark: &Benchmark,
     scratch: Option<&Path>,
     log: &Path,
-) -> Result<Said, Failure> {
+) -> Result<ScriptOutput, Failure> {
     if !script.is_file() {
         let what = if script.exists() {
             "is no script"
         } else {
             "is not there"
         };
-        return Err(Failure::misuse(format!("{} {what}", script.display())).way_out(
-            "name the benchmark's reference accuracy script, from a checkout of mlcommons/inference",
-        ));
+        return Err(Failure::misuse(format!("{} {what}", script.display()))
+            .hint("name the benchmark's reference accuracy script, from a checkout of mlcommons/inference"));
     }
     if !log.is_file() {
         return Err(Failure::misuse(format!(
@@ -55,7 +54,7 @@ pub(super) fn run(
         let program = Path::new(command.get_program()).display();
         let sentence = format!("cannot start {program} for {}: {error}", called());
         Failure::could_not(sentence)
-            .way_out("`--python` or REGATTA_PYTHON names the Python that runs scripts in .py")
+            .hint("`--python` or REGATTA_PYTHON names the Python that runs scripts in .py")
     })?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
@@ -66,11 +65,11 @@ pub(super) fn run(
             output.status,
             last.unwrap_or("it says nothing")
         ))
-        .way_out("nothing was kept; `--python` names another Python, and words behind `--` are the script's own options"));
+        .hint("nothing was kept; `--python` names another Python, and words behind `--` are the script's own options"));
     }
     let directory = keep_at(args, log);
     official::keep(&directory, script, log, &output.stdout)?;
-    Ok(Said {
+    Ok(ScriptOutput {
         output: output.stdout,
         kept: directory.join(official::OUTPUT),
     })

@@ -47,7 +47,7 @@ pub(super) fn compare(
             return Err(Failure::misuse(
                 "responses differ, and for accuracies in their place the rules want the reference script's own output",
             )
-            .way_out("name it with --accuracy-script 'python3 SCRIPT ... --mlperf-accuracy-file'"));
+            .hint("name it with --accuracy-script 'python3 SCRIPT ... --mlperf-accuracy-file'"));
         }
     };
     // What is left of it stands in the way of nothing but a submission's hygiene.

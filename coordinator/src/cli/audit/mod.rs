@@ -1,13 +1,13 @@
 //! `regatta audit`: runs audits (compliance tests) on devices, and verifies anybody's as the round's official scripts do.
 
 mod accuracies;
-mod given;
 mod run;
+mod verification_input;
 mod verify;
 mod verify_args;
 
 use super::Context;
-use crate::exit::Outcome;
+use crate::exit::CommandResult;
 
 /// What can be done with audits.
 #[derive(Debug, clap::Subcommand)]
@@ -18,7 +18,7 @@ pub(super) enum Command {
     Verify(verify_args::Args),
 }
 
-pub(super) fn run(command: &Command, context: &Context) -> Outcome {
+pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
     match command {
         Command::Run(args) => run::run(args, context),
         Command::Verify(args) => verify::run(args, context),

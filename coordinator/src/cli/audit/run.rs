@@ -4,7 +4,7 @@ use regatta_types::Scenario;
 
 use super::super::{Context, lookup, run::finish};
 use crate::{
-    exit::{Failure, Outcome},
+    exit::{CommandResult, Failure},
     runs::{
         Catalogue,
         audit::{PlanError, drafts, find},
@@ -34,7 +34,7 @@ pub(crate) struct Args {
     no_wait: bool,
 }
 
-pub(super) fn run(args: &Args, context: &Context) -> Outcome {
+pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     let (workspace, store) = context.open_store()?;
     let catalogue = Catalogue::read(Some(&workspace)).map_err(Failure::usage)?;
     let benchmark = catalogue.benchmark(&args.benchmark).map_err(Failure::usage)?;
@@ -43,7 +43,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         [] => Scenario::ALL.as_slice(),
         named => named,
     };
-    let mut asked = Vec::new();
+    let mut requested = Vec::new();
     let mut nothing = None;
     for &scenario in scenarios {
         let audited = match find(&workspace, &store, &device.id, benchmark, scenario) {
@@ -59,23 +59,23 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
             .round(Some(&audited.performance.draft.spec.round))
             .map_err(Failure::usage)?;
         let drafts = drafts(&workspace, round, &audited, &args.tests);
-        asked.extend(drafts.map_err(|error| failure(error, benchmark.name.as_str(), scenario))?);
+        requested.extend(drafts.map_err(|error| failure(error, benchmark.name.as_str(), scenario))?);
     }
-    if asked.is_empty() {
+    if requested.is_empty() {
         return Err(match nothing {
             Some(_) => Failure::misuse(format!(
                 "no scenario of {} has a valid performance run on {}",
                 benchmark.name, device.name
             ))
-            .way_out(format!(
+            .hint(format!(
                 "measure first: `regatta run --benchmark {} --scenario ... --mode AccuracyOnly,PerformanceOnly`",
                 benchmark.name
             )),
             None => Failure::misuse(format!("the round asks for no audit of {}", benchmark.name)),
         });
     }
-    store.all_or_nothing(|store| asked.iter().try_for_each(|draft| store.add_run(draft)))?;
-    finish(args.no_wait, &asked, context, &workspace, &store)
+    store.all_or_nothing(|store| requested.iter().try_for_each(|draft| store.add_run(draft)))?;
+    finish(args.no_wait, &requested, context, &workspace, &store)
 }
 
 fn failure(error: PlanError, benchmark: &str, scenario: Scenario) -> Failure {
@@ -83,10 +83,10 @@ fn failure(error: PlanError, benchmark: &str, scenario: Scenario) -> Failure {
         format!("measure first: `regatta run --benchmark {benchmark} --scenario {scenario} --mode {mode}`")
     };
     match error {
-        PlanError::NoPerformanceRun { .. } => Failure::usage(error).way_out(again("PerformanceOnly")),
-        PlanError::NoAccuracyRun { .. } => Failure::usage(error).way_out(again("AccuracyOnly")),
+        PlanError::NoPerformanceRun { .. } => Failure::usage(error).hint(again("PerformanceOnly")),
+        PlanError::NoAccuracyRun { .. } => Failure::usage(error).hint(again("AccuracyOnly")),
         PlanError::NotInRound { .. } => Failure::usage(error),
-        PlanError::Altered { .. } => Failure::from(error).way_out(
+        PlanError::Altered { .. } => Failure::from(error).hint(
             "audits come before truncation: put the delivered log back, or repeat the accuracy run; truncate a \
              staged tree, never a run",
         ),

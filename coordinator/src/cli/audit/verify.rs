@@ -6,33 +6,33 @@ use regatta_submission::audit::{self, AuditError, Report, Request, explain};
 use regatta_text::{Escaped, escape};
 use serde_json::{Value, json};
 
-use super::{super::Context, accuracies, given::Given, verify_args::Args};
+use super::{super::Context, accuracies, verification_input::VerificationInput, verify_args::Args};
 use crate::{
-    exit::{self, Failure, Outcome},
+    exit::{self, CommandResult, Failure},
     runs::Catalogue,
 };
 
-pub(super) fn run(args: &Args, context: &Context) -> Outcome {
+pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     let workspace = context.open_if_there()?;
     let catalogue = Catalogue::read(workspace.as_ref()).map_err(Failure::usage)?;
-    let given = Given::of(args, context)?;
-    let round = catalogue.round(given.round.as_deref()).map_err(Failure::usage)?;
+    let input = VerificationInput::of(args, context)?;
+    let round = catalogue.round(input.round.as_deref()).map_err(Failure::usage)?;
     let request = Request {
         test: args.test,
-        audited: &given.audited,
-        compliance: &given.compliance,
-        output: &given.output,
-        dtype: given.dtype,
+        audited: &input.audited,
+        compliance: &input.compliance,
+        output: &input.output,
+        dtype: input.dtype,
         round,
     };
     let mut report = audit::verify(&request).map_err(failure)?;
     let explanation = explanation(&request, &report)?;
     if report.needs_accuracies()
-        && let Some(benchmark) = &given.benchmark
+        && let Some(benchmark) = &input.benchmark
     {
         report.accuracies = accuracies::compare(args, &request, benchmark, &catalogue, context)?;
     }
-    given.keep(&report, explanation.as_deref())?;
+    input.keep(&report, explanation.as_deref())?;
     let document = document(args, &round.name, &report, explanation.as_deref());
     context.print(&document, || text(args, &report, explanation.as_deref()))?;
     Ok(if report.passed() { exit::OK } else { exit::NO })
@@ -41,7 +41,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
 fn failure(error: AuditError) -> Failure {
     match error {
         AuditError::NotInRound { .. } => {
-            Failure::usage(error).way_out("name the round of the submission with --round")
+            Failure::usage(error).hint("name the round of the submission with --round")
         }
         AuditError::SameFile { .. } => Failure::usage(error),
         error => error.into(),

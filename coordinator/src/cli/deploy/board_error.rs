@@ -15,10 +15,10 @@ pub(super) enum BoardError {
 
 impl BoardError {
     /// What the user can do about it.
-    pub(super) fn way_out(&self) -> Option<String> {
+    pub(super) fn hint(&self) -> Option<String> {
         match self {
-            Self::Ssh(error) => error.way_out(),
-            Self::Deploy(error) => error.way_out(),
+            Self::Ssh(error) => error.hint(),
+            Self::Deploy(error) => error.hint(),
         }
     }
 }

@@ -147,18 +147,18 @@ mod tests {
     #[test]
     fn complaints_name_the_place() {
         let dir = tempfile::tempdir().unwrap();
-        let complaint = |name: &str, text: &str| {
+        let error_text = |name: &str, text: &str| {
             let path = dir.path().join(name);
             fs::write(&path, text).unwrap();
             let said = read(&path).unwrap_err().to_string();
             said.replace(&format!("{}/", dir.path().display()), "")
         };
         let said = [
-            complaint("hosts", "boat-1\n"),
-            complaint("hosts", "a b\nboat-1 user@\n"),
-            complaint("hosts", "a b\na c\n"),
-            complaint("hosts", "# nobody\n"),
-            complaint("hosts.toml", "[[device]]\nname = 'a'\n"),
+            error_text("hosts", "boat-1\n"),
+            error_text("hosts", "a b\nboat-1 user@\n"),
+            error_text("hosts", "a b\na c\n"),
+            error_text("hosts", "# nobody\n"),
+            error_text("hosts.toml", "[[device]]\nname = 'a'\n"),
         ];
         insta::assert_snapshot!(said.join("\n"));
     }

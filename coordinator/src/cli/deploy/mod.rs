@@ -2,11 +2,11 @@
 //! and says what came of each; the work is done in [`crate::deploy`].
 
 mod board_error;
+mod hidden_input;
 mod hosts;
 mod packages;
 mod prompt;
 mod show;
-mod unseen;
 
 use std::{
     collections::VecDeque,
@@ -20,17 +20,18 @@ pub(super) use self::packages::find as find_packages;
 use self::{
     board_error::BoardError,
     hosts::Host,
-    prompt::Asker,
+    prompt::TerminalPrompt,
     show::{Board, Refusal, Row, Show},
 };
 use super::Context;
 use crate::{
     deploy::{
-        DeployError, Deployment, InstallMethod, Lab, LabError, Narrator as _, Order, Outcome, Package,
-        ssh::{Access, Destination, Over, Prompt as _, Question, Session, SshConfig},
+        DeployError, DeployOutcome, Deployment, InstallMethod, Lab, LabError, Order, Package,
+        ProgressReporter as _,
+        ssh::{Access, AccessOptions, Destination, Prompt as _, Question, Session, SshConfig},
     },
     enrolment::check_name,
-    exit::{self, Failure, Outcome as Exit},
+    exit::{self, CommandResult, Failure},
     store::Store,
     workspace::{Workspace, is_host},
 };
@@ -92,7 +93,7 @@ struct Task {
     access: Access,
 }
 
-pub(in crate::cli) fn run(args: &Args, context: &Context) -> Exit {
+pub(in crate::cli) fn run(args: &Args, context: &Context) -> CommandResult {
     let (workspace, _) = context.open_store()?;
     let lab = Lab::of(&workspace).map_err(lab_failure)?;
     let tasks = tasks(args)?;
@@ -101,10 +102,10 @@ pub(in crate::cli) fn run(args: &Args, context: &Context) -> Exit {
         return Err(lab_failure(LabError::Unserved));
     }
     let show = Show::new(context.is_lively(), tasks.len() > 1);
-    let asker = Asker::new(args.password_stdin, &args.accept_host_key, &show)?;
+    let prompt = TerminalPrompt::new(args.password_stdin, &args.accept_host_key, &show)?;
     let results = all(&tasks, usize::from(args.parallel), |task| {
         let board = show.board(&task.order.name);
-        let result = one(task, &workspace, &lab, &packages, &asker, &board);
+        let result = one(task, &workspace, &lab, &packages, &prompt, &board);
         board.end(&result, args.dry_run);
         result
     });
@@ -113,10 +114,10 @@ pub(in crate::cli) fn run(args: &Args, context: &Context) -> Exit {
 }
 
 pub(super) fn lab_failure(error: LabError) -> Failure {
-    let way_out = error.way_out();
+    let hint = error.hint();
     let failure = Failure::from(error);
-    match way_out {
-        Some(way_out) => failure.way_out(way_out),
+    match hint {
+        Some(hint) => failure.hint(hint),
         None => failure,
     }
 }
@@ -147,7 +148,7 @@ fn task(args: &Args, host: Host, config: &SshConfig) -> Result<Task, Failure> {
         Some(identity) => vec![identity],
         None => args.identity.clone(),
     };
-    let over = Over {
+    let over = AccessOptions {
         user: None,
         port: args.port,
         identities,
@@ -201,32 +202,32 @@ fn one(
     workspace: &Workspace,
     lab: &Lab,
     packages: &[Package],
-    asker: &Asker<'_>,
+    prompt: &TerminalPrompt<'_>,
     board: &Board<'_>,
-) -> Result<Outcome, BoardError> {
+) -> Result<DeployOutcome, BoardError> {
     board.say(&format!("connecting to {}", task.access));
-    let session = Session::open(&task.access, asker)?;
+    let session = Session::open(&task.access, prompt)?;
     let store = Store::open(&workspace.database()).map_err(DeployError::from)?;
     let deployment = Deployment {
         board: &session,
         link_address: session.local_address(),
-        narrator: board,
+        progress: board,
         workspace,
         store: &store,
         lab,
         packages,
         order: &task.order,
     };
-    Ok(deployment.run(&mut |again| asker.secret(&Question::Sudo(&task.access), again))?)
+    Ok(deployment.run(&mut |again| prompt.secret(&Question::Sudo(&task.access), again))?)
 }
 
 /// Prints what came of all. One board's failure is the command's own; of many, the table tells, and the exit code.
 fn report(
     tasks: &[Task],
-    results: Vec<Option<Result<Outcome, BoardError>>>,
+    results: Vec<Option<Result<DeployOutcome, BoardError>>>,
     dry_run: bool,
     context: &Context,
-) -> Exit {
+) -> CommandResult {
     let rows: Vec<Row<'_>> = tasks
         .iter()
         .zip(results)
@@ -236,25 +237,25 @@ fn report(
             outcome: match result {
                 Some(result) => result.map_err(|error| Refusal {
                     error: sentence(&error),
-                    way_out: error.way_out(),
+                    hint: error.hint(),
                 }),
                 None => Err(Refusal {
                     error: "its thread has died".to_owned(),
-                    way_out: None,
+                    hint: None,
                 }),
             },
         })
         .collect();
     if let [
         Row {
-            outcome: Err(Refusal { error, way_out }),
+            outcome: Err(Refusal { error, hint }),
             ..
         },
     ] = rows.as_slice()
     {
         let told = Failure::could_not(error);
-        return Err(match way_out {
-            Some(way_out) => told.way_out(way_out),
+        return Err(match hint {
+            Some(hint) => told.hint(hint),
             None => told,
         });
     }

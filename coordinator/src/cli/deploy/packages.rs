@@ -35,7 +35,7 @@ pub(in crate::cli) fn find(named: &[PathBuf], workspace: &Path) -> Result<Vec<Pa
         }
     }
     if packages.is_empty() {
-        return Err(Failure::misuse("there is no package of the agent to deploy").way_out(
+        return Err(Failure::misuse("there is no package of the agent to deploy").hint(
             "make one: cross/package.sh --binary \"$(cross/build.sh arm64)\" --arch arm64 --out dist; or name one with --package",
         ));
     }

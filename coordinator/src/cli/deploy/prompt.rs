@@ -8,7 +8,7 @@ use std::{
 
 use regatta_text::escape_lines;
 
-use super::{show::Show, unseen};
+use super::{hidden_input, show::Show};
 use crate::{
     deploy::{
         Secret,
@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// Who is asked.
-pub(super) struct Asker<'a> {
+pub(super) struct TerminalPrompt<'a> {
     /// From standard input: for every question.
     given: Option<Secret>,
     accepted: Vec<String>,
@@ -30,7 +30,7 @@ pub(super) struct Asker<'a> {
 /// The passwords that were typed for logins, by login: sudo there mostly wants the same.
 type Typed = BTreeMap<String, Secret>;
 
-impl<'a> Asker<'a> {
+impl<'a> TerminalPrompt<'a> {
     pub(super) fn new(password_stdin: bool, accepted: &[String], show: &'a Show) -> Result<Self, Failure> {
         let given = if password_stdin {
             let mut line = String::new();
@@ -65,7 +65,7 @@ impl<'a> Asker<'a> {
     }
 }
 
-impl Prompt for Asker<'_> {
+impl Prompt for TerminalPrompt<'_> {
     fn secret(&self, question: &Question<'_>, again: bool) -> Option<Secret> {
         if let Some(given) = &self.given {
             // A password that is wrong is wrong the second time too.
@@ -83,7 +83,7 @@ impl Prompt for Asker<'_> {
                 ""
             };
             write(&format!("{wrong}{question}{short}: "))?;
-            let answer = unseen::read_line().ok()?;
+            let answer = hidden_input::read_line().ok()?;
             if answer.is_empty() {
                 return of_login.cloned();
             }

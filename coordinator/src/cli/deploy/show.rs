@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::board_error::BoardError;
 use crate::{
     cli::context::tell,
-    deploy::{Narrator, Outcome},
+    deploy::{DeployOutcome, ProgressReporter},
     tables,
 };
 
@@ -83,7 +83,7 @@ pub(super) struct Board<'a> {
 
 impl Board<'_> {
     /// The last line about it.
-    pub(super) fn end(&self, result: &Result<Outcome, BoardError>, dry_run: bool) {
+    pub(super) fn end(&self, result: &Result<DeployOutcome, BoardError>, dry_run: bool) {
         let text = match result {
             Ok(outcome) => word(outcome, dry_run),
             Err(_) => FAILED,
@@ -97,7 +97,7 @@ impl Board<'_> {
     }
 }
 
-impl Narrator for Board<'_> {
+impl ProgressReporter for Board<'_> {
     fn say(&self, text: &str) {
         let text = &*escape(text);
         text.clone_into(&mut self.step.lock().unwrap_or_else(PoisonError::into_inner));
@@ -130,14 +130,14 @@ pub(super) struct Refusal {
     /// Why, with all causes.
     pub(super) error: String,
     /// What can be done about it.
-    pub(super) way_out: Option<String>,
+    pub(super) hint: Option<String>,
 }
 
 /// What came of one board.
 pub(super) struct Row<'a> {
     pub(super) name: &'a str,
     pub(super) address: String,
-    pub(super) outcome: Result<Outcome, Refusal>,
+    pub(super) outcome: Result<DeployOutcome, Refusal>,
 }
 
 #[derive(Serialize)]
@@ -152,7 +152,7 @@ struct DeviceDocument<'a> {
     address: &'a str,
     ok: bool,
     #[serde(flatten)]
-    outcome: Option<&'a Outcome>,
+    outcome: Option<&'a DeployOutcome>,
     #[serde(flatten)]
     refusal: Option<&'a Refusal>,
 }
@@ -196,17 +196,17 @@ pub(super) fn table(rows: &[Row<'_>], dry_run: bool) -> String {
 fn sentence(row: &Row<'_>, dry_run: bool) -> String {
     let told = match &row.outcome {
         Ok(outcome) => words(outcome, dry_run),
-        Err(Refusal { error, way_out: None }) => escape(error).into_owned(),
+        Err(Refusal { error, hint: None }) => escape(error).into_owned(),
         Err(Refusal {
             error,
-            way_out: Some(way_out),
-        }) => format!("{}\n  {way_out}", escape(error)),
+            hint: Some(hint),
+        }) => format!("{}\n  {hint}", escape(error)),
     };
     format!("{}: {told}", row.name)
 }
 
 /// What came of a deployment, in a word.
-const fn word(outcome: &Outcome, dry_run: bool) -> &'static str {
+const fn word(outcome: &DeployOutcome, dry_run: bool) -> &'static str {
     match (&outcome.agent, outcome.changes.is_empty()) {
         (_, true) if dry_run => "nothing would be done",
         (_, false) if dry_run => "would be changed",
@@ -216,7 +216,7 @@ const fn word(outcome: &Outcome, dry_run: bool) -> &'static str {
     }
 }
 
-fn words(outcome: &Outcome, dry_run: bool) -> String {
+fn words(outcome: &DeployOutcome, dry_run: bool) -> String {
     let word = word(outcome, dry_run);
     let changes = &outcome.changes;
     match &outcome.agent {

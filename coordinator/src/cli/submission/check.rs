@@ -17,7 +17,7 @@ use super::{
     },
     inputs::{expect_tree, rounds},
 };
-use crate::exit::{self, Failure, Outcome};
+use crate::exit::{self, CommandResult, Failure};
 
 /// Flags of `submission check`.
 #[derive(Debug, clap::Args)]
@@ -41,7 +41,7 @@ pub(crate) struct Args {
     format: Format,
 }
 
-pub(super) fn run(args: &Args, context: &Context) -> Outcome {
+pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     let rounds = rounds(context)?;
     let round = rounds.named(Some(&args.round)).map_err(Failure::usage)?;
     let root = args.input.as_deref().or(args.tree.as_deref());

@@ -13,7 +13,7 @@ use super::{
     super::Context,
     inputs::{expect_tree, rounds},
 };
-use crate::exit::{self, Failure, Outcome};
+use crate::exit::{self, CommandResult, Failure};
 
 /// Flags of `submission infer`: those of `preprocess_submission.py` that are about inferring.
 #[derive(Debug, clap::Args)]
@@ -32,7 +32,7 @@ pub(crate) struct Args {
     round: Option<String>,
 }
 
-pub(super) fn run(args: &Args, context: &Context) -> Outcome {
+pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     let rounds = rounds(context)?;
     let round = rounds.named(args.round.as_deref()).map_err(Failure::usage)?;
     expect_tree(&args.input)?;

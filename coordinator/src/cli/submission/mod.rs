@@ -9,7 +9,7 @@ mod stage;
 mod truncate;
 
 use super::Context;
-use crate::exit::Outcome;
+use crate::exit::CommandResult;
 
 /// What can be done with a submission tree.
 #[derive(Debug, clap::Subcommand)]
@@ -33,7 +33,7 @@ pub(super) enum Command {
     Unpack(package::UnpackArgs),
 }
 
-pub(super) fn run(command: &Command, context: &Context) -> Outcome {
+pub(super) fn run(command: &Command, context: &Context) -> CommandResult {
     match command {
         Command::Stage(args) => stage::run(args, context),
         Command::Infer(args) => infer::run(args, context),

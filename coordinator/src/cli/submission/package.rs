@@ -10,7 +10,7 @@ use regatta_submission::pack::{self, Flaw, PackError, Password, UnpackLimits};
 use serde_json::json;
 
 use super::{super::Context, inputs::expect_tree};
-use crate::exit::{self, Failure, Outcome};
+use crate::exit::{self, CommandResult, Failure};
 
 /// Flags of `submission pack`.
 #[derive(Debug, clap::Args)]
@@ -52,7 +52,7 @@ pub(crate) struct UnpackArgs {
     max_entries: u64,
 }
 
-pub(super) fn pack(args: &PackArgs, context: &Context) -> Outcome {
+pub(super) fn pack(args: &PackArgs, context: &Context) -> CommandResult {
     expect_tree(&args.input)?;
     let password = password(args.password_file.as_deref())?;
     let package = match pack::pack(&args.input, &args.submitter, &args.output, &password) {
@@ -77,7 +77,7 @@ pub(super) fn pack(args: &PackArgs, context: &Context) -> Outcome {
     Ok(exit::OK)
 }
 
-pub(super) fn unpack(args: &UnpackArgs, context: &Context) -> Outcome {
+pub(super) fn unpack(args: &UnpackArgs, context: &Context) -> CommandResult {
     let password = password(args.password_file.as_deref())?;
     let limits = UnpackLimits {
         bytes: args.max_gib.saturating_mul(1 << 30),
@@ -92,7 +92,7 @@ pub(super) fn unpack(args: &UnpackArgs, context: &Context) -> Outcome {
 }
 
 /// The answer is no: the tree cannot be uploaded, and here is all that stands against it.
-fn refused(flaws: Vec<Flaw>, context: &Context) -> Outcome {
+fn refused(flaws: Vec<Flaw>, context: &Context) -> CommandResult {
     let sentences: Vec<_> = flaws.iter().map(ToString::to_string).collect();
     context.print(&json!({ "tarball": null, "flaws": sentences }), || {
         PackError::Unclean { flaws }.to_string()

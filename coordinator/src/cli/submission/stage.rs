@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 
 use super::super::{Context, context::tell};
 use crate::{
-    exit::{self, Failure, Outcome},
+    exit::{self, CommandResult, Failure},
     runs::Catalogue,
     workspace::Workspace,
 };
@@ -57,7 +57,7 @@ pub(crate) struct Args {
     rehearsal: bool,
 }
 
-pub(super) fn run(args: &Args, context: &Context) -> Outcome {
+pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     let workspace = context.open_if_there()?;
     let catalogue = Catalogue::read(workspace.as_ref()).map_err(Failure::usage)?;
     let round = catalogue.round(args.round.as_deref()).map_err(Failure::usage)?;
@@ -211,7 +211,7 @@ fn as_file(given: &[(&Question, String)]) -> String {
 }
 
 /// The answer is no: here is all that is missing.
-fn refused(lacks: &[Lack], context: &Context) -> Outcome {
+fn refused(lacks: &[Lack], context: &Context) -> CommandResult {
     let listed: Vec<Value> = lacks
         .iter()
         .map(|lack| json!({ "place": lack.place, "what": lack.what, "mend": lack.mend }))

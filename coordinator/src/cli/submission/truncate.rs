@@ -18,7 +18,7 @@ use super::{
     super::Context,
     inputs::{expect_tree, rounds},
 };
-use crate::exit::{self, Failure, Outcome};
+use crate::exit::{self, CommandResult, Failure};
 
 /// Flags of `submission truncate`: the official tool's own, and `--verify`.
 #[derive(Debug, clap::Args)]
@@ -47,7 +47,7 @@ pub(crate) struct Args {
     verify: bool,
 }
 
-pub(super) fn run(args: &Args, context: &Context) -> Outcome {
+pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     let rounds = rounds(context)?;
     let round = rounds.named(args.round.as_deref()).map_err(Failure::usage)?;
     let rule = rule(round)?;
@@ -84,7 +84,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
 fn rule(round: &Round) -> Result<&Truncation, Failure> {
     round.truncation.as_ref().ok_or_else(|| {
         Failure::misuse(format!("round {} has no rule for truncation", round.name))
-            .way_out("name another round with --version")
+            .hint("name another round with --version")
     })
 }
 

@@ -12,7 +12,7 @@ use std::{
 use tempfile::TempDir;
 
 use super::*;
-use crate::deploy::{board::END, standing::Identity};
+use crate::deploy::{board::END, identity::Identity};
 
 /// The user who owns the state, and who has no more rights than that.
 const OWNER: &str = "nobody";

@@ -25,7 +25,7 @@ struct Block {
 
 /// What the command line says over the file.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Over {
+pub(crate) struct AccessOptions {
     /// The login.
     pub(crate) user: Option<String>,
     /// The port.
@@ -103,11 +103,16 @@ impl SshConfig {
     ///
     /// # Errors
     /// A `Port` that is none; a `ProxyJump` that does not read, or goes in circles.
-    pub(crate) fn access(&self, to: &Destination, over: &Over) -> Result<Access, DestinationError> {
+    pub(crate) fn access(&self, to: &Destination, over: &AccessOptions) -> Result<Access, DestinationError> {
         self.access_within(to, over, LONGEST_WAY)
     }
 
-    fn access_within(&self, to: &Destination, over: &Over, left: usize) -> Result<Access, DestinationError> {
+    fn access_within(
+        &self,
+        to: &Destination,
+        over: &AccessOptions,
+        left: usize,
+    ) -> Result<Access, DestinationError> {
         let first = |key| self.get(&to.host, key).next();
         let jump = match &over.jump {
             Some(jump) => Some(jump.clone()),
@@ -122,9 +127,9 @@ impl SshConfig {
                 return Err(DestinationError::Circle(to.host.clone()));
             }
             Some(jump) => {
-                let over = Over {
+                let over = AccessOptions {
                     identities: over.identities.clone(),
-                    ..Over::default()
+                    ..AccessOptions::default()
                 };
                 Some(Box::new(self.access_within(&jump, &over, left - 1)?))
             }
@@ -212,26 +217,26 @@ mod tests {
 
     const FILE: &str = "User everybody\nHost orin*  !orin-9\n  HostName=10.0.0.%h\n  Port 2222\n  ProxyJump gate:2022\n  IdentityFile \"/keys/orin\"\nHost gate\n  User guard\nMatch all\n  Port 1\nHost loop\n  ProxyJump loop\n";
 
-    fn access(to: &str, over: &Over) -> Result<Access, DestinationError> {
+    fn access(to: &str, over: &AccessOptions) -> Result<Access, DestinationError> {
         SshConfig::from_text(FILE).access(&to.parse().unwrap(), over)
     }
 
     #[test]
     fn the_file_fills_what_the_command_line_leaves_open() {
-        let orin = access("me@orin-1", &Over::default()).unwrap();
+        let orin = access("me@orin-1", &AccessOptions::default()).unwrap();
         assert_eq!(orin.to_string(), "me@10.0.0.orin-1 port 2222");
         assert_eq!(orin.identities, [Path::new("/keys/orin")]);
         assert_eq!(orin.jump.unwrap().to_string(), "everybody@gate port 2022");
-        let other = access("orin-9", &Over::default()).unwrap();
+        let other = access("orin-9", &AccessOptions::default()).unwrap();
         assert_eq!(
             (other.to_string().as_str(), other.jump),
             ("everybody@orin-9", None)
         );
-        let over = Over {
+        let over = AccessOptions {
             port: Some(22),
             identities: vec!["/mine".into()],
             jump: Some("gate".parse().unwrap()),
-            ..Over::default()
+            ..AccessOptions::default()
         };
         let orin = access("me@orin-1", &over).unwrap();
         assert_eq!(orin.to_string(), "me@10.0.0.orin-1");
@@ -241,17 +246,17 @@ mod tests {
 
     #[test]
     fn a_way_in_circles_ends_and_a_port_that_is_none_is_told() {
-        assert!(access("loop", &Over::default()).is_err());
+        assert!(access("loop", &AccessOptions::default()).is_err());
         let odd = SshConfig::from_text("Host odd\n  Port ssh\n");
         let to: Destination = "odd".parse().unwrap();
-        let refused = odd.access(&to, &Over::default()).unwrap_err();
+        let refused = odd.access(&to, &AccessOptions::default()).unwrap_err();
         assert_eq!(
             refused.to_string(),
             "`ssh`, the Port of `odd` in ~/.ssh/config, is none"
         );
-        let over = Over {
+        let over = AccessOptions {
             port: Some(2222),
-            ..Over::default()
+            ..AccessOptions::default()
         };
         assert_eq!(odd.access(&to, &over).unwrap().port, 2222);
     }
@@ -261,7 +266,7 @@ mod tests {
         fn any_file_reads(text in "(?s).{0,200}", host in "[a-z.*?]{1,12}") {
             let config = SshConfig::from_text(&text);
             let to = Destination { user: None, host: host.clone(), port: None };
-            let _ = config.access(&to, &Over::default());
+            let _ = config.access(&to, &AccessOptions::default());
             proptest::prop_assert!(is_like(host.as_bytes(), b"*"));
         }
     }

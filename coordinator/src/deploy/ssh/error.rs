@@ -98,7 +98,7 @@ impl SshError {
     }
 
     /// What the user can do about it.
-    pub(crate) fn way_out(&self) -> Option<String> {
+    pub(crate) fn hint(&self) -> Option<String> {
         match self {
             Self::Unknown { fingerprint, .. } => Some(format!(
                 "compare it with `ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub` on the board, then --accept-host-key {fingerprint}"

@@ -14,7 +14,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-pub(crate) use config::{Over, SshConfig};
+pub(crate) use config::{AccessOptions, SshConfig};
 pub(crate) use destination::{Destination, DestinationError};
 pub(crate) use error::SshError;
 pub(crate) use session::Session;

@@ -160,10 +160,10 @@ fn prefer(session: &ssh2::Session, kinds: &[String]) {
             .iter()
             .any(|kind| kind == name || (kind == "ssh-rsa" && name.starts_with("rsa-sha2-")))
     };
-    let wanted: Vec<&str> = supported.into_iter().filter(|name| is_wanted(name)).collect();
-    if !wanted.is_empty() {
+    let requested: Vec<&str> = supported.into_iter().filter(|name| is_wanted(name)).collect();
+    if !requested.is_empty() {
         // A host that has none of them any more is refused as one that has changed, by the handshake or after it.
-        let _ = session.method_pref(MethodType::HostKey, &wanted.join(","));
+        let _ = session.method_pref(MethodType::HostKey, &requested.join(","));
     }
 }
 

@@ -10,7 +10,7 @@ use regatta_wire::{
     topic::{Leaf, Topic},
 };
 
-use super::{super::complaints::Kind, Bench, name};
+use super::{super::reject_counters::RejectKind, Bench, name};
 use crate::{link::Inbound, store::Store};
 
 #[test]
@@ -53,10 +53,10 @@ fn strangers_and_garbage_change_nothing() {
         Inbound::for_test("home/light", good, false),
     ];
     assert_eq!(bench.take(hostile), None, "nobody is answered");
-    let complaints = bench.ingest.complaints();
-    assert_eq!(complaints.count(Kind::UnknownRun), 2);
-    assert_eq!(complaints.count(Kind::Frame), 3);
-    assert_eq!(complaints.count(Kind::Topic), 4);
+    let rejects = bench.ingest.rejects();
+    assert_eq!(rejects.count(RejectKind::UnknownRun), 2);
+    assert_eq!(rejects.count(RejectKind::Frame), 3);
+    assert_eq!(rejects.count(RejectKind::Topic), 4);
     assert!(!bench.workspace.run(bench.run).partial().exists());
 }
 
@@ -67,7 +67,7 @@ fn a_run_has_a_bounded_number_of_streams() {
         let chunk = bench.chunk(&format!("s{number}"), 0, b"x");
         bench.take([chunk]);
     }
-    assert_eq!(bench.ingest.complaints().count(Kind::TooManyStreams), 16);
+    assert_eq!(bench.ingest.rejects().count(RejectKind::TooManyStreams), 16);
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn states_list_no_more_streams_than_a_run_may_have() {
     }
     let store = Store::open(&bench.workspace.database()).unwrap();
     assert_eq!(store.streams(bench.run).unwrap().len(), 60);
-    assert_eq!(bench.ingest.complaints().count(Kind::TooManyStreams), 5);
+    assert_eq!(bench.ingest.rejects().count(RejectKind::TooManyStreams), 5);
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn too_many_open_streams_close_those_of_the_device_that_has_them() {
     };
     others.0 = "ab".repeat(16).parse().unwrap();
     bench.ingest.open.insert(others.clone(), assembly);
-    bench.ingest.close_streams_of_the_greediest();
+    bench.ingest.close_streams_of_the_largest_holder();
     let left: Vec<_> = bench.ingest.open.keys().cloned().collect();
     assert_eq!(left, [others]);
 }

@@ -22,7 +22,7 @@ use super::{batch::Ingest, flusher::Flusher};
 use crate::{
     fleet::Admission,
     hex::sha256,
-    link::{Inbound, Post},
+    link::{Inbound, Publisher},
     runs::example_draft,
     store::Store,
     workspace::Workspace,
@@ -30,10 +30,10 @@ use crate::{
 
 /// Keeps what is posted.
 #[derive(Clone, Default)]
-struct Postbox(Arc<Mutex<Vec<Ack>>>);
+struct RecordingPublisher(Arc<Mutex<Vec<Ack>>>);
 
-impl Post for Postbox {
-    fn post(&self, _: &Topic, frame: Vec<u8>) {
+impl Publisher for RecordingPublisher {
+    fn publish(&self, _: &Topic, frame: Vec<u8>) {
         self.0.lock().unwrap().push(Ack::from_frame(&frame).unwrap());
     }
 }
@@ -47,7 +47,7 @@ struct Bench {
     workspace: Workspace,
     device: DeviceId,
     run: RunId,
-    acks: Postbox,
+    acks: RecordingPublisher,
     ingest: Ingest,
 }
 
@@ -61,7 +61,7 @@ impl Bench {
         store.add_run(&draft).unwrap();
         store.fix_spec(draft.spec.run, "00").unwrap();
         fs::create_dir_all(workspace.run(draft.spec.run).path()).unwrap();
-        let acks = Postbox::default();
+        let acks = RecordingPublisher::default();
         let ingest = open_ingest(&workspace, &acks);
         Self {
             _dir: dir,
@@ -115,7 +115,7 @@ impl Bench {
     }
 }
 
-fn open_ingest(workspace: &Workspace, acks: &Postbox) -> Ingest {
+fn open_ingest(workspace: &Workspace, acks: &RecordingPublisher) -> Ingest {
     let store = Store::open(&workspace.database()).unwrap();
     Ingest::new(
         workspace.clone(),

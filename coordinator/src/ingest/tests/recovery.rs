@@ -4,7 +4,7 @@ use std::fs;
 
 use regatta_wire::message::StreamVerdict;
 
-use super::{super::complaints::Kind, Bench, ack, name};
+use super::{super::reject_counters::RejectKind, Bench, ack, name};
 
 #[test]
 fn what_was_written_and_not_recorded_is_cut_after_a_crash() {
@@ -42,7 +42,7 @@ fn a_full_disk_acknowledges_nothing_and_goes_on_later() {
     fs::write(&partial, b"").unwrap();
     let first = bench.chunk("log", 0, b"abc");
     assert_eq!(bench.take([first]), None);
-    assert_eq!(bench.ingest.complaints().count(Kind::Storage), 1);
+    assert_eq!(bench.ingest.rejects().count(RejectKind::Storage), 1);
     fs::remove_file(&partial).unwrap();
     let again = bench.chunk("log", 0, b"abc");
     assert_eq!(bench.take([again]), ack(3, None));

@@ -6,7 +6,7 @@ use regatta_wire::{
     topic::{Leaf, Topic},
 };
 
-use super::{super::complaints::Kind, Bench};
+use super::{super::reject_counters::RejectKind, Bench};
 use crate::{link::Inbound, store::Store};
 
 #[test]
@@ -69,10 +69,10 @@ fn a_state_that_a_full_disk_refused_is_taken_when_there_is_room_again() {
     bench.take([Inbound::for_test(&topic, report.to_frame().unwrap(), false)]);
     bench.take([]);
     assert_eq!(phase(&bench), RunPhase::Queued);
-    assert_eq!(bench.ingest.complaints().count(Kind::Storage), 2);
+    assert_eq!(bench.ingest.rejects().count(RejectKind::Storage), 2);
     disk.execute_batch("DROP TRIGGER full").unwrap();
     bench.take([]);
     assert_eq!(phase(&bench), RunPhase::Running);
     bench.take([]);
-    assert_eq!(bench.ingest.complaints().count(Kind::Storage), 2);
+    assert_eq!(bench.ingest.rejects().count(RejectKind::Storage), 2);
 }

@@ -5,7 +5,7 @@ use std::fs;
 use proptest::prelude::*;
 use regatta_wire::message::StreamVerdict;
 
-use super::{super::complaints::Kind, Bench, ack, name};
+use super::{super::reject_counters::RejectKind, Bench, ack, name};
 
 #[test]
 fn a_stream_arrives_and_stays() {
@@ -31,7 +31,7 @@ fn a_stream_arrives_and_stays() {
     bench.acks.0.lock().unwrap().clear();
     let other = bench.end("log", &vec![8; 200_000]);
     assert_eq!(bench.take([other]), None);
-    assert_eq!(bench.ingest.complaints().count(Kind::Stream), 1);
+    assert_eq!(bench.ingest.rejects().count(RejectKind::Stream), 1);
     assert_eq!(bench.whole("log"), Some(content));
 }
 

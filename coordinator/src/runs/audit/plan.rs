@@ -17,8 +17,7 @@ use regatta_types::{
 };
 
 use crate::{
-    runs::Draft,
-    store::{self, RunRow, Store, StoreError},
+    store::{self, RunDraft, RunRow, Store, StoreError},
     workspace::Workspace,
 };
 
@@ -180,7 +179,7 @@ pub(crate) fn drafts(
     round: &Round,
     audited: &Audited,
     tests: &[String],
-) -> Result<Vec<Draft>, PlanError> {
+) -> Result<Vec<RunDraft>, PlanError> {
     let path = workspace.run(audited.performance.id).spec();
     let bytes =
         regular_file::read(&path, LARGEST_DOCUMENT).map_err(|source| PlanError::Io { path, source })?;
@@ -188,11 +187,11 @@ pub(crate) fn drafts(
         run: audited.performance.id,
         source,
     })?;
-    let asked: Vec<&str> = match tests {
+    let requested: Vec<&str> = match tests {
         [] => round.audits_of(&spec.benchmark),
         tests => tests.iter().map(String::as_str).collect(),
     };
-    asked
+    requested
         .into_iter()
         .map(|test| draft(round, test, &spec, audited.accuracy.id))
         .collect()
@@ -200,7 +199,7 @@ pub(crate) fn drafts(
 
 /// The performance run's spec under the audit's configuration. Rates are those of the performance run: an audit is the
 /// same run.
-fn draft(round: &Round, test: &str, performance: &RunSpec, accuracy: RunId) -> Result<Draft, PlanError> {
+fn draft(round: &Round, test: &str, performance: &RunSpec, accuracy: RunId) -> Result<RunDraft, PlanError> {
     let mut audits = round.audits.iter();
     let named = audits.find(|(name, _)| name.eq_ignore_ascii_case(test));
     let (test, rule) = named.ok_or_else(|| PlanError::NotInRound {
@@ -227,7 +226,7 @@ fn draft(round: &Round, test: &str, performance: &RunSpec, accuracy: RunId) -> R
     if rule.other_seeds && performance.loadgen == LoadgenChoice::Native {
         spec.conf.mlperf_conf = with_other_seeds(round, &spec.conf.mlperf_conf);
     }
-    Ok(Draft {
+    Ok(RunDraft {
         spec,
         guesses: Default::default(),
         given: Default::default(),

@@ -19,8 +19,8 @@ use regatta_types::{
 };
 
 use crate::{
-    runs::{self, Catalogue, Outcome},
-    store::{RunRow, Store},
+    runs::{self, Catalogue},
+    store::{RunOutcome, RunRow, Store},
     workspace::{Workspace, write_durably},
 };
 
@@ -82,7 +82,7 @@ pub(crate) fn keep(
     let mut text = serde_json::to_vec_pretty(&record)?;
     text.push(b'\n');
     write_durably(&path, &text)?;
-    let outcome = Outcome {
+    let outcome = RunOutcome {
         audit: Some(result),
         ..row.outcome.clone().unwrap_or_default()
     };

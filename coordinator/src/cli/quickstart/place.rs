@@ -44,7 +44,7 @@ impl Place {
         if entries > 0 && !is_ours {
             return Err(
                 Failure::misuse(format!("{} holds something else", place.root.display()))
-                    .way_out("name an empty or a new directory with --dir"),
+                    .hint("name an empty or a new directory with --dir"),
             );
         }
         for directory in [place.device(), place.workspace()] {
@@ -156,7 +156,7 @@ fn free_addresses() -> anyhow::Result<[SocketAddr; 2]> {
 
 fn unusable(directory: &Path, error: io::Error) -> Failure {
     let error = anyhow::Error::new(error).context(format!("cannot use {}", directory.display()));
-    Failure::from(error).way_out("name with --dir a directory that can be made and written")
+    Failure::from(error).hint("name with --dir a directory that can be made and written")
 }
 
 #[cfg(test)]

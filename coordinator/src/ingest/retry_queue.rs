@@ -12,7 +12,7 @@ const TOPICS: usize = 256;
 
 /// What was said on a topic.
 #[derive(Debug, Clone)]
-pub(super) struct Said {
+pub(super) struct TopicMessage {
     /// The payload.
     pub(super) payload: Bytes,
     /// Whether the broker had kept it.
@@ -21,34 +21,34 @@ pub(super) struct Said {
 
 /// What is to be tried again: of each topic the last word, as the broker keeps it.
 #[derive(Debug, Default)]
-pub(super) struct Unheard {
-    topics: BTreeMap<String, Said>,
+pub(super) struct RetryQueue {
+    topics: BTreeMap<String, TopicMessage>,
 }
 
-impl Unheard {
+impl RetryQueue {
     /// Keeps what nobody says again by himself.
-    pub(super) fn keep(&mut self, topic: &str, said: &Said) {
-        let said_once =
+    pub(super) fn keep(&mut self, topic: &str, said: &TopicMessage) {
+        let is_said_once =
             Topic::parse(topic).is_ok_and(|topic| matches!(topic.leaf, Leaf::Hello | Leaf::State(_)));
-        if !said_once {
+        if !is_said_once {
             return;
         }
         if self.topics.len() >= TOPICS && !self.topics.contains_key(topic) {
-            self.make_room();
+            self.drop_newest_of_largest_holder();
         }
         self.topics.insert(topic.to_owned(), said.clone());
     }
 
     /// Gives up the newest topic of the device that has the most: its own many words displace nobody else's few.
-    fn make_room(&mut self) {
+    fn drop_newest_of_largest_holder(&mut self) {
         let device = |topic: &str| Topic::parse(topic).ok().map(|topic| topic.device);
         let mut by_device: BTreeMap<Option<DeviceId>, Vec<&String>> = BTreeMap::new();
         for topic in self.topics.keys() {
             by_device.entry(device(topic)).or_default().push(topic);
         }
-        let greediest = by_device.into_values().max_by_key(Vec::len);
+        let largest_holder = by_device.into_values().max_by_key(Vec::len);
         // Run ids sort by time.
-        if let Some(newest) = greediest.and_then(|topics| topics.last().map(|topic| (*topic).clone())) {
+        if let Some(newest) = largest_holder.and_then(|topics| topics.last().map(|topic| (*topic).clone())) {
             self.topics.remove(&newest);
         }
     }
@@ -59,7 +59,7 @@ impl Unheard {
     }
 
     /// Takes everything out, to be tried again.
-    pub(super) fn take(&mut self) -> BTreeMap<String, Said> {
+    pub(super) fn take(&mut self) -> BTreeMap<String, TopicMessage> {
         std::mem::take(&mut self.topics)
     }
 }
@@ -70,8 +70,8 @@ mod tests {
 
     #[test]
     fn one_devices_many_words_displace_no_other_devices_few() {
-        let mut unheard = Unheard::default();
-        let said = Said {
+        let mut retry_queue = RetryQueue::default();
+        let said = TopicMessage {
             payload: Bytes::from_static(b"x"),
             retained: false,
         };
@@ -80,15 +80,15 @@ mod tests {
             format!("regatta/v1/{device}/state/01930e7a-6f00-7000-8000-{number:012x}")
         };
         for number in 0..2 * TOPICS {
-            unheard.keep(&topic('a', number), &said);
+            retry_queue.keep(&topic('a', number), &said);
         }
         for number in 0..10 {
-            unheard.keep(&topic('b', number), &said);
+            retry_queue.keep(&topic('b', number), &said);
         }
         for number in 0..2 * TOPICS {
-            unheard.keep(&topic('a', number), &said);
+            retry_queue.keep(&topic('a', number), &said);
         }
-        let kept = unheard.take();
+        let kept = retry_queue.take();
         assert_eq!(kept.len(), TOPICS);
         assert!((0..10).all(|number| kept.contains_key(&topic('b', number))));
     }

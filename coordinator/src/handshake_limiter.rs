@@ -26,7 +26,7 @@ const ARRIVALS: Rate = Rate {
 
 /// The strangers who wait at one port.
 #[derive(Debug)]
-pub(crate) struct WaitingRoom {
+pub(crate) struct HandshakeLimiter {
     places: Arc<FairSlots<IpAddr>>,
     arrivals: TokenBuckets<IpAddr>,
 }
@@ -34,7 +34,7 @@ pub(crate) struct WaitingRoom {
 /// A stranger's place, until it has proven who it is.
 pub(crate) type Place = Slot<IpAddr>;
 
-impl WaitingRoom {
+impl HandshakeLimiter {
     /// A room with so many places.
     pub(crate) fn new(places: usize) -> Self {
         Self {
@@ -104,7 +104,7 @@ mod tests {
 
     #[tokio::test]
     async fn whoever_has_waited_longest_leaves_when_the_room_is_full() {
-        let room = Arc::new(WaitingRoom::new(PLACES));
+        let room = Arc::new(HandshakeLimiter::new(PLACES));
         let slow: Vec<_> = (0..PLACES)
             .map(|_| {
                 let room = Arc::clone(&room);
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn one_address_uses_up_nobody_elses_arrivals() {
-        let room = WaitingRoom::new(PLACES);
+        let room = HandshakeLimiter::new(PLACES);
         let greedy = (0..5000).filter(|_| room.lets_in(HERE)).count();
         assert!((1024..2000).contains(&greedy), "{greedy}");
         assert!(room.lets_in("10.0.0.7".parse().unwrap()));

@@ -13,7 +13,7 @@ const SPARE_KIB: u64 = 16 * 1024;
 
 /// A board that the agent cannot be installed on.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Unfit {
+pub(crate) enum CompatibilityError {
     /// No package for its processor.
     #[error("this board is {machine}, and the packages at hand are for {at_hand}")]
     Architecture {
@@ -60,9 +60,9 @@ pub(crate) enum Unfit {
     NoDpkg,
 }
 
-impl Unfit {
+impl CompatibilityError {
     /// What the user can do about it.
-    pub(crate) const fn way_out(&self) -> Option<&'static str> {
+    pub(crate) const fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Architecture { .. } => {
                 Some("cross/build.sh and cross/package.sh make one: docs/headless.md")
@@ -80,19 +80,22 @@ impl Unfit {
 /// The way to install: the one that was asked for, else the system's where root's rights, dpkg and systemd are at hand.
 ///
 /// # Errors
-/// [`Unfit`] when what was asked for cannot be.
-pub(crate) fn way(survey: &Survey, asked: Option<InstallMethod>) -> Result<InstallMethod, Unfit> {
+/// [`CompatibilityError`] when what was asked for cannot be.
+pub(crate) fn way(
+    survey: &Survey,
+    requested: Option<InstallMethod>,
+) -> Result<InstallMethod, CompatibilityError> {
     let has_root = survey.is_root || survey.sudo != Sudo::None;
     let has_system = survey.dpkg.is_some() && survey.systemd;
-    match asked {
-        Some(InstallMethod::System) if !has_root => Err(Unfit::NoSudo {
+    match requested {
+        Some(InstallMethod::System) if !has_root => Err(CompatibilityError::NoSudo {
             user: survey.user.clone(),
         }),
-        Some(InstallMethod::System) if !has_system => Err(Unfit::NoDpkg),
-        Some(InstallMethod::User) if survey.is_root => Err(Unfit::RootAsUser),
+        Some(InstallMethod::System) if !has_system => Err(CompatibilityError::NoDpkg),
+        Some(InstallMethod::User) if survey.is_root => Err(CompatibilityError::RootAsUser),
         Some(way) => Ok(way),
         None if has_root && has_system => Ok(InstallMethod::System),
-        None if survey.is_root => Err(Unfit::NoDpkg),
+        None if survey.is_root => Err(CompatibilityError::NoDpkg),
         None => Ok(InstallMethod::User),
     }
 }
@@ -100,21 +103,21 @@ pub(crate) fn way(survey: &Survey, asked: Option<InstallMethod>) -> Result<Insta
 /// The package for a board.
 ///
 /// # Errors
-/// [`Unfit`].
+/// [`CompatibilityError`].
 pub(crate) fn package<'a>(
     survey: &Survey,
     way: InstallMethod,
     packages: &'a [Package],
-) -> Result<&'a Package, Unfit> {
+) -> Result<&'a Package, CompatibilityError> {
     match survey.glibc {
-        None => return Err(Unfit::NoGlibc),
+        None => return Err(CompatibilityError::NoGlibc),
         Some(found) if found < OLDEST_GLIBC => {
             let jetpack = match (&survey.jetpack, &survey.l4t) {
                 (Some(jetpack), _) => format!(" (JetPack {jetpack})"),
                 (None, Some(l4t)) => format!(" ({l4t})"),
                 (None, None) => String::new(),
             };
-            return Err(Unfit::OldGlibc { found, jetpack });
+            return Err(CompatibilityError::OldGlibc { found, jetpack });
         }
         Some(_) => {}
     }
@@ -122,7 +125,7 @@ pub(crate) fn package<'a>(
     packages
         .iter()
         .find(|package| package.way == way && package.architecture == architecture)
-        .ok_or_else(|| Unfit::Architecture {
+        .ok_or_else(|| CompatibilityError::Architecture {
             machine: architecture.to_owned(),
             at_hand: at_hand(packages, way),
         })
@@ -131,8 +134,8 @@ pub(crate) fn package<'a>(
 /// Whether there is room for the copy and for what is in it.
 ///
 /// # Errors
-/// [`Unfit::Disk`].
-pub(crate) fn room(survey: &Survey, package: &Package) -> Result<(), Unfit> {
+/// [`CompatibilityError::Disk`].
+pub(crate) fn room(survey: &Survey, package: &Package) -> Result<(), CompatibilityError> {
     let copy_kib = package.length / 1024;
     let unpacked_kib = package.unpacked / 1024;
     let (home_kib, usr_kib) = match package.way {
@@ -147,7 +150,7 @@ pub(crate) fn room(survey: &Survey, package: &Package) -> Result<(), Unfit> {
     ] {
         let needed_kib = needed_kib + if needed_kib > 0 { SPARE_KIB } else { 0 };
         if free_kib < needed_kib {
-            return Err(Unfit::Disk {
+            return Err(CompatibilityError::Disk {
                 place: format!("the disk of {place}"),
                 free_kib,
                 needed_kib,
@@ -206,16 +209,16 @@ mod tests {
             package_for(InstallMethod::System, "arm64"),
             package_for(InstallMethod::User, "amd64"),
         ];
-        let told = |lines: &str, asked| {
+        let told = |lines: &str, requested| {
             let survey = survey(lines);
-            let outcome = way(&survey, asked).and_then(|way| {
+            let outcome = way(&survey, requested).and_then(|way| {
                 let package = package(&survey, way, &packages)?;
                 room(&survey, package)?;
                 Ok(way)
             });
             match outcome {
                 Ok(way) => format!("{way:?}"),
-                Err(unfit) => format!("{unfit}: {}", unfit.way_out().unwrap_or_default()),
+                Err(unfit) => format!("{unfit}: {}", unfit.hint().unwrap_or_default()),
             }
         };
         let with = |from: &str, to: &str| AGX_ORIN.replace(from, to);

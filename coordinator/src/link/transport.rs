@@ -8,28 +8,28 @@ use rustls::{ClientConfig, pki_types::ServerName};
 use tokio::net::TcpStream;
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
-use super::Address;
-use crate::broker::OwnDoor;
+use super::loopback_connector::LoopbackConnector;
+use crate::broker_address::BrokerAddress;
 
 /// A way to a broker.
 #[derive(Debug, Clone)]
-pub(crate) enum Way {
+pub(crate) enum Transport {
     /// Into the broker of this process.
-    OwnDoor(OwnDoor),
+    LoopbackConnector(LoopbackConnector),
     /// TLS 1.3, as the coordinator.
     Tls(Arc<ClientConfig>),
     /// Plain TCP: to a broker of this machine, or where the configuration allows it.
     Plain,
 }
 
-impl Way {
+impl Transport {
     /// Makes a client go this way.
-    pub(super) fn set_up(&self, options: &mut MqttOptions, address: &Address) {
+    pub(super) fn set_up(&self, options: &mut MqttOptions, address: &BrokerAddress) {
         let address = address.clone();
         match self.clone() {
-            Self::OwnDoor(door) => options.set_socket_connector(move |_, _| {
-                let door = door.clone();
-                async move { door.open().await }
+            Self::LoopbackConnector(connector) => options.set_socket_connector(move |_, _| {
+                let connector = connector.clone();
+                async move { connector.open().await }
             }),
             Self::Tls(config) => options.set_socket_connector(move |_, _| {
                 secure(address.clone(), TlsConnector::from(Arc::clone(&config)))
@@ -39,13 +39,13 @@ impl Way {
     }
 }
 
-async fn plain(address: Address) -> io::Result<TcpStream> {
+async fn plain(address: BrokerAddress) -> io::Result<TcpStream> {
     let stream = TcpStream::connect((address.host.as_str(), address.port)).await?;
     stream.set_nodelay(true)?;
     Ok(stream)
 }
 
-async fn secure(address: Address, connector: TlsConnector) -> io::Result<TlsStream<TcpStream>> {
+async fn secure(address: BrokerAddress, connector: TlsConnector) -> io::Result<TlsStream<TcpStream>> {
     let name = ServerName::try_from(SERVER_NAME).map_err(io::Error::other)?;
     connector.connect(name, plain(address).await?).await
 }

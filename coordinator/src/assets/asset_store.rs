@@ -32,7 +32,7 @@ const LOCK: &str = ".lock";
 
 /// What cannot be put in or swept.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum ShelfError {
+pub(crate) enum AssetStoreError {
     /// A file or directory cannot be used.
     #[error("cannot use {}", .path.display())]
     Io {
@@ -77,7 +77,7 @@ pub(crate) struct Added {
 
 /// What sweeping came to.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Swept {
+pub(crate) struct SweepResult {
     /// Files that were removed.
     pub(crate) files: u64,
     /// Their bytes.
@@ -86,17 +86,17 @@ pub(crate) struct Swept {
 
 /// The shelf of a workspace.
 #[derive(Debug, Clone)]
-pub(crate) struct Shelf(PathBuf);
+pub(crate) struct AssetStore(PathBuf);
 
 /// The shelf while one process changes it: until this is dropped, nobody else puts in or sweeps. What is put in is nobody's until
 /// the store names it, and a sweep takes all that is nobody's; so it is held from before the one to after the other.
 #[derive(Debug)]
-pub(crate) struct HeldShelf {
-    shelf: Shelf,
+pub(crate) struct LockedAssetStore {
+    asset_store: AssetStore,
     _lock: File,
 }
 
-impl Shelf {
+impl AssetStore {
     /// The workspace's.
     pub(crate) fn of(workspace: &Workspace) -> Self {
         Self(workspace.root().join("assets"))
@@ -119,8 +119,8 @@ impl Shelf {
     /// Takes the shelf to change it, as soon as nobody else has it. `waiting` is called where somebody has.
     ///
     /// # Errors
-    /// [`ShelfError::Io`] when it cannot be made or locked.
-    pub(crate) fn hold(self, waiting: impl FnOnce()) -> Result<HeldShelf, ShelfError> {
+    /// [`AssetStoreError::Io`] when it cannot be made or locked.
+    pub(crate) fn hold(self, waiting: impl FnOnce()) -> Result<LockedAssetStore, AssetStoreError> {
         fs::create_dir_all(&self.0).map_err(at(&self.0))?;
         let path = self.0.join(LOCK);
         let mut options = OpenOptions::new();
@@ -135,19 +135,19 @@ impl Shelf {
             Err(TryLockError::Error(error)) => Err(error),
         };
         locked.map_err(at(&path))?;
-        Ok(HeldShelf {
-            shelf: self,
+        Ok(LockedAssetStore {
+            asset_store: self,
             _lock: lock,
         })
     }
 }
 
-impl HeldShelf {
+impl LockedAssetStore {
     /// Puts in a copy of a file, or of a directory with all that is below it. Links are followed.
     ///
     /// # Errors
-    /// [`ShelfError`].
-    pub(crate) fn put(&self, source: &Path, path: &str) -> Result<Added, ShelfError> {
+    /// [`AssetStoreError`].
+    pub(crate) fn put(&self, source: &Path, path: &str) -> Result<Added, AssetStoreError> {
         let kind = fs::metadata(source).map_err(at(source))?;
         if kind.is_file() {
             let (bytes, sha256) = self.put_file(source)?;
@@ -160,7 +160,7 @@ impl HeldShelf {
             return Ok(Added { asset, files: 1 });
         }
         if !kind.is_dir() {
-            return Err(ShelfError::Kind(source.to_owned()));
+            return Err(AssetStoreError::Kind(source.to_owned()));
         }
         let mut files = Vec::new();
         files_below(source, "", &mut files)?;
@@ -177,7 +177,7 @@ impl HeldShelf {
             bytes += length;
         }
         let name = hex(&sha256(manifest.as_bytes()));
-        if let Some(place) = self.shelf.place(&name) {
+        if let Some(place) = self.asset_store.place(&name) {
             make_parent(&place)?;
             write_durably(&place, manifest.as_bytes()).map_err(at(&place))?;
         }
@@ -192,8 +192,11 @@ impl HeldShelf {
     }
 
     /// Copies a file and hashes the copy on its way; length and SHA-256.
-    fn put_file(&self, source: &Path) -> Result<(u64, String), ShelfError> {
-        let beside = self.shelf.0.join(format!("{UNFINISHED}{}", std::process::id()));
+    fn put_file(&self, source: &Path) -> Result<(u64, String), AssetStoreError> {
+        let beside = self
+            .asset_store
+            .0
+            .join(format!("{UNFINISHED}{}", std::process::id()));
         let mut from = regular_file::open(source).map_err(at(source))?;
         let mut to = OpenOptions::new()
             .write(true)
@@ -213,7 +216,7 @@ impl HeldShelf {
             bytes += read as u64;
         }
         let name = hex(&hasher.finalize());
-        let place = self.shelf.place(&name).unwrap_or_default();
+        let place = self.asset_store.place(&name).unwrap_or_default();
         // A copy that has gone bad meanwhile is replaced.
         if sha256_of_file(&place).is_ok_and(|(_, found)| hex(&found) == name) {
             fs::remove_file(&beside).map_err(at(&beside))?;
@@ -221,7 +224,7 @@ impl HeldShelf {
             make_parent(&place)?;
             to.sync_all().map_err(at(&beside))?;
             fs::rename(&beside, &place).map_err(at(&place))?;
-            let directory = place.parent().unwrap_or(&self.shelf.0);
+            let directory = place.parent().unwrap_or(&self.asset_store.0);
             sync_directory(directory).map_err(at(directory))?;
         }
         Ok((bytes, name))
@@ -230,8 +233,8 @@ impl HeldShelf {
     /// Removes every file that no asset of `kept` is or has.
     ///
     /// # Errors
-    /// [`ShelfError`]; nothing is removed before everything that is kept is known.
-    pub(crate) fn sweep(&self, kept: &[Asset]) -> Result<Swept, ShelfError> {
+    /// [`AssetStoreError`]; nothing is removed before everything that is kept is known.
+    pub(crate) fn sweep(&self, kept: &[Asset]) -> Result<SweepResult, AssetStoreError> {
         let mut needed = BTreeSet::new();
         for asset in kept {
             needed.insert(asset.sha256.clone());
@@ -239,8 +242,8 @@ impl HeldShelf {
                 self.add_files_of(&asset.sha256, &mut needed)?;
             }
         }
-        let mut swept = Swept::default();
-        for directory in entries(&self.shelf.0)? {
+        let mut swept = SweepResult::default();
+        for directory in entries(&self.asset_store.0)? {
             let inside = if directory.is_dir() {
                 entries(&directory)?
             } else {
@@ -263,8 +266,8 @@ impl HeldShelf {
         Ok(swept)
     }
 
-    fn add_files_of(&self, manifest: &str, needed: &mut BTreeSet<String>) -> Result<(), ShelfError> {
-        let Some(place) = self.shelf.place(manifest) else {
+    fn add_files_of(&self, manifest: &str, needed: &mut BTreeSet<String>) -> Result<(), AssetStoreError> {
+        let Some(place) = self.asset_store.place(manifest) else {
             return Ok(());
         };
         let file = match File::open(&place) {
@@ -276,7 +279,7 @@ impl HeldShelf {
             let line: ManifestLine =
                 line.map_err(at(&place))?
                     .parse()
-                    .map_err(|source| ShelfError::Manifest {
+                    .map_err(|source| AssetStoreError::Manifest {
                         path: place.clone(),
                         source,
                     })?;
@@ -286,17 +289,17 @@ impl HeldShelf {
     }
 }
 
-fn at(path: &Path) -> impl FnOnce(io::Error) -> ShelfError + use<> {
+fn at(path: &Path) -> impl FnOnce(io::Error) -> AssetStoreError + use<> {
     let path = path.to_owned();
-    move |source| ShelfError::Io { path, source }
+    move |source| AssetStoreError::Io { path, source }
 }
 
-fn make_parent(place: &Path) -> Result<(), ShelfError> {
+fn make_parent(place: &Path) -> Result<(), AssetStoreError> {
     let directory = place.parent().unwrap_or_else(|| Path::new("."));
     fs::create_dir_all(directory).map_err(at(directory))
 }
 
-fn entries(directory: &Path) -> Result<Vec<PathBuf>, ShelfError> {
+fn entries(directory: &Path) -> Result<Vec<PathBuf>, AssetStoreError> {
     let listed = match fs::read_dir(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         listed => listed.map_err(at(directory))?,
@@ -306,21 +309,21 @@ fn entries(directory: &Path) -> Result<Vec<PathBuf>, ShelfError> {
 }
 
 /// Paths of all files below a directory, as a manifest has them. A directory of half-made samples is refused.
-fn files_below(directory: &Path, prefix: &str, files: &mut Vec<String>) -> Result<(), ShelfError> {
+fn files_below(directory: &Path, prefix: &str, files: &mut Vec<String>) -> Result<(), AssetStoreError> {
     SampleSet::check_whole(directory)?;
     for entry in entries(directory)? {
         let name = entry.file_name().and_then(|name| name.to_str());
         let path = name.map(|name| format!("{prefix}{name}"));
         let path = path
             .filter(|path| is_inner_path(path))
-            .ok_or_else(|| ShelfError::Name(entry.clone()))?;
+            .ok_or_else(|| AssetStoreError::Name(entry.clone()))?;
         let kind = fs::metadata(&entry).map_err(at(&entry))?;
         if kind.is_dir() {
             files_below(&entry, &format!("{path}/"), files)?;
         } else if kind.is_file() {
             files.push(path);
         } else {
-            return Err(ShelfError::Kind(entry));
+            return Err(AssetStoreError::Kind(entry));
         }
     }
     Ok(())
@@ -332,8 +335,8 @@ mod tests {
 
     use super::*;
 
-    fn held(dir: &Path) -> HeldShelf {
-        Shelf(dir.join("assets")).hold(|| {}).unwrap()
+    fn held(dir: &Path) -> LockedAssetStore {
+        AssetStore(dir.join("assets")).hold(|| {}).unwrap()
     }
 
     #[test]
@@ -342,20 +345,20 @@ mod tests {
         fs::write(dir.path().join("model"), "new").unwrap();
         let adding = held(dir.path());
         let added = adding.put(&dir.path().join("model"), "models/model").unwrap();
-        let place = adding.shelf.place(&added.asset.sha256).unwrap();
+        let place = adding.asset_store.place(&added.asset.sha256).unwrap();
         let (waits, is_waiting) = mpsc::channel();
         let (knows, store) = mpsc::channel();
-        let shelf = adding.shelf.clone();
+        let asset_store = adding.asset_store.clone();
         let sweeper = thread::spawn(move || {
-            let shelf = shelf.hold(|| waits.send(()).unwrap()).unwrap();
+            let asset_store = asset_store.hold(|| waits.send(()).unwrap()).unwrap();
             let kept: Vec<Asset> = store.try_iter().collect();
-            shelf.sweep(&kept).unwrap()
+            asset_store.sweep(&kept).unwrap()
         });
         is_waiting.recv().unwrap();
         assert!(place.exists());
         knows.send(added.asset).unwrap();
         drop(adding);
-        assert_eq!(sweeper.join().unwrap(), Swept::default());
+        assert_eq!(sweeper.join().unwrap(), SweepResult::default());
         assert!(place.exists());
     }
 
@@ -366,14 +369,18 @@ mod tests {
         fs::create_dir_all(&samples).unwrap();
         fs::write(samples.join("a.npy"), "of an earlier scale").unwrap();
         fs::write(samples.join(SampleSet::UNFINISHED), "").unwrap();
-        let shelf = held(dir.path());
+        let asset_store = held(dir.path());
         for source in [&samples, &dir.path().join("data")] {
-            let refused = shelf.put(source, "data").unwrap_err();
-            assert!(matches!(refused, ShelfError::NotWhole(_)), "{refused}");
+            let refused = asset_store.put(source, "data").unwrap_err();
+            assert!(matches!(refused, AssetStoreError::NotWhole(_)), "{refused}");
         }
-        assert_eq!(shelf.sweep(&[]).unwrap(), Swept::default(), "nothing was begun");
+        assert_eq!(
+            asset_store.sweep(&[]).unwrap(),
+            SweepResult::default(),
+            "nothing was begun"
+        );
         fs::remove_file(samples.join(SampleSet::UNFINISHED)).unwrap();
-        assert_eq!(shelf.put(&samples, "data").unwrap().files, 1);
+        assert_eq!(asset_store.put(&samples, "data").unwrap().files, 1);
     }
 
     #[test]
@@ -384,28 +391,32 @@ mod tests {
         fs::write(source.join("b"), "same").unwrap();
         fs::write(source.join("inner/a"), "same").unwrap();
         fs::write(source.join("other"), "other").unwrap();
-        let shelf = held(dir.path());
-        let tree = shelf.put(&source, "data").unwrap();
+        let asset_store = held(dir.path());
+        let tree = asset_store.put(&source, "data").unwrap();
         assert_eq!((tree.files, tree.asset.bytes), (3, 13));
-        let manifest = fs::read_to_string(shelf.shelf.place(&tree.asset.sha256).unwrap()).unwrap();
+        let manifest =
+            fs::read_to_string(asset_store.asset_store.place(&tree.asset.sha256).unwrap()).unwrap();
         let paths: Vec<_> = manifest
             .lines()
             .map(|line| line.split(' ').nth(2).unwrap())
             .collect();
         assert_eq!(paths, ["b", "inner/a", "other"]);
-        let file = shelf.put(&source.join("other"), "models/other").unwrap();
-        let again = shelf.put(&source, "elsewhere").unwrap();
+        let file = asset_store.put(&source.join("other"), "models/other").unwrap();
+        let again = asset_store.put(&source, "elsewhere").unwrap();
         assert_eq!(
             again.asset.sha256, tree.asset.sha256,
             "a tree's name is its content's"
         );
         assert_eq!(
-            shelf.sweep(std::slice::from_ref(&tree.asset)).unwrap(),
-            Swept::default()
+            asset_store.sweep(std::slice::from_ref(&tree.asset)).unwrap(),
+            SweepResult::default()
         );
         // The manifest and "same".
-        assert_eq!(shelf.sweep(&[file.asset]).unwrap().files, 2);
-        assert_eq!(shelf.sweep(&[]).unwrap(), Swept { files: 1, bytes: 5 });
+        assert_eq!(asset_store.sweep(&[file.asset]).unwrap().files, 2);
+        assert_eq!(
+            asset_store.sweep(&[]).unwrap(),
+            SweepResult { files: 1, bytes: 5 }
+        );
     }
 
     #[test]
@@ -414,23 +425,23 @@ mod tests {
         let source = dir.path().join("source");
         fs::create_dir_all(&source).unwrap();
         fs::write(source.join("a"), "of a tree").unwrap();
-        let shelf = held(dir.path());
-        let tree = shelf.put(&source, "data").unwrap().asset;
-        let manifest = shelf.shelf.place(&tree.sha256).unwrap();
+        let asset_store = held(dir.path());
+        let tree = asset_store.put(&source, "data").unwrap().asset;
+        let manifest = asset_store.asset_store.place(&tree.sha256).unwrap();
         let kept = sha256_of_file(&source.join("a")).unwrap().1;
-        let kept = shelf.shelf.place(&hex(&kept)).unwrap();
+        let kept = asset_store.asset_store.place(&hex(&kept)).unwrap();
 
         fs::write(&manifest, "no line of a manifest\n").unwrap();
-        let refused = shelf.sweep(std::slice::from_ref(&tree)).unwrap_err();
-        assert!(matches!(refused, ShelfError::Manifest { .. }), "{refused}");
+        let refused = asset_store.sweep(std::slice::from_ref(&tree)).unwrap_err();
+        assert!(matches!(refused, AssetStoreError::Manifest { .. }), "{refused}");
         fs::remove_file(&manifest).unwrap();
         fs::create_dir(&manifest).unwrap();
-        let refused = shelf.sweep(std::slice::from_ref(&tree)).unwrap_err();
-        assert!(matches!(refused, ShelfError::Io { .. }), "{refused}");
+        let refused = asset_store.sweep(std::slice::from_ref(&tree)).unwrap_err();
+        assert!(matches!(refused, AssetStoreError::Io { .. }), "{refused}");
         assert!(kept.exists());
 
         fs::remove_dir(&manifest).unwrap();
-        shelf.put(&source, "data").unwrap();
-        assert_eq!(shelf.sweep(&[tree]).unwrap(), Swept::default());
+        asset_store.put(&source, "data").unwrap();
+        assert_eq!(asset_store.sweep(&[tree]).unwrap(), SweepResult::default());
     }
 }

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// What is verified, and where the verdict goes.
-pub(super) struct Given {
+pub(super) struct VerificationInput {
     pub(super) audited: Audited,
     pub(super) compliance: PathBuf,
     pub(super) output: PathBuf,
@@ -26,7 +26,7 @@ pub(super) struct Given {
     run: Option<(Workspace, Store, RunRow)>,
 }
 
-impl Given {
+impl VerificationInput {
     /// Reads it off the command line.
     pub(super) fn of(args: &Args, context: &Context) -> Result<Self, Failure> {
         match (&args.run, &args.results, &args.compliance, &args.output) {

@@ -2,10 +2,9 @@
 
 use regatta_types::{DeviceId, RunId, benchmark::Benchmark};
 
-use super::{flow::Session, subject::EDGE};
+use super::{agent::Agent, flow::Session, subject::EDGE};
 use crate::{
     exit::Failure,
-    quickstart::agent::Agent,
     runs::{
         Catalogue,
         audit::{drafts, find},
@@ -26,19 +25,19 @@ impl Session<'_> {
         (catalogue, benchmark): (&Catalogue, &Benchmark),
         device: &DeviceId,
     ) -> Result<Vec<RunRow>, Failure> {
-        let mut asked = Vec::new();
+        let mut requested = Vec::new();
         for scenario in EDGE {
             match find(self.workspace, store, device, benchmark, scenario) {
                 Ok(audited) => {
                     let round = catalogue
                         .round(Some(&audited.performance.draft.spec.round))
                         .map_err(Failure::usage)?;
-                    asked.extend(drafts(self.workspace, round, &audited, &[])?);
+                    requested.extend(drafts(self.workspace, round, &audited, &[])?);
                 }
                 Err(error) => (self.tell)(&format!("{scenario} is not audited: {error}")),
             }
         }
-        let mut rows = self.run_all(store, agent, &asked)?;
+        let mut rows = self.run_all(store, agent, &requested)?;
         for _ in 0..TRIES {
             let failed: Vec<usize> = (0..rows.len()).filter(|&at| !rows[at].is_good()).collect();
             let mut again = Vec::new();

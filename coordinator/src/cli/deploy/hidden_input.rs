@@ -16,9 +16,9 @@ use rustix::process::{Signal, getpid, kill_process};
 /// # Errors
 /// A terminal that cannot be read or set, or that has ended before the line has.
 pub(super) fn read_line() -> io::Result<String> {
-    let unseen = Unseen::begin()?;
-    let typed = Keys::of(&unseen.before).read(io::stdin().lock().bytes());
-    drop(unseen);
+    let hidden_input = HiddenInput::begin()?;
+    let typed = Keys::of(&hidden_input.before).read(io::stdin().lock().bytes());
+    drop(hidden_input);
     // The Enter that was not shown.
     let _ = writeln!(io::stderr());
     match typed? {
@@ -62,11 +62,11 @@ impl Settings {
 }
 
 /// The terminal while it shows nothing; dropped, it is as it was.
-struct Unseen {
+struct HiddenInput {
     before: Settings,
 }
 
-impl Unseen {
+impl HiddenInput {
     fn begin() -> io::Result<Self> {
         let before = Settings::read()?;
         let mut quiet = before;
@@ -81,7 +81,7 @@ impl Unseen {
     }
 }
 
-impl Drop for Unseen {
+impl Drop for HiddenInput {
     fn drop(&mut self) {
         // A terminal that is gone needs no mending.
         let _ = self.before.set();
@@ -117,7 +117,7 @@ impl Keys {
     /// Takes keys until one ends the line.
     fn read(&self, keys: impl Iterator<Item = io::Result<u8>>) -> io::Result<Typed> {
         let mut line = String::new();
-        let mut letter = Vec::with_capacity(4);
+        let mut message = Vec::with_capacity(4);
         for key in keys {
             match key? {
                 // What a terminal sends for a key that was switched off.
@@ -128,14 +128,14 @@ impl Keys {
                 key if key == self.erase || key == 0x7f || key == 0x08 => drop(line.pop()),
                 key if key == self.kill => line.clear(),
                 key => {
-                    letter.push(key);
-                    match std::str::from_utf8(&letter) {
+                    message.push(key);
+                    match std::str::from_utf8(&message) {
                         Ok(whole) => {
                             line.push_str(whole);
-                            letter.clear();
+                            message.clear();
                         }
                         Err(half) if half.error_len().is_none() => {}
-                        Err(_) => letter.clear(),
+                        Err(_) => message.clear(),
                     }
                 }
             }

@@ -7,7 +7,7 @@ use crate::fleet::printable;
 
 /// What is wrong with a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Kind {
+pub(super) enum RejectKind {
     /// Not one of our topics.
     Topic,
     /// The frame cannot be read.
@@ -36,7 +36,7 @@ pub(super) enum Kind {
     Storage,
 }
 
-impl Kind {
+impl RejectKind {
     const fn words(self) -> &'static str {
         match self {
             Self::Topic => "message on a topic that is not ours",
@@ -58,13 +58,13 @@ impl Kind {
 
 /// Counts by kind.
 #[derive(Debug, Default)]
-pub(super) struct Complaints {
-    counts: BTreeMap<Kind, u64>,
+pub(super) struct RejectCounters {
+    counts: BTreeMap<RejectKind, u64>,
 }
 
-impl Complaints {
+impl RejectCounters {
     /// Counts one and logs it if it is the first, second, fourth ... of its kind.
-    pub(super) fn add(&mut self, kind: Kind, topic: &str, detail: &dyn std::fmt::Display) {
+    pub(super) fn add(&mut self, kind: RejectKind, topic: &str, detail: &dyn std::fmt::Display) {
         let count = self.counts.entry(kind).or_default();
         *count += 1;
         if count.is_power_of_two() {
@@ -75,7 +75,7 @@ impl Complaints {
     }
 
     #[cfg(test)]
-    pub(super) fn count(&self, kind: Kind) -> u64 {
+    pub(super) fn count(&self, kind: RejectKind) -> u64 {
         self.counts.get(&kind).copied().unwrap_or(0)
     }
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 /// A run as asked for. Rates are estimated when it is sent, from what the device has shown by then.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Draft {
+pub(crate) struct RunDraft {
     /// The spec; its `user.conf` holds what is known without estimates.
     pub(crate) spec: RunSpec,
     /// First guesses of the benchmark's file, `model.scenario.key` to value.
@@ -19,7 +19,7 @@ pub(crate) struct Draft {
     pub(crate) given: BTreeMap<String, String>,
 }
 
-impl Draft {
+impl RunDraft {
     /// The text of `user.conf`: first guesses, then estimates, then what was given; the later wins.
     pub(crate) fn user_conf(&self, estimates: &BTreeMap<String, String>) -> String {
         let mut lines = self.guesses.clone();
@@ -60,7 +60,7 @@ pub(crate) struct Rates {
 
 /// The figures of a recorded run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Outcome {
+pub(crate) struct RunOutcome {
     /// LoadGen's verdict, where there is one.
     pub(crate) valid: Option<bool>,
     /// LoadGen's reasons for INVALID.
@@ -100,7 +100,7 @@ pub(crate) struct Outcome {
     pub(crate) device_state: Option<StateProof>,
 }
 
-impl Outcome {
+impl RunOutcome {
     /// Whether LoadGen is content with the run: VALID, or nothing said in a mode without a verdict.
     pub(crate) const fn has_passed(&self, mode: Mode) -> bool {
         match self.valid {

@@ -18,7 +18,7 @@ use regatta_submission::{
 use regatta_types::{Division, RunId};
 use serde::Serialize;
 
-use crate::{exit::Failure, workspace::Workspace};
+use crate::{exit::Failure, tables::UnmetRule, workspace::Workspace};
 
 /// The package's password: it hides nothing that is worth hiding.
 const PASSWORD: &str = "rehearsal";
@@ -48,19 +48,6 @@ pub(crate) struct Rehearsal {
     pub(crate) no_package: Option<String>,
     /// The package's password.
     pub(crate) password: &'static str,
-}
-
-/// A rule that the tree does not meet.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct UnmetRule {
-    /// Its short name.
-    pub(crate) rule: String,
-    /// Findings against it.
-    pub(crate) findings: usize,
-    /// Why no rehearsal meets it; `None` where one should.
-    pub(crate) expected: Option<String>,
-    /// The first finding's path and words.
-    pub(crate) first: String,
 }
 
 /// What the official checker says.

@@ -26,9 +26,9 @@ use super::{
 use crate::{
     cli::{self, View},
     daemon::Daemon,
-    exit::{self, Failure, Outcome},
-    runs::{Catalogue, Draft, Words},
-    store::{RunRow, Store},
+    exit::{self, CommandResult, Failure},
+    runs::{Catalogue, Words},
+    store::{RunDraft, RunRow, Store},
     tables,
     workspace::Workspace,
 };
@@ -54,7 +54,7 @@ pub(crate) struct Options {
 }
 
 /// Does everything.
-pub(crate) fn run(options: &Options, tell: impl Fn(&str)) -> Outcome {
+pub(crate) fn run(options: &Options, tell: impl Fn(&str)) -> CommandResult {
     let place = Place::lay_out(&options.dir)?;
     let binary = agent::find_or_build(&tell)?;
     let workspace = place.open()?;
@@ -68,7 +68,7 @@ pub(crate) fn run(options: &Options, tell: impl Fn(&str)) -> Outcome {
     let interrupted = watch_for_interrupts(&runtime)?;
     let daemon = runtime
         .block_on(Daemon::start(&workspace))
-        .map_err(|error| cli::with_way_out(error, &workspace))?;
+        .map_err(|error| cli::with_hint(error, &workspace))?;
     tell(&format!(
         "coordinator and embedded broker at {}",
         daemon.address()
@@ -108,10 +108,10 @@ pub(super) struct Session<'a> {
 }
 
 impl Session<'_> {
-    fn with_agent(&self, binary: &std::path::Path, catalogue: &Catalogue) -> Outcome {
+    fn with_agent(&self, binary: &std::path::Path, catalogue: &Catalogue) -> CommandResult {
         let store = Store::open(&self.workspace.database())?;
         for left_over in store.open_runs()? {
-            store.ask_to_abort(left_over.id, "an earlier quickstart was interrupted")?;
+            store.request_abort(left_over.id, "an earlier quickstart was interrupted")?;
         }
         agent::enrol(binary, self.place, self.workspace, &store)?;
         let mut agent = Agent::start(binary, self.place)?;
@@ -190,7 +190,7 @@ impl Session<'_> {
         {
             self.go_on(agent)?;
             if begun.elapsed() > HELLO {
-                return Err(Failure::could_not("the agent did not say hello").way_out(format!(
+                return Err(Failure::could_not("the agent did not say hello").hint(format!(
                     "its own words are in {}",
                     self.place.agent_log().display()
                 )));
@@ -203,7 +203,7 @@ impl Session<'_> {
         &self,
         store: &Store,
         agent: &mut Agent,
-        drafts: &[Draft],
+        drafts: &[RunDraft],
     ) -> Result<Vec<RunRow>, Failure> {
         store.all_or_nothing(|store| drafts.iter().try_for_each(|draft| store.add_run(draft)))?;
         let ids: Vec<RunId> = drafts.iter().map(|draft| draft.spec.run).collect();
@@ -255,7 +255,7 @@ impl Session<'_> {
     fn go_on(&self, agent: &mut Agent) -> Result<(), Failure> {
         if self.interrupted.load(Ordering::Relaxed) {
             return Err(
-                Failure::could_not("interrupted").way_out("start it again: it may use the same directory")
+                Failure::could_not("interrupted").hint("start it again: it may use the same directory")
             );
         }
         agent.check()?;

@@ -8,10 +8,10 @@ use tokio::net::TcpStream;
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 
 use super::rights::Peer;
-use crate::{keys, waiting_room::in_time};
+use crate::{handshake_limiter::in_time, keys};
 
 /// How connections are accepted.
-pub(crate) enum Front {
+pub(crate) enum Acceptor {
     /// As they come. The configuration keeps this on loopback unless told otherwise.
     Plain,
     /// Over TLS 1.3, with a certificate of the lab.

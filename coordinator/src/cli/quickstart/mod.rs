@@ -1,16 +1,25 @@
-//! `regatta quickstart`: the whole flow on this machine.
+//! `regatta quickstart`: a coordinator and a device agent on this machine, the bundled benchmark through every scenario and its
+//! audits, and a rehearsal of the submission: staged, truncated, checked, packed. It is `serve`, `run`, `audit run` and
+//! `submission` with the steps between them done. It measures nothing itself.
+
+mod agent;
+mod audits;
+mod compare;
+mod flow;
+mod place;
+mod rehearsal;
+mod report;
+mod subject;
 
 use std::path::PathBuf;
+
+use regatta_text::HumanDuration;
 
 use super::{
     Context,
     context::{Format, tell},
 };
-use crate::{
-    exit::{Failure, Outcome},
-    quickstart,
-};
-use regatta_text::HumanDuration;
+use crate::exit::{CommandResult, Failure};
 
 /// Flags of `quickstart`.
 #[derive(Debug, clap::Args)]
@@ -26,14 +35,14 @@ pub(super) struct Args {
     keep: bool,
 }
 
-pub(super) fn run(args: &Args, context: &Context) -> Outcome {
+pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     args.duration.parse::<HumanDuration>().map_err(Failure::usage)?;
-    let options = quickstart::Options {
+    let options = flow::Options {
         dir: args.dir.clone(),
         duration: args.duration.clone(),
         keep: args.keep,
         lively: context.is_lively(),
         json: context.format == Format::Json,
     };
-    quickstart::run(&options, tell)
+    flow::run(&options, tell)
 }

@@ -10,13 +10,13 @@ use tokio::{
 
 /// Opens connections into the embedded broker.
 #[derive(Debug, Clone)]
-pub(crate) struct OwnDoor {
+pub(crate) struct LoopbackConnector {
     inside: mpsc::Sender<TcpStream>,
 }
 
-impl OwnDoor {
+impl LoopbackConnector {
     /// The door, and where the broker finds the other ends.
-    pub(super) fn new() -> (Self, mpsc::Receiver<TcpStream>) {
+    pub(crate) fn new() -> (Self, mpsc::Receiver<TcpStream>) {
         let (inside, arrivals) = mpsc::channel(4);
         (Self { inside }, arrivals)
     }

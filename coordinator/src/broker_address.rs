@@ -12,13 +12,13 @@ const DEFAULT_PORTS: (u16, u16) = (1883, 8883);
 /// An address that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{given}` is not of the form mqtts://host:port or mqtt://host:port")]
-pub(crate) struct AddressError {
+pub(crate) struct BrokerAddressError {
     given: String,
 }
 
 /// Where a broker is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Address {
+pub(crate) struct BrokerAddress {
     /// Name or number of the host, without brackets.
     pub(crate) host: String,
     /// TCP port.
@@ -27,7 +27,7 @@ pub(crate) struct Address {
     pub(crate) tls: bool,
 }
 
-impl Address {
+impl BrokerAddress {
     /// The address of a socket.
     pub(crate) fn of(socket: SocketAddr, tls: bool) -> Self {
         Self {
@@ -43,7 +43,7 @@ impl Address {
     }
 }
 
-impl fmt::Display for Address {
+impl fmt::Display for BrokerAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = if self.tls { "mqtts" } else { "mqtt" };
         if self.host.contains(':') {
@@ -54,11 +54,11 @@ impl fmt::Display for Address {
     }
 }
 
-impl FromStr for Address {
-    type Err = AddressError;
+impl FromStr for BrokerAddress {
+    type Err = BrokerAddressError;
 
-    fn from_str(given: &str) -> Result<Self, AddressError> {
-        let wrong = || AddressError {
+    fn from_str(given: &str) -> Result<Self, BrokerAddressError> {
+        let wrong = || BrokerAddressError {
             given: given.to_owned(),
         };
         let (tls, rest) = match (given.strip_prefix("mqtts://"), given.strip_prefix("mqtt://")) {
@@ -103,10 +103,10 @@ mod tests {
             "mqtt://127.0.0.1:1",
             "mqtts://[::1]:1883",
         ] {
-            assert_eq!(text.parse::<Address>().unwrap().to_string(), text);
+            assert_eq!(text.parse::<BrokerAddress>().unwrap().to_string(), text);
         }
-        assert_eq!("mqtt://lab".parse::<Address>().unwrap().port, 1883);
-        assert_eq!("mqtts://lab".parse::<Address>().unwrap().port, 8883);
+        assert_eq!("mqtt://lab".parse::<BrokerAddress>().unwrap().port, 1883);
+        assert_eq!("mqtts://lab".parse::<BrokerAddress>().unwrap().port, 8883);
     }
 
     #[test]
@@ -120,7 +120,7 @@ mod tests {
             "mqtt://lab:0",
             "mqtt://a b:1",
         ] {
-            assert!(text.parse::<Address>().is_err(), "{text}");
+            assert!(text.parse::<BrokerAddress>().is_err(), "{text}");
         }
     }
 }

@@ -57,7 +57,7 @@ impl Identity {
 
 /// A board that is not deployed to.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum NotThisOne {
+pub(crate) enum IdentityError {
     /// The name belongs to a device with another key.
     #[error("{name} is {known}, and this board is {}: it was set up anew, or is another board", or_nobody(.found))]
     Changed {
@@ -103,9 +103,9 @@ fn or_nobody(found: &Option<DeviceId>) -> String {
         .map_or_else(|| "nobody yet".to_owned(), ToString::to_string)
 }
 
-impl NotThisOne {
+impl IdentityError {
     /// What the user can do about it.
-    pub(crate) fn way_out(&self) -> Option<String> {
+    pub(crate) fn hint(&self) -> Option<String> {
         match self {
             Self::Changed { name, .. } => Some(format!(
                 "`regatta device remove {name}` gives the name free, when the device of before is gone for good"
@@ -124,7 +124,7 @@ impl NotThisOne {
 
 /// How a board stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum EnrolmentState {
     /// Enrolled here under this name, with what it needs to connect.
     Enrolled,
     /// To be enrolled; a device that is a member keeps its id.
@@ -136,16 +136,16 @@ pub(crate) enum Standing {
 /// Finds out how a board stands. `authority` is this lab's.
 ///
 /// # Errors
-/// [`NotThisOne`].
-pub(crate) fn standing(
+/// [`IdentityError`].
+pub(crate) fn enrolment_state(
     store: &Store,
     name: &str,
     identity: &Identity,
     authority: &[u8; 32],
     take_over: bool,
-) -> Result<Standing, NotThisOne> {
+) -> Result<EnrolmentState, IdentityError> {
     if identity.unanswered {
-        return Ok(Standing::Unanswered);
+        return Ok(EnrolmentState::Unanswered);
     }
     let by_name = store
         .members()?
@@ -157,25 +157,25 @@ pub(crate) fn standing(
     {
         let device = device.clone();
         if member.removed.is_some() {
-            return Err(NotThisOne::Removed {
+            return Err(IdentityError::Removed {
                 device,
                 known: member.name,
             });
         }
         if member.name != name {
-            return Err(NotThisOne::OtherName {
+            return Err(IdentityError::OtherName {
                 device,
                 known: member.name,
             });
         }
         return match &identity.enrolment {
-            Some(lab) if is_ours(lab) => Ok(Standing::Enrolled),
+            Some(lab) if is_ours(lab) => Ok(EnrolmentState::Enrolled),
             Some(lab) if !take_over => Err(other_lab(lab)),
-            _ => Ok(Standing::ToEnrol),
+            _ => Ok(EnrolmentState::ToEnrol),
         };
     }
     if let Some(member) = by_name {
-        return Err(NotThisOne::Changed {
+        return Err(IdentityError::Changed {
             name: name.to_owned(),
             known: member.device,
             found: identity.device.clone(),
@@ -183,12 +183,12 @@ pub(crate) fn standing(
     }
     match &identity.enrolment {
         Some(lab) if !is_ours(lab) && !take_over => Err(other_lab(lab)),
-        _ => Ok(Standing::ToEnrol),
+        _ => Ok(EnrolmentState::ToEnrol),
     }
 }
 
-fn other_lab(lab: &EnrolledIn) -> NotThisOne {
-    NotThisOne::OtherLab {
+fn other_lab(lab: &EnrolledIn) -> IdentityError {
+    IdentityError::OtherLab {
         name: printable(&lab.name, 80),
         broker: printable(&lab.broker, 80),
     }
@@ -218,8 +218,8 @@ mod tests {
     }
 
     fn said(store: &Store, name: &str, identity: &Identity, take_over: bool) -> String {
-        match standing(store, name, identity, &OURS, take_over) {
-            Ok(standing) => format!("{standing:?}"),
+        match enrolment_state(store, name, identity, &OURS, take_over) {
+            Ok(enrolment_state) => format!("{enrolment_state:?}"),
             Err(error) => format!("{error}"),
         }
     }

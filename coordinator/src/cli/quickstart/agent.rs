@@ -15,7 +15,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::place::{DEVICE, Place};
 use crate::{
-    enrolment::{self, Wanted},
+    enrolment::{self, TokenRequest},
     exit::Failure,
     keys::Keys,
     store::Store,
@@ -43,7 +43,7 @@ pub(super) fn find_or_build(tell: impl Fn(&str)) -> Result<PathBuf, Failure> {
         }
         return Err(
             Failure::could_not(format!("{BINARY} is not beside {}", own.display()))
-                .way_out("install both binaries into one directory"),
+                .hint("install both binaries into one directory"),
         );
     };
     tell(&format!("building {BINARY}"));
@@ -85,7 +85,7 @@ pub(super) fn find_or_build(tell: impl Fn(&str)) -> Result<PathBuf, Failure> {
             "cargo built {BINARY} elsewhere than beside {}",
             own.display()
         ))
-        .way_out("build the whole workspace: cargo build --release"));
+        .hint("build the whole workspace: cargo build --release"));
     }
     Ok(beside)
 }
@@ -119,14 +119,14 @@ pub(super) fn enrol(
     }
     let config = workspace.config();
     let authority = Keys::load(&workspace.keys())?.authority().fingerprint();
-    let wanted = Wanted {
+    let requested = TokenRequest {
         name: DEVICE,
         place: (config.host.clone(), config.enrol_listen.port()),
         authority,
         lifetime: TOKEN_LIFETIME,
         returning: None,
     };
-    let made = enrolment::issue(store, &wanted)?;
+    let made = enrolment::issue(store, &requested)?;
     let enrolled = Command::new(binary)
         .arg("enroll")
         .arg("--config")
@@ -175,7 +175,7 @@ impl Agent {
         match self.child.try_wait()? {
             None => Ok(()),
             Some(status) => Err(Failure::could_not(format!("the agent has ended ({status})"))
-                .way_out(format!("its own words are in {}", self.log.display()))),
+                .hint(format!("its own words are in {}", self.log.display()))),
         }
     }
 
