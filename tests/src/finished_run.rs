@@ -26,7 +26,7 @@ impl Lab {
     pub fn leave_run(&mut self, log: &Path) -> String {
         self.start_device();
         self.wait_for_device();
-        let run = self.ask(&[
+        let run = self.request_run(&[
             "--engine",
             "sim",
             "--scenario",

@@ -8,18 +8,18 @@
     reason = "this package is test code throughout"
 )]
 
-mod asked;
 mod binaries;
+pub mod certificates;
+pub mod deploy_lab;
 mod finished_run;
 mod lab;
+mod lab_commands;
 mod mosquitto;
-pub mod papers;
 mod process;
+pub mod raw_client;
 pub mod sshd;
 pub mod statistics;
-pub mod stranger;
 pub mod terminal;
-pub mod yard;
 
 pub use binaries::{agent, build_release_binaries, regatta};
 pub use finished_run::{LARGE_LOG, write_accuracy_log};
@@ -51,7 +51,7 @@ pub fn eventually(what: &str, seconds: u64, mut happened: impl FnMut() -> bool) 
 
 /// All that a command has said: its output, then its errors.
 #[must_use]
-pub fn said(output: &std::process::Output) -> String {
+pub fn printed(output: &std::process::Output) -> String {
     [&output.stdout, &output.stderr]
         .map(|stream| String::from_utf8_lossy(stream))
         .concat()

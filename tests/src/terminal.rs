@@ -116,7 +116,7 @@ impl Terminal {
     ///
     /// # Panics
     /// When that does not come.
-    pub fn wait_until_unseen(&self) {
+    pub fn wait_until_hidden(&self) {
         eventually("a secret to be asked for", PATIENCE_S, || !self.is_in_order());
     }
 

@@ -5,7 +5,7 @@
 
 use std::{fs, path::Path, process::Output};
 
-use regatta_tests::{Broker, Lab, said};
+use regatta_tests::{Broker, Lab, printed};
 use serde_json::Value;
 
 /// The simulated engine takes its time by the clock, on every machine alike.
@@ -31,7 +31,7 @@ fn runs(lab: &Lab, words: &[&str]) -> Vec<Value> {
     assert!(
         matches!(output.status.code(), Some(0 | 1)),
         "{words:?}: {}",
-        said(&output)
+        printed(&output)
     );
     let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     document["runs"].as_array().expect("runs").clone()
@@ -39,10 +39,10 @@ fn runs(lab: &Lab, words: &[&str]) -> Vec<Value> {
 
 fn refused(lab: &Lab, words: &[&str], code: i32, because: &str) {
     let output = regatta(lab, words);
-    let said = said(&output);
+    let printed = printed(&output);
     assert!(
-        output.status.code() == Some(code) && said.contains(because),
-        "{words:?}: {}\n{said}",
+        output.status.code() == Some(code) && printed.contains(because),
+        "{words:?}: {}\n{printed}",
         output.status
     );
 }
@@ -119,7 +119,7 @@ fn audits_repeat_a_run_on_its_device_and_are_held_against_it() {
     assert!(
         matches!(verified.status.code(), Some(0 | 1)),
         "{}",
-        said(&verified)
+        printed(&verified)
     );
     assert_eq!(read(&record), before);
     refused(

@@ -9,8 +9,8 @@ use regatta_test_support::strace;
 use regatta_tests::{Broker, Lab, eventually};
 
 /// Asks for one run without waiting for it, and returns its id.
-fn ask(lab: &Lab, scenario: &str, mode: &str, duration: &str) -> String {
-    lab.ask(&[
+fn request_run(lab: &Lab, scenario: &str, mode: &str, duration: &str) -> String {
+    lab.request_run(&[
         "--engine",
         "tract",
         "--scenario",
@@ -46,7 +46,7 @@ fn a_run_arrives_whole(broker: Broker) {
     lab.start_coordinator();
     lab.start_device();
     lab.wait_for_device();
-    let run = ask(&lab, "Offline", "AccuracyOnly", "1s");
+    let run = request_run(&lab, "Offline", "AccuracyOnly", "1s");
     lab.wait_for_phase(&run, "done");
     assert_equal_on_both_sides(&lab, &run);
     let accuracy = lab.show(&run)["accuracy"]["value"].as_f64().expect("an accuracy");
@@ -64,20 +64,20 @@ fn a_run_arrives_whole_over_mosquitto() {
 }
 
 /// A run that the coordinator asks of a device which it knows, and which is not there now.
-fn ask_while_the_device_is_away(lab: &mut Lab) -> String {
+fn request_run_while_the_device_is_away(lab: &mut Lab) -> String {
     lab.start_coordinator();
     lab.start_device();
     lab.wait_for_device();
     drop(lab.device.take());
-    ask(lab, "SingleStream", "PerformanceOnly", "500ms")
+    request_run(lab, "SingleStream", "PerformanceOnly", "500ms")
 }
 
 #[test]
-fn a_run_asked_for_while_nobody_is_there_is_run_and_delivered_later() {
+fn a_run_requested_while_the_device_is_away_runs_later() {
     let Some(mut lab) = Lab::new(Broker::Embedded) else {
         return;
     };
-    let run = ask_while_the_device_is_away(&mut lab);
+    let run = request_run_while_the_device_is_away(&mut lab);
     drop(lab.coordinator.take());
     lab.start_device();
     lab.start_coordinator();
@@ -93,7 +93,7 @@ fn a_coordinator_that_dies_during_a_run_gets_everything_afterwards() {
     lab.start_coordinator();
     lab.start_device();
     lab.wait_for_device();
-    let run = ask(&lab, "SingleStream", "PerformanceOnly", "3s");
+    let run = request_run(&lab, "SingleStream", "PerformanceOnly", "3s");
     lab.wait_for_phase(&run, "running");
     lab.coordinator.as_mut().expect("it runs").kill();
     sleep(Duration::from_secs(4));
@@ -110,7 +110,7 @@ fn a_broker_that_dies_takes_nothing_with_it() {
     lab.start_coordinator();
     lab.start_device();
     lab.wait_for_device();
-    let run = ask(&lab, "SingleStream", "PerformanceOnly", "2s");
+    let run = request_run(&lab, "SingleStream", "PerformanceOnly", "2s");
     lab.wait_for_phase(&run, "running");
     lab.mosquitto.as_mut().expect("this lab has one").restart();
     lab.wait_for_phase(&run, "done");
@@ -125,7 +125,7 @@ fn a_killed_run_process_fails_with_the_reason_its_log_kept_and_the_next_run_is_f
     lab.start_coordinator();
     lab.start_device();
     lab.wait_for_device();
-    let killed = ask(&lab, "SingleStream", "PerformanceOnly", "30s");
+    let killed = request_run(&lab, "SingleStream", "PerformanceOnly", "30s");
     lab.wait_for_phase(&killed, "running");
     let pattern = format!("exec .*{killed}");
     let status = Command::new("pkill")
@@ -147,7 +147,7 @@ fn a_killed_run_process_fails_with_the_reason_its_log_kept_and_the_next_run_is_f
         coordinator == device && coordinator.contains_key("evidence.sig")
     });
 
-    let next = ask(&lab, "Offline", "AccuracyOnly", "1s");
+    let next = request_run(&lab, "Offline", "AccuracyOnly", "1s");
     lab.wait_for_phase(&next, "done");
     assert_equal_on_both_sides(&lab, &next);
 }
@@ -160,7 +160,7 @@ fn a_file_that_the_device_cannot_read_once_is_waited_for_and_the_record_holds_it
     let Some(strace) = strace::Strace::find() else {
         return;
     };
-    let run = ask_while_the_device_is_away(&mut lab);
+    let run = request_run_while_the_device_is_away(&mut lab);
     let log = format!("runs/{run}/files/mlperf_log_detail.txt");
     let faulty = strace.before("env", &[&lab.state().join(log)], "read:error=EIO:when=1");
     let words = [faulty.get_program()].into_iter().chain(faulty.get_args());
@@ -200,7 +200,7 @@ fn evidence_that_could_not_be_signed_once_is_verified_after_the_next_start() {
     let Some(strace) = strace::Strace::find() else {
         return;
     };
-    let run = ask_while_the_device_is_away(&mut lab);
+    let run = request_run_while_the_device_is_away(&mut lab);
     let signature = lab.state().join(format!("runs/{run}/files/.evidence.sig.new"));
     let faulty = strace.before("env", &[&signature], "write:error=ENOSPC:when=1");
     let words = [faulty.get_program()].into_iter().chain(faulty.get_args());

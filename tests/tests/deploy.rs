@@ -13,10 +13,11 @@ use std::{
 };
 
 use regatta_tests::{
-    Process, eventually,
+    Process,
+    deploy_lab::{BOAT, DeployLab, SHIM},
+    eventually,
     sshd::{Likeness, PASSWORD, SAILOR, Sshd},
     succeed_output,
-    yard::{BOAT, SHIM, Yard},
 };
 
 fn both(output: &Output) -> String {
@@ -29,16 +30,16 @@ fn both(output: &Output) -> String {
 
 /// That a deployment failed with exit code 3 and said these words.
 fn assert_refused(output: &Output, words: &[&str]) {
-    let said = both(output);
-    assert_eq!(output.status.code(), Some(3), "{said}");
+    let printed = both(output);
+    assert_eq!(output.status.code(), Some(3), "{printed}");
     for word in words {
-        assert!(said.contains(word), "`{word}` is missing in:\n{said}");
+        assert!(printed.contains(word), "`{word}` is missing in:\n{printed}");
     }
 }
 
 fn assert_done(output: &Output, words: &str) {
-    let said = both(output);
-    assert!(output.status.success() && said.contains(words), "{said}");
+    let printed = both(output);
+    assert!(output.status.success() && printed.contains(words), "{printed}");
 }
 
 /// Everything below a directory, with its contents.
@@ -54,14 +55,14 @@ fn a_board_is_deployed_to_and_the_second_time_there_is_nothing_to_do() {
         return;
     };
     // The board reaches the coordinator by the link's own address and by no other: for broker, enrolment and assets.
-    let yard = Yard::at("127.0.0.9");
-    yard.pack_agent();
+    let deploy_lab = DeployLab::at("127.0.0.9");
+    deploy_lab.pack_agent();
 
-    let dry = yard.deploy(&sshd, &["--dry-run"]);
+    let dry = deploy_lab.deploy(&sshd, &["--dry-run"]);
     assert_done(&dry, "would copy and install the archive, for this user");
     assert_eq!(listing(&sshd.home()), "", "a dry run changes nothing");
 
-    assert_done(&yard.deploy(&sshd, &[]), "deployed, says hello");
+    assert_done(&deploy_lab.deploy(&sshd, &[]), "deployed, says hello");
     let installed = listing(&sshd.home());
     assert!(installed.contains("./.local/bin/regatta-agent"), "{installed}");
     // Beside the agent, where it looks for it; whatever the agent goes back to, its shim does too.
@@ -70,15 +71,20 @@ fn a_board_is_deployed_to_and_the_second_time_there_is_nothing_to_do() {
     assert_eq!(shim_version(), "0.1.0");
     assert!(!installed.contains("before-deploy"), "{installed}");
 
-    let again = yard.deploy(&sshd, &["--format", "json"]);
+    let again = deploy_lab.deploy(&sshd, &["--format", "json"]);
     assert_done(&again, "\"changes\": []");
     assert_eq!(listing(&sshd.home()), installed);
 
     // It races, with a file that it has to get first.
-    let cache = yard.lab.scratch().join("calibration.cache");
+    let cache = deploy_lab.lab.scratch().join("calibration.cache");
     fs::write(&cache, "kept at the coordinator").unwrap();
-    let _ = succeed_output(yard.lab.regatta().args(["asset", "add", "calibration.cache"]));
-    let raced = yard
+    let _ = succeed_output(
+        deploy_lab
+            .lab
+            .regatta()
+            .args(["asset", "add", "calibration.cache"]),
+    );
+    let raced = deploy_lab
         .lab
         .regatta()
         .args([
@@ -112,7 +118,7 @@ fn a_board_is_deployed_to_and_the_second_time_there_is_nothing_to_do() {
     let config = sshd.home().join(".config/regatta/agent.toml");
     let text = fs::read_to_string(&config).unwrap();
     fs::write(&config, text.replace(BOAT, "somebody") + "min_free_mib = 7\n").unwrap();
-    assert_done(&yard.deploy(&sshd, &[]), "deployed, says hello");
+    assert_done(&deploy_lab.deploy(&sshd, &[]), "deployed, says hello");
     let text = fs::read_to_string(&config).unwrap();
     assert!(
         text.contains("name = \"boat-1\"\n") && text.contains("min_free_mib = 7\n"),
@@ -120,51 +126,51 @@ fn a_board_is_deployed_to_and_the_second_time_there_is_nothing_to_do() {
     );
 
     // A version that does not come up gives way to the one that ran, and the board is heard again.
-    yard.pack_script("exit 3", "0.2.0");
-    assert_refused(&yard.deploy(&sshd, &[]), &["the previous one runs again"]);
+    deploy_lab.pack_script("exit 3", "0.2.0");
+    assert_refused(&deploy_lab.deploy(&sshd, &[]), &["the previous one runs again"]);
     assert_eq!(shim_version(), "0.1.0");
-    yard.pack_agent();
-    assert_done(&yard.deploy(&sshd, &[]), "nothing to do");
+    deploy_lab.pack_agent();
+    assert_done(&deploy_lab.deploy(&sshd, &[]), "nothing to do");
 
     // One that starts and is never heard, likewise.
-    yard.pack_script(
+    deploy_lab.pack_script(
         "case $1 in --version) echo regatta-agent 0.3.0 ;; serve) exec sleep 600 ;; *) exit 3 ;; esac",
         "0.3.0",
     );
-    let silent = yard.deploy(&sshd, &["--wait", "2s"]);
+    let silent = deploy_lab.deploy(&sshd, &["--wait", "2s"]);
     assert_refused(&silent, &["the board runs again what it ran before"]);
     assert_eq!(shim_version(), "0.1.0");
-    yard.pack_agent();
-    assert_done(&yard.deploy(&sshd, &[]), "says hello");
+    deploy_lab.pack_agent();
+    assert_done(&deploy_lab.deploy(&sshd, &[]), "says hello");
 
     // An older one that does not know what stands in agent.toml by now, likewise.
     let config = config.display();
-    yard.pack_script(
+    deploy_lab.pack_script(
         &format!(
             "case $1 in --version) echo regatta-agent 0.0.9; exit 0 ;; serve) ! grep -q '^coordinator =' {config} && exec sleep 600 ;; esac; exit 2"
         ),
         "0.0.9",
     );
-    let older = yard.deploy(&sshd, &["--wait", "2s"]);
+    let older = deploy_lab.deploy(&sshd, &["--wait", "2s"]);
     assert_refused(&older, &["the board runs again what it ran before"]);
-    yard.pack_agent();
-    assert_done(&yard.deploy(&sshd, &[]), "says hello");
+    deploy_lab.pack_agent();
+    assert_done(&deploy_lab.deploy(&sshd, &[]), "says hello");
 
     // A shim that was changed is mended, and a program that was cut short.
     fs::write(&shim, "another").unwrap();
-    assert_done(&yard.deploy(&sshd, &[]), "deployed, says hello");
+    assert_done(&deploy_lab.deploy(&sshd, &[]), "deployed, says hello");
     assert_eq!(shim_version(), "0.1.0");
     let program = sshd.home().join(".local/bin/regatta-agent");
     fs::remove_file(&program).unwrap();
     fs::write(&program, "half").unwrap();
-    assert_done(&yard.deploy(&sshd, &[]), "deployed, says hello");
+    assert_done(&deploy_lab.deploy(&sshd, &[]), "deployed, says hello");
 
     // Another board, or the same one flashed anew, does not get the name.
     let state = sshd.home().join(".local/state/regatta");
     fs::rename(state.join("device.key"), state.join("old.key")).unwrap();
     let before = listing(&sshd.home());
     assert_refused(
-        &yard.deploy(&sshd, &[]),
+        &deploy_lab.deploy(&sshd, &[]),
         &["it was set up anew", "regatta device remove boat-1"],
     );
     assert_eq!(listing(&sshd.home()), before);
@@ -175,10 +181,10 @@ fn nobody_gets_in_between_and_nobody_gets_in_unasked() {
     let Some(mut sshd) = Sshd::start(Likeness::default()) else {
         return;
     };
-    let yard = Yard::default();
-    yard.pack_script("exit 3", "0.1.0");
+    let deploy_lab = DeployLab::default();
+    deploy_lab.pack_script("exit 3", "0.1.0");
     let by_password = |sshd: &Sshd, password: &str, more: &[&str]| {
-        let mut command = yard.bare(BOAT, sshd);
+        let mut command = deploy_lab.bare(BOAT, sshd);
         command
             .args(["--password-stdin", "--dry-run"])
             .args(more)
@@ -191,7 +197,7 @@ fn nobody_gets_in_between_and_nobody_gets_in_unasked() {
         writeln!(child.stdin.take().unwrap(), "{password}").unwrap();
         child.wait_with_output().unwrap()
     };
-    let known_hosts = yard.home().join(".ssh/known_hosts");
+    let known_hosts = deploy_lab.home().join(".ssh/known_hosts");
     // Nobody is there to ask, and another key was accepted.
     let fingerprint = sshd.fingerprint();
     for more in [&[][..], &["--accept-host-key", "SHA256:another"]] {
@@ -205,13 +211,13 @@ fn nobody_gets_in_between_and_nobody_gets_in_unasked() {
     assert_done(&by_password(&sshd, PASSWORD, &[]), "would copy and install");
     // Without a terminal and without a password there is nothing left to try.
     assert_refused(
-        &yard.bare(BOAT, &sshd).output().unwrap(),
+        &deploy_lab.bare(BOAT, &sshd).output().unwrap(),
         &["no password, because none was given"],
     );
 
     // By the ssh-agent, and by the key file that OpenSSH would find.
-    let socket = yard.path().join("agent");
-    let log = yard.path().join("agent.log");
+    let socket = deploy_lab.path().join("agent");
+    let log = deploy_lab.path().join("agent.log");
     let mut ssh_agent = Command::new("ssh-agent");
     let ssh_agent = Process::start(ssh_agent.arg("-D").arg("-a").arg(&socket), &log);
     eventually("the ssh-agent to listen", 20, || socket.exists());
@@ -220,13 +226,13 @@ fn nobody_gets_in_between_and_nobody_gets_in_unasked() {
             .arg(sshd.key())
             .env("SSH_AUTH_SOCK", &socket),
     );
-    let mut by_agent = yard.bare(BOAT, &sshd);
+    let mut by_agent = deploy_lab.bare(BOAT, &sshd);
     by_agent.arg("--dry-run").env("SSH_AUTH_SOCK", &socket);
     assert_done(&by_agent.output().unwrap(), "would copy and install");
     drop(ssh_agent);
-    fs::copy(sshd.key(), yard.home().join(".ssh/id_ed25519")).unwrap();
+    fs::copy(sshd.key(), deploy_lab.home().join(".ssh/id_ed25519")).unwrap();
     assert_done(
-        &yard.bare(BOAT, &sshd).arg("--dry-run").output().unwrap(),
+        &deploy_lab.bare(BOAT, &sshd).arg("--dry-run").output().unwrap(),
         "would copy and install",
     );
 
@@ -293,11 +299,11 @@ fn a_board_that_the_agent_does_not_fit_is_left_as_it_was() {
             ],
         ),
     ];
-    let yard = Yard::default();
-    yard.pack_script("exit 3", "0.1.0");
+    let deploy_lab = DeployLab::default();
+    deploy_lab.pack_script("exit 3", "0.1.0");
     for (likeness, more, words) in cases {
         let Some(sshd) = Sshd::start(likeness) else { return };
-        assert_refused(&yard.deploy(&sshd, more), words);
+        assert_refused(&deploy_lab.deploy(&sshd, more), words);
         if likeness.home.is_none() {
             assert_eq!(listing(&sshd.home()), "");
         }
@@ -311,14 +317,14 @@ fn a_board_that_the_agent_does_not_fit_is_left_as_it_was() {
     }) else {
         return;
     };
-    let large = yard.path().join("large");
+    let large = deploy_lab.path().join("large");
     let _ = succeed_output(Command::new("sh").arg("-c").arg(format!(
         "{{ printf '#!/bin/sh\\nexit 0\\n#'; head -c 300000 /dev/urandom; }} >{0}; chmod +x {0}",
         large.display()
     )));
-    yard.pack(&large, "0.1.0");
+    deploy_lab.pack(&large, "0.1.0");
     assert_refused(
-        &yard.deploy(&sshd, &[]),
+        &deploy_lab.deploy(&sshd, &[]),
         &[
             "the package cannot be written to the board",
             "No space left on device",
@@ -331,15 +337,15 @@ fn a_link_that_is_lost_in_the_middle_leaves_nothing_half_done() {
     let Some(sshd) = Sshd::start(Likeness::default()) else {
         return;
     };
-    let yard = Yard::default();
-    let large = yard.path().join("large");
+    let deploy_lab = DeployLab::default();
+    let large = deploy_lab.path().join("large");
     let _ = succeed_output(Command::new("sh").arg("-c").arg(format!(
         "{{ printf '#!/bin/sh\\nexit 0\\n#'; head -c 3000000 /dev/urandom; }} >{0}; chmod +x {0}",
         large.display()
     )));
-    yard.pack(&large, "0.1.0");
+    deploy_lab.pack(&large, "0.1.0");
     let cut = cut_after(sshd.port, 1_000_000);
-    let mut command = yard.command();
+    let mut command = deploy_lab.command();
     command.arg(BOAT).arg(format!("{SAILOR}@127.0.0.1:{cut}"));
     command
         .args(["--accept-host-key", &sshd.fingerprint()])
@@ -360,8 +366,8 @@ fn a_link_that_is_lost_in_the_middle_leaves_nothing_half_done() {
     );
     assert!(!left.contains("bin/regatta-agent"), "{left}");
     // The same again, over a link that holds: what is left of the first attempt is in nobody's way.
-    yard.pack_agent();
-    assert_done(&yard.deploy(&sshd, &[]), "deployed, says hello");
+    deploy_lab.pack_agent();
+    assert_done(&deploy_lab.deploy(&sshd, &[]), "deployed, says hello");
     assert!(!listing(&sshd.home()).contains(".part"));
 }
 
@@ -375,11 +381,11 @@ fn a_link_that_is_lost_while_it_installs_ends_nothing_on_the_board() {
     }) else {
         return;
     };
-    let yard = Yard::default();
-    yard.pack_agent();
+    let deploy_lab = DeployLab::default();
+    deploy_lab.pack_agent();
     let (unpacking, go) = (sshd.home().join("unpacking"), sshd.home().join("go"));
     let cut = cut_when(sshd.port, unpacking.clone());
-    let mut command = yard.command();
+    let mut command = deploy_lab.command();
     command.arg(BOAT).arg(format!("{SAILOR}@127.0.0.1:{cut}"));
     command
         .args(["--accept-host-key", &sshd.fingerprint()])
@@ -401,12 +407,12 @@ fn a_link_that_is_lost_while_it_installs_ends_nothing_on_the_board() {
         program.exists() && !copy.exists()
     });
     // The same command looks what came of it: nothing is copied or installed anew.
-    let again = yard.deploy(&sshd, &[]);
+    let again = deploy_lab.deploy(&sshd, &[]);
     assert_done(&again, "deployed, says hello");
-    let said = both(&again);
+    let printed = both(&again);
     assert!(
-        !said.contains("copying") && !said.contains("installing"),
-        "{said}"
+        !printed.contains("copying") && !printed.contains("installing"),
+        "{printed}"
     );
 }
 
@@ -455,13 +461,13 @@ fn many_boards_at_once_some_through_a_jump_host() {
     ) else {
         return;
     };
-    let yard = Yard::default();
-    yard.pack_agent();
+    let deploy_lab = DeployLab::default();
+    deploy_lab.pack_agent();
     // One key opens all of them, as in a lab.
     for sshd in [&first, &second] {
         sshd.let_in(&gate.key());
     }
-    let hosts = yard.path().join("fleet.toml");
+    let hosts = deploy_lab.path().join("fleet.toml");
     let board = |name: &str, port: u16, more: &str| {
         format!("[[device]]\nname = \"{name}\"\naddress = \"{SAILOR}@127.0.0.1:{port}\"\n{more}\n")
     };
@@ -470,7 +476,7 @@ fn many_boards_at_once_some_through_a_jump_host() {
     let text =
         board("boat-1", first.port, "") + &board("boat-2", second.port, &jump) + &board("wreck", nobody, "");
     fs::write(&hosts, text).unwrap();
-    let mut command = yard.command();
+    let mut command = deploy_lab.command();
     command
         .arg("--hosts")
         .arg(&hosts)
@@ -481,17 +487,17 @@ fn many_boards_at_once_some_through_a_jump_host() {
         command.args(["--accept-host-key", &sshd.fingerprint()]);
     }
     let output = command.output().unwrap();
-    let said = both(&output);
-    assert_eq!(output.status.code(), Some(3), "{said}");
+    let printed = both(&output);
+    assert_eq!(output.status.code(), Some(3), "{printed}");
     for name in ["boat-1", "boat-2"] {
-        let line = said.lines().find(|line| {
+        let line = printed.lines().find(|line| {
             line.trim_start().starts_with(name) && line.contains(SAILOR) && line.contains("deployed")
         });
-        assert!(line.is_some(), "{name} is missing in:\n{said}");
+        assert!(line.is_some(), "{name} is missing in:\n{printed}");
     }
     assert!(
-        said.contains("wreck: FAILED") && said.contains("cannot reach 127.0.0.1"),
-        "{said}"
+        printed.contains("wreck: FAILED") && printed.contains("cannot reach 127.0.0.1"),
+        "{printed}"
     );
     assert!(second.home().join(".local/bin/regatta-agent").exists());
     assert!(

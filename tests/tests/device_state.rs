@@ -45,14 +45,14 @@ fn a_run_in_maxp_is_proven_shown_and_leaves_the_board_as_it_was() {
         "2s",
     ]);
     // Whether the null engine's run is VALID is no matter here.
-    let asked = command
+    let requested = command
         .args(["--state", "MaxP", "--format", "json"])
         .output()
         .unwrap();
-    let asked: Value = serde_json::from_slice(&asked.stdout).unwrap();
-    let run = asked["runs"][0]["run"].as_str().unwrap();
-    assert_eq!(asked["runs"][0]["phase"], "done", "{asked:#}");
-    let proof = &asked["runs"][0]["device_state"];
+    let requested: Value = serde_json::from_slice(&requested.stdout).unwrap();
+    let run = requested["runs"][0]["run"].as_str().unwrap();
+    assert_eq!(requested["runs"][0]["phase"], "done", "{requested:#}");
+    let proof = &requested["runs"][0]["device_state"];
     assert_eq!(proof["asked"]["name"], "MaxP");
     assert_eq!(proof["before"], proof["after"]);
     assert_eq!(bytes_of(root.path()), before);
@@ -68,7 +68,7 @@ fn a_run_in_maxp_is_proven_shown_and_leaves_the_board_as_it_was() {
     }
 
     // Words that cannot be: said before anything is asked for.
-    for (state, said) in [
+    for (state, printed) in [
         ("fast", "known are MaxP, MaxQ, as-is"),
         ("MaxQ", "no MaxQ clocks are published for digits Offline"),
     ] {
@@ -85,7 +85,7 @@ fn a_run_in_maxp_is_proven_shown_and_leaves_the_board_as_it_was() {
         let refused = command.args(["--state", state]).output().unwrap();
         let words = String::from_utf8_lossy(&refused.stderr).into_owned();
         assert!(
-            refused.status.code() == Some(2) && words.contains(said),
+            refused.status.code() == Some(2) && words.contains(printed),
             "{words}"
         );
     }

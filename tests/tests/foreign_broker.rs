@@ -5,7 +5,7 @@
 
 use std::{fs, path::PathBuf, time::Duration};
 
-use regatta_tests::{Broker, Lab, eventually, free_port, papers};
+use regatta_tests::{Broker, Lab, certificates, eventually, free_port};
 use regatta_types::{
     DeviceId, RunId, StreamName,
     documents::{RunPhase, RunState},
@@ -44,7 +44,7 @@ impl Foreign {
         lab.start_coordinator();
         lab.start_device();
         lab.wait_for_device();
-        let (_, device) = papers::of_device(&lab.state());
+        let (_, device) = certificates::of_device(&lab.state());
         let (client, mut connection) = Client::builder(MqttOptions::new("forger", ("127.0.0.1", door)))
             .capacity(64)
             .build();
@@ -136,13 +136,13 @@ fn id(run: &str) -> RunId {
     run.parse().expect("a run's id")
 }
 
-fn ask(lab: &Lab) -> String {
-    ask_for(lab, "3s")
+fn request_run(lab: &Lab) -> String {
+    request_run_for(lab, "3s")
 }
 
-fn ask_for(lab: &Lab, duration: &str) -> String {
+fn request_run_for(lab: &Lab, duration: &str) -> String {
     let words = ["--engine", "sim", "--scenario", "SingleStream"];
-    lab.ask(&[&words[..], &["--mode", "PerformanceOnly", "--duration", duration]].concat())
+    lab.request_run(&[&words[..], &["--mode", "PerformanceOnly", "--duration", duration]].concat())
 }
 
 #[test]
@@ -151,15 +151,15 @@ fn forged_acknowledgements_delay_a_run_and_free_nothing() {
         return;
     };
     foreign.keep_logs_back(true);
-    let run = ask(&foreign.lab);
+    let run = request_run(&foreign.lab);
     foreign.lab.wait_for_phase(&run, "draining");
     foreign.acknowledge_everything(&run);
     // What is not signed is not obeyed.
     foreign.say(Leaf::Command(id(&run)), &Command::Release);
     foreign.say(Leaf::Command(id(&run)), &Command::Forget);
-    let said = || foreign.lab.device.as_ref().expect("it runs").output();
+    let printed = || foreign.lab.device.as_ref().expect("it runs").output();
     eventually("the forged commands to be dropped", 20, || {
-        said()
+        printed()
             .matches("it is not signed, and this device is enrolled")
             .count()
             >= 2
@@ -180,7 +180,7 @@ fn a_forged_end_with_forged_acknowledgements_frees_nothing_and_is_set_right() {
         return;
     };
     foreign.keep_logs_back(true);
-    let run = ask(&foreign.lab);
+    let run = request_run(&foreign.lab);
     foreign.lab.wait_for_phase(&run, "running");
     let forged = StateReport {
         run: id(&run),
@@ -221,7 +221,7 @@ fn forged_ends_of_streams_block_none_of_them() {
     let Some(foreign) = Foreign::start() else {
         return;
     };
-    let run = ask_for(&foreign.lab, "10s");
+    let run = request_run_for(&foreign.lab, "10s");
     foreign.lab.wait_for_phase(&run, "running");
     let forged = StreamEnd {
         length: 1,

@@ -104,10 +104,10 @@ fn cloud_init_gets_the_same_files() {
         .arg(directory.path().join("root"))
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&read.stdout).into_owned() + &String::from_utf8_lossy(&read.stderr);
-    assert!(read.status.success(), "{said}");
+    let printed = String::from_utf8_lossy(&read.stdout).into_owned() + &String::from_utf8_lossy(&read.stderr);
+    assert!(read.status.success(), "{printed}");
     assert_eq!(
-        said.trim(),
+        printed.trim(),
         "5 [['systemctl', 'enable', '--now', '--no-block', 'regatta-first-boot.service']]"
     );
     let user_data = fs::read_to_string(directory.path().join("image/user-data")).unwrap();

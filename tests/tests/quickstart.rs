@@ -44,13 +44,13 @@ fn quickstart(place: &Path) -> Value {
         .env_remove("CARGO")
         .output()
         .expect("regatta starts");
-    let said = String::from_utf8_lossy(&output.stderr);
+    let printed = String::from_utf8_lossy(&output.stderr);
     let report: Value =
-        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {said}"));
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {printed}"));
     let verdict = match output.status.code() {
         Some(0) => "pass",
         Some(1) => "fail",
-        _ => panic!("{}: {said}", output.status),
+        _ => panic!("{}: {printed}", output.status),
     };
     assert_eq!(report["verdict"], verdict, "{report:#}");
     report

@@ -13,9 +13,9 @@ use std::{
 use regatta_test_support::strace;
 use regatta_tests::{Broker, DEVICE, Lab, Process, agent, eventually, succeed_output};
 
-fn ask(lab: &Lab, duration: &str) -> String {
+fn request_run(lab: &Lab, duration: &str) -> String {
     let words = ["--engine", "sim", "--scenario", "SingleStream"];
-    lab.ask(&[&words[..], &["--mode", "PerformanceOnly", "--duration", duration]].concat())
+    lab.request_run(&[&words[..], &["--mode", "PerformanceOnly", "--duration", duration]].concat())
 }
 
 /// A lab with a run that is on.
@@ -24,7 +24,7 @@ fn lab_with_a_run(broker: Broker, duration: &str) -> Option<(Lab, String)> {
     lab.start_coordinator();
     lab.start_device();
     lab.wait_for_device();
-    let run = ask(&lab, duration);
+    let run = request_run(&lab, duration);
     lab.wait_for_phase(&run, "running");
     Some((lab, run))
 }
@@ -71,8 +71,8 @@ fn a_device_with_thousands_of_runs_loses_none() {
     assert_complete(&lab, &run);
     let reason = reason(&lab, &run);
     assert!(reason.starts_with("interrupted: "), "{reason}");
-    let said = lab.coordinator.as_ref().expect("it runs").output();
-    assert!(said.contains("holds 4000 runs that this store does not know"));
+    let printed = lab.coordinator.as_ref().expect("it runs").output();
+    assert!(printed.contains("holds 4000 runs that this store does not know"));
 }
 
 #[test]
@@ -106,14 +106,14 @@ fn two_agents_with_one_identity(broker: Broker) {
     let copied = lab.scratch().join("copied-device");
     copy(&lab.device_directory(), &copied);
     lab.start_device();
-    let run = ask(&lab, "5s");
+    let run = request_run(&lab, "5s");
     lab.wait_for_phase(&run, "running");
 
     let mut command = Command::new(agent());
     command
         .args(["serve", "--config", "agent.toml"])
         .current_dir(&copied);
-    let twin = Process::start(&mut command, &copied.join("agent.log"));
+    let copy = Process::start(&mut command, &copied.join("agent.log"));
     let listed = || lab.json(&["device", "list"])["devices"][0].clone();
     eventually("the coordinator to see two agents", 60, || {
         listed()["duplicated"] == true
@@ -123,7 +123,7 @@ fn two_agents_with_one_identity(broker: Broker) {
     assert!(String::from_utf8_lossy(&shown.stdout).contains("two agents"));
     assert_ne!(lab.phase(&run), "failed", "{}", reason(&lab, &run));
 
-    drop(twin);
+    drop(copy);
     assert_complete(&lab, &run);
     assert_eq!(lab.phase(&run), "done");
     assert_eq!(
@@ -157,7 +157,7 @@ fn a_restored_store_whose_clock_is_behind_gets_again_what_was_delivered() {
     lab.start_coordinator();
     lab.start_device();
     lab.wait_for_device();
-    let run = ask(&lab, "2s");
+    let run = request_run(&lab, "2s");
     lab.wait_for_phase(&run, "running");
     drop(lab.coordinator.take());
     let copied = lab.scratch().join("copied-workspace");
@@ -174,7 +174,7 @@ fn a_restored_store_whose_clock_is_behind_gets_again_what_was_delivered() {
     lab.start_coordinator();
     assert_complete(&lab, &run);
     assert_eq!(lab.phase(&run), "done");
-    let next = ask(&lab, "500ms");
+    let next = request_run(&lab, "500ms");
     assert_complete(&lab, &next);
     assert_eq!(lab.json(&["device", "list"])["devices"][0]["name"], DEVICE);
 }
@@ -188,7 +188,7 @@ fn a_delivered_file_that_is_gone_before_the_record_is_made_comes_again() {
     lab.start_coordinator();
     lab.start_device();
     lab.wait_for_device();
-    let run = ask(&lab, "500ms");
+    let run = request_run(&lab, "500ms");
     assert_complete(&lab, &run);
     drop(lab.coordinator.take());
     let store = rusqlite::Connection::open(lab.workspace().join("regatta.db")).expect("the store opens");

@@ -70,7 +70,7 @@ impl Place {
     }
 
     /// Asks for runs of digits on TensorRT.
-    fn ask(&self, words: &[&str]) -> Output {
+    fn run_command(&self, words: &[&str]) -> Output {
         let common = [
             "run",
             "--device",
@@ -80,20 +80,21 @@ impl Place {
             "--engine",
             "tensorrt",
         ];
-        let mut ask = self.lab.regatta();
-        ask.args(common)
+        let mut command = self.lab.regatta();
+        command
+            .args(common)
             .args(words)
             .args(["--no-wait", "--format", "json"]);
-        ask.output().expect("regatta runs")
+        command.output().expect("regatta runs")
     }
 
     /// Their ids.
-    fn asked(&self, words: &[&str]) -> Vec<String> {
-        let output = self.ask(words);
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{said}");
-        let asked: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-        let runs = asked["runs"].as_array().expect("runs");
+    fn queued_runs(&self, words: &[&str]) -> Vec<String> {
+        let output = self.run_command(words);
+        let printed = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{printed}");
+        let requested: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let runs = requested["runs"].as_array().expect("runs");
         let id = |run: &Value| run["run"].as_str().expect("a run").to_owned();
         runs.iter().map(id).collect()
     }
@@ -150,11 +151,11 @@ fn samples_travel_in_the_form_that_the_boards_file_names_and_answers_are_those_o
 
     // The floats that devices get from here are not what the board wants.
     let offline = ["--scenario", "Offline", "--duration", "300ms", "--system"];
-    let refused = place.ask(&[&offline[..], &[&board]].concat());
-    let said = String::from_utf8_lossy(&refused.stderr);
-    assert_eq!(refused.status.code(), Some(2), "{said}");
+    let refused = place.run_command(&[&offline[..], &[&board]].concat());
+    let printed = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(2), "{printed}");
     let prep = "regatta prep digits --dtype int8 --layout chw4 --scale SCALE --out SCRATCH";
-    assert!(said.contains(prep), "{said}");
+    assert!(printed.contains(prep), "{printed}");
 
     // As it says, with the scale that is exact for pixels of 0 to 16, divided by 16.
     let words = prep.replace("SCALE", "0.0625").replace("SCRATCH", &scratch);
@@ -175,8 +176,8 @@ fn samples_travel_in_the_form_that_the_boards_file_names_and_answers_are_those_o
         "chw4",
     ]);
     let modes = ["--mode", "AccuracyOnly,PerformanceOnly"];
-    let bytes = place.asked(&[&offline[..], &[&board], &modes].concat());
-    let floats = place.asked(&[&offline[..], &["none", "--mode", "AccuracyOnly"]].concat());
+    let bytes = place.queued_runs(&[&offline[..], &[&board], &modes].concat());
+    let floats = place.queued_runs(&[&offline[..], &["none", "--mode", "AccuracyOnly"]].concat());
     for run in bytes.iter().chain(&floats) {
         let shown = place.end_of(run);
         assert_eq!(shown["phase"], "done", "{shown:#}");
@@ -224,7 +225,7 @@ fn a_device_that_is_lost_ends_its_run_in_the_drivers_own_words_and_no_other() {
     ];
     // The kernel of a sample in the middle of the run; the daemon itself opens no driver.
     place.twins.compile_cuda(&["-DTWIN_FAULTS=\"lost=200\""]);
-    let lost = place.end_of(&place.asked(&words)[0]);
+    let lost = place.end_of(&place.queued_runs(&words)[0]);
     assert_eq!(lost["phase"], "failed", "{lost:#}");
     let reason = lost["reason"].as_str().expect("a reason");
     assert!(
@@ -235,7 +236,7 @@ fn a_device_that_is_lost_ends_its_run_in_the_drivers_own_words_and_no_other() {
     assert!(daemon.is_running(), "{}", daemon.output());
 
     place.twins.compile_cuda(&[]);
-    let run = &place.asked(&words)[0];
+    let run = &place.queued_runs(&words)[0];
     let next = place.end_of(run);
     assert_eq!(next["phase"], "done", "{next:#}");
     assert_eq!(place.answers(run).len(), 597);
@@ -243,7 +244,7 @@ fn a_device_that_is_lost_ends_its_run_in_the_drivers_own_words_and_no_other() {
 
 /// A machine with two GPUs of its own, as a workstation has them.
 #[test]
-fn two_gpus_are_told_of_and_the_generic_rule_goes_by_them() {
+fn two_gpus_are_reported_and_the_generic_rule_uses_them() {
     let lab = Lab::new(Broker::Embedded).expect("the embedded broker needs nothing");
     let mut place = Place::with_driver(lab, "discrete,devices=2,sms=58");
     // As many of these small samples as memory gives, and the rule's two streams.
@@ -273,7 +274,7 @@ fn two_gpus_are_told_of_and_the_generic_rule_goes_by_them() {
         "{shown}"
     );
 
-    let run = &place.asked(&["--scenario", "Offline", "--mode", "AccuracyOnly"])[0];
+    let run = &place.queued_runs(&["--scenario", "Offline", "--mode", "AccuracyOnly"])[0];
     let ended = place.end_of(run);
     assert_eq!(ended["phase"], "done", "{ended:#}");
     assert_eq!(place.answers(run).len(), 597);
@@ -299,8 +300,8 @@ fn a_driver_that_hangs_keeps_no_device_from_saying_hello_and_racing() {
         "--scenario",
         "SingleStream",
     ];
-    let mut ask = place.lab.regatta();
-    ask.args([
+    let mut command = place.lab.regatta();
+    command.args([
         "run",
         "--device",
         DEVICE,
@@ -310,9 +311,9 @@ fn a_driver_that_hangs_keeps_no_device_from_saying_hello_and_racing() {
         "--format",
         "json",
     ]);
-    let asked = succeed_output(ask.args(sim));
-    let asked: Value = serde_json::from_slice(&asked.stdout).expect("JSON");
-    let run = asked["runs"][0]["run"].as_str().expect("a run");
+    let requested = succeed_output(command.args(sim));
+    let requested: Value = serde_json::from_slice(&requested.stdout).expect("JSON");
+    let run = requested["runs"][0]["run"].as_str().expect("a run");
     let ended = place.end_of(run);
     assert_eq!(ended["phase"], "done", "{ended:#}");
     let daemon = place.lab.device.as_mut().expect("it was started");

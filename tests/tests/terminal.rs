@@ -4,15 +4,15 @@
 use std::{fs, os::unix::process::ExitStatusExt as _, process::Command};
 
 use regatta_tests::{
+    deploy_lab::{BOAT, DeployLab},
     sshd::{Likeness, PASSWORD, Sshd},
     succeed_output,
     terminal::Terminal,
-    yard::{BOAT, Yard},
 };
 
 /// `regatta device deploy --dry-run` at a terminal.
-fn deploy(yard: &Yard, sshd: &Sshd, more: &[&str]) -> Terminal {
-    let mut command = yard.bare(BOAT, sshd);
+fn deploy(deploy_lab: &DeployLab, sshd: &Sshd, more: &[&str]) -> Terminal {
+    let mut command = deploy_lab.bare(BOAT, sshd);
     command.arg("--dry-run").args(more);
     Terminal::start(&command)
 }
@@ -20,7 +20,7 @@ fn deploy(yard: &Yard, sshd: &Sshd, more: &[&str]) -> Terminal {
 /// Answers a question whose answer is not shown.
 fn answer(terminal: &mut Terminal, question: &str, secret: &str) {
     terminal.wait_for(question);
-    terminal.wait_until_unseen();
+    terminal.wait_until_hidden();
     terminal.type_in(&format!("{secret}\n"));
 }
 
@@ -37,17 +37,17 @@ fn assert_would_install(mut terminal: Terminal, what: &str) {
 }
 
 #[test]
-fn a_stranger_is_asked_about_and_a_password_is_asked_for_unseen() {
+fn an_unknown_host_key_needs_consent_and_a_password_stays_hidden() {
     let Some(sshd) = Sshd::start(Likeness::default()) else {
         return;
     };
-    let yard = Yard::default();
-    yard.pack_script("exit 3", "0.1.0");
-    let known_hosts = yard.home().join(".ssh/known_hosts");
+    let deploy_lab = DeployLab::default();
+    deploy_lab.pack_script("exit 3", "0.1.0");
+    let known_hosts = deploy_lab.home().join(".ssh/known_hosts");
     let fingerprint = sshd.fingerprint();
 
     // Neither Enter nor "y" by habit lets a stranger in.
-    let mut refused = deploy(&yard, &sshd, &[]);
+    let mut refused = deploy(&deploy_lab, &sshd, &[]);
     refused.wait_for(&format!("Its ssh-ed25519 key is {fingerprint}"));
     refused.wait_for("yes/no: ");
     refused.type_in("y\n");
@@ -58,24 +58,24 @@ fn a_stranger_is_asked_about_and_a_password_is_asked_for_unseen() {
     assert!(refused.is_in_order() && !known_hosts.exists());
 
     // Ctrl-C where a password is asked for: ended as by any Ctrl-C, and the terminal is as it was.
-    let mut left = deploy(&yard, &sshd, &[]);
+    let mut left = deploy(&deploy_lab, &sshd, &[]);
     left.wait_for("yes/no: ");
     left.type_in(&format!("{fingerprint}\n"));
     left.wait_for("password of sailor@127.0.0.1");
-    left.wait_until_unseen();
+    left.wait_until_hidden();
     left.type_in("half a pass\x03");
     assert_eq!(left.end().signal(), Some(2), "{}", left.shown());
     assert!(left.is_in_order(), "{}", left.shown());
     assert!(!left.shown().contains("half a pass"), "{}", left.shown());
 
     // The host is known from here on. A wrong password is asked for again; erased letters do not count.
-    let mut terminal = deploy(&yard, &sshd, &[]);
+    let mut terminal = deploy(&deploy_lab, &sshd, &[]);
     answer(&mut terminal, "password of sailor@127.0.0.1", "wrong one");
     answer(&mut terminal, "wrong; password of", &format!("x\x7f{PASSWORD}"));
     assert_would_install(terminal, "the archive");
 
     // Nobody answers rightly.
-    let mut terminal = deploy(&yard, &sshd, &[]);
+    let mut terminal = deploy(&deploy_lab, &sshd, &[]);
     for question in ["password of", "wrong; password of", "wrong; password of"] {
         answer(&mut terminal, question, "wrong one");
     }
@@ -85,17 +85,17 @@ fn a_stranger_is_asked_about_and_a_password_is_asked_for_unseen() {
 }
 
 #[test]
-fn a_host_that_ends_the_login_is_told_from_one_that_refuses_it() {
+fn a_host_that_ends_the_login_is_distinguished_from_one_that_refuses_it() {
     let Some(sshd) = Sshd::start(Likeness {
         config: "MaxAuthTries 1\n",
         ..Likeness::default()
     }) else {
         return;
     };
-    let yard = Yard::default();
-    yard.pack_script("exit 3", "0.1.0");
+    let deploy_lab = DeployLab::default();
+    deploy_lab.pack_script("exit 3", "0.1.0");
     let fingerprint = sshd.fingerprint();
-    let mut terminal = deploy(&yard, &sshd, &["--accept-host-key", &fingerprint]);
+    let mut terminal = deploy(&deploy_lab, &sshd, &["--accept-host-key", &fingerprint]);
     answer(&mut terminal, "password of sailor@127.0.0.1", "wrong one");
     terminal.wait_for("has ended the connection before anybody was logged in: ");
     assert_eq!(terminal.end().code(), Some(3), "{}", terminal.shown());
@@ -103,13 +103,13 @@ fn a_host_that_ends_the_login_is_told_from_one_that_refuses_it() {
 }
 
 #[test]
-fn the_phrase_of_a_key_is_asked_for() {
+fn the_passphrase_of_a_key_is_requested() {
     let Some(sshd) = Sshd::start(Likeness::default()) else {
         return;
     };
-    let yard = Yard::default();
-    yard.pack_script("exit 3", "0.1.0");
-    let key = yard.path().join("key");
+    let deploy_lab = DeployLab::default();
+    deploy_lab.pack_script("exit 3", "0.1.0");
+    let key = deploy_lab.path().join("key");
     let phrase = "eight bells and all is well";
     let mut keygen = Command::new("ssh-keygen");
     let _ = succeed_output(keygen.args(["-q", "-t", "ed25519", "-N", phrase, "-f"]).arg(&key));
@@ -118,13 +118,13 @@ fn the_phrase_of_a_key_is_asked_for() {
     let name = key.to_str().unwrap();
     let words = ["--accept-host-key", &fingerprint, "--identity", name];
 
-    let mut terminal = deploy(&yard, &sshd, &words);
+    let mut terminal = deploy(&deploy_lab, &sshd, &words);
     answer(&mut terminal, &format!("phrase of the key {name}: "), "wrong one");
     answer(&mut terminal, "wrong; phrase of the key", phrase);
     assert_would_install(terminal, "the archive");
 
     // Without its phrase the key is no use, and the password is asked for.
-    let mut terminal = deploy(&yard, &sshd, &words);
+    let mut terminal = deploy(&deploy_lab, &sshd, &words);
     answer(&mut terminal, "phrase of the key", "");
     answer(&mut terminal, "password of", "");
     terminal.wait_for(&format!("tried: the key {name} without its phrase"));
@@ -133,39 +133,39 @@ fn the_phrase_of_a_key_is_asked_for() {
 }
 
 #[test]
-fn sudo_is_given_its_password() {
+fn sudo_gets_its_password() {
     let Some(sshd) = Sshd::start(Likeness {
         sudo: true,
         ..Likeness::default()
     }) else {
         return;
     };
-    let yard = Yard::default();
-    yard.pack_script("exit 3", "0.1.0");
+    let deploy_lab = DeployLab::default();
+    deploy_lab.pack_script("exit 3", "0.1.0");
     let (fingerprint, key) = (sshd.fingerprint(), sshd.key());
     let known = ["--accept-host-key", &fingerprint];
 
     // By key into the board, by password to root; the third try is the last.
     let by_key = [&known[..], &["--identity", key.to_str().unwrap()]].concat();
-    let mut terminal = deploy(&yard, &sshd, &by_key);
+    let mut terminal = deploy(&deploy_lab, &sshd, &by_key);
     answer(&mut terminal, "sudo password of sailor@127.0.0.1", "wrong one");
     answer(&mut terminal, "wrong; sudo password", PASSWORD);
     assert_would_install(terminal, "the Debian package");
 
     // Whoever logged in by a password need not type it twice.
-    let mut terminal = deploy(&yard, &sshd, &known);
+    let mut terminal = deploy(&deploy_lab, &sshd, &known);
     answer(&mut terminal, "password of sailor@127.0.0.1", PASSWORD);
     answer(&mut terminal, "sudo password of", "");
     assert_would_install(terminal, "the Debian package");
 
-    let mut terminal = deploy(&yard, &sshd, &by_key);
+    let mut terminal = deploy(&deploy_lab, &sshd, &by_key);
     answer(&mut terminal, "sudo password of", "");
     terminal.wait_for("sudo on the board asks for a password: none was given");
     assert_eq!(terminal.end().code(), Some(3));
 
     // Somebody whom sudo does not know: for himself alone, and said so.
     fs::write(sshd.sudoers(), "root ALL=(ALL) ALL\n").unwrap();
-    let mut terminal = deploy(&yard, &sshd, &by_key);
+    let mut terminal = deploy(&deploy_lab, &sshd, &by_key);
     answer(&mut terminal, "sudo password of", PASSWORD);
     terminal.wait_for("sudo is not for this login: for this user alone, then");
     terminal.wait_for("the archive, for this user");

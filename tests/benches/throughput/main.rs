@@ -34,8 +34,8 @@ fn main() -> Result<(), AnyError> {
         return Ok(());
     }
     let number = |name: &str, default: u64| {
-        let given = env::var(name).ok().and_then(|value| value.parse().ok());
-        given.unwrap_or(default)
+        let setting = env::var(name).ok().and_then(|value| value.parse().ok());
+        setting.unwrap_or(default)
     };
     let (mib, rounds) = (
         number("REGATTA_BENCH_MIB", 1024),

@@ -34,8 +34,8 @@ impl Reserve {
             fs::write(piece, &content)?;
         }
         let done = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&done);
-        let thread = thread::spawn(move || give_up(&pieces, &copy, &told));
+        let sent = Arc::clone(&done);
+        let thread = thread::spawn(move || give_up(&pieces, &copy, &sent));
         Ok(Self {
             done,
             thread: Some(thread),
@@ -53,14 +53,14 @@ impl Drop for Reserve {
 }
 
 fn give_up(pieces: &[PathBuf], copy: &Path, done: &AtomicBool) {
-    let mut given = 0;
+    let mut released = 0;
     for piece in pieces {
         while !done.load(Ordering::Relaxed)
-            && given >= AHEAD + fs::metadata(copy).map_or(0, |copy| copy.len())
+            && released >= AHEAD + fs::metadata(copy).map_or(0, |copy| copy.len())
         {
             thread::sleep(Duration::from_millis(10));
         }
         let _ = fs::remove_file(piece);
-        given += PIECE;
+        released += PIECE;
     }
 }

@@ -84,8 +84,8 @@ fn deliver_in(mut lab: Lab, log: &Path, directory: &Path, place: &Place) -> Resu
 }
 
 /// What the coordinator says of a whole stream in its debug log: `... stream=NAME ... flushing_ms=N`.
-fn flushing_seconds(said: &str, stream: &str) -> f64 {
-    let of_stream = said
+fn flushing_seconds(printed: &str, stream: &str) -> f64 {
+    let of_stream = printed
         .lines()
         .find(|line| line.contains("whole") && line.contains(stream));
     let milliseconds = of_stream.and_then(|line| {

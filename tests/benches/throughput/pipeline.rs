@@ -48,10 +48,10 @@ impl Pipeline {
             .args(["init", "--host", HOST, "--broker", "mosquitto"]);
         let _ = succeed_output(&mut init);
         let (directory, port) = (workspace.join("mosquitto"), free_port());
-        let papers = directory.display();
+        let certificates = directory.display();
         let config = format!(
-            "user root\nlistener {port} {HOST}\ncafile {papers}/ca.pem\ncertfile {papers}/server.pem\n\
-             keyfile {papers}/server.key\ntls_version tlsv1.3\nallow_anonymous true\npersistence false\n\
+            "user root\nlistener {port} {HOST}\ncafile {certificates}/ca.pem\ncertfile {certificates}/server.pem\n\
+             keyfile {certificates}/server.key\ntls_version tlsv1.3\nallow_anonymous true\npersistence false\n\
              max_inflight_messages 64\nmax_queued_messages 0\nset_tcp_nodelay true\n"
         );
         fs::write(directory.join("mosquitto.conf"), config)?;
@@ -63,10 +63,10 @@ impl Pipeline {
     pub(crate) fn deliver(&self, log: &Path) -> Result<f64, AnyError> {
         let copy = self.directory.join("copy");
         let _ = fs::remove_file(&copy);
-        let said = self.directory.join("subscriber.log");
-        let _ = fs::remove_file(&said);
+        let printed = self.directory.join("subscriber.log");
+        let _ = fs::remove_file(&printed);
         let bytes = fs::metadata(log)?.len().to_string();
-        let mut subscriber = Process::start(self.side("--subscribe")?.arg(&copy).arg(bytes), &said);
+        let mut subscriber = Process::start(self.side("--subscribe")?.arg(&copy).arg(bytes), &printed);
         eventually("the subscriber", 20, || subscriber.output().contains("ready"));
         let _reserve = Reserve::for_copy(copy.clone(), fs::metadata(log)?.len(), &self.directory)?;
         let begin = Instant::now();

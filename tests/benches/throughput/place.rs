@@ -110,10 +110,10 @@ impl Place {
         let Self::Line { namespaces } = self else {
             return Ok(0);
         };
-        let mut ask = Command::new("tc");
-        ask.args(["-n", &namespaces[1], "-s", "-j", "qdisc", "show", "dev", "v0"]);
-        let told: serde_json::Value = serde_json::from_slice(&succeed_output(&mut ask).stdout)?;
-        let bytes = told.pointer("/0/bytes").and_then(serde_json::Value::as_u64);
+        let mut command = Command::new("tc");
+        command.args(["-n", &namespaces[1], "-s", "-j", "qdisc", "show", "dev", "v0"]);
+        let output: serde_json::Value = serde_json::from_slice(&succeed_output(&mut command).stdout)?;
+        let bytes = output.pointer("/0/bytes").and_then(serde_json::Value::as_u64);
         Ok(bytes.ok_or("tc does not tell what the shaper has sent")?)
     }
 }

@@ -142,7 +142,7 @@ impl Bench {
         if self.lab.device.is_none() {
             self.lab.start_device();
         }
-        let run = self.ask(condition)?;
+        let run = self.request_run(condition)?;
         let files = self
             .lab
             .device_directory()
@@ -161,7 +161,7 @@ impl Bench {
         Ok(files)
     }
 
-    fn ask(&self, condition: Condition) -> Result<String, AnyError> {
+    fn request_run(&self, condition: Condition) -> Result<String, AnyError> {
         let mut command = self.lab.regatta();
         command.args([
             "run",
@@ -189,8 +189,8 @@ impl Bench {
                 "after"
             },
         ]);
-        let asked: Value = serde_json::from_slice(&succeed_output(&mut command).stdout)?;
-        Ok(asked["runs"][0]["run"].as_str().ok_or("a run id")?.to_owned())
+        let requested: Value = serde_json::from_slice(&succeed_output(&mut command).stdout)?;
+        Ok(requested["runs"][0]["run"].as_str().ok_or("a run id")?.to_owned())
     }
 
     /// Writes into the run's log until LoadGen has ended.
@@ -238,8 +238,8 @@ fn read(files: &Path, document: &Path, window: &str) -> Result<Measured, AnyErro
 
 /// A number of the detail log.
 pub(crate) fn logged(detail: &str, key: &str) -> Option<f64> {
-    let wanted = format!("\"key\": \"{key}\"");
-    let line = detail.lines().find(|line| line.contains(&wanted))?;
+    let expected = format!("\"key\": \"{key}\"");
+    let line = detail.lines().find(|line| line.contains(&expected))?;
     let (_, value) = line.split_once("\"value\":")?;
     value.trim().split([',', ' ']).next()?.parse().ok()
 }

@@ -28,8 +28,8 @@ fn main() -> Result<(), AnyError> {
         return Ok(());
     }
     let number = |name: &str, default: usize| {
-        let given = env::var(name).ok().and_then(|value| value.parse().ok());
-        given.unwrap_or(default)
+        let setting = env::var(name).ok().and_then(|value| value.parse().ok());
+        setting.unwrap_or(default)
     };
     let (rounds, millis) = (
         number("REGATTA_BENCH_ROUNDS", 20),

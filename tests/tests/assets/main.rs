@@ -11,14 +11,15 @@ use std::fs;
 use between::Between;
 use rcgen::ExtendedKeyUsagePurpose;
 use regatta_tests::{
-    DEVICE, eventually,
-    papers::{self, Authority},
-    stranger::Stranger,
+    DEVICE,
+    certificates::{self, Authority},
+    eventually,
+    raw_client::RawClient,
     succeed_output,
 };
 use support::{
-    BULK, BULK_BYTES, SmallDisk, add_bulk, ask_for_bulk, assets_port, edit, end_of, kept,
-    lab_of_a_bare_device, object,
+    BULK, BULK_BYTES, SmallDisk, add_bulk, assets_port, edit, end_of, kept, lab_of_a_bare_device, object,
+    request_bulk_run,
 };
 
 #[test]
@@ -45,7 +46,7 @@ fn a_device_gets_what_it_lacks_and_two_runs_share_it() {
         "--mode",
         "AccuracyOnly",
     ];
-    let first = lab.ask(&words);
+    let first = lab.request_run(&words);
     // Nobody answers there yet: the run says what it waits for.
     eventually("the run to say so", 60, || {
         let shown = lab.show(&first);
@@ -59,7 +60,7 @@ fn a_device_gets_what_it_lacks_and_two_runs_share_it() {
         after_one > 100_000,
         "it came from the coordinator: {after_one} bytes"
     );
-    let second = lab.ask(&words);
+    let second = lab.request_run(&words);
     assert_eq!(end_of(&lab, &second).0, "done", "{}", end_of(&lab, &second).1);
     assert_eq!(between.down(), after_one, "not a byte for the second");
     let accuracy = |run: &str| lab.show(run)["accuracy"].clone();
@@ -84,9 +85,9 @@ fn a_device_gets_what_it_lacks_and_two_runs_share_it() {
     ];
     let waited = lab.regatta().args(common).args(words).output();
     let waited = waited.expect("a run that is waited for");
-    let told = String::from_utf8_lossy(&waited.stdout).into_owned();
-    assert_eq!(waited.status.code(), Some(1), "{told}");
-    let runs: serde_json::Value = serde_json::from_str(&told).expect("what became of it");
+    let output = String::from_utf8_lossy(&waited.stdout).into_owned();
+    assert_eq!(waited.status.code(), Some(1), "{output}");
+    let runs: serde_json::Value = serde_json::from_str(&output).expect("what became of it");
     let shown = lab.show(runs["runs"][0]["run"].as_str().expect("a run id"));
     assert_eq!(shown["phase"], "done", "{shown}");
     let why = shown["not_judged"][0].as_str().unwrap_or_default();
@@ -116,7 +117,7 @@ fn a_cut_link_and_a_killed_agent_cost_nothing_that_was_here() {
     lab.start_device();
     lab.wait_for_device();
     between.hold_at(8 << 20);
-    let run = ask_for_bulk(&lab);
+    let run = request_bulk_run(&lab);
     between.wait_until_held();
     assert_eq!(lab.phase(&run), "preparing");
     if let Some(mut device) = lab.device.take() {
@@ -149,20 +150,20 @@ fn wrong_bytes_are_not_kept_and_a_good_copy_mends_it() {
     fs::write(&object, bytes).expect("a bad copy");
     lab.start_device();
     lab.wait_for_device();
-    let (phase, reason) = end_of(&lab, &ask_for_bulk(&lab));
+    let (phase, reason) = end_of(&lab, &request_bulk_run(&lab));
     assert_eq!(phase, "failed");
     assert!(reason.contains("`bulk.bin` has another SHA-256"), "{reason}");
     assert!(kept(&lab, "file").is_empty());
     // Gone altogether.
     fs::remove_file(&object).expect("the coordinator's copy");
-    let (phase, reason) = end_of(&lab, &ask_for_bulk(&lab));
+    let (phase, reason) = end_of(&lab, &request_bulk_run(&lab));
     assert_eq!(phase, "failed");
     assert!(
         reason.contains("the coordinator has no such asset (404)"),
         "{reason}"
     );
     let _ = lab.json(&["asset", "add", BULK]);
-    let (phase, reason) = end_of(&lab, &ask_for_bulk(&lab));
+    let (phase, reason) = end_of(&lab, &request_bulk_run(&lab));
     assert_eq!(phase, "done", "{reason}");
     assert_eq!(kept(&lab, "file").len(), 1);
 }
@@ -179,7 +180,7 @@ fn a_run_whose_assets_do_not_fit_says_so_and_one_that_is_aborted_stops() {
     );
     lab.start_device();
     lab.wait_for_device();
-    let (phase, reason) = end_of(&lab, &ask_for_bulk(&lab));
+    let (phase, reason) = end_of(&lab, &request_bulk_run(&lab));
     assert_eq!(phase, "failed");
     assert!(
         reason.contains("12 MiB of assets are missing and 10 MiB are free for them"),
@@ -191,7 +192,7 @@ fn a_run_whose_assets_do_not_fit_says_so_and_one_that_is_aborted_stops() {
     edit(&config, &[("assets_max_mib = 10\n", "")]);
     lab.start_device();
     between.hold_at(2 << 20);
-    let run = ask_for_bulk(&lab);
+    let run = request_bulk_run(&lab);
     between.wait_until_held();
     let _ = succeed_output(lab.regatta().args(["runs", "abort", &run]));
     assert_eq!(end_of(&lab, &run).0, "aborted");
@@ -206,9 +207,10 @@ fn nobody_else_is_served_and_a_removed_device_no_longer() {
     let sha256 = add_bulk(&lab);
     let port = assets_port(&lab);
     let authority = Authority::of_lab(&lab.workspace());
-    let get = |papers: Option<&regatta_tests::stranger::Papers>, address: &str, header: &str| {
-        Stranger::reach(port, &authority.certificate, papers)?.get(address, header)
-    };
+    let get =
+        |certificates: Option<&regatta_tests::raw_client::ClientIdentity>, address: &str, header: &str| {
+            RawClient::reach(port, &authority.certificate, certificates)?.get(address, header)
+        };
     let file = format!("/v1/file/{sha256}");
     assert!(get(None, &file, "").is_err(), "no certificate");
     let client = ExtendedKeyUsagePurpose::ClientAuth;
@@ -217,9 +219,9 @@ fn nobody_else_is_served_and_a_removed_device_no_longer() {
         .0;
     assert!(get(Some(&forged), &file, "").is_err(), "another authority");
     let never_enrolled = authority.issue(None, client, 2100).0;
-    let said = get(Some(&never_enrolled), &file, "").expect("an answer");
-    assert!(said.starts_with("HTTP/1.1 403"), "{said}");
-    let (device, _) = papers::of_device(&lab.state());
+    let printed = get(Some(&never_enrolled), &file, "").expect("an answer");
+    assert!(printed.starts_with("HTTP/1.1 403"), "{printed}");
+    let (device, _) = certificates::of_device(&lab.state());
     for (address, header, status) in [
         (file.as_str(), "Range: bytes=12582908-\r\n", "206"),
         (&file, "Range: bytes=12582912-\r\n", "416"),
@@ -229,17 +231,17 @@ fn nobody_else_is_served_and_a_removed_device_no_longer() {
         (&format!("/v1/tree/{sha256}"), "", "404"),
         (&format!("/v1/file/{}", "0".repeat(64)), "", "404"),
     ] {
-        let said = get(Some(&device), address, header).expect("an answer");
+        let printed = get(Some(&device), address, header).expect("an answer");
         assert!(
-            said.starts_with(&format!("HTTP/1.1 {status}")),
-            "{address} {header}: {said}"
+            printed.starts_with(&format!("HTTP/1.1 {status}")),
+            "{address} {header}: {printed}"
         );
     }
     // Removed in the middle of what it gets.
     lab.start_device();
     lab.wait_for_device();
     between.hold_at(1 << 20);
-    let run = ask_for_bulk(&lab);
+    let run = request_bulk_run(&lab);
     between.wait_until_held();
     let _ = succeed_output(lab.regatta().args(["device", "remove", DEVICE]));
     eventually("the coordinator to see it", 20, || {
@@ -253,8 +255,8 @@ fn nobody_else_is_served_and_a_removed_device_no_longer() {
         fs::read_to_string(&job).is_ok_and(|job| job.contains("this device is not enrolled here (403)"))
     });
     assert!(between.down() < BULK_BYTES);
-    let said = get(Some(&device), &file, "").expect("an answer");
-    assert!(said.starts_with("HTTP/1.1 403"), "{said}");
+    let printed = get(Some(&device), &file, "").expect("an answer");
+    assert!(printed.starts_with("HTTP/1.1 403"), "{printed}");
 }
 
 #[test]
@@ -268,7 +270,7 @@ fn a_disk_that_somebody_fills_meanwhile_fails_the_run_and_not_those_after_it() {
     lab.start_device();
     lab.wait_for_device();
     between.hold_at(2 << 20);
-    let run = ask_for_bulk(&lab);
+    let run = request_bulk_run(&lab);
     between.wait_until_held();
     let filler = disk.0.join("somebody");
     // As much as fits.
@@ -279,7 +281,7 @@ fn a_disk_that_somebody_fills_meanwhile_fails_the_run_and_not_those_after_it() {
     assert!(reason.contains("No space left on device"), "{reason}");
     assert!(kept(&lab, "part").is_empty(), "half an asset is in nobody's way");
     fs::remove_file(filler).expect("a file of the test");
-    let (phase, reason) = end_of(&lab, &ask_for_bulk(&lab));
+    let (phase, reason) = end_of(&lab, &request_bulk_run(&lab));
     assert_eq!(phase, "done", "{reason}");
     drop(lab);
 }

@@ -61,7 +61,7 @@ pub(crate) fn add_bulk(lab: &Lab) -> String {
 }
 
 /// A run that needs the large file and nothing else.
-pub(crate) fn ask_for_bulk(lab: &Lab) -> String {
+pub(crate) fn request_bulk_run(lab: &Lab) -> String {
     let words = [
         "--engine",
         "sim",
@@ -72,7 +72,7 @@ pub(crate) fn ask_for_bulk(lab: &Lab) -> String {
         "--asset",
         BULK,
     ];
-    lab.ask(&words)
+    lab.request_run(&words)
 }
 
 /// Waits for a run's end; its phase and reason.

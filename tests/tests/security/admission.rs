@@ -2,15 +2,15 @@
 
 use rcgen::ExtendedKeyUsagePurpose::{ClientAuth, ServerAuth};
 use regatta_tests::{
-    Broker, DEVICE, Lab, eventually,
-    papers::{self, Authority},
-    said,
-    stranger::{NOT_AUTHORIZED, SUCCESS, Stranger},
+    Broker, DEVICE, Lab,
+    certificates::{self, Authority},
+    eventually, printed,
+    raw_client::{NOT_AUTHORIZED, RawClient, SUCCESS},
     succeed_output,
 };
 use serde_json::Value;
 
-use crate::{FUTURE, PAST, ask, authority, client_id, is_let_in, lab, own_device, wait_until_done};
+use crate::{FUTURE, PAST, authority, client_id, is_let_in, lab, own_device, request_run, wait_until_done};
 
 fn a_run_arrives_whole_and_verifies(broker: Broker) {
     let Some(mut lab) = Lab::secure(broker) else {
@@ -19,7 +19,7 @@ fn a_run_arrives_whole_and_verifies(broker: Broker) {
     lab.start_coordinator();
     lab.start_device();
     lab.wait_for_device();
-    let run = ask(&lab, "1s");
+    let run = request_run(&lab, "1s");
     wait_until_done(&lab, &run);
     eventually("the record", 20, || {
         lab.workspace()
@@ -33,7 +33,7 @@ fn a_run_arrives_whole_and_verifies(broker: Broker) {
         .args(["runs", "verify", &run])
         .output()
         .expect("regatta starts");
-    assert_eq!(verified.status.code(), Some(0), "{}", said(&verified));
+    assert_eq!(verified.status.code(), Some(0), "{}", printed(&verified));
     let examined = lab
         .regatta()
         .args(["device", "doctor", DEVICE, "--format", "json"])
@@ -42,7 +42,7 @@ fn a_run_arrives_whole_and_verifies(broker: Broker) {
     assert!(
         matches!(examined.status.code(), Some(0 | 1)),
         "{}",
-        said(&examined)
+        printed(&examined)
     );
     let found: Value = serde_json::from_slice(&examined.stdout).expect("JSON");
     assert!(
@@ -71,10 +71,10 @@ fn only_good_certificates_are_let_in(broker: Broker) {
     let Some(lab) = lab(broker) else { return };
     let ours = authority(&lab);
     let theirs = Authority::self_made(&ours);
-    let (own, id) = papers::of_device(&lab.state());
+    let (own, id) = certificates::of_device(&lab.state());
     assert!(is_let_in(&lab, Some(&own), &client_id(&id)), "the device itself");
     assert!(!is_let_in(&lab, None, &client_id(&id)), "no certificate");
-    for (what, (papers, device)) in [
+    for (what, (certificates, device)) in [
         (
             "an authority of the same name",
             theirs.issue(None, ClientAuth, FUTURE),
@@ -86,9 +86,12 @@ fn only_good_certificates_are_let_in(broker: Broker) {
         ("expired", ours.issue(None, ClientAuth, PAST)),
         ("a server's", ours.issue(None, ServerAuth, FUTURE)),
     ] {
-        assert!(!is_let_in(&lab, Some(&papers), &client_id(&device)), "{what}");
         assert!(
-            !is_let_in(&lab, Some(&papers), &client_id(&id)),
+            !is_let_in(&lab, Some(&certificates), &client_id(&device)),
+            "{what}"
+        );
+        assert!(
+            !is_let_in(&lab, Some(&certificates), &client_id(&id)),
             "{what}, as our device"
         );
     }
@@ -101,8 +104,8 @@ fn only_good_certificates_are_let_in(broker: Broker) {
         );
     }
     // Signed by the lab's own authority, but over a key that never enrolled: at best it talks to itself.
-    let (papers, device) = ours.issue(None, ClientAuth, FUTURE);
-    let mut unknown = Stranger::reach(lab.port, &ours.certificate, Some(&papers)).expect("TLS");
+    let (certificates, device) = ours.issue(None, ClientAuth, FUTURE);
+    let mut unknown = RawClient::reach(lab.port, &ours.certificate, Some(&certificates)).expect("TLS");
     let code = unknown.connect(&client_id(&device), None).expect("CONNACK");
     match broker {
         Broker::Embedded => assert_eq!(code, NOT_AUTHORIZED),
@@ -137,9 +140,9 @@ fn a_removed_device_is_cut_off_at_once_and_does_not_come_back() {
     assert_eq!(device.publish(&topic, b"x").expect("PUBACK"), SUCCESS);
     let _ = succeed_output(lab.regatta().args(["device", "remove", DEVICE]));
     assert!(device.is_cut_off(), "the live connection ends");
-    let (papers, _) = papers::of_device(&lab.state());
+    let (certificates, _) = certificates::of_device(&lab.state());
     assert!(
-        !is_let_in(&lab, Some(&papers), &client_id(&id)),
+        !is_let_in(&lab, Some(&certificates), &client_id(&id)),
         "and no other begins"
     );
     // Nor by enrolling once more with the same key.
@@ -148,8 +151,12 @@ fn a_removed_device_is_cut_off_at_once_and_does_not_come_back() {
         .arg(lab.token("boat-2"))
         .output()
         .expect("the agent starts");
-    assert_eq!(enrolled.status.code(), Some(3), "{}", said(&enrolled));
-    assert!(said(&enrolled).contains("was removed"), "{}", said(&enrolled));
+    assert_eq!(enrolled.status.code(), Some(3), "{}", printed(&enrolled));
+    assert!(
+        printed(&enrolled).contains("was removed"),
+        "{}",
+        printed(&enrolled)
+    );
     // The real agent keeps trying, and says why it may not.
     lab.start_device();
     eventually("the agent to say that it is refused", 20, || {
@@ -171,9 +178,9 @@ fn a_removed_device_has_no_rights_in_mosquitto_at_once_and_no_connection_after_i
     assert!(device.publish(&topic, b"x").expect("PUBACK") < 0x80);
     let removed = succeed_output(lab.regatta().args(["device", "remove", DEVICE]));
     assert!(
-        said(&removed).contains("mosquitto has been told"),
+        printed(&removed).contains("mosquitto has been told"),
         "{}",
-        said(&removed)
+        printed(&removed)
     );
     eventually("mosquitto to forbid it", 10, || {
         // It may also end the connection.
@@ -182,9 +189,9 @@ fn a_removed_device_has_no_rights_in_mosquitto_at_once_and_no_connection_after_i
             .map_or(true, |code| code == NOT_AUTHORIZED)
     });
     lab.mosquitto.as_mut().expect("this lab has one").restart();
-    let (papers, _) = papers::of_device(&lab.state());
+    let (certificates, _) = certificates::of_device(&lab.state());
     assert!(
-        !is_let_in(&lab, Some(&papers), &client_id(&id)),
+        !is_let_in(&lab, Some(&certificates), &client_id(&id)),
         "its certificate is on the list"
     );
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use regatta_tests::{Broker, DEVICE, Lab, Process, eventually, papers, said, succeed_output};
+use regatta_tests::{Broker, DEVICE, Lab, Process, certificates, eventually, printed, succeed_output};
 use serde_json::Value;
 
 use crate::{client_id, files_below, is_let_in, lab};
@@ -26,7 +26,7 @@ fn a_token_lets_in_one_device_once_for_a_while_and_its_key_stays_where_it_is() {
             .arg(token)
             .output()
             .expect("the agent starts");
-        (output.status.code(), said(&output))
+        (output.status.code(), printed(&output))
     };
     let token = lab.token("first");
     eventually("the first device to enrol", 20, || {
@@ -48,7 +48,7 @@ fn a_token_lets_in_one_device_once_for_a_while_and_its_key_stays_where_it_is() {
         added.status.code(),
         Some(2),
         "one name, one device: {}",
-        said(&added)
+        printed(&added)
     );
     for name in ["../x", "a/b", "", "a b", &"x".repeat(10_000), "-x"] {
         let added = lab
@@ -136,9 +136,9 @@ fn a_certificate_is_renewed_by_itself_before_it_ends_unless_the_device_was_remov
     assert_ne!(enrolment()["certificate"], first);
     lab.wait_for_device();
     drop(lab.device.take());
-    let (papers, id) = papers::of_device(&lab.state());
+    let (certificates, id) = certificates::of_device(&lab.state());
     assert!(
-        is_let_in(&lab, Some(&papers), &client_id(&id)),
+        is_let_in(&lab, Some(&certificates), &client_id(&id)),
         "the new one is good"
     );
     let _ = succeed_output(lab.regatta().args(["device", "remove", DEVICE]));
@@ -204,29 +204,29 @@ fn an_expired_certificate_is_not_renewed_and_renewals_have_an_interval() {
         changed["not_after"] = "2026-12-01T00:00:00Z".into();
         fs::write(&path, changed.to_string()).expect("written");
     };
-    let mut told_to_wait = false;
+    let mut must_wait = false;
     for _ in 0..6 {
         end_soon();
         lab.start_device();
-        let asked = || {
-            let said = lab.device.as_ref().expect("it runs").output();
+        let answers = || {
+            let printed = lab.device.as_ref().expect("it runs").output();
             (
-                said.contains("is renewed"),
-                said.contains("several certificates within the hour"),
+                printed.contains("is renewed"),
+                printed.contains("several certificates within the hour"),
             )
         };
         eventually("the device to ask", 20, || {
-            told_to_wait = asked().1;
-            told_to_wait || asked().0
+            must_wait = answers().1;
+            must_wait || answers().0
         });
         drop(lab.device.take());
         fs::remove_file(lab.device_log()).expect("the device's log");
-        if told_to_wait {
+        if must_wait {
             break;
         }
     }
     assert!(
-        told_to_wait && certificates() == 5,
+        must_wait && certificates() == 5,
         "one, and four renewals: {}",
         certificates()
     );

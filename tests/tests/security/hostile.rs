@@ -6,12 +6,12 @@ use std::{
 };
 
 use regatta_tests::{
-    Broker, papers,
-    stranger::{Papers, SUCCESS, Stranger},
+    Broker, certificates,
+    raw_client::{ClientIdentity, RawClient, SUCCESS},
 };
 
 use crate::{
-    RUN, ask, authority, client_id, enrol_another, files_below, lab, own_device, port_of, stall,
+    RUN, authority, client_id, enrol_another, files_below, lab, own_device, port_of, request_run, stall,
     wait_until_done,
 };
 
@@ -77,7 +77,7 @@ fn frames_and_names_of_a_hostile_device_change_nothing() {
     // A hello of another device, word for word, on its own topic is no longer possible: and the real device goes on.
     lab.start_device();
     lab.wait_for_device();
-    let run = ask(&lab, "500ms");
+    let run = request_run(&lab, "500ms");
     wait_until_done(&lab, &run);
     let stray: Vec<PathBuf> = files_below(&lab.workspace())
         .into_iter()
@@ -97,11 +97,11 @@ fn a_flood_and_slow_handshakes_leave_the_others_served_and_the_memory_bounded() 
     lab.start_device();
     lab.wait_for_device();
     slow.extend(stall(lab.port));
-    let (papers, id) = papers::of_device(&mole);
+    let (certificates, id) = certificates::of_device(&mole);
     let authority = authority(&lab).certificate;
     let port = lab.port;
-    let flood = std::thread::spawn(move || flood(port, &authority, &papers, &id));
-    let run = ask(&lab, "1s");
+    let flood = std::thread::spawn(move || flood(port, &authority, &certificates, &id));
+    let run = request_run(&lab, "1s");
     wait_until_done(&lab, &run);
     drop(slow);
     let sent = flood.join().expect("the flood ends");
@@ -112,21 +112,21 @@ fn a_flood_and_slow_handshakes_leave_the_others_served_and_the_memory_bounded() 
 }
 
 /// Sends as much as it can for some seconds: chunks of runs that do not exist, and retained states of ever new runs.
-fn flood(port: u16, authority: &[u8], papers: &Papers, id: &str) -> u64 {
+fn flood(port: u16, authority: &[u8], certificates: &ClientIdentity, id: &str) -> u64 {
     let mut sent = 0;
     let begun = Instant::now();
     let payload = vec![0x55; 64 * 1024];
     while begun.elapsed() < Duration::from_secs(8) {
-        let Ok(mut stranger) = Stranger::reach(port, authority, Some(papers)) else {
+        let Ok(mut raw_client) = RawClient::reach(port, authority, Some(certificates)) else {
             continue;
         };
-        if stranger.connect(&client_id(id), None).is_err() {
+        if raw_client.connect(&client_id(id), None).is_err() {
             continue;
         }
         for number in 0_u64.. {
             let run = format!("01930e7a-6f00-7000-8000-{number:012x}");
-            let log = stranger.say(&format!("regatta/v1/{id}/log/{run}/log"), &payload, false);
-            let state = stranger.say(&format!("regatta/v1/{id}/state/{run}"), &payload[..8_000], true);
+            let log = raw_client.say(&format!("regatta/v1/{id}/log/{run}/log"), &payload, false);
+            let state = raw_client.say(&format!("regatta/v1/{id}/state/{run}"), &payload[..8_000], true);
             if log.is_err() || state.is_err() || begun.elapsed() > Duration::from_secs(8) {
                 break;
             }

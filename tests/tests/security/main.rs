@@ -21,8 +21,8 @@ use std::{
 
 use regatta_tests::{
     Broker, Lab,
-    papers::{self, Authority},
-    stranger::{Papers, SUCCESS, Stranger},
+    certificates::{self, Authority},
+    raw_client::{ClientIdentity, RawClient, SUCCESS},
     succeed_output,
 };
 
@@ -49,24 +49,25 @@ fn client_id(device: &str) -> String {
 }
 
 /// Whether the broker lets this certificate speak at all.
-fn is_let_in(lab: &Lab, papers: Option<&Papers>, client_id: &str) -> bool {
+fn is_let_in(lab: &Lab, certificates: Option<&ClientIdentity>, client_id: &str) -> bool {
     let authority = authority(lab).certificate;
-    Stranger::reach(lab.port, &authority, papers)
-        .and_then(|mut stranger| stranger.connect(client_id, None))
+    RawClient::reach(lab.port, &authority, certificates)
+        .and_then(|mut raw_client| raw_client.connect(client_id, None))
         .is_ok_and(|code| code == SUCCESS)
 }
 
 /// The lab's device, played by the test.
-fn own_device(lab: &Lab) -> (Stranger, String) {
-    let (papers, id) = papers::of_device(&lab.state());
-    let mut device = Stranger::reach(lab.port, &authority(lab).certificate, Some(&papers)).expect("TLS");
+fn own_device(lab: &Lab) -> (RawClient, String) {
+    let (certificates, id) = certificates::of_device(&lab.state());
+    let mut device =
+        RawClient::reach(lab.port, &authority(lab).certificate, Some(&certificates)).expect("TLS");
     assert_eq!(device.connect(&client_id(&id), None).expect("CONNACK"), SUCCESS);
     (device, id)
 }
 
 /// Asks for a run of so long; its id.
-fn ask(lab: &Lab, duration: &str) -> String {
-    lab.ask(&[
+fn request_run(lab: &Lab, duration: &str) -> String {
+    lab.request_run(&[
         "--engine",
         "tract",
         "--scenario",

@@ -13,8 +13,8 @@ use std::{
 
 use rcgen::{KeyPair, PKCS_ED25519, SigningKey as _};
 use regatta_tests::{
-    Broker, Lab, papers,
-    stranger::{NOT_AUTHORIZED, Papers, SUCCESS, Stranger},
+    Broker, Lab, certificates,
+    raw_client::{ClientIdentity, NOT_AUTHORIZED, RawClient, SUCCESS},
     succeed_output,
 };
 use regatta_wire::{
@@ -22,7 +22,7 @@ use regatta_wire::{
     message::Message as _,
 };
 
-use crate::{RUN, ask, authority, client_id, enrol_another, lab, port_of, stall, wait_until_done};
+use crate::{RUN, authority, client_id, enrol_another, lab, port_of, request_run, stall, wait_until_done};
 
 #[test]
 fn stalled_connections_on_every_port_leave_descriptors_for_the_others() {
@@ -33,7 +33,7 @@ fn stalled_connections_on_every_port_leave_descriptors_for_the_others() {
     lab.start_coordinator();
     lab.enrol_device();
     let mole = enrol_another(&lab, "mole");
-    let (papers, _) = papers::of_device(&mole);
+    let (certificates, _) = certificates::of_device(&mole);
     let ca = authority(&lab).certificate;
     let ports = [
         lab.port,
@@ -44,17 +44,17 @@ fn stalled_connections_on_every_port_leave_descriptors_for_the_others() {
     // And a device that shakes hands, and then says nothing more.
     let silent: Vec<_> = [lab.port, port_of(&lab, "assets_listen")]
         .iter()
-        .flat_map(|port| (0..150).filter_map(|_| Stranger::reach(*port, &ca, Some(&papers)).ok()))
+        .flat_map(|port| (0..150).filter_map(|_| RawClient::reach(*port, &ca, Some(&certificates)).ok()))
         .collect();
     assert!(silent.len() > 200, "{}", silent.len());
     let _ = lab.json(&["asset", "add", "--benchmark", "digits"]);
     lab.start_device();
     lab.wait_for_device();
-    let run = ask(&lab, "500ms");
+    let run = request_run(&lab, "500ms");
     wait_until_done(&lab, &run);
     let _ = enrol_another(&lab, "late");
-    let said = lab.coordinator.as_ref().expect("it runs").output();
-    assert!(!said.contains("cannot accept"), "{said}");
+    let printed = lab.coordinator.as_ref().expect("it runs").output();
+    assert!(!printed.contains("cannot accept"), "{printed}");
     drop((stalled, silent));
 }
 
@@ -63,9 +63,9 @@ fn a_removed_device_and_a_hostile_one_leave_assets_to_the_others() {
     let Some(lab) = lab(Broker::Embedded) else {
         return;
     };
-    let removed = papers::of_device(&enrol_another(&lab, "removed")).0;
+    let removed = certificates::of_device(&enrol_another(&lab, "removed")).0;
     let _ = succeed_output(lab.regatta().args(["device", "remove", "removed"]));
-    let mole = papers::of_device(&enrol_another(&lab, "mole")).0;
+    let mole = certificates::of_device(&enrol_another(&lab, "mole")).0;
     let added = lab.json(&["asset", "add", "--benchmark", "digits"]);
     let model = added["assets"]
         .as_array()
@@ -81,23 +81,23 @@ fn a_removed_device_and_a_hostile_one_leave_assets_to_the_others() {
     let is_over = Arc::new(AtomicBool::new(false));
     let crowds: Vec<JoinHandle<()>> = [removed, mole]
         .into_iter()
-        .map(|papers| {
+        .map(|certificates| {
             let (ca, model, is_over) = (ca.clone(), model.clone(), Arc::clone(&is_over));
-            std::thread::spawn(move || crowd(port, &ca, &papers, &model, &is_over))
+            std::thread::spawn(move || crowd(port, &ca, &certificates, &model, &is_over))
         })
         .collect();
     // The crowds stand there.
     std::thread::sleep(Duration::from_secs(3));
-    let own = papers::of_device(&lab.state()).0;
+    let own = certificates::of_device(&lab.state()).0;
     for _ in 0..5 {
         let begun = Instant::now();
-        let said = Stranger::reach(port, &ca, Some(&own))
+        let printed = RawClient::reach(port, &ca, Some(&own))
             .and_then(|mut device| device.get(&format!("/v1/file/{model}"), ""));
-        let said = said.expect("an answer");
+        let printed = printed.expect("an answer");
         assert!(
-            said.starts_with("HTTP/1.1 200"),
+            printed.starts_with("HTTP/1.1 200"),
             "{}",
-            said.lines().next().unwrap_or_default()
+            printed.lines().next().unwrap_or_default()
         );
         println!("served within {:?}", begun.elapsed());
     }
@@ -108,14 +108,14 @@ fn a_removed_device_and_a_hostile_one_leave_assets_to_the_others() {
 }
 
 /// Sixty-four connections that are kept open: each asks, reads nothing, and asks again, and is replaced when it ends.
-fn crowd(port: u16, ca: &[u8], papers: &Papers, model: &str, is_over: &AtomicBool) {
+fn crowd(port: u16, ca: &[u8], certificates: &ClientIdentity, model: &str, is_over: &AtomicBool) {
     let address = format!("/v1/file/{model}");
-    let mut connections: Vec<Option<Stranger>> = (0..64).map(|_| None).collect();
+    let mut connections: Vec<Option<RawClient>> = (0..64).map(|_| None).collect();
     while !is_over.load(Ordering::Relaxed) {
         for place in &mut connections {
-            let asked = place.as_mut().map(|stranger| stranger.ask(&address, ""));
-            if !matches!(asked, Some(Ok(()))) {
-                *place = Stranger::reach(port, ca, Some(papers)).ok();
+            let requested = place.as_mut().map(|raw_client| raw_client.request(&address, ""));
+            if !matches!(requested, Some(Ok(()))) {
+                *place = RawClient::reach(port, ca, Some(certificates)).ok();
             }
         }
         std::thread::sleep(Duration::from_millis(500));
@@ -128,9 +128,9 @@ fn a_will_and_properties_leave_nothing_in_the_brokers_memory() {
         return;
     };
     let mole = enrol_another(&lab, "mole");
-    let (papers, id) = papers::of_device(&mole);
+    let (certificates, id) = certificates::of_device(&mole);
     let ca = authority(&lab).certificate;
-    let reach = || Stranger::reach(lab.port, &ca, Some(&papers)).expect("TLS");
+    let reach = || RawClient::reach(lab.port, &ca, Some(&certificates)).expect("TLS");
     for leaf in [
         format!("state/{RUN}"),
         format!("log/{RUN}/a"),
@@ -184,20 +184,20 @@ fn strangers_with_unknown_tokens_neither_write_nor_hold_up_a_run() {
     store.busy_timeout(Duration::from_secs(10)).expect("SQLite");
     store.execute_batch("BEGIN IMMEDIATE").expect("the write lock");
     let begun = Instant::now();
-    assert_eq!(ask_with_unknown_token(port, &ca).expect("an answer"), unknown());
+    assert_eq!(enrol_with_unknown_token(port, &ca).expect("an answer"), unknown());
     assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
     store.execute_batch("ROLLBACK").expect("given back");
     // `REGATTA_STRANGERS=10000` for the long form.
     let strangers = std::env::var("REGATTA_STRANGERS").ok();
     let strangers = strangers.and_then(|count| count.parse().ok()).unwrap_or(300_u64);
-    let asked = Arc::new(AtomicU64::new(0));
+    let requested = Arc::new(AtomicU64::new(0));
     let crowd: Vec<_> = (0..4)
         .map(|_| {
-            let (asked, ca) = (Arc::clone(&asked), ca.clone());
+            let (requested, ca) = (Arc::clone(&requested), ca.clone());
             std::thread::spawn(move || {
-                while asked.fetch_add(1, Ordering::Relaxed) < strangers {
+                while requested.fetch_add(1, Ordering::Relaxed) < strangers {
                     // The port lets an address in only so often.
-                    while ask_with_unknown_token(port, &ca).is_err() {
+                    while enrol_with_unknown_token(port, &ca).is_err() {
                         std::thread::sleep(Duration::from_millis(50));
                     }
                 }
@@ -205,12 +205,12 @@ fn strangers_with_unknown_tokens_neither_write_nor_hold_up_a_run() {
         })
         .collect();
     let begun = Instant::now();
-    let run = ask(&lab, "1s");
+    let run = request_run(&lab, "1s");
     wait_until_done(&lab, &run);
     println!("the run took {:?} beside {strangers} strangers", begun.elapsed());
     crowd
         .into_iter()
-        .for_each(|stranger| stranger.join().expect("it ends"));
+        .for_each(|raw_client| raw_client.join().expect("it ends"));
     println!("they took {:?}", begun.elapsed());
     let certificates: i64 = store
         .query_row("SELECT count(*) FROM certificates", [], |row| row.get(0))
@@ -223,11 +223,11 @@ fn unknown() -> EnrolResponse {
 }
 
 /// A request that is in order but for its token.
-fn ask_with_unknown_token(port: u16, ca: &[u8]) -> io::Result<EnrolResponse> {
+fn enrol_with_unknown_token(port: u16, ca: &[u8]) -> io::Result<EnrolResponse> {
     let key = KeyPair::generate_for(&PKCS_ED25519).map_err(io::Error::other)?;
     let public_key: [u8; 32] = key.public_key_raw().try_into().map_err(io::Error::other)?;
     let purpose = EnrolPurpose::Enrol { secret: [7; 16] };
-    let answer = Stranger::reach(port, ca, None)?.exchange(EXPORTER_LABEL, |connection| {
+    let answer = RawClient::reach(port, ca, None)?.exchange(EXPORTER_LABEL, |connection| {
         let proof = key.sign(&EnrolRequest::statement(&purpose, &public_key, connection));
         let request = EnrolRequest {
             purpose: purpose.clone(),
@@ -258,14 +258,14 @@ fn one_address_with_thousands_of_connections_a_second_keeps_no_other_out() {
     let begun = Instant::now();
     lab.start_device();
     lab.wait_for_device();
-    let run = ask(&lab, "500ms");
+    let run = request_run(&lab, "500ms");
     wait_until_done(&lab, &run);
     let _ = enrol_another(&lab, "late");
     let seconds = begun.elapsed().as_secs_f64();
     is_over.store(true, Ordering::Relaxed);
     crowd
         .into_iter()
-        .for_each(|stranger| stranger.join().expect("it ends"));
+        .for_each(|raw_client| raw_client.join().expect("it ends"));
     println!(
         "a device connected, ran and enrolled in {seconds:.1} s beside {:.0} connections a second",
         opened.load(Ordering::Relaxed) as f64 / (seconds + 1.0)
@@ -297,12 +297,12 @@ fn knock(port: u16, is_over: &AtomicBool, opened: &AtomicU64) {
 #[test]
 fn a_device_keeps_its_newest_connections_and_loses_the_others_at_once() {
     let Some(lab) = lab(Broker::Embedded) else { return };
-    let (papers, id) = papers::of_device(&lab.state());
+    let (certificates, id) = certificates::of_device(&lab.state());
     let ca = authority(&lab).certificate;
-    let reach = || Stranger::reach(lab.port, &ca, Some(&papers)).expect("TLS");
-    let mut silent: Vec<Stranger> = (0..6).map(|_| reach()).collect();
+    let reach = || RawClient::reach(lab.port, &ca, Some(&certificates)).expect("TLS");
+    let mut silent: Vec<RawClient> = (0..6).map(|_| reach()).collect();
     let begun = Instant::now();
-    assert!(silent.iter_mut().take(2).all(Stranger::is_cut_off));
+    assert!(silent.iter_mut().take(2).all(RawClient::is_cut_off));
     // One that says nothing is also ended after ten seconds.
     assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
     assert_eq!(reach().connect(&client_id(&id), None).expect("CONNACK"), SUCCESS);

@@ -5,18 +5,18 @@ use std::time::Duration;
 
 use rcgen::ExtendedKeyUsagePurpose::ClientAuth;
 use regatta_tests::{
-    Broker, eventually, papers,
-    stranger::{NOT_AUTHORIZED, SUCCESS, Stranger},
+    Broker, certificates, eventually,
+    raw_client::{NOT_AUTHORIZED, RawClient, SUCCESS},
 };
 
-use crate::{FUTURE, OTHER, RUN, ask, authority, client_id, lab, own_device, wait_until_done};
+use crate::{FUTURE, OTHER, RUN, authority, client_id, lab, own_device, request_run, wait_until_done};
 
 #[test]
 fn a_device_has_its_own_topics_only_in_the_embedded_broker() {
     let Some(lab) = lab(Broker::Embedded) else { return };
-    let (papers, id) = papers::of_device(&lab.state());
+    let (certificates, id) = certificates::of_device(&lab.state());
     let authority = authority(&lab).certificate;
-    let reach = || Stranger::reach(lab.port, &authority, Some(&papers)).expect("TLS");
+    let reach = || RawClient::reach(lab.port, &authority, Some(&certificates)).expect("TLS");
     for (what, client, will) in [
         ("another device's session", client_id(OTHER), None),
         ("the coordinator's session", "coordinator".to_owned(), None),
@@ -41,7 +41,7 @@ fn a_device_has_its_own_topics_only_in_the_embedded_broker() {
         &format!("state/{RUN}"),
         &format!("log/{RUN}/a.txt"),
     ] {
-        let publish = |device: &mut Stranger, whose: &str| {
+        let publish = |device: &mut RawClient, whose: &str| {
             let topic = format!("regatta/v1/{whose}/{leaf}");
             device.publish(&topic, b"anything").expect("PUBACK")
         };
@@ -118,9 +118,9 @@ fn a_device_has_its_own_topics_only_in_mosquitto() {
     ] {
         let _ = device.subscribe(filter).expect("SUBACK");
     }
-    let (papers, _) = authority(&lab).issue(Some("coordinator"), ClientAuth, FUTURE);
+    let (certificates, _) = authority(&lab).issue(Some("coordinator"), ClientAuth, FUTURE);
     let mut coordinator =
-        Stranger::reach(lab.port, &authority(&lab).certificate, Some(&papers)).expect("TLS");
+        RawClient::reach(lab.port, &authority(&lab).certificate, Some(&certificates)).expect("TLS");
     assert_eq!(coordinator.connect("x", None).expect("CONNACK"), SUCCESS);
     for whose in [OTHER, &id] {
         let topic = format!("regatta/v1/{whose}/cmd/{RUN}");
@@ -139,14 +139,15 @@ fn nobody_but_the_coordinator_commands_a_device() {
         return;
     };
     // Somebody on the broker with all rights: whoever runs it, or has stolen the coordinator's certificate but not its key.
-    let (papers, _) = authority(&lab).issue(Some("coordinator"), ClientAuth, FUTURE);
-    let (_, id) = papers::of_device(&lab.state());
+    let (certificates, _) = authority(&lab).issue(Some("coordinator"), ClientAuth, FUTURE);
+    let (_, id) = certificates::of_device(&lab.state());
     lab.start_device();
     lab.wait_for_device();
-    let run = ask(&lab, "1s");
+    let run = request_run(&lab, "1s");
     wait_until_done(&lab, &run);
     drop(lab.coordinator.take());
-    let mut thief = Stranger::reach(lab.port, &authority(&lab).certificate, Some(&papers)).expect("TLS");
+    let mut thief =
+        RawClient::reach(lab.port, &authority(&lab).certificate, Some(&certificates)).expect("TLS");
     assert_eq!(thief.connect("x", None).expect("CONNACK"), SUCCESS);
     // `Forget`, framed and unsigned.
     let forget = [b"RGTA".as_slice(), &[1, 0, 3, 1, 0, 0, 0, 2]].concat();

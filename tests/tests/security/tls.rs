@@ -7,7 +7,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use regatta_tests::{Broker, Lab, said, succeed_output};
+use regatta_tests::{Broker, Lab, printed, succeed_output};
 use serde_json::Value;
 
 use crate::{lab, port_of};
@@ -37,10 +37,10 @@ fn tls_1_2_is_refused_and_no_session_is_resumed() {
                 .args(words);
             talk(client, &begin)
         };
-        let (old, said_to_old) = client(&["-tls1_2"]);
+        let (old, old_answers) = client(&["-tls1_2"]);
         assert!(
-            !old && said_to_old.contains("protocol version"),
-            "{port}: {said_to_old}"
+            !old && old_answers.contains("protocol version"),
+            "{port}: {old_answers}"
         );
         let keep = ["-tls1_3", "-msg", "-sess_out", session.to_str().expect("UTF-8")];
         let (_, heard) = client(&keep);
@@ -71,7 +71,7 @@ fn talk(mut client: Command, begin: &[u8]) -> (bool, String) {
     }
     drop(input);
     let output = ended.join().expect("a thread of the test");
-    (output.status.success(), said(&output))
+    (output.status.success(), printed(&output))
 }
 
 /// An MQTT 5 CONNECT of nobody in particular.

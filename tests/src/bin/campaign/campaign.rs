@@ -15,7 +15,7 @@ use regatta_tests::Broker;
 
 use crate::{
     lab::Lab,
-    plan::{self, Fault, Kind, Step, Victim},
+    plan::{self, InjectedFault, Kind, Step, Victim},
     report::{LabReport, Totals},
     rng::Rng,
     shell, verdict,
@@ -72,7 +72,7 @@ fn work_through(lab: &mut Lab, seed: u64, faults: usize, totals: &mut Totals) ->
             } else {
                 Kind::Kill(Victim::Agent)
             };
-            let (faults, pause) = (vec![Fault { kind, ..fault }], step.pause);
+            let (faults, pause) = (vec![InjectedFault { kind, ..fault }], step.pause);
             steps.push_back(Step { faults, pause });
         }
     }
@@ -84,7 +84,7 @@ fn broker_is_external(lab: &Lab) -> bool {
 }
 
 /// Injects a step's faults together and undoes each when its time has come. Returns those that could not be done.
-fn do_step(lab: &mut Lab, step: &Step, totals: &mut Totals) -> anyhow::Result<Vec<Fault>> {
+fn do_step(lab: &mut Lab, step: &Step, totals: &mut Totals) -> anyhow::Result<Vec<InjectedFault>> {
     let (mut injected, mut missed) = (Vec::new(), Vec::new());
     for fault in &step.faults {
         if lab.inject(fault)? {
@@ -109,7 +109,7 @@ fn do_step(lab: &mut Lab, step: &Step, totals: &mut Totals) -> anyhow::Result<Ve
 fn keep_busy(lab: &mut Lab, dice: &mut Rng) -> anyhow::Result<()> {
     let open = lab.runs()?.iter().filter(|run| run.recorded.is_none()).count();
     for _ in open..OPEN_RUNS {
-        lab.ask(dice)?;
+        lab.request_run(dice)?;
     }
     Ok(())
 }

@@ -41,7 +41,7 @@ pub(crate) struct Daemon {
     clock: PathBuf,
     child: Option<Child>,
     /// Whether it is meant to run.
-    wanted: bool,
+    expected: bool,
     ended: Option<Instant>,
     /// Peak resident memory over all its lives, KiB.
     pub(crate) peak_kib: u64,
@@ -62,7 +62,7 @@ impl Daemon {
             clock: directory.join(format!("{}.clock", program.name)),
             program,
             child: None,
-            wanted: false,
+            expected: false,
             ended: None,
             peak_kib: 0,
             gave_up: 0,
@@ -77,7 +77,7 @@ impl Daemon {
     /// # Errors
     /// When it does not start.
     pub(crate) fn start(&mut self) -> anyhow::Result<()> {
-        self.wanted = true;
+        self.expected = true;
         self.ended = None;
         let library = shell::libfaketime().context("libfaketime is not installed")?;
         let log = File::options().create(true).append(true).open(&self.log)?;
@@ -111,7 +111,7 @@ impl Daemon {
 
     /// Kills it as a power cut would.
     pub(crate) fn kill(&mut self) {
-        self.wanted = false;
+        self.expected = false;
         if let Some(mut child) = self.child.take() {
             self.peak_kib = self.peak_kib.max(peak_kib(&child));
             // It may have ended by itself; either way it is gone afterwards.
@@ -125,7 +125,7 @@ impl Daemon {
     /// # Errors
     /// When it does not end, or not well.
     pub(crate) fn stop(&mut self, patience: Duration) -> anyhow::Result<()> {
-        self.wanted = false;
+        self.expected = false;
         let Some(mut child) = self.child.take() else {
             return Ok(());
         };
@@ -167,7 +167,7 @@ impl Daemon {
             }
         }
         let rested = self.ended.is_some_and(|ended| ended.elapsed() > RESTART_PAUSE);
-        if self.wanted && self.child.is_none() && rested {
+        if self.expected && self.child.is_none() && rested {
             self.start()?;
         }
         Ok(())

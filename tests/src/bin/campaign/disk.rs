@@ -69,7 +69,7 @@ impl Disk {
     ///
     /// # Errors
     /// When the kernel refuses.
-    pub(crate) fn make_room(&self) -> anyhow::Result<()> {
+    pub(crate) fn free_space(&self) -> anyhow::Result<()> {
         self.resize(SIZE)
     }
 

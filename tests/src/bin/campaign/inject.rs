@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::{
     lab::Lab,
     network,
-    plan::{Fault, Kind, Side, Trouble, Victim},
+    plan::{InjectedFault, Kind, ProxyFault, Side, Victim},
     proxy::{End, Proxy},
 };
 
@@ -26,7 +26,7 @@ impl Lab {
     ///
     /// # Errors
     /// When the kernel or a tool refuses.
-    pub(crate) fn inject(&mut self, fault: &Fault) -> anyhow::Result<bool> {
+    pub(crate) fn inject(&mut self, fault: &InjectedFault) -> anyhow::Result<bool> {
         match fault.kind {
             Kind::Kill(Victim::Agent) => self.agent.kill(),
             Kind::Kill(Victim::Coordinator) => self.coordinator.kill(),
@@ -43,7 +43,9 @@ impl Lab {
             Kind::Cut(side) => network::cut(side, true)?,
             Kind::Loss(side) => network::lose(side, fault.amount)?,
             Kind::Rate(side) => network::slow_down(side, fault.amount)?,
-            Kind::Proxy(trouble, side) => trouble_connections(self.proxy(side), trouble, fault.amount),
+            Kind::Proxy(proxy_fault, side) => {
+                disturb_connections(self.proxy(side), proxy_fault, fault.amount)
+            }
             Kind::FullDisk(Side::Device) => self.device_disk.fill()?,
             Kind::FullDisk(Side::Coordinator) => self.coordinator_disk.fill()?,
             Kind::SlowDisk(Side::Device) => self.device_disk.slow_down(fault.amount)?,
@@ -59,7 +61,7 @@ impl Lab {
     ///
     /// # Errors
     /// When the kernel or a tool refuses.
-    pub(crate) fn heal(&mut self, fault: &Fault) -> anyhow::Result<()> {
+    pub(crate) fn heal(&mut self, fault: &InjectedFault) -> anyhow::Result<()> {
         match fault.kind {
             Kind::Kill(Victim::Agent) => self.agent.start()?,
             Kind::Kill(Victim::Coordinator) => self.coordinator.start()?,
@@ -72,13 +74,13 @@ impl Lab {
             Kind::Cut(side) => network::cut(side, false)?,
             Kind::Loss(side) => network::lose_nothing(side)?,
             Kind::Rate(side) => network::speed_up(side)?,
-            Kind::Proxy(Trouble::Delay, side) => self.proxy(side).delay(Duration::ZERO),
-            Kind::Proxy(Trouble::Stall, side) => self.proxy(side).stall(false),
-            Kind::Proxy(Trouble::LateBytes, side) => self.proxy(side).release(),
+            Kind::Proxy(ProxyFault::Delay, side) => self.proxy(side).delay(Duration::ZERO),
+            Kind::Proxy(ProxyFault::Stall, side) => self.proxy(side).stall(false),
+            Kind::Proxy(ProxyFault::LateBytes, side) => self.proxy(side).release(),
             // Who believes in a half-open connection finds out by itself.
-            Kind::Proxy(Trouble::Reset | Trouble::HalfOpen, _) => {}
-            Kind::FullDisk(Side::Device) => self.device_disk.make_room()?,
-            Kind::FullDisk(Side::Coordinator) => self.coordinator_disk.make_room()?,
+            Kind::Proxy(ProxyFault::Reset | ProxyFault::HalfOpen, _) => {}
+            Kind::FullDisk(Side::Device) => self.device_disk.free_space()?,
+            Kind::FullDisk(Side::Coordinator) => self.coordinator_disk.free_space()?,
             Kind::SlowDisk(Side::Device) => self.device_disk.speed_up()?,
             Kind::SlowDisk(Side::Coordinator) => self.coordinator_disk.speed_up()?,
             Kind::ClockStep(Side::Device) => self.agent.set_clock(0)?,
@@ -108,13 +110,13 @@ impl Lab {
     }
 }
 
-fn trouble_connections(proxy: &Proxy, trouble: Trouble, amount: i64) {
-    match trouble {
-        Trouble::Delay => proxy.delay(DELAY),
-        Trouble::Stall => proxy.stall(true),
-        Trouble::Reset => proxy.reset(),
-        Trouble::HalfOpen => proxy.half_open(if amount == 0 { End::Client } else { End::Broker }),
-        Trouble::LateBytes => {
+fn disturb_connections(proxy: &Proxy, proxy_fault: ProxyFault, amount: i64) {
+    match proxy_fault {
+        ProxyFault::Delay => proxy.delay(DELAY),
+        ProxyFault::Stall => proxy.stall(true),
+        ProxyFault::Reset => proxy.reset(),
+        ProxyFault::HalfOpen => proxy.half_open(if amount == 0 { End::Client } else { End::Broker }),
+        ProxyFault::LateBytes => {
             proxy.hold();
             thread::sleep(GATHER);
             proxy.reset_held_clients();

@@ -55,7 +55,7 @@ pub(crate) struct Lab {
     /// On the coordinator's way to the broker, where that is not in its own process.
     pub(crate) coordinator_proxy: Option<Proxy>,
     /// The runs that were asked for.
-    pub(crate) asked: Vec<String>,
+    pub(crate) requested: Vec<String>,
     begun: Instant,
     /// What was done, with times.
     pub(crate) journal: Vec<String>,
@@ -116,7 +116,7 @@ impl Lab {
             device_disk,
             coordinator_disk,
             coordinator_proxy,
-            asked: Vec::new(),
+            requested: Vec::new(),
             begun: Instant::now(),
             journal: Vec::new(),
         };
@@ -244,7 +244,7 @@ impl Lab {
     ///
     /// # Errors
     /// When the coordinator's command fails.
-    pub(crate) fn ask(&mut self, rng: &mut Rng) -> anyhow::Result<()> {
+    pub(crate) fn request_run(&mut self, rng: &mut Rng) -> anyhow::Result<()> {
         let (words, stream) = (rng.pick(&WORK), if rng.percent(20) { "live" } else { "after" });
         let duration = format!("{}ms", rng.between(300, 1_500));
         let mut command = self.regatta()?;
@@ -262,10 +262,10 @@ impl Lab {
             .args(["--stream", stream])
             .args(words.split_ascii_whitespace());
         let output = shell::succeed(&mut command)?;
-        let asked: Runs = serde_json::from_slice(&output.stdout).context("`run` prints JSON")?;
-        for run in asked.runs {
+        let requested: Runs = serde_json::from_slice(&output.stdout).context("`run` prints JSON")?;
+        for run in requested.runs {
             self.note(format!("asked for {}: {words}, {duration}, {stream}", run.run));
-            self.asked.push(run.run);
+            self.requested.push(run.run);
         }
         Ok(())
     }

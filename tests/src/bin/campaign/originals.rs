@@ -26,7 +26,7 @@ pub(crate) struct Originals {
     /// Where they, or those that can stand for them, can still be read.
     pub(crate) directory: PathBuf,
     /// Whether the run is off the device's disk and its signed evidence stands for it.
-    pub(crate) made_room: bool,
+    pub(crate) freed_space: bool,
 }
 
 #[derive(Deserialize)]
@@ -55,7 +55,7 @@ pub(crate) fn of_run(lab: &mut Lab, run: &ListedRun) -> anyhow::Result<Originals
         return Ok(Originals {
             files: hashes(&directory)?,
             directory,
-            made_room: false,
+            freed_space: false,
         });
     }
     let verified = lab.regatta()?.args(["runs", "verify", id]).output()?;
@@ -76,7 +76,7 @@ pub(crate) fn of_run(lab: &mut Lab, run: &ListedRun) -> anyhow::Result<Originals
     Ok(Originals {
         files,
         directory,
-        made_room: true,
+        freed_space: true,
     })
 }
 

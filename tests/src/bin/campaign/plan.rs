@@ -33,7 +33,7 @@ pub(crate) enum Victim {
 /// What the fault proxy does to connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Trouble {
+pub(crate) enum ProxyFault {
     /// Everything arrives 200 ms late, in both directions.
     Delay,
     /// Nothing moves; connections stay open.
@@ -59,7 +59,7 @@ pub(crate) enum Kind {
     /// The link is slow.
     Rate(Side),
     /// The proxy on the way from this side to the broker misbehaves.
-    Proxy(Trouble, Side),
+    Proxy(ProxyFault, Side),
     /// Not a byte more fits on the disk.
     FullDisk(Side),
     /// The disk takes a few hundred kilobytes a second.
@@ -71,8 +71,8 @@ pub(crate) enum Kind {
 impl Kind {
     /// Every kind that a broker allows. The coordinator's way to an embedded broker leads through no proxy.
     pub(crate) fn all(external_broker: bool) -> Vec<Self> {
+        use ProxyFault::{Delay, HalfOpen, LateBytes, Reset, Stall};
         use Side::{Coordinator, Device};
-        use Trouble::{Delay, HalfOpen, LateBytes, Reset, Stall};
         let mut kinds = vec![
             Self::Kill(Victim::Agent),
             Self::Kill(Victim::RunProcess),
@@ -89,7 +89,8 @@ impl Kind {
             ]);
             if side == Device || external_broker {
                 kinds.extend(
-                    [Delay, Stall, Reset, HalfOpen, LateBytes].map(|trouble| Self::Proxy(trouble, side)),
+                    [Delay, Stall, Reset, HalfOpen, LateBytes]
+                        .map(|proxy_fault| Self::Proxy(proxy_fault, side)),
                 );
             }
         }
@@ -128,11 +129,11 @@ impl fmt::Display for Kind {
             Self::Cut(side) => write!(f, "link cut: {}", of(side)),
             Self::Loss(side) => write!(f, "packet loss: {}", of(side)),
             Self::Rate(side) => write!(f, "slow link: {}", of(side)),
-            Self::Proxy(Trouble::Delay, side) => write!(f, "200 ms delay: {}", of(side)),
-            Self::Proxy(Trouble::Stall, side) => write!(f, "stalled connections: {}", of(side)),
-            Self::Proxy(Trouble::Reset, side) => write!(f, "reset connections: {}", of(side)),
-            Self::Proxy(Trouble::HalfOpen, side) => write!(f, "half-open connections: {}", of(side)),
-            Self::Proxy(Trouble::LateBytes, side) => {
+            Self::Proxy(ProxyFault::Delay, side) => write!(f, "200 ms delay: {}", of(side)),
+            Self::Proxy(ProxyFault::Stall, side) => write!(f, "stalled connections: {}", of(side)),
+            Self::Proxy(ProxyFault::Reset, side) => write!(f, "reset connections: {}", of(side)),
+            Self::Proxy(ProxyFault::HalfOpen, side) => write!(f, "half-open connections: {}", of(side)),
+            Self::Proxy(ProxyFault::LateBytes, side) => {
                 write!(f, "reordering between connections: {}", of(side))
             }
             Self::FullDisk(side) => write!(f, "full disk: {}", of(side)),
@@ -144,7 +145,7 @@ impl fmt::Display for Kind {
 
 /// One fault of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Fault {
+pub(crate) struct InjectedFault {
     /// What.
     pub(crate) kind: Kind,
     /// How much: percent, kbit/s, kB/s or seconds, as the kind has it.
@@ -153,7 +154,7 @@ pub(crate) struct Fault {
     pub(crate) hold: Duration,
 }
 
-impl Fault {
+impl InjectedFault {
     fn throw(kind: Kind, rng: &mut Rng) -> Self {
         let upwards =
             |rng: &mut Rng, low: u64, high: u64| i64::try_from(rng.between(low, high)).unwrap_or(i64::MAX);
@@ -166,7 +167,7 @@ impl Fault {
                 if rng.percent(50) { step } else { -step }
             }
             // Which end of the connection is left standing.
-            Kind::Proxy(Trouble::HalfOpen, _) => upwards(rng, 0, 1),
+            Kind::Proxy(ProxyFault::HalfOpen, _) => upwards(rng, 0, 1),
             Kind::Kill(_) | Kind::Cut(_) | Kind::Proxy(..) | Kind::FullDisk(_) => 0,
         };
         Self {
@@ -181,7 +182,7 @@ impl Fault {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Step {
     /// One or two, of different kinds.
-    pub(crate) faults: Vec<Fault>,
+    pub(crate) faults: Vec<InjectedFault>,
     /// How long all is well afterwards.
     pub(crate) pause: Duration,
 }
@@ -193,9 +194,9 @@ pub(crate) fn plan(count: usize, external_broker: bool, rng: &mut Rng) -> Vec<St
     let mut steps: Vec<Step> = Vec::new();
     let mut left = count;
     while left > 0 {
-        let wanted = if left > 1 && rng.percent(25) { 2 } else { 1 };
-        let mut faults: Vec<Fault> = Vec::new();
-        while faults.len() < wanted {
+        let count = if left > 1 && rng.percent(25) { 2 } else { 1 };
+        let mut faults: Vec<InjectedFault> = Vec::new();
+        while faults.len() < count {
             if deck.is_empty() {
                 deck.clone_from(&kinds);
                 rng.shuffle(&mut deck);
@@ -205,7 +206,7 @@ pub(crate) fn plan(count: usize, external_broker: bool, rng: &mut Rng) -> Vec<St
                 deck.insert(0, kind);
                 continue;
             }
-            faults.push(Fault::throw(kind, rng));
+            faults.push(InjectedFault::throw(kind, rng));
         }
         left -= faults.len();
         let pause = Duration::from_millis(rng.between(20, 700));
@@ -238,6 +239,6 @@ mod tests {
     fn the_embedded_broker_is_not_killed_apart_from_its_coordinator() {
         let kinds = Kind::all(false);
         assert!(!kinds.contains(&Kind::Kill(Victim::Broker)));
-        assert!(!kinds.contains(&Kind::Proxy(Trouble::Reset, Side::Coordinator)));
+        assert!(!kinds.contains(&Kind::Proxy(ProxyFault::Reset, Side::Coordinator)));
     }
 }

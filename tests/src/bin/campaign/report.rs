@@ -21,9 +21,9 @@ pub(crate) struct Totals {
     /// Bytes in them.
     pub(crate) bytes: u64,
     /// Files of runs that say themselves that they are incomplete: a full disk took no evidence.
-    pub(crate) said_incomplete: u64,
+    pub(crate) reported_incomplete: u64,
     /// Runs that the device removed to make room, after their release.
-    pub(crate) made_room: u64,
+    pub(crate) freed_space: u64,
     /// Daemons that ended by themselves, saying why, and were started again.
     pub(crate) restarts: u64,
     /// Peak resident memory, KiB.
@@ -64,8 +64,8 @@ impl Totals {
         }
         self.files += other.files;
         self.bytes += other.bytes;
-        self.said_incomplete += other.said_incomplete;
-        self.made_room += other.made_room;
+        self.reported_incomplete += other.reported_incomplete;
+        self.freed_space += other.freed_space;
         self.restarts += other.restarts;
         self.agent_peak_kib = self.agent_peak_kib.max(other.agent_peak_kib);
         self.coordinator_peak_kib = self.coordinator_peak_kib.max(other.coordinator_peak_kib);
@@ -123,12 +123,12 @@ pub(crate) fn table(embedded: &Totals, mosquitto: &Totals, wrong: usize) -> Stri
     row(
         "files of runs that say that they are incomplete",
         "a full disk",
-        &|totals| totals.said_incomplete.to_string(),
+        &|totals| totals.reported_incomplete.to_string(),
     );
     row(
         "released runs that made room, compared by signed evidence",
         "a full disk",
-        &|totals| totals.made_room.to_string(),
+        &|totals| totals.freed_space.to_string(),
     );
     row(
         "daemons that gave up, saying why, and were started again",

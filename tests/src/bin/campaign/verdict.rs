@@ -86,7 +86,7 @@ fn judge_run(
             return Ok(());
         }
     };
-    totals.made_room += u64::from(originals.made_room);
+    totals.freed_space += u64::from(originals.freed_space);
     let device = &originals.files;
     let [_, coordinator] = lab.run_dirs(id);
     let coordinator = originals::hashes(&coordinator.join("files"))?;
@@ -98,7 +98,7 @@ fn judge_run(
             Some((_, have)) => wrong.push(format!(
                 "run {id}: {name} differs: {bytes} bytes on the device, {have} here"
             )),
-            None if reason.contains(UNSEALED) => totals.said_incomplete += 1,
+            None if reason.contains(UNSEALED) => totals.reported_incomplete += 1,
             None => wrong.push(format!(
                 "run {id} ({}: {reason}): {name} was lost, {bytes} bytes",
                 run.phase
@@ -142,20 +142,20 @@ fn judge_once(originals: &Originals, id: &str, wrong: &mut Vec<String>) {
 
 /// The runs are those that were asked for, each once, and nothing else lies where runs lie.
 fn judge_ids(lab: &Lab, runs: &[ListedRun], wrong: &mut Vec<String>) -> anyhow::Result<()> {
-    let asked: BTreeSet<&str> = lab.asked.iter().map(String::as_str).collect();
+    let requested: BTreeSet<&str> = lab.requested.iter().map(String::as_str).collect();
     let listed: BTreeSet<&str> = runs.iter().map(|run| run.run.as_str()).collect();
-    if asked != listed || runs.len() != listed.len() || lab.asked.len() != asked.len() {
+    if requested != listed || runs.len() != listed.len() || lab.requested.len() != requested.len() {
         wrong.push(format!(
             "{} runs were asked for and {} are listed: {:?}",
-            lab.asked.len(),
+            lab.requested.len(),
             runs.len(),
-            asked.symmetric_difference(&listed).collect::<Vec<_>>()
+            requested.symmetric_difference(&listed).collect::<Vec<_>>()
         ));
     }
     for directory in lab.runs_dirs() {
         for entry in fs::read_dir(&directory)? {
             let name = entry?.file_name().to_string_lossy().into_owned();
-            if !asked.contains(name.as_str()) {
+            if !requested.contains(name.as_str()) {
                 wrong.push(format!(
                     "{} holds {name}, which nobody asked for",
                     directory.display()

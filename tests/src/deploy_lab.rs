@@ -20,19 +20,19 @@ pub const BOAT: &str = "boat-1";
 pub const SHIM: &str = "libregatta_trt-8.5.2.so";
 
 /// A lab, packages, and a user's home.
-pub struct Yard {
+pub struct DeployLab {
     /// Its lab.
     pub lab: Lab,
     directory: tempfile::TempDir,
 }
 
-impl Default for Yard {
+impl Default for DeployLab {
     fn default() -> Self {
         Self::at("127.0.0.1")
     }
 }
 
-impl Yard {
+impl DeployLab {
     /// A yard whose coordinator calls itself `host`, and is to be had at 127.0.0.1 alone.
     ///
     /// # Panics
@@ -47,9 +47,9 @@ impl Yard {
         fs::write(&config, text.replace(own, &format!("host = \"{host}\"\n"))).expect("its configuration");
         lab.start_coordinator();
         let directory = tempfile::tempdir().expect("a temporary directory");
-        let yard = Self { lab, directory };
-        fs::create_dir(yard.home()).expect("a home");
-        yard
+        let deploy_lab = Self { lab, directory };
+        fs::create_dir(deploy_lab.home()).expect("a home");
+        deploy_lab
     }
 
     /// A place for what a test makes.

@@ -10,7 +10,7 @@ use rcgen::{
 use rustls::pki_types::{CertificateDer, pem::PemObject as _};
 use sha2::{Digest as _, Sha256};
 
-use crate::stranger::Papers;
+use crate::raw_client::ClientIdentity;
 
 /// An authority whose private key the test has: the lab's, or one of its own.
 pub struct Authority {
@@ -63,7 +63,12 @@ impl Authority {
     /// # Panics
     /// When the library refuses.
     #[must_use]
-    pub fn issue(&self, name: Option<&str>, usage: ExtendedKeyUsagePurpose, until: i32) -> (Papers, String) {
+    pub fn issue(
+        &self,
+        name: Option<&str>,
+        usage: ExtendedKeyUsagePurpose,
+        until: i32,
+    ) -> (ClientIdentity, String) {
         let key = new_key();
         let fingerprint = fingerprint(key.public_key_raw());
         let mut params = CertificateParams::default();
@@ -75,11 +80,11 @@ impl Authority {
         params.not_after = date_time_ymd(until, 1, 1);
         let issuer = Issuer::from_params(&self.params, &self.key);
         let certificate = params.signed_by(&key, &issuer).expect("a certificate");
-        let papers = Papers {
+        let certificates = ClientIdentity {
             certificate: certificate.der().to_vec(),
             key: key.serialized_der().to_vec(),
         };
-        (papers, fingerprint)
+        (certificates, fingerprint)
     }
 }
 
@@ -88,7 +93,7 @@ impl Authority {
 /// # Panics
 /// When the state directory holds no enrolment.
 #[must_use]
-pub fn of_device(state: &Path) -> (Papers, String) {
+pub fn of_device(state: &Path) -> (ClientIdentity, String) {
     let key = fs::read(state.join("device.key")).expect("the device's key");
     let enrolment = fs::read(state.join("enrolment.json")).expect("the device's enrolment");
     let enrolment: serde_json::Value = serde_json::from_slice(&enrolment).expect("JSON");
@@ -97,7 +102,10 @@ pub fn of_device(state: &Path) -> (Papers, String) {
         .expect("a certificate")
         .to_vec();
     let pair = KeyPair::try_from(key.as_slice()).expect("an Ed25519 key");
-    (Papers { certificate, key }, fingerprint(pair.public_key_raw()))
+    (
+        ClientIdentity { certificate, key },
+        fingerprint(pair.public_key_raw()),
+    )
 }
 
 fn fingerprint(public_key: &[u8]) -> String {

@@ -26,7 +26,7 @@ const PUBACK: u8 = 4;
 const SUBACK: u8 = 9;
 
 /// A certificate with its private key, DER.
-pub struct Papers {
+pub struct ClientIdentity {
     /// The certificate.
     pub certificate: Vec<u8>,
     /// The private key, PKCS #8.
@@ -34,14 +34,14 @@ pub struct Papers {
 }
 
 /// A connection.
-pub struct Stranger {
+pub struct RawClient {
     stream: StreamOwned<ClientConnection, TcpStream>,
     /// Messages that came while something else was waited for: topic and payload.
     heard: Vec<(String, Vec<u8>)>,
     next_id: u16,
 }
 
-impl Stranger {
+impl RawClient {
     /// Shakes hands with the broker at `port`, trusting `authority`.
     ///
     /// # Errors
@@ -49,7 +49,7 @@ impl Stranger {
     ///
     /// # Panics
     /// When what is given is no certificate.
-    pub fn reach(port: u16, authority: &[u8], papers: Option<&Papers>) -> io::Result<Self> {
+    pub fn reach(port: u16, authority: &[u8], certificates: Option<&ClientIdentity>) -> io::Result<Self> {
         let mut roots = RootCertStore::empty();
         roots
             .add(CertificateDer::from(authority.to_vec()))
@@ -58,12 +58,12 @@ impl Stranger {
             .with_protocol_versions(&[&TLS13])
             .expect("TLS 1.3")
             .with_root_certificates(roots);
-        let config = match papers {
+        let config = match certificates {
             None => builder.with_no_client_auth(),
-            Some(papers) => builder
+            Some(certificates) => builder
                 .with_client_auth_cert(
-                    vec![CertificateDer::from(papers.certificate.clone())],
-                    PrivateKeyDer::Pkcs8(papers.key.clone().into()),
+                    vec![CertificateDer::from(certificates.certificate.clone())],
+                    PrivateKeyDer::Pkcs8(certificates.key.clone().into()),
                 )
                 .expect("a certificate and its key"),
         };
@@ -86,7 +86,7 @@ impl Stranger {
     /// # Errors
     /// When the connection ends without one.
     pub fn get(&mut self, address: &str, header: &str) -> io::Result<String> {
-        self.ask(address, &format!("{header}Connection: close\r\n"))?;
+        self.request(address, &format!("{header}Connection: close\r\n"))?;
         let mut answer = Vec::new();
         let read = self.stream.read_to_end(&mut answer);
         if answer.is_empty() {
@@ -100,7 +100,7 @@ impl Stranger {
     ///
     /// # Errors
     /// When the connection has ended.
-    pub fn ask(&mut self, address: &str, header: &str) -> io::Result<()> {
+    pub fn request(&mut self, address: &str, header: &str) -> io::Result<()> {
         let request = format!("GET {address} HTTP/1.1\r\nHost: x\r\n{header}\r\n");
         self.stream.write_all(request.as_bytes())?;
         self.stream.flush()

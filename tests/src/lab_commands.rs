@@ -21,10 +21,10 @@ impl Lab {
     /// # Panics
     /// When the run is refused.
     #[must_use]
-    pub fn ask(&self, words: &[&str]) -> String {
+    pub fn request_run(&self, words: &[&str]) -> String {
         let common = ["run", "--device", DEVICE, "--benchmark", "digits", "--no-wait"];
-        let asked = self.json(&[&common, words].concat());
-        asked["runs"][0]["run"].as_str().expect("a run id").to_owned()
+        let requested = self.json(&[&common, words].concat());
+        requested["runs"][0]["run"].as_str().expect("a run id").to_owned()
     }
 
     /// One run as `runs show` tells it.
@@ -49,9 +49,9 @@ impl Lab {
     ///
     /// # Panics
     /// When it is not within 90 s.
-    pub fn wait_for_phase(&self, run: &str, wanted: &str) {
-        eventually(&format!("run {run} to be {wanted}"), 90, || {
-            self.phase(run) == wanted
+    pub fn wait_for_phase(&self, run: &str, expected: &str) {
+        eventually(&format!("run {run} to be {expected}"), 90, || {
+            self.phase(run) == expected
         });
     }
 }
