@@ -14,7 +14,6 @@ mod exit;
 mod fair_slots;
 mod fleet;
 mod handshake_limiter;
-mod hex;
 mod ingest;
 mod keys;
 mod link;

@@ -13,17 +13,18 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_fsutil::regular_file;
+use regatta_fsutil::{
+    atomic_file::{AtomicFile, sync_directory},
+    hash::{hex, sha256_hex, sha256_of_file},
+    regular_file,
+};
 use regatta_types::{
     assets::{Asset, AssetKind, ManifestLine, NotALine, is_inner_path, is_sha256},
     samples::{NotWhole, SampleSet},
 };
 use sha2::{Digest as _, Sha256};
 
-use crate::{
-    hex::{hex, sha256, sha256_of_file},
-    workspace::{Workspace, sync_directory, write_durably},
-};
+use crate::workspace::Workspace;
 
 /// Names of files that are being put in.
 const UNFINISHED: &str = ".new-";
@@ -176,10 +177,12 @@ impl LockedAssetStore {
             manifest.push_str(&format!("{line}\n"));
             bytes += length;
         }
-        let name = hex(&sha256(manifest.as_bytes()));
+        let name = sha256_hex(manifest.as_bytes());
         if let Some(place) = self.asset_store.place(&name) {
             make_parent(&place)?;
-            write_durably(&place, manifest.as_bytes()).map_err(at(&place))?;
+            AtomicFile::new(&place)
+                .write(manifest.as_bytes())
+                .map_err(at(&place))?;
         }
         let asset = Asset {
             path: path.to_owned(),
@@ -218,7 +221,7 @@ impl LockedAssetStore {
         let name = hex(&hasher.finalize());
         let place = self.asset_store.place(&name).unwrap_or_default();
         // A copy that has gone bad meanwhile is replaced.
-        if sha256_of_file(&place).is_ok_and(|(_, found)| hex(&found) == name) {
+        if sha256_of_file(&place).is_ok_and(|found| found.hex() == name) {
             fs::remove_file(&beside).map_err(at(&beside))?;
         } else {
             make_parent(&place)?;
@@ -428,8 +431,8 @@ mod tests {
         let asset_store = held(dir.path());
         let tree = asset_store.put(&source, "data").unwrap().asset;
         let manifest = asset_store.asset_store.place(&tree.sha256).unwrap();
-        let kept = sha256_of_file(&source.join("a")).unwrap().1;
-        let kept = asset_store.asset_store.place(&hex(&kept)).unwrap();
+        let kept = sha256_of_file(&source.join("a")).unwrap();
+        let kept = asset_store.asset_store.place(&kept.hex()).unwrap();
 
         fs::write(&manifest, "no line of a manifest\n").unwrap();
         let refused = asset_store.sweep(std::slice::from_ref(&tree)).unwrap_err();

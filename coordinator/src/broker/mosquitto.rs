@@ -18,10 +18,11 @@ use anyhow::Context as _;
 use regatta_wire::{frame, topic::ROOT};
 use rustix::process::{Pid, Signal, kill_process};
 
+use regatta_fsutil::atomic_file::AtomicFile;
+
 use crate::{
     keys::{COORDINATOR, Keys, write_new},
     store::Store,
-    workspace::write_durably,
 };
 
 const ACCESS: &str = "acl";
@@ -70,7 +71,9 @@ pub(crate) fn write_access(directory: &Path, keys: &Keys, store: &Store) -> anyh
         .revocations(&store.revoked_serials()?, store.next_number("revocations")?)?;
     for (name, text) in [(ACCESS, access(&removed)), (REVOKED, revoked)] {
         let path = directory.join(name);
-        write_durably(&path, text.as_bytes()).with_context(|| format!("cannot write {}", path.display()))?;
+        AtomicFile::new(&path)
+            .write(text.as_bytes())
+            .with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(())
 }

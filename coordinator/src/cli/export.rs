@@ -9,10 +9,11 @@ use std::{
 use anyhow::Context as _;
 use regatta_submission::proof::DEVICE_KEY;
 
+use regatta_fsutil::hash::{hex, sha256_of_file};
+
 use super::context::say;
 use crate::{
     exit::Failure,
-    hex::{hex, sha256_of_file},
     store::{RunRow, Store},
     workspace::Workspace,
 };
@@ -93,7 +94,7 @@ fn copy(files: &[Copied], key: Option<&[u8; 32]>, out: &Path) -> anyhow::Result<
         fs::copy(from, &to).with_context(|| format!("cannot copy {} to {}", from.display(), to.display()))?;
         let hash = |path: &Path| {
             let hashed = sha256_of_file(path).with_context(|| format!("cannot read {}", path.display()));
-            hashed.map(|(_, sha256)| hex(&sha256))
+            hashed.map(|hash| hash.hex())
         };
         let (copied, original) = (hash(&to)?, hash(from)?);
         if stated.as_ref().is_some_and(|stated| *stated != original) {

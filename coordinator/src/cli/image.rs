@@ -11,12 +11,13 @@ use jiff::SignedDuration;
 use regatta_text::HumanDuration;
 use serde::Serialize;
 
+use regatta_fsutil::hash::sha256_hex;
+
 use super::{Context, deploy};
 use crate::{
     deploy::{Image, InstallMethod, Lab},
     enrolment::{TokenError, check_name},
     exit::{self, CommandResult, Failure},
-    hex::{hex, sha256},
     workspace::is_host,
 };
 
@@ -93,7 +94,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
         })?;
     let token = made.token.to_string();
     let image = Image::new(package, &lab.settings(&args.name, &host, None), &token)?;
-    let instance: String = hex(&sha256(token.as_bytes())).chars().take(12).collect();
+    let instance: String = sha256_hex(token.as_bytes()).chars().take(12).collect();
     let document = ImageDocument {
         name: &args.name,
         overlay: out.join("overlay.tar.gz"),

@@ -7,10 +7,9 @@ use std::{
 };
 
 use flate2::read::GzDecoder;
-use regatta_fsutil::regular_file;
+use regatta_fsutil::{hash::sha256_hex, regular_file};
 
 use super::install_method::InstallMethod;
-use crate::hex::{hex, sha256};
 
 /// Nothing in a package of ours is larger; what claims to be is none.
 const LARGEST_FILE: u64 = 256 << 20;
@@ -114,7 +113,7 @@ pub(super) fn debian(path: &Path) -> io::Result<Option<Contents>> {
     let files = data
         .iter()
         .filter(|(name, _)| !name.starts_with("usr/share/doc/"))
-        .map(|(name, body)| (format!("/{name}"), hex(&sha256(body))))
+        .map(|(name, body)| (format!("/{name}"), sha256_hex(body)))
         .collect();
     Ok((package == "regatta-agent").then(|| Contents {
         way: InstallMethod::System,
@@ -151,7 +150,7 @@ pub(super) fn archive(path: &Path) -> io::Result<Option<Contents>> {
     };
     let files = data
         .iter()
-        .filter_map(|(path, body)| Some((place(path)?, hex(&sha256(body)))))
+        .filter_map(|(path, body)| Some((place(path)?, sha256_hex(body))))
         .collect();
     Ok(Some(Contents {
         way: InstallMethod::User,

@@ -4,13 +4,14 @@
 use regatta_types::DeviceId;
 use serde::Deserialize;
 
+use regatta_fsutil::hash::hex;
+
 use super::{
     board::{Board, LinkLost, Root, Script},
     site::Places,
 };
 use crate::{
     fleet::printable,
-    hex::hex,
     store::{self, Store},
 };
 

@@ -2,18 +2,17 @@
 //! SHA-256 that each installed file is to have. That is how a board is known to have the package already.
 
 use std::{
-    fs::{self},
+    fs,
     io::{self, Read},
     path::{Path, PathBuf},
 };
 
-use regatta_fsutil::regular_file;
+use regatta_fsutil::{hash::sha256_of_file, regular_file};
 
 use super::{
     contents::{self, Contents},
     install_method::InstallMethod,
 };
-use crate::hex::{hex, sha256_of_file};
 
 /// A package that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -72,7 +71,7 @@ impl Package {
             path: path.to_owned(),
             what,
         };
-        let (length, hash) = sha256_of_file(path).map_err(unreadable)?;
+        let hash = sha256_of_file(path).map_err(unreadable)?;
         let mut magic = [0; 8];
         let read = regular_file::open(path)
             .and_then(|mut file| file.read(&mut magic))
@@ -98,8 +97,8 @@ impl Package {
             way,
             architecture,
             version,
-            length,
-            sha256: hex(&hash),
+            length: hash.length,
+            sha256: hash.hex(),
             unpacked,
             files,
         })
@@ -154,8 +153,9 @@ fn numbers(version: &str) -> Vec<u64> {
 mod tests {
     use std::process::Command;
 
+    use regatta_fsutil::hash::sha256_hex;
+
     use super::*;
-    use crate::hex::sha256;
 
     /// Both packages around a program of one line, made as users make them.
     pub(crate) fn packages(directory: &Path, version: &str) -> Vec<Package> {
@@ -195,7 +195,7 @@ mod tests {
             ],
             "the newest of each"
         );
-        let program = hex(&sha256(b"#!/bin/sh\n"));
+        let program = sha256_hex(b"#!/bin/sh\n");
         assert!(
             found[0]
                 .files

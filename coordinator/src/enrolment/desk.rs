@@ -6,9 +6,10 @@ use regatta_types::DeviceId;
 use regatta_wire::enrolment::{Credentials, EXPORTER_LEN, EnrolPurpose, EnrolRequest, EnrolResponse};
 use ring::signature::{ED25519, UnparsedPublicKey};
 
+use regatta_fsutil::hash::sha256_hex;
+
 use crate::{
     fleet::Admission,
-    hex::{hex, sha256},
     keys::{Issued, Keys},
     store::{self, Entry, NewCertificate, Store},
     token_bucket::{Rate, TokenBuckets},
@@ -92,7 +93,7 @@ impl Desk {
         let store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
         let (name, issued) = match &request.purpose {
             EnrolPurpose::Enrol { secret } => {
-                let secret = hex(&sha256(secret));
+                let secret = sha256_hex(secret);
                 granted(store.look_up_token(&secret, &device)?)?;
                 if !self.enrolments.try_take(device.clone()) {
                     let why = "this device has enrolled many times within minutes";

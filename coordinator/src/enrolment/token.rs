@@ -5,9 +5,10 @@ use regatta_types::DeviceId;
 use regatta_wire::enrolment::EnrolmentToken;
 use ring::rand::{SecureRandom as _, SystemRandom};
 
+use regatta_fsutil::hash::sha256_hex;
+
 use crate::{
     fleet::printable,
-    hex::{hex, sha256},
     store::{Store, StoreError},
 };
 
@@ -82,7 +83,7 @@ pub(crate) fn issue(store: &Store, requested: &TokenRequest<'_>) -> Result<NewTo
         if store.is_name_taken(name, returning)? {
             return Ok(Err(TokenError::Taken(name.to_owned())));
         }
-        store.add_token(&hex(&sha256(&secret)), name, &expires)?;
+        store.add_token(&sha256_hex(&secret), name, &expires)?;
         Ok(Ok(()))
     })??;
     let token = EnrolmentToken {

@@ -18,11 +18,9 @@ use regatta_wire::{
 };
 use sha2::{Digest as _, Sha256};
 
-use crate::{
-    hex::hex,
-    store::StreamRow,
-    workspace::{RunDir, sync_directory},
-};
+use regatta_fsutil::{atomic_file::sync_directory, hash::hex};
+
+use crate::{store::StreamRow, workspace::RunDir};
 
 /// What became of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

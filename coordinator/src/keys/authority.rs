@@ -4,6 +4,7 @@
 //! for the other. Certificates of servers and of the authority begin in the year 2000, because a board without a clock
 //! battery starts in the past and must still reach its coordinator.
 
+use sha2::{Digest as _, Sha256};
 use std::net::IpAddr;
 
 use jiff::{Timestamp, ToSpan as _, tz::TimeZone};
@@ -13,12 +14,11 @@ use rcgen::{
     PublicKeyData, RevocationReason, RevokedCertParams, SanType, SerialNumber, SignatureAlgorithm,
     date_time_ymd,
 };
+use regatta_fsutil::hash::sha256_hex;
 use regatta_types::DeviceId;
 use regatta_wire::enrolment::SERVER_NAME;
 use ring::rand::{SecureRandom as _, SystemRandom};
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
-
-use crate::hex::{hex, sha256};
 
 /// How long a device's certificate lasts. The device renews it by itself when a third is left.
 const DEVICE_DAYS: i64 = 365;
@@ -154,7 +154,7 @@ impl Authority {
 
     /// SHA-256 of the authority's certificate: what tokens carry.
     pub(crate) fn fingerprint(&self) -> [u8; 32] {
-        sha256(&self.der)
+        Sha256::digest(&self.der).into()
     }
 
     /// A server's identity with a new key: good for the name that devices ask for, and for `hosts`.
@@ -244,7 +244,7 @@ impl Authority {
 /// What the authority's own certificate says. The name follows from the key, so that two labs' authorities differ by name
 /// and a loaded key gives the same name again.
 fn params(key: &KeyPair) -> CertificateParams {
-    let digits = hex(&sha256(key.public_key_raw()));
+    let digits = sha256_hex(key.public_key_raw());
     let mut params = CertificateParams::default();
     params.distinguished_name = DistinguishedName::new();
     let name = format!("Regatta lab {}", digits.get(..16).unwrap_or_default());

@@ -22,13 +22,11 @@ use std::{
 };
 
 pub(crate) use authority::{Authority, COORDINATOR, Identity, IssueError, Issued};
-use regatta_fsutil::regular_file;
+use regatta_fsutil::{atomic_file::sync_directory, regular_file};
 use regatta_types::{DeviceId, RunId};
 use regatta_wire::signed_command::SignedCommand;
 use ring::signature::{Ed25519KeyPair, KeyPair as _};
 pub(crate) use tls::{broker_server, client, enrolment_server, public_key_of};
-
-use crate::workspace::sync_directory;
 
 const CA_KEY: &str = "ca.key";
 const CA_CERTIFICATE: &str = "ca.pem";

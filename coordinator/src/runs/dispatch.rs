@@ -12,7 +12,11 @@ use std::{
 };
 
 use anyhow::Context as _;
-use regatta_fsutil::regular_file::{self, LARGEST_DOCUMENT};
+use regatta_fsutil::{
+    atomic_file::{AtomicFile, sync_directory},
+    hash::sha256_hex,
+    regular_file::{self, LARGEST_DOCUMENT},
+};
 use regatta_types::{DeviceId, RunId, StreamName, documents::RunPhase};
 use regatta_wire::{
     frame,
@@ -23,11 +27,10 @@ use regatta_wire::{
 use super::estimate::estimate;
 use crate::{
     change_notifier::ChangeNotifier,
-    hex::{hex, sha256},
     keys::Keys,
     link::Publisher,
     store::{DeviceRow, RunRow, Store},
-    workspace::{Workspace, write_durably},
+    workspace::Workspace,
 };
 
 /// How often the store is looked at without a ring: commands of other processes change it silently.
@@ -272,9 +275,9 @@ impl Dispatcher {
         }
         let dir = self.workspace.run(run.id);
         fs::create_dir_all(dir.path())?;
-        write_durably(&dir.spec(), &text)?;
-        crate::workspace::sync_directory(&self.workspace.runs())?;
-        if !self.store.fix_spec(run.id, &hex(&sha256(&text)))? {
+        AtomicFile::new(&dir.spec()).write(&text)?;
+        sync_directory(&self.workspace.runs())?;
+        if !self.store.fix_spec(run.id, &sha256_hex(&text))? {
             return Ok(None);
         }
         tracing::info!(run = %run.id, benchmark = run.benchmark, scenario = %run.scenario, mode = %run.mode, "sending");

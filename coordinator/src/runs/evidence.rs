@@ -6,7 +6,10 @@ mod tests;
 
 use std::{collections::BTreeMap, io, path::Path};
 
-use regatta_fsutil::regular_file::{self, LARGEST_DOCUMENT};
+use regatta_fsutil::{
+    hash::{sha256_hex, sha256_of_file},
+    regular_file::{self, LARGEST_DOCUMENT},
+};
 use regatta_submission::proof::{EVIDENCE, SIGNATURE, signature_fits};
 use regatta_types::{
     StreamName,
@@ -15,7 +18,6 @@ use regatta_types::{
 use rustix::io::Errno;
 
 use crate::{
-    hex::{hex, sha256, sha256_of_file},
     store::{DeviceRow, RunRow, StreamRow},
     workspace::RunDir,
 };
@@ -154,7 +156,7 @@ pub(super) fn prove(
             })
             .collect(),
     };
-    let evidence_sha256 = bytes.as_deref().map(|bytes| hex(&sha256(bytes)));
+    let evidence_sha256 = bytes.as_deref().map(|bytes| sha256_hex(bytes));
     Ok(Proven {
         evidence,
         evidence_sha256,
@@ -172,7 +174,7 @@ fn hashes(dir: &RunDir, streams: &[StreamRow]) -> io::Result<BTreeMap<StreamName
     for stream in streams.iter().filter(|stream| stream.whole) {
         let path = dir.file(&stream.name);
         match sha256_of_file(&path) {
-            Ok((length, sha256)) => drop(found.insert(stream.name.clone(), (length, hex(&sha256)))),
+            Ok(hash) => drop(found.insert(stream.name.clone(), (hash.length, hash.hex()))),
             Err(error) => expect_lost(&path, error)?,
         }
     }

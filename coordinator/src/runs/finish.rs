@@ -10,7 +10,11 @@ use std::{
 };
 
 use anyhow::Context as _;
-use regatta_fsutil::regular_file::{self, LARGEST_DOCUMENT};
+use regatta_fsutil::{
+    atomic_file::AtomicFile,
+    hash::hex,
+    regular_file::{self, LARGEST_DOCUMENT},
+};
 use regatta_mllog::read::file_name;
 use regatta_types::{
     Mode, RunId,
@@ -26,9 +30,8 @@ use super::{
 };
 use crate::{
     change_notifier::ChangeNotifier,
-    hex::hex,
     store::{self, RunRow, Store},
-    workspace::{Workspace, write_durably},
+    workspace::Workspace,
 };
 
 /// How often the store is asked without a ring.
@@ -143,11 +146,15 @@ impl Finisher {
             audit,
         };
         if let Some(key) = self.store.public_key(&run.device)? {
-            write_durably(&dir.device_key(), format!("{}\n", hex(&key)).as_bytes()).context("device.pub")?;
+            AtomicFile::new(&dir.device_key())
+                .write(format!("{}\n", hex(&key)).as_bytes())
+                .context("device.pub")?;
         }
         let mut text = serde_json::to_vec_pretty(&record)?;
         text.push(b'\n');
-        write_durably(&dir.record(), &text).context("record.json")?;
+        AtomicFile::new(&dir.record())
+            .write(&text)
+            .context("record.json")?;
         let nothing_to_miss = !run.lost && streams.iter().all(|stream| !stream.listed);
         let outcome = outcome(&spec, &record, &logged, &proven, nothing_to_miss);
         if !self.store.run_is_recorded(run, &record, &outcome)? {

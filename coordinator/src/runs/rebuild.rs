@@ -5,7 +5,10 @@
 use std::{collections::BTreeSet, fs, io, path::Path};
 
 use anyhow::Context as _;
-use regatta_fsutil::regular_file::{self, LARGEST_DOCUMENT};
+use regatta_fsutil::{
+    hash::sha256_hex,
+    regular_file::{self, LARGEST_DOCUMENT},
+};
 use regatta_submission::proof::{EVIDENCE, PublicKey, key_beside};
 use regatta_types::{
     DeviceId, RunId,
@@ -17,7 +20,6 @@ use super::{
     logged::{Logged, outcome},
 };
 use crate::{
-    hex::{hex, sha256},
     store::{RecordedDevice, RunDraft, RunRow, Store, StreamRow},
     workspace::{RunDir, Workspace},
 };
@@ -133,7 +135,7 @@ fn take(run: RunId, dir: &RunDir, store: &Store, find: &mut dyn FnMut(String)) -
     };
     let spec = RunSpec::from_json(&spec_json).context("spec.json")?;
     anyhow::ensure!(spec.run == run, "spec.json is of run {}", spec.run);
-    let spec_sha256 = hex(&sha256(&spec_json));
+    let spec_sha256 = sha256_hex(&spec_json);
     let draft = RunDraft {
         spec,
         guesses: Default::default(),

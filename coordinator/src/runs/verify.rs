@@ -8,17 +8,17 @@
 
 use std::{fs, io, path::Path};
 
-use regatta_fsutil::regular_file::{self, LARGEST_DOCUMENT};
+use regatta_fsutil::{
+    hash::{FileHash, sha256_hex, sha256_of_file},
+    regular_file::{self, LARGEST_DOCUMENT},
+};
 use regatta_submission::proof::{EVIDENCE, PublicKey, SIGNATURE, signature_fits};
 use regatta_types::{
     DeviceId,
     documents::{Document as _, Evidence, Record},
 };
 
-use crate::{
-    hex::{hex, sha256, sha256_of_file},
-    store::RunRow,
-};
+use crate::store::RunRow;
 
 const SPEC: &str = "spec.json";
 const RECORD: &str = "record.json";
@@ -96,7 +96,7 @@ pub(crate) fn verify(subject: &Subject<'_>) -> io::Result<Verification> {
         }
     };
     if let Some(record) = &record {
-        check_record(record, &evidence, &hex(&sha256(&bytes)), &mut verification);
+        check_record(record, &evidence, &sha256_hex(&bytes), &mut verification);
     }
     verification.run = evidence.run.to_string();
     verification.device = evidence.device.to_string();
@@ -149,7 +149,7 @@ fn check_signature(
 fn check_spec(directory: &Path, evidence: &Evidence, verification: &mut Verification) -> io::Result<()> {
     match optional(&directory.join(SPEC))? {
         None => verification.find(SPEC, "missing"),
-        Some(bytes) if hex(&sha256(&bytes)) != evidence.spec_sha256 => {
+        Some(bytes) if sha256_hex(&bytes) != evidence.spec_sha256 => {
             verification.find(SPEC, "changed: its SHA-256 is not the one in the evidence");
         }
         Some(_) => {}
@@ -161,21 +161,22 @@ fn check_files(files: &Path, evidence: &Evidence, verification: &mut Verificatio
     for proof in &evidence.files {
         let name = proof.name.as_str();
         match sha256_of_file(&files.join(name)) {
-            Ok((length, _)) if length != proof.bytes => {
+            Ok(FileHash { length, .. }) if length != proof.bytes => {
                 verification.find(
                     name,
                     format!("changed: {length} bytes, the device logged {}", proof.bytes),
                 );
             }
-            Ok((length, sha256)) if hex(&sha256) != proof.sha256 => {
+            Ok(hash) if hash.hex() != proof.sha256 => {
+                let length = hash.length;
                 verification.find(
                     name,
                     format!("changed: other bytes than the device's, of the same length {length}"),
                 );
             }
-            Ok((length, _)) => {
+            Ok(hash) => {
                 verification.files += 1;
-                verification.bytes += length;
+                verification.bytes += hash.length;
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => verification.find(name, "missing"),
             Err(error) => return Err(error),

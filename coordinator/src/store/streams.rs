@@ -1,6 +1,6 @@
 //! Streams: how much of each file of a run is on disk. These rows say what has been promised to the device.
 
-use regatta_submission::proof::unhex;
+use regatta_fsutil::hash::unhex;
 use regatta_types::{RunId, StreamName};
 use regatta_wire::message::StreamEnd;
 use rusqlite::{Row, params};
@@ -27,7 +27,7 @@ pub(crate) struct StreamRow {
 impl StreamRow {
     /// The end that the device stated.
     pub(crate) fn stated_end(&self) -> Option<StreamEnd> {
-        let sha256 = unhex(self.stated_sha256.as_ref()?.as_bytes())?;
+        let sha256 = unhex(self.stated_sha256.as_ref()?)?;
         Some(StreamEnd {
             length: self.stated_length?,
             sha256: sha256.try_into().ok()?,

@@ -22,7 +22,6 @@
 //! This room knows places and configuration; it reads no run.
 
 mod config;
-mod durable;
 mod lock;
 
 use std::{
@@ -31,9 +30,8 @@ use std::{
 };
 
 pub(crate) use config::{BrokerChoice, Config, NewConfig, is_host};
-pub(crate) use durable::{sync_directory, write_durably};
 pub(crate) use lock::{Lock, LockError};
-use regatta_fsutil::regular_file;
+use regatta_fsutil::{atomic_file::AtomicFile, regular_file};
 use regatta_submission::proof::DEVICE_KEY;
 use regatta_types::{RunId, StreamName};
 
@@ -94,7 +92,9 @@ impl Workspace {
             move |source| WorkspaceError::Io { path, source }
         };
         fs::create_dir_all(root).map_err(io(root))?;
-        write_durably(&path, config_text.as_bytes()).map_err(io(&path))?;
+        AtomicFile::new(&path)
+            .write(config_text.as_bytes())
+            .map_err(io(&path))?;
         Self::open(root)
     }
 

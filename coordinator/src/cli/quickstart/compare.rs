@@ -9,10 +9,9 @@ use std::{
 
 use regatta_types::documents::{Document as _, Evidence};
 
-use crate::{
-    hex::{hex, sha256_of_file},
-    tables::Comparison,
-};
+use regatta_fsutil::hash::sha256_of_file;
+
+use crate::tables::Comparison;
 
 /// Compares a run's files at the coordinator with the device's own, and both with what the evidence says.
 ///
@@ -47,8 +46,8 @@ fn hashes(directory: &Path) -> io::Result<BTreeMap<String, String>> {
     };
     for entry in entries {
         let entry = entry?;
-        let (_, sha256) = sha256_of_file(&entry.path())?;
-        found.insert(entry.file_name().to_string_lossy().into_owned(), hex(&sha256));
+        let hash = sha256_of_file(&entry.path())?;
+        found.insert(entry.file_name().to_string_lossy().into_owned(), hash.hex());
     }
     Ok(found)
 }

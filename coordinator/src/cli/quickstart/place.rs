@@ -9,10 +9,12 @@ use std::{
 
 use anyhow::Context as _;
 
+use regatta_fsutil::atomic_file::AtomicFile;
+
 use crate::{
     exit::Failure,
     keys::Keys,
-    workspace::{CONFIG_FILE, Config, KEYS, NewConfig, Workspace, write_durably},
+    workspace::{CONFIG_FILE, Config, KEYS, NewConfig, Workspace},
 };
 
 /// The device's label.
@@ -54,11 +56,8 @@ impl Place {
             Keys::create(&place.keys())?;
         }
         // Ports of an earlier quickstart may be taken by now.
-        write_durably(
-            &place.workspace().join(CONFIG_FILE),
-            place.regatta_toml().as_bytes(),
-        )?;
-        write_durably(&place.agent_config(), place.agent_toml().as_bytes())?;
+        AtomicFile::new(&place.workspace().join(CONFIG_FILE)).write(place.regatta_toml().as_bytes())?;
+        AtomicFile::new(&place.agent_config()).write(place.agent_toml().as_bytes())?;
         Ok(place)
     }
 

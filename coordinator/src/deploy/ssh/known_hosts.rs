@@ -15,8 +15,9 @@ use base64::{
 use regatta_fsutil::regular_file::{self, LARGEST_TEXT};
 use ring::hmac;
 
+use sha2::{Digest as _, Sha256};
+
 use super::config::is_like;
-use crate::hex::sha256;
 
 /// The system's own file.
 const SYSTEM: &str = "/etc/ssh/ssh_known_hosts";
@@ -46,7 +47,7 @@ impl HostKey {
 
     /// Its fingerprint as `ssh-keygen -l` prints it.
     pub(super) fn fingerprint(&self) -> String {
-        format!("SHA256:{}", STANDARD_NO_PAD.encode(sha256(&self.blob)))
+        format!("SHA256:{}", STANDARD_NO_PAD.encode(Sha256::digest(&self.blob)))
     }
 }
 

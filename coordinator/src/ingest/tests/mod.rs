@@ -18,10 +18,11 @@ use regatta_wire::{
     topic::{Leaf, Topic},
 };
 
+use sha2::{Digest as _, Sha256};
+
 use super::{batch::Ingest, flusher::Flusher};
 use crate::{
     fleet::Admission,
-    hex::sha256,
     link::{Inbound, Publisher},
     runs::example_draft,
     store::Store,
@@ -98,7 +99,7 @@ impl Bench {
     fn end(&self, stream: &str, content: &[u8]) -> Inbound {
         let end = StreamEnd {
             length: content.len() as u64,
-            sha256: sha256(content),
+            sha256: Sha256::digest(content).into(),
         };
         Inbound::for_test(&self.log_topic(stream), end.to_frame().unwrap(), false)
     }

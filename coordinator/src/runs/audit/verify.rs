@@ -4,7 +4,10 @@
 use std::{fs, path::Path};
 
 use anyhow::Context as _;
-use regatta_fsutil::regular_file::{self, LARGEST_DOCUMENT};
+use regatta_fsutil::{
+    atomic_file::AtomicFile,
+    regular_file::{self, LARGEST_DOCUMENT},
+};
 use regatta_mllog::read::file_name;
 use regatta_submission::{
     audit::{
@@ -21,7 +24,7 @@ use regatta_types::{
 use crate::{
     runs::{self, Catalogue},
     store::{RunOutcome, RunRow, Store},
-    workspace::{Workspace, write_durably},
+    workspace::Workspace,
 };
 
 /// Verifies an audit's run that ended in `phase`, by its spec as it was sent.
@@ -81,7 +84,7 @@ pub(crate) fn keep(
     record.audit = Some(result.clone());
     let mut text = serde_json::to_vec_pretty(&record)?;
     text.push(b'\n');
-    write_durably(&path, &text)?;
+    AtomicFile::new(&path).write(&text)?;
     let outcome = RunOutcome {
         audit: Some(result),
         ..row.outcome.clone().unwrap_or_default()

@@ -7,6 +7,8 @@ use std::{
 
 use regatta_types::documents::{RunPhase, RunState};
 
+use regatta_fsutil::hash::{sha256_hex, sha256_of_file};
+
 use super::{
     super::{example_draft, missing::Missing},
     *,
@@ -41,7 +43,7 @@ impl Bench {
             listed: true,
             committed: 3,
             stated_length: Some(3),
-            stated_sha256: Some(hex(&sha256(b"abc"))),
+            stated_sha256: Some(sha256_hex(b"abc")),
             whole: true,
         };
         Self {
@@ -79,8 +81,8 @@ fn a_run_with_oversized_evidence_fails_with_the_reason() {
     let mut bench = Bench::new(EVIDENCE);
     let file = File::create(bench.dir.file(&bench.stream.name)).unwrap();
     file.set_len(LARGEST_DOCUMENT + 1).unwrap();
-    let (_, sha256) = sha256_of_file(&bench.dir.file(&bench.stream.name)).unwrap();
-    bench.stream.stated_sha256 = Some(hex(&sha256));
+    let hash = sha256_of_file(&bench.dir.file(&bench.stream.name)).unwrap();
+    bench.stream.stated_sha256 = Some(hash.hex());
     let streams = [bench.stream];
     let mut proven = prove(&bench.dir, &bench.run, None, &streams).unwrap();
     assert!(Missing::of(&proven, &streams).is_nothing());
