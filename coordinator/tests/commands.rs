@@ -25,7 +25,7 @@ fn with_a_known_device() -> Coordinator {
     coordinator.serve();
     let device = SimulatedDevice::connect(coordinator.port, 1);
     device.say_hello(Vec::new());
-    eventually("the device", || {
+    eventually("the device", 30, || {
         coordinator.json(&["device", "list"])["devices"][0]["online"].as_bool()
     });
     coordinator.kill();
@@ -258,7 +258,7 @@ fn waiting_answers_with_the_runs_verdict_and_an_export_is_byte_exact() {
     coordinator.serve();
     let mut device = SimulatedDevice::connect(coordinator.port, 1);
     device.say_hello(Vec::new());
-    eventually("the device", || {
+    eventually("the device", 30, || {
         coordinator.json(&["device", "list"])["devices"][0]["online"].as_bool()
     });
     let waiting = coordinator
@@ -397,7 +397,7 @@ fn a_locked_store_is_told_and_does_not_keep_serve_from_ending() {
     let log = coordinator.path("log");
     let mut serve = coordinator.regatta(&["serve"]);
     let mut child = serve.stderr(fs::File::create(&log).unwrap()).spawn().unwrap();
-    eventually("the word that the store is locked", || {
+    eventually("the word that the store is locked", 30, || {
         let said = fs::read_to_string(&log).unwrap();
         said.contains("the store is locked by another program")
             .then_some(())

@@ -27,7 +27,7 @@ fn everything_goes_wrong_on_the_way(mut coordinator: Coordinator) {
     coordinator.serve();
     let mut device = SimulatedDevice::connect(coordinator.port, 1);
     device.say_hello(Vec::new());
-    support::eventually("the device", || {
+    support::eventually("the device", 30, || {
         coordinator.json(&["device", "list"])["devices"][0]["online"].as_bool()
     });
     for seed in 1..4 {
@@ -56,7 +56,7 @@ fn one_run_under(mut coordinator: Coordinator, mut fault: impl FnMut(u64, &mut C
     coordinator.serve();
     let mut device = SimulatedDevice::connect(coordinator.port, 2);
     device.say_hello(Vec::new());
-    support::eventually("the device", || {
+    support::eventually("the device", 30, || {
         coordinator.json(&["device", "list"])["devices"][0]["online"].as_bool()
     });
     let requested = coordinator.ask("PerformanceOnly");
@@ -117,7 +117,7 @@ fn a_device_that_never_stops_sending_hears_its_acknowledgements() {
     coordinator.serve();
     let device = SimulatedDevice::connect(coordinator.port, 3);
     device.say_hello(Vec::new());
-    support::eventually("the device", || {
+    support::eventually("the device", 30, || {
         coordinator.json(&["device", "list"])["devices"][0]["online"].as_bool()
     });
     let _ = coordinator.ask("PerformanceOnly");

@@ -210,7 +210,7 @@ fn bytes_are_written_flushed_and_recorded_before_they_are_acknowledged() {
     coordinator.serve_by(traced);
     let mut device = SimulatedDevice::connect(mosquitto.port, 4);
     device.say_hello(Vec::new());
-    eventually("the device", || {
+    eventually("the device", 30, || {
         coordinator.json(&["device", "list"])["devices"][0]["online"].as_bool()
     });
     let requested = coordinator.ask("PerformanceOnly");

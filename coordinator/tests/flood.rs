@@ -55,7 +55,7 @@ fn several_devices_pour(mut coordinator: Coordinator, bytes: usize, store_is_slo
             .as_array()
             .map(Vec::len)
     };
-    eventually("the devices", || {
+    eventually("the devices", 30, || {
         (known() == Some(usize::from(DEVICES))).then_some(())
     });
     for device in &devices {

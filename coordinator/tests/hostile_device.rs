@@ -147,7 +147,7 @@ fn a_recorded_run_gets_no_new_stream() {
         before.as_ref().unwrap().len() as u64,
         &[7; MAX_DATA],
     );
-    eventually("the coordinator to refuse it", || {
+    eventually("the coordinator to refuse it", 30, || {
         coordinator
             .printed()
             .contains("new stream of a run that has been recorded")
@@ -172,7 +172,7 @@ fn a_run_has_its_bytes_and_no_more_and_other_runs_have_theirs() {
             device.send_chunk(id, stream, offset, &[7; MAX_DATA]);
         }
     }
-    eventually("the coordinator to refuse it", || {
+    eventually("the coordinator to refuse it", 30, || {
         coordinator
             .printed()
             .contains("run that is too large")
@@ -201,7 +201,7 @@ fn logs_leave_the_last_of_the_disk_free_and_arrive_when_there_is_room() {
     let (id, _) = device.next_start();
     device.tell(id, RunPhase::Running, &[]);
     device.send_chunk(id, "log", 0, &[7; 1000]);
-    eventually("the coordinator to refuse it", || {
+    eventually("the coordinator to refuse it", 30, || {
         coordinator
             .printed()
             .contains("stay free; hint: make room")
@@ -235,7 +235,7 @@ fn what_a_device_says_steers_no_terminal() {
         ..device.hello(Vec::new())
     };
     device.say(Leaf::Hello, hello.to_frame().unwrap(), true);
-    eventually("the device", || {
+    eventually("the device", 30, || {
         let devices = coordinator.json(&["device", "list"]);
         (devices["devices"].as_array().unwrap().len() == 1).then_some(())
     });
@@ -289,7 +289,7 @@ fn what_a_device_says_steers_no_terminal() {
 fn known_device(coordinator: &Coordinator) -> SimulatedDevice {
     let device = SimulatedDevice::connect(coordinator.port, 1);
     device.say_hello(Vec::new());
-    eventually("the device", || {
+    eventually("the device", 30, || {
         let devices = coordinator.json(&["device", "list"]);
         (devices["devices"].as_array().unwrap().len() == 1).then_some(())
     });

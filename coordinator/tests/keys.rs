@@ -63,7 +63,7 @@ impl Lab {
             .spawn()
             .unwrap();
         let said = || fs::read_to_string(&log).unwrap();
-        let ended = eventually("serve to end or to serve", || {
+        let ended = eventually("serve to end or to serve", 30, || {
             let ended = child.try_wait().unwrap();
             (ended.is_some() || said().contains("serving")).then_some(ended)
         });

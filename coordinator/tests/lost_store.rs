@@ -11,7 +11,7 @@ use regatta_types::{RunId, documents::RunPhase};
 use support::{Dice, coordinator::Coordinator, delivering::Faults, device::SimulatedDevice, eventually};
 
 fn is_online(coordinator: &Coordinator) {
-    eventually("the device", || {
+    eventually("the device", 30, || {
         coordinator.json(&["device", "list"])["devices"][0]["online"]
             .as_bool()
             .filter(|online| *online)

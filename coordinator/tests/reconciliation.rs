@@ -18,7 +18,7 @@ fn with_device(seed: u8) -> (Coordinator, SimulatedDevice) {
     coordinator.serve();
     let device = SimulatedDevice::connect(coordinator.port, seed);
     device.say_hello(Vec::new());
-    eventually("the device", || {
+    eventually("the device", 30, || {
         coordinator.json(&["device", "list"])["devices"][0]["online"].as_bool()
     });
     (coordinator, device)
@@ -58,12 +58,12 @@ fn a_run_that_its_device_has_lost_fails_with_the_reason() {
     let requested = coordinator.ask("PerformanceOnly");
     let (run, _) = device.next_start();
     device.tell(run, RunPhase::Running, &[]);
-    eventually("the state", || {
+    eventually("the state", 30, || {
         (coordinator.show(&requested)["phase"] == "running").then_some(())
     });
     // A device with a new disk and its old key. It may also be a copy of the device, so that this has to last.
     device.say_hello(Vec::new());
-    let record = eventually("the run to be given up", || {
+    let record = eventually("the run to be given up", 30, || {
         std::thread::sleep(Duration::from_secs(1));
         device.say_inventory(1, &[]);
         coordinator.show(&requested)["recorded"].as_str()?;
@@ -89,7 +89,7 @@ fn a_run_that_its_device_has_lost_fails_with_the_reason() {
     device.tell(run, RunPhase::Draining, &names);
     device.deliver(run, &files, Faults::default(), &mut Dice::new(1), |_| {});
     device.tell(run, RunPhase::Done, &names);
-    eventually("the complete record", || {
+    eventually("the complete record", 30, || {
         let recorded = coordinator.show(&requested)["recorded"].is_string();
         (recorded && coordinator.record(&requested)["delivery"]["complete"] == true).then_some(())
     });
@@ -102,13 +102,13 @@ fn a_list_that_is_cut_short_takes_no_run_away() {
     let requested = coordinator.ask("PerformanceOnly");
     let (run, _) = device.next_start();
     device.tell(run, RunPhase::Running, &[]);
-    eventually("the state", || {
+    eventually("the state", 30, || {
         (coordinator.show(&requested)["phase"] == "running").then_some(())
     });
     // As an agent that holds more runs than its hello can name.
     device.say(Leaf::Hello, device.hello(Vec::new()).to_frame().unwrap(), true);
     device.tell(run, RunPhase::Draining, &[]);
-    eventually("the next state", || {
+    eventually("the next state", 30, || {
         (coordinator.show(&requested)["phase"] == "draining").then_some(())
     });
 }
@@ -144,7 +144,7 @@ fn an_agent_of_another_wire_version_is_refused_with_both_named() {
     let mut frame = newer.hello(Vec::new()).to_frame().unwrap();
     frame[4] = 2;
     newer.say(Leaf::Hello, frame, true);
-    let refused = eventually("the refusal", || {
+    let refused = eventually("the refusal", 30, || {
         let list = coordinator.json(&["device", "list"]);
         list["refused"].as_array()?.first().cloned()
     });
@@ -168,7 +168,7 @@ fn an_agent_of_another_wire_version_is_refused_with_both_named() {
     );
     // With an agent that is understood it is a device like any other.
     newer.say_hello(Vec::new());
-    eventually("the device", || {
+    eventually("the device", 30, || {
         let list = coordinator.json(&["device", "list"]);
         let understood = list["refused"].as_array()?.is_empty() && list["devices"].as_array()?.len() == 2;
         understood.then_some(())
@@ -195,7 +195,7 @@ fn a_run_whose_stream_never_ends_stays_draining() {
         let is_detail = |stream: &&serde_json::Value| stream["name"] == "mlperf_log_detail.txt";
         streams.as_array().unwrap().iter().find(is_detail).cloned()
     };
-    eventually("its bytes", || {
+    eventually("its bytes", 30, || {
         (detail(&coordinator)?["committed"] == 200_000).then_some(())
     });
     // Not even the device's own word, or a restart, makes it more than it is.
@@ -255,7 +255,7 @@ fn nobody_writes_into_another_devices_run() {
             .as_array()
             .map(Vec::len)
     };
-    eventually("two devices", || (devices() == Some(2)).then_some(()));
+    eventually("two devices", 30, || (devices() == Some(2)).then_some(()));
     let requested = coordinator.json(&[
         "run",
         "--device",
@@ -274,7 +274,7 @@ fn nobody_writes_into_another_devices_run() {
     stranger.send_chunk(run, "forged", 0, b"forged");
     // An honest message behind it shows that the forged ones have been dealt with.
     device.tell(run, RunPhase::Running, &[]);
-    eventually("the honest state", || {
+    eventually("the honest state", 30, || {
         (coordinator.show(&requested)["phase"] == "running").then_some(())
     });
     assert_eq!(
@@ -296,7 +296,7 @@ fn a_forged_identity_and_garbage_are_refused_and_said_once() {
         device.publish(&topic, b"GET / HTTP/1.1\r\n".to_vec(), false);
     }
     device.say_hello(Vec::new());
-    eventually("the complaints", || {
+    eventually("the complaints", 30, || {
         coordinator.printed().contains("count=16").then_some(())
     });
     let listed = coordinator.json(&["device", "list"]);
@@ -314,7 +314,7 @@ fn an_abort_reaches_the_device() {
     let requested = coordinator.ask("PerformanceOnly");
     let (run, _) = device.next_start();
     device.tell(run, RunPhase::Running, &[]);
-    eventually("the state", || {
+    eventually("the state", 30, || {
         (coordinator.show(&requested)["phase"] == "running").then_some(())
     });
     assert!(

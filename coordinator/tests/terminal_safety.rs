@@ -249,7 +249,7 @@ fn nothing_that_a_device_says_steers_a_terminal_or_forges_a_line() {
     hello.agent = HOSTILE.to_owned();
     hello.facts_json = serde_json::to_vec(&facts).unwrap();
     device.say(Leaf::Hello, hello.to_frame().unwrap(), true);
-    eventually("the device", || {
+    eventually("the device", 30, || {
         coordinator.json(&["device", "list"])["devices"][0]["online"].as_bool()
     });
     let requested = coordinator.ask("PerformanceOnly");

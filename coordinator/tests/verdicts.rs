@@ -27,7 +27,7 @@ fn lab() -> (Coordinator, SimulatedDevice) {
     let mut hello = device.hello(Vec::new());
     hello.engines.push(EngineKind::Tract);
     device.say(Leaf::Hello, hello.to_frame().unwrap(), true);
-    eventually("the device", || {
+    eventually("the device", 30, || {
         coordinator.json(&["device", "list"])["devices"][0]["online"].as_bool()
     });
     (coordinator, device)

@@ -14,7 +14,7 @@ fn with_a_run() -> (Coordinator, String) {
     coordinator.serve();
     let mut device = SimulatedDevice::connect(coordinator.port, 1);
     device.say_hello(Vec::new());
-    eventually("the device", || {
+    eventually("the device", 30, || {
         coordinator.json(&["device", "list"])["devices"][0]["online"].as_bool()
     });
     let run = coordinator.ask("PerformanceOnly");

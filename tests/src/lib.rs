@@ -26,28 +26,7 @@ pub use finished_run::{LARGE_LOG, write_accuracy_log};
 pub use lab::{Broker, DEVICE, Lab, prefixed, succeed_output};
 pub use mosquitto::Mosquitto;
 pub use process::Process;
-
-/// A loopback port that was free a moment ago.
-#[must_use]
-pub fn free_port() -> u16 {
-    std::net::TcpListener::bind("127.0.0.1:0")
-        .and_then(|listener| listener.local_addr())
-        .expect("loopback has a free port")
-        .port()
-}
-
-/// Waits for something that another process does, looking ten times a second.
-///
-/// # Panics
-/// When it has not happened after `seconds`, saying what was waited for.
-pub fn eventually(what: &str, seconds: u64, mut happened: impl FnMut() -> bool) {
-    let patience = std::time::Duration::from_secs(seconds);
-    let begin = std::time::Instant::now();
-    while !happened() {
-        assert!(begin.elapsed() < patience, "waited {seconds} s for {what}");
-        std::thread::sleep(std::time::Duration::from_millis(100));
-    }
-}
+pub use regatta_test_support::{eventually, free_port};
 
 /// All that a command has said: its output, then its errors.
 #[must_use]

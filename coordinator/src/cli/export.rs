@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::Context as _;
-use regatta_submission::proof::DEVICE_KEY;
+use regatta_types::documents::document_name;
 
 use regatta_fsutil::hash::{hex, sha256_of_file};
 
@@ -51,7 +51,10 @@ pub(super) fn export(workspace: &Workspace, store: &Store, row: &RunRow, out: &P
         from,
         stated: None,
     };
-    let mut files = vec![own("spec.json", dir.spec()), own("record.json", dir.record())];
+    let mut files = vec![
+        own(document_name::SPEC, dir.spec()),
+        own(document_name::RECORD, dir.record()),
+    ];
     let mut left_out = Vec::new();
     for stream in store.streams(row.id)? {
         if stream.whole {
@@ -86,7 +89,7 @@ fn copy(files: &[Copied], key: Option<&[u8; 32]>, out: &Path) -> anyhow::Result<
     fs::create_dir_all(&directory).with_context(|| format!("cannot make {}", directory.display()))?;
     if let Some(key) = key {
         // With it the copy can be verified by anybody: `regatta runs verify DIR`.
-        write(&out.join(DEVICE_KEY), &format!("{}\n", hex(key)))?;
+        write(&out.join(document_name::DEVICE_KEY), &format!("{}\n", hex(key)))?;
     }
     let mut manifest = String::new();
     for Copied { name, from, stated } in files {

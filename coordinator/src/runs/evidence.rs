@@ -10,10 +10,13 @@ use regatta_fsutil::{
     hash::{sha256_hex, sha256_of_file},
     regular_file::{self, LARGEST_DOCUMENT},
 };
-use regatta_submission::proof::{EVIDENCE, SIGNATURE, signature_fits};
+use regatta_submission::proof::signature_fits;
 use regatta_types::{
     StreamName,
-    documents::{DeliveryProof, Document as _, DocumentError, Evidence, RunPhase, RunState, StreamProof},
+    documents::{
+        DeliveryProof, Document as _, DocumentError, Evidence, RunPhase, RunState, StreamProof,
+        document_name::{EVIDENCE, EVIDENCE_SIGNATURE},
+    },
 };
 use rustix::io::Errno;
 
@@ -112,7 +115,7 @@ pub(super) fn prove(
     let mut on_disk = hashes(dir, streams)?;
     let mut documents = [None, None];
     let mut oversized = None;
-    for (document, name) in documents.iter_mut().zip([EVIDENCE, SIGNATURE]) {
+    for (document, name) in documents.iter_mut().zip([EVIDENCE, EVIDENCE_SIGNATURE]) {
         match read_document(dir, name)? {
             ReadDocument::Bytes(bytes) => *document = Some(bytes),
             ReadDocument::Missing => on_disk.retain(|stream, _| stream.as_str() != name),
@@ -138,7 +141,7 @@ pub(super) fn prove(
         _ => None,
     };
     if signature_valid == Some(false) {
-        contradictions.push(format!("{SIGNATURE} does not fit the device's key"));
+        contradictions.push(format!("{EVIDENCE_SIGNATURE} does not fit the device's key"));
     }
     let complete = evidence
         .as_ref()
@@ -156,7 +159,7 @@ pub(super) fn prove(
             })
             .collect(),
     };
-    let evidence_sha256 = bytes.as_deref().map(|bytes| sha256_hex(bytes));
+    let evidence_sha256 = bytes.as_deref().map(sha256_hex);
     Ok(Proven {
         evidence,
         evidence_sha256,

@@ -18,7 +18,7 @@ use regatta_fsutil::{
 use regatta_mllog::read::file_name;
 use regatta_types::{
     Mode, RunId,
-    documents::{AccuracyResult, Document as _, Record, RunSpec},
+    documents::{AccuracyResult, Document as _, Record, RunSpec, document_name},
 };
 
 use super::{
@@ -148,13 +148,13 @@ impl Finisher {
         if let Some(key) = self.store.public_key(&run.device)? {
             AtomicFile::new(&dir.device_key())
                 .write(format!("{}\n", hex(&key)).as_bytes())
-                .context("device.pub")?;
+                .context(document_name::DEVICE_KEY)?;
         }
         let mut text = serde_json::to_vec_pretty(&record)?;
         text.push(b'\n');
         AtomicFile::new(&dir.record())
             .write(&text)
-            .context("record.json")?;
+            .context(document_name::RECORD)?;
         let nothing_to_miss = !run.lost && streams.iter().all(|stream| !stream.listed);
         let outcome = outcome(&spec, &record, &logged, &proven, nothing_to_miss);
         if !self.store.run_is_recorded(run, &record, &outcome)? {

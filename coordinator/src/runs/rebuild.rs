@@ -9,10 +9,10 @@ use regatta_fsutil::{
     hash::sha256_hex,
     regular_file::{self, LARGEST_DOCUMENT},
 };
-use regatta_submission::proof::{EVIDENCE, PublicKey, key_beside};
+use regatta_submission::proof::{PublicKey, key_beside};
 use regatta_types::{
     DeviceId, RunId,
-    documents::{Document as _, Evidence, Record, RunPhase, RunSpec, RunState},
+    documents::{Document as _, Evidence, Record, RunPhase, RunSpec, RunState, document_name},
 };
 
 use super::{
@@ -133,7 +133,7 @@ fn take(run: RunId, dir: &RunDir, store: &Store, find: &mut dyn FnMut(String)) -
     let Some(spec_json) = optional(&dir.spec())? else {
         return Ok(TakenRun::NeverSent);
     };
-    let spec = RunSpec::from_json(&spec_json).context("spec.json")?;
+    let spec = RunSpec::from_json(&spec_json).context(document_name::SPEC)?;
     anyhow::ensure!(spec.run == run, "spec.json is of run {}", spec.run);
     let spec_sha256 = sha256_hex(&spec_json);
     let draft = RunDraft {
@@ -151,13 +151,13 @@ fn take(run: RunId, dir: &RunDir, store: &Store, find: &mut dyn FnMut(String)) -
         store.add_sent_run(&draft, &spec_sha256, &state, &[])?;
         return Ok(TakenRun::Unfinished);
     };
-    let record = Record::from_json(&record).context("record.json")?;
+    let record = Record::from_json(&record).context(document_name::RECORD)?;
     anyhow::ensure!(record.run == run, "record.json is of run {}", record.run);
     anyhow::ensure!(
         record.device == draft.spec.device,
         "record.json and spec.json name different devices"
     );
-    let evidence = optional(&dir.files().join(EVIDENCE))?;
+    let evidence = optional(&dir.files().join(document_name::EVIDENCE))?;
     let evidence = evidence.and_then(|bytes| Evidence::from_json(&bytes).ok());
     if let Some(public_key) = key_of(&record.device, dir.path(), find)?
         && let Some(evidence) = evidence

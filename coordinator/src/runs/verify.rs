@@ -12,16 +12,16 @@ use regatta_fsutil::{
     hash::{FileHash, sha256_hex, sha256_of_file},
     regular_file::{self, LARGEST_DOCUMENT},
 };
-use regatta_submission::proof::{EVIDENCE, PublicKey, SIGNATURE, signature_fits};
+use regatta_submission::proof::{PublicKey, signature_fits};
 use regatta_types::{
     DeviceId,
-    documents::{Document as _, Evidence, Record},
+    documents::{
+        Document as _, Evidence, Record,
+        document_name::{EVIDENCE, EVIDENCE_SIGNATURE, RECORD, SPEC},
+    },
 };
 
 use crate::store::RunRow;
-
-const SPEC: &str = "spec.json";
-const RECORD: &str = "record.json";
 
 /// What is verified.
 pub(crate) struct Subject<'a> {
@@ -124,7 +124,7 @@ fn check_signature(
     verification: &mut Verification,
 ) -> io::Result<()> {
     let Some(key) = subject.public_key else {
-        verification.find(SIGNATURE, "the device's public key is not known here");
+        verification.find(EVIDENCE_SIGNATURE, "the device's public key is not known here");
         return Ok(());
     };
     if DeviceId::of_public_key(&key) != *device {
@@ -133,12 +133,12 @@ fn check_signature(
             format!("it names device {device}, which is not the fingerprint of the known key"),
         );
     }
-    match optional(&subject.directory.join("files").join(SIGNATURE))? {
-        None => verification.find(SIGNATURE, "missing"),
+    match optional(&subject.directory.join("files").join(EVIDENCE_SIGNATURE))? {
+        None => verification.find(EVIDENCE_SIGNATURE, "missing"),
         Some(signature) if !signature_fits(&key, evidence, &signature) => {
             verification.find(
                 EVIDENCE,
-                format!("{SIGNATURE} does not fit: one of the two was changed"),
+                format!("{EVIDENCE_SIGNATURE} does not fit: one of the two was changed"),
             );
         }
         Some(_) => {}
@@ -185,7 +185,7 @@ fn check_files(files: &Path, evidence: &Evidence, verification: &mut Verificatio
     for entry in fs::read_dir(files)? {
         let name = entry?.file_name().to_string_lossy().into_owned();
         let is_listed = evidence.files.iter().any(|proof| proof.name.as_str() == name);
-        if !is_listed && name != EVIDENCE && name != SIGNATURE {
+        if !is_listed && name != EVIDENCE && name != EVIDENCE_SIGNATURE {
             verification.find(name, "added: the evidence does not list it");
         }
     }

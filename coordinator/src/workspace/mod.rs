@@ -32,8 +32,7 @@ use std::{
 pub(crate) use config::{BrokerChoice, Config, NewConfig, is_host};
 pub(crate) use lock::{Lock, LockError};
 use regatta_fsutil::{atomic_file::AtomicFile, regular_file};
-use regatta_submission::proof::DEVICE_KEY;
-use regatta_types::{RunId, StreamName};
+use regatta_types::{RunId, StreamName, documents::document_name};
 
 /// The configuration file's name; its presence makes a directory a workspace.
 pub(crate) const CONFIG_FILE: &str = "regatta.toml";
@@ -196,17 +195,17 @@ impl RunDir {
 
     /// What was asked for, as sent.
     pub(crate) fn spec(&self) -> PathBuf {
-        self.0.join("spec.json")
+        self.0.join(document_name::SPEC)
     }
 
     /// The coordinator's record.
     pub(crate) fn record(&self) -> PathBuf {
-        self.0.join("record.json")
+        self.0.join(document_name::RECORD)
     }
 
     /// The public key of its device, so that the run can be verified without a store.
     pub(crate) fn device_key(&self) -> PathBuf {
-        self.0.join(DEVICE_KEY)
+        self.0.join(document_name::DEVICE_KEY)
     }
 
     /// Whole streams.

@@ -61,7 +61,7 @@ impl Coordinator {
         command.stdout(log.try_clone().unwrap()).stderr(log);
         self.child = Some(command.spawn().unwrap());
         let child = self.child.as_mut().unwrap();
-        eventually("the coordinator to serve", || {
+        eventually("the coordinator to serve", 30, || {
             assert!(child.try_wait().unwrap().is_none(), "the coordinator ended");
             TcpStream::connect(("127.0.0.1", self.port)).ok()
         });
@@ -144,7 +144,7 @@ impl Coordinator {
     /// Waits until a run has its record, and returns the record.
     pub fn record(&self, run: &str) -> Value {
         let path = self.path(&format!("runs/{run}/record.json"));
-        eventually("the run's record", || {
+        eventually("the run's record", 30, || {
             self.show(run)["recorded"].as_str().map(drop)
         });
         serde_json::from_slice(&fs::read(path).unwrap()).unwrap()

@@ -16,34 +16,7 @@ pub mod delivering;
 pub mod device;
 pub mod mosquitto;
 
-use std::{
-    net::TcpListener,
-    time::{Duration, Instant},
-};
-
-/// A loopback port that was free a moment ago.
-pub fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port()
-}
-
-/// Waits for something that another process does.
-pub fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let begun = Instant::now();
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(
-            begun.elapsed() < Duration::from_secs(30),
-            "waited 30 s for {what}"
-        );
-        std::thread::sleep(Duration::from_millis(50));
-    }
-}
+pub use regatta_test_support::{eventually, free_port};
 
 /// A small generator, so that a failing test can be repeated by its seed.
 pub struct Dice(u64);

@@ -64,7 +64,7 @@ impl Mosquitto {
     }
 
     fn wait(&self) {
-        eventually("mosquitto to listen", || {
+        eventually("mosquitto to listen", 30, || {
             TcpStream::connect(("127.0.0.1", self.port)).ok()
         });
     }

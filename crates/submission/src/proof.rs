@@ -9,19 +9,15 @@ use std::{
 use regatta_fsutil::regular_file::LARGEST_DOCUMENT;
 use regatta_types::{
     DeviceId,
-    documents::{Document as _, DocumentError, Evidence},
+    documents::{
+        Document as _, DocumentError, Evidence,
+        document_name::{DEVICE_KEY, EVIDENCE, EVIDENCE_SIGNATURE},
+    },
 };
 use ring::signature::{ED25519, UnparsedPublicKey};
 use sha2::{Digest as _, Sha256};
 
 use crate::files::{FileError, hexadecimal, read_small, sha256};
-
-/// The evidence among a run's files.
-pub const EVIDENCE: &str = "evidence.json";
-/// Its Ed25519 signature over the exact bytes, hexadecimal.
-pub const SIGNATURE: &str = "evidence.sig";
-/// The device's public key in a run's directory, hexadecimal.
-pub const DEVICE_KEY: &str = "device.pub";
 
 /// More than a key or a signature in hexadecimal.
 const LARGEST_DIGITS: u64 = 4096;
@@ -57,10 +53,10 @@ pub enum ProofError {
         fingerprint: DeviceId,
     },
     /// There is no signature.
-    #[error("its evidence is not signed by the device: there is no {SIGNATURE}")]
+    #[error("its evidence is not signed by the device: there is no {EVIDENCE_SIGNATURE}")]
     NoSignature,
     /// The signature is not the key's, or not over these bytes.
-    #[error("its evidence is not signed by the device: {SIGNATURE} does not fit")]
+    #[error("its evidence is not signed by the device: {EVIDENCE_SIGNATURE} does not fit")]
     Signature,
     /// The evidence does not read.
     #[error("{path} cannot be used", path = path.display())]
@@ -101,7 +97,7 @@ impl SignedEvidence {
             let device = evidence.device;
             return Err(ProofError::OtherDevice { device, fingerprint });
         }
-        let signature = optional(&files.join(SIGNATURE))?.ok_or(ProofError::NoSignature)?;
+        let signature = optional(&files.join(EVIDENCE_SIGNATURE))?.ok_or(ProofError::NoSignature)?;
         if !signature_fits(&key, &bytes, &signature) {
             return Err(ProofError::Signature);
         }

@@ -13,6 +13,7 @@ pub mod fake_tensorrt;
 pub mod fixture;
 pub mod null_sut;
 pub mod official_loadgen;
+mod processes;
 pub mod real_tensorrt;
 mod rounds;
 pub mod settable_board;
@@ -26,6 +27,7 @@ pub mod tree;
 use std::{env, path::PathBuf};
 
 pub use corpus::{official_answers, published_results};
+pub use processes::{Look, eventually, free_port};
 pub use rounds::round;
 
 /// The user's cache directory of Regatta: `$XDG_CACHE_HOME/regatta`, else `~/.cache/regatta`.

@@ -8,7 +8,10 @@ use std::{
 
 use regatta_prep::accuracy::LabelType;
 use regatta_submission::stage::official;
-use regatta_types::benchmark::{Benchmark, Metric};
+use regatta_types::{
+    benchmark::{Benchmark, Metric},
+    documents::document_name,
+};
 
 use super::args::{Args, no_scratch};
 use crate::exit::Failure;
@@ -165,7 +168,7 @@ fn keep_at(args: &Args, log: &Path) -> PathBuf {
     }
     let beside = log.parent().unwrap_or(Path::new(""));
     let run = beside.parent().filter(|run| {
-        beside.file_name().is_some_and(|name| name == "files") && run.join("spec.json").is_file()
+        beside.file_name().is_some_and(|name| name == "files") && run.join(document_name::SPEC).is_file()
     });
     run.map_or_else(|| beside.to_owned(), |run| run.join("accuracy"))
 }

@@ -7,7 +7,7 @@ use std::{
     path::Path,
 };
 
-use regatta_types::documents::{Document as _, Evidence};
+use regatta_types::documents::{Document as _, Evidence, document_name};
 
 use regatta_fsutil::hash::sha256_of_file;
 
@@ -20,7 +20,7 @@ use crate::tables::Comparison;
 pub(super) fn compare(coordinator: &Path, device: &Path) -> io::Result<Comparison> {
     let here = hashes(coordinator)?;
     let there = hashes(device)?;
-    let evidence = fs::read(coordinator.join("evidence.json")).ok();
+    let evidence = fs::read(coordinator.join(document_name::EVIDENCE)).ok();
     let proven = evidence
         .and_then(|bytes| Evidence::from_json(&bytes).ok())
         .is_some_and(|evidence| {

@@ -16,7 +16,10 @@ use regatta_submission::{
     stage::{self, Answers, Kind, Lack, Question, Request, StageError, Staged},
 };
 use regatta_text::escape;
-use regatta_types::{DeviceId, Division, documents::RunPhase};
+use regatta_types::{
+    DeviceId, Division,
+    documents::{RunPhase, document_name},
+};
 use serde_json::{Value, json};
 
 use super::super::{Context, context::tell};
@@ -104,7 +107,7 @@ fn offered(
     context: &Context,
     workspace: Option<&Workspace>,
 ) -> Result<(Vec<PathBuf>, BTreeMap<DeviceId, PublicKey>), Failure> {
-    let exported = |word: &String| Path::new(word).join("spec.json").is_file();
+    let exported = |word: &String| Path::new(word).join(document_name::SPEC).is_file();
     if !args.runs.is_empty() && args.runs.iter().all(exported) {
         return Ok((args.runs.iter().map(PathBuf::from).collect(), BTreeMap::new()));
     }

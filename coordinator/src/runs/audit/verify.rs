@@ -18,7 +18,10 @@ use regatta_submission::{
 };
 use regatta_types::{
     RunId,
-    documents::{AuditOf, AuditResult, AuditedResponses, Document as _, Evidence, Record, RunPhase, RunSpec},
+    documents::{
+        AuditOf, AuditResult, AuditedResponses, Document as _, Evidence, Record, RunPhase, RunSpec,
+        document_name,
+    },
 };
 
 use crate::{
@@ -262,7 +265,7 @@ impl Verifier<'_> {
 
     fn evidence(&self, run: RunId) -> Option<Evidence> {
         let bytes = regular_file::read(
-            &self.workspace.run(run).files().join("evidence.json"),
+            &self.workspace.run(run).files().join(document_name::EVIDENCE),
             LARGEST_DOCUMENT,
         )
         .ok()?;

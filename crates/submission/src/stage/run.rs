@@ -11,7 +11,7 @@ use regatta_types::{
     DeviceId, Mode, RunId,
     documents::{
         Attempt, Document, Evidence, FileProof, LoadgenChoice, LoadgenIdentity, Record, RunLength, RunPhase,
-        RunSpec,
+        RunSpec, document_name,
     },
 };
 use sha2::{Digest as _, Sha256};
@@ -19,7 +19,7 @@ use sha2::{Digest as _, Sha256};
 use super::StageError;
 use crate::{
     files::{hexadecimal, read_small},
-    proof::{EVIDENCE, ProofError, PublicKey, SignedEvidence},
+    proof::{ProofError, PublicKey, SignedEvidence},
 };
 
 /// What the MLCommons LoadGen calls itself in evidence.
@@ -45,9 +45,9 @@ pub(super) struct Run {
 impl Run {
     /// Reads a run's documents and verifies the device's signature. `keys` win over the key in the run's directory.
     pub(super) fn read(directory: &Path, keys: &BTreeMap<DeviceId, PublicKey>) -> Result<Self, StageError> {
-        let (spec, spec_sha256) = document::<RunSpec>(&directory.join("spec.json"))?;
-        let (record, _) = document::<Record>(&directory.join("record.json"))?;
-        let path = directory.join("files").join(EVIDENCE);
+        let (spec, spec_sha256) = document::<RunSpec>(&directory.join(document_name::SPEC))?;
+        let (record, _) = document::<Record>(&directory.join(document_name::RECORD))?;
+        let path = directory.join("files").join(document_name::EVIDENCE);
         let (evidence, evidence_sha256) = document::<Evidence>(&path)?;
         let mut contradictions = Vec::new();
         if record.run != spec.run || evidence.run != spec.run {

@@ -7,6 +7,7 @@
 
 mod audit;
 mod device_state;
+pub mod document_name;
 mod evidence;
 mod record;
 mod run_spec;
