@@ -69,7 +69,7 @@ impl Bounds {
                 wanted: self.wanted,
             });
         }
-        let used = bytes_below(runs).map_err(NoRoom::Unknown)?;
+        let used = bytes_of_runs(runs).map_err(NoRoom::Unknown)?;
         if used.saturating_add(self.wanted) > self.most {
             return Err(NoRoom::Spool {
                 used,
@@ -95,7 +95,9 @@ impl<L: Link> Service<L> {
             let Err(none) = bounds.check(&self.runs_dir) else {
                 return Ok(());
             };
-            let Some(oldest) = self.oldest_removable() else {
+            let oldest = self.oldest_removable();
+            // Where the space is not known, no run is given up for it.
+            let (NoRoom::Disk { .. } | NoRoom::Spool { .. }, Some(oldest)) = (&none, oldest) else {
                 let none = anyhow::Error::from(none);
                 return Err(format!("the device cannot keep the run: {none:#}"));
             };
@@ -177,20 +179,46 @@ impl Extras {
     }
 }
 
-/// Bytes that files take up below a directory, links not followed.
-fn bytes_below(directory: &Path) -> io::Result<u64> {
+/// Bytes of all runs' files. Entries of the directory that are no runs do not count.
+fn bytes_of_runs(runs: &Path) -> io::Result<u64> {
     let mut sum = 0_u64;
-    for entry in fs::read_dir(directory)? {
+    for entry in fs::read_dir(runs)? {
         let entry = entry?;
-        let bytes = match entry.metadata() {
-            Ok(found) if found.is_dir() => bytes_below(&entry.path())?,
-            Ok(found) => found.len(),
-            // Gone meanwhile.
-            Err(_) => 0,
+        let is_run = entry
+            .file_name()
+            .to_str()
+            .is_some_and(|name| name.parse::<RunId>().is_ok());
+        if is_run {
+            sum = sum.saturating_add(bytes_below(&entry.path()));
+        }
+    }
+    Ok(sum)
+}
+
+/// Bytes that files take up below a directory, links not followed. What cannot be read counts as 0, after a warning.
+fn bytes_below(directory: &Path) -> u64 {
+    let warn = |e: &io::Error| tracing::warn!("{} counts as empty: {e}", directory.display());
+    let entries = match fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(e) => {
+            warn(&e);
+            return 0;
+        }
+    };
+    let mut sum = 0_u64;
+    for entry in entries {
+        let bytes = match entry.and_then(|entry| Ok((entry.metadata()?, entry.path()))) {
+            Ok((found, path)) if found.is_dir() => bytes_below(&path),
+            Ok((found, _)) => found.len(),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => 0,
+            Err(e) => {
+                warn(&e);
+                0
+            }
         };
         sum = sum.saturating_add(bytes);
     }
-    Ok(sum)
+    sum
 }
 
 #[cfg(test)]
@@ -200,8 +228,11 @@ mod tests {
     #[test]
     fn room_is_what_the_disk_has_and_what_the_spool_may_have() {
         let runs = tempfile::tempdir().unwrap();
-        fs::create_dir_all(runs.path().join("a/files")).unwrap();
-        fs::write(runs.path().join("a/files/log"), vec![0; 3 << 20]).unwrap();
+        let files = runs.path().join(RunId::now().to_string()).join("files");
+        fs::create_dir_all(&files).unwrap();
+        fs::write(files.join("log"), vec![0; 3 << 20]).unwrap();
+        fs::create_dir(runs.path().join("lost+found")).unwrap();
+        fs::write(runs.path().join("lost+found/inode"), vec![0; 3 << 20]).unwrap();
         let said = |wanted: u64, most: u64| {
             let checked = Bounds { wanted, most }.check(runs.path());
             checked.map_err(|none| none.to_string())

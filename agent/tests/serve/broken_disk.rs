@@ -186,3 +186,27 @@ fn a_flush_that_takes_its_time_holds_up_neither_heartbeats_nor_commands() {
     coordinator.wait_for(run, RunPhase::Aborted, 30);
     assert!(coordinator.wait_for_streams(run, 30).contains_key("evidence.sig"));
 }
+
+/// A released run is given up for space that is missing, and not because something else below `runs` cannot be read.
+#[test]
+fn a_directory_that_cannot_be_read_costs_no_run() {
+    let Some(broker) = Mosquitto::start() else { return };
+    let Some(strace) = Strace::find() else { return };
+    let mut agent = Agent::start(broker.port);
+    agent.stop();
+    let run = agent.lay_down_interrupted_run(&[("run.log", b"what was said")]);
+    let runs = agent.run_dir(run).parent().unwrap().to_owned();
+    let unreadable = [runs.join("lost+found"), agent.run_dir(run).join("unreadable")];
+    for directory in &unreadable {
+        fs::create_dir(directory).unwrap();
+    }
+    let coordinator = Coordinator::start(broker.port, &agent.device);
+    agent.launch_under(&strace, &[&unreadable[0], &unreadable[1]], "openat:error=EIO");
+    coordinator.wait_for(run, RunPhase::Failed, 30);
+    coordinator.wait_for_streams(run, 30);
+    coordinator.command(run, &Command::Release);
+    let next = agent.spec(100);
+    coordinator.start_run(&next);
+    coordinator.wait_for(next.run, RunPhase::Done, 60);
+    assert!(agent.file(run, "run.log").exists(), "there was space for both");
+}
