@@ -173,7 +173,9 @@ impl RunDir {
         let finished = runs.join(run.to_string());
         let made = (|| {
             let _ = fs::remove_dir_all(&unfinished);
-            fs::create_dir_all(unfinished.join("files"))?;
+            // Never into a leftover.
+            fs::create_dir(&unfinished)?;
+            fs::create_dir(unfinished.join("files"))?;
             durable::write_atomic(&unfinished.join("spec.json"), spec, 0o644)?;
             durable::write_atomic(&unfinished.join("job.json"), &job_json(job)?, 0o644)?;
             fs::rename(&unfinished, &finished)?;
@@ -198,7 +200,9 @@ impl RunDir {
             let name = entry.file_name();
             let name = name.to_string_lossy();
             if name.starts_with(UNFINISHED) {
-                fs::remove_dir_all(entry.path())?;
+                if let Err(e) = fs::remove_dir_all(entry.path()) {
+                    tracing::error!("{} cannot be removed: {e}", entry.path().display());
+                }
             } else if let Ok(run) = name.parse() {
                 found.push((run, Self { path: entry.path() }));
             }
@@ -306,20 +310,24 @@ impl RunDir {
         Ok(piece)
     }
 
-    /// Forgets the run. The directory first takes a name that is swept up at the next start, so that a power cut never
-    /// leaves half a run.
+    /// Removes the run. The directory first takes a name that is swept up at the next start, so that a power cut never leaves half a
+    /// run. With that name the run is gone: files below it that cannot be deleted are only logged.
+    ///
+    /// # Errors
+    /// When the directory keeps its name.
     pub(crate) fn remove(&self) -> Result<(), RunDirError> {
-        let io_error = |source| RunDirError::Io {
-            what: "removed",
-            path: self.path.clone(),
-            source,
-        };
         let name = self.path.file_name().unwrap_or_default().to_string_lossy();
         let doomed = self.path.with_file_name(format!("{UNFINISHED}{name}"));
         let _ = fs::remove_dir_all(&doomed);
-        fs::rename(&self.path, &doomed)
-            .and_then(|()| fs::remove_dir_all(&doomed))
-            .map_err(io_error)
+        fs::rename(&self.path, &doomed).map_err(|source| RunDirError::Io {
+            what: "removed",
+            path: self.path.clone(),
+            source,
+        })?;
+        if let Err(e) = fs::remove_dir_all(&doomed) {
+            tracing::error!("{} is left over of a removed run: {e}", doomed.display());
+        }
+        Ok(())
     }
 }
 

@@ -210,3 +210,30 @@ fn a_directory_that_cannot_be_read_costs_no_run() {
     coordinator.wait_for(next.run, RunPhase::Done, 60);
     assert!(agent.file(run, "run.log").exists(), "there was space for both");
 }
+
+/// A run is removed once its directory has another name, whatever is left below that.
+#[test]
+fn a_run_whose_files_cannot_be_deleted_is_forgotten_and_stops_no_start() {
+    let Some(broker) = Mosquitto::start() else { return };
+    let Some(strace) = Strace::find() else { return };
+    let mut agent = Agent::start(broker.port);
+    agent.stop();
+    let run = agent.lay_down_interrupted_run(&[("run.log", b"what was said")]);
+    let leftover = agent.run_dir(run).with_file_name(format!(".new-{run}"));
+    let coordinator = Coordinator::start(broker.port, &agent.device);
+    agent.launch_under(&strace, &[&leftover], "unlinkat:error=EIO");
+    coordinator.wait_for(run, RunPhase::Failed, 30);
+    coordinator.wait_for_streams(run, 30);
+    coordinator.command(run, &Command::Release);
+    coordinator.command(run, &Command::Forget);
+    eventually("the run to be forgotten", 20, || {
+        coordinator.known().cleared.contains(&run).then_some(())
+    });
+    assert!(!agent.run_dir(run).exists() && leftover.exists());
+
+    agent.stop();
+    coordinator.wait_for_hello(false);
+    agent.launch_under(&strace, &[&leftover], "unlinkat:error=EIO");
+    let hello = coordinator.wait_for_hello(true);
+    assert!(hello.runs.is_empty(), "{:?}", hello.runs);
+}
