@@ -124,7 +124,7 @@ impl<L: Link> Service<L> {
         );
         let manners = Manners::from(&spec);
         self.runs
-            .insert(id, Run::open(id, dir, job, manners, self.config.window_chunks));
+            .insert(id, Run::open(id, dir, job, manners, &self.storage));
         self.due.states.insert(id);
         Ok(())
     }

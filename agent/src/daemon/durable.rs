@@ -49,7 +49,7 @@ pub(crate) fn free_bytes(path: &Path) -> io::Result<u64> {
 }
 
 /// Space set aside, so that a disk that a run has filled up still takes the run's evidence and state.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Reserve {
     path: PathBuf,
 }
@@ -81,9 +81,18 @@ impl Reserve {
             .path
             .parent()
             .is_none_or(|dir| free_bytes(dir).is_ok_and(|free| free < Self::BYTES));
-        if is_full && fs::remove_file(&self.path).is_ok() {
-            tracing::warn!("the disk is full: the reserve is used to seal what was logged");
+        if is_full {
+            self.release();
         }
+    }
+
+    /// Gives the space back. `false` when it was not set aside.
+    pub(crate) fn release(&self) -> bool {
+        let is_released = fs::remove_file(&self.path).is_ok();
+        if is_released {
+            tracing::warn!("the disk is full: the reserve is used for the run's state and evidence");
+        }
+        is_released
     }
 }
 

@@ -57,7 +57,7 @@ impl<L: Link> Service<L> {
     /// A run has ended, one way or another: it is to be sealed.
     pub(super) fn end_run(&mut self, id: RunId, ending: Ending) {
         let Some(run) = self.runs.get_mut(&id) else { return };
-        self.reserve.release_if_full();
+        self.storage.reserve.release_if_full();
         run.end(ending);
         self.last_ended = Some(Instant::now());
         self.to_seal.push_back(id);

@@ -80,7 +80,7 @@ impl<L: Link> Service<L> {
     /// Takes up runs that could not be read at the start, where they can be read now.
     pub(super) fn retry_unreadable(&mut self) {
         for (id, dir) in std::mem::take(&mut self.unreadable) {
-            match super::recovery::recover_run(id, dir, self.config.window_chunks) {
+            match super::recovery::recover_run(id, dir, &self.storage) {
                 super::recovery::Recovered::Run(run) => self.take_up(*run),
                 super::recovery::Recovered::Unreadable(dir) => drop(self.unreadable.insert(id, dir)),
                 super::recovery::Recovered::LeftAlone => {}

@@ -85,7 +85,8 @@ impl<L: Link> Service<L> {
             .dir
             .spec()
             .map_err(|e| format!("{:#}", anyhow::Error::from(e)))?;
-        self.reserve
+        self.storage
+            .reserve
             .set_aside()
             .map_err(|e| format!("the device cannot keep the run: no space for its evidence: {e}"))?;
         run.job.before = Some(self.facts.read());

@@ -17,7 +17,7 @@ use super::{
     link::Link,
     pace::Pace,
     process,
-    run::Run,
+    run::{Run, Storage},
     run_dir::{Ending, RunDir, RunDirError},
     service::{Due, Service},
     trust::Trust,
@@ -39,9 +39,13 @@ impl<L: Link> Service<L> {
         runs_dir: PathBuf,
         link: L,
     ) -> io::Result<Self> {
+        let storage = Storage {
+            window_chunks: config.window_chunks,
+            reserve: Reserve::new(config.state_dir.join("reserve")),
+        };
         let (mut runs, mut unreadable) = (BTreeMap::new(), BTreeMap::new());
         for (id, dir) in RunDir::all(&runs_dir)? {
-            match recover_run(id, dir, config.window_chunks) {
+            match recover_run(id, dir, &storage) {
                 Recovered::Run(run) => drop(runs.insert(id, *run)),
                 Recovered::Unreadable(dir) => drop(unreadable.insert(id, dir)),
                 Recovered::LeftAlone => {}
@@ -70,7 +74,7 @@ impl<L: Link> Service<L> {
             .fill(&mut session)
             .map_err(|_| io::Error::other("the system gave no randomness"))?;
         Ok(Self {
-            reserve: Reserve::new(config.state_dir.join("reserve")),
+            storage,
             config,
             identity,
             trust,
@@ -113,7 +117,7 @@ pub(super) enum Recovered {
 }
 
 /// Takes up a run where it was.
-pub(super) fn recover_run(id: RunId, dir: RunDir, window_chunks: u32) -> Recovered {
+pub(super) fn recover_run(id: RunId, dir: RunDir, storage: &Storage) -> Recovered {
     let job = match dir.read_job() {
         Ok(job) => job,
         Err(RunDirError::Io { source, path, .. }) if source.kind() != io::ErrorKind::NotFound => {
@@ -134,7 +138,7 @@ pub(super) fn recover_run(id: RunId, dir: RunDir, window_chunks: u32) -> Recover
         .inspect_err(|e| tracing::error!("run {id}: {e}"))
         .map(|spec| Manners::from(&spec))
         .unwrap_or_default();
-    let mut run = Run::open(id, dir, job, manners, window_chunks);
+    let mut run = Run::open(id, dir, job, manners, storage);
     if let Some(leftover) = run.job.process.take()
         && process::kill_leftover(&leftover)
     {
@@ -145,6 +149,7 @@ pub(super) fn recover_run(id: RunId, dir: RunDir, window_chunks: u32) -> Recover
             "interrupted: the agent or the device went down while the run was {}",
             run.phase()
         );
+        run.skip_revisions();
         run.end(Ending {
             phase: RunPhase::Failed,
             reason: Some(reason),
@@ -159,4 +164,30 @@ pub(super) fn recover_run(id: RunId, dir: RunDir, window_chunks: u32) -> Recover
 fn was_cut_off(run: &Run) -> bool {
     let on = !run.phase().is_final() && !run.waits_for_its_start();
     on && run.job.ending.is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::daemon::run_dir::Job;
+
+    #[test]
+    fn a_run_that_was_cut_off_continues_above_every_published_revision() {
+        let runs = tempfile::tempdir().unwrap();
+        let storage = Storage {
+            window_chunks: 4,
+            reserve: Reserve::new(runs.path().join("reserve")),
+        };
+        let mut job = Job::queued(0);
+        job.state.phase = RunPhase::Running;
+        job.state.revision = 4;
+        let id = RunId::now();
+        let dir = RunDir::create(runs.path(), id, b"{}", &job).unwrap();
+        let Recovered::Run(run) = recover_run(id, dir.clone(), &storage) else {
+            panic!("the run is readable");
+        };
+        // Revisions 5 and 6 may have been published by a daemon whose disk was full.
+        assert!(run.provable_state().revision > 1_000_000);
+        assert_eq!(dir.read_job().unwrap(), run.job);
+    }
 }

@@ -10,12 +10,25 @@ use regatta_types::{
 use regatta_wire::message::{Ack, StateReport};
 
 use super::{
+    durable::Reserve,
     journal::{Journal, Record},
     outbox::Outbox,
-    run_dir::{Ending, Job, RunDir, Unflushed},
+    run_dir::{Ending, Job, RunDir, RunDirError, Unflushed},
     sealing::Sealed,
     window::Manners,
 };
+
+/// More states than a run can have published without writing one down: an asset's progress is one every two seconds.
+const SKIPPED_REVISIONS: u64 = 1 << 20;
+
+/// What every run on the device's disk shares.
+#[derive(Debug, Clone)]
+pub(crate) struct Storage {
+    /// Unacknowledged chunks that a run may have on their way.
+    pub(crate) window_chunks: u32,
+    /// Space for states and evidence where the disk is full.
+    pub(crate) reserve: Reserve,
+}
 
 /// A run that is on the device's disk.
 #[derive(Debug)]
@@ -33,12 +46,14 @@ pub(crate) struct Run {
     journal: Option<Journal>,
     /// How the daemon is to behave while LoadGen runs.
     pub(crate) manners: Manners,
+    /// Space for the job where the disk is full.
+    reserve: Reserve,
 }
 
 impl Run {
     /// A run with its delivery as the journal tells it. Without a readable journal everything is sent again.
-    pub(crate) fn open(id: RunId, dir: RunDir, job: Job, manners: Manners, window_chunks: u32) -> Self {
-        let mut outbox = Outbox::new(window_chunks);
+    pub(crate) fn open(id: RunId, dir: RunDir, job: Job, manners: Manners, storage: &Storage) -> Self {
+        let mut outbox = Outbox::new(storage.window_chunks);
         let journal = match Journal::open(&dir.journal_path()) {
             Ok((journal, records)) => {
                 records.iter().for_each(|record| outbox.replay(record));
@@ -61,6 +76,7 @@ impl Run {
             outbox_is_complete,
             journal,
             manners,
+            reserve: storage.reserve.clone(),
         }
     }
 
@@ -184,12 +200,30 @@ impl Run {
         true
     }
 
-    /// Writes the job to disk. On a full disk memory goes on: what a restart then finds is an earlier state, which it
-    /// deals with as after a power cut.
+    /// Writes the job to disk, if possible. Otherwise memory goes on: a restart then finds an earlier state, and deals with it as
+    /// after a power cut.
     pub(crate) fn write_down(&self) {
-        if let Err(e) = self.dir.write_job(&self.job) {
+        if let Err(e) = self.try_write_down() {
             tracing::error!("run {}: {:#}", self.id, anyhow::Error::from(e));
         }
+    }
+
+    /// Writes the job to disk, on a full disk with the reserve's space.
+    ///
+    /// # Errors
+    /// When the disk does not take it.
+    pub(crate) fn try_write_down(&self) -> Result<(), RunDirError> {
+        match self.dir.write_job(&self.job) {
+            Err(e) if e.is_disk_full() && self.reserve.release() => self.dir.write_job(&self.job),
+            written => written,
+        }
+    }
+
+    /// Continues with revisions that were not used before the daemon went down. States may have been published that the disk does
+    /// not have, and the coordinator takes only revisions above the last.
+    pub(crate) fn skip_revisions(&mut self) {
+        let state = &mut self.job.state;
+        state.revision = state.revision.saturating_add(SKIPPED_REVISIONS);
     }
 
     /// So much of these streams is on this disk, though without their hashes yet: it may be sent.
@@ -319,8 +353,32 @@ impl Run {
 
 #[cfg(test)]
 mod tests {
+    use regatta_test_support::small_disk::SmallDisk;
+
     use super::*;
     use crate::daemon::sealing::SealError;
+
+    fn storage(state_dir: &std::path::Path) -> Storage {
+        Storage {
+            window_chunks: 4,
+            reserve: Reserve::new(state_dir.join("reserve")),
+        }
+    }
+
+    #[test]
+    fn a_state_is_written_to_a_full_disk_with_the_reserve() {
+        let Some(disk) = SmallDisk::mount("2m") else {
+            return;
+        };
+        let storage = storage(&disk.path);
+        storage.reserve.set_aside().unwrap();
+        let (id, job) = (RunId::now(), Job::queued(0));
+        let dir = RunDir::create(&disk.path, id, b"{}", &job).unwrap();
+        let mut run = Run::open(id, dir.clone(), job, Manners::default(), &storage);
+        disk.fill();
+        run.enter(RunPhase::Preparing, None);
+        assert_eq!(dir.read_job().unwrap().state, run.job.state);
+    }
 
     #[test]
     fn a_run_whose_files_could_not_be_hashed_is_neither_done_nor_forgotten() {
@@ -330,7 +388,7 @@ mod tests {
         job.state.phase = RunPhase::Draining;
         job.sealed = true;
         let dir = RunDir::create(runs.path(), id, b"{}", &job).unwrap();
-        let mut run = Run::open(id, dir.clone(), job, Manners::default(), 4);
+        let mut run = Run::open(id, dir.clone(), job, Manners::default(), &storage(runs.path()));
         let sealed = |all_hashed| Sealed {
             streams: Vec::new(),
             unread: Vec::new(),
@@ -355,7 +413,7 @@ mod tests {
         job.sealed = true;
         let dir = RunDir::create(runs.path(), id, b"{}", &job).unwrap();
         std::fs::write(dir.files().join("run.log"), "the only copy").unwrap();
-        let run = Run::open(id, dir, job, Manners::default(), 4);
+        let run = Run::open(id, dir, job, Manners::default(), &storage(runs.path()));
         assert!(!run.is_delivered() && run.wants_sealing());
         assert_eq!(run.report().streams, ["run.log".parse().unwrap()]);
     }

@@ -44,6 +44,13 @@ pub(crate) enum RunDirError {
     },
 }
 
+impl RunDirError {
+    /// Whether the disk had no space.
+    pub(crate) fn is_disk_full(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull)
+    }
+}
+
 /// A file of a run whose bytes may not be on this disk. The kernel tells it once: who hears it must remember it.
 #[derive(Debug, thiserror::Error)]
 #[error("{stream} cannot be flushed to disk")]
