@@ -168,7 +168,12 @@ impl<L: Link> Service<L> {
         let process = RunProcess::start(&run.dir, scratch.as_deref())
             .map_err(|e| format!("the run process cannot be started: {e}"))?;
         run.job.process = Some(process.identity());
-        run.write_down();
+        if let Err(e) = run.try_write_down() {
+            // A daemon that comes back could not end it. Its end is awaited as any other.
+            process.kill();
+            let why = anyhow::Error::from(e);
+            active.failure = Some(format!("the run process cannot be recorded: {why:#}"));
+        }
         active.process = Some(process);
         Ok(())
     }

@@ -237,3 +237,30 @@ fn a_run_whose_files_cannot_be_deleted_is_forgotten_and_stops_no_start() {
     let hello = coordinator.wait_for_hello(true);
     assert!(hello.runs.is_empty(), "{:?}", hello.runs);
 }
+
+/// A daemon that comes back could not end a process that it does not know of.
+#[test]
+fn a_run_process_that_cannot_be_recorded_fails_its_run() {
+    let Some(broker) = Mosquitto::start() else { return };
+    let Some(strace) = Strace::find() else { return };
+    let mut agent = Agent::start(broker.port);
+    agent.stop();
+    let spec = agent.spec(500);
+    let coordinator = Coordinator::start(broker.port, &agent.device);
+    // The first write says that the run is being prepared, the second has its process.
+    let job = agent.run_dir(spec.run).join(".job.json.new");
+    agent.launch_under(&strace, &[&job], "write:error=EIO:when=2");
+    coordinator.wait_for_hello(true);
+    coordinator.start_run(&spec);
+    let report = coordinator.wait_for(spec.run, RunPhase::Failed, 60);
+    let reason = report.state.reason.unwrap();
+    assert!(
+        reason.starts_with("the run process cannot be recorded: ") && reason.ends_with("(os error 5)"),
+        "{reason}"
+    );
+    assert!(
+        coordinator
+            .wait_for_streams(spec.run, 30)
+            .contains_key("evidence.sig")
+    );
+}
