@@ -148,7 +148,7 @@ fn seal_into(
     };
     // Half an attempt.json of a run process that was killed while it wrote: the last whole one counts.
     let _ = fs::remove_file(request.dir.unfinished_attempt());
-    let settled_evidence = settled_evidence(request);
+    let settled_evidence = settled_evidence(request)?;
     // Leftovers of a sealing that a power cut or a full disk ended.
     let leftovers: &[&str] = match &settled_evidence {
         _ if request.already_sealed => &[],
@@ -196,7 +196,8 @@ fn seal_into(
         Some(bytes) => bytes,
         None => {
             let spec = request.dir.read_spec().map_err(SealError::Spec)?;
-            let evidence = evidence(request, &spec, streams, undeliverable);
+            let reported = read_own(&request.dir, ATTEMPT)?;
+            let evidence = evidence(request, &spec, streams, undeliverable, reported);
             let mut bytes =
                 serde_json::to_vec_pretty(&evidence).map_err(|e| file_error(EVIDENCE)(e.into()))?;
             bytes.push(b'\n');
@@ -226,17 +227,33 @@ fn seal_into(
 }
 
 /// The evidence on the disk, where its bytes are settled: it was listed before, or carries this device's signature.
-fn settled_evidence(request: &SealRequest) -> Option<Vec<u8>> {
-    let files = request.dir.files();
-    let bytes = fs::read(files.join(EVIDENCE)).ok()?;
-    let sha256: [u8; 32] = Sha256::digest(&bytes).into();
-    let is_listed = request.listed_evidence == Some(sha256);
-    let is_signed = || {
-        let signature = fs::read_to_string(files.join(SIGNATURE)).unwrap_or_default();
-        // Ed25519 gives one signature for the same key and bytes.
-        signature.trim_end() == hex(&request.identity.sign(&bytes))
+fn settled_evidence(request: &SealRequest) -> Result<Option<Vec<u8>>, SealError> {
+    let Some(bytes) = read_own(&request.dir, EVIDENCE)? else {
+        return Ok(None);
     };
-    (is_listed || is_signed()).then_some(bytes)
+    let sha256: [u8; 32] = Sha256::digest(&bytes).into();
+    if request.listed_evidence == Some(sha256) {
+        return Ok(Some(bytes));
+    }
+    let signature = read_own(&request.dir, SIGNATURE)?.unwrap_or_default();
+    // Ed25519 gives one signature for the same key and bytes.
+    let is_signed = signature.trim_ascii_end() == hex(&request.identity.sign(&bytes)).as_bytes();
+    Ok(is_signed.then_some(bytes))
+}
+
+/// Reads a small file among the run's files; `None` where it is not there.
+///
+/// # Errors
+/// When it is there and cannot be read: sealing then fails, and is tried again at the next start.
+fn read_own(dir: &RunDir, name: &str) -> Result<Option<Vec<u8>>, SealError> {
+    match fs::read(dir.files().join(name)) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(SealError::File {
+            what: name.to_owned(),
+            source,
+        }),
+    }
 }
 
 /// Flushes a file; its length.
@@ -270,12 +287,20 @@ fn evidence(
     spec_bytes: &[u8],
     streams: &[SealedStream],
     undeliverable: Vec<String>,
+    reported: Option<Vec<u8>>,
 ) -> Evidence {
     let device: &DeviceId = request.identity.id();
     let spec = RunSpec::from_json(spec_bytes).ok();
     let mut not_a_measurement = spec.as_ref().map(not_a_measurement).unwrap_or_default();
     not_a_measurement.extend(undeliverable);
     not_a_measurement.extend(request.foreign_root.clone());
+    let reported = reported.and_then(|bytes| {
+        serde_json::from_slice::<Attempt>(&bytes)
+            .map_err(|e| {
+                not_a_measurement.push(format!("{ATTEMPT} of the run process cannot be understood: {e}"))
+            })
+            .ok()
+    });
     Evidence {
         schema: Evidence::SCHEMA,
         run: request.run,
@@ -284,7 +309,7 @@ fn evidence(
         agent: super::AGENT_VERSION.to_owned(),
         outcome: request.outcome.clone(),
         not_a_measurement,
-        attempts: attempts(request, spec.as_ref()),
+        attempts: attempts(request, spec.as_ref(), reported),
         before: request.before.clone().unwrap_or_else(|| request.after.clone()),
         after: request.after.clone(),
         state: request.device_state.clone(),
@@ -301,10 +326,7 @@ fn evidence(
 
 /// What the run process reported, with what the daemon measured of itself; what was asked for, when it reported nothing.
 /// A run that never began has no attempt.
-fn attempts(request: &SealRequest, spec: Option<&RunSpec>) -> Vec<Attempt> {
-    let reported = fs::read(request.dir.files().join(ATTEMPT))
-        .ok()
-        .and_then(|bytes| serde_json::from_slice::<Attempt>(&bytes).ok());
+fn attempts(request: &SealRequest, spec: Option<&RunSpec>, reported: Option<Attempt>) -> Vec<Attempt> {
     let unreported = || {
         let spec = spec.filter(|_| request.before.is_some())?;
         Some(Attempt::asked(spec))

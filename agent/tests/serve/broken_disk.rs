@@ -4,7 +4,7 @@
 use std::{fs, io::Write as _, path::Path};
 
 use regatta_test_support::strace::{Strace, let_go};
-use regatta_types::documents::{Delivery, Document as _, Evidence, RunPhase};
+use regatta_types::documents::{Attempt, Delivery, Document as _, Evidence, RunPhase};
 use regatta_wire::message::Command;
 use rustix::process::test_kill_process;
 
@@ -263,4 +263,35 @@ fn a_run_process_that_cannot_be_recorded_fails_its_run() {
             .wait_for_streams(spec.run, 30)
             .contains_key("evidence.sig")
     );
+}
+
+/// What the run process reported is read once more for the evidence, after its hash.
+#[test]
+fn a_report_that_cannot_be_read_once_is_no_missing_report() {
+    let Some(broker) = Mosquitto::start() else { return };
+    let Some(strace) = Strace::find() else { return };
+    let mut agent = Agent::start(broker.port);
+    agent.stop();
+    let reported = Attempt {
+        engine: "the engine as the run process reports it".to_owned(),
+        ..Attempt::asked(&agent.spec(1_000))
+    };
+    let run = agent.lay_down_interrupted_run(&[("attempt.json", &serde_json::to_vec(&reported).unwrap())]);
+    let coordinator = Coordinator::start(broker.port, &agent.device);
+    agent.launch_under(
+        &strace,
+        &[&agent.file(run, "attempt.json")],
+        "read:error=EIO:when=3",
+    );
+    let failed = coordinator.wait_for(run, RunPhase::Failed, 30);
+    let reason = failed.state.reason.unwrap();
+    assert!(
+        reason.ends_with("attempt.json cannot be sealed: Input/output error (os error 5)"),
+        "{reason}"
+    );
+    agent.stop();
+    agent.launch();
+    let streams = coordinator.wait_for_streams(run, 30);
+    let evidence = Evidence::from_json(&streams["evidence.json"]).unwrap();
+    assert_eq!(evidence.attempts, [reported]);
 }

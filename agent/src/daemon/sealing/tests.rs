@@ -82,3 +82,29 @@ fn evidence_without_its_signature_is_not_listed() {
         [EVIDENCE, SIGNATURE]
     );
 }
+
+#[test]
+fn evidence_whose_signature_cannot_be_read_is_kept() {
+    let root = tempfile::tempdir().unwrap();
+    let request = request(root.path());
+    sealed(&request);
+    let [evidence, signature] = [EVIDENCE, SIGNATURE].map(|name| request.dir.files().join(name));
+    let bytes = fs::read(&evidence).unwrap();
+    fs::remove_file(&signature).unwrap();
+    // A directory cannot be read as a file, also by root.
+    fs::create_dir(&signature).unwrap();
+    assert!(seal(&request, oneshot::channel().0).incomplete.is_some());
+    assert_eq!(fs::read(&evidence).unwrap(), bytes);
+}
+
+#[test]
+fn a_report_that_cannot_be_understood_is_named_in_the_evidence() {
+    let root = tempfile::tempdir().unwrap();
+    let request = request(root.path());
+    fs::write(request.dir.files().join(ATTEMPT), "{").unwrap();
+    sealed(&request);
+    let evidence = Evidence::from_json(&fs::read(request.dir.files().join(EVIDENCE)).unwrap()).unwrap();
+    let named =
+        |reason: &String| reason.starts_with("attempt.json of the run process cannot be understood: ");
+    assert!(evidence.not_a_measurement.iter().any(named), "{evidence:?}");
+}
