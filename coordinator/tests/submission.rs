@@ -6,6 +6,7 @@
 
 use std::{
     fs,
+    io::Write as _,
     os::unix::fs::PermissionsExt as _,
     path::PathBuf,
     process::{Command, Output},
@@ -300,6 +301,22 @@ fn a_package_opens_again_and_an_unclean_tree_is_not_packed() {
     fs::write(desk.at("word"), "pier\n").unwrap();
     let (code, said) = desk.refusal(&format!("{unpack} --output again"));
     assert!(code == 3 && !desk.at("again").exists(), "{said}");
+    // A pipe that nobody writes to would never end; one with a writer may be slow.
+    fs::remove_file(desk.at("word")).unwrap();
+    let pipe = desk.at("word");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let (code, said) = desk.refusal(pack);
+    assert!(
+        code == 3 && said.contains("it is a pipe that nobody writes to"),
+        "{said}"
+    );
+    let mut writer = fs::File::options().read(true).write(true).open(&pipe).unwrap();
+    writer.write_all(b"harbour\n").unwrap();
+    let (code, said) = desk.answer(pack);
+    assert_eq!(code, 0, "{said}");
+    drop(writer);
+    fs::remove_file(&pipe).unwrap();
+    fs::write(&pipe, "harbour\n").unwrap();
     fs::write(desk.at("tree/closed/Team/.hidden"), "").unwrap();
     let (code, said) = desk.answer(pack);
     assert!(code == 1 && said.contains(".hidden is hidden"), "{said}");

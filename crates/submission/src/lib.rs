@@ -5,6 +5,7 @@
 pub mod audit;
 pub mod check;
 mod draft;
+mod draft_directory;
 pub mod files;
 pub mod infer;
 pub mod pack;
@@ -14,4 +15,4 @@ pub mod stage;
 pub mod tree;
 pub mod truncate;
 
-pub use draft::DraftError;
+pub use draft_directory::DraftError;

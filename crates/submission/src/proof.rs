@@ -6,7 +6,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_fsutil::regular_file::LARGEST_DOCUMENT;
+use regatta_fsutil::{
+    hash::{sha256_hex, unhex},
+    regular_file::LARGEST_DOCUMENT,
+};
 use regatta_types::{
     DeviceId,
     documents::{
@@ -15,9 +18,8 @@ use regatta_types::{
     },
 };
 use ring::signature::{ED25519, UnparsedPublicKey};
-use sha2::{Digest as _, Sha256};
 
-use crate::files::{FileError, hexadecimal, read_small, sha256};
+use crate::files::{FileError, read_small, sha256};
 
 /// More than a key or a signature in hexadecimal.
 const LARGEST_DIGITS: u64 = 4096;
@@ -101,7 +103,7 @@ impl SignedEvidence {
         if !signature_fits(&key, &bytes, &signature) {
             return Err(ProofError::Signature);
         }
-        let sha256 = hexadecimal(&Sha256::digest(&bytes));
+        let sha256 = sha256_hex(&bytes);
         Ok(Self { evidence, sha256 })
     }
 
@@ -124,7 +126,7 @@ impl SignedEvidence {
 /// Whether a signature in hexadecimal is the key's over exactly these bytes.
 #[must_use]
 pub fn signature_fits(key: &PublicKey, bytes: &[u8], signature: &[u8]) -> bool {
-    unhex(signature).is_some_and(|raw| UnparsedPublicKey::new(&ED25519, key).verify(bytes, &raw).is_ok())
+    decode(signature).is_some_and(|raw| UnparsedPublicKey::new(&ED25519, key).verify(bytes, &raw).is_ok())
 }
 
 /// The public key in a run's directory.
@@ -136,7 +138,7 @@ pub fn key_beside(run: &Path) -> Result<Option<PublicKey>, ProofError> {
     let Some(digits) = optional(&path)? else {
         return Ok(None);
     };
-    let key = unhex(&digits).and_then(|bytes| bytes.try_into().ok());
+    let key = decode(&digits).and_then(|bytes| bytes.try_into().ok());
     key.map(Some).ok_or(ProofError::MalformedKey(path))
 }
 
@@ -147,13 +149,7 @@ fn optional(path: &Path) -> Result<Option<Vec<u8>>, FileError> {
     }
 }
 
-/// The bytes that hexadecimal digits stand for, whitespace around them left out; `None` for anything else.
-#[must_use]
-pub fn unhex(digits: &[u8]) -> Option<Vec<u8>> {
-    let digits = digits.trim_ascii();
-    if !digits.len().is_multiple_of(2) || !digits.iter().all(u8::is_ascii_hexdigit) {
-        return None;
-    }
-    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
-    digits.chunks(2).map(byte).collect()
+/// Decodes hexadecimal digits with white space around them.
+fn decode(digits: &[u8]) -> Option<Vec<u8>> {
+    unhex(std::str::from_utf8(digits.trim_ascii()).ok()?)
 }

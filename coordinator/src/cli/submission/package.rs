@@ -2,11 +2,13 @@
 
 use std::{
     fs::File,
-    io::Read as _,
+    io::{self, Read as _},
+    os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
 };
 
 use regatta_submission::pack::{self, Flaw, PackError, Password, UnpackLimits};
+use rustix::fs::{OFlags, fcntl_setfl};
 use serde_json::json;
 
 use super::{super::Context, inputs::expect_tree};
@@ -107,10 +109,7 @@ fn password(file: Option<&Path>) -> Result<Password, Failure> {
     let Some(file) = file else {
         return Ok(Password::Ask);
     };
-    // A pipe from a password manager is welcome here.
-    let mut text = String::new();
-    let read = File::open(file).and_then(|file| file.take(LONGEST_PASSWORD).read_to_string(&mut text));
-    read.map_err(|error| {
+    let text = read_password(file).map_err(|error| {
         anyhow::Error::new(error).context(format!("cannot read the password file {}", file.display()))
     })?;
     match text.lines().next() {
@@ -120,6 +119,29 @@ fn password(file: Option<&Path>) -> Result<Password, Failure> {
             file.display()
         ))),
     }
+}
+
+/// Reads a file, or a pipe from a password manager. A pipe that nobody writes to is an error and not waited for.
+fn read_password(path: &Path) -> io::Result<String> {
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    let file = File::options().read(true).custom_flags(flags).open(path)?;
+    let mut text = Vec::new();
+    let read = |text: &mut Vec<u8>| {
+        let left = LONGEST_PASSWORD.saturating_sub(text.len() as u64);
+        (&file).take(left).read_to_end(text)
+    };
+    match read(&mut text) {
+        // Somebody has the pipe open for writing: from here on the bytes are waited for.
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+            fcntl_setfl(&file, OFlags::empty())?;
+            read(&mut text)?;
+        }
+        read => drop(read?),
+    }
+    if text.is_empty() && file.metadata()?.file_type().is_fifo() {
+        return Err(io::Error::other("it is a pipe that nobody writes to"));
+    }
+    String::from_utf8(text).map_err(io::Error::other)
 }
 
 fn failure(error: PackError) -> Failure {

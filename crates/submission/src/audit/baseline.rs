@@ -8,10 +8,11 @@ use std::{
     path::Path,
 };
 
+use regatta_fsutil::regular_file;
 use regatta_mllog::read::{AccuracyScanner, ScannedEntry};
 
 use super::AuditError;
-use crate::files::{At, FileError, open, replace_with};
+use crate::files::{At, FileError, replace_with};
 
 /// What a baseline came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,12 +34,11 @@ pub fn write_baseline(reference: &Path, audited: &Path, output: &Path) -> Result
         wanted.insert(entry.qsl_idx);
         Ok(())
     })?;
-    let mut source = BufReader::with_capacity(1 << 16, open(reference).at("open", reference)?);
+    let mut source = BufReader::with_capacity(1 << 16, regular_file::open(reference).at("open", reference)?);
     let (mut place, mut entries, mut found) = (0_u64, 0_u64, HashSet::new());
-    let mut fault = None;
-    let written = replace_with(output, |out| {
-        out.write_all(b"[\n")?;
-        let result = each_entry(reference, |entry| {
+    replace_with(output, |out| {
+        out.write_all(b"[\n").at("write", output)?;
+        each_entry(reference, |entry| {
             if !wanted.contains(&entry.qsl_idx) {
                 return Ok(());
             }
@@ -48,30 +48,21 @@ pub fn write_baseline(reference: &Path, audited: &Path, output: &Path) -> Result
             entries += 1;
             found.insert(entry.qsl_idx);
             copy(&mut source, &mut place, &entry, out).at("write", output)
-        });
-        if let Err(error) = result {
-            fault = Some(error);
-            return Err(io::Error::other("the accuracy log does not read"));
-        }
-        out.write_all(if entries > 0 { b"\n]\n" } else { b"]\n" })
-    });
-    match fault {
-        Some(fault) => Err(fault),
-        None => {
-            written?;
-            Ok(Baseline {
-                entries,
-                missing: (wanted.len() - found.len()) as u64,
-            })
-        }
-    }
+        })?;
+        let end: &[u8] = if entries > 0 { b"\n]\n" } else { b"]\n" };
+        Ok::<_, AuditError>(out.write_all(end).at("write", output)?)
+    })?;
+    Ok(Baseline {
+        entries,
+        missing: (wanted.len() - found.len()) as u64,
+    })
 }
 
 fn each_entry(
     path: &Path,
     mut take: impl FnMut(ScannedEntry) -> Result<(), FileError>,
 ) -> Result<(), AuditError> {
-    let mut scanner = AccuracyScanner::new(open(path).at("open", path)?);
+    let mut scanner = AccuracyScanner::new(regular_file::open(path).at("open", path)?);
     loop {
         let entry = scanner
             .next_entry(|_| ())

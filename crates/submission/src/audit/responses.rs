@@ -9,10 +9,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use regatta_fsutil::regular_file;
 use regatta_mllog::read::AccuracyScanner;
 
 use super::{AuditError, Dtype, element::Element};
-use crate::files::{At, open};
+use crate::files::At;
 
 /// No entry takes fewer bytes in a log: `{"seq_id":0,"qsl_idx":0,"data":""},`.
 const SHORTEST_ENTRY: u64 = 36;
@@ -153,7 +154,7 @@ pub(super) struct Answers {
 
 impl Answers {
     pub(super) fn open(path: &Path, dtype: Dtype, audited: bool) -> Result<Self, AuditError> {
-        let file = open(path).at("open", path)?;
+        let file = regular_file::open(path).at("open", path)?;
         let log_bytes = file.metadata().at("look at", path)?.len();
         Ok(Self {
             scanner: AccuracyScanner::new(file),

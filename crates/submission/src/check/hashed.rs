@@ -5,9 +5,10 @@ use std::{
     io::{self, Read},
 };
 
+use regatta_fsutil::hash::hex;
 use sha1::{Digest as _, Sha1};
 
-use crate::{files::hexadecimal, tree::Tree};
+use crate::tree::Tree;
 
 /// Bytes read at once where nobody looks at them.
 const BLOCK: usize = 1 << 16;
@@ -38,7 +39,7 @@ impl Hashed {
         let mut block = vec![0; BLOCK];
         loop {
             match self.read(&mut block) {
-                Ok(0) => return Ok(hexadecimal(&self.sha1.finalize())),
+                Ok(0) => return Ok(hex(&self.sha1.finalize())),
                 Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
                 _ => {}
             }

@@ -180,6 +180,6 @@ fn open_file(from: impl std::os::fd::AsFd, path: &Path, links: Links) -> io::Res
 }
 
 /// What is said of a FIFO, a socket, a device or a directory where a file is asked for.
-pub(super) fn not_regular() -> io::Error {
+fn not_regular() -> io::Error {
     io::Error::other("it is no regular file")
 }

@@ -1,21 +1,17 @@
-//! Touching files so that a crash at any point leaves the old content or the new one, and so that an error names its
-//! path. What the files mean is told elsewhere.
+//! File access of this package, with errors that name the path. Atomic replacement and hashes are `regatta-fsutil`'s.
 
 mod directory;
 
 use std::{
     ffi::OsString,
     fs::{self, File},
-    io::{self, BufWriter, Read, Write},
+    io::{self, BufWriter, Read as _},
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
 };
 
 pub(crate) use directory::{Directory, EntryType, Links};
-use regatta_fsutil::regular_file;
-use sha2::{Digest, Sha256};
-
-/// Bytes read at once where whole files go by.
-const BLOCK: usize = 1 << 20;
+use regatta_fsutil::{atomic_file::AtomicFile, hash::sha256_of_file, regular_file};
 
 /// Something that could not be done to a file or directory.
 #[derive(Debug, thiserror::Error)]
@@ -53,18 +49,8 @@ pub(crate) fn open_no_link(path: &Path) -> io::Result<File> {
 /// Reads a whole regular file, or what a link to one leads to.
 pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    open(path)?.read_to_end(&mut bytes)?;
+    regular_file::open(path)?.read_to_end(&mut bytes)?;
     Ok(bytes)
-}
-
-/// Opens a regular file, or a link to one.
-pub(crate) fn open(path: &Path) -> io::Result<File> {
-    // Opening a device can do something to it.
-    if fs::metadata(path)?.is_file() {
-        directory::open_regular(path, Links::Follow)
-    } else {
-        Err(directory::not_regular())
-    }
 }
 
 /// Reads a file that is known to be small; more than `limit` bytes are an error, not a full memory.
@@ -72,40 +58,41 @@ pub(crate) fn read_small(path: &Path, limit: u64) -> Result<Vec<u8>, FileError> 
     regular_file::read(path, limit).at("read", path)
 }
 
-/// Replaces `path` by `content`: written beside it, then renamed over it. The permissions of a former file stay.
+/// Replaces `path` by `content`. The permissions of a former file stay.
 pub(crate) fn replace(path: &Path, content: &[u8]) -> Result<(), FileError> {
-    replace_with(path, |out| out.write_all(content))
+    AtomicFile::new(path).write(content).at("write", path)
 }
 
-/// The same with content that is written bit by bit.
-pub(crate) fn replace_with(
+/// Replaces `path` by what `write` writes, and returns what it returns. After an error the old content is still there.
+pub(crate) fn replace_with<T, E: From<FileError>>(
     path: &Path,
-    write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
-) -> Result<(), FileError> {
-    let beside = beside(path);
-    let attempt = || {
-        let file = File::create(&beside)?;
-        if let Ok(former) = fs::metadata(path) {
-            file.set_permissions(former.permissions())?;
-        }
-        let mut out = BufWriter::with_capacity(1 << 16, file);
-        write(&mut out)?;
-        out.into_inner()
-            .map_err(io::IntoInnerError::into_error)?
-            .sync_data()?;
-        fs::rename(&beside, path)
-    };
-    attempt()
-        .inspect_err(|_| {
-            // What is left is of no use; that it may stay is said by the error itself.
-            let _ = fs::remove_file(&beside);
-        })
-        .at("write", path)
+    write: impl FnOnce(&mut BufWriter<File>) -> Result<T, E>,
+) -> Result<T, E> {
+    let mut result = None;
+    let replaced = AtomicFile::new(path).write_with(|out| {
+        let written = write(out);
+        // The reason is in `result`.
+        let outcome = written
+            .as_ref()
+            .map(drop)
+            .map_err(|_| io::Error::other("not written"));
+        result = Some(written);
+        outcome
+    });
+    if let Some(Err(error)) = result {
+        return Err(error);
+    }
+    replaced.at("write", path)?;
+    let nothing = || io::Error::other("nothing was written");
+    match result {
+        Some(written) => written,
+        None => Err(nothing()).at("write", path)?,
+    }
 }
 
 /// Copies a regular file's content and permissions.
 pub(crate) fn copy(from: &Path, to: &Path) -> io::Result<()> {
-    let mut source = open(from)?;
+    let mut source = regular_file::open(from)?;
     let permissions = source.metadata()?.permissions();
     let mut target = File::create(to)?;
     io::copy(&mut source, &mut target)?;
@@ -131,56 +118,19 @@ pub(crate) fn keep(from: &Path, to: &Path) -> Result<(), FileError> {
     if fs::hard_link(from, to).is_ok() {
         return Ok(());
     }
-    let beside = beside(to);
     let copied = || {
-        copy(from, &beside)?;
-        File::open(&beside)?.sync_data()?;
-        fs::rename(&beside, to)
+        let mut source = regular_file::open(from)?;
+        let mode = source.metadata()?.permissions().mode();
+        let target = AtomicFile::new(to).mode(mode & 0o7777);
+        target.write_with(|out| io::copy(&mut source, out).map(drop))
     };
-    copied()
-        .inspect_err(|_| {
-            let _ = fs::remove_file(&beside);
-        })
-        .at("keep a copy at", to)
+    copied().at("keep a copy at", to)
 }
 
-/// A name in the same directory that no submission has.
-fn beside(path: &Path) -> PathBuf {
-    let mut name = OsString::from(".");
-    name.push(path.file_name().unwrap_or_default());
-    name.push(".regatta-part");
-    path.with_file_name(name)
-}
-
-/// The SHA-256 of a whole file, in lower-case hexadecimal, and its length.
+/// Returns the SHA-256 of a whole file, in lower-case hexadecimal, and its length.
 pub(crate) fn sha256(path: &Path) -> Result<(String, u64), FileError> {
-    let hash = || {
-        let mut file = open(path)?;
-        let mut block = vec![0; BLOCK];
-        let (mut sha, mut length) = (Sha256::new(), 0_u64);
-        loop {
-            match file.read(&mut block) {
-                Ok(0) => return Ok((hexadecimal(&sha.finalize()), length)),
-                Ok(count) => {
-                    sha.update(block.get(..count).unwrap_or_default());
-                    length += count as u64;
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-    };
-    hash().at("read", path)
-}
-
-/// Bytes as lower-case hexadecimal digits.
-pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    bytes
-        .iter()
-        .flat_map(|byte| [byte >> 4, byte & 15])
-        .filter_map(|digit| DIGITS.get(usize::from(digit)).map(|&digit| char::from(digit)))
-        .collect()
+    let hash = sha256_of_file(path).at("read", path)?;
+    Ok((hash.hex(), hash.length))
 }
 
 /// The directories in `path` by name, sorted; links to directories count. Nothing when `path` is not there.

@@ -1,32 +1,58 @@
 //! SHA-1 of a package, in the line that `sha1sum` prints. It names a file, it protects nothing.
 
 use std::{
-    io::{self, Read},
+    io::{self, Write},
     path::Path,
 };
 
+use regatta_fsutil::{hash::hex, regular_file};
 use sha1::{Digest as _, Sha1};
 
 use super::PackError;
-use crate::files::{At, FileError, buffered, hexadecimal, open, read_small};
+use crate::files::{At, FileError, buffered, read_small};
 
-/// The SHA-1 of a file, in lower-case hexadecimal, and its length.
-pub(super) fn sha1(path: &Path) -> Result<(String, u64), FileError> {
-    let hash = || {
-        let mut input = buffered(open(path)?);
-        let mut block = vec![0; 1 << 16];
-        let (mut context, mut length) = (Sha1::new(), 0);
-        loop {
-            match input.read(&mut block) {
-                Ok(0) => return Ok((hexadecimal(context.finalize().as_ref()), length)),
-                Ok(count) => {
-                    context.update(block.get(..count).unwrap_or_default());
-                    length += count as u64;
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
+/// Hashes and counts the bytes on their way to `out`.
+pub(super) struct HashingWriter<W> {
+    out: W,
+    sha1: Sha1,
+    length: u64,
+}
+
+impl<W> HashingWriter<W> {
+    /// A writer into `out` that has hashed nothing yet.
+    pub(super) fn new(out: W) -> Self {
+        Self {
+            out,
+            sha1: Sha1::new(),
+            length: 0,
         }
+    }
+
+    /// Returns the SHA-1 in lower-case hexadecimal, and the number of bytes.
+    pub(super) fn finish(self) -> (String, u64) {
+        (hex(&self.sha1.finalize()), self.length)
+    }
+}
+
+impl<W: Write> Write for HashingWriter<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let count = self.out.write(bytes)?;
+        self.sha1.update(bytes.get(..count).unwrap_or(bytes));
+        self.length += count as u64;
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// Returns the SHA-1 of a file, in lower-case hexadecimal.
+pub(super) fn sha1(path: &Path) -> Result<String, FileError> {
+    let hash = || {
+        let mut hasher = HashingWriter::new(io::sink());
+        io::copy(&mut buffered(regular_file::open(path)?), &mut hasher)?;
+        Ok(hasher.finish().0)
     };
     hash().at("read", path)
 }

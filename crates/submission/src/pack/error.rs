@@ -5,7 +5,7 @@ use std::{fmt::Write as _, io, path::PathBuf};
 use regatta_text::Escaped;
 
 use super::Flaw;
-use crate::files::FileError;
+use crate::{DraftError, files::FileError};
 
 /// A package that was not made or not opened.
 #[derive(Debug, thiserror::Error)]
@@ -14,6 +14,9 @@ pub enum PackError {
     /// A file cannot be read or written.
     #[error(transparent)]
     File(#[from] FileError),
+    /// The unpacked tree cannot be written.
+    #[error(transparent)]
+    Draft(#[from] DraftError),
     /// The submitter's name cannot be part of a file's name.
     #[error("`{submitter}` cannot be part of a file name: use letters, digits, `_`, `-` and `.`")]
     NoName {

@@ -16,16 +16,21 @@ mod openssl;
 mod unpack;
 
 use std::{
-    fs,
+    fs::{self, File},
+    io,
     path::{Path, PathBuf},
 };
 
+use checksum::HashingWriter;
 pub use error::PackError;
 pub use hygiene::{Blemish, DIVISIONS, Flaw, hygiene};
 pub use openssl::Password;
 pub use unpack::{UnpackLimits, unpack};
 
-use crate::files::{At, lies_in, replace};
+use crate::{
+    draft_directory::lock_for,
+    files::{At, lies_in, replace, replace_with},
+};
 
 /// A finished package.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,18 +79,22 @@ pub fn pack(
         });
     }
     fs::create_dir_all(directory).at("create", directory)?;
-    let beside = tarball.with_extension("gz.regatta-part");
-    let written = openssl::encrypt(&beside, password, |out| archive::write(input, &divisions, out));
-    let files = written.inspect_err(|_| {
-        // Half a package is of no use.
-        let _ = fs::remove_file(&beside);
+    // Package and checksum are two files: another process must not replace one of them between.
+    let locked = File::open(directory).at("open", directory)?;
+    lock_for(&tarball, &locked, directory)?;
+    let (files, sha1, bytes) = replace_with(&tarball, |out| {
+        let mut hashed = HashingWriter::new(out);
+        let files = openssl::encrypt(&mut hashed, &tarball, password, |out| {
+            archive::write(input, &divisions, out)
+        })?;
+        // The old checksum is removed first: there is never one beside a package that it does not fit.
+        match fs::remove_file(&sha1_file) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            removed => removed.at("remove", &sha1_file)?,
+        }
+        let (sha1, bytes) = hashed.finish();
+        Ok::<_, PackError>((files, sha1, bytes))
     })?;
-    let (sha1, bytes) = checksum::sha1(&beside)?;
-    // The old checksum goes first: at no time does one stand beside a package that it does not fit.
-    if sha1_file.exists() {
-        fs::remove_file(&sha1_file).at("remove", &sha1_file)?;
-    }
-    fs::rename(&beside, &tarball).at("write", &tarball)?;
     replace(&sha1_file, checksum::line(&sha1, &tarball).as_bytes())?;
     Ok(Package {
         tarball,

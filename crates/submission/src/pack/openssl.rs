@@ -4,15 +4,15 @@
 //! salt. That protects by the password's length alone, and it is what the official script opens.
 
 use std::{
-    fs::File,
-    io::{BufWriter, Read, Write},
+    io::{self, BufWriter, Read, Write},
     path::Path,
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
     thread,
 };
 
 use super::PackError;
-use crate::files::{At, buffered, open};
+use crate::files::{At, buffered};
+use regatta_fsutil::regular_file;
 
 /// Carries a password to `openssl`; only this user's processes can read another's environment.
 const VARIABLE: &str = "REGATTA_PACKAGE_PASSWORD";
@@ -35,23 +35,34 @@ impl std::fmt::Debug for Password {
     }
 }
 
-/// Writes to `output`, encrypted, what `write` writes; gives what `write` gives.
+/// Encrypts what `write` writes, to `target`, and returns what `write` returns. Errors name the package `output`.
 pub(super) fn encrypt<T>(
+    target: &mut (impl Write + Send),
     output: &Path,
     password: &Password,
     write: impl FnOnce(&mut BufWriter<ChildStdin>) -> Result<T, PackError>,
 ) -> Result<T, PackError> {
-    let target = File::create(output).at("create", output)?;
-    let mut child = start("-e", password, Stdio::piped(), target.into())?;
-    let Some(input) = child.stdin.take() else {
+    let mut child = start("-e", password, Stdio::piped(), Stdio::piped())?;
+    let (Some(input), Some(encrypted)) = (child.stdin.take(), child.stdout.take()) else {
         return Err(ended(child, ("write", output), None));
     };
-    let mut input = BufWriter::with_capacity(1 << 18, input);
-    let written = write(&mut input).and_then(|value| {
-        input.flush().at("write", output)?;
-        Ok(value)
+    let (written, copied) = thread::scope(|scope| {
+        // `openssl` stops reading when nobody takes what it has encrypted.
+        let copier = scope.spawn(move || io::copy(&mut buffered(encrypted), target));
+        let mut input = BufWriter::with_capacity(1 << 18, input);
+        let written = write(&mut input).and_then(|value| {
+            input.flush().at("write", output)?;
+            Ok(value)
+        });
+        drop(input);
+        (written, copier.join())
     });
-    drop(input);
+    let copied = copied.unwrap_or_else(|_| Err(io::Error::other("the copying thread panicked")));
+    if let Err(error) = copied {
+        // The full disk is the cause; `openssl` only reports a broken pipe.
+        wait(child);
+        return Err(error).at("write", output)?;
+    }
     match written {
         Ok(value) => finish(child, ("write", output)).map(|()| value),
         // A pipe that broke says less than the one who broke it.
@@ -65,7 +76,7 @@ pub(super) fn decrypt<T>(
     password: &Password,
     read: impl FnOnce(&mut dyn Read) -> Result<T, PackError>,
 ) -> Result<T, PackError> {
-    let source = open(input).at("open", input)?;
+    let source = regular_file::open(input).at("open", input)?;
     let mut child = start("-d", password, source.into(), Stdio::piped())?;
     let Some(output) = child.stdout.take() else {
         return Err(ended(child, ("decrypt", input), None));
@@ -84,7 +95,7 @@ fn read_on<T>(
 ) -> Result<T, PackError> {
     let mut output = buffered(output);
     let value = read(&mut output)?;
-    let rest = std::io::copy(&mut output, &mut std::io::sink());
+    let rest = io::copy(&mut output, &mut io::sink());
     rest.at("read", Path::new("the decrypted package"))?;
     Ok(value)
 }

@@ -3,7 +3,7 @@
 use std::{
     fs,
     io::{self, Read},
-    path::{Component, Path, PathBuf},
+    path::{Component, Path},
 };
 
 use flate2::read::GzDecoder;
@@ -14,7 +14,7 @@ use super::{
     metered::{Allowance, MeteredReader},
     openssl, package_files,
 };
-use crate::files::At;
+use crate::draft_directory::DraftDirectory;
 
 /// Bytes of an entry beside its content: its header, a long name, padding.
 const ENTRY_OVERHEAD: u64 = 1 << 20;
@@ -57,7 +57,7 @@ pub fn unpack(
         });
     }
     let stated = checksum::stated(&sha1_file)?;
-    let (found, _) = checksum::sha1(&tarball)?;
+    let found = checksum::sha1(&tarball)?;
     if found != stated {
         return Err(PackError::Checksum {
             path: tarball,
@@ -65,25 +65,14 @@ pub fn unpack(
             stated,
         });
     }
-    let part = beside(output);
-    if part.exists() {
-        fs::remove_dir_all(&part).at("remove", &part)?;
-    }
-    fs::create_dir_all(&part).at("create", &part)?;
-    let unpacked = openssl::decrypt(&tarball, password, |archive| {
-        extract(archive, &part, &tarball, limits)
-    });
-    let files = unpacked.inspect_err(|_| {
-        // Half a submission is of no use.
-        let _ = fs::remove_dir_all(&part);
+    let draft = DraftDirectory::begin(output)?;
+    draft.clear()?;
+    let files = openssl::decrypt(&tarball, password, |archive| {
+        extract(archive, draft.path(), &tarball, limits)
     })?;
-    fs::rename(&part, output).at("create", output)?;
+    draft.flush()?;
+    draft.place()?;
     Ok(files)
-}
-
-fn beside(output: &Path) -> PathBuf {
-    let name = output.file_name().unwrap_or_default().to_string_lossy();
-    output.with_file_name(format!(".{name}.regatta-unpacking"))
 }
 
 fn extract(

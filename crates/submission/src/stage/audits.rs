@@ -8,6 +8,7 @@ use std::{
 };
 
 use regatta_config::round::{BenchmarkRules, Round};
+use regatta_fsutil::regular_file;
 use regatta_mllog::read::file_name;
 use regatta_types::{Division, RunId};
 
@@ -160,7 +161,7 @@ fn part_three(round: &Round, run: &Run, directory: &Path) -> Result<bool, StageE
     let mut texts = PART_THREE.map(|_| String::new());
     for (name, text) in PART_THREE.iter().zip(&mut texts) {
         let (from, to) = (from(name), directory.join("accuracy").join(name));
-        *text = fs::read_to_string(&from).at("read", &from)?;
+        *text = regular_file::read_text(&from).at("read", &from)?;
         replace(&to, text.as_bytes())?;
     }
     let [baseline, audited] = &texts;

@@ -8,10 +8,10 @@
 
 use std::path::{Path, PathBuf};
 
+use regatta_fsutil::hash::sha256_hex;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 
-use crate::files::{FileError, hexadecimal, read_small, replace, sha256};
+use crate::files::{FileError, read_small, replace, sha256};
 
 /// The output's name.
 pub const OUTPUT: &str = "accuracy.txt";
@@ -48,7 +48,7 @@ pub fn keep(directory: &Path, script: &Path, log: &Path, output: &[u8]) -> Resul
             .unwrap_or_default(),
         script_sha256: sha256(script)?.0,
         log_sha256: sha256(log)?.0,
-        output_sha256: hexadecimal(&Sha256::digest(output)),
+        output_sha256: sha256_hex(output),
     };
     std::fs::create_dir_all(directory).at("create", directory)?;
     let path = directory.join(PROVENANCE);

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_fsutil::regular_file::LARGEST_DOCUMENT;
+use regatta_fsutil::{hash::sha256_hex, regular_file::LARGEST_DOCUMENT};
 use regatta_types::{
     DeviceId, Mode, RunId,
     documents::{
@@ -14,11 +14,10 @@ use regatta_types::{
         RunSpec, document_name,
     },
 };
-use sha2::{Digest as _, Sha256};
 
 use super::StageError;
 use crate::{
-    files::{hexadecimal, read_small},
+    files::read_small,
     proof::{ProofError, PublicKey, SignedEvidence},
 };
 
@@ -200,5 +199,5 @@ fn document<T: Document>(path: &Path) -> Result<(T, String), StageError> {
         path: path.to_owned(),
         source,
     })?;
-    Ok((read, hexadecimal(&Sha256::digest(&bytes))))
+    Ok((read, sha256_hex(&bytes)))
 }

@@ -9,7 +9,7 @@ use std::{
     path::Path,
 };
 
-use crate::files::open;
+use regatta_fsutil::regular_file;
 
 /// Logs of this size and more count as not yet cut (`MAX_ACCURACY_LOG_SIZE`).
 pub const UNCUT_SIZE: u64 = 10 << 10;
@@ -22,7 +22,7 @@ const HEAD: u64 = 5 * KEPT as u64;
 
 /// What is to be left of a file; `None` when it is left alone, being shorter than 4096 bytes.
 pub(super) fn cut_file(path: &Path) -> io::Result<Option<Vec<u8>>> {
-    let mut file = open(path)?;
+    let mut file = regular_file::open(path)?;
     let size = file.metadata()?.len();
     if size < KEPT as u64 {
         return Ok(None);

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::files::FileError;
+use crate::{DraftError, files::FileError};
 
 /// A truncation that could not be done, or not to its end.
 #[derive(Debug, thiserror::Error)]
@@ -11,6 +11,9 @@ pub enum TruncateError {
     /// A file cannot be read or written.
     #[error(transparent)]
     File(#[from] FileError),
+    /// The output cannot be written.
+    #[error(transparent)]
+    Draft(#[from] DraftError),
     /// There is no directory of that submitter.
     #[error("{input} has no submission of `{submitter}` (looked for {looked_for})", input = input.display())]
     NoSubmission {

@@ -1,8 +1,8 @@
-//! A cut copy of the submission: prepared beside its place and renamed there when it is whole.
+//! A cut copy of the submission, which appears as a whole.
 
 use std::{
     fs::{self, File},
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 use super::{
@@ -12,6 +12,7 @@ use super::{
     treat_all,
 };
 use crate::{
+    draft_directory::DraftDirectory,
     files::{At, copy},
     tree::leads_upwards,
 };
@@ -30,15 +31,11 @@ pub(super) fn truncate_into(request: &Request<'_>, output: &Path) -> Result<Repo
     }
     refuse_inside(request.input, output)?;
     let targets = targets::find(request)?;
-    let part = prepare(output)?;
-    let filled = fill(request, &targets, &part).and_then(|report| {
-        fs::rename(&part, output).at("create", output)?;
-        Ok(report)
-    });
-    filled.inspect_err(|_| {
-        // What is left is of no use, and the next call removes it too.
-        let _ = fs::remove_dir_all(&part);
-    })
+    let draft = prepare(output)?;
+    let report = fill(request, &targets, draft.path())?;
+    draft.flush()?;
+    draft.place()?;
+    Ok(report)
 }
 
 /// Makes the cut copy in `part`.
@@ -73,25 +70,16 @@ fn copy_uncut(outcome: &Outcome, from: &Path, to: &Path) -> Result<(), TruncateE
     Ok(copy_file(from, to)?)
 }
 
-/// An empty directory beside `output`; what an interrupted call left there is removed.
-fn prepare(output: &Path) -> Result<PathBuf, TruncateError> {
-    let name = output.file_name().unwrap_or_default().to_string_lossy();
-    let part = output.with_file_name(format!(".{name}.regatta-part"));
-    if fs::symlink_metadata(&part).is_ok() {
-        if !part.join(MARKER).is_file() {
-            return Err(TruncateError::InTheWay { path: part });
-        }
-        fs::remove_dir_all(&part).at("remove", &part)?;
+/// Begins an empty directory for `output`. Only what an interrupted truncation left is removed.
+fn prepare(output: &Path) -> Result<DraftDirectory, TruncateError> {
+    let draft = DraftDirectory::begin(output)?;
+    let marker = draft.path().join(MARKER);
+    if !draft.is_empty()? && !marker.is_file() {
+        return Err(TruncateError::InTheWay { path: draft.leave() });
     }
-    fs::create_dir_all(&part).at("create", &part)?;
-    let marker = part.join(MARKER);
-    File::create(&marker)
-        .inspect_err(|_| {
-            // Without the marker, the next call would refuse to remove it.
-            let _ = fs::remove_dir(&part);
-        })
-        .at("create", &marker)?;
-    Ok(part)
+    draft.clear()?;
+    File::create(&marker).at("create", &marker)?;
+    Ok(draft)
 }
 
 /// How deep a directory lies, and whether a link leads to it or to one above it.

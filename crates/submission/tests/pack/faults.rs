@@ -9,7 +9,10 @@ use std::{
 };
 
 use flate2::{Compression, write::GzEncoder};
-use regatta_submission::pack::{Blemish, PackError, Password, UnpackLimits, hygiene, pack};
+use regatta_submission::{
+    DraftError,
+    pack::{Blemish, PackError, Password, UnpackLimits, hygiene, pack},
+};
 use regatta_test_support::tree::{files, put};
 use tempfile::TempDir;
 
@@ -112,11 +115,57 @@ fn odd_requests_are_refused() {
 fn a_full_disk_is_named_and_half_a_package_is_removed() {
     let (tree, there) = (clean(), tempfile::tempdir().unwrap());
     put(&tree.path().join("closed/ACME/code/noise"), noise(1 << 20));
-    let part = there.path().join("mlperf_submission_ACME.tar.gz.regatta-part");
-    symlink("/dev/full", &part).unwrap();
+    let tarball = there.path().join(TARBALL);
+    symlink("/dev/full", there.path().join(format!(".{TARBALL}.new"))).unwrap();
     let error = pack(tree.path(), "ACME", there.path(), &secret()).unwrap_err();
-    assert!(error.to_string().contains(part.to_str().unwrap()), "{error}");
+    assert!(error.to_string().contains(tarball.to_str().unwrap()), "{error}");
     assert_eq!(fs::read_dir(there.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn two_packs_of_one_package_do_not_mix() {
+    let (tree, there) = (clean(), tempfile::tempdir().unwrap());
+    put(&tree.path().join("closed/ACME/code/noise"), noise(1 << 20));
+    // While another process has the lock, nothing is touched.
+    let locked = File::open(there.path()).unwrap();
+    rustix::fs::flock(&locked, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    let error = pack(tree.path(), "ACME", there.path(), &secret()).unwrap_err();
+    assert!(
+        matches!(error, PackError::Draft(DraftError::Busy { .. })),
+        "{error}"
+    );
+    assert_eq!(fs::read_dir(there.path()).unwrap().count(), 0);
+    drop(locked);
+
+    let packs = std::thread::scope(|scope| {
+        let packs = [0, 1, 2].map(|_| scope.spawn(|| pack(tree.path(), "ACME", there.path(), &secret())));
+        packs.map(|pack| pack.join().unwrap())
+    });
+    let done = packs.iter().filter(|pack| pack.is_ok()).count();
+    let busy = |error: &PackError| matches!(error, PackError::Draft(DraftError::Busy { .. }));
+    assert!(done > 0 && packs.iter().filter_map(|pack| pack.as_ref().err()).all(busy));
+    // Package and checksum are of one call: unpacking compares them.
+    unpack(there.path(), "ACME", &there.path().join("tree"), &secret()).unwrap();
+}
+
+#[test]
+fn a_tree_that_another_process_unpacks_is_left_alone() {
+    let (there, output) = packed();
+    let part = there.path().join(".tree.regatta-part");
+    put(&part.join("closed/half"), "half");
+    let locked = File::open(&part).unwrap();
+    rustix::fs::flock(&locked, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    let unpack = || unpack(there.path(), "ACME", &output, &secret());
+    let error = unpack().unwrap_err();
+    assert!(
+        matches!(error, PackError::Draft(DraftError::Busy { .. })),
+        "{error}"
+    );
+    assert!(part.join("closed/half").is_file());
+    // What a process that was killed left is cleared.
+    drop(locked);
+    unpack().unwrap();
+    assert!(!part.exists() && !output.join("closed/half").exists());
 }
 
 /// Bytes that do not compress.

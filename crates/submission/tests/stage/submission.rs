@@ -124,6 +124,28 @@ fn the_same_runs_give_the_same_bytes() {
 }
 
 #[test]
+fn two_stagings_of_one_tree_do_not_mix() {
+    let fixture = StagingFixture::new("v6.1");
+    let (answers, runs) = (fixture.answers(|text| text), fixture.all_runs());
+    let stage = |output: &str| fixture.stage_to(output, Division::Closed, Kind::Submission, &answers, &runs);
+    stage("alone").unwrap();
+    let stagings = std::thread::scope(|scope| {
+        let stagings = [0, 1, 2].map(|_| scope.spawn(|| stage("tree")));
+        stagings.map(|staging| staging.join().unwrap())
+    });
+    assert_eq!(stagings.iter().filter(|staging| staging.is_ok()).count(), 1);
+    for error in stagings.iter().filter_map(|staging| staging.as_ref().err()) {
+        let refused = matches!(
+            error,
+            StageError::Draft(DraftError::Busy { .. } | DraftError::Exists { .. })
+        );
+        assert!(refused, "{error}");
+    }
+    assert!(files(&fixture.at("tree")) == files(&fixture.at("alone")));
+    assert_eq!(fixture.left_behind(), ["alone", "tree"]);
+}
+
+#[test]
 fn the_newest_run_that_is_in_order_is_taken() {
     let fixture = StagingFixture::new("v6.1");
     let answers = fixture.answers(|text| text);

@@ -11,8 +11,9 @@ use std::{
 
 use proptest::prelude::*;
 use regatta_config::{known, procedures::Truncation};
-use regatta_submission::truncate::{
-    Destination, Doubt, Outcome, Problem, Request, TruncateError, truncate, verify,
+use regatta_submission::{
+    DraftError,
+    truncate::{Destination, Doubt, Outcome, Problem, Request, TruncateError, truncate, verify},
 };
 use regatta_test_support::tree::{copy, files, put};
 use tempfile::TempDir;
@@ -31,12 +32,12 @@ fn rule(round: &str) -> Truncation {
 }
 
 /// A tree and a place for its backup.
-struct StagingFixture {
+struct TruncationFixture {
     dir: TempDir,
     rule: Truncation,
 }
 
-impl StagingFixture {
+impl TruncationFixture {
     fn new(round: &str, log: &[u8], text: &str) -> Self {
         let fixture = Self {
             dir: tempfile::tempdir().unwrap(),
@@ -118,7 +119,7 @@ fn log_of(bytes: usize) -> Vec<u8> {
 fn every_round_marks_a_line_of_its_own_also_without_a_last_line_feed() {
     for round in ["v2.1", "v4.1", "v5.1", "v6.1"] {
         for size in [0, 1, 4095, 4096, 20_000] {
-            let fixture = StagingFixture::new(round, &log_of(size), "accuracy=76.1%");
+            let fixture = TruncationFixture::new(round, &log_of(size), "accuracy=76.1%");
             assert!(
                 matches!(
                     fixture.run(),
@@ -141,12 +142,12 @@ fn every_round_marks_a_line_of_its_own_also_without_a_last_line_feed() {
 #[test]
 fn a_call_that_was_killed_anywhere_is_finished_by_the_next() {
     for size in [100, 9_000, 20_000] {
-        let whole = StagingFixture::new("v5.1", &log_of(size), "acc\n");
+        let whole = TruncationFixture::new("v5.1", &log_of(size), "acc\n");
         whole.run();
         let (tree, text) = (files(&whole.tree()), whole.text());
 
         // Killed after the original was kept.
-        let fixture = StagingFixture::new("v5.1", &log_of(size), "acc\n");
+        let fixture = TruncationFixture::new("v5.1", &log_of(size), "acc\n");
         put(&fixture.backup().join(LOG), log_of(size));
         fixture.run();
         assert!(
@@ -155,7 +156,7 @@ fn a_call_that_was_killed_anywhere_is_finished_by_the_next() {
         );
 
         // Killed after the hash was written: it is not written again.
-        let fixture = StagingFixture::new("v5.1", &log_of(size), &text);
+        let fixture = TruncationFixture::new("v5.1", &log_of(size), &text);
         put(&fixture.backup().join(LOG), log_of(size));
         fixture.run();
         assert!(
@@ -164,8 +165,8 @@ fn a_call_that_was_killed_anywhere_is_finished_by_the_next() {
         );
 
         // Killed while a file was being written beside its place.
-        let fixture = StagingFixture::new("v5.1", &log_of(size), "acc\n");
-        let beside = Path::new(LOG).with_file_name(".mlperf_log_accuracy.json.regatta-part");
+        let fixture = TruncationFixture::new("v5.1", &log_of(size), "acc\n");
+        let beside = Path::new(LOG).with_file_name(".mlperf_log_accuracy.json.new");
         put(&fixture.tree().join(&beside), "half");
         put(&fixture.backup().join(&beside), "half");
         fixture.run();
@@ -175,7 +176,7 @@ fn a_call_that_was_killed_anywhere_is_finished_by_the_next() {
 
 #[test]
 fn a_killed_copy_is_made_anew_and_nothing_else_is_removed() {
-    let fixture = StagingFixture::new("v6.0", &log_of(20_000), "acc\n");
+    let fixture = TruncationFixture::new("v6.0", &log_of(20_000), "acc\n");
     let part = fixture.dir.path().join(".cut.regatta-part");
     put(&part.join("somebody's file"), "precious");
     let destination = Destination::Output(fixture.dir.path().join("cut"));
@@ -194,8 +195,26 @@ fn a_killed_copy_is_made_anew_and_nothing_else_is_removed() {
 }
 
 #[test]
+fn a_copy_that_another_process_makes_is_left_alone() {
+    let fixture = TruncationFixture::new("v6.0", &log_of(20_000), "acc\n");
+    let part = fixture.dir.path().join(".cut.regatta-part");
+    put(&part.join(".regatta-truncation-in-progress"), "");
+    let locked = fs::File::open(&part).unwrap();
+    rustix::fs::flock(&locked, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    let destination = Destination::Output(fixture.dir.path().join("cut"));
+    let error = fixture.run_to(destination.clone()).unwrap_err();
+    assert!(
+        matches!(error, TruncateError::Draft(DraftError::Busy { .. })),
+        "{error}"
+    );
+    assert!(part.join(".regatta-truncation-in-progress").is_file());
+    drop(locked);
+    fixture.run_to(destination).unwrap();
+}
+
+#[test]
 fn another_original_in_the_backup_is_never_overwritten() {
-    let fixture = StagingFixture::new("v5.1", &log_of(20_000), "acc\n");
+    let fixture = TruncationFixture::new("v5.1", &log_of(20_000), "acc\n");
     put(&fixture.backup().join(LOG), "another run's log");
     assert!(matches!(
         fixture.run(),
@@ -213,7 +232,7 @@ fn another_original_in_the_backup_is_never_overwritten() {
 
 #[test]
 fn requests_that_would_spoil_the_submission_are_refused() {
-    let fixture = StagingFixture::new("v5.1", &log_of(20_000), "acc\n");
+    let fixture = TruncationFixture::new("v5.1", &log_of(20_000), "acc\n");
     let before = files(&fixture.tree());
     for inside in ["backup", "closed/ACME/backup", "."] {
         let error = fixture
@@ -242,7 +261,7 @@ fn requests_that_would_spoil_the_submission_are_refused() {
 
 #[test]
 fn a_linked_log_is_left_alone() {
-    let fixture = StagingFixture::new("v5.1", &log_of(20_000), "acc\n");
+    let fixture = TruncationFixture::new("v5.1", &log_of(20_000), "acc\n");
     let elsewhere = fixture.dir.path().join("log");
     fs::rename(fixture.tree().join(LOG), &elsewhere).unwrap();
     std::os::unix::fs::symlink(&elsewhere, fixture.tree().join(LOG)).unwrap();
@@ -253,7 +272,7 @@ fn a_linked_log_is_left_alone() {
 /// A pipe is waited for without end by whoever opens it, and a link upwards never ends.
 #[test]
 fn pipes_and_circles_are_named_and_not_waited_for() {
-    let fixture = StagingFixture::new("v6.1", &log_of(20_000), "accuracy=76.1%\n");
+    let fixture = TruncationFixture::new("v6.1", &log_of(20_000), "accuracy=76.1%\n");
     let out = || Destination::Output(fixture.dir.path().join("out"));
     let refused = |destination: Destination, path: &str| {
         let error = fixture.run_to(destination).unwrap_err();
@@ -288,7 +307,7 @@ fn pipes_and_circles_are_named_and_not_waited_for() {
 /// Twenty directories, each with two links to the next one, would be a million copies.
 #[test]
 fn a_farm_of_links_is_refused() {
-    let fixture = StagingFixture::new("v6.1", &log_of(20_000), "accuracy=76.1%\n");
+    let fixture = TruncationFixture::new("v6.1", &log_of(20_000), "accuracy=76.1%\n");
     let farm = fixture.tree().join("closed/ACME/code");
     for level in 0..20 {
         let directory = farm.join(level.to_string());
@@ -308,7 +327,7 @@ fn a_farm_of_links_is_refused() {
 /// A FIFO that takes a file's place after the look at it must not be waited for.
 #[test]
 fn pipes_that_appear_meanwhile_are_not_waited_for() {
-    let fixture = StagingFixture::new("v6.1", &log_of(20_000), "accuracy=76.1%\n");
+    let fixture = TruncationFixture::new("v6.1", &log_of(20_000), "accuracy=76.1%\n");
     let (file, pipe) = (fixture.dir.path().join("file"), fixture.dir.path().join("pipe"));
     put(&file, "accuracy=76.1%\n");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
@@ -337,7 +356,7 @@ fn pipes_that_appear_meanwhile_are_not_waited_for() {
 
 #[test]
 fn a_faulty_manifest_names_its_place() {
-    let fixture = StagingFixture::new("v5.1", &log_of(20_000), "acc\n");
+    let fixture = TruncationFixture::new("v5.1", &log_of(20_000), "acc\n");
     put(
         &fixture.backup().join("truncation-manifest.json"),
         "{\n  \"schema\": \"one\"\n}",
@@ -353,7 +372,7 @@ fn a_faulty_manifest_names_its_place() {
 
 #[test]
 fn forged_trees_do_not_prove() {
-    type Forge = fn(&StagingFixture);
+    type Forge = fn(&TruncationFixture);
     type Expected = fn(&[Doubt]) -> bool;
     let forgeries: [(Forge, Expected); 5] = [
         (
@@ -382,7 +401,7 @@ fn forged_trees_do_not_prove() {
         ),
     ];
     for (number, (forge, expected)) in forgeries.into_iter().enumerate() {
-        let fixture = StagingFixture::new("v6.1", &log_of(20_000), "acc\n");
+        let fixture = TruncationFixture::new("v6.1", &log_of(20_000), "acc\n");
         fixture.run();
         assert_eq!(fixture.doubts(), [], "{number}");
         forge(&fixture);
@@ -392,7 +411,7 @@ fn forged_trees_do_not_prove() {
 
 #[test]
 fn skipped_scenarios_and_other_submitters_stay_as_they_are() {
-    let fixture = StagingFixture::new("v5.1", &log_of(20_000), "acc\n");
+    let fixture = TruncationFixture::new("v5.1", &log_of(20_000), "acc\n");
     copy(
         &fixture.tree().join("closed/ACME"),
         &fixture.tree().join("closed/OTHER"),
@@ -414,7 +433,7 @@ fn skipped_scenarios_and_other_submitters_stay_as_they_are() {
 #[test]
 fn a_cut_log_as_large_as_an_uncut_one_is_known_by_its_original() {
     // 4091 characters in 6137 bytes: the whole file, the mark and the last 4096 bytes make 10240.
-    let fixture = StagingFixture::new("v5.1", &[0xc2, 0x80, 0].repeat(2_046)[..6_137], "acc\n");
+    let fixture = TruncationFixture::new("v5.1", &[0xc2, 0x80, 0].repeat(2_046)[..6_137], "acc\n");
     assert!(matches!(fixture.run(), Outcome::Cut { .. }));
     let after = files(&fixture.tree());
     assert_eq!(after[LOG].len(), 10_240);
@@ -433,7 +452,7 @@ proptest! {
         text in prop::collection::vec(any::<u8>(), 0..40),
     ) {
         let log: Vec<u8> = pattern.iter().copied().cycle().take(size).collect();
-        let fixture = StagingFixture::new("v5.1", &log, "");
+        let fixture = TruncationFixture::new("v5.1", &log, "");
         put(&fixture.tree().join(TEXT), &text);
         let outcome = fixture.run();
         let cut = matches!(outcome, Outcome::Cut { second_hash: false, .. });

@@ -7,7 +7,7 @@ use std::{
 
 use regatta_types::response_units::{RESPONSE_UNITS, ResponseUnits};
 
-use crate::files::open;
+use regatta_fsutil::regular_file;
 
 /// A unit's part in a comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub(super) struct Units {
 impl Units {
     /// The notes of the run whose accuracy log this is.
     pub(super) fn beside(log: &Path) -> Self {
-        match open(&log.with_file_name(RESPONSE_UNITS)) {
+        match regular_file::open(&log.with_file_name(RESPONSE_UNITS)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Self::default(),
             Err(error) => Self::unusable(&error),
             Ok(file) => match ResponseUnits::read(BufReader::new(file)) {

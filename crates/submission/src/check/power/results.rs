@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use regatta_fsutil::hash::hex;
 use serde_json::{Map, Value};
 use sha1::{Digest as _, Sha1};
 
@@ -9,7 +10,7 @@ use super::{
     ptd_log,
     session::{Session, Verdict},
 };
-use crate::{check::hashed::Hashed, files::hexadecimal};
+use crate::check::hashed::Hashed;
 
 /// The files of a session that one of the descriptions must have hashed.
 const FILES: [&str; 9] = [
@@ -100,7 +101,7 @@ fn sha1(session: &Session<'_>, name: &str) -> Result<Option<String>, String> {
         && let Ok(log) = session.ptd_log()
         && let Some(contents) = log.contents()
     {
-        return Ok(Some(hexadecimal(&Sha1::digest(contents))));
+        return Ok(Some(hex(&Sha1::digest(contents))));
     }
     if let Some(known) = session.known_sha1(name) {
         return Ok(Some(known));

@@ -1,9 +1,8 @@
 //! The accuracy run: its metrics, the hash and the truncated log.
 
 use memchr::memchr;
+use regatta_fsutil::hash::sha256_hex;
 use regatta_mllog::read::Value;
-
-use sha2::{Digest as _, Sha256};
 
 use super::{
     accuracy_figures::{self, Text},
@@ -11,14 +10,11 @@ use super::{
     facts::Metric,
     performance,
 };
-use crate::{
-    check::{
-        accuracy_text,
-        finding::{Findings, Severity},
-        rules,
-        run_log::RunLog,
-    },
-    files::hexadecimal,
+use crate::check::{
+    accuracy_text,
+    finding::{Findings, Severity},
+    rules,
+    run_log::RunLog,
 };
 
 /// Longer files are none of the reference scripts'.
@@ -228,7 +224,7 @@ fn hash_of_log(case: &Case<'_>, path: &str, lines: &[String], findings: &mut Fin
     let Ok(bytes) = case.context.tree.read(&log, SHORTEST_CUT) else {
         return;
     };
-    let found = hexadecimal(&Sha256::digest(&bytes));
+    let found = sha256_hex(&bytes);
     if !hash.eq_ignore_ascii_case(&found) {
         let text = format!("the hash is not that of mlperf_log_accuracy.json, {found}");
         findings.error(rules::HASH, path, text, "truncate again from the backup");
