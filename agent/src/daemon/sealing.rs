@@ -11,8 +11,7 @@ use std::{
 use regatta_types::{
     DeviceId, RunId, StreamName,
     documents::{
-        Attempt, DeviceFacts, Document as _, Evidence, FileProof, LoadgenChoice, RunLength, RunSpec,
-        RunState, StateProof, WindowCost,
+        Attempt, DeviceFacts, Document as _, Evidence, FileProof, RunSpec, RunState, StateProof, WindowCost,
     },
 };
 use sha2::{Digest as _, Sha256};
@@ -291,7 +290,7 @@ fn evidence(
 ) -> Evidence {
     let device: &DeviceId = request.identity.id();
     let spec = RunSpec::from_json(spec_bytes).ok();
-    let mut not_a_measurement = spec.as_ref().map(not_a_measurement).unwrap_or_default();
+    let mut not_a_measurement = spec.as_ref().map(RunSpec::not_a_measurement).unwrap_or_default();
     not_a_measurement.extend(undeliverable);
     not_a_measurement.extend(request.foreign_root.clone());
     let reported = reported.and_then(|bytes| {
@@ -342,26 +341,6 @@ fn attempts(request: &SealRequest, spec: Option<&RunSpec>, reported: Option<Atte
         ..attempt
     };
     attempt.into_iter().map(with_window).collect()
-}
-
-/// What about a run can never be a measurement (design, section 1.6).
-fn not_a_measurement(spec: &RunSpec) -> Vec<String> {
-    let mut reasons = Vec::new();
-    if spec.loadgen == LoadgenChoice::Native {
-        reasons.push("run by Regatta's own LoadGen: a submission wants the MLCommons LoadGen".to_owned());
-    }
-    if !spec.engine.kind.computes() {
-        reasons.push(format!("the {} engine computes nothing", spec.engine.kind));
-    }
-    if let Some(why) = &spec.benchmark.not_submittable {
-        reasons.push(format!("benchmark {}: {why}", spec.benchmark.name));
-    }
-    match spec.length {
-        RunLength::Full => {}
-        RunLength::TestRun => reasons.push("a test run of 60 s, not of full length".to_owned()),
-        RunLength::Duration(ms) => reasons.push(format!("a run of {ms} ms, not of full length")),
-    }
-    reasons
 }
 
 #[cfg(test)]

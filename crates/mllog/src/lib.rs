@@ -6,6 +6,7 @@
 pub mod accuracy;
 pub mod detail;
 pub mod format;
+pub mod latency_keys;
 pub mod read;
 pub mod summary;
 pub mod trace;

@@ -12,7 +12,7 @@ mod workload;
 
 use std::{collections::BTreeMap, env, error::Error, path::PathBuf, process::Command};
 
-use regatta_loadgen::results::LISTED_PERCENTILES;
+use regatta_mllog::latency_keys::LISTED_PERCENTILES;
 use statistics::{interval_of_ratio, median};
 use workload::{WORKLOADS, Workload};
 
@@ -130,13 +130,16 @@ fn run(
     }
     let summary = std::fs::read_to_string(logs.path().join("mlperf_log_summary.txt"))?;
     for percentile in LISTED_PERCENTILES {
-        let label = format!("{:.2} percentile latency (ns)", percentile * 100.0);
+        let label = format!("{} percentile latency (ns)", percentile.name);
         let line = summary
             .lines()
             .find(|line| line.starts_with(&label))
             .ok_or("a summary without percentiles")?;
         let value = line.rsplit(':').next().unwrap_or_default().trim();
-        figures.insert(format!("latency_p{}_ns", percentile * 100.0), value.parse()?);
+        figures.insert(
+            format!("latency_p{}_ns", percentile.fraction * 100.0),
+            value.parse()?,
+        );
     }
     Ok(figures)
 }

@@ -4,12 +4,12 @@ use std::io;
 
 use regatta_mllog::{
     detail::{DetailWriter, Level, Value},
-    format::fixed,
+    latency_keys::{LISTED_PERCENTILES, LatencyKeys},
 };
 use regatta_types::Scenario;
 
 use super::{
-    LISTED_PERCENTILES, Latencies, Results, to_f64,
+    Latencies, Results, to_f64,
     verdict::{StoppingResult, per_second_of_mean, token_percentile},
 };
 
@@ -36,7 +36,7 @@ impl Results<'_> {
             log("result_overlatency_query_count", slow.into())?;
         }
         self.log_scenario(log)?;
-        log_latencies(log, &self.series.samples, "latency_ns")?;
+        log_latencies(log, &self.series.samples, &LatencyKeys::SAMPLES)?;
         if self.settings.use_token_latencies {
             self.log_tokens(log)?;
         }
@@ -100,7 +100,7 @@ impl Results<'_> {
                 log("early_stopping_latency_ms", estimate_ms.unwrap_or(0).into())
             }
             Scenario::MultiStream => {
-                log_latencies(log, &series.queries, "query_latency_ns")?;
+                log_latencies(log, &series.queries, &LatencyKeys::QUERIES)?;
                 log("early_stopping_latency_ms", estimate_ms.unwrap_or(0).into())
             }
             Scenario::Server => {
@@ -123,15 +123,13 @@ impl Results<'_> {
         }
         let none = tokens.first.is_empty();
         let or_zero = |value| Value::Integer(if none { 0 } else { value });
-        log("result_first_token_min_latency_ns", or_zero(tokens.first.min()))?;
-        log("result_first_token_max_latency_ns", or_zero(tokens.first.max()))?;
-        log(
-            "result_first_token_mean_latency_ns",
-            or_zero(Self::mean(&tokens.first)),
-        )?;
-        for fraction in LISTED_PERCENTILES {
-            let key = format!("result_first_token_{}_percentile_latency_ns", percent(fraction));
-            log(&key, token_percentile(&tokens.first, series, fraction).into())?;
+        let keys = LatencyKeys::FIRST_TOKENS;
+        log(keys.min, or_zero(tokens.first.min()))?;
+        log(keys.max, or_zero(tokens.first.max()))?;
+        log(keys.mean, or_zero(Self::mean(&tokens.first)))?;
+        for percentile in LISTED_PERCENTILES {
+            let latency = token_percentile(&tokens.first, series, percentile.fraction);
+            log(&keys.percentile(percentile), latency.into())?;
         }
         let busy_ns = Self::mean(&series.samples).wrapping_mul(series.samples.len().cast_signed());
         let with = count / series.final_query_issued_s;
@@ -140,16 +138,14 @@ impl Results<'_> {
             "result_token_throughput",
             (count / to_f64(busy_ns.cast_unsigned())).into(),
         )?;
-        for fraction in LISTED_PERCENTILES {
-            let key = format!("result_time_per_output_token_{}_percentile_ns", percent(fraction));
-            log(&key, token_percentile(&tokens.per_token, series, fraction).into())?;
+        let keys = LatencyKeys::OUTPUT_TOKENS;
+        for percentile in LISTED_PERCENTILES {
+            let latency = token_percentile(&tokens.per_token, series, percentile.fraction);
+            log(&keys.percentile(percentile), latency.into())?;
         }
-        log("result_time_to_output_token_min", or_zero(tokens.per_token.min()))?;
-        log("result_time_to_output_token_max", or_zero(tokens.per_token.max()))?;
-        log(
-            "result_time_to_output_token_mean",
-            or_zero(Self::mean(&tokens.per_token)),
-        )?;
+        log(keys.min, or_zero(tokens.per_token.min()))?;
+        log(keys.max, or_zero(tokens.per_token.max()))?;
+        log(keys.mean, or_zero(Self::mean(&tokens.per_token)))?;
         log(
             "result_completed_tokens_per_second",
             (count / series.final_query_done_s).into(),
@@ -174,19 +170,14 @@ impl Results<'_> {
     }
 }
 
-/// Minimum, maximum, mean and percentiles: `result_min_latency_ns`, or with `query_latency_ns` those per query.
-fn log_latencies(log: Log<'_>, latencies: &Latencies, what: &str) -> io::Result<()> {
-    log(&format!("result_min_{what}"), latencies.min().into())?;
-    log(&format!("result_max_{what}"), latencies.max().into())?;
-    log(&format!("result_mean_{what}"), Results::mean(latencies).into())?;
-    let per = if what.starts_with("query") { "per_" } else { "" };
-    for fraction in LISTED_PERCENTILES {
-        let key = format!("result_{}_percentile_{per}{what}", percent(fraction));
-        log(&key, latencies.percentile(fraction).into())?;
+/// Logs minimum, maximum, mean and percentiles of a series.
+fn log_latencies(log: Log<'_>, latencies: &Latencies, keys: &LatencyKeys) -> io::Result<()> {
+    log(keys.min, latencies.min().into())?;
+    log(keys.max, latencies.max().into())?;
+    log(keys.mean, Results::mean(latencies).into())?;
+    for percentile in LISTED_PERCENTILES {
+        let latency = latencies.percentile(percentile.fraction);
+        log(&keys.percentile(percentile), latency.into())?;
     }
     Ok(())
-}
-
-fn percent(fraction: f64) -> String {
-    fixed(fraction * 100.0, 2)
 }

@@ -44,9 +44,6 @@ pub struct TokenLatencies {
     pub count: u64,
 }
 
-/// The percentiles that every log lists.
-pub const LISTED_PERCENTILES: [f64; 6] = [0.50, 0.90, 0.95, 0.97, 0.99, 0.999];
-
 const NS_PER_S: f64 = 1e9;
 
 #[expect(clippy::cast_precision_loss, reason = "LoadGen computes in doubles")]

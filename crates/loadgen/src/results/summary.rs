@@ -4,12 +4,13 @@ use std::io::{self, Write};
 
 use regatta_mllog::{
     format::{fixed, general},
+    latency_keys::LISTED_PERCENTILES,
     summary::SummaryWriter,
 };
 use regatta_types::Scenario;
 
 use super::{
-    LISTED_PERCENTILES, Latencies, NS_PER_S, Results, to_f64,
+    Latencies, NS_PER_S, Results, to_f64,
     verdict::{StoppingResult, per_second_of_mean, token_percentile},
 };
 
@@ -170,9 +171,9 @@ impl Results<'_> {
         out.value("Min latency (ns)                : ", latencies.min())?;
         out.value("Max latency (ns)                : ", latencies.max())?;
         out.value("Mean latency (ns)               : ", Self::mean(latencies))?;
-        for fraction in LISTED_PERCENTILES {
-            let label = format!("{} percentile latency (ns)   : ", fixed(fraction * 100.0, 2));
-            out.value(&label, latencies.percentile(fraction))?;
+        for percentile in LISTED_PERCENTILES {
+            let label = format!("{} percentile latency (ns)   : ", percentile.name);
+            out.value(&label, latencies.percentile(percentile.fraction))?;
         }
         Ok(())
     }
@@ -225,9 +226,12 @@ impl Results<'_> {
         out.value(labels[0], or_zero(latencies.min()))?;
         out.value(labels[1], or_zero(latencies.max()))?;
         out.value(labels[2], or_zero(Self::mean(latencies)))?;
-        for fraction in LISTED_PERCENTILES {
-            let label = format!("{}{}", fixed(fraction * 100.0, 2), labels[3]);
-            out.value(&label, token_percentile(latencies, self.series, fraction))?;
+        for percentile in LISTED_PERCENTILES {
+            let label = format!("{}{}", percentile.name, labels[3]);
+            out.value(
+                &label,
+                token_percentile(latencies, self.series, percentile.fraction),
+            )?;
         }
         Ok(())
     }

@@ -3,7 +3,9 @@
 use regatta_mllog::format::{fixed, general};
 use regatta_types::Scenario;
 
-use super::{LISTED_PERCENTILES, Latencies, NS_PER_S, SeriesResult, stopping::Stopping, to_f64};
+use regatta_mllog::latency_keys::LISTED_PERCENTILES;
+
+use super::{Latencies, NS_PER_S, SeriesResult, stopping::Stopping, to_f64};
 use crate::{
     effective::{EffectiveSettings, millis_to_seconds},
     outcome::{Issued, LatencyStats, Metric, Performance},
@@ -155,7 +157,9 @@ impl<'a> Results<'a> {
                 min: latencies.min(),
                 max: latencies.max(),
                 mean: Self::mean(latencies),
-                percentiles: LISTED_PERCENTILES.map(|p| (p, latencies.percentile(p))).to_vec(),
+                percentiles: LISTED_PERCENTILES
+                    .map(|p| (p.fraction, latencies.percentile(p.fraction)))
+                    .to_vec(),
             },
         }
     }

@@ -10,8 +10,7 @@ use regatta_fsutil::{hash::sha256_hex, regular_file::LARGEST_DOCUMENT};
 use regatta_types::{
     DeviceId, Mode, RunId,
     documents::{
-        Attempt, Document, Evidence, FileProof, LoadgenChoice, LoadgenIdentity, Record, RunLength, RunPhase,
-        RunSpec, document_name,
+        Attempt, Document, Evidence, FileProof, LoadgenIdentity, Record, RunPhase, RunSpec, document_name,
     },
 };
 
@@ -156,26 +155,16 @@ impl Run {
     /// show whether the device says so or not.
     pub(super) fn not_submittable(&self) -> Vec<String> {
         let mut reasons = self.evidence.not_a_measurement.clone();
+        if reasons.is_empty() {
+            reasons = self.spec.not_a_measurement();
+        }
         let mut also = |reason: String| {
-            // The device's own words come first; the same reason once more would only be noise.
+            // Reasons from the documents come first; the same reason again would only be noise.
             if reasons.is_empty() {
                 reasons.push(reason);
             }
         };
-        let spec = &self.spec;
-        if spec.loadgen == LoadgenChoice::Native {
-            also("run by Regatta's own LoadGen".to_owned());
-        }
-        if !spec.engine.kind.computes() {
-            also(format!("the {} engine computes nothing", spec.engine.kind));
-        }
-        if let Some(why) = &spec.benchmark.not_submittable {
-            also(format!("benchmark {}: {why}", spec.benchmark.name));
-        }
-        if spec.length != RunLength::Full {
-            also("not of full length".to_owned());
-        }
-        if let Some(why) = self.evidence.unproven_state(spec.state.as_ref()) {
+        if let Some(why) = self.evidence.unproven_state(self.spec.state.as_ref()) {
             also(why);
         }
         match self.loadgen() {

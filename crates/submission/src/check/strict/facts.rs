@@ -1,7 +1,10 @@
 //! What a review wants to see of a scenario beside its result: accuracy, queries and latencies, as its logs give them.
 
 use regatta_config::round::SubmittedScenario;
-use regatta_mllog::read::Value;
+use regatta_mllog::{
+    latency_keys::{LISTED_PERCENTILES, LatencyKeys, Percentile},
+    read::Value,
+};
 
 use super::case::Case;
 use crate::check::run_log::RunLog;
@@ -39,32 +42,8 @@ pub struct Facts {
     pub latencies: Vec<Latency>,
 }
 
-/// Names as the page gives them, and keys of a detail log without their ending.
-const LATENCIES: [(&str, &str); 9] = [
-    ("min", "result_min"),
-    ("50.00", "result_50.00_percentile"),
-    ("mean", "result_mean"),
-    ("90.00", "result_90.00_percentile"),
-    ("95.00", "result_95.00_percentile"),
-    ("97.00", "result_97.00_percentile"),
-    ("99.00", "result_99.00_percentile"),
-    ("99.90", "result_99.90_percentile"),
-    ("max", "result_max"),
-];
-
 /// Collects them out of the performance run's log, beside the metrics of the accuracy run.
 pub(super) fn of(case: &Case<'_>, performance: Option<&RunLog>, accuracy: Vec<Metric>) -> Facts {
-    let ending = match case.scenario {
-        SubmittedScenario::MultiStream => "query_latency_ns",
-        _ => "latency_ns",
-    };
-    let latency = |(name, key): (&'static str, &str)| {
-        let log = performance?;
-        let per_query = format!("{key}_per_{ending}");
-        let keys = [per_query, format!("{key}_{ending}"), format!("{key}_latency_ns")];
-        let nanoseconds = keys.iter().find_map(|key| log.number(key))?;
-        Some(Latency { name, nanoseconds })
-    };
     Facts {
         path: case.results.to_owned(),
         accuracy,
@@ -74,6 +53,29 @@ pub(super) fn of(case: &Case<'_>, performance: Option<&RunLog>, accuracy: Vec<Me
         loadgen: performance
             .and_then(|log| log.text("loadgen_version"))
             .map(str::to_owned),
-        latencies: LATENCIES.into_iter().filter_map(latency).collect(),
+        latencies: performance.map_or_else(Vec::new, |log| latencies(log, case.scenario)),
     }
+}
+
+/// Reads the latencies of a performance run, the lowest first.
+fn latencies(log: &RunLog, scenario: SubmittedScenario) -> Vec<Latency> {
+    let series = match scenario {
+        // A result that was inferred has latencies of samples only.
+        SubmittedScenario::MultiStream => &[LatencyKeys::QUERIES, LatencyKeys::SAMPLES][..],
+        _ => &[LatencyKeys::SAMPLES],
+    };
+    let latency = |name, key: &dyn Fn(&LatencyKeys) -> String| {
+        let nanoseconds = series.iter().find_map(|keys| log.number(&key(keys)))?;
+        Some(Latency { name, nanoseconds })
+    };
+    let [median, above @ ..] = LISTED_PERCENTILES;
+    let percentile = |listed: Percentile| latency(listed.name, &move |keys| keys.percentile(listed));
+    let first = [
+        latency("min", &|keys| keys.min.to_owned()),
+        percentile(median),
+        latency("mean", &|keys| keys.mean.to_owned()),
+    ];
+    let last = latency("max", &|keys| keys.max.to_owned());
+    let all = first.into_iter().chain(above.map(percentile)).chain([last]);
+    all.flatten().collect()
 }

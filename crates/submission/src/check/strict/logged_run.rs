@@ -1,6 +1,5 @@
 //! A LoadGen run under judgement: its detail log, where the log lies, and what of it findings quote.
 
-use regatta_loadgen::results::LISTED_PERCENTILES;
 use regatta_mllog::read::Value;
 use regatta_types::Scenario;
 
@@ -70,11 +69,4 @@ impl<'a> LoggedRun<'a> {
     ) {
         findings.add(severity, rule, (self.path, self.log.line(key)), text, FIX);
     }
-}
-
-/// LoadGen's names of the percentiles that every log lists, such as `99.90`, and their shares of 1.
-pub(super) fn listed_percentiles() -> impl Iterator<Item = (String, f64)> {
-    LISTED_PERCENTILES
-        .into_iter()
-        .map(|share| (format!("{:.2}", share * 100.0), share))
 }

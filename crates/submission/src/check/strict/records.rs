@@ -1,6 +1,7 @@
 //! Whether a detail log holds every record that LoadGen writes, each with one value: without them, what they would
 //! contradict cannot be seen.
 
+use regatta_mllog::latency_keys::LatencyKeys;
 use regatta_types::Scenario;
 
 use super::logged_run::{FIX, LoggedRun};
@@ -67,21 +68,12 @@ const ALWAYS: [&str; 55] = [
     "power_end",
 ];
 /// Beside them, in every performance run.
-const PERFORMANCE: [&str; 14] = [
+const PERFORMANCE: [&str; 5] = [
     "result_validity",
     "result_min_duration_met",
     "result_min_queries_met",
     "early_stopping_met",
     "result_query_count",
-    "result_min_latency_ns",
-    "result_max_latency_ns",
-    "result_mean_latency_ns",
-    "result_50.00_percentile_latency_ns",
-    "result_90.00_percentile_latency_ns",
-    "result_95.00_percentile_latency_ns",
-    "result_97.00_percentile_latency_ns",
-    "result_99.00_percentile_latency_ns",
-    "result_99.90_percentile_latency_ns",
 ];
 
 /// The settings of a scenario.
@@ -115,18 +107,7 @@ fn results(scenario: Scenario) -> &'static [&'static str] {
             "early_stopping_latency_ss",
             "early_stopping_latency_ms",
         ],
-        Scenario::MultiStream => &[
-            "early_stopping_latency_ms",
-            "result_min_query_latency_ns",
-            "result_max_query_latency_ns",
-            "result_mean_query_latency_ns",
-            "result_50.00_percentile_per_query_latency_ns",
-            "result_90.00_percentile_per_query_latency_ns",
-            "result_95.00_percentile_per_query_latency_ns",
-            "result_97.00_percentile_per_query_latency_ns",
-            "result_99.00_percentile_per_query_latency_ns",
-            "result_99.90_percentile_per_query_latency_ns",
-        ],
+        Scenario::MultiStream => &["early_stopping_latency_ms"],
         Scenario::Server => &[
             "result_perf_constraints_met",
             "result_overlatency_query_count",
@@ -147,21 +128,25 @@ fn missing(run: &LoggedRun<'_>, findings: &mut Findings) {
     // A log without scenario or mode is found to have none.
     let Some(scenario) = run.scenario() else { return };
     let performance = run.log.text("effective_test_mode") == Some("PerformanceOnly");
-    let mut keys: Vec<_> = ALWAYS.iter().chain(requested(scenario)).collect();
+    let fixed = |keys: &[&str]| keys.iter().map(|&key| key.to_owned()).collect::<Vec<_>>();
+    let mut keys = fixed(&ALWAYS);
+    keys.extend(fixed(requested(scenario)));
     if performance {
-        keys.extend(PERFORMANCE.iter().chain(results(scenario)));
-        keys.extend(match run.log.flag("requested_use_token_latencies") {
+        keys.extend(fixed(&PERFORMANCE));
+        keys.extend(LatencyKeys::SAMPLES.all());
+        keys.extend(fixed(results(scenario)));
+        if scenario == Scenario::MultiStream {
+            keys.extend(LatencyKeys::QUERIES.all());
+        }
+        keys.extend(fixed(match run.log.flag("requested_use_token_latencies") {
             Some(true) => &["early_stopping_ttft_result", "early_stopping_tpot_result"][..],
             _ => &["early_stopping_result"],
-        });
+        }));
     }
-    let mut missing: Vec<_> = keys
-        .into_iter()
-        .filter(|key| run.log.value(key).is_none())
-        .copied()
-        .collect();
+    keys.retain(|key| run.log.value(key).is_none());
+    let mut missing = keys;
     if run.log.loaded_set.is_none() {
-        missing.push("loaded_qsl_set");
+        missing.push("loaded_qsl_set".to_owned());
     }
     if missing.is_empty() {
         return;

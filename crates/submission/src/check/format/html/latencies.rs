@@ -2,21 +2,11 @@
 
 use std::fmt::Write as _;
 
+use regatta_mllog::latency_keys::LISTED_PERCENTILES;
+
 use super::escaped;
 use crate::check::strict::{Facts, Latency};
 
-/// The columns: what the log calls them, and their heading.
-const COLUMNS: [(&str, &str); 9] = [
-    ("min", "min"),
-    ("mean", "mean"),
-    ("50.00", "50 %"),
-    ("90.00", "90 %"),
-    ("95.00", "95 %"),
-    ("97.00", "97 %"),
-    ("99.00", "99 %"),
-    ("99.90", "99.9 %"),
-    ("max", "max"),
-];
 /// Width of the drawing in its own units.
 const WIDTH: f64 = 176.0;
 
@@ -37,8 +27,8 @@ pub(super) fn table(page: &mut String, facts: &[Facts]) {
          logarithmic scale.</small></p>\n<div class=scroll><table>\n<tr><th>Benchmark<th>Scenario",
     );
     // Writing to a String cannot fail, here and below.
-    for (_, heading) in COLUMNS {
-        let _ = write!(page, "<th class=n>{heading}");
+    for name in columns() {
+        let _ = write!(page, "<th class=n>{}", heading(name));
     }
     page.push_str("<th>\n");
     let mut system = "";
@@ -50,7 +40,7 @@ pub(super) fn table(page: &mut String, facts: &[Facts]) {
             let _ = writeln!(page, "<tr><th colspan=12>{}", escaped(system));
         }
         let _ = write!(page, "<tr><td>{}<td>{}", escaped(part(4)), escaped(part(5)));
-        for (name, _) in COLUMNS {
+        for name in columns() {
             let latency = facts.latencies.iter().find(|latency| latency.name == name);
             let text = latency.map_or_else(String::new, |latency| milliseconds(latency.nanoseconds));
             let _ = write!(page, "<td class=n>{text}");
@@ -58,6 +48,20 @@ pub(super) fn table(page: &mut String, facts: &[Facts]) {
         let _ = writeln!(page, "<td>{}", drawing(&facts.latencies, (low, high)));
     }
     page.push_str("</table></div>\n");
+}
+
+/// The names of the latencies in the order of the columns.
+fn columns() -> impl Iterator<Item = &'static str> {
+    let percentiles = LISTED_PERCENTILES.map(|percentile| percentile.name);
+    ["min", "mean"].into_iter().chain(percentiles).chain(["max"])
+}
+
+/// Formats a name for the head of a column: `99.90` as `99.9 %`.
+fn heading(name: &str) -> String {
+    match name.contains('.') {
+        true => format!("{} %", name.trim_end_matches('0').trim_end_matches('.')),
+        false => name.to_owned(),
+    }
 }
 
 fn log(nanoseconds: f64) -> Option<f64> {

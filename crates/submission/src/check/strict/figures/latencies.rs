@@ -1,50 +1,14 @@
 //! The latencies that a log lists are of one sorted series: each stands at its place in it, and the mean is that of all.
 
 use regatta_loadgen::results::early_stopping::slow_queries;
+use regatta_mllog::latency_keys::{LISTED_PERCENTILES, LatencyKeys};
 use regatta_types::Scenario;
 
-use super::{
-    super::logged_run::{LoggedRun, listed_percentiles},
-    Sizes,
-};
+use super::{super::logged_run::LoggedRun, Sizes};
 use crate::check::{finding::Findings, rules};
 
 /// LoadGen adds latencies up in 64 bits, and goes on with what is left of larger sums.
 const WRAP: i128 = 1 << 64;
-
-/// A series of latencies by the names of its records.
-struct Series {
-    min: &'static str,
-    max: &'static str,
-    mean: &'static str,
-    /// What stands before and behind a percentile.
-    percentile: [&'static str; 2],
-}
-
-const SAMPLES: Series = Series {
-    min: "result_min_latency_ns",
-    max: "result_max_latency_ns",
-    mean: "result_mean_latency_ns",
-    percentile: ["result_", "_percentile_latency_ns"],
-};
-const QUERIES: Series = Series {
-    min: "result_min_query_latency_ns",
-    max: "result_max_query_latency_ns",
-    mean: "result_mean_query_latency_ns",
-    percentile: ["result_", "_percentile_per_query_latency_ns"],
-};
-const FIRST_TOKENS: Series = Series {
-    min: "result_first_token_min_latency_ns",
-    max: "result_first_token_max_latency_ns",
-    mean: "result_first_token_mean_latency_ns",
-    percentile: ["result_first_token_", "_percentile_latency_ns"],
-};
-const LATER_TOKENS: Series = Series {
-    min: "result_time_to_output_token_min",
-    max: "result_time_to_output_token_max",
-    mean: "result_time_to_output_token_mean",
-    percentile: ["result_time_per_output_token_", "_percentile_ns"],
-};
 
 /// A latency and its place in the sorted series, from 0.
 struct Point {
@@ -57,7 +21,7 @@ struct Point {
 pub(super) fn check(run: &LoggedRun<'_>, sizes: &Sizes, findings: &mut Findings) {
     let tokens = run.log.flag("requested_use_token_latencies") == Some(true);
     let (samples, queries) = (sizes.samples, sizes.queries);
-    let mut judge = |series: &Series, count: u64, estimates: bool| {
+    let mut judge = |series: &LatencyKeys, count: u64, estimates: bool| {
         let mut points = points(run, series, count);
         if estimates {
             points.extend(self::estimates(run, sizes));
@@ -65,20 +29,24 @@ pub(super) fn check(run: &LoggedRun<'_>, sizes: &Sizes, findings: &mut Findings)
         check_series(run, series, (count, points), findings);
     };
     judge(
-        &SAMPLES,
+        &LatencyKeys::SAMPLES,
         samples,
         sizes.scenario == Scenario::SingleStream && !tokens,
     );
     if sizes.scenario == Scenario::MultiStream {
-        judge(&QUERIES, queries, true);
+        judge(&LatencyKeys::QUERIES, queries, true);
     }
     if tokens && sizes.scenario != Scenario::Offline {
-        judge(&FIRST_TOKENS, samples, sizes.scenario == Scenario::SingleStream);
-        judge(&LATER_TOKENS, samples, false);
+        judge(
+            &LatencyKeys::FIRST_TOKENS,
+            samples,
+            sizes.scenario == Scenario::SingleStream,
+        );
+        judge(&LatencyKeys::OUTPUT_TOKENS, samples, false);
     }
 }
 
-fn points(run: &LoggedRun<'_>, series: &Series, count: u64) -> Vec<Point> {
+fn points(run: &LoggedRun<'_>, series: &LatencyKeys, count: u64) -> Vec<Point> {
     let point = |place: u64, key: &str| {
         let latency = run.integer(key)?;
         Some(Point {
@@ -87,9 +55,10 @@ fn points(run: &LoggedRun<'_>, series: &Series, count: u64) -> Vec<Point> {
             key: key.to_owned(),
         })
     };
-    let [before, behind] = series.percentile;
-    let percentiles = listed_percentiles()
-        .filter_map(|(name, share)| point((count as f64 * share) as u64, &format!("{before}{name}{behind}")));
+    let percentiles = LISTED_PERCENTILES.into_iter().filter_map(|percentile| {
+        let place = (count as f64 * percentile.fraction) as u64;
+        point(place, &series.percentile(percentile))
+    });
     point(0, series.min)
         .into_iter()
         .chain(percentiles)
@@ -120,7 +89,7 @@ fn estimates(run: &LoggedRun<'_>, sizes: &Sizes) -> Vec<Point> {
 
 fn check_series(
     run: &LoggedRun<'_>,
-    series: &Series,
+    series: &LatencyKeys,
     (count, mut points): (u64, Vec<Point>),
     findings: &mut Findings,
 ) {

@@ -1,9 +1,10 @@
 //! LoadGen's requirements of a run, recomputed from its figures, and the verdict from the requirements.
 
+use regatta_mllog::latency_keys::{LISTED_PERCENTILES, LatencyKeys};
 use regatta_types::Scenario;
 
 use super::{
-    super::logged_run::{LoggedRun, SIX_DIGITS, listed_percentiles},
+    super::logged_run::{LoggedRun, SIX_DIGITS},
     Sizes, early_stopping,
 };
 use crate::check::{finding::Findings, rules};
@@ -107,14 +108,15 @@ fn constraints(run: &LoggedRun<'_>, sizes: &Sizes) -> Option<bool> {
 
 fn tokens(run: &LoggedRun<'_>) -> Option<bool> {
     let share = run.number("effective_target_latency_percentile")?;
-    let (name, _) = listed_percentiles().find(|(_, listed)| (listed - share).abs() < 1e-9)?;
+    let mut listed = LISTED_PERCENTILES.into_iter();
+    let target = listed.find(|listed| (listed.fraction - share).abs() < 1e-9)?;
     let within = |percentile: String, bound: &str| Some(run.integer(&percentile)? <= run.integer(bound)?);
     let first = within(
-        format!("result_first_token_{name}_percentile_latency_ns"),
+        LatencyKeys::FIRST_TOKENS.percentile(target),
         "requested_server_ttft_latency",
     )?;
     let later = within(
-        format!("result_time_per_output_token_{name}_percentile_ns"),
+        LatencyKeys::OUTPUT_TOKENS.percentile(target),
         "requested_server_tpot_latency",
     )?;
     Some(first && later)
@@ -130,15 +132,13 @@ fn late(run: &LoggedRun<'_>, sizes: &Sizes, findings: &mut Findings) {
         return;
     };
     let in_time = sizes.queries.saturating_sub(late);
-    let listed = listed_percentiles().map(|(name, share)| {
-        let place = (sizes.queries as f64 * share) as u64;
-        (place, format!("result_{name}_percentile_latency_ns"))
+    let keys = LatencyKeys::SAMPLES;
+    let listed = LISTED_PERCENTILES.map(|percentile| {
+        let place = (sizes.queries as f64 * percentile.fraction) as u64;
+        (place, keys.percentile(percentile))
     });
-    let ends = [
-        (0, "result_min_latency_ns".to_owned()),
-        (sizes.queries - 1, "result_max_latency_ns".to_owned()),
-    ];
-    for (place, key) in listed.chain(ends) {
+    let ends = [(0, keys.min.to_owned()), (sizes.queries - 1, keys.max.to_owned())];
+    for (place, key) in listed.into_iter().chain(ends) {
         let Some(latency) = run.integer(&key) else {
             continue;
         };
