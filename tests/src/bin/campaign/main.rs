@@ -4,7 +4,7 @@
 //! `cargo run -p regatta-tests --bin campaign -- --faults 60 --seed 1 --broker embedded`
 //!
 //! The campaign is split into labs, each with its own seed, namespaces, disks and brokers, several at a time. How faults
-//! are made stands in `docs/fault-campaign.md`.
+//! are made is described in `docs/fault-campaign.md`.
 
 #![expect(
     clippy::print_stderr,
@@ -63,7 +63,7 @@ struct Cli {
     /// Labs at the same time
     #[arg(long, default_value_t = 2)]
     parallel: usize,
-    /// Replaces the table in this Markdown file, between its two marks
+    /// Writes the table of the results to this Markdown file
     #[arg(long, value_name = "FILE")]
     table: Option<PathBuf>,
     /// Where a failed lab's logs and disks are copied to
@@ -166,7 +166,7 @@ fn run_campaign(cli: &Cli) -> anyhow::Result<ExitCode> {
     );
     println!("\n{text}");
     if let Some(path) = &cli.table {
-        replace_table(path, &text)?;
+        write_table(path, &text)?;
     }
     if wrong == 0 {
         return Ok(ExitCode::SUCCESS);
@@ -312,17 +312,10 @@ fn today() -> anyhow::Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// Puts the table between the marks of a Markdown file.
-fn replace_table(path: &Path, table: &str) -> anyhow::Result<()> {
-    const MARKS: (&str, &str) = ("<!-- table -->", "<!-- end of the table -->");
-    let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
-    let split = text
-        .split_once(MARKS.0)
-        .and_then(|(before, rest)| Some((before, rest.split_once(MARKS.1)?.1)));
-    let (before, after) =
-        split.with_context(|| format!("{} lacks the marks of its table", path.display()))?;
-    Ok(fs::write(
-        path,
-        format!("{before}{}\n{table}\n{}{after}", MARKS.0, MARKS.1),
-    )?)
+/// Writes the table to a file, and makes its directory.
+fn write_table(path: &Path, table: &str) -> anyhow::Result<()> {
+    if let Some(directory) = path.parent() {
+        fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
+    }
+    fs::write(path, table).with_context(|| path.display().to_string())
 }

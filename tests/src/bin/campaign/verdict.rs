@@ -24,8 +24,8 @@ const LOOK: Duration = Duration::from_millis(500);
 /// Peak resident memory of the agent, KiB. A board's build is held to 24 MiB by the delivery's bench; the unoptimised one
 /// that is tried here has a program of 60 MB, of which what has run counts too.
 pub(crate) const AGENT_KIB: u64 = if cfg!(debug_assertions) { 32 } else { 24 } * 1024;
-/// Of the coordinator: 64 MiB may wait in the embedded broker for one subscriber, 32 MiB in the inbox, 4 MiB in a batch,
-/// and the program itself.
+/// Peak resident memory of the coordinator, KiB: 16 MiB may wait in the embedded broker for one subscriber, 16 MiB of
+/// logs until the end of their batch. The rest is for the unoptimised program.
 pub(crate) const COORDINATOR_KIB: u64 = 160 * 1024;
 /// What the device says of a run whose files it could not all hash and sign: incomplete, and said so.
 const UNSEALED: &str = "could not be sealed";
