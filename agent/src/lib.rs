@@ -3,6 +3,7 @@
 
 mod assets;
 mod bench;
+mod build_info;
 mod cli;
 mod config;
 #[cfg(test)]

@@ -6,9 +6,9 @@ use std::{future::pending, time::Instant};
 use regatta_types::{RunId, documents::RunPhase};
 
 use super::{
+    extras::Extras,
     process::{ProcessNews, RunProcess},
     run_dir::Ending,
-    spool::Extras,
     watch::{Watch, WatchNews},
     window::WindowMeter,
 };

@@ -4,64 +4,19 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::PathBuf,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    thread,
-    time::{Duration, Instant},
+    sync::Arc,
 };
 
 use regatta_types::{RunId, assets::Assets, documents::RunPhase};
-use tokio::sync::mpsc;
 
 use super::{
+    fetching::{FetchNews, Fetching},
     link::Link,
     run::Run,
     run_dir::{Ending, RunDir},
     service::Service,
 };
-use crate::assets::{AssetError, Limits, Order, Progress, Shelf, fetch, server_at, view};
-
-/// How often the run says how far it is.
-const REPORT_EVERY: Duration = Duration::from_secs(2);
-
-/// Assets on their way for one run.
-#[derive(Debug)]
-pub(super) struct Fetching {
-    run: RunId,
-    cancelled: Arc<AtomicBool>,
-    news: mpsc::Receiver<FetchNews>,
-}
-
-/// What is heard of them.
-#[derive(Debug)]
-pub(super) enum FetchNews {
-    /// How far it is.
-    Progress(Progress),
-    /// They are here, or will not be.
-    Ended(Result<(), AssetError>),
-}
-
-impl Fetching {
-    /// The next news. Cancel-safe.
-    pub(super) async fn next(&mut self) -> FetchNews {
-        let lost = FetchNews::Ended(Err(AssetError::Cancelled));
-        self.news.recv().await.unwrap_or(lost)
-    }
-
-    /// Nobody wants them any more.
-    pub(super) fn cancel(&self) {
-        self.cancelled.store(true, Ordering::Relaxed);
-    }
-
-    /// That run does not want them any more.
-    pub(super) fn cancel_for(&self, run: RunId) {
-        if run == self.run {
-            self.cancel();
-        }
-    }
-}
+use crate::assets::{Limits, Order, Shelf, server_at, view};
 
 /// The assets that a run's spec names.
 ///
@@ -87,7 +42,6 @@ impl<L: Link> Service<L> {
         };
         run.enter(RunPhase::Preparing, None);
         self.due.states.insert(id);
-        let cancelled = Arc::new(AtomicBool::new(false));
         let order = Order {
             state_dir: self.config.state_dir.clone(),
             identity: Arc::clone(&self.identity),
@@ -97,30 +51,10 @@ impl<L: Link> Service<L> {
                 stays_free: self.config.min_free_bytes,
                 most: self.config.assets_max_bytes,
             },
-            cancelled: Arc::clone(&cancelled),
+            cancelled: Arc::default(),
         };
-        let (sender, news) = mpsc::channel(4);
-        let work = move || {
-            let mut told = Instant::now();
-            let fetched = fetch(&order, &mut |progress| {
-                if told.elapsed() > REPORT_EVERY {
-                    told = Instant::now();
-                    // A daemon that is busy hears the next one.
-                    let _ = sender.try_send(FetchNews::Progress(progress));
-                }
-            });
-            // Nobody listens when the daemon is ending.
-            let _ = sender.blocking_send(FetchNews::Ended(fetched));
-        };
-        thread::Builder::new()
-            .name("assets".to_owned())
-            .spawn(work)
-            .map_err(|e| format!("the assets cannot be got: {e}"))?;
-        self.fetching = Some(Fetching {
-            run: id,
-            cancelled,
-            news,
-        });
+        let fetching = Fetching::start(id, order).map_err(|e| format!("the assets cannot be got: {e}"))?;
+        self.fetching = Some(fetching);
         Ok(())
     }
 
@@ -136,7 +70,7 @@ impl<L: Link> Service<L> {
 
     pub(super) fn take_fetch_news(&mut self, news: FetchNews) {
         let Some(fetching) = &self.fetching else { return };
-        let id = fetching.run;
+        let id = fetching.run();
         match news {
             FetchNews::Progress(progress) => {
                 let waits = progress.waits.map_or_else(String::new, |why| format!("; {why}"));

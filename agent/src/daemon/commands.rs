@@ -15,7 +15,6 @@ use regatta_wire::{
 };
 
 use super::{
-    ENGINES,
     link::Link,
     run::Run,
     run_dir::{Ending, Job, RunDir},
@@ -24,6 +23,7 @@ use super::{
     trust::TrustError,
     window::Manners,
 };
+use crate::build_info::ENGINES;
 
 /// Refused runs that are remembered, so that a hostile coordinator cannot fill the memory.
 const REFUSED: usize = 256;

@@ -1,57 +1,17 @@
 //! From ended to sealed: one run after the other, never beside a running one. How a run is sealed stands in `sealing.rs`.
 
-use std::{future::pending, path::Path, sync::Arc, time::Instant};
+use std::{path::Path, sync::Arc, time::Instant};
 
 use regatta_types::RunId;
-use tokio::{
-    select,
-    sync::oneshot,
-    task::{JoinError, JoinHandle, spawn_blocking},
-};
+use tokio::task::JoinError;
 
 use super::{
     link::Link,
     run_dir::Ending,
-    sealing::{self, OnDisk, SealRequest, Sealed},
+    sealing::{self, SealRequest, Sealed},
+    sealing_thread::{SealNews, Sealing},
     service::Service,
 };
-
-/// A run that is being sealed, on a thread of its own.
-pub(super) struct Sealing {
-    /// Which.
-    pub(super) run: RunId,
-    /// Hears once what of its files is on this disk.
-    flushed: Option<oneshot::Receiver<OnDisk>>,
-    thread: JoinHandle<Sealed>,
-}
-
-/// What the sealing thread has come to.
-pub(super) enum SealNews {
-    /// These files are on this disk, and are being hashed.
-    Flushed(RunId, OnDisk),
-    /// It is done.
-    Sealed(RunId, Result<Sealed, JoinError>),
-}
-
-/// The next news of the sealing thread; none without one.
-pub(super) async fn seal_news(sealing: &mut Option<Sealing>) -> SealNews {
-    let Some(Sealing { run, flushed, thread }) = sealing else {
-        return pending().await;
-    };
-    if let Some(waiting) = flushed {
-        select! {
-            biased;
-            heard = waiting => {
-                *flushed = None;
-                if let Ok(on_disk) = heard {
-                    return SealNews::Flushed(*run, on_disk);
-                }
-            }
-            sealed = &mut *thread => return SealNews::Sealed(*run, sealed),
-        }
-    }
-    SealNews::Sealed(*run, thread.await)
-}
 
 impl<L: Link> Service<L> {
     /// A run has ended, one way or another: it is to be sealed.
@@ -89,12 +49,7 @@ impl<L: Link> Service<L> {
             device_state: run.job.device_state.clone(),
             foreign_root: foreign_root(&self.config.system_root),
         };
-        let (tell_flushed, flushed) = oneshot::channel();
-        self.sealing = Some(Sealing {
-            run: id,
-            flushed: Some(flushed),
-            thread: spawn_blocking(move || sealing::seal(&request, tell_flushed)),
-        });
+        self.sealing = Some(Sealing::start(request));
     }
 
     /// Takes note of what the sealing thread has come to. Files that grow no more and lie on this disk go on their way while they are

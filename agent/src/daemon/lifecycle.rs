@@ -8,7 +8,7 @@ use super::{
     active::{Active, RunNews},
     assets,
     link::Link,
-    live::end_live,
+    live_files::end_live,
     process::{ProcessNews, RunProcess, describe_end},
     run_dir::Ending,
     service::Service,

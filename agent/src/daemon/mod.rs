@@ -21,12 +21,15 @@ mod commands;
 mod delivery;
 pub(crate) mod durable;
 mod ended;
+mod extras;
+mod fetching;
 mod inventory;
 pub mod journal;
 mod lab;
 mod lifecycle;
 mod link;
 mod live;
+mod live_files;
 mod outbox;
 mod pace;
 mod process;
@@ -34,6 +37,7 @@ mod recovery;
 mod run;
 mod run_dir;
 mod sealing;
+mod sealing_thread;
 mod service;
 mod spec_check;
 mod spool;
@@ -44,7 +48,6 @@ mod window;
 
 use std::{fs, io, path::PathBuf, sync::Arc};
 
-use regatta_types::documents::EngineKind;
 use regatta_wire::topic::{Topic, agent_client_id};
 
 use self::{
@@ -54,22 +57,13 @@ use self::{
     trust::Trust,
 };
 use crate::{
+    build_info::AGENT_VERSION,
     cli::ServeArgs,
     config::AgentConfig,
     exit::{self, Failure},
     facts::FactsReader,
     identity::DeviceIdentity,
 };
-
-/// The agent's version, as hellos and evidence carry it.
-pub(crate) const AGENT_VERSION: &str = concat!("regatta-agent ", env!("CARGO_PKG_VERSION"));
-
-/// The engines that this build can run.
-#[cfg(feature = "tract")]
-pub(crate) const ENGINES: &[EngineKind] = &EngineKind::ALL;
-/// The engines that this build can run.
-#[cfg(not(feature = "tract"))]
-pub(crate) const ENGINES: &[EngineKind] = &[EngineKind::Null, EngineKind::Tensorrt, EngineKind::Sim];
 
 /// Why the daemon does not begin.
 #[derive(Debug, thiserror::Error)]

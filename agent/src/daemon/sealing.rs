@@ -21,7 +21,10 @@ use super::{
     durable,
     run_dir::{RunDir, RunDirError, Unflushed},
 };
-use crate::identity::{DeviceIdentity, hex};
+use crate::{
+    build_info::AGENT_VERSION,
+    identity::{DeviceIdentity, hex},
+};
 
 /// The evidence's name among the run's files.
 pub(crate) const EVIDENCE: &str = "evidence.json";
@@ -305,7 +308,7 @@ fn evidence(
         run: request.run,
         device: device.clone(),
         spec_sha256: hex(&Sha256::digest(spec_bytes)),
-        agent: super::AGENT_VERSION.to_owned(),
+        agent: AGENT_VERSION.to_owned(),
         outcome: request.outcome.clone(),
         not_a_measurement,
         attempts: attempts(request, spec.as_ref(), reported),

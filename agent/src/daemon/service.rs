@@ -25,20 +25,20 @@ use tokio::{
 };
 
 use super::{
-    AGENT_VERSION, ENGINES,
     active::{Active, RunNews},
-    assets::{FetchNews, Fetching},
-    ended::{Sealing, seal_news},
+    fetching::{FetchNews, Fetching},
     inventory,
     link::{Link, LinkEvent, Publication},
-    live::{LiveFiles, live_news},
+    live_files::{LiveFiles, live_news},
     pace::Pace,
     run::{Run, Storage},
     run_dir::RunDir,
+    sealing_thread::{Sealing, seal_news},
     supervisor::Supervisor,
     trust::Trust,
 };
 use crate::{
+    build_info::{AGENT_VERSION, ENGINES},
     config::AgentConfig,
     enrolment,
     facts::{FactsReader, gpu},

@@ -9,18 +9,11 @@
 //! 3. The run that is on loses its extras ([`Extras`]) when half of `min_free_mib` is left: they are cut off where they are.
 //!    LoadGen's own logs are never touched. If the disk fills up all the same, LoadGen's failure to write fails the run.
 
-use std::{
-    fs::{self, OpenOptions},
-    io::{self, Write as _},
-    path::{Path, PathBuf},
-};
+use std::{fs, io, path::Path};
 
 use regatta_types::RunId;
 
-use super::{durable, link::Link, live::end_live, run::Run, service::Service};
-
-/// Files of a run that no result and no rule needs.
-const EXTRAS: [&str; 1] = ["run.log"];
+use super::{durable, extras::Extras, link::Link, live_files::end_live, run::Run, service::Service};
 
 /// Why there is no room for a run.
 #[derive(Debug, thiserror::Error)]
@@ -139,46 +132,6 @@ impl<L: Link> Service<L> {
     }
 }
 
-/// The extras of a run, ended. Whoever still appends to them is cut off again and again.
-#[derive(Debug)]
-pub(super) struct Extras {
-    ended: Vec<(PathBuf, u64)>,
-}
-
-impl Extras {
-    /// Ends them, saying so in each.
-    fn stop(files: &Path, free: u64) -> Self {
-        let note = format!(
-            "\nregatta-agent: {} MiB are free on the disk: nothing of what follows is kept\n",
-            free >> 20
-        );
-        let end = |name: &&str| {
-            let path = files.join(name);
-            let mut file = OpenOptions::new().append(true).open(&path).ok()?;
-            // Without room even for that, the file ends without a word.
-            let _ = file.write_all(note.as_bytes());
-            Some((path, file.metadata().ok()?.len()))
-        };
-        Self {
-            ended: EXTRAS.iter().filter_map(end).collect(),
-        }
-    }
-
-    /// Takes away what was appended since.
-    pub(super) fn cut(&self) {
-        for (path, length) in &self.ended {
-            let file = OpenOptions::new().write(true).open(path);
-            let longer = |file: &fs::File| file.metadata().is_ok_and(|now| now.len() > *length);
-            if let Ok(file) = file
-                && longer(&file)
-                && let Err(e) = file.set_len(*length)
-            {
-                tracing::error!("{} cannot be cut: {e}", path.display());
-            }
-        }
-    }
-}
-
 /// Bytes of all runs' files. Entries of the directory that are no runs do not count.
 fn bytes_of_runs(runs: &Path) -> io::Result<u64> {
     let mut sum = 0_u64;
@@ -246,30 +199,6 @@ mod tests {
             said(u64::MAX, u64::MAX)
                 .unwrap_err()
                 .ends_with("are wanted (min_free_mib)")
-        );
-    }
-
-    #[test]
-    fn extras_end_with_a_word_and_stay_ended() {
-        let files = tempfile::tempdir().unwrap();
-        let path = files.path().join("run.log");
-        fs::write(&path, "engine: hello\n").unwrap();
-        fs::write(files.path().join("mlperf_log_detail.txt"), "log").unwrap();
-        let extras = Extras::stop(files.path(), 7 << 20);
-        let ended = fs::read_to_string(&path).unwrap();
-        assert!(
-            ended.starts_with("engine: hello\n\nregatta-agent: 7 MiB are free"),
-            "{ended}"
-        );
-        let mut chatty = OpenOptions::new().append(true).open(&path).unwrap();
-        for _ in 0..3 {
-            chatty.write_all(b"and another thing\n").unwrap();
-            extras.cut();
-        }
-        assert_eq!(fs::read_to_string(&path).unwrap(), ended);
-        assert_eq!(
-            fs::read(files.path().join("mlperf_log_detail.txt")).unwrap(),
-            b"log"
         );
     }
 }
