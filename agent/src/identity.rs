@@ -7,14 +7,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use regatta_fsutil::atomic_file::AtomicFile;
 use regatta_types::DeviceId;
 use ring::{
     rand::SystemRandom,
     signature::{Ed25519KeyPair, KeyPair as _},
 };
 use rustls::pki_types::PrivatePkcs8KeyDer;
-
-use crate::daemon::durable;
 
 /// A device's key and id.
 pub(crate) struct DeviceIdentity {
@@ -94,7 +93,10 @@ impl DeviceIdentity {
                     .map_err(|_| IdentityError::Randomness)?
                     .as_ref()
                     .to_vec();
-                durable::write_atomic(path, &pkcs8, 0o600).map_err(file("written"))?;
+                AtomicFile::new(path)
+                    .mode(0o600)
+                    .write(&pkcs8)
+                    .map_err(file("written"))?;
                 pkcs8
             }
             Err(e) => return Err(file("read")(e)),
@@ -133,22 +135,10 @@ impl DeviceIdentity {
     }
 }
 
-/// Lower-case hexadecimal digits of some bytes.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes
-        .iter()
-        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-            // Writing to a String cannot fail.
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
-}
-
 #[cfg(test)]
 mod tests {
+    use regatta_fsutil::hash::sha256_hex;
     use ring::signature::{ED25519, UnparsedPublicKey};
-    use sha2::{Digest as _, Sha256};
 
     use super::*;
 
@@ -160,7 +150,7 @@ mod tests {
         let again = DeviceIdentity::load_or_create(&path).unwrap();
         assert_eq!(first.id(), again.id());
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        assert!(hex(&Sha256::digest(first.public_key())).starts_with(first.id().as_str()));
+        assert!(sha256_hex(&first.public_key()).starts_with(first.id().as_str()));
         let signature = again.sign(b"evidence");
         let key = UnparsedPublicKey::new(&ED25519, first.public_key());
         assert!(key.verify(b"evidence", &signature).is_ok());
@@ -171,7 +161,7 @@ mod tests {
     fn an_exposed_or_broken_key_is_refused_and_left_alone() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("device.key");
-        durable::write_atomic(&path, b"no key", 0o600).unwrap();
+        AtomicFile::new(&path).mode(0o600).write(b"no key").unwrap();
         assert!(matches!(
             DeviceIdentity::load_or_create(&path),
             Err(IdentityError::Malformed { .. })

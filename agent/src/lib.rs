@@ -9,7 +9,6 @@ mod config;
 #[cfg(test)]
 mod counting_allocator;
 mod daemon;
-mod digest;
 mod doctor;
 mod engine_command;
 mod engines;

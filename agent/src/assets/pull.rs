@@ -10,13 +10,13 @@ use std::{
     time::{Duration, Instant},
 };
 
+use regatta_fsutil::hash::hex;
 use sha2::{Digest as _, Sha256};
 
 use super::{
     AssetError,
     client::{Body, Client, GetError},
 };
-use crate::identity::hex;
 
 /// Bytes that are read at once.
 const PIECE: usize = 64 * 1024;

@@ -9,6 +9,7 @@ use std::{
     time::SystemTime,
 };
 
+use regatta_fsutil::atomic_file;
 use regatta_types::assets::{Asset, AssetKind};
 
 use super::AssetError;
@@ -76,7 +77,7 @@ impl Shelf {
             // A tree has thousands of files: one flush for all of them.
             rustix::fs::syncfs(File::open(part)?)?;
             fs::rename(part, place)?;
-            durable::sync_directory(place.parent().unwrap_or(&self.0))
+            atomic_file::sync_directory(place.parent().unwrap_or(&self.0))
         };
         settle().map_err(|source| AssetError::Disk {
             path: place.to_owned(),

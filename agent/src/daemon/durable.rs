@@ -1,46 +1,12 @@
-//! Writing so that a power cut leaves either the old or the new: files, directories, and the one lock that keeps two
-//! daemons apart. Knows nothing of runs.
+//! The state directory as a whole: free space, the reserve for a full disk, and the lock that keeps two daemons apart. Knows nothing
+//! of runs.
 
 use std::{
     fs::{self, File, OpenOptions},
-    io::{self, Write as _},
+    io,
     os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
 };
-
-/// Replaces a file: written beside it, flushed to disk, renamed over it, the directory flushed.
-pub(crate) fn write_atomic(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
-    let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "not the path of a file",
-        ));
-    };
-    let beside = directory.join(format!(".{}.new", name.to_string_lossy()));
-    let written = (|| {
-        // The mode counts when the file is created; a leftover of a crash may have another.
-        let _ = fs::remove_file(&beside);
-        let mut file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(mode)
-            .open(&beside)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&beside, path)?;
-        sync_directory(directory)
-    })();
-    if written.is_err() {
-        // Half a file on a full disk only makes it fuller.
-        let _ = fs::remove_file(&beside);
-    }
-    written
-}
-
-/// Makes a directory's entries (creations, renames) survive a power cut.
-pub(crate) fn sync_directory(directory: &Path) -> io::Result<()> {
-    File::open(directory)?.sync_all()
-}
 
 /// Bytes that an unprivileged process can still write on the file system of `path`.
 pub(crate) fn free_bytes(path: &Path) -> io::Result<u64> {

@@ -8,13 +8,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use regatta_fsutil::atomic_file::{self, AtomicFile};
 use regatta_types::{
     RunId, StreamName,
     documents::{DeviceFacts, Document, DocumentError, RunPhase, RunSpec, RunState, StateProof, WindowCost},
 };
 use serde::{Deserialize, Serialize};
-
-use super::durable;
 
 /// Names of directories that are still being made; swept at the daemon's start.
 const UNFINISHED: &str = ".new-";
@@ -183,10 +182,14 @@ impl RunDir {
             // Never into a leftover.
             fs::create_dir(&unfinished)?;
             fs::create_dir(unfinished.join("files"))?;
-            durable::write_atomic(&unfinished.join("spec.json"), spec, 0o644)?;
-            durable::write_atomic(&unfinished.join("job.json"), &job_json(job)?, 0o644)?;
+            AtomicFile::new(&unfinished.join("spec.json"))
+                .mode(0o644)
+                .write(spec)?;
+            AtomicFile::new(&unfinished.join("job.json"))
+                .mode(0o644)
+                .write(&job_json(job)?)?;
             fs::rename(&unfinished, &finished)?;
-            durable::sync_directory(runs)
+            atomic_file::sync_directory(runs)
         })();
         if made.is_err() {
             let _ = fs::remove_dir_all(&unfinished);
@@ -276,7 +279,7 @@ impl RunDir {
         let path = self.path.join("job.json");
         job_json(job)
             .map_err(io::Error::from)
-            .and_then(|bytes| durable::write_atomic(&path, &bytes, 0o644))
+            .and_then(|bytes| AtomicFile::new(&path).mode(0o644).write(&bytes))
             .map_err(|source| RunDirError::Io {
                 what: "written",
                 path,

@@ -2,12 +2,10 @@
 //! bytes. Runs on a thread of its own, since it reads everything that was logged. Judges nothing but what can never be a
 //! measurement.
 
-use std::{
-    fs,
-    io::{self, Read as _},
-    sync::Arc,
-};
+use std::{fs, io, sync::Arc};
 
+use regatta_fsutil::atomic_file::AtomicFile;
+use regatta_fsutil::hash::{hex, sha256_hex, sha256_of_file};
 use regatta_types::{
     DeviceId, RunId, StreamName,
     documents::{
@@ -17,14 +15,8 @@ use regatta_types::{
 use sha2::{Digest as _, Sha256};
 use tokio::sync::oneshot;
 
-use super::{
-    durable,
-    run_dir::{RunDir, RunDirError, Unflushed},
-};
-use crate::{
-    build_info::AGENT_VERSION,
-    identity::{DeviceIdentity, hex},
-};
+use super::run_dir::{RunDir, RunDirError, Unflushed};
+use crate::{build_info::AGENT_VERSION, identity::DeviceIdentity};
 
 /// The evidence's name among the run's files.
 pub(crate) const EVIDENCE: &str = "evidence.json";
@@ -213,7 +205,10 @@ fn seal_into(
         own.insert(0, (EVIDENCE, bytes.as_slice()));
     }
     for (name, content) in &own {
-        durable::write_atomic(&files.join(name), content, 0o644).map_err(file_error(name))?;
+        AtomicFile::new(&files.join(name))
+            .mode(0o644)
+            .write(content)
+            .map_err(file_error(name))?;
     }
     // Listed once both are written: evidence without its signature may yet become another, and must not leave the device.
     for (name, content) in own {
@@ -265,22 +260,13 @@ fn flush(dir: &RunDir, name: &StreamName) -> io::Result<u64> {
     Ok(file.metadata()?.len())
 }
 
-/// Hashes a file, a piece at a time.
+/// Hashes a file.
 fn hash_stream(dir: &RunDir, name: &StreamName) -> io::Result<SealedStream> {
-    let mut file = dir.open(name)?;
-    let (mut hasher, mut length, mut piece) = (Sha256::new(), 0_u64, vec![0; 256 * 1024]);
-    loop {
-        let read = file.read(&mut piece)?;
-        if read == 0 {
-            break;
-        }
-        hasher.update(piece.get(..read).unwrap_or_default());
-        length = length.saturating_add(read as u64);
-    }
+    let hash = sha256_of_file(&dir.files().join(name.as_str()))?;
     Ok(SealedStream {
         name: name.clone(),
-        length,
-        sha256: hasher.finalize().into(),
+        length: hash.length,
+        sha256: hash.sha256,
     })
 }
 
@@ -307,7 +293,7 @@ fn evidence(
         schema: Evidence::SCHEMA,
         run: request.run,
         device: device.clone(),
-        spec_sha256: hex(&Sha256::digest(spec_bytes)),
+        spec_sha256: sha256_hex(spec_bytes),
         agent: AGENT_VERSION.to_owned(),
         outcome: request.outcome.clone(),
         not_a_measurement,

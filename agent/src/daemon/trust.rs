@@ -7,6 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use regatta_fsutil::atomic_file::AtomicFile;
 use regatta_types::{DeviceId, RunId};
 use regatta_wire::{
     frame::{self, FrameError},
@@ -14,8 +15,6 @@ use regatta_wire::{
     signed_command::SignedCommand,
 };
 use ring::signature::{ED25519, UnparsedPublicKey};
-
-use super::durable;
 
 /// The file that holds the newest number, in the state directory.
 const FILE: &str = "commands.number";
@@ -112,7 +111,10 @@ impl Trust {
             });
         }
         self.newest = number;
-        if let Err(e) = durable::write_atomic(&self.path, number.to_string().as_bytes(), 0o600) {
+        if let Err(e) = AtomicFile::new(&self.path)
+            .mode(0o600)
+            .write(number.to_string().as_bytes())
+        {
             tracing::error!("the number of the newest command cannot be kept: {e}");
         }
         Ok(())

@@ -2,8 +2,9 @@
 
 use std::io;
 
+use regatta_fsutil::hash::sha256_of_file;
+
 use super::{EngineError, LoadRequest};
-use crate::digest;
 
 /// The file's SHA-256, hexadecimal, which is the benchmark's where that names one.
 ///
@@ -15,7 +16,7 @@ pub(super) fn checked_hash(request: &LoadRequest<'_>) -> Result<String, EngineEr
         file: file.clone(),
         source,
     };
-    let found = digest::of_file(file).map_err(unreadable)?;
+    let found = sha256_of_file(file).map_err(unreadable)?.hex();
     match &request.benchmark.model.sha256 {
         Some(expected) if !found.eq_ignore_ascii_case(expected) => Err(EngineError::ModelDiffers {
             file: file.clone(),

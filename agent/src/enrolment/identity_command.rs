@@ -3,6 +3,7 @@
 
 use std::io::Write as _;
 
+use regatta_fsutil::hash::hex;
 use regatta_text::{escape_json, escape_lines};
 use serde::Serialize;
 
@@ -11,7 +12,7 @@ use crate::{
     cli::{Format, IdentityArgs},
     config::AgentConfig,
     exit::{self, Failure},
-    identity::{DeviceIdentity, hex},
+    identity::DeviceIdentity,
 };
 
 /// Its JSON is a promise: fields are added, never renamed or removed.

@@ -14,6 +14,7 @@ use std::{
     sync::Arc,
 };
 
+use regatta_fsutil::atomic_file::AtomicFile;
 use regatta_fsutil::regular_file::{self, LARGEST_TEXT};
 use regatta_wire::enrolment::Credentials;
 use rustls::{
@@ -33,7 +34,7 @@ pub(crate) use self::{
     identity_command::identity,
     renewal::renew_when_due,
 };
-use crate::{daemon::durable, identity::DeviceIdentity};
+use crate::identity::DeviceIdentity;
 
 /// The document's name in the state directory.
 const FILE: &str = "enrolment.json";
@@ -136,7 +137,7 @@ impl Enrolment {
         let path = state_dir.join(FILE);
         let written = serde_json::to_vec_pretty(&enrolment)
             .map_err(io::Error::from)
-            .and_then(|text| durable::write_atomic(&path, &text, 0o600));
+            .and_then(|text| AtomicFile::new(&path).mode(0o600).write(&text));
         written.map_err(|source| EnrolmentError::File {
             path,
             what: "written",

@@ -12,6 +12,7 @@ mod run_dir;
 use std::{io, path::Path};
 
 use anyhow::Context;
+use regatta_fsutil::hash::sha256_hex;
 use regatta_fsutil::regular_file::{self, LARGEST_TEXT};
 use regatta_loadgen::{
     outcome::Outcome,
@@ -26,7 +27,6 @@ use self::{
 };
 use crate::{
     cli::ExecArgs,
-    digest,
     exit::{self, Failure},
     thread_counters::ThreadCounters,
     timing_cpu,
@@ -148,7 +148,7 @@ fn identity(outcome: &Outcome, ready: &ReadyRace) -> LoadgenIdentity {
         version: ran.version.clone(),
         revision: ran.revision.clone(),
         rng_abi: ran.rng_abi.clone(),
-        mlperf_conf_sha256: digest::of_bytes(ready.mlperf_conf().as_bytes()),
+        mlperf_conf_sha256: sha256_hex(ready.mlperf_conf().as_bytes()),
     }
 }
 

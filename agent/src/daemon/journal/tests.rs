@@ -43,7 +43,7 @@ fn written(path: &Path) -> Vec<u8> {
 fn golden_bytes() {
     let dir = tempfile::tempdir().unwrap();
     let bytes = written(&dir.path().join("outbox.journal"));
-    insta::assert_snapshot!(crate::identity::hex(&bytes));
+    insta::assert_snapshot!(regatta_fsutil::hash::hex(&bytes));
 }
 
 #[test]
