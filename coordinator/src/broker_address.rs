@@ -11,9 +11,9 @@ const DEFAULT_PORTS: (u16, u16) = (1883, 8883);
 
 /// An address that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{given}` is not of the form mqtts://host:port or mqtt://host:port")]
+#[error("`{text}` is not of the form mqtts://host:port or mqtt://host:port")]
 pub(crate) struct BrokerAddressError {
-    given: String,
+    text: String,
 }
 
 /// Where a broker is.
@@ -57,11 +57,11 @@ impl fmt::Display for BrokerAddress {
 impl FromStr for BrokerAddress {
     type Err = BrokerAddressError;
 
-    fn from_str(given: &str) -> Result<Self, BrokerAddressError> {
+    fn from_str(text: &str) -> Result<Self, BrokerAddressError> {
         let wrong = || BrokerAddressError {
-            given: given.to_owned(),
+            text: text.to_owned(),
         };
-        let (tls, rest) = match (given.strip_prefix("mqtts://"), given.strip_prefix("mqtt://")) {
+        let (tls, rest) = match (text.strip_prefix("mqtts://"), text.strip_prefix("mqtt://")) {
             (Some(rest), _) => (true, rest),
             (None, Some(rest)) => (false, rest),
             (None, None) => return Err(wrong()),

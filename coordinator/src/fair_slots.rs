@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_holds_the_most_loses_its_oldest() {
+    fn the_largest_holder_loses_its_oldest() {
         let slots = FairSlots::new(4, 4);
         let (_quiet, mut quiet_lost) = slots.take("quiet");
         let mut greedy: Vec<_> = (0..3).map(|_| slots.take("greedy")).collect();

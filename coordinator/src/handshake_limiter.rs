@@ -103,17 +103,17 @@ mod tests {
     const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 
     #[tokio::test]
-    async fn whoever_has_waited_longest_leaves_when_the_room_is_full() {
-        let room = Arc::new(HandshakeLimiter::new(PLACES));
+    async fn the_oldest_handshake_is_evicted_when_the_limiter_is_full() {
+        let limiter = Arc::new(HandshakeLimiter::new(PLACES));
         let slow: Vec<_> = (0..PLACES)
             .map(|_| {
-                let room = Arc::clone(&room);
-                tokio::spawn(async move { room.admit(HERE, pending::<io::Result<()>>()).await })
+                let limiter = Arc::clone(&limiter);
+                tokio::spawn(async move { limiter.admit(HERE, pending::<io::Result<()>>()).await })
             })
             .collect();
         tokio::time::sleep(Duration::from_millis(1)).await;
         assert_eq!(
-            room.admit(HERE, async { Ok(7) }).await.unwrap(),
+            limiter.admit(HERE, async { Ok(7) }).await.unwrap(),
             7,
             "a quick one gets in"
         );
@@ -130,10 +130,10 @@ mod tests {
 
     #[test]
     fn one_address_uses_up_nobody_elses_arrivals() {
-        let room = HandshakeLimiter::new(PLACES);
-        let greedy = (0..5000).filter(|_| room.lets_in(HERE)).count();
+        let limiter = HandshakeLimiter::new(PLACES);
+        let greedy = (0..5000).filter(|_| limiter.lets_in(HERE)).count();
         assert!((1024..2000).contains(&greedy), "{greedy}");
-        assert!(room.lets_in("10.0.0.7".parse().unwrap()));
+        assert!(limiter.lets_in("10.0.0.7".parse().unwrap()));
     }
 
     #[test]

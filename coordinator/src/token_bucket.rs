@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_wait_gets_what_is_there() {
+    fn a_client_that_does_not_wait_gets_what_is_there() {
         let buckets = TokenBuckets::new(RATE);
         assert_eq!((0..10).filter(|_| buckets.try_take(1)).count(), 3);
     }

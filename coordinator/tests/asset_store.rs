@@ -25,8 +25,8 @@ fn regatta(workspace: &Path, words: &[&str]) -> Command {
 }
 
 fn succeeded(output: Output) -> Vec<u8> {
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{printed}");
     output.stdout
 }
 

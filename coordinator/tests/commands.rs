@@ -14,9 +14,9 @@ use std::{
 use support::{Dice, coordinator::Coordinator, delivering::Faults, device::SimulatedDevice, eventually};
 
 fn refusal(output: &Output) -> (Option<i32>, String) {
-    let said = String::from_utf8(output.stderr.clone()).unwrap();
-    assert!(!said.contains("panicked"), "{said}");
-    (output.status.code(), said)
+    let printed = String::from_utf8(output.stderr.clone()).unwrap();
+    assert!(!printed.contains("panicked"), "{printed}");
+    (output.status.code(), printed)
 }
 
 /// A coordinator that knows one device, and is not serving any more.
@@ -34,7 +34,7 @@ fn with_a_known_device() -> Coordinator {
 
 /// Samples of another type need what their numbers stand for, and nothing else does.
 #[test]
-fn samples_are_prepared_as_asked_or_not_at_all() {
+fn samples_are_prepared_as_requested_or_not_at_all() {
     let coordinator = Coordinator::embedded();
     let scratch = tempfile::tempdir().unwrap();
     let cache = scratch.path().join("digits.cache");
@@ -62,9 +62,9 @@ fn samples_are_prepared_as_asked_or_not_at_all() {
             "--rounding goes with a scale",
         ),
     ] {
-        let (code, said) = refusal(&coordinator.output(&with(flags)));
-        assert_eq!(code, Some(2), "{flags:?}: {said}");
-        assert!(said.contains(words), "{flags:?}: {said}");
+        let (code, printed) = refusal(&coordinator.output(&with(flags)));
+        assert_eq!(code, Some(2), "{flags:?}: {printed}");
+        assert!(printed.contains(words), "{flags:?}: {printed}");
     }
     let cached = [
         "--dtype",
@@ -74,9 +74,12 @@ fn samples_are_prepared_as_asked_or_not_at_all() {
         "--calibration-cache",
         cache,
     ];
-    let (code, said) = refusal(&coordinator.output(&[&common[..], &cached].concat()));
-    assert_eq!(code, Some(2), "{said}");
-    assert!(said.contains("name the network's input with --tensor"), "{said}");
+    let (code, printed) = refusal(&coordinator.output(&[&common[..], &cached].concat()));
+    assert_eq!(code, Some(2), "{printed}");
+    assert!(
+        printed.contains("name the network's input with --tensor"),
+        "{printed}"
+    );
     // The benchmark's own samples are made on the way.
     let made = coordinator.json(&[&common[..], &cached, &["--tensor", "image"]].concat());
     assert_eq!((&made["samples"], &made["clipped"]), (&597.into(), &0.into()));
@@ -86,17 +89,17 @@ fn samples_are_prepared_as_asked_or_not_at_all() {
         serde_json::json!({ "scale": 0.0625, "rounding": "toward-zero", "source": "digits.cache: image" });
     assert_eq!(set["quantised"], quantised);
     let coarse = coordinator.output(&with(&["--dtype", "int8", "--scale", "0.001"]));
-    let said = String::from_utf8_lossy(&coarse.stdout);
+    let printed = String::from_utf8_lossy(&coarse.stdout);
     assert!(
-        said.contains("as int8_linear in") && said.contains("is the scale right?"),
-        "{said}"
+        printed.contains("as int8_linear in") && printed.contains("is the scale right?"),
+        "{printed}"
     );
 }
 
 #[test]
 fn what_is_unknown_is_answered_with_what_is_known() {
     let coordinator = with_a_known_device();
-    let ask = |changed: &str, to: &str| {
+    let request_run = |changed: &str, to: &str| {
         let mut args = vec![
             "run",
             "--benchmark",
@@ -125,13 +128,16 @@ fn what_is_unknown_is_answered_with_what_is_known() {
         ("--duration", "3", "500ms, 3s"),
         ("--stream", "now", "known are after"),
     ] {
-        let (code, said) = ask(changed, to);
-        assert_eq!(code, Some(2), "{changed} {to}: {said}");
+        let (code, printed) = request_run(changed, to);
+        assert_eq!(code, Some(2), "{changed} {to}: {printed}");
         assert!(
-            said.contains(to) && said.contains(known),
-            "{changed} {to}: {said}"
+            printed.contains(to) && printed.contains(known),
+            "{changed} {to}: {printed}"
         );
-        assert!(said.lines().count() <= 2, "one sentence and the way out: {said}");
+        assert!(
+            printed.lines().count() <= 2,
+            "one sentence and the way out: {printed}"
+        );
     }
     assert_eq!(
         coordinator.json(&["runs", "list"])["runs"]
@@ -151,16 +157,16 @@ fn a_misspelt_word_is_named_also_before_any_device_has_come() {
         ("digits", "Offline", "no device has said hello"),
     ] {
         let requested = coordinator.output(&["run", "--benchmark", benchmark, "--scenario", scenario]);
-        let (code, said) = refusal(&requested);
-        assert_eq!(code, Some(2), "{said}");
-        assert!(said.contains(known), "{benchmark} {scenario}: {said}");
+        let (code, printed) = refusal(&requested);
+        assert_eq!(code, Some(2), "{printed}");
+        assert!(printed.contains(known), "{benchmark} {scenario}: {printed}");
     }
 }
 
 #[test]
-fn without_a_daemon_runs_wait_and_the_user_is_told() {
+fn without_a_daemon_runs_wait_and_the_user_is_warned() {
     let mut coordinator = with_a_known_device();
-    let (code, said) = refusal(&coordinator.output(&[
+    let (code, printed) = refusal(&coordinator.output(&[
         "run",
         "--benchmark",
         "digits",
@@ -171,8 +177,8 @@ fn without_a_daemon_runs_wait_and_the_user_is_told() {
     ]));
     assert_eq!(code, Some(3));
     assert!(
-        said.contains("queued") && said.contains("regatta serve"),
-        "{said}"
+        printed.contains("queued") && printed.contains("regatta serve"),
+        "{printed}"
     );
     let run = coordinator.json(&["runs", "list"])["runs"][0]["run"]
         .as_str()
@@ -190,22 +196,22 @@ fn without_a_daemon_runs_wait_and_the_user_is_told() {
 fn a_port_in_use_is_one_clear_sentence() {
     let coordinator = Coordinator::embedded();
     let _taken = TcpListener::bind(("127.0.0.1", coordinator.port)).unwrap();
-    let (code, said) = refusal(&coordinator.output(&["serve"]));
+    let (code, printed) = refusal(&coordinator.output(&["serve"]));
     assert_eq!(code, Some(3));
     assert!(
-        said.contains(&coordinator.port.to_string()) && said.contains("`listen`"),
-        "{said}"
+        printed.contains(&coordinator.port.to_string()) && printed.contains("`listen`"),
+        "{printed}"
     );
 }
 
 #[test]
 fn a_broker_that_is_not_there_is_one_clear_sentence() {
     let coordinator = Coordinator::external(support::free_port());
-    let (code, said) = refusal(&coordinator.output(&["serve"]));
+    let (code, printed) = refusal(&coordinator.output(&["serve"]));
     assert_eq!(code, Some(3));
     assert!(
-        said.contains("cannot connect") && said.contains("start that broker"),
-        "{said}"
+        printed.contains("cannot connect") && printed.contains("start that broker"),
+        "{printed}"
     );
 }
 
@@ -213,9 +219,9 @@ fn a_broker_that_is_not_there_is_one_clear_sentence() {
 fn a_workspace_is_served_once() {
     let mut coordinator = Coordinator::embedded();
     coordinator.serve();
-    let (code, said) = refusal(&coordinator.output(&["serve"]));
+    let (code, printed) = refusal(&coordinator.output(&["serve"]));
     assert_eq!(code, Some(3));
-    assert!(said.contains("another daemon"), "{said}");
+    assert!(printed.contains("another daemon"), "{printed}");
 }
 
 #[test]
@@ -230,8 +236,12 @@ fn no_workspace_is_wrong_use() {
             .output()
             .unwrap()
     };
-    let (code, said) = refusal(&there(&["runs", "list"]));
-    assert_eq!((code, said.contains("regatta init")), (Some(2), true), "{said}");
+    let (code, printed) = refusal(&there(&["runs", "list"]));
+    assert_eq!(
+        (code, printed.contains("regatta init")),
+        (Some(2), true),
+        "{printed}"
+    );
     assert!(there(&["init"]).status.success());
     assert!(there(&["runs", "list"]).status.success());
     let (code, _) = refusal(&there(&["init"]));
@@ -243,9 +253,12 @@ fn no_workspace_is_wrong_use() {
 fn without_a_coordinator_no_device_is_called_online() {
     let coordinator = with_a_known_device();
     let list = coordinator.output(&["device", "list"]);
-    let (code, said) = refusal(&list);
+    let (code, printed) = refusal(&list);
     assert_eq!(code, Some(0));
-    assert!(said.contains("no coordinator serves this workspace"), "{said}");
+    assert!(
+        printed.contains("no coordinator serves this workspace"),
+        "{printed}"
+    );
     let listed = String::from_utf8(list.stdout).unwrap();
     assert!(listed.contains("offline"), "{listed}");
     let shown = coordinator.json(&["device", "show", "simulated"]);
@@ -320,35 +333,35 @@ fn waiting_answers_with_the_runs_verdict_and_an_export_is_byte_exact() {
     let again = format!("{out}-again");
     let export = ["runs", "export", &run.to_string(), "--out", &again];
     std::fs::write(&stored, "something else").unwrap();
-    let (code, said) = refusal(&coordinator.output(&export));
+    let (code, printed) = refusal(&coordinator.output(&export));
     assert!(
-        code == Some(3) && said.contains("no longer what the device delivered"),
-        "{said}"
+        code == Some(3) && printed.contains("no longer what the device delivered"),
+        "{printed}"
     );
     assert!(
-        said.contains("the run itself is untouched; `regatta runs verify"),
-        "{said}"
+        printed.contains("the run itself is untouched; `regatta runs verify"),
+        "{printed}"
     );
     std::fs::remove_file(&stored).unwrap();
-    let (code, said) = refusal(&coordinator.output(&export));
-    assert!(code == Some(3) && said.contains(first.as_str()), "{said}");
+    let (code, printed) = refusal(&coordinator.output(&export));
+    assert!(code == Some(3) && printed.contains(first.as_str()), "{printed}");
     assert!(!std::path::Path::new(&again).exists());
     std::fs::write(&stored, before).unwrap();
     assert!(coordinator.output(&export).status.success());
 }
 
 #[test]
-fn a_plan_that_cannot_be_asked_for_names_the_file_and_the_request() {
+fn an_invalid_plan_names_the_file_and_the_request() {
     let coordinator = Coordinator::embedded();
     let plan = coordinator.path("plan.toml");
     let request = "[[run]]\nbenchmark = \"digits\"\nscenario = [\"Offline\"]\n";
     let wrong = request.replace("Offline", "Ofline");
     fs::write(&plan, format!("schema = 1\n{wrong}{request}")).unwrap();
     let output = coordinator.output(&["run", plan.to_str().unwrap()]);
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("plan.toml: [[run]] number 1"), "{said}");
-    assert!(said.contains("Ofline"), "{said}");
+    let printed = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{printed}");
+    assert!(printed.contains("plan.toml: [[run]] number 1"), "{printed}");
+    assert!(printed.contains("Ofline"), "{printed}");
 }
 
 /// A workspace on a disk that cannot be written: what is in it can be listed.
@@ -387,7 +400,7 @@ fn a_workspace_that_cannot_be_written_is_listed() {
 
 /// Somebody holds the store: a command says that it waits, and `serve` ends when it is told to.
 #[test]
-fn a_locked_store_is_told_and_does_not_keep_serve_from_ending() {
+fn a_locked_store_is_reported_and_does_not_keep_serve_from_ending() {
     let coordinator = Coordinator::embedded();
     coordinator.json(&["runs", "list"]);
     let holder = rusqlite::Connection::open(coordinator.path("regatta.db")).unwrap();
@@ -398,8 +411,9 @@ fn a_locked_store_is_told_and_does_not_keep_serve_from_ending() {
     let mut serve = coordinator.regatta(&["serve"]);
     let mut child = serve.stderr(fs::File::create(&log).unwrap()).spawn().unwrap();
     eventually("the word that the store is locked", 30, || {
-        let said = fs::read_to_string(&log).unwrap();
-        said.contains("the store is locked by another program")
+        let printed = fs::read_to_string(&log).unwrap();
+        printed
+            .contains("the store is locked by another program")
             .then_some(())
     });
     let pid = rustix::process::Pid::from_child(&child);

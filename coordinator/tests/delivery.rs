@@ -31,7 +31,7 @@ fn everything_goes_wrong_on_the_way(mut coordinator: Coordinator) {
         coordinator.json(&["device", "list"])["devices"][0]["online"].as_bool()
     });
     for seed in 1..4 {
-        let run = coordinator.ask("PerformanceOnly");
+        let run = coordinator.request_run("PerformanceOnly");
         let (played, files) = device.play(Faults::ALL, &mut Dice::new(seed));
         assert_eq!(played.to_string(), run);
         assert_arrived(&coordinator, &run, &files);
@@ -59,7 +59,7 @@ fn one_run_under(mut coordinator: Coordinator, mut fault: impl FnMut(u64, &mut C
     support::eventually("the device", 30, || {
         coordinator.json(&["device", "list"])["devices"][0]["online"].as_bool()
     });
-    let requested = coordinator.ask("PerformanceOnly");
+    let requested = coordinator.request_run("PerformanceOnly");
     let mut dice = Dice::new(7);
     let (run, spec_json) = device.next_start();
     let mut files = BTreeMap::from([("mlperf_log_detail.txt".to_owned(), dice.bytes(900_000))]);
@@ -120,7 +120,7 @@ fn a_device_that_never_stops_sending_hears_its_acknowledgements() {
     support::eventually("the device", 30, || {
         coordinator.json(&["device", "list"])["devices"][0]["online"].as_bool()
     });
-    let _ = coordinator.ask("PerformanceOnly");
+    let _ = coordinator.request_run("PerformanceOnly");
     let (run, _) = device.next_start();
     // Of itself the client reads after the 65,535 messages that MQTT lets it send ahead.
     for sent in 0.. {

@@ -213,7 +213,7 @@ fn bytes_are_written_flushed_and_recorded_before_they_are_acknowledged() {
     eventually("the device", 30, || {
         coordinator.json(&["device", "list"])["devices"][0]["online"].as_bool()
     });
-    let requested = coordinator.ask("PerformanceOnly");
+    let requested = coordinator.request_run("PerformanceOnly");
     let (run, files) = device.play(Faults::ALL, &mut Dice::new(11));
     assert_eq!(run.to_string(), requested);
     assert_eq!(coordinator.record(&requested)["delivery"]["complete"], true);

@@ -20,9 +20,9 @@ fn regatta(workspace: &Path, words: &[&str]) -> (Option<i32>, String) {
         .stdin(Stdio::null())
         .output()
         .unwrap();
-    let mut said = String::from_utf8(output.stdout).unwrap();
-    said.push_str(&String::from_utf8(output.stderr).unwrap());
-    (output.status.code(), said)
+    let mut printed = String::from_utf8(output.stdout).unwrap();
+    printed.push_str(&String::from_utf8(output.stderr).unwrap());
+    (output.status.code(), printed)
 }
 
 fn pipe(path: &Path) {
@@ -47,10 +47,13 @@ fn pipes_and_devices_are_refused_by_name() {
     let (endless, run, settings) = (at("endless"), at("run"), at("regatta.toml"));
     fs::create_dir_all(Path::new(&run).join("files")).unwrap();
     let refused = |words: &[&str], named: &str, kind: &str| {
-        let (code, said) = regatta(dir.path(), words);
-        assert!(matches!(code, Some(2 | 3)), "{words:?}: {code:?} {said}");
+        let (code, printed) = regatta(dir.path(), words);
+        assert!(matches!(code, Some(2 | 3)), "{words:?}: {code:?} {printed}");
         let why = format!("it is a {kind}, not a regular file");
-        assert!(said.contains(named) && said.contains(&why), "{words:?}: {said}");
+        assert!(
+            printed.contains(named) && printed.contains(&why),
+            "{words:?}: {printed}"
+        );
     };
     pipe(Path::new(&endless));
     for (path, kind) in [(endless.as_str(), "named pipe"), ("/dev/zero", "device")] {

@@ -31,7 +31,7 @@ const RUN: [&str; 6] = [
 fn a_setting_that_cannot_be_is_refused_before_anything_is_queued() {
     let coordinator = Coordinator::embedded();
     let plan = coordinator.path("plan.toml");
-    for (engine, name, value, told) in [
+    for (engine, name, value, reported) in [
         ("tract", "batch_sise", "8", "hint: did you mean `batch_size`?"),
         ("tract", "nonsense", "8", "known are batch_size, "),
         ("tract", "gpu_batch_size", "8", "it is one of tensorrt and sim"),
@@ -51,20 +51,23 @@ fn a_setting_that_cannot_be_is_refused_before_anything_is_queued() {
         fs::write(&plan, text).unwrap();
         let by_plan = coordinator.output(&["run", plan.to_str().unwrap()]);
         for output in [by_flag, by_plan] {
-            let (code, said) = refusal(&output);
-            assert_eq!(code, Some(2), "{setting}: {said}");
-            assert!(said.contains(name) && said.contains(told), "{setting}: {said}");
+            let (code, printed) = refusal(&output);
+            assert_eq!(code, Some(2), "{setting}: {printed}");
             assert!(
-                said.contains(&format!("regatta settings list --engine {engine}")),
-                "{said}"
+                printed.contains(name) && printed.contains(reported),
+                "{setting}: {printed}"
+            );
+            assert!(
+                printed.contains(&format!("regatta settings list --engine {engine}")),
+                "{printed}"
             );
         }
     }
     let valid = coordinator.output(&[&RUN[..], &["tract", "--set", "batch_size=8"]].concat());
-    let (_, said) = refusal(&valid);
+    let (_, printed) = refusal(&valid);
     assert!(
-        said.contains("no device has said hello"),
-        "a valid setting comes further: {said}"
+        printed.contains("no device has said hello"),
+        "a valid setting comes further: {printed}"
     );
     let queued = coordinator.json(&["runs", "list"]);
     assert_eq!(
@@ -81,7 +84,7 @@ fn a_systems_file_with_a_setting_that_cannot_be_is_refused_with_its_place() {
     fs::create_dir_all(&own).unwrap();
     let head = "schema = 1\nname = 'boat'\ntitle = 'Boat'\n[[run]]\nbenchmark = 'digits'\nscenario = 'Offline'\n\
                 source = { measured = 'today' }\n";
-    for (engine, line, told) in [
+    for (engine, line, reported) in [
         (
             "tract",
             "batch_sise = 8",
@@ -97,10 +100,13 @@ fn a_systems_file_with_a_setting_that_cannot_be_is_refused_with_its_place() {
     ] {
         let text = format!("{head}engine = '{engine}'\n[run.settings]\n{line}\n");
         fs::write(own.join("boat.toml"), text).unwrap();
-        let (code, said) = refusal(&coordinator.output(&[&RUN[..], &["tract"]].concat()));
-        assert_eq!(code, Some(2), "{line}: {said}");
-        assert!(said.contains("boat.toml"), "{line}: {said}");
-        assert!(told.iter().all(|told| said.contains(told)), "{line}: {said}");
+        let (code, printed) = refusal(&coordinator.output(&[&RUN[..], &["tract"]].concat()));
+        assert_eq!(code, Some(2), "{line}: {printed}");
+        assert!(printed.contains("boat.toml"), "{line}: {printed}");
+        assert!(
+            reported.iter().all(|reported| printed.contains(reported)),
+            "{line}: {printed}"
+        );
     }
 }
 
@@ -164,6 +170,6 @@ fn the_list_shows_every_setting_and_what_is_accepted() {
         text.contains("a whole number from 1 to 1048576") && text.contains("WHAT IT DOES"),
         "{text}"
     );
-    let (code, said) = refusal(&coordinator.output(&["settings", "list", "--engine", "cuda"]));
-    assert_eq!(code, Some(2), "{said}");
+    let (code, printed) = refusal(&coordinator.output(&["settings", "list", "--engine", "cuda"]));
+    assert_eq!(code, Some(2), "{printed}");
 }

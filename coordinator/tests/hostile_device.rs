@@ -136,7 +136,7 @@ fn a_recorded_run_gets_no_new_stream() {
     let mut coordinator = Coordinator::embedded();
     coordinator.serve();
     let mut device = known_device(&coordinator);
-    let run = coordinator.ask("PerformanceOnly");
+    let run = coordinator.request_run("PerformanceOnly");
     let (id, _) = device.play(Faults::default(), &mut Dice::new(3));
     coordinator.record(&run);
     let before = coordinator.file(&run, "run.log");
@@ -164,7 +164,7 @@ fn a_run_has_its_bytes_and_no_more_and_other_runs_have_theirs() {
     configure(&coordinator, "max_run_mib = 2");
     coordinator.serve();
     let mut device = known_device(&coordinator);
-    let run = coordinator.ask("PerformanceOnly");
+    let run = coordinator.request_run("PerformanceOnly");
     let (id, _) = device.next_start();
     device.tell(id, RunPhase::Running, &[]);
     for stream in ["a", "b", "c"] {
@@ -186,18 +186,18 @@ fn a_run_has_its_bytes_and_no_more_and_other_runs_have_theirs() {
         .map(|file| file.len())
         .sum();
     assert!((1 << 20..=2 << 20).contains(&on_disk), "{on_disk}");
-    let run = coordinator.ask("PerformanceOnly");
+    let run = coordinator.request_run("PerformanceOnly");
     device.play(Faults::default(), &mut Dice::new(3));
     assert_eq!(coordinator.record(&run)["delivery"]["complete"], true);
 }
 
 #[test]
-fn logs_leave_the_last_of_the_disk_free_and_arrive_when_there_is_room() {
+fn logs_leave_the_last_of_the_disk_free_and_arrive_when_there_is_space() {
     let mut coordinator = Coordinator::embedded();
     configure(&coordinator, "min_free_mib = 4294967295");
     coordinator.serve();
     let mut device = known_device(&coordinator);
-    let run = coordinator.ask("PerformanceOnly");
+    let run = coordinator.request_run("PerformanceOnly");
     let (id, _) = device.next_start();
     device.tell(id, RunPhase::Running, &[]);
     device.send_chunk(id, "log", 0, &[7; 1000]);
@@ -239,7 +239,7 @@ fn what_a_device_says_steers_no_terminal() {
         let devices = coordinator.json(&["device", "list"]);
         (devices["devices"].as_array().unwrap().len() == 1).then_some(())
     });
-    let run = coordinator.ask("PerformanceOnly");
+    let run = coordinator.request_run("PerformanceOnly");
     let (id, _) = device.next_start();
     let state = RunState {
         phase: RunPhase::Failed,
@@ -265,16 +265,16 @@ fn what_a_device_says_steers_no_terminal() {
         &["device", "show", EVIL],
     ] {
         let output = coordinator.output(words);
-        let said = [output.stdout, output.stderr].concat();
-        let said = String::from_utf8(said).unwrap();
+        let printed = [output.stdout, output.stderr].concat();
+        let printed = String::from_utf8(printed).unwrap();
         assert!(
-            !said.contains(['\u{1b}', '\u{9b}', '\u{202e}']),
-            "{words:?}: {said:?}"
+            !printed.contains(['\u{1b}', '\u{9b}', '\u{202e}']),
+            "{words:?}: {printed:?}"
         );
         if !words.contains(&EVIL) {
             assert!(
-                !said.lines().any(|line| line.starts_with("PASS")),
-                "{words:?}: {said:?}"
+                !printed.lines().any(|line| line.starts_with("PASS")),
+                "{words:?}: {printed:?}"
             );
         }
     }

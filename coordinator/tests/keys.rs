@@ -62,14 +62,14 @@ impl Lab {
             .stderr(file)
             .spawn()
             .unwrap();
-        let said = || fs::read_to_string(&log).unwrap();
+        let printed = || fs::read_to_string(&log).unwrap();
         let ended = eventually("serve to end or to serve", 30, || {
             let ended = child.try_wait().unwrap();
-            (ended.is_some() || said().contains("serving")).then_some(ended)
+            (ended.is_some() || printed().contains("serving")).then_some(ended)
         });
         let _ = child.kill();
         child.wait().unwrap();
-        (ended.and_then(|status| status.code()), said())
+        (ended.and_then(|status| status.code()), printed())
     }
 }
 
@@ -83,9 +83,12 @@ fn keys_that_are_not_in_order_are_refused_by_name() {
     let other = Lab::new();
     // The authority's certificate is another lab's: every device would be refused.
     fs::copy(other.at("keys/ca.pem"), lab.at("keys/ca.pem")).unwrap();
-    let (code, said) = lab.refused();
-    assert_eq!(code, Some(3), "{said}");
-    assert!(said.contains("ca.pem is not the certificate of ca.key"), "{said}");
+    let (code, printed) = lab.refused();
+    assert_eq!(code, Some(3), "{printed}");
+    assert!(
+        printed.contains("ca.pem is not the certificate of ca.key"),
+        "{printed}"
+    );
 
     // Who can write there can put other keys in the place of these.
     let lab = Lab::new();
@@ -96,14 +99,14 @@ fn keys_that_are_not_in_order_are_refused_by_name() {
         ("", 0o777, 0o755),
     ] {
         mode(&lab.at(path), bits);
-        let (code, said) = lab.refused();
-        assert_eq!(code, Some(3), "{path}: {said}");
+        let (code, printed) = lab.refused();
+        assert_eq!(code, Some(3), "{path}: {printed}");
         assert!(
-            said.contains("can be written by others") && said.contains("chmod"),
-            "{path}: {said}"
+            printed.contains("can be written by others") && printed.contains("chmod"),
+            "{path}: {printed}"
         );
         mode(&lab.at(path), good);
     }
-    let (code, said) = lab.refused();
-    assert_eq!(code, None, "it serves: {said}");
+    let (code, printed) = lab.refused();
+    assert_eq!(code, None, "it serves: {printed}");
 }

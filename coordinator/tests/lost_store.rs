@@ -25,10 +25,10 @@ fn with_two_runs() -> (Coordinator, String, (RunId, Vec<u8>)) {
     let mut device = SimulatedDevice::connect(coordinator.port, 1);
     device.say_hello(Vec::new());
     is_online(&coordinator);
-    let recorded = coordinator.ask("PerformanceOnly");
+    let recorded = coordinator.request_run("PerformanceOnly");
     device.play(Faults::default(), &mut Dice::new(3));
     coordinator.record(&recorded);
-    coordinator.ask("PerformanceOnly");
+    coordinator.request_run("PerformanceOnly");
     let begun = device.next_start();
     device.tell(begun.0, RunPhase::Running, &[]);
     coordinator.kill();
@@ -44,28 +44,28 @@ fn lose_store(coordinator: &Coordinator, empty: bool) {
     }
 }
 
-fn said(output: &Output) -> (Option<i32>, String) {
+fn code_and_text(output: &Output) -> (Option<i32>, String) {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     (output.status.code(), text(&output.stdout) + &text(&output.stderr))
 }
 
 #[test]
-fn a_lost_store_is_told_and_made_again_from_the_records() {
+fn a_lost_store_is_reported_and_rebuilt_from_the_records() {
     let (mut coordinator, recorded, (begun, spec)) = with_two_runs();
     let before = coordinator.show(&recorded);
     for empty in [false, true] {
         lose_store(&coordinator, empty);
         for words in [&["runs", "list"][..], &["runs", "verify"], &["serve"]] {
-            let (code, said) = said(&coordinator.output(words));
-            assert_eq!(code, Some(3), "{words:?}: {said}");
+            let (code, printed) = code_and_text(&coordinator.output(words));
+            assert_eq!(code, Some(3), "{words:?}: {printed}");
             assert!(
-                said.contains("1 recorded runs that it does not know")
-                    && said.contains("regatta runs rebuild"),
-                "{words:?}: {said}"
+                printed.contains("1 recorded runs that it does not know")
+                    && printed.contains("regatta runs rebuild"),
+                "{words:?}: {printed}"
             );
         }
     }
-    let (code, printed) = said(&coordinator.output(&["runs", "rebuild"]));
+    let (code, printed) = code_and_text(&coordinator.output(&["runs", "rebuild"]));
     assert_eq!(code, Some(0), "{printed}");
     assert!(printed.contains("1 recorded and 1 unfinished"), "{printed}");
     assert_eq!(
@@ -74,7 +74,7 @@ fn a_lost_store_is_told_and_made_again_from_the_records() {
         "all that was known of the run is known again"
     );
     assert_eq!(coordinator.output(&["runs", "verify"]).status.code(), Some(0));
-    let (code, printed) = said(&coordinator.output(&["runs", "rebuild"]));
+    let (code, printed) = code_and_text(&coordinator.output(&["runs", "rebuild"]));
     assert!(
         code == Some(0) && printed.contains("0 recorded and 0 unfinished"),
         "{printed}"
@@ -103,7 +103,7 @@ fn a_damaged_run_is_not_believed_when_the_store_is_made_again() {
     bytes[100] ^= 1;
     fs::write(&log, bytes).unwrap();
     lose_store(&coordinator, false);
-    let (code, printed) = said(&coordinator.output(&["runs", "rebuild"]));
+    let (code, printed) = code_and_text(&coordinator.output(&["runs", "rebuild"]));
     assert_eq!(code, Some(1), "{printed}");
     assert!(
         printed.contains("run.log is not what the evidence says"),

@@ -31,7 +31,7 @@ fn run_of(id: &str) -> RunId {
 #[test]
 fn a_run_is_sent_again_until_the_device_answers() {
     let (coordinator, device) = with_device(1);
-    let requested = coordinator.ask("PerformanceOnly");
+    let requested = coordinator.request_run("PerformanceOnly");
     let (run, first) = device.next_start();
     assert_eq!(run.to_string(), requested);
     // The device says nothing and comes anew: the same bytes are sent again.
@@ -44,8 +44,8 @@ fn a_run_is_sent_again_until_the_device_answers() {
 #[test]
 fn one_run_after_the_other_goes_to_a_device() {
     let (coordinator, mut device) = with_device(1);
-    let first = coordinator.ask("AccuracyOnly");
-    let second = coordinator.ask("PerformanceOnly");
+    let first = coordinator.request_run("AccuracyOnly");
+    let second = coordinator.request_run("PerformanceOnly");
     let mut dice = Dice::new(3);
     assert_eq!(device.play(Faults::default(), &mut dice).0, run_of(&first));
     assert_eq!(device.play(Faults::default(), &mut dice).0, run_of(&second));
@@ -55,7 +55,7 @@ fn one_run_after_the_other_goes_to_a_device() {
 #[test]
 fn a_run_that_its_device_has_lost_fails_with_the_reason() {
     let (coordinator, mut device) = with_device(1);
-    let requested = coordinator.ask("PerformanceOnly");
+    let requested = coordinator.request_run("PerformanceOnly");
     let (run, _) = device.next_start();
     device.tell(run, RunPhase::Running, &[]);
     eventually("the state", 30, || {
@@ -99,7 +99,7 @@ fn a_run_that_its_device_has_lost_fails_with_the_reason() {
 #[test]
 fn a_list_that_is_cut_short_takes_no_run_away() {
     let (coordinator, mut device) = with_device(1);
-    let requested = coordinator.ask("PerformanceOnly");
+    let requested = coordinator.request_run("PerformanceOnly");
     let (run, _) = device.next_start();
     device.tell(run, RunPhase::Running, &[]);
     eventually("the state", 30, || {
@@ -114,25 +114,25 @@ fn a_list_that_is_cut_short_takes_no_run_away() {
 }
 
 #[test]
-fn a_silent_run_is_asked_about_and_what_is_missing_of_it_is_asked_for() {
+fn a_silent_run_is_queried_and_its_missing_files_are_requested() {
     let (coordinator, mut device) = with_device(1);
-    let requested = coordinator.ask("PerformanceOnly");
+    let requested = coordinator.request_run("PerformanceOnly");
     let (run, spec_json) = device.next_start();
     device.tell(run, RunPhase::Queued, &[]);
     // Its next states are lost on the way.
-    let ask = device.wait_for_command(run, |command| matches!(command, Command::Resend { .. }));
-    assert_eq!(ask, Command::Resend { streams: Vec::new() });
+    let request_run = device.wait_for_command(run, |command| matches!(command, Command::Resend { .. }));
+    assert_eq!(request_run, Command::Resend { streams: Vec::new() });
     // Its files are not here, although it was told so.
     let mut files = BTreeMap::from([("run.log".to_owned(), b"log".to_vec())]);
     device.seal(run, &spec_json, &mut files);
     let names: Vec<&str> = files.keys().map(String::as_str).collect();
     device.tell(run, RunPhase::Done, &names);
-    let ask = device.wait_for_command(
+    let request_run = device.wait_for_command(
         run,
         |command| matches!(command, Command::Resend { streams } if !streams.is_empty()),
     );
     let missing = names.iter().map(|name| name.parse().unwrap()).collect();
-    assert_eq!(ask, Command::Resend { streams: missing });
+    assert_eq!(request_run, Command::Resend { streams: missing });
     device.deliver(run, &files, Faults::default(), &mut Dice::new(1), |_| {});
     assert_eq!(coordinator.record(&requested)["delivery"]["complete"], true);
 }
@@ -153,11 +153,11 @@ fn an_agent_of_another_wire_version_is_refused_with_both_named() {
         (&refused["wire"], &refused["coordinator_wire"]),
         (&2.into(), &vec![1, 1].into())
     );
-    let said = coordinator.output(&["device", "list"]);
-    let said = String::from_utf8(said.stdout).unwrap();
+    let printed = coordinator.output(&["device", "list"]);
+    let printed = String::from_utf8(printed.stdout).unwrap();
     assert!(
-        said.contains("its agent speaks wire version 2, this coordinator 1 to 1"),
-        "{said}"
+        printed.contains("its agent speaks wire version 2, this coordinator 1 to 1"),
+        "{printed}"
     );
     assert!(
         coordinator
@@ -179,7 +179,7 @@ fn an_agent_of_another_wire_version_is_refused_with_both_named() {
 #[test]
 fn a_run_whose_stream_never_ends_stays_draining() {
     let (mut coordinator, mut device) = with_device(1);
-    let requested = coordinator.ask("PerformanceOnly");
+    let requested = coordinator.request_run("PerformanceOnly");
     let (run, spec_json) = device.next_start();
     let mut files = BTreeMap::from([("mlperf_log_detail.txt".to_owned(), vec![7; 200_000])]);
     device.seal(run, &spec_json, &mut files);
@@ -220,7 +220,7 @@ fn a_run_whose_stream_never_ends_stays_draining() {
 fn evidence_signed_by_another_key_is_not_believed() {
     let (coordinator, mut device) = with_device(1);
     let forger = SimulatedDevice::connect(coordinator.port, 9);
-    let requested = coordinator.ask("PerformanceOnly");
+    let requested = coordinator.request_run("PerformanceOnly");
     let (run, spec_json) = device.next_start();
     let mut files = BTreeMap::from([("run.log".to_owned(), b"log".to_vec())]);
     device.seal(run, &spec_json, &mut files);
@@ -238,7 +238,7 @@ fn evidence_signed_by_another_key_is_not_believed() {
     drop(forger);
     // The device keeps the only run that proves anything; the next one it may give up.
     let (next, _) = {
-        let _ = coordinator.ask("PerformanceOnly");
+        let _ = coordinator.request_run("PerformanceOnly");
         device.play(Faults::default(), &mut Dice::new(2))
     };
     let released = device.next_release();
@@ -248,8 +248,8 @@ fn evidence_signed_by_another_key_is_not_believed() {
 #[test]
 fn nobody_writes_into_another_devices_run() {
     let (coordinator, mut device) = with_device(1);
-    let mut stranger = SimulatedDevice::connect(coordinator.port, 2);
-    stranger.say_hello(Vec::new());
+    let mut unknown_device = SimulatedDevice::connect(coordinator.port, 2);
+    unknown_device.say_hello(Vec::new());
     let devices = || {
         coordinator.json(&["device", "list"])["devices"]
             .as_array()
@@ -270,8 +270,8 @@ fn nobody_writes_into_another_devices_run() {
     ]);
     let requested = requested["runs"][0]["run"].as_str().unwrap().to_owned();
     let (run, _) = device.next_start();
-    stranger.tell(run, RunPhase::Failed, &["forged"]);
-    stranger.send_chunk(run, "forged", 0, b"forged");
+    unknown_device.tell(run, RunPhase::Failed, &["forged"]);
+    unknown_device.send_chunk(run, "forged", 0, b"forged");
     // An honest message behind it shows that the forged ones have been dealt with.
     device.tell(run, RunPhase::Running, &[]);
     eventually("the honest state", 30, || {
@@ -285,7 +285,7 @@ fn nobody_writes_into_another_devices_run() {
 }
 
 #[test]
-fn a_forged_identity_and_garbage_are_refused_and_said_once() {
+fn a_forged_identity_and_garbage_are_refused_and_logged_once() {
     let (coordinator, device) = with_device(1);
     let mut forged = device.hello(Vec::new());
     forged.public_key = [7; 32];
@@ -304,14 +304,17 @@ fn a_forged_identity_and_garbage_are_refused_and_said_once() {
         listed["devices"][0]["name"], "simulated",
         "the forged hello changed nothing"
     );
-    let said = coordinator.printed().matches("unreadable message").count();
-    assert!(said <= 6, "20 times the same complaint was logged {said} times");
+    let printed = coordinator.printed().matches("unreadable message").count();
+    assert!(
+        printed <= 6,
+        "20 times the same complaint was logged {printed} times"
+    );
 }
 
 #[test]
 fn an_abort_reaches_the_device() {
     let (coordinator, mut device) = with_device(1);
-    let requested = coordinator.ask("PerformanceOnly");
+    let requested = coordinator.request_run("PerformanceOnly");
     let (run, _) = device.next_start();
     device.tell(run, RunPhase::Running, &[]);
     eventually("the state", 30, || {
@@ -333,7 +336,7 @@ fn an_abort_reaches_the_device() {
 #[test]
 fn a_device_tells_what_it_is_and_an_older_one_that_it_cannot() {
     let (coordinator, mut device) = with_device(1);
-    let ask = |more: &[&str]| {
+    let request_run = |more: &[&str]| {
         let words = [&["device", "doctor", "simulated"], more].concat();
         coordinator
             .regatta(&words)
@@ -342,12 +345,12 @@ fn a_device_tells_what_it_is_and_an_older_one_that_it_cannot() {
             .spawn()
             .unwrap()
     };
-    let said = |child: std::process::Child| {
+    let printed = |child: std::process::Child| {
         let output = child.wait_with_output().unwrap();
         let text = [output.stdout, output.stderr].concat();
         (output.status.code().unwrap(), String::from_utf8(text).unwrap())
     };
-    let requested = ask(&[]);
+    let requested = request_run(&[]);
     let question = device.next_examination();
     let examined = Examined {
         json: r#"{"fit":false}"#.to_owned(),
@@ -355,18 +358,18 @@ fn a_device_tells_what_it_is_and_an_older_one_that_it_cannot() {
     };
     device.say(Leaf::State(question), examined.to_frame().unwrap(), false);
     assert_eq!(
-        said(requested),
+        printed(requested),
         (1, "NOT FIT to measure\n  \\u{1b}[31mhot\n".to_owned())
     );
 
-    let requested = ask(&["--format", "json"]);
+    let requested = request_run(&["--format", "json"]);
     let question = device.next_examination();
     let examined = Examined {
         json: r#"{"fit":true}"#.to_owned(),
         text: String::new(),
     };
     device.say(Leaf::State(question), examined.to_frame().unwrap(), false);
-    let (code, json) = said(requested);
+    let (code, json) = printed(requested);
     assert_eq!(
         (
             code,
@@ -376,17 +379,17 @@ fn a_device_tells_what_it_is_and_an_older_one_that_it_cannot() {
     );
 
     // An agent that does not know the question refuses it as a run, and may forget it then.
-    let requested = ask(&[]);
+    let requested = request_run(&[]);
     let question = device.next_examination();
     device.tell(question, RunPhase::Failed, &[]);
-    let (code, text) = said(requested);
+    let (code, text) = printed(requested);
     assert!(
         code == 3 && text.contains("simulated did not look"),
         "{code} {text}"
     );
     device.wait_for_command(question, |command| *command == Command::Forget);
 
-    let (code, text) = said(ask(&["--timeout", "300ms"]));
+    let (code, text) = printed(request_run(&["--timeout", "300ms"]));
     assert!(
         code == 3 && text.contains("did not answer in time"),
         "{code} {text}"

@@ -24,12 +24,12 @@ fn regatta(fixture: &StagingFixture, words: &str) -> (i32, String, String) {
         .args(words.split_whitespace())
         .output()
         .unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(!said.contains("panicked"), "{said}");
+    let printed = String::from_utf8(output.stderr).unwrap();
+    assert!(!printed.contains("panicked"), "{printed}");
     (
         output.status.code().unwrap(),
         String::from_utf8(output.stdout).unwrap(),
-        said,
+        printed,
     )
 }
 
@@ -47,21 +47,21 @@ fn the_commands_that_staging_prints_lead_to_the_package() {
         "submission stage --round v6.1 --division closed --answers desk/answers.toml --output tree{}",
         runs(&fixture)
     );
-    let (code, said, _) = regatta(&fixture, &stage);
-    assert_eq!(code, 0, "{said}");
-    let next: Vec<&str> = said
+    let (code, printed, _) = regatta(&fixture, &stage);
+    assert_eq!(code, 0, "{printed}");
+    let next: Vec<&str> = printed
         .lines()
         .filter_map(|line| line.trim().strip_prefix("regatta "))
         .collect();
     let [truncate, check, pack] = next.as_slice() else {
-        panic!("{said}")
+        panic!("{printed}")
     };
-    let (code, said, _) = regatta(&fixture, truncate);
-    assert!(code == 0 && said.contains("2 of 2 proven"), "{said}");
-    let (code, said, _) = regatta(&fixture, check);
-    assert_eq!(code, 0, "{said}");
-    let (code, said, _) = regatta(&fixture, &format!("{check} --as-official"));
-    assert_eq!(code, 0, "{said}");
+    let (code, printed, _) = regatta(&fixture, truncate);
+    assert!(code == 0 && printed.contains("2 of 2 proven"), "{printed}");
+    let (code, printed, _) = regatta(&fixture, check);
+    assert_eq!(code, 0, "{printed}");
+    let (code, printed, _) = regatta(&fixture, &format!("{check} --as-official"));
+    assert_eq!(code, 0, "{printed}");
     if Command::new("openssl").arg("version").output().is_err() {
         let ci = std::env::var_os("CI").is_some_and(|value| value == "true");
         assert!(!ci, "CI leaves nothing out: there is no openssl");
@@ -69,43 +69,43 @@ fn the_commands_that_staging_prints_lead_to_the_package() {
         return;
     }
     fixture.put("desk/word", "harbour\n");
-    let (code, said, _) = regatta(&fixture, &format!("{pack} --password-file desk/word"));
+    let (code, printed, _) = regatta(&fixture, &format!("{pack} --password-file desk/word"));
     assert!(
         code == 0 && fixture.at("tree-package/mlperf_submission_ACME.sha1").is_file(),
-        "{said}"
+        "{printed}"
     );
 }
 
 #[test]
-fn what_is_missing_is_the_answer_no_and_nobody_is_asked_without_a_terminal() {
+fn missing_answers_exit_with_1_and_nothing_is_prompted_without_a_terminal() {
     let fixture = StagingFixture::new("v6.1");
     let stage = format!(
         "submission stage --division closed --output tree{}",
         runs(&fixture)
     );
-    let (code, said, error) = regatta(&fixture, &stage);
-    assert_eq!((code, error.as_str()), (1, ""), "{said}");
+    let (code, printed, error) = regatta(&fixture, &stage);
+    assert_eq!((code, error.as_str()), (1, ""), "{printed}");
     assert!(
-        said.contains("answers: the submitter's name is missing"),
-        "{said}"
+        printed.contains("answers: the submitter's name is missing"),
+        "{printed}"
     );
-    let (code, said, _) = regatta(&fixture, &format!("{stage} --format json"));
-    let document: Value = serde_json::from_str(&said).unwrap();
+    let (code, printed, _) = regatta(&fixture, &format!("{stage} --format json"));
+    let document: Value = serde_json::from_str(&printed).unwrap();
     assert_eq!((code, &document["tree"]), (1, &Value::Null));
     let lacks = document["lacks"].as_array().unwrap();
     assert!(
         lacks.len() > 20 && lacks.iter().all(|lack| lack["mend"] != ""),
-        "{said}"
+        "{printed}"
     );
     assert!(!fixture.at("tree").exists());
     // As a rehearsal the same runs are staged, and the document says as what.
     let rehearsal = stage.replace("--division closed", "--rehearsal --format json");
-    let (code, said, _) = regatta(&fixture, &rehearsal);
-    let document: Value = serde_json::from_str(&said).unwrap();
+    let (code, printed, _) = regatta(&fixture, &rehearsal);
+    let document: Value = serde_json::from_str(&printed).unwrap();
     assert_eq!(
         (code, document["submitter"].as_str()),
         (0, Some("REHEARSAL-nobody")),
-        "{said}"
+        "{printed}"
     );
 }
 
@@ -156,9 +156,9 @@ fn misuse_is_2() {
         ),
         ("accuracy digits --log a --official .".to_owned(), "is no script"),
     ] {
-        let (code, _, said) = regatta(&fixture, &words);
-        assert_eq!(code, 2, "{words}: {said}");
-        assert!(said.contains(part), "{words}: {said}");
+        let (code, _, printed) = regatta(&fixture, &words);
+        assert_eq!(code, 2, "{words}: {printed}");
+        assert!(printed.contains(part), "{words}: {printed}");
     }
     assert!(!fixture.at("new").exists());
 }
@@ -178,14 +178,14 @@ fn inferring_tells_what_came_from_where() {
         ("result_qps_without_loadgen_overhead", 0.into()),
     ]);
     fixture.put(&format!("{run}/mlperf_log_detail.txt"), &log);
-    let (code, said, _) = regatta(
+    let (code, printed, _) = regatta(
         &fixture,
         "submission infer --input tree --output new --round v6.1",
     );
-    assert_eq!(code, 0, "{said}");
+    assert_eq!(code, 0, "{printed}");
     assert!(
-        said.contains("resnet50/multistream\n") && said.contains("left  "),
-        "{said}"
+        printed.contains("resnet50/multistream\n") && printed.contains("left  "),
+        "{printed}"
     );
     assert!(
         fixture
@@ -230,9 +230,9 @@ fn the_reference_scripts_words_are_kept_to_the_byte_and_ours_checks_them() {
         "good",
         "#!/bin/sh\necho \"loading $*\" | sed 's/ [^ ]*scratch/ SCRATCH/'\necho 'accuracy=100.000%, good=597, total=597'\n",
     );
-    let (code, said, error) = regatta(&fixture, &format!("{words} good"));
-    assert_eq!((code, error.as_str()), (0, ""), "{said}");
-    assert!(said.contains("ours agrees"), "{said}");
+    let (code, printed, error) = regatta(&fixture, &format!("{words} good"));
+    assert_eq!((code, error.as_str()), (0, ""), "{printed}");
+    assert!(printed.contains("ours agrees"), "{printed}");
     assert_eq!(
         kept("accuracy.txt").unwrap(),
         "loading --mlperf-accuracy-file runs/x/files/mlperf_log_accuracy.json --imagenet-val-file \
@@ -241,12 +241,12 @@ fn the_reference_scripts_words_are_kept_to_the_byte_and_ours_checks_them() {
     assert!(kept("official.json").unwrap().contains("\"script\": \"good\""));
 
     reference(&fixture, "other", "#!/bin/sh\necho accuracy=99.000%\n");
-    let (code, said, _) = regatta(&fixture, &format!("{words} other --format json"));
-    let document: Value = serde_json::from_str(&said).unwrap();
+    let (code, printed, _) = regatta(&fixture, &format!("{words} other --format json"));
+    let document: Value = serde_json::from_str(&printed).unwrap();
     assert_eq!(
         (code, &document["accuracy"][0]["official"]["agrees"]),
         (1, &false.into()),
-        "{said}"
+        "{printed}"
     );
     assert_eq!(kept("accuracy.txt").unwrap(), "accuracy=99.000%\n");
 
@@ -255,8 +255,8 @@ fn the_reference_scripts_words_are_kept_to_the_byte_and_ours_checks_them() {
         "fails",
         "#!/bin/sh\necho accuracy=100%\necho 'no such module' >&2\nexit 3\n",
     );
-    let (code, _, said) = regatta(&fixture, &format!("{words} fails"));
-    assert!(code == 3 && said.contains("no such module"), "{said}");
+    let (code, _, printed) = regatta(&fixture, &format!("{words} fails"));
+    assert!(code == 3 && printed.contains("no such module"), "{printed}");
     assert_eq!(
         kept("accuracy.txt").unwrap(),
         "accuracy=99.000%\n",
@@ -264,29 +264,29 @@ fn the_reference_scripts_words_are_kept_to_the_byte_and_ours_checks_them() {
     );
 
     fixture.put("python.py", "");
-    let (code, _, said) = regatta(&fixture, &format!("{words} python.py --python no-such-python"));
+    let (code, _, printed) = regatta(&fixture, &format!("{words} python.py --python no-such-python"));
     assert!(
-        code == 3 && said.contains("cannot start no-such-python"),
-        "{said}"
+        code == 3 && printed.contains("cannot start no-such-python"),
+        "{printed}"
     );
 
     // What a measurement leaves: the script divides by zero, and ours says why.
     fixture.put("runs/p/files/mlperf_log_accuracy.json", "[\n]\n");
-    let (code, _, said) = regatta(&fixture, &format!("{} fails", words.replace("runs/x", "runs/p")));
-    assert!(code == 3 && said.contains("AccuracyOnly"), "{said}");
+    let (code, _, printed) = regatta(&fixture, &format!("{} fails", words.replace("runs/x", "runs/p")));
+    assert!(code == 3 && printed.contains("AccuracyOnly"), "{printed}");
     assert!(!fixture.at("runs/p/accuracy").exists());
-    let (code, _, said) = regatta(&fixture, &format!("{} good", words.replace("runs/x", "runs/q")));
+    let (code, _, printed) = regatta(&fixture, &format!("{} good", words.replace("runs/x", "runs/q")));
     assert!(
-        code == 2 && said.contains("there is no accuracy log runs/q"),
-        "{said}"
+        code == 2 && printed.contains("there is no accuracy log runs/q"),
+        "{printed}"
     );
 
     reference(&fixture, "own", "#!/bin/sh\necho \"$1 $2\"\n");
-    let (code, said, _) = regatta(
+    let (code, printed, _) = regatta(
         &fixture,
         &format!("{words} own --keep elsewhere -- --log_file {{log}}"),
     );
-    assert_eq!(code, 0, "{said}");
+    assert_eq!(code, 0, "{printed}");
     let own = fs::read_to_string(fixture.at("elsewhere/accuracy.txt")).unwrap();
     assert_eq!(own, "--log_file runs/x/files/mlperf_log_accuracy.json\n");
 }
@@ -306,10 +306,10 @@ fn the_real_reference_script_agrees_with_ours() {
         "accuracy digits --log runs/x/files/mlperf_log_accuracy.json --scratch scratch --official {}",
         script.display()
     );
-    let (code, said, error) = regatta(&fixture, &words);
-    assert_eq!((code, error.as_str()), (0, ""), "{said}");
+    let (code, printed, error) = regatta(&fixture, &words);
+    assert_eq!((code, error.as_str()), (0, ""), "{printed}");
     assert!(
-        said.starts_with("accuracy=98.827%, good=590, total=597\n") && said.contains("ours agrees"),
-        "{said}"
+        printed.starts_with("accuracy=98.827%, good=590, total=597\n") && printed.contains("ours agrees"),
+        "{printed}"
     );
 }

@@ -57,27 +57,27 @@ impl Desk {
     fn refusal(&self, words: &str) -> (i32, String) {
         let output = self.regatta(words);
         assert_eq!(String::from_utf8(output.stdout).unwrap(), "", "{words}");
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert!(!said.contains("panicked"), "{said}");
-        (output.status.code().unwrap(), said)
+        let printed = String::from_utf8(output.stderr).unwrap();
+        assert!(!printed.contains("panicked"), "{printed}");
+        (output.status.code().unwrap(), printed)
     }
 }
 
 #[test]
 fn a_sound_tree_passes_in_every_format_and_spelling() {
     let desk = Desk::new();
-    let mut told = String::new();
+    let mut reported = String::new();
     for words in [
         "--input tree --version v6.0",
         "--round v6.0 tree --format csv",
         "--input tree --version v6.0 --as-official",
         "tree --version v6.0 --as-official --format csv",
     ] {
-        let (code, said) = desk.answer(&format!("submission check {words}"));
-        assert_eq!(code, 0, "{words}: {said}");
-        told.push_str(&format!("$ regatta submission check {words}\n{said}\n"));
+        let (code, printed) = desk.answer(&format!("submission check {words}"));
+        assert_eq!(code, 0, "{words}: {printed}");
+        reported.push_str(&format!("$ regatta submission check {words}\n{printed}\n"));
     }
-    insta::assert_snapshot!(told);
+    insta::assert_snapshot!(reported);
     let check = |round| desk.answer(&format!("submission check tree --version {round}"));
     assert_eq!(check("V6.0"), check("v6.0"));
     for official in ["", "--as-official"] {
@@ -97,11 +97,11 @@ fn a_tree_of_the_endpoints_harness_is_judged_in_its_round_alone() {
     let round = rounds.iter().find(|round| round.name == "v6.1").unwrap();
     synthetic_submission::endpoints(&desk.at("endpoints"), round);
     for official in ["", "--as-official"] {
-        let (code, said) = desk.answer(&format!("submission check endpoints --round v6.1 {official}"));
-        assert_eq!(code, 0, "{said}");
+        let (code, printed) = desk.answer(&format!("submission check endpoints --round v6.1 {official}"));
+        assert_eq!(code, 0, "{printed}");
     }
-    let (code, said) = desk.answer("submission check endpoints --round v6.0 --format csv");
-    assert_eq!(code, 1, "{said}");
+    let (code, printed) = desk.answer("submission check endpoints --round v6.0 --format csv");
+    assert_eq!(code, 1, "{printed}");
 }
 
 #[test]
@@ -111,18 +111,18 @@ fn a_published_power_session_passes_its_rounds_checks_and_no_later_ones() {
         return;
     };
     let desk = Desk::new();
-    let (code, said) = desk.answer(&format!("power check {} --round v2.1", session.display()));
-    assert_eq!(code, 0, "{said}");
-    insta::assert_snapshot!(said);
-    let (code, said) = desk.answer(&format!(
+    let (code, printed) = desk.answer(&format!("power check {} --round v2.1", session.display()));
+    assert_eq!(code, 0, "{printed}");
+    insta::assert_snapshot!(printed);
+    let (code, printed) = desk.answer(&format!(
         "power check {} --version v6.1 --format json",
         session.display()
     ));
-    let document: serde_json::Value = serde_json::from_str(&said).unwrap();
+    let document: serde_json::Value = serde_json::from_str(&printed).unwrap();
     assert_eq!((code, document["verdict"].as_str()), (1, Some("fail")));
-    let (code, said) = desk.refusal("power check tree --round v6.1");
-    assert_eq!(code, 3, "{said}");
-    assert!(said.contains("power/"), "{said}");
+    let (code, printed) = desk.refusal("power check tree --round v6.1");
+    assert_eq!(code, 3, "{printed}");
+    assert!(printed.contains("power/"), "{printed}");
 }
 
 #[test]
@@ -134,15 +134,15 @@ fn a_faulty_tree_fails_and_the_json_says_where() {
         .join("performance/run_1/mlperf_log_detail.txt");
     let text = fs::read_to_string(&detail).unwrap();
     fs::write(&detail, text.replace("600000", "60000")).unwrap();
-    let (code, said) = desk.answer("submission check --input tree --version v6.0 --format json");
-    assert_eq!(code, 1, "{said}");
-    insta::assert_snapshot!(said);
+    let (code, printed) = desk.answer("submission check --input tree --version v6.0 --format json");
+    assert_eq!(code, 1, "{printed}");
+    insta::assert_snapshot!(printed);
     // The global flag's place is as good.
     let (_, again) = desk.answer("--format json submission check --input tree --version v6.0");
-    assert_eq!(again, said);
-    let (code, said) =
+    assert_eq!(again, printed);
+    let (code, printed) =
         desk.answer("submission check --input tree --version v6.0 --as-official --format json");
-    let document: serde_json::Value = serde_json::from_str(&said).unwrap();
+    let document: serde_json::Value = serde_json::from_str(&printed).unwrap();
     assert_eq!((code, document["verdict"].as_str()), (1, Some("fail")));
 }
 
@@ -207,9 +207,9 @@ fn misuse_is_2_and_what_is_not_there_is_3() {
             "a/performance",
         ),
     ] {
-        let (found, said) = desk.refusal(words);
-        assert_eq!(found, code, "{words}: {said}");
-        assert!(said.contains(part), "{words}: {said}");
+        let (found, printed) = desk.refusal(words);
+        assert_eq!(found, code, "{words}: {printed}");
+        assert!(printed.contains(part), "{words}: {printed}");
     }
     assert!(!desk.at("new").exists() && !desk.at("out").exists());
 }
@@ -237,18 +237,18 @@ fn truncation_cuts_keeps_and_proves() {
         .unwrap()
     };
     let into = "submission truncate --input tree --submitter Team --version v6.0 --output cut --verify";
-    let (code, said) = desk.answer(into);
-    assert_eq!(code, 0, "{said}");
-    insta::assert_snapshot!(said);
+    let (code, printed) = desk.answer(into);
+    assert_eq!(code, 0, "{printed}");
+    insta::assert_snapshot!(printed);
     assert_eq!(log("tree"), original, "the input stays as it is");
     assert_eq!(log("cut").len(), 4096 + 7 + 4096);
-    let (code, said) = desk.refusal(into);
-    assert!(code == 2 && said.contains("exists already"), "{said}");
+    let (code, printed) = desk.refusal(into);
+    assert!(code == 2 && printed.contains("exists already"), "{printed}");
 
     let in_place = "submission truncate --input tree --submitter Team --backup old --verify --format json";
-    let (code, said) = desk.answer(in_place);
-    let document: serde_json::Value = serde_json::from_str(&said).unwrap();
-    assert_eq!((code, document["cut"].as_u64()), (0, Some(2)), "{said}");
+    let (code, printed) = desk.answer(in_place);
+    let document: serde_json::Value = serde_json::from_str(&printed).unwrap();
+    assert_eq!((code, document["cut"].as_u64()), (0, Some(2)), "{printed}");
     assert_eq!(log("tree"), log("cut"));
     assert_eq!(log("old"), original);
     // A cut log that was touched is not proven any more.
@@ -257,9 +257,9 @@ fn truncation_cuts_keeps_and_proves() {
         .join(SCENARIO)
         .join("accuracy/mlperf_log_accuracy.json");
     fs::write(&touched, &log("cut")[1..]).unwrap();
-    let (code, said) = desk.answer(in_place);
-    let document: serde_json::Value = serde_json::from_str(&said).unwrap();
-    assert_eq!(code, 1, "{said}");
+    let (code, printed) = desk.answer(in_place);
+    let document: serde_json::Value = serde_json::from_str(&printed).unwrap();
+    assert_eq!(code, 1, "{printed}");
     assert!(
         document["proofs"]
             .as_array()
@@ -272,8 +272,11 @@ fn truncation_cuts_keeps_and_proves() {
         "submission truncate --input tree --submitter Team --output skipped --scenarios-to-skip Offline";
     assert_eq!(desk.answer(skipped).0, 0);
     fs::remove_file(desk.at("tree").join(SCENARIO).join("accuracy/accuracy.txt")).unwrap();
-    let (code, said) = desk.answer("submission truncate --input tree --submitter Team --output left");
-    assert!(code == 1 && said.contains("accuracy.txt is missing"), "{said}");
+    let (code, printed) = desk.answer("submission truncate --input tree --submitter Team --output left");
+    assert!(
+        code == 1 && printed.contains("accuracy.txt is missing"),
+        "{printed}"
+    );
 }
 
 #[test]
@@ -286,40 +289,40 @@ fn a_package_opens_again_and_an_unclean_tree_is_not_packed() {
     fs::write(desk.at("word"), "harbour\n").unwrap();
     let pack = "submission pack --input tree --submitter Team --output out --password-file word";
     let unpack = "submission unpack --input out --submitter Team --password-file word";
-    let (code, said) = desk.answer(pack);
+    let (code, printed) = desk.answer(pack);
     assert!(
-        code == 0 && said.contains("mlperf_submission_Team.tar.gz"),
-        "{said}"
+        code == 0 && printed.contains("mlperf_submission_Team.tar.gz"),
+        "{printed}"
     );
-    let (code, said) = desk.answer(&format!("{unpack} --output back --format json"));
-    assert_eq!(code, 0, "{said}");
+    let (code, printed) = desk.answer(&format!("{unpack} --output back --format json"));
+    assert_eq!(code, 0, "{printed}");
     let system = "closed/Team/systems/board.json";
     assert_eq!(
         fs::read(desk.at("back").join(system)).unwrap(),
         fs::read(desk.at("tree").join(system)).unwrap()
     );
     fs::write(desk.at("word"), "pier\n").unwrap();
-    let (code, said) = desk.refusal(&format!("{unpack} --output again"));
-    assert!(code == 3 && !desk.at("again").exists(), "{said}");
+    let (code, printed) = desk.refusal(&format!("{unpack} --output again"));
+    assert!(code == 3 && !desk.at("again").exists(), "{printed}");
     // A pipe that nobody writes to would never end; one with a writer may be slow.
     fs::remove_file(desk.at("word")).unwrap();
     let pipe = desk.at("word");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    let (code, said) = desk.refusal(pack);
+    let (code, printed) = desk.refusal(pack);
     assert!(
-        code == 3 && said.contains("it is a pipe that nobody writes to"),
-        "{said}"
+        code == 3 && printed.contains("it is a pipe that nobody writes to"),
+        "{printed}"
     );
     let mut writer = fs::File::options().read(true).write(true).open(&pipe).unwrap();
     writer.write_all(b"harbour\n").unwrap();
-    let (code, said) = desk.answer(pack);
-    assert_eq!(code, 0, "{said}");
+    let (code, printed) = desk.answer(pack);
+    assert_eq!(code, 0, "{printed}");
     drop(writer);
     fs::remove_file(&pipe).unwrap();
     fs::write(&pipe, "harbour\n").unwrap();
     fs::write(desk.at("tree/closed/Team/.hidden"), "").unwrap();
-    let (code, said) = desk.answer(pack);
-    assert!(code == 1 && said.contains(".hidden is hidden"), "{said}");
+    let (code, printed) = desk.answer(pack);
+    assert!(code == 1 && printed.contains(".hidden is hidden"), "{printed}");
 }
 
 #[test]
@@ -336,25 +339,29 @@ fn an_audit_is_verified_and_its_directory_written() {
     answered(&audit, "0700");
     let verify =
         format!("audit verify test01 --results {scenario} --compliance {audit} --output out --round V6.0");
-    let (code, said) = desk.answer(&verify);
-    assert_eq!(code, 0, "{said}");
-    insta::assert_snapshot!(said);
+    let (code, printed) = desk.answer(&verify);
+    assert_eq!(code, 0, "{printed}");
+    insta::assert_snapshot!(printed);
     let written = fs::read_to_string(desk.at("out/TEST01/verify_performance.txt")).unwrap();
     assert!(written.contains("TEST PASS"), "{written}");
 
     answered(&audit, "0900");
-    let (code, said) = desk.answer(&format!("{verify} --format json"));
-    let document: serde_json::Value = serde_json::from_str(&said).unwrap();
-    assert_eq!((code, document["verdict"].as_str()), (1, Some("fail")), "{said}");
+    let (code, printed) = desk.answer(&format!("{verify} --format json"));
+    let document: serde_json::Value = serde_json::from_str(&printed).unwrap();
+    assert_eq!(
+        (code, document["verdict"].as_str()),
+        (1, Some("fail")),
+        "{printed}"
+    );
     let explanation = document["accuracy"]["explanation"].as_str().unwrap();
     assert!(
         explanation.starts_with("1 of 1 compared responses differ"),
-        "{said}"
+        "{printed}"
     );
 
     // Part III: accuracies in the place of responses, by the script that the user names.
-    let (code, said) = desk.refusal(&format!("{verify} --benchmark resnet50"));
-    assert!(code == 2 && said.contains("--accuracy-script"), "{said}");
+    let (code, printed) = desk.refusal(&format!("{verify} --benchmark resnet50"));
+    assert!(code == 2 && printed.contains("--accuracy-script"), "{printed}");
     let script = |accuracy: &str| {
         let text = format!(
             "#!/bin/sh\ntest -f \"$1\" || exit 9\ncase $1 in *baseline*) echo accuracy=76.0 ;; *) echo accuracy={accuracy} ;; esac\n"
@@ -365,11 +372,11 @@ fn an_audit_is_verified_and_its_directory_written() {
             "{verify} --benchmark resnet50 --accuracy-script ./script"
         ))
     };
-    let (code, said) = script("75.5");
-    assert_eq!(code, 0, "{said}");
+    let (code, printed) = script("75.5");
+    assert_eq!(code, 0, "{printed}");
     assert!(
-        said.contains("part III: acc 76 in the accuracy run and 75.5 in the audit, 1 % allowed: PASS"),
-        "{said}"
+        printed.contains("part III: acc 76 in the accuracy run and 75.5 in the audit, 1 % allowed: PASS"),
+        "{printed}"
     );
     for (name, text) in [("baseline", "accuracy=76.0\n"), ("compliance", "accuracy=75.5\n")] {
         let written =
@@ -391,14 +398,18 @@ fn published_trees_are_accepted_as_official() {
         };
         fs::create_dir(desk.at(round)).unwrap();
         std::os::unix::fs::symlink(published.join("closed"), desk.at(round).join("closed")).unwrap();
-        let (code, said) = desk.answer(&format!(
+        let (code, printed) = desk.answer(&format!(
             "submission check --input {round} --version {round} --as-official --format csv"
         ));
-        assert_eq!((code, said.lines().count()), (0, results + 1), "{round}: {said}");
-        let (code, said) = desk.answer(&format!(
+        assert_eq!(
+            (code, printed.lines().count()),
+            (0, results + 1),
+            "{round}: {printed}"
+        );
+        let (code, printed) = desk.answer(&format!(
             "submission check --input {round} --round {round} --format json"
         ));
-        let document: serde_json::Value = serde_json::from_str(&said).unwrap();
+        let document: serde_json::Value = serde_json::from_str(&printed).unwrap();
         let verdict = if code == 0 { "pass" } else { "fail" };
         assert_eq!(document["verdict"], verdict, "{round}");
         assert_eq!(

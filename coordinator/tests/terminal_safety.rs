@@ -252,7 +252,7 @@ fn nothing_that_a_device_says_steers_a_terminal_or_forges_a_line() {
     eventually("the device", 30, || {
         coordinator.json(&["device", "list"])["devices"][0]["online"].as_bool()
     });
-    let requested = coordinator.ask("PerformanceOnly");
+    let requested = coordinator.request_run("PerformanceOnly");
     let (run, spec_json) = device.next_start();
     device.tell(run, RunPhase::Running, &[]);
     let summary = "MLPerf Results Summary\nMode     : PerformanceOnly\nSamples\x1b[2J\u{9b}2J per second: 12\n\

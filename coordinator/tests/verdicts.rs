@@ -36,7 +36,7 @@ fn lab() -> (Coordinator, SimulatedDevice) {
 /// The files of a run: what the evidence lists, sealed as it ended, and what was added to them afterwards.
 struct Story<'a> {
     signed: (RunPhase, Option<&'a str>),
-    told: RunPhase,
+    reported: RunPhase,
     listed: &'a [(&'a str, &'a [u8])],
     unlisted: &'a [(&'a str, &'a [u8])],
 }
@@ -57,7 +57,7 @@ impl Story<'_> {
         let names: Vec<&str> = files.keys().map(String::as_str).collect();
         device.tell(run, RunPhase::Draining, &names);
         device.deliver(run, &files, Faults::default(), &mut Dice::new(3), |_| {});
-        device.tell(run, self.told, &names);
+        device.tell(run, self.reported, &names);
         run
     }
 }
@@ -68,12 +68,12 @@ fn says(list: &Value, words: &str) -> bool {
 }
 
 #[test]
-fn the_signed_outcome_counts_and_not_the_told_state() {
+fn the_signed_outcome_counts_and_not_the_reported_state() {
     let (coordinator, mut device) = lab();
-    let requested = coordinator.ask("PerformanceOnly");
+    let requested = coordinator.request_run("PerformanceOnly");
     Story {
         signed: (RunPhase::Failed, Some("the engine gave up")),
-        told: RunPhase::Done,
+        reported: RunPhase::Done,
         listed: &[(SUMMARY, VALID)],
         unlisted: &[],
     }
@@ -84,10 +84,10 @@ fn the_signed_outcome_counts_and_not_the_told_state() {
     assert!(says(&record["contradictions"], "told as done"), "{record:#}");
     assert_eq!(coordinator.show(&requested)["phase"], "failed");
 
-    let requested = coordinator.ask("PerformanceOnly");
+    let requested = coordinator.request_run("PerformanceOnly");
     Story {
         signed: (RunPhase::Draining, None),
-        told: RunPhase::Failed,
+        reported: RunPhase::Failed,
         listed: &[(SUMMARY, VALID)],
         unlisted: &[],
     }
@@ -105,10 +105,10 @@ fn the_signed_outcome_counts_and_not_the_told_state() {
 #[test]
 fn logs_that_the_evidence_does_not_list_are_not_judged() {
     let (coordinator, mut device) = lab();
-    let requested = coordinator.ask("PerformanceOnly");
+    let requested = coordinator.request_run("PerformanceOnly");
     let story = Story {
         signed: (RunPhase::Draining, None),
-        told: RunPhase::Done,
+        reported: RunPhase::Done,
         listed: &[("run.log", b"nothing")],
         unlisted: &[(SUMMARY, VALID)],
     };
@@ -128,7 +128,7 @@ fn logs_that_the_evidence_does_not_list_are_not_judged() {
         "{record:#}"
     );
 
-    let requested = coordinator.ask_engine("tract", "AccuracyOnly");
+    let requested = coordinator.request_run_on("tract", "AccuracyOnly");
     let answers = b"[\n{ \"seq_id\" : 0, \"qsl_idx\" : 0, \"data\" : \"00000000\" }\n]\n";
     Story {
         unlisted: &[("mlperf_log_accuracy.json", answers)],
@@ -148,7 +148,7 @@ fn logs_that_the_evidence_does_not_list_are_not_judged() {
 #[test]
 fn a_measurement_without_a_verdict_is_not_good() {
     let (coordinator, mut device) = lab();
-    for (listed, code, said) in [
+    for (listed, code, expected) in [
         (
             &[("run.log", b"nothing".as_slice())],
             1,
@@ -174,7 +174,7 @@ fn a_measurement_without_a_verdict_is_not_good() {
             .unwrap();
         Story {
             signed: (RunPhase::Draining, None),
-            told: RunPhase::Done,
+            reported: RunPhase::Done,
             listed,
             unlisted: &[],
         }
@@ -182,6 +182,6 @@ fn a_measurement_without_a_verdict_is_not_good() {
         let output = waiting.wait_with_output().unwrap();
         let printed = String::from_utf8_lossy(&output.stdout);
         assert_eq!(output.status.code(), Some(code), "{printed}");
-        assert!(printed.contains(said), "{printed}");
+        assert!(printed.contains(expected), "{printed}");
     }
 }

@@ -17,7 +17,7 @@ fn with_a_run() -> (Coordinator, String) {
     eventually("the device", 30, || {
         coordinator.json(&["device", "list"])["devices"][0]["online"].as_bool()
     });
-    let run = coordinator.ask("PerformanceOnly");
+    let run = coordinator.request_run("PerformanceOnly");
     device.play(Faults::default(), &mut Dice::new(3));
     coordinator.record(&run);
     coordinator.kill();
@@ -155,7 +155,7 @@ fn what_is_changed_after_the_fact_is_found_and_named() {
         assert!(
             found
                 .iter()
-                .any(|(file, said)| file == named && said.contains(problem)),
+                .any(|(file, printed)| file == named && printed.contains(problem)),
             "{what}: {found:?}"
         );
         match before {
@@ -190,8 +190,8 @@ fn exported_it_is_verified_without_its_workspace(coordinator: &Coordinator, run:
         let output = command.output().unwrap();
         (output.status.code(), String::from_utf8(output.stdout).unwrap())
     };
-    let (code, said) = verify();
-    assert!(code == Some(0) && said.contains("intact"), "{said}");
+    let (code, printed) = verify();
+    assert!(code == Some(0) && printed.contains("intact"), "{printed}");
     // The record beside the evidence may not say anything else than the evidence, whoever wrote it.
     let record = fs::read_to_string(out.join("record.json")).unwrap();
     for (from, to, found) in [
@@ -219,18 +219,18 @@ fn exported_it_is_verified_without_its_workspace(coordinator: &Coordinator, run:
         let changed = record.replacen(from, to, 1);
         assert_ne!(record, changed);
         fs::write(out.join("record.json"), changed).unwrap();
-        let (code, said) = verify();
-        assert!(code == Some(1) && said.contains(found), "{said}");
+        let (code, printed) = verify();
+        assert!(code == Some(1) && printed.contains(found), "{printed}");
     }
     fs::write(out.join("record.json"), record).unwrap();
     // Another key beside it does not help: the device's id is its key's fingerprint.
     let key = fs::read(out.join("device.pub")).unwrap();
     fs::write(out.join("device.pub"), format!("{}\n", "ab".repeat(32))).unwrap();
-    let (code, said) = verify();
-    assert!(code == Some(1) && said.contains("fingerprint"), "{said}");
+    let (code, printed) = verify();
+    assert!(code == Some(1) && printed.contains("fingerprint"), "{printed}");
     fs::write(out.join("device.pub"), "no key").unwrap();
-    let (code, said) = verify();
-    assert!(code == Some(1) && said.contains("is not known"), "{said}");
+    let (code, printed) = verify();
+    assert!(code == Some(1) && printed.contains("is not known"), "{printed}");
     fs::write(out.join("device.pub"), key).unwrap();
     let own = coordinator.path(&format!("runs/{run}"));
     let (code, found) = verify_directory(coordinator, &own);

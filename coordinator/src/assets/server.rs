@@ -330,7 +330,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_and_ranges_are_read_to_the_letter() {
+    fn addresses_and_ranges_are_parsed_strictly() {
         let hash = "0f".repeat(32);
         assert_eq!(
             requested(&format!("/v1/file/{hash}")),

@@ -180,12 +180,12 @@ impl Shared {
     async fn serve(&self, stream: TcpStream, from: SocketAddr) -> anyhow::Result<()> {
         let (place, mut eviction) = self.handshake_limiter.enter(from.ip());
         tokio::select! {
-            ended = self.serve_stranger(stream, from, place) => ended,
+            ended = self.serve_unproven(stream, from, place) => ended,
             () = eviction.wait() => Err(evicted().into()),
         }
     }
 
-    async fn serve_stranger(&self, stream: TcpStream, from: SocketAddr, place: Place) -> anyhow::Result<()> {
+    async fn serve_unproven(&self, stream: TcpStream, from: SocketAddr, place: Place) -> anyhow::Result<()> {
         let Acceptor::Tls {
             config,
             coordinator_key,

@@ -29,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(4);
 /// What the broker does with what devices publish.
 pub(super) struct Intake {
     inbox: mpsc::Sender<Inbound>,
-    room: Arc<Semaphore>,
+    capacity: Arc<Semaphore>,
     patience: Duration,
     dropped: AtomicU64,
 }
@@ -39,7 +39,7 @@ impl Intake {
     pub(super) fn new(inbox: mpsc::Sender<Inbound>) -> Self {
         Self {
             inbox,
-            room: Arc::new(Semaphore::new(INBOX_CAPACITY)),
+            capacity: Arc::new(Semaphore::new(INBOX_CAPACITY)),
             patience: PATIENCE,
             dropped: AtomicU64::new(0),
         }
@@ -47,7 +47,7 @@ impl Intake {
 
     /// Hands a log message on, as soon as there is room.
     pub(super) async fn take(&self, event: ClientPublishEvent) {
-        let Ok(room) = timeout(self.patience, self.room()).await else {
+        let Ok(capacity) = timeout(self.patience, self.capacity()).await else {
             // The device hears nothing of this chunk, and sends it again after a pause.
             let dropped = self.dropped.fetch_add(1, Ordering::Relaxed) + 1;
             if dropped.is_power_of_two() {
@@ -58,14 +58,14 @@ impl Intake {
             }
             return;
         };
-        if let Some((place, permit)) = room {
+        if let Some((place, permit)) = capacity {
             place.send(Inbound::of_log(&event.topic, event.payload, permit));
         }
     }
 
     /// Room for one message; `None` when the coordinator is ending.
-    async fn room(&self) -> Option<(mpsc::Permit<'_, Inbound>, OwnedSemaphorePermit)> {
-        let permit = Arc::clone(&self.room).acquire_owned().await.ok()?;
+    async fn capacity(&self) -> Option<(mpsc::Permit<'_, Inbound>, OwnedSemaphorePermit)> {
+        let permit = Arc::clone(&self.capacity).acquire_owned().await.ok()?;
         let place = self.inbox.reserve().await.ok()?;
         Some((place, permit))
     }
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_full_ingest_holds_the_sender_back_and_room_lets_it_go_on() {
+    async fn a_full_ingest_holds_the_sender_back_until_it_has_capacity() {
         let (intake, mut inbound) = full(Duration::from_secs(3600)).await;
         let waiting = intake.take(event(LOG));
         tokio::pin!(waiting);
@@ -133,6 +133,6 @@ mod tests {
         drop(inbound);
         // Its messages are gone, and with them what they took up.
         intake.take(event(LOG)).await;
-        assert_eq!(intake.room.available_permits(), INBOX_CAPACITY);
+        assert_eq!(intake.capacity.available_permits(), INBOX_CAPACITY);
     }
 }

@@ -73,11 +73,11 @@ fn judge(args: &Args, benchmark: &Benchmark, scratch: Option<&Path>, log: &Path)
         judge_accuracy(benchmark, args.dtype, scratch, log)
             .map_err(|error| format!("{:#}", anyhow::Error::from(error)))
     });
-    let said = official::run(args, script, benchmark, scratch, log);
-    let (own, official) = match (own, said) {
+    let script = official::run(args, script, benchmark, scratch, log);
+    let (own, official) = match (own, script) {
         // The script's traceback seldom says what is wrong with a log.
         (Some(Err(why)), Err(failure)) => return Err(failure.hint(format!("nothing was kept; {why}"))),
-        (own, said) => (own, Some(said?)),
+        (own, script) => (own, Some(script?)),
     };
     let own = own.and_then(|own| own.map_err(|why| tracing::warn!("no cross-check: {why}")).ok());
     Ok(Judged { own, official })
@@ -109,25 +109,25 @@ fn document(judged: &Judged) -> Value {
         Some(own) => serde_json::to_value(own).unwrap_or_default(),
         None => json!({}),
     };
-    if let (Some(said), Some(fields)) = (&judged.official, document.as_object_mut()) {
-        let output = String::from_utf8_lossy(&said.output);
-        let official = json!({ "output": output, "kept": said.kept, "agrees": judged.agrees() });
+    if let (Some(script), Some(fields)) = (&judged.official, document.as_object_mut()) {
+        let output = String::from_utf8_lossy(&script.output);
+        let official = json!({ "output": output, "kept": script.kept, "agrees": judged.agrees() });
         fields.insert("official".to_owned(), official);
     }
     document
 }
 
 fn text(judged: &Judged) -> String {
-    let Some(said) = &judged.official else {
+    let Some(script) = &judged.official else {
         return judged.own.as_ref().map(line).unwrap_or_default();
     };
-    let output = String::from_utf8_lossy(&said.output);
+    let output = String::from_utf8_lossy(&script.output);
     let check = match (judged.agrees(), &judged.own) {
         (Some(true), _) => "ours agrees".to_owned(),
         (Some(false), Some(own)) => format!("OURS DIFFERS: {}", line(own)),
         _ => "no cross-check".to_owned(),
     };
-    format!("{output}kept in {} ({check})", said.kept.display())
+    format!("{output}kept in {} ({check})", script.kept.display())
 }
 
 /// The official script's own line, and whether that suffices.

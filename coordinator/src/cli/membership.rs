@@ -91,22 +91,23 @@ struct RemovalDocument<'a> {
     device: &'a str,
     name: &'a str,
     removed: bool,
-    broker_told: Option<bool>,
+    #[serde(rename = "broker_told")]
+    broker_notified: Option<bool>,
 }
 
 /// Removes a device, or takes a token back that nobody has used.
 pub(super) fn remove(
-    given: &str,
+    name_or_id: &str,
     context: &Context,
     workspace: &Workspace,
     store: &Store,
 ) -> Result<(), Failure> {
-    let Some((device, name, public_key)) = find(given, store)? else {
-        return take_back(given, context, store);
+    let Some((device, name, public_key)) = find(name_or_id, store)? else {
+        return take_back(name_or_id, context, store);
     };
     store.remove_member(&device, &name, &public_key)?;
     let directory = workspace.mosquitto();
-    let broker_told = if directory.exists() && workspace.config().tls {
+    let broker_notified = if directory.exists() && workspace.config().tls {
         mosquitto::write_access(&directory, &Keys::load(&workspace.keys())?, store)?;
         Some(mosquitto::reload(&directory))
     } else {
@@ -116,11 +117,11 @@ pub(super) fn remove(
         device: device.as_str(),
         name: &name,
         removed: true,
-        broker_told,
+        broker_notified,
     };
     context.print(&document, || {
         let mut text = format!("removed {name} ({device}): its key, its certificates and its open runs count no more");
-        match broker_told {
+        match broker_notified {
             Some(true) => text.push_str(
                 "\nmosquitto has been told; restart it when convenient, so that it refuses the certificate at the door too",
             ),
@@ -148,7 +149,7 @@ fn take_back(name: &str, context: &Context, store: &Store) -> Result<(), Failure
 }
 
 /// The device that a user means by name or id: a member, or one that has only said hello.
-fn find(given: &str, store: &Store) -> Result<Option<(DeviceId, String, [u8; 32])>, Failure> {
+fn find(name_or_id: &str, store: &Store) -> Result<Option<(DeviceId, String, [u8; 32])>, Failure> {
     let members = store
         .members()?
         .into_iter()
@@ -162,11 +163,11 @@ fn find(given: &str, store: &Store) -> Result<Option<(DeviceId, String, [u8; 32]
     }
     let mut meant = known
         .iter()
-        .filter(|(id, name, _)| id.as_str() == given || name == given);
+        .filter(|(id, name, _)| id.as_str() == name_or_id || name == name_or_id);
     match (meant.next(), meant.next()) {
         (Some(device), None) => Ok(Some(device.clone())),
         (Some(_), Some(_)) => Err(Failure::misuse(format!(
-            "more than one device is called `{given}`: name it by its id"
+            "more than one device is called `{name_or_id}`: name it by its id"
         ))),
         (None, _) => Ok(None),
     }

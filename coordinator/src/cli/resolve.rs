@@ -54,7 +54,7 @@ pub(crate) fn resolve(words: &Words, catalogue: &Catalogue, store: &Store) -> Re
     // The device comes last: a misspelt word is wrong on every device, and also while there is none.
     let device = lookup::device(store, words.device.as_deref())?;
     check_engine(&device, engine)?;
-    let facts = told(&device)?;
+    let facts = reported_facts(&device)?;
     let mut drafts = Vec::new();
     for &mode in &modes {
         for &scenario in &scenarios {
@@ -92,8 +92,8 @@ pub(crate) fn resolve(words: &Words, catalogue: &Catalogue, store: &Store) -> Re
 }
 
 /// What a device says of itself. How it runs what follows from that: better no run than one by guesses.
-fn told(device: &DeviceRow) -> Result<DeviceFacts, Failure> {
-    device.told().map_err(|error| {
+fn reported_facts(device: &DeviceRow) -> Result<DeviceFacts, Failure> {
+    device.reported_facts().map_err(|error| {
         Failure::could_not(format!(
             "what {} (agent {}) says of itself does not read here: {error}",
             device.name, device.agent
@@ -166,8 +166,8 @@ fn system(
     let systems = catalogue.systems();
     match words.system.as_deref() {
         Some(NONE) => Ok(None),
-        Some(given) => {
-            let chosen = systems.named(given, &format!("`{NONE}`"), requested);
+        Some(name) => {
+            let chosen = systems.named(name, &format!("`{NONE}`"), requested);
             chosen.map(Some).map_err(Failure::usage)
         }
         None => Ok(systems.of_device(facts.module.as_deref(), || facts.clone(), requested)),

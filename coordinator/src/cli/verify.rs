@@ -27,9 +27,9 @@ struct Document {
 }
 
 /// Verifies what is named, or everything.
-pub(super) fn run(given: &[String], context: &Context) -> CommandResult {
+pub(super) fn run(subjects: &[String], context: &Context) -> CommandResult {
     let mut documents = Vec::new();
-    if given.is_empty() {
+    if subjects.is_empty() {
         let (workspace, store) = context.open_store()?;
         for row in store.runs()?.iter().filter(|row| row.recorded.is_some()) {
             let verification = in_workspace(&workspace, &store, row)?;
@@ -39,15 +39,15 @@ pub(super) fn run(given: &[String], context: &Context) -> CommandResult {
             }
         }
     }
-    for given in given {
-        let directory = Path::new(given);
+    for subject in subjects {
+        let directory = Path::new(subject);
         let verification = if directory.is_dir() {
             exported(directory)?
         } else {
             let (workspace, store) = context.open_store()?;
-            in_workspace(&workspace, &store, &lookup::run(&store, given)?)?
+            in_workspace(&workspace, &store, &lookup::run(&store, subject)?)?
         };
-        documents.push(document(given.clone(), verification));
+        documents.push(document(subject.clone(), verification));
     }
     let all = documents.iter().all(|document| document.intact);
     context.print(&serde_json::json!({ "runs": documents }), || text(&documents))?;

@@ -135,7 +135,7 @@ pub(crate) fn package<'a>(
 ///
 /// # Errors
 /// [`CompatibilityError::Disk`].
-pub(crate) fn room(survey: &Survey, package: &Package) -> Result<(), CompatibilityError> {
+pub(crate) fn check_space(survey: &Survey, package: &Package) -> Result<(), CompatibilityError> {
     let copy_kib = package.length / 1024;
     let unpacked_kib = package.unpacked / 1024;
     let (home_kib, usr_kib) = match package.way {
@@ -209,11 +209,11 @@ mod tests {
             package_for(InstallMethod::System, "arm64"),
             package_for(InstallMethod::User, "amd64"),
         ];
-        let told = |lines: &str, requested| {
+        let decision = |lines: &str, requested| {
             let survey = survey(lines);
             let outcome = way(&survey, requested).and_then(|way| {
                 let package = package(&survey, way, &packages)?;
-                room(&survey, package)?;
+                check_space(&survey, package)?;
                 Ok(way)
             });
             match outcome {
@@ -223,19 +223,19 @@ mod tests {
         };
         let with = |from: &str, to: &str| AGX_ORIN.replace(from, to);
         let outcomes = [
-            told(AGX_ORIN, None),
-            told(AGX_ORIN, Some(InstallMethod::User)),
-            told(&with("dpkg=arm64", "dpkg=armhf"), None),
-            told(
+            decision(AGX_ORIN, None),
+            decision(AGX_ORIN, Some(InstallMethod::User)),
+            decision(&with("dpkg=arm64", "dpkg=armhf"), None),
+            decision(
                 &with("glibc=glibc 2.31", "glibc=glibc 2.27").replace("5.1.2-b104", "4.6.1-b110"),
                 None,
             ),
-            told(&with("glibc=glibc 2.31", "glibc="), None),
-            told(&with("free_usr_kib=41943040", "free_usr_kib=2048"), None),
-            told(&with("sudo=asks\n", ""), Some(InstallMethod::System)),
-            told(&with("sudo=asks\n", ""), None),
-            told(&with("uid=1000", "uid=0"), Some(InstallMethod::User)),
-            told(&with("uid=1000", "uid=0").replace("systemd=yes\n", ""), None),
+            decision(&with("glibc=glibc 2.31", "glibc="), None),
+            decision(&with("free_usr_kib=41943040", "free_usr_kib=2048"), None),
+            decision(&with("sudo=asks\n", ""), Some(InstallMethod::System)),
+            decision(&with("sudo=asks\n", ""), None),
+            decision(&with("uid=1000", "uid=0"), Some(InstallMethod::User)),
+            decision(&with("uid=1000", "uid=0").replace("systemd=yes\n", ""), None),
         ];
         insta::assert_snapshot!(outcomes.join("\n"));
     }

@@ -136,7 +136,7 @@ impl Deployment<'_> {
         };
         let package = compatibility::package(&survey, way, self.packages)?;
         if !compatibility::is_installed(&survey, package) {
-            compatibility::room(&survey, package)?;
+            compatibility::check_space(&survey, package)?;
         }
         Ok((survey, way, package))
     }

@@ -218,7 +218,7 @@ mod tests {
         }
     }
 
-    fn said(store: &Store, name: &str, identity: &Identity, take_over: bool) -> String {
+    fn decision(store: &Store, name: &str, identity: &Identity, take_over: bool) -> String {
         match enrolment_state(store, name, identity, &OURS, take_over) {
             Ok(enrolment_state) => format!("{enrolment_state:?}"),
             Err(error) => format!("{error}"),
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn each_board_is_told_apart() {
+    fn each_board_is_distinguished() {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(&dir.path().join("db")).unwrap();
         for (device, name) in [(1, "boat"), (2, "ship"), (3, "wreck")] {
@@ -240,20 +240,20 @@ mod tests {
                 .unwrap();
         }
         store.remove_member(&id(3), "wreck", &[3; 32]).unwrap();
-        let told = [
-            said(&store, "raft", &board(None, None), false),
-            said(&store, "raft", &board(Some(9), None), false),
-            said(&store, "boat", &board(Some(1), Some(OURS)), false),
-            said(&store, "boat", &board(Some(1), None), false),
-            said(&store, "boat", &board(Some(9), None), false),
-            said(&store, "boat", &board(None, None), false),
-            said(&store, "raft", &board(Some(2), Some(OURS)), false),
-            said(&store, "raft", &board(Some(3), None), false),
-            said(&store, "raft", &board(Some(9), Some([8; 32])), false),
-            said(&store, "raft", &board(Some(9), Some([8; 32])), true),
-            said(&store, "wreck", &board(Some(9), None), false),
+        let decisions = [
+            decision(&store, "raft", &board(None, None), false),
+            decision(&store, "raft", &board(Some(9), None), false),
+            decision(&store, "boat", &board(Some(1), Some(OURS)), false),
+            decision(&store, "boat", &board(Some(1), None), false),
+            decision(&store, "boat", &board(Some(9), None), false),
+            decision(&store, "boat", &board(None, None), false),
+            decision(&store, "raft", &board(Some(2), Some(OURS)), false),
+            decision(&store, "raft", &board(Some(3), None), false),
+            decision(&store, "raft", &board(Some(9), Some([8; 32])), false),
+            decision(&store, "raft", &board(Some(9), Some([8; 32])), true),
+            decision(&store, "wreck", &board(Some(9), None), false),
         ];
-        insta::assert_snapshot!(told.join("\n"), @r"
+        insta::assert_snapshot!(decisions.join("\n"), @r"
         ToEnrol
         ToEnrol
         Enrolled

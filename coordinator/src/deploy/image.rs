@@ -15,7 +15,7 @@ use super::{package::Package, settings::Settings};
 /// Where everything lies until it is installed.
 const HERE: &str = "usr/lib/regatta-first-boot";
 const UNIT: &str = "etc/systemd/system/regatta-first-boot.service";
-const WANTED: &str = "etc/systemd/system/multi-user.target.wants/regatta-first-boot.service";
+const SERVICE_LINK: &str = "etc/systemd/system/multi-user.target.wants/regatta-first-boot.service";
 const EXAMPLE: &str = include_str!("../../../agent/agent.example.toml");
 
 /// What goes onto a board.
@@ -70,7 +70,7 @@ impl Image {
         }
         let mut link = header(0o777, 0);
         link.set_entry_type(tar::EntryType::Symlink);
-        archive.append_link(&mut link, WANTED, "../regatta-first-boot.service")?;
+        archive.append_link(&mut link, SERVICE_LINK, "../regatta-first-boot.service")?;
         archive.into_inner()?.finish()
     }
 

@@ -177,7 +177,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         packages(dir.path(), "0.9.9");
         let found = packages(dir.path(), "0.10.0");
-        let told: Vec<_> = found
+        let properties: Vec<_> = found
             .iter()
             .map(|package| {
                 (
@@ -188,7 +188,7 @@ mod tests {
             })
             .collect();
         assert_eq!(
-            told,
+            properties,
             [
                 (InstallMethod::System, "arm64", "0.10.0"),
                 (InstallMethod::User, "arm64", "0.10.0")
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_package_is_told_so() {
+    fn a_file_that_is_no_package_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("regatta-agent.deb");
         for bytes in [

@@ -10,7 +10,7 @@ use super::{
     install_method::InstallMethod,
     package::Package,
     secret::Secret,
-    ssh::{Answer, ask_until},
+    ssh::{Answer, retry_password},
     survey::{Sudo, Survey},
 };
 
@@ -112,7 +112,7 @@ impl Site<'_> {
         let mut root = None;
         let mut refusal =
             "none was given; at a terminal it is asked for, elsewhere --password-stdin reads it".to_owned();
-        let answer = ask_until(password, |password| {
+        let answer = retry_password(password, |password| {
             let by_sudo = Root::SudoWith(password);
             let output = try_sudo(&by_sudo, board, survey)?;
             let is_right = output.code == 0;

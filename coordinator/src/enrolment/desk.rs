@@ -74,7 +74,7 @@ impl Desk {
     pub(super) fn answer(&self, request: &EnrolRequest, connection: &[u8; EXPORTER_LEN]) -> EnrolResponse {
         match self.judge(request, connection) {
             Ok(credentials) => EnrolResponse::Accepted(credentials),
-            Err(Refusal::Said(why)) => EnrolResponse::Refused(why),
+            Err(Refusal::WithReason(why)) => EnrolResponse::Refused(why),
             Err(Refusal::NotNow(why)) => EnrolResponse::NotNow(why),
             Err(Refusal::Fault(error)) => {
                 tracing::error!("an enrolment failed: {error:#}");
@@ -88,7 +88,7 @@ impl Desk {
         let statement = EnrolRequest::statement(&request.purpose, &request.public_key, connection);
         UnparsedPublicKey::new(&ED25519, &request.public_key)
             .verify(&statement, &request.proof)
-            .map_err(|_| Refusal::said("the request is not signed by the key that it names"))?;
+            .map_err(|_| Refusal::with_reason("the request is not signed by the key that it names"))?;
         let device = DeviceId::of_public_key(&request.public_key);
         let store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
         let (name, issued) = match &request.purpose {
@@ -124,9 +124,9 @@ impl Desk {
     /// The name of a device that may have its next certificate now.
     fn may_renew(&self, store: &Store, device: &DeviceId) -> Result<String, Refusal> {
         let member = store.member(device)?.filter(|member| member.removed.is_none());
-        let member = member.ok_or_else(|| Refusal::said("this device is not enrolled here"))?;
+        let member = member.ok_or_else(|| Refusal::with_reason("this device is not enrolled here"))?;
         if member.not_after <= store::now() {
-            return Err(Refusal::said(
+            return Err(Refusal::with_reason(
                 "this device's certificate has run out: enrol it anew with a token of `regatta device add`",
             ));
         }
@@ -168,7 +168,7 @@ impl Certificate {
 /// Why a request is not granted.
 enum Refusal {
     /// What the device is told. It does not change by asking again.
-    Said(String),
+    WithReason(String),
     /// Later perhaps.
     NotNow(String),
     /// What only the coordinator's log is told.
@@ -176,8 +176,8 @@ enum Refusal {
 }
 
 impl Refusal {
-    fn said(why: &str) -> Self {
-        Self::Said(why.to_owned())
+    fn with_reason(why: &str) -> Self {
+        Self::WithReason(why.to_owned())
     }
 }
 
@@ -198,5 +198,5 @@ fn granted(entry: Entry) -> Result<String, Refusal> {
              new identity"
         }
     };
-    Err(Refusal::said(why))
+    Err(Refusal::with_reason(why))
 }

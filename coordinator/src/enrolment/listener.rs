@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// Refusals in the log.
-const TOLD: Rate = Rate {
+const REFUSED_IN_WORDS: Rate = Rate {
     burst: 32,
     per_second: 0.1,
 };
@@ -64,8 +64,8 @@ impl Listener {
             acceptor: TlsAcceptor::from(tls),
             desk: Arc::new(desk),
             turn: Arc::new(Semaphore::new(1)),
-            room: HandshakeLimiter::new(budget.handshakes),
-            told: TokenBuckets::new(TOLD),
+            limiter: HandshakeLimiter::new(budget.handshakes),
+            sent: TokenBuckets::new(REFUSED_IN_WORDS),
         };
         let task = tokio::spawn(accept(listener, Arc::new(shared)));
         Ok(Self { address, task })
@@ -88,9 +88,9 @@ struct Shared {
     desk: Arc<Desk>,
     /// One request is judged at a time: however many strangers come, the threads that wait for disks stay free for others.
     turn: Arc<Semaphore>,
-    room: HandshakeLimiter,
+    limiter: HandshakeLimiter,
     /// Refusals that are told in the log: strangers may come in any number.
-    told: TokenBuckets<()>,
+    sent: TokenBuckets<()>,
 }
 
 async fn accept(listener: TcpListener, shared: Arc<Shared>) {
@@ -103,12 +103,12 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
                 continue;
             }
         };
-        if !shared.room.lets_in(from.ip()) {
+        if !shared.limiter.lets_in(from.ip()) {
             continue;
         }
         let shared = Arc::clone(&shared);
         tokio::spawn(async move {
-            if let Err(error) = shared.room.admit(from.ip(), serve(stream, &shared)).await {
+            if let Err(error) = shared.limiter.admit(from.ip(), serve(stream, &shared)).await {
                 tracing::debug!(%from, "an enrolment came to nothing: {error}");
             }
         });
@@ -136,7 +136,7 @@ async fn serve(stream: TcpStream, shared: &Shared) -> io::Result<()> {
         .await
         .map_err(io::Error::other)?;
     match &answer {
-        EnrolResponse::Refused(why) | EnrolResponse::NotNow(why) if shared.told.try_take(()) => {
+        EnrolResponse::Refused(why) | EnrolResponse::NotNow(why) if shared.sent.try_take(()) => {
             tracing::warn!("refused an enrolment: {why}");
         }
         _ => {}

@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_removal_counts_at_once_and_is_told() {
+    fn a_removal_counts_at_once_and_is_notified() {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(&dir.path().join("db")).unwrap();
         let device: DeviceId = "ab".repeat(16).parse().unwrap();
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_refreshes_meanwhile_lets_no_removed_device_back_in() {
+    fn a_concurrent_refresh_readmits_no_removed_device() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("db");
         let store = Store::open(&path).unwrap();

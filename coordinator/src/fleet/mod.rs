@@ -53,9 +53,9 @@ pub(crate) fn printable(text: &str, most: usize) -> String {
 /// When the store fails.
 pub(crate) fn take_hello(store: &Store, hello: &Hello, retained: bool) -> store::Result<()> {
     // A device that was enrolled has the name that it was given: what it calls itself could be another's.
-    let given = store.member(&hello.device)?.map(|member| member.name);
+    let name = store.member(&hello.device)?.map(|member| member.name);
     let hello = &Hello {
-        name: given.unwrap_or_else(|| printable(&hello.name, LABEL)),
+        name: name.unwrap_or_else(|| printable(&hello.name, LABEL)),
         agent: printable(&hello.agent, LABEL),
         ..hello.clone()
     };
@@ -105,25 +105,25 @@ mod tests {
     }
 
     #[test]
-    fn an_enrolled_device_has_the_name_that_it_was_given() {
+    fn an_enrolled_device_keeps_its_enrolled_name() {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(&dir.path().join("db")).unwrap();
-        let said = hello([7; 32]);
+        let hello = hello([7; 32]);
         let certificate = NewCertificate {
             serial: &[1],
             not_after: "2100-01-01T00:00:00Z",
         };
         store.add_token("hash", "boat-3", "2100-01-01T00:00:00Z").unwrap();
         let entry = store
-            .enter("hash", &said.device, &said.public_key, certificate)
+            .enter("hash", &hello.device, &hello.public_key, certificate)
             .unwrap();
         assert_eq!(entry, Entry::Granted("boat-3".to_owned()));
         let impostor = Hello {
             name: "boat-1".to_owned(),
-            ..said.clone()
+            ..hello.clone()
         };
         take_hello(&store, &impostor, false).unwrap();
-        assert_eq!(store.device(&said.device).unwrap().unwrap().name, "boat-3");
+        assert_eq!(store.device(&hello.device).unwrap().unwrap().name, "boat-3");
     }
 
     #[test]

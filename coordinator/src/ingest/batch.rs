@@ -121,15 +121,15 @@ impl Ingest {
     /// Writes a batch, finishes the one before it and begins to flush this one; `true` when others may now have work.
     pub(super) fn take(&mut self, messages: impl IntoIterator<Item = Inbound>) -> bool {
         let mut touched = Touched::default();
-        for (topic, said) in self.retry_queue.take() {
-            self.take_or_keep(&topic, &said, &mut touched);
+        for (topic, content) in self.retry_queue.take() {
+            self.take_or_keep(&topic, &content, &mut touched);
         }
         for message in messages {
-            let said = TopicMessage {
+            let content = TopicMessage {
                 payload: message.payload.clone(),
                 retained: message.retained,
             };
-            self.take_or_keep(&message.topic, &said, &mut touched);
+            self.take_or_keep(&message.topic, &content, &mut touched);
             message.dealt_with();
         }
         let news = touched.news | self.finish();
@@ -154,13 +154,13 @@ impl Ingest {
         }
     }
 
-    fn take_or_keep(&mut self, topic: &str, said: &TopicMessage, touched: &mut Touched) {
+    fn take_or_keep(&mut self, topic: &str, content: &TopicMessage, touched: &mut Touched) {
         // A newer word on a topic replaces what was kept of it.
         self.retry_queue.forget(topic);
-        if let Err(Refusal(kind, detail)) = self.take_one(topic, said, touched) {
+        if let Err(Refusal(kind, detail)) = self.take_one(topic, content, touched) {
             self.rejects.add(kind, topic, &detail);
             if kind == RejectKind::Storage {
-                self.retry_queue.keep(topic, said);
+                self.retry_queue.keep(topic, content);
             }
         }
     }

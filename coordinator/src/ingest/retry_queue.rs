@@ -27,16 +27,16 @@ pub(super) struct RetryQueue {
 
 impl RetryQueue {
     /// Keeps what nobody says again by himself.
-    pub(super) fn keep(&mut self, topic: &str, said: &TopicMessage) {
-        let is_said_once =
+    pub(super) fn keep(&mut self, topic: &str, message: &TopicMessage) {
+        let is_sent_once =
             Topic::parse(topic).is_ok_and(|topic| matches!(topic.leaf, Leaf::Hello | Leaf::State(_)));
-        if !is_said_once {
+        if !is_sent_once {
             return;
         }
         if self.topics.len() >= TOPICS && !self.topics.contains_key(topic) {
             self.drop_newest_of_largest_holder();
         }
-        self.topics.insert(topic.to_owned(), said.clone());
+        self.topics.insert(topic.to_owned(), message.clone());
     }
 
     /// Gives up the newest topic of the device that has the most: its own many words displace nobody else's few.
@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn one_devices_many_words_displace_no_other_devices_few() {
         let mut retry_queue = RetryQueue::default();
-        let said = TopicMessage {
+        let message = TopicMessage {
             payload: Bytes::from_static(b"x"),
             retained: false,
         };
@@ -80,13 +80,13 @@ mod tests {
             format!("regatta/v1/{device}/state/01930e7a-6f00-7000-8000-{number:012x}")
         };
         for number in 0..2 * TOPICS {
-            retry_queue.keep(&topic('a', number), &said);
+            retry_queue.keep(&topic('a', number), &message);
         }
         for number in 0..10 {
-            retry_queue.keep(&topic('b', number), &said);
+            retry_queue.keep(&topic('b', number), &message);
         }
         for number in 0..2 * TOPICS {
-            retry_queue.keep(&topic('a', number), &said);
+            retry_queue.keep(&topic('a', number), &message);
         }
         let kept = retry_queue.take();
         assert_eq!(kept.len(), TOPICS);

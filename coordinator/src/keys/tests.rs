@@ -93,13 +93,14 @@ fn openssl_reads_what_the_authority_issues() {
             .arg(place(file))
             .output()
             .unwrap();
-        let text = [output.stdout, output.stderr].map(|said| String::from_utf8_lossy(&said).into_owned());
+        let text =
+            [output.stdout, output.stderr].map(|printed| String::from_utf8_lossy(&printed).into_owned());
         (output.status.code() == Some(i32::from(exit::OK)), text.concat())
     };
     let ca = ca.to_str().unwrap();
     let crl = place("crl.pem");
     let crl = crl.to_str().unwrap();
-    for (words, file, good, said) in [
+    for (words, file, good, printed) in [
         (
             &["verify", "-CAfile", ca, "-purpose", "sslclient"][..],
             "device.pem",
@@ -174,7 +175,7 @@ fn openssl_reads_what_the_authority_issues() {
     ] {
         let (ok, text) = openssl(words, file);
         assert!(
-            ok == good && text.contains(said),
+            ok == good && text.contains(printed),
             "openssl {words:?} {file}: {text}"
         );
     }

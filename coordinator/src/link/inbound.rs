@@ -31,19 +31,19 @@ pub(crate) fn inbox(beside: usize) -> (mpsc::Sender<Inbound>, mpsc::Receiver<Inb
 pub(super) enum Receipt {
     Mqtt(MqttReceipt),
     /// A place among the logs that are on their way from the embedded broker.
-    Room(OwnedSemaphorePermit),
+    Permit(OwnedSemaphorePermit),
     #[cfg(test)]
     None,
 }
 
 impl Inbound {
     /// A log message that the embedded broker hands over by itself; `room` is free again when it has been dealt with.
-    pub(crate) fn of_log(topic: &str, payload: Bytes, room: OwnedSemaphorePermit) -> Self {
+    pub(crate) fn of_log(topic: &str, payload: Bytes, permit: OwnedSemaphorePermit) -> Self {
         Self {
             topic: topic.to_owned(),
             payload,
             retained: false,
-            receipt: Receipt::Room(room),
+            receipt: Receipt::Permit(permit),
         }
     }
 
@@ -51,7 +51,7 @@ impl Inbound {
     pub(crate) fn dealt_with(self) {
         match self.receipt {
             Receipt::Mqtt(receipt) => receipt.acknowledge(),
-            Receipt::Room(room) => drop(room),
+            Receipt::Permit(permit) => drop(permit),
             #[cfg(test)]
             Receipt::None => {}
         }

@@ -21,13 +21,13 @@ use crate::workspace::Workspace;
 pub(crate) enum CatalogueError {
     /// No such benchmark or round.
     #[error(
-        "unknown {kind} `{given}`; known are {known}, and a workspace's files in configs/{kind}s add to them"
+        "unknown {kind} `{name}`; known are {known}, and a workspace's files in configs/{kind}s add to them"
     )]
     Unknown {
         /// `benchmark` or `round`.
         kind: &'static str,
         /// What was given.
-        given: String,
+        name: String,
         /// What there is.
         known: String,
     },
@@ -108,7 +108,7 @@ impl Catalogue {
             .find(|benchmark| benchmark.is_called(name))
             .ok_or_else(|| CatalogueError::Unknown {
                 kind: "benchmark",
-                given: name.to_owned(),
+                name: name.to_owned(),
                 known: listed(self.benchmarks.iter().map(|benchmark| benchmark.name.as_str())),
             })
     }
@@ -165,7 +165,7 @@ impl Rounds {
             names.extend(self.own.iter().map(|round| round.name.as_str()));
             CatalogueError::Unknown {
                 kind: "round",
-                given: name.to_owned(),
+                name: name.to_owned(),
                 known: listed(names.into_iter()),
             }
         })
@@ -218,10 +218,10 @@ mod tests {
     #[test]
     fn an_unknown_benchmark_is_answered_with_the_known_ones() {
         let catalogue = Catalogue::read(None).unwrap();
-        let said = catalogue.benchmark("digitz").unwrap_err().to_string();
-        assert!(said.contains("`digitz`") && said.contains("digits"), "{said}");
-        let said = catalogue.round(Some("v0.1")).unwrap_err().to_string();
-        assert!(said.contains("v6.1"), "{said}");
+        let error = catalogue.benchmark("digitz").unwrap_err().to_string();
+        assert!(error.contains("`digitz`") && error.contains("digits"), "{error}");
+        let error = catalogue.round(Some("v0.1")).unwrap_err().to_string();
+        assert!(error.contains("v6.1"), "{error}");
     }
 
     #[test]
@@ -240,8 +240,8 @@ mod tests {
         assert_eq!(catalogue.benchmark("digits").unwrap().dataset.total_samples, 7);
 
         fs::write(own.join("broken.toml"), "schema = ").unwrap();
-        let said = Catalogue::read(Some(&workspace)).unwrap_err().to_string();
-        assert!(said.contains("broken.toml"), "{said}");
+        let error = Catalogue::read(Some(&workspace)).unwrap_err().to_string();
+        assert!(error.contains("broken.toml"), "{error}");
     }
 
     fn toml_of_digits() -> &'static str {

@@ -156,7 +156,7 @@ impl Dispatcher {
         for device in devices.iter().filter(|device| device.online) {
             let mine: Vec<&RunRow> = open.iter().filter(|run| run.device == device.id).collect();
             for run in mine.iter().filter(|run| run.spec_sha256.is_some()) {
-                self.ask(run, device)?;
+                self.send_pending(run, device)?;
             }
             if let Some(next) = mine.first()
                 && mine.iter().all(|run| run.spec_sha256.is_none())
@@ -190,7 +190,7 @@ impl Dispatcher {
     }
 
     /// Asks a device for what it has not answered yet.
-    fn ask(&mut self, run: &RunRow, device: &DeviceRow) -> anyhow::Result<()> {
+    fn send_pending(&mut self, run: &RunRow, device: &DeviceRow) -> anyhow::Result<()> {
         if run.lost {
             return Ok(());
         }
@@ -246,7 +246,7 @@ impl Dispatcher {
         match self.fix_spec(run) {
             Ok(Some(fixed)) => {
                 self.complained.remove(&run.id);
-                if let Err(error) = self.ask(&fixed, device) {
+                if let Err(error) = self.send_pending(&fixed, device) {
                     tracing::error!(run = %run.id, "cannot send the run: {error:#}");
                 }
             }

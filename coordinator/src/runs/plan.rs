@@ -156,8 +156,11 @@ mod tests {
     #[test]
     fn a_misspelt_key_is_located() {
         let error = Plan::from_toml("schema = 1\n[[run]]\nbenchmrk = 'digits'\nscenario = []").unwrap_err();
-        let said = format!("{:#}", anyhow::Error::from(error));
-        assert!(said.contains("line 3") && said.contains("benchmrk"), "{said}");
+        let printed = format!("{:#}", anyhow::Error::from(error));
+        assert!(
+            printed.contains("line 3") && printed.contains("benchmrk"),
+            "{printed}"
+        );
         assert!(matches!(Plan::from_toml("schema = 1"), Err(PlanError::Empty)));
         assert!(matches!(Plan::from_toml("schema = 9"), Err(PlanError::TooNew(9))));
     }

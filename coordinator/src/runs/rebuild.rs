@@ -139,7 +139,7 @@ fn take(run: RunId, dir: &RunDir, store: &Store, find: &mut dyn FnMut(String)) -
     let draft = RunDraft {
         spec,
         guesses: Default::default(),
-        given: Default::default(),
+        user_settings: Default::default(),
     };
     let Some(record) = optional(&dir.record())? else {
         // Its device knows how it is. A state that it tells has a higher revision.

@@ -77,7 +77,7 @@ impl Request<'_> {
         if self.mode == Mode::FindPeakPerformance && self.scenario != Scenario::Server {
             return Err(RequestError::PeakOutsideServer(self.scenario));
         }
-        let given = self.given()?;
+        let user_settings = self.user_settings()?;
         let guesses = self
             .benchmark
             .user_conf
@@ -109,7 +109,7 @@ impl Request<'_> {
         let mut draft = RunDraft {
             spec,
             guesses: guesses.map(|(key, value)| (key.clone(), value.clone())).collect(),
-            given,
+            user_settings,
         };
         if let Some(mut chosen) = self.system.clone() {
             chosen.merge_under(&mut draft.spec.engine.settings);
@@ -125,24 +125,24 @@ impl Request<'_> {
     }
 
     /// What the user gave, by full keys: the length, then conf lines, which may say otherwise.
-    fn given(&self) -> Result<BTreeMap<String, String>, RequestError> {
-        let mut given = BTreeMap::new();
+    fn user_settings(&self) -> Result<BTreeMap<String, String>, RequestError> {
+        let mut user_settings = BTreeMap::new();
         let duration = match self.length {
             RunLength::Full => None,
             RunLength::TestRun => Some(TEST_RUN_MS),
             RunLength::Duration(milliseconds) => Some(milliseconds),
         };
         if let Some(milliseconds) = duration {
-            given.insert(self.full_key("min_duration"), milliseconds.to_string());
+            user_settings.insert(self.full_key("min_duration"), milliseconds.to_string());
         }
         for (key, value) in &self.conf {
             match key.matches('.').count() {
-                0 if !key.is_empty() => given.insert(self.full_key(key), value.clone()),
-                2 => given.insert(key.clone(), value.clone()),
+                0 if !key.is_empty() => user_settings.insert(self.full_key(key), value.clone()),
+                2 => user_settings.insert(key.clone(), value.clone()),
                 _ => return Err(RequestError::ConfKey(key.clone())),
             };
         }
-        Ok(given)
+        Ok(user_settings)
     }
 
     fn full_key(&self, key: &str) -> String {
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_given_stands_last() {
+    fn user_settings_come_last() {
         let draft = draft(|request| {
             request.conf.insert("target_qps".to_owned(), "7".to_owned());
             request
@@ -224,25 +224,25 @@ mod tests {
     }
 
     #[test]
-    fn estimates_win_over_guesses_and_lose_to_what_was_given() {
+    fn estimates_override_guesses_and_user_settings_override_estimates() {
         let estimates = BTreeMap::from([("digits.Offline.target_qps".to_owned(), "1234".to_owned())]);
         let guessed = draft(|_| {}).unwrap();
         assert!(guessed.user_conf(&BTreeMap::new()).contains("target_qps = 20000"));
         assert!(guessed.user_conf(&estimates).contains("target_qps = 1234"));
-        let given =
+        let user_settings =
             draft(|request| drop(request.conf.insert("target_qps".to_owned(), "7".to_owned()))).unwrap();
-        assert!(given.user_conf(&estimates).contains("target_qps = 7"));
+        assert!(user_settings.user_conf(&estimates).contains("target_qps = 7"));
     }
 
     #[test]
-    fn a_systems_values_stand_under_what_was_given_and_over_the_benchmarks_guesses() {
+    fn user_settings_override_a_systems_values_which_override_the_benchmarks() {
         let system = System::from_toml(
             "schema = 1\nname = 'boat'\ntitle = 'Boat'\n[[run]]\nbenchmark = 'digits'\nscenario = 'Offline'\n\
              engine = 'tract'\nsource = { measured = 'today' }\n[run.settings]\nbatch_size = 4\ninference_streams = 2\n\
              [run.expected]\noffline_expected_qps = 77.5\n",
         )
         .unwrap();
-        let drafted = |given: Option<&str>| {
+        let drafted = |user_settings: Option<&str>| {
             draft(|request| {
                 let requested = Wanted {
                     benchmark: request.benchmark,
@@ -251,7 +251,7 @@ mod tests {
                     engine: request.engine.kind,
                 };
                 request.system = system.choose(&requested, "boat.toml", Some("00"));
-                if let Some(batch) = given {
+                if let Some(batch) = user_settings {
                     request
                         .engine
                         .settings
@@ -281,34 +281,34 @@ mod tests {
 
     #[test]
     fn contradictions_are_refused() {
-        let said = draft(|request| drop(request.conf.insert("a.b".to_owned(), "1".to_owned()))).unwrap_err();
-        assert_eq!(said, RequestError::ConfKey("a.b".to_owned()));
-        let said = draft(|request| request.mode = Mode::FindPeakPerformance).unwrap_err();
-        assert_eq!(said, RequestError::PeakOutsideServer(Scenario::Offline));
+        let error = draft(|request| drop(request.conf.insert("a.b".to_owned(), "1".to_owned()))).unwrap_err();
+        assert_eq!(error, RequestError::ConfKey("a.b".to_owned()));
+        let error = draft(|request| request.mode = Mode::FindPeakPerformance).unwrap_err();
+        assert_eq!(error, RequestError::PeakOutsideServer(Scenario::Offline));
     }
 
     /// They are the device's words, told before the device has the run.
     #[test]
     fn settings_with_which_no_run_ends_are_refused() {
         let refused = |key: &str, value: &str| {
-            let said = draft(|request| {
+            let error = draft(|request| {
                 request.scenario = Scenario::MultiStream;
                 request.conf.insert(key.to_owned(), value.to_owned());
             })
             .unwrap_err();
-            format!("{:#}", anyhow::Error::from(said))
+            format!("{:#}", anyhow::Error::from(error))
         };
         assert_eq!(
             refused("samples_per_query", "-1"),
             "the run's settings cannot be used: user.conf, line 3: `digits.MultiStream.samples_per_query` is -1, but must \
              be an integer from 0 to 18446744073709551615; hint: leave the line out for LoadGen's default"
         );
-        let said = refused("samples_per_query", "9223372036854775807");
+        let error = refused("samples_per_query", "9223372036854775807");
         assert!(
-            said.starts_with(
+            error.starts_with(
                 "MultiStream cannot run with these settings: user.conf, line 3: samples_per_query is 9223372036854775807, but must be from 1"
             ),
-            "{said}"
+            "{error}"
         );
         assert!(refused("min_query_count", "1e3\n*.*.mode = 7").contains("mode must be 0"));
         let long = draft(|request| request.length = RunLength::Duration(u64::MAX)).unwrap_err();

@@ -45,7 +45,7 @@ impl DeviceRow {
     ///
     /// # Errors
     /// Where an agent of another version says it in other words.
-    pub(crate) fn told(&self) -> serde_json::Result<DeviceFacts> {
+    pub(crate) fn reported_facts(&self) -> serde_json::Result<DeviceFacts> {
         serde_json::from_str(&self.facts)
     }
 }

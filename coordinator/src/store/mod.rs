@@ -41,7 +41,7 @@ pub(crate) use versions::OtherVersion;
 /// Longest wait for another connection's write.
 const BUSY: Duration = Duration::from_secs(30);
 /// After this the user is told.
-const TOLD_AFTER: Duration = Duration::from_secs(2);
+const WARN_AFTER: Duration = Duration::from_secs(2);
 /// Between two attempts.
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -162,7 +162,7 @@ fn wait(times: i32) -> bool {
         return false;
     };
     std::thread::sleep(PAUSE);
-    if PAUSE * times == TOLD_AFTER {
+    if PAUSE * times == WARN_AFTER {
         // Commands have no log. Nobody is left to tell when standard error is gone.
         let _ = writeln!(
             io::stderr(),

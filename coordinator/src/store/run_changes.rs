@@ -222,10 +222,10 @@ impl Store {
     ///
     /// # Errors
     /// When the store fails.
-    pub(crate) fn keep_forget_sent(&self, id: RunId, told: bool) -> Result<()> {
+    pub(crate) fn keep_forget_sent(&self, id: RunId, sent: bool) -> Result<()> {
         self.connection
             .prepare_cached("UPDATE runs SET forgotten = ?2 WHERE id = ?1 AND forgotten <> ?2")?
-            .execute(params![id.to_string(), told])?;
+            .execute(params![id.to_string(), sent])?;
         Ok(())
     }
 

@@ -16,7 +16,8 @@ pub(crate) struct RunDraft {
     /// First guesses of the benchmark's file, `model.scenario.key` to value.
     pub(crate) guesses: BTreeMap<String, String>,
     /// What the user gave, which nothing overrides, `model.scenario.key` to value.
-    pub(crate) given: BTreeMap<String, String>,
+    #[serde(rename = "given")]
+    pub(crate) user_settings: BTreeMap<String, String>,
 }
 
 impl RunDraft {
@@ -24,7 +25,7 @@ impl RunDraft {
     pub(crate) fn user_conf(&self, estimates: &BTreeMap<String, String>) -> String {
         let mut lines = self.guesses.clone();
         lines.extend(estimates.clone());
-        lines.extend(self.given.clone());
+        lines.extend(self.user_settings.clone());
         let mut text = String::from(
             "# First guesses of the benchmark, this device's own rates, and what was asked for\n",
         );

@@ -22,7 +22,7 @@ fn state(phase: RunPhase, revision: u64) -> RunState {
 }
 
 #[test]
-fn a_run_comes_back_as_it_was_asked_for() {
+fn a_draft_is_read_back_as_it_was_added() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("db");
     let requested = draft("a");
@@ -64,21 +64,21 @@ fn only_the_runs_own_device_moves_it_and_only_forward() {
     let (run, device) = (requested.spec.run, requested.spec.device.clone());
     let other: DeviceId = "b".repeat(32).parse().unwrap();
     store.add_run(&requested).unwrap();
-    let told = |device, phase, revision| {
+    let reported = |device, phase, revision| {
         store
             .device_reported_state(device, run, &state(phase, revision))
             .unwrap()
     };
     assert_eq!(
-        told(&device, RunPhase::Running, 3),
+        reported(&device, RunPhase::Running, 3),
         RunChange::Unknown,
         "it has not been sent yet"
     );
     store.fix_spec(run, "00").unwrap();
-    assert_eq!(told(&other, RunPhase::Running, 3), RunChange::Unknown);
-    assert_eq!(told(&device, RunPhase::Running, 3), RunChange::Changed);
-    assert_eq!(told(&device, RunPhase::Queued, 1), RunChange::Stale);
-    assert_eq!(told(&device, RunPhase::Running, 3), RunChange::Stale);
+    assert_eq!(reported(&other, RunPhase::Running, 3), RunChange::Unknown);
+    assert_eq!(reported(&device, RunPhase::Running, 3), RunChange::Changed);
+    assert_eq!(reported(&device, RunPhase::Queued, 1), RunChange::Stale);
+    assert_eq!(reported(&device, RunPhase::Running, 3), RunChange::Stale);
     assert_eq!(
         store.run(run).unwrap().unwrap().state,
         state(RunPhase::Running, 3)

@@ -17,10 +17,10 @@ pub(super) fn of(row: &RunRow) -> Vec<String> {
     };
     let mut lines = Vec::new();
     match &proof.asked {
-        Some(asked) => lines.push(format!(
+        Some(requested) => lines.push(format!(
             "board      set to {} ({})",
-            escape(&asked.name),
-            escape(&asked.source)
+            escape(&requested.name),
+            escape(&requested.source)
         )),
         None => lines.push("board      as it was found".to_owned()),
     }
@@ -75,14 +75,14 @@ fn energy(proof: &StateProof, samples: Option<u64>) -> Option<String> {
 
 fn knobs(proof: &StateProof) -> String {
     let mut table = table(["knob", "before", "wanted", "read", "after"]);
-    for knob in &proof.set {
+    for setting in &proof.set {
         let value = |value: Option<&String>| right(value.map_or("-", String::as_str));
         table.add_row([
-            cell(&knob.knob),
-            value(knob.before.as_ref()),
-            right(&knob.wanted),
-            value(knob.read.as_ref()),
-            value(proof.after.get(&knob.knob)),
+            cell(&setting.knob),
+            value(setting.before.as_ref()),
+            right(&setting.wanted),
+            value(setting.read.as_ref()),
+            value(proof.after.get(&setting.knob)),
         ]);
     }
     table.trim_fmt()
@@ -125,12 +125,12 @@ mod tests {
             },
             ..StateProof::default()
         };
-        let said = [
+        let printed = [
             telemetry(&proof),
             energy(&proof, Some(210_000)),
             Some(knobs(&proof)),
         ];
-        insta::assert_snapshot!(said.map(Option::unwrap).join("\n"), @r"
+        insta::assert_snapshot!(printed.map(Option::unwrap).join("\n"), @r"
         sensors    62 samples, 0 missing, at most 51.2 C while LoadGen ran
         energy     23.10 W on VDD_IN while LoadGen ran, 6.600 mJ for each sample (informative: the board's own sensors)
          knob      before      wanted       read         after

@@ -41,9 +41,9 @@ fn known(devices: &[DeviceRow]) -> String {
 pub(super) fn a_line_each(devices: &[DeviceRow]) -> String {
     let gpus: Vec<String> = devices.iter().map(gpus_of).collect();
     // Boards of a kind have the same, and what has none needs no column.
-    let told = gpus.iter().any(|gpus| !gpus.is_empty());
+    let has_gpus = gpus.iter().any(|gpus| !gpus.is_empty());
     let (before, behind) = (["name", "device", "state", "engines"], ["agent", "last seen"]);
-    let mut table = table(before.into_iter().chain(told.then_some("GPUs")).chain(behind));
+    let mut table = table(before.into_iter().chain(has_gpus.then_some("GPUs")).chain(behind));
     table.set_content_arrangement(ContentArrangement::Disabled);
     for (device, gpus) in devices.iter().zip(gpus) {
         let before = [
@@ -56,7 +56,7 @@ pub(super) fn a_line_each(devices: &[DeviceRow]) -> String {
             escape(version(device)).into_owned(),
             words::time(&device.last_seen),
         ];
-        table.add_row(before.into_iter().chain(told.then_some(gpus)).chain(behind));
+        table.add_row(before.into_iter().chain(has_gpus.then_some(gpus)).chain(behind));
     }
     table.trim_fmt()
 }
@@ -98,7 +98,7 @@ pub(crate) fn device(device: &DeviceRow) -> String {
     for (name, value) in rows {
         table.add_row([cell(name), cell(value)]);
     }
-    match device.told() {
+    match device.reported_facts() {
         Ok(facts) => add_facts(&mut table, &facts),
         Err(error) => {
             table.add_row([cell("facts"), cell(format!("do not read here: {error}"))]);
@@ -135,7 +135,7 @@ fn add_facts(table: &mut Table, facts: &DeviceFacts) {
 /// A device's GPUs; `?` where it tells of itself in words that this coordinator does not read, which `device show` explains.
 fn gpus_of(device: &DeviceRow) -> String {
     device
-        .told()
+        .reported_facts()
         .map_or_else(|_| "?".to_owned(), |facts| gpus(&facts.gpus))
 }
 

@@ -183,12 +183,12 @@ fn a_run_of_little_accuracy_or_of_none_is_usable_and_not_good() {
 #[test]
 fn a_narrow_terminal_gets_two_lines_for_a_run() {
     let table = two_lines_each(&some_runs());
-    for said in [
+    for printed in [
         "digits SingleStream   done VALID",
         "PerformanceOnly       0.125 ms",
         "done INVALID",
     ] {
-        assert!(table.contains(said), "{table}");
+        assert!(table.contains(printed), "{table}");
     }
     assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
 }

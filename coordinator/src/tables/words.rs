@@ -68,17 +68,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_told_to_the_second() {
+    fn times_are_printed_to_the_second() {
         assert_eq!(time("2026-11-21T09:38:41.815372742Z"), "2026-11-21 09:38:41 UTC");
         assert_eq!(time("2026-11-21T09:38:41Z"), "2026-11-21 09:38:41 UTC");
     }
 
     #[test]
     fn bytes_keep_three_digits() {
-        let said: Vec<_> = [0, 999, 1000, 65_536, 999_500, 2_345_678_901]
+        let printed: Vec<_> = [0, 999, 1000, 65_536, 999_500, 2_345_678_901]
             .into_iter()
             .map(bytes)
             .collect();
-        assert_eq!(said, ["0 B", "999 B", "1.0 kB", "65.5 kB", "1.0 MB", "2.3 GB"]);
+        assert_eq!(printed, ["0 B", "999 B", "1.0 kB", "65.5 kB", "1.0 MB", "2.3 GB"]);
     }
 }

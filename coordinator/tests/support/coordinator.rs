@@ -115,12 +115,12 @@ impl Coordinator {
     }
 
     /// Asks for one run of the null engine and returns its id.
-    pub fn ask(&self, mode: &str) -> String {
-        self.ask_engine("null", mode)
+    pub fn request_run(&self, mode: &str) -> String {
+        self.request_run_on("null", mode)
     }
 
     /// Asks for one run and returns its id.
-    pub fn ask_engine(&self, engine: &str, mode: &str) -> String {
+    pub fn request_run_on(&self, engine: &str, mode: &str) -> String {
         let requested = self.json(&[
             "run",
             "--benchmark",

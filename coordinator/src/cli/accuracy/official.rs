@@ -60,8 +60,8 @@ pub(super) fn run(
             .hint("`--python` or REGATTA_PYTHON names the Python that runs scripts in .py")
     })?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        let last = said.lines().rfind(|line| !line.trim().is_empty());
+        let printed = String::from_utf8_lossy(&output.stderr);
+        let last = printed.lines().rfind(|line| !line.trim().is_empty());
         return Err(Failure::could_not(format!(
             "{} ended with {}: {}",
             called(),

@@ -61,9 +61,9 @@ fn run_script(command: &str, log: &Path) -> Result<String, Box<dyn Error + Send 
         .args(["-c", &format!("{command} \"$1\""), "sh"])
         .arg(log)
         .output()?;
-    let said = String::from_utf8_lossy(&output.stderr);
+    let printed = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {
-        let last = said.lines().last().unwrap_or_default();
+        let last = printed.lines().last().unwrap_or_default();
         return Err(format!("the accuracy script ended with {}: {last}", output.status).into());
     }
     Ok(String::from_utf8(output.stdout)?)

@@ -46,9 +46,9 @@ impl VerificationInput {
         }
     }
 
-    fn of_run(args: &Args, given: &str, context: &Context) -> Result<Self, Failure> {
+    fn of_run(args: &Args, run: &str, context: &Context) -> Result<Self, Failure> {
         let (workspace, store) = context.open_store()?;
-        let row = lookup::run(&store, given)?;
+        let row = lookup::run(&store, run)?;
         let spec = &row.draft.spec;
         let Some(of) = spec.audit.as_ref().filter(|of| of.test == args.test.name()) else {
             return Err(Failure::misuse(format!(

@@ -150,16 +150,16 @@ mod tests {
         let error_text = |name: &str, text: &str| {
             let path = dir.path().join(name);
             fs::write(&path, text).unwrap();
-            let said = read(&path).unwrap_err().to_string();
-            said.replace(&format!("{}/", dir.path().display()), "")
+            let printed = read(&path).unwrap_err().to_string();
+            printed.replace(&format!("{}/", dir.path().display()), "")
         };
-        let said = [
+        let printed = [
             error_text("hosts", "boat-1\n"),
             error_text("hosts", "a b\nboat-1 user@\n"),
             error_text("hosts", "a b\na c\n"),
             error_text("hosts", "# nobody\n"),
             error_text("hosts.toml", "[[device]]\nname = 'a'\n"),
         ];
-        insta::assert_snapshot!(said.join("\n"));
+        insta::assert_snapshot!(printed.join("\n"));
     }
 }

@@ -253,10 +253,10 @@ fn report(
         },
     ] = rows.as_slice()
     {
-        let told = Failure::could_not(error);
+        let failure = Failure::could_not(error);
         return Err(match hint {
-            Some(hint) => told.hint(hint),
-            None => told,
+            Some(hint) => failure.hint(hint),
+            None => failure,
         });
     }
     let failed = rows.iter().any(|row| row.outcome.is_err());

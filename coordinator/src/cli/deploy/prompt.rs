@@ -20,7 +20,7 @@ use crate::{
 /// Who is asked.
 pub(super) struct TerminalPrompt<'a> {
     /// From standard input: for every question.
-    given: Option<Secret>,
+    supplied: Option<Secret>,
     accepted: Vec<String>,
     show: &'a Show,
     /// `None` where nobody sits at a terminal. Held for the length of a question.
@@ -32,7 +32,7 @@ type Typed = BTreeMap<String, Secret>;
 
 impl<'a> TerminalPrompt<'a> {
     pub(super) fn new(password_stdin: bool, accepted: &[String], show: &'a Show) -> Result<Self, Failure> {
-        let given = if password_stdin {
+        let supplied = if password_stdin {
             let mut line = String::new();
             io::stdin().read_line(&mut line)?;
             let password = line.trim_end_matches(['\r', '\n']);
@@ -47,7 +47,7 @@ impl<'a> TerminalPrompt<'a> {
         };
         let is_there = io::stdin().is_terminal() && io::stderr().is_terminal();
         Ok(Self {
-            given,
+            supplied,
             accepted: accepted.to_vec(),
             show,
             terminal: is_there.then(Mutex::default),
@@ -55,21 +55,21 @@ impl<'a> TerminalPrompt<'a> {
     }
 
     /// Has the terminal for itself. `None` where there is none, or nothing was answered.
-    fn at_terminal<R>(&self, ask: impl FnOnce(&mut Typed) -> Option<R>) -> Option<R> {
+    fn at_terminal<R>(&self, read: impl FnOnce(&mut Typed) -> Option<R>) -> Option<R> {
         let mut typed = self
             .terminal
             .as_ref()?
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        self.show.aside(|| ask(&mut typed))
+        self.show.aside(|| read(&mut typed))
     }
 }
 
 impl Prompt for TerminalPrompt<'_> {
     fn secret(&self, question: &Question<'_>, again: bool) -> Option<Secret> {
-        if let Some(given) = &self.given {
+        if let Some(supplied) = &self.supplied {
             // A password that is wrong is wrong the second time too.
-            return (!again).then(|| given.clone());
+            return (!again).then(|| supplied.clone());
         }
         self.at_terminal(|typed| {
             let of_login = match question {

@@ -130,6 +130,7 @@ pub(super) struct Refusal {
     /// Why, with all causes.
     pub(super) error: String,
     /// What can be done about it.
+    #[serde(rename = "way_out")]
     pub(super) hint: Option<String>,
 }
 
@@ -194,7 +195,7 @@ pub(super) fn table(rows: &[Row<'_>], dry_run: bool) -> String {
 
 /// What came of a board, whole.
 fn sentence(row: &Row<'_>, dry_run: bool) -> String {
-    let told = match &row.outcome {
+    let reported = match &row.outcome {
         Ok(outcome) => words(outcome, dry_run),
         Err(Refusal { error, hint: None }) => escape(error).into_owned(),
         Err(Refusal {
@@ -202,7 +203,7 @@ fn sentence(row: &Row<'_>, dry_run: bool) -> String {
             hint: Some(hint),
         }) => format!("{}\n  {hint}", escape(error)),
     };
-    format!("{}: {told}", row.name)
+    format!("{}: {reported}", row.name)
 }
 
 /// What came of a deployment, in a word.

@@ -136,9 +136,9 @@ pub(super) fn enrol(
         .output()
         .with_context(|| format!("cannot start {}", binary.display()))?;
     if !enrolled.status.success() {
-        let said = String::from_utf8_lossy(&enrolled.stderr).trim().to_owned();
+        let printed = String::from_utf8_lossy(&enrolled.stderr).trim().to_owned();
         return Err(Failure::could_not(format!(
-            "the device could not be enrolled: {said}"
+            "the device could not be enrolled: {printed}"
         )));
     }
     Ok(())

@@ -153,8 +153,8 @@ fn tell_rehearsal(text: &mut String, rehearsal: &Rehearsal) {
         .iter()
         .map(|package| format!("{}, password `{}`", package.display(), rehearsal.password));
     let none = rehearsal.no_package.iter().map(|why| format!("none: {why}"));
-    for told in package.chain(none) {
-        let _ = writeln!(text, "package            {told}");
+    for line in package.chain(none) {
+        let _ = writeln!(text, "package            {line}");
     }
 }
 

@@ -86,7 +86,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     };
     let mut outcome = attempt(&answers);
     if let Err(StageError::Refused { lacks }) = &outcome
-        && ask(lacks, &mut answers)?
+        && prompt_for_answers(lacks, &mut answers)?
     {
         outcome = attempt(&answers);
     }
@@ -153,7 +153,7 @@ fn read_answers(path: Option<&Path>) -> Result<Answers, Failure> {
 
 /// Asks for what only the operator knows, where somebody sits at a terminal and answers are all that is missing; whether
 /// anything was answered. An empty line leaves a question open.
-fn ask(lacks: &[Lack], answers: &mut Answers) -> Result<bool, Failure> {
+fn prompt_for_answers(lacks: &[Lack], answers: &mut Answers) -> Result<bool, Failure> {
     let questions: Option<Vec<&Question>> = lacks.iter().map(|lack| lack.question.as_ref()).collect();
     let Some(questions) = questions.filter(|_| io::stdin().is_terminal() && io::stderr().is_terminal())
     else {
@@ -161,7 +161,7 @@ fn ask(lacks: &[Lack], answers: &mut Answers) -> Result<bool, Failure> {
     };
     tell("The runs do not tell these; an empty line leaves one open.");
     let mut lines = io::stdin().lock().lines();
-    let mut given = Vec::new();
+    let mut new_answers = Vec::new();
     for question in questions {
         tell(&format!("{}:", words(question)));
         let Some(line) = lines.next().transpose()? else {
@@ -170,16 +170,16 @@ fn ask(lacks: &[Lack], answers: &mut Answers) -> Result<bool, Failure> {
         let line = line.trim();
         if !line.is_empty() {
             answers.answer(question, line);
-            given.push((question, line.to_owned()));
+            new_answers.push((question, line.to_owned()));
         }
     }
-    if !given.is_empty() {
-        let kept = as_file(&given);
+    if !new_answers.is_empty() {
+        let kept = as_file(&new_answers);
         tell(&format!(
             "Keep these in the answers file for the next time:\n\n{kept}"
         ));
     }
-    Ok(!given.is_empty())
+    Ok(!new_answers.is_empty())
 }
 
 /// A question as it is asked.
@@ -192,10 +192,10 @@ fn words(question: &Question) -> String {
 }
 
 /// Answers as they stand in the file. A TOML text has JSON's escapes.
-fn as_file(given: &[(&Question, String)]) -> String {
+fn as_file(new_answers: &[(&Question, String)]) -> String {
     let (mut top, mut systems) = (String::new(), BTreeMap::<&str, String>::new());
     // Writing to a String cannot fail.
-    for (question, answer) in given {
+    for (question, answer) in new_answers {
         let _ = match question {
             Question::Submitter => writeln!(top, "submitter = {}", json!(answer)),
             Question::Measurement { benchmark, field } => {
@@ -301,16 +301,16 @@ mod tests {
             benchmark: "my net".to_owned(),
             field: "retraining".to_owned(),
         };
-        let given = [
+        let new_answers = [
             (&system, "a \"fan\"".to_owned()),
             (&Question::Submitter, "ACME".to_owned()),
             (&benchmark, "No".to_owned()),
         ];
         let mut answers = Answers::default();
-        for (question, answer) in &given {
+        for (question, answer) in &new_answers {
             answers.answer(question, answer);
         }
-        let read = Answers::from_toml(&as_file(&given), Path::new("")).unwrap();
+        let read = Answers::from_toml(&as_file(&new_answers), Path::new("")).unwrap();
         assert_eq!(read, answers);
     }
 }

@@ -167,12 +167,12 @@ fn text(report: &Report, proofs: Option<&[Proof]>) -> String {
         report.problems().count()
     );
     for proof in proofs.unwrap_or_default() {
-        for doubt in &proof.doubts {
+        for reason in &proof.doubts {
             let _ = write!(
                 text,
                 "\nDOUBT {}: {}",
                 Escaped(proof.directory.display()),
-                Escaped(doubt)
+                Escaped(reason)
             );
         }
     }

@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_way_in_circles_ends_and_a_port_that_is_none_is_told() {
+    fn circular_jumps_end_and_a_malformed_port_is_an_error() {
         assert!(access("loop", &AccessOptions::default()).is_err());
         let odd = SshConfig::from_text("Host odd\n  Port ssh\n");
         let to: Destination = "odd".parse().unwrap();

@@ -32,11 +32,11 @@ pub(crate) struct Destination {
 impl FromStr for Destination {
     type Err = DestinationError;
 
-    fn from_str(given: &str) -> Result<Self, DestinationError> {
-        let wrong = || DestinationError::Written(printable(given, 100));
-        let (user, rest) = match given.rsplit_once('@') {
+    fn from_str(text: &str) -> Result<Self, DestinationError> {
+        let wrong = || DestinationError::Written(printable(text, 100));
+        let (user, rest) = match text.rsplit_once('@') {
             Some((user, rest)) => (Some(user), rest),
-            None => (None, given),
+            None => (None, text),
         };
         let (host, port) = match rest.strip_prefix('[') {
             Some(rest) => {

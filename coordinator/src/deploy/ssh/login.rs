@@ -8,7 +8,7 @@ use std::{
 use regatta_fsutil::regular_file;
 use ssh2::{KeyboardInteractivePrompt, Session};
 
-use super::{Access, Answer, Prompt, Question, SshError, ask_until};
+use super::{Access, Answer, Prompt, Question, SshError, retry_password};
 use crate::deploy::Secret;
 
 /// The keys that OpenSSH looks for.
@@ -35,7 +35,7 @@ pub(super) fn log_in(session: &Session, access: &Access, prompt: &dyn Prompt) ->
     }
     if methods.contains("password") || methods.contains("keyboard-interactive") {
         let question = Question::Password(access);
-        let answer = ask_until(
+        let answer = retry_password(
             |again| prompt.secret(&question, again),
             |password| by_password(session, access, &methods, &password),
         )?;
@@ -95,7 +95,7 @@ fn by_file(session: &Session, access: &Access, path: &Path, prompt: &dyn Prompt)
     }
     // A phrase that opens the key is right, whatever the host then says to the key.
     let question = Question::Phrase(path);
-    let answer = ask_until(
+    let answer = retry_password(
         |again| prompt.secret(&question, again),
         |phrase| match attempt(Some(phrase.expose())) {
             Err(error) if error.code() == FILE => Ok(false),

@@ -93,13 +93,13 @@ const TRIES: usize = 3;
 ///
 /// # Errors
 /// What `is_right` gave.
-pub(crate) fn ask_until<E>(
-    mut ask: impl FnMut(bool) -> Option<Secret>,
+pub(crate) fn retry_password<E>(
+    mut next_password: impl FnMut(bool) -> Option<Secret>,
     mut is_right: impl FnMut(Secret) -> Result<bool, E>,
 ) -> Result<Answer, E> {
     let mut answer = Answer::None;
     for _ in 0..TRIES {
-        let Some(secret) = ask(answer == Answer::Wrong) else {
+        let Some(secret) = next_password(answer == Answer::Wrong) else {
             break;
         };
         if is_right(secret)? {

@@ -155,12 +155,12 @@ fn connect(host: &str, port: u16) -> io::Result<TcpStream> {
 /// Asks for the kinds of key that the host is known by, as OpenSSH does. RSA keys sign in two newer ways as well.
 fn prefer(session: &ssh2::Session, kinds: &[String]) {
     let supported = session.supported_algs(MethodType::HostKey).unwrap_or_default();
-    let is_wanted = |name: &str| {
+    let is_known = |name: &str| {
         kinds
             .iter()
             .any(|kind| kind == name || (kind == "ssh-rsa" && name.starts_with("rsa-sha2-")))
     };
-    let requested: Vec<&str> = supported.into_iter().filter(|name| is_wanted(name)).collect();
+    let requested: Vec<&str> = supported.into_iter().filter(|name| is_known(name)).collect();
     if !requested.is_empty() {
         // A host that has none of them any more is refused as one that has changed, by the handshake or after it.
         let _ = session.method_pref(MethodType::HostKey, &requested.join(","));

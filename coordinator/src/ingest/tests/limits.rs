@@ -14,12 +14,12 @@ use super::{super::reject_counters::RejectKind, Bench, name};
 use crate::{link::Inbound, store::Store};
 
 #[test]
-fn strangers_and_garbage_change_nothing() {
+fn unknown_devices_and_garbage_change_nothing() {
     let mut bench = Bench::new();
     let run = bench.run;
-    let stranger: DeviceId = "fedcba9876543210fedcba9876543210".parse().unwrap();
+    let unknown_device: DeviceId = "fedcba9876543210fedcba9876543210".parse().unwrap();
     let foreign = Topic {
-        device: stranger,
+        device: unknown_device,
         leaf: Leaf::Log(run, name("log")),
     }
     .to_string();

@@ -40,7 +40,7 @@ fn a_late_state_does_not_turn_a_run_back() {
 }
 
 #[test]
-fn a_state_that_a_full_disk_refused_is_taken_when_there_is_room_again() {
+fn a_state_that_a_full_disk_refused_is_taken_when_there_is_space_again() {
     let mut bench = Bench::new();
     let topic = Topic {
         device: bench.device.clone(),

@@ -70,7 +70,7 @@ fn committed_bytes_are_never_overwritten() {
 }
 
 #[test]
-fn what_came_during_a_flush_is_acknowledged_after_the_next_one() {
+fn messages_during_a_flush_are_acknowledged_after_the_next_one() {
     let mut bench = Bench::new();
     let answers = |bench: &Bench| bench.acks.0.lock().unwrap().clone();
     let first = bench.chunk("log", 0, b"abc");
@@ -91,7 +91,7 @@ fn what_came_during_a_flush_is_acknowledged_after_the_next_one() {
 }
 
 #[test]
-fn a_stream_that_differs_is_dropped_and_asked_for_again() {
+fn a_stream_that_differs_is_dropped_and_requested_again() {
     let mut bench = Bench::new();
     let wrong = bench.chunk("log", 0, b"abX");
     let end = bench.end("log", b"abc");

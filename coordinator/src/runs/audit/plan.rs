@@ -55,12 +55,12 @@ pub(crate) enum PlanError {
         known: String,
     },
     /// The responses that would be compared are no longer what the device delivered.
-    #[error("{} is not what the device delivered: {given} bytes of {delivered}", .path.display())]
+    #[error("{} is not what the device delivered: {found} bytes of {delivered}", .path.display())]
     Altered {
         /// The accuracy log.
         path: PathBuf,
         /// Its length now.
-        given: u64,
+        found: u64,
         /// Its length as delivered.
         delivered: u64,
     },
@@ -158,12 +158,12 @@ fn expect_whole(workspace: &Workspace, store: &Store, accuracy: &RunRow) -> Resu
         .iter()
         .find(|stream| stream.name.as_str() == file_name::ACCURACY)
         .map_or(0, |stream| stream.committed);
-    let given = fs::metadata(&path).map(|metadata| metadata.len());
-    match given {
-        Ok(given) if given == delivered => Ok(()),
-        Ok(given) => Err(PlanError::Altered {
+    let found = fs::metadata(&path).map(|metadata| metadata.len());
+    match found {
+        Ok(found) if found == delivered => Ok(()),
+        Ok(found) => Err(PlanError::Altered {
             path,
-            given,
+            found,
             delivered,
         }),
         Err(source) => Err(PlanError::Io { path, source }),
@@ -229,7 +229,7 @@ fn draft(round: &Round, test: &str, performance: &RunSpec, accuracy: RunId) -> R
     Ok(RunDraft {
         spec,
         guesses: Default::default(),
-        given: Default::default(),
+        user_settings: Default::default(),
     })
 }
 

@@ -81,7 +81,7 @@ pub(crate) fn keep(
         spec: &row.draft.spec,
         of,
     };
-    let result = verifier.told(report, explanation, None);
+    let result = verifier.audit_result(report, explanation, None);
     let path = workspace.run(row.id).record();
     let mut record = Record::from_json(&regular_file::read(&path, LARGEST_DOCUMENT)?)?;
     record.audit = Some(result.clone());
@@ -167,7 +167,7 @@ impl Verifier<'_> {
             None => String::new(),
         };
         let fault = self.take_accuracies(&request, &mut report);
-        Ok(self.told(&report, &explanation, fault))
+        Ok(self.audit_result(&report, &explanation, fault))
     }
 
     /// TEST01's part III by our own reckoning of accuracies. The rules want the reference script's, so that it decides
@@ -205,9 +205,9 @@ impl Verifier<'_> {
         }
     }
 
-    fn told(&self, report: &Report, explanation: &str, fault: Option<String>) -> AuditResult {
+    fn audit_result(&self, report: &Report, explanation: &str, fault: Option<String>) -> AuditResult {
         let lines = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
-        let mut observations: Vec<String> = report.observations.iter().map(said).collect();
+        let mut observations: Vec<String> = report.observations.iter().map(observation_line).collect();
         observations.extend(self.other_loadgens());
         let mut speeds = lines(&report.performance.printed);
         speeds.extend(report.performance.refusal.clone());
@@ -284,7 +284,7 @@ impl Verifier<'_> {
     }
 }
 
-fn said(seen: &Observation) -> String {
+fn observation_line(seen: &Observation) -> String {
     let line = seen.line.map_or_else(String::new, |line| format!(" line {line}"));
     let name = seen.path.file_name().unwrap_or_default().to_string_lossy();
     format!("{name}{line}: {}", seen.message)
