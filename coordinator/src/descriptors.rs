@@ -1,5 +1,5 @@
 //! File descriptors: how many this process may have, and how many each part of it gets. The sum of all parts stays below the
-//! limit, so that strangers on one port never keep another port, a log or the store from being opened.
+//! limit, so that unknown clients on one port never keep another port, a log or the store from being opened.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 

@@ -1,7 +1,6 @@
-//! Exit codes and the one error type of the commands: what went wrong, which code says so, and the way out.
+//! Exit codes and the one error type of the commands: what went wrong, the exit code, and a hint.
 //!
-//! Libraries and rooms below use their own errors; they become a [`Failure`] at the command's edge, where the chain is
-//! printed once. Nothing here prints.
+//! Libraries and the modules below use their own errors. A command turns them into a [`Failure`], and `main` prints its chain once.
 
 use std::fmt;
 
@@ -13,13 +12,13 @@ pub(crate) const OK: u8 = 0;
 pub(crate) const NO: u8 = 1;
 /// Wrong use: unknown words, files that contradict each other.
 pub(crate) const USAGE: u8 = 2;
-/// Could not: input or output, network, device.
+/// The command could not do its work: input or output, network, device.
 pub(crate) const COULD_NOT: u8 = 3;
 
 /// What a command returns: its exit code, or why it could not.
 pub type CommandResult = Result<u8, Failure>;
 
-/// A command that came to no answer.
+/// The error of a command.
 #[derive(Debug)]
 pub struct Failure {
     code: u8,
@@ -80,7 +79,7 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
 }
 
 impl fmt::Display for Failure {
-    /// The chain as one sentence, and the way out on a line of its own.
+    /// The chain as one sentence, and the hint on a line of its own.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "regatta: {}", ErrorChain(self.error.as_ref()))?;
         if let Some(hint) = &self.hint {

@@ -1,6 +1,6 @@
-//! A waiting room for strangers: connections that have not proven who they are wait here, a bounded number of them, each for
-//! a bounded time. When it is full, the address with the most of them loses the one that has waited longest: an honest client
-//! takes milliseconds and comes once, so that slow and greedy ones are the first to go, however many come.
+//! Limits connections that have not proven their identity: a bounded number of them, each for a bounded time. When the limit is
+//! reached, the address with the most connections loses its oldest one. An honest client takes milliseconds and connects once, so
+//! slow and greedy clients go first.
 
 use std::{
     io,
@@ -16,7 +16,7 @@ use crate::{
     token_bucket::{Rate, TokenBuckets},
 };
 
-/// The longest that a stranger may take.
+/// The longest time that a handshake may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// New connections of one address: a fleet behind one router reconnects at once after a restart.
 const ARRIVALS: Rate = Rate {
@@ -24,18 +24,18 @@ const ARRIVALS: Rate = Rate {
     per_second: 256.0,
 };
 
-/// The strangers who wait at one port.
+/// The unproven connections of one port.
 #[derive(Debug)]
 pub(crate) struct HandshakeLimiter {
     places: Arc<FairSlots<IpAddr>>,
     arrivals: TokenBuckets<IpAddr>,
 }
 
-/// A stranger's place, until it has proven who it is.
+/// The slot of an unproven connection.
 pub(crate) type Place = Slot<IpAddr>;
 
 impl HandshakeLimiter {
-    /// A room with so many places.
+    /// A limiter with this many slots.
     pub(crate) fn new(places: usize) -> Self {
         Self {
             places: FairSlots::new(places, places),
@@ -43,20 +43,20 @@ impl HandshakeLimiter {
         }
     }
 
-    /// Whether a connection from there is looked at: not when too many come from one address.
+    /// Whether a new connection from an address is within its rate.
     pub(crate) fn lets_in(&self, from: IpAddr) -> bool {
         self.arrivals.try_take(network(from))
     }
 
-    /// Gives a stranger a place.
+    /// Takes a slot for an unproven connection.
     pub(crate) fn enter(&self, from: IpAddr) -> (Place, Eviction) {
         self.places.take(network(from))
     }
 
-    /// Does what a stranger has come for, while there is time and room.
+    /// Does the work of an unproven connection, while it has its slot and time.
     ///
     /// # Errors
-    /// What the work gave; or that it took too long, or that others came.
+    /// The error of the work; the work took too long; the slot was taken by another connection.
     pub(crate) async fn admit<T>(
         &self,
         from: IpAddr,
@@ -70,22 +70,22 @@ impl HandshakeLimiter {
     }
 }
 
-/// Does what a stranger has come for, while there is time.
+/// Does the work of an unproven connection within its time.
 ///
 /// # Errors
-/// What the work gave; or that it took too long.
+/// The error of the work; the work took too long.
 pub(crate) async fn in_time<T>(work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
     timeout(PATIENCE, work)
         .await
         .unwrap_or_else(|_| Err(io::Error::new(io::ErrorKind::TimedOut, "it took too long")))
 }
 
-/// Why a stranger had to leave.
+/// The error of an evicted connection.
 pub(crate) fn evicted() -> io::Error {
     io::Error::other("others came, and this one had waited longest")
 }
 
-/// What one owner has for certain: an IPv4 address, or 64 bits of an IPv6 one.
+/// The network of one owner: an IPv4 address, or the first 64 bits of an IPv6 one.
 fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 64)).into(),

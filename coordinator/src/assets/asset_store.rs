@@ -3,7 +3,7 @@
 //! ```text
 //! assets/ab/abcdef...   a file, or a tree's manifest
 //! assets/.new-...       one that is being put in
-//! assets/.lock          whoever puts in or sweeps has it
+//! assets/.lock          held while files are added or swept
 //! ```
 
 use std::{
@@ -85,12 +85,12 @@ pub(crate) struct SweepResult {
     pub(crate) bytes: u64,
 }
 
-/// The shelf of a workspace.
+/// The asset store of a workspace.
 #[derive(Debug, Clone)]
 pub(crate) struct AssetStore(PathBuf);
 
-/// The shelf while one process changes it: until this is dropped, nobody else puts in or sweeps. What is put in is nobody's until
-/// the store names it, and a sweep takes all that is nobody's; so it is held from before the one to after the other.
+/// The asset store, locked by the one process that may add and sweep. A sweep removes every file that the store does not name, and
+/// an added file is named later: hold the lock until then.
 #[derive(Debug)]
 pub(crate) struct LockedAssetStore {
     asset_store: AssetStore,
@@ -117,7 +117,7 @@ impl AssetStore {
         Ok(fs::metadata(place)?.len())
     }
 
-    /// Takes the shelf to change it, as soon as nobody else has it. `waiting` is called where somebody has.
+    /// Locks the asset store for changes. `waiting` is called if another process has the lock.
     ///
     /// # Errors
     /// [`AssetStoreError::Io`] when it cannot be made or locked.

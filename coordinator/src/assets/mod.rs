@@ -1,5 +1,5 @@
-//! Assets, the coordinator's half: models, preprocessed data and caches that devices get from here. Each file lies once under
-//! its SHA-256 ([`shelf`]); what is where below the scratch directory stands in the store; devices get them over HTTPS
+//! Assets, the coordinator's half: models, preprocessed data and caches that devices get from here. Each file is stored once under
+//! its SHA-256 ([`asset_store`]); the store has the path of each below the scratch directory; devices get them over HTTPS
 //! ([`server`]). The agent's half, and how the bytes travel: docs/assets.md.
 
 mod asset_store;

@@ -1,5 +1,5 @@
 //! Assets over HTTPS: TLS 1.3 with the lab's authority, a certificate of an admitted device or nothing, and two kinds of
-//! addresses. What is not on the shelf does not exist; there is no listing.
+//! addresses. What is not in the asset store does not exist; there is no listing.
 //!
 //! ```text
 //! GET /v1/file/SHA256    a file, or a tree's manifest

@@ -1,4 +1,4 @@
-//! What stands between an accepted socket and the broker: the TLS handshake, and the certificate that says who comes.
+//! Turns an accepted socket into a proven peer: the TLS handshake, and the certificate that names the peer.
 
 use std::{io, sync::Arc};
 
@@ -12,18 +12,18 @@ use crate::{handshake_limiter::in_time, keys};
 
 /// How connections are accepted.
 pub(crate) enum Acceptor {
-    /// As they come. The configuration keeps this on loopback unless told otherwise.
+    /// Without TLS. The configuration limits this to loopback by default.
     Plain,
     /// Over TLS 1.3, with a certificate of the lab.
     Tls {
-        /// What the broker answers with.
+        /// The broker's side of TLS.
         config: Arc<ServerConfig>,
         /// The key by which the coordinator is known.
         coordinator_key: [u8; 32],
     },
 }
 
-/// Does the handshake and says who came.
+/// Does the handshake and returns the peer.
 ///
 /// # Errors
 /// When the client shows no certificate of the lab, speaks no TLS 1.3, or takes too long.

@@ -71,7 +71,7 @@ struct Shared {
     /// The connections of each device.
     devices: Arc<FairSlots<DeviceId>>,
     live: Live,
-    /// Connections at once, those of strangers included.
+    /// Connections at once, unproven ones included.
     most: usize,
     /// Failed handshakes that are logged.
     refusals: TokenBuckets<()>,
@@ -131,7 +131,7 @@ impl Broker {
 
     /// Ends every connection and frees the port.
     pub(crate) async fn stop(self) {
-        // Fails only when nobody is left to tell.
+        // Fails only when the receiver is gone.
         let _ = self.shutdown.send(());
         let _ = self.acceptor.await;
     }
@@ -175,7 +175,7 @@ impl Shared {
         }
     }
 
-    /// Serves a connection from outside until it ends. It has a place among the strangers until its CONNECT is accepted,
+    /// Serves a connection from outside until it ends. It has a slot of the handshake limiter until its CONNECT is accepted,
     /// and only until then it may lose it.
     async fn serve(&self, stream: TcpStream, from: SocketAddr) -> anyhow::Result<()> {
         let (place, mut eviction) = self.handshake_limiter.enter(from.ip());
@@ -311,7 +311,7 @@ async fn accept(listener: TcpListener, mut own: mpsc::Receiver<TcpStream>, share
     }
 }
 
-/// Serves a connection by the coordinator's own door.
+/// Serves a connection of the coordinator's own connector.
 async fn serve_coordinator(shared: Arc<Shared>, stream: TcpStream) {
     let nodelay = stream.set_nodelay(true);
     let ended = match nodelay.and_then(|()| stream.peer_addr()) {

@@ -1,8 +1,7 @@
 //! The embedded broker, behind an interface of our own: start, address, stop.
 //!
-//! Correctness needs nothing of a broker (design, section 5): this one is for convenience, and any other may take its
-//! place by configuration. Its limits stand in [`limits`], who may do what in [`rights`], how logs reach the ingest in
-//! [`intake`].
+//! Delivery does not depend on the broker: this one is for convenience, and the configuration can name another. [`limits`] has its
+//! limits, [`rights`] the rights of its clients, and [`intake`] the path of logs to the ingest.
 
 mod acceptor;
 mod embedded;

@@ -28,7 +28,7 @@ pub(super) enum Peer {
     Unproven,
     /// A device that has proven to hold its key.
     Device(DeviceId),
-    /// The coordinator: by its own door, or with its certificate.
+    /// The coordinator: through its own connector, or with its certificate.
     Coordinator,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Rights {
     pub(super) peer: Peer,
     pub(super) admission: Arc<Admission>,
     pub(super) pace: Arc<Pace>,
-    /// Its place among the strangers, until its CONNECT is accepted.
+    /// Its slot of the handshake limiter, until its CONNECT is accepted.
     pub(super) place: Mutex<Option<Place>>,
 }
 

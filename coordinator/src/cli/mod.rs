@@ -1,5 +1,4 @@
-//! The command line: words, flags and their help. Each command has a file of its own; what two of them share stands in
-//! [`context`].
+//! The command line: commands, options and their help. Each command has its own file; [`context`] has what they share.
 
 mod accuracy;
 mod asset;
@@ -39,7 +38,7 @@ pub(crate) use serve::runtime;
 
 use crate::exit::{self, CommandResult, Failure};
 
-/// Flags that every command takes stand apart from its own in its help.
+/// The heading under which help lists the options of every command.
 const EVERYWHERE: &str = "Options of every command";
 
 /// Races MLPerf Inference on fleets of devices: starts the runs, keeps the logs, judges them.

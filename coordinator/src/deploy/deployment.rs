@@ -31,7 +31,7 @@ pub(crate) struct Deployment<'a> {
     pub(crate) board: &'a dyn Board,
     /// This machine's address on that link, as far as the board sees it.
     pub(crate) link_address: Option<IpAddr>,
-    /// Who is told.
+    /// Receives the progress.
     pub(crate) progress: &'a dyn ProgressReporter,
     /// The workspace that the board is to belong to.
     pub(crate) workspace: &'a Workspace,

@@ -1,4 +1,4 @@
-//! Waiting until the coordinator hears a board. The store is where it would stand; a coordinator that has ended is said so.
+//! Waits until the coordinator has received a board's hello. Reads the store, and notices a coordinator that has ended.
 
 use std::{
     thread,
@@ -15,7 +15,7 @@ use crate::{
 /// How often the store is read.
 const PAUSE: Duration = Duration::from_millis(150);
 
-/// A board that is not heard.
+/// Why no hello of a board was seen.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum HelloError {
     /// The time is over.

@@ -1,5 +1,5 @@
-//! How the board that answers stands to the device that the store knows by the given name: the same, a new one, or another. What
-//! is another is refused before anything on the board is changed.
+//! Compares the identity of a board with the device that the store has under its name: the same, a new one, or another. Another one
+//! is refused before anything on the board is changed.
 
 use regatta_types::DeviceId;
 use serde::Deserialize;

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::InstallMethod;
 
-/// Who is told how a deployment goes.
+/// Receives the progress of a deployment.
 pub(crate) trait ProgressReporter {
     /// A step begins, or something is worth knowing.
     fn say(&self, text: &str);

@@ -36,7 +36,7 @@ pub(crate) struct Desk {
     place: Place,
     renewals: TokenBuckets<DeviceId>,
     enrolments: TokenBuckets<DeviceId>,
-    /// One request after the other: strangers ask here.
+    /// One request after the other: unknown clients send them.
     store: Mutex<Store>,
 }
 
@@ -167,11 +167,11 @@ impl Certificate {
 
 /// Why a request is not granted.
 enum Refusal {
-    /// What the device is told. It does not change by asking again.
+    /// Sent to the device. Repeating the request does not change it.
     WithReason(String),
     /// Later perhaps.
     NotNow(String),
-    /// What only the coordinator's log is told.
+    /// Written to the coordinator's log only.
     Fault(anyhow::Error),
 }
 

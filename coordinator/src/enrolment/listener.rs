@@ -86,10 +86,10 @@ impl Listener {
 struct Shared {
     acceptor: TlsAcceptor,
     desk: Arc<Desk>,
-    /// One request is judged at a time: however many strangers come, the threads that wait for disks stay free for others.
+    /// One request is judged at a time: however many unknown clients connect, the threads that wait for disks stay free for others.
     turn: Arc<Semaphore>,
     limiter: HandshakeLimiter,
-    /// Refusals that are told in the log: strangers may come in any number.
+    /// Limits the refusals in the log: unknown clients may connect in any number.
     sent: TokenBuckets<()>,
 }
 

@@ -1,8 +1,8 @@
 //! Enrolment, the coordinator's half: hands out tokens, listens for devices that use them, and issues certificates over keys
-//! that never leave their devices. The exchange itself stands in `regatta_wire::enrolment`.
+//! that never leave their devices. `regatta_wire::enrolment` has the exchange itself.
 //!
 //! The listener speaks TLS 1.3 and nothing else, takes one small request per connection, and gives each connection little
-//! time: it is the one door at which strangers may knock.
+//! time: it is the only port that accepts unknown clients.
 
 mod desk;
 mod listener;

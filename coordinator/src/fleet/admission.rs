@@ -104,7 +104,7 @@ impl Roll {
     }
 }
 
-/// Keeps an admission up to date with what other processes write into the store, until the bell is taken down.
+/// Keeps an admission up to date with what other processes write into the store, until the notifier is closed.
 ///
 /// # Errors
 /// When the thread cannot be started.

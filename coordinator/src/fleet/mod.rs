@@ -1,4 +1,4 @@
-//! The fleet: what devices say of themselves, and what follows for their runs. Who is let in at all stands in [`admission`].
+//! The fleet: what devices say of themselves, and what follows for their runs. [`admission`] says which devices are admitted.
 
 mod admission;
 mod inventory;

@@ -1,7 +1,7 @@
-//! One stream on its way to being a whole file.
+//! Assembles one stream into a file.
 //!
-//! A chunk is taken where the stream's end is: what lies before it is a repetition and is left out, what lies beyond
-//! it would leave a gap and is refused. SHA-256 is kept up while writing and computed anew from the file after a
+//! A chunk is appended at the end of the file: bytes before it are a repetition and skipped, and a chunk beyond it would leave a gap
+//! and is refused. SHA-256 is kept up while writing and computed anew from the file after a
 //! restart. The file is longer than what is committed while its newest bytes are being flushed, or after a crash; then it
 //! is cut.
 

@@ -1,5 +1,5 @@
-//! A batch of messages: each is sorted by what it is, and what devices logged is written to the streams' files. From there
-//! `settling` takes over: a written byte is nobody's promise yet.
+//! Takes a batch of messages: dispatches each by its kind, and writes chunks of logs to the streams' files. `settling` flushes,
+//! records and acknowledges them.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -155,7 +155,7 @@ impl Ingest {
     }
 
     fn take_or_keep(&mut self, topic: &str, content: &TopicMessage, touched: &mut Touched) {
-        // A newer word on a topic replaces what was kept of it.
+        // A newer message on a topic replaces the queued one.
         self.retry_queue.forget(topic);
         if let Err(Refusal(kind, detail)) = self.take_one(topic, content, touched) {
             self.rejects.add(kind, topic, &detail);
@@ -177,7 +177,7 @@ impl Ingest {
             return Ok(());
         }
         let device = topic.device;
-        // Whatever a broker lets through: here nobody speaks who is not let in.
+        // A foreign broker may let anybody publish: only admitted devices count.
         if !self.admission.admits(&device) {
             return Err(Refusal::new(RejectKind::NotAdmitted, device));
         }

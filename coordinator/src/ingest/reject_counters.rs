@@ -1,11 +1,11 @@
-//! Messages that cannot be used: each is counted, and a kind is logged when it first occurs and at every doubling, so
-//! that a hostile or broken sender cannot fill the log.
+//! Counts rejected messages by kind. A kind is logged when it first occurs and whenever its count has doubled, so that a hostile or
+//! broken sender cannot fill the log.
 
 use std::collections::BTreeMap;
 
 use crate::fleet::printable;
 
-/// What is wrong with a message.
+/// Why a message is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum RejectKind {
     /// Not one of our topics.
@@ -56,7 +56,7 @@ impl RejectKind {
     }
 }
 
-/// Counts by kind.
+/// Rejected messages by kind.
 #[derive(Debug, Default)]
 pub(super) struct RejectCounters {
     counts: BTreeMap<RejectKind, u64>,

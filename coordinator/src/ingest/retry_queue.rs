@@ -1,5 +1,5 @@
-//! Hellos and states that the store could not take, as on a full disk. Devices repeat log chunks until they are
-//! acknowledged, but a state they say once a connection: it is kept here and tried again with every batch.
+//! Queues hellos and states that the store could not take, as on a full disk, and retries them with every batch. Devices repeat log
+//! chunks until they are acknowledged, but send a state only once per connection.
 
 use std::collections::BTreeMap;
 
@@ -7,26 +7,26 @@ use bytes::Bytes;
 use regatta_types::DeviceId;
 use regatta_wire::topic::{Leaf, Topic};
 
-/// Topics kept at once; what is beyond them is heard again when its device or this coordinator comes back.
+/// Topics in the queue at most. The others arrive again when their device or this coordinator reconnects.
 const TOPICS: usize = 256;
 
-/// What was said on a topic.
+/// A message on a topic.
 #[derive(Debug, Clone)]
 pub(super) struct TopicMessage {
     /// The payload.
     pub(super) payload: Bytes,
-    /// Whether the broker had kept it.
+    /// Whether the broker had retained it.
     pub(super) retained: bool,
 }
 
-/// What is to be tried again: of each topic the last word, as the broker keeps it.
+/// The queue: the last message of each topic, like retained messages of a broker.
 #[derive(Debug, Default)]
 pub(super) struct RetryQueue {
     topics: BTreeMap<String, TopicMessage>,
 }
 
 impl RetryQueue {
-    /// Keeps what nobody says again by himself.
+    /// Queues a message that its device does not repeat.
     pub(super) fn keep(&mut self, topic: &str, message: &TopicMessage) {
         let is_sent_once =
             Topic::parse(topic).is_ok_and(|topic| matches!(topic.leaf, Leaf::Hello | Leaf::State(_)));
@@ -39,7 +39,7 @@ impl RetryQueue {
         self.topics.insert(topic.to_owned(), message.clone());
     }
 
-    /// Gives up the newest topic of the device that has the most: its own many words displace nobody else's few.
+    /// Drops the newest topic of the device with the most topics, so that one device cannot displace others.
     fn drop_newest_of_largest_holder(&mut self) {
         let device = |topic: &str| Topic::parse(topic).ok().map(|topic| topic.device);
         let mut by_device: BTreeMap<Option<DeviceId>, Vec<&String>> = BTreeMap::new();
@@ -53,12 +53,12 @@ impl RetryQueue {
         }
     }
 
-    /// Keeps a topic's word no longer.
+    /// Removes a topic.
     pub(super) fn forget(&mut self, topic: &str) {
         self.topics.remove(topic);
     }
 
-    /// Takes everything out, to be tried again.
+    /// Takes all messages out, to retry them.
     pub(super) fn take(&mut self) -> BTreeMap<String, TopicMessage> {
         std::mem::take(&mut self.topics)
     }

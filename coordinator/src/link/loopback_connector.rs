@@ -1,5 +1,5 @@
-//! The coordinator's own way into its embedded broker: a TCP connection on loopback whose two ends are both in this
-//! process, so that nobody else can have it and nothing needs to be encrypted twice.
+//! Connects the coordinator to its embedded broker: a TCP connection on loopback with both ends in this process, so that no other
+//! process can use it and nothing is encrypted twice.
 
 use std::{io, net::Ipv4Addr};
 
@@ -15,7 +15,7 @@ pub(crate) struct LoopbackConnector {
 }
 
 impl LoopbackConnector {
-    /// The door, and where the broker finds the other ends.
+    /// A connector, and the channel on which the broker receives the other ends.
     pub(crate) fn new() -> (Self, mpsc::Receiver<TcpStream>) {
         let (inside, arrivals) = mpsc::channel(4);
         (Self { inside }, arrivals)
@@ -29,7 +29,7 @@ impl LoopbackConnector {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let outside = TcpStream::connect(listener.local_addr()?).await?;
         let own = outside.local_addr()?;
-        // Somebody else of this machine may have been quicker: only the end with our own port is ours.
+        // Another process of this machine may have connected first: only the end with our own port is ours.
         let inside = loop {
             let (stream, from) = listener.accept().await?;
             if from == own {

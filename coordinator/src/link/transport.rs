@@ -1,4 +1,4 @@
-//! How the link reaches its broker: by the embedded broker's own door, over TLS, or in plain TCP.
+//! How the link reaches its broker: through the connector of the embedded broker, over TLS, or in plain TCP.
 
 use std::{io, sync::Arc};
 
@@ -11,7 +11,7 @@ use tokio_rustls::{TlsConnector, client::TlsStream};
 use super::loopback_connector::LoopbackConnector;
 use crate::broker_address::BrokerAddress;
 
-/// A way to a broker.
+/// The transport to a broker.
 #[derive(Debug, Clone)]
 pub(crate) enum Transport {
     /// Into the broker of this process.
@@ -23,7 +23,7 @@ pub(crate) enum Transport {
 }
 
 impl Transport {
-    /// Makes a client go this way.
+    /// Makes a client use this transport.
     pub(super) fn set_up(&self, options: &mut MqttOptions, address: &BrokerAddress) {
         let address = address.clone();
         match self.clone() {

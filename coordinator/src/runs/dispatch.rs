@@ -1,5 +1,5 @@
-//! Dispatch: sends runs to their devices and asks again until they answer. Everything that it needs to know stands in
-//! the store; what it remembers by itself is only when it last asked.
+//! Sends runs to their devices and repeats requests until they answer. The store has its whole state except for the time of the last
+//! requests.
 //!
 //! One run after the other goes to a device: the next run's rates are estimated from the last one's results.
 
@@ -33,7 +33,7 @@ use crate::{
     workspace::Workspace,
 };
 
-/// How often the store is looked at without a ring: commands of other processes change it silently.
+/// How often the store is read without a notification: commands of other processes change it silently.
 const PAUSE: Duration = Duration::from_millis(200);
 /// How often it is looked through although nothing changed: for what is to be asked again.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
@@ -82,7 +82,7 @@ impl Silence {
     }
 }
 
-/// Starts the dispatcher. It ends when the bell is taken down.
+/// Starts the dispatcher. It ends when the notifier is closed.
 ///
 /// # Errors
 /// When the store cannot be opened or the thread not started.

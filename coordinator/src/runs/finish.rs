@@ -1,6 +1,5 @@
-//! The end of a run: once nothing more will come of it, hold its files against the evidence, judge accuracy and audits,
-//! write `record.json`, and tell the store. What to do is asked of the store, so that a coordinator that was killed in the
-//! middle does it again.
+//! Records finished runs: compares a run's files with its evidence, judges accuracy and audits, writes `record.json` and updates the
+//! store. The store says which runs are due, so a coordinator that was killed in the middle does it again.
 
 use std::{
     fs,
@@ -34,10 +33,10 @@ use crate::{
     workspace::Workspace,
 };
 
-/// How often the store is asked without a ring.
+/// How often the store is queried without a notification.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Starts the finisher. It ends when the bell is taken down.
+/// Starts the finisher. It ends when the notifier is closed.
 ///
 /// # Errors
 /// When the store cannot be opened or the thread not started.

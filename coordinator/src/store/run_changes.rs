@@ -9,14 +9,14 @@ use rusqlite::params;
 use super::run_draft::{RunDraft, RunOutcome};
 use super::{Result, RunRow, Store, StoreError, now, values};
 
-/// What a told state did to a run.
+/// What a reported state did to a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RunChange {
     /// There is no such run for that device.
     Unknown,
     /// The state is older than the one that is known, or no news.
     Stale,
-    /// The run's state is now the told one.
+    /// The run's state is now the reported one.
     Changed,
 }
 
@@ -59,7 +59,7 @@ impl Store {
         Ok(changed > 0)
     }
 
-    /// Takes over a state that a device told, unless a newer one is known or it is not that device's run.
+    /// Takes over a state that a device reported, unless a newer one is known or it is not that device's run.
     ///
     /// # Errors
     /// When the store fails.
@@ -218,7 +218,7 @@ impl Store {
         }
     }
 
-    /// Keeps whether the device has been told that it may forget a run.
+    /// Records whether the device was sent `Forget` for a run.
     ///
     /// # Errors
     /// When the store fails.
@@ -229,7 +229,7 @@ impl Store {
         Ok(())
     }
 
-    /// Keeps that the device has been told that a run is released.
+    /// Records that the device was sent `Release` for a run.
     ///
     /// # Errors
     /// When the store fails.

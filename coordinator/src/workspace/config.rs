@@ -22,7 +22,7 @@ pub(crate) enum ConfigError {
     /// `broker` is neither `embedded` nor an address.
     #[error("`broker` is neither \"embedded\" nor an address")]
     Broker(#[source] BrokerAddressError),
-    /// The embedded broker would take strangers.
+    /// The embedded broker would accept anybody on the network.
     #[error(
         "`listen` is {0}, which other machines reach, and plain TCP knows no device from a stranger: \
          listen on 127.0.0.1, or allow it with `plain_tcp_beyond_loopback = true`"
@@ -133,7 +133,7 @@ fn default_host() -> String {
     "127.0.0.1".to_owned()
 }
 
-/// What a new workspace with keys is told.
+/// The settings of a new workspace with keys.
 #[derive(Debug)]
 pub(crate) struct NewConfig {
     /// A broker of its own elsewhere; `None` for the embedded one.

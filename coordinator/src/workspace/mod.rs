@@ -19,7 +19,7 @@
 //! runs/<id>/device.pub    the public key of its device
 //! ```
 //!
-//! This room knows places and configuration; it reads no run.
+//! This module knows paths and configuration; it reads no run.
 
 mod config;
 mod lock;

@@ -1,4 +1,4 @@
-//! What `audit verify` is given: directories, or an audit's run of this workspace, whose record the verdict then goes to.
+//! The input of `audit verify`: directories, or an audit's run of this workspace, whose record then gets the verdict.
 
 use std::path::PathBuf;
 
@@ -27,7 +27,7 @@ pub(super) struct VerificationInput {
 }
 
 impl VerificationInput {
-    /// Reads it off the command line.
+    /// The input that the command line names.
     pub(super) fn of(args: &Args, context: &Context) -> Result<Self, Failure> {
         match (&args.run, &args.results, &args.compliance, &args.output) {
             (Some(run), ..) => Self::of_run(args, run, context),
