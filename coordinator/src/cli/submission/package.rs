@@ -2,7 +2,7 @@
 
 use std::{
     fs::File,
-    io::{self, Read as _},
+    io::{self, BufRead as _, BufReader, Read as _},
     os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
 };
@@ -121,27 +121,25 @@ fn password(file: Option<&Path>) -> Result<Password, Failure> {
     }
 }
 
-/// Reads a file, or a pipe from a password manager. A pipe that nobody writes to is an error and not waited for.
+/// Reads the first line of a file, or of a pipe from a password manager. A pipe that nobody writes to is an error and not
+/// waited for.
 fn read_password(path: &Path) -> io::Result<String> {
     let flags = OFlags::NONBLOCK.bits().cast_signed();
     let file = File::options().read(true).custom_flags(flags).open(path)?;
-    let mut text = Vec::new();
-    let read = |text: &mut Vec<u8>| {
-        let left = LONGEST_PASSWORD.saturating_sub(text.len() as u64);
-        (&file).take(left).read_to_end(text)
-    };
-    match read(&mut text) {
+    let mut input = BufReader::new((&file).take(LONGEST_PASSWORD));
+    let mut line = Vec::new();
+    match input.read_until(b'\n', &mut line) {
         // Somebody has the pipe open for writing: from here on the bytes are waited for.
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
             fcntl_setfl(&file, OFlags::empty())?;
-            read(&mut text)?;
+            input.read_until(b'\n', &mut line)?;
         }
         read => drop(read?),
     }
-    if text.is_empty() && file.metadata()?.file_type().is_fifo() {
+    if line.is_empty() && file.metadata()?.file_type().is_fifo() {
         return Err(io::Error::other("it is a pipe that nobody writes to"));
     }
-    String::from_utf8(text).map_err(io::Error::other)
+    String::from_utf8(line).map_err(io::Error::other)
 }
 
 fn failure(error: PackError) -> Failure {
