@@ -14,7 +14,7 @@ use regatta_loadgen::{
     outcome::Outcome,
     request::{IssueSettings, RunRequest, Wait},
     sut::SystemUnderTest,
-    timing::{Timing, TimingWish},
+    timing::{Timing, TimingRequest},
 };
 use regatta_types::{
     benchmark::Benchmark,
@@ -89,7 +89,7 @@ impl Race {
             } else {
                 Wait::Block
             },
-            timing: TimingWish {
+            timing: TimingRequest {
                 cpu: settings.engine.timing_cpu,
                 realtime_priority: settings.engine.timing_priority,
             },

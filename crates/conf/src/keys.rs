@@ -105,7 +105,7 @@ impl Key {
     pub(super) fn check(&self, full_key: &str, word: &str, value: Number) -> Result<(), ConfProblem> {
         let reading = value.integer_reading();
         let is_unsigned = matches!(reading, IntegerReading::Exact | IntegerReading::Truncated);
-        let (is_right, wanted, hint) = match self.kind {
+        let (is_right, expected, hint) = match self.kind {
             Kind::Unread => return Ok(()),
             Kind::Flag => (
                 is_unsigned && value.as_u64() <= 1,
@@ -134,7 +134,7 @@ impl Key {
         Err(ConfProblem::Value {
             key: full_key.to_owned(),
             found: word.to_owned(),
-            wanted,
+            expected,
             hint,
         })
     }

@@ -73,14 +73,14 @@ pub enum ConfProblem {
         found: String,
     },
     /// The value is a number, but LoadGen would take it for another one.
-    #[error("`{key}` is {found}, but must be {wanted}; hint: {hint}")]
+    #[error("`{key}` is {found}, but must be {expected}; hint: {hint}")]
     Value {
         /// The key.
         key: String,
         /// The value as it was written.
         found: String,
         /// What the key takes.
-        wanted: &'static str,
+        expected: &'static str,
         /// What helps.
         hint: &'static str,
     },

@@ -41,7 +41,7 @@ fn a_later_line_replaces_an_equal_key_and_a_later_word_an_earlier_one() {
 }
 
 #[test]
-fn seeds_are_read_from_mlperf_conf_only_and_the_user_is_told() {
+fn seeds_are_read_from_mlperf_conf_only_with_a_warning() {
     let text = "*.*.qsl_rng_seed = 18446744073709551615\n*.*.test05 = 1\n*.*.accuracy_log_probability = 50";
     let official = settings(Scenario::Server, "x", ConfKind::Mlperf, text);
     assert_eq!((official.qsl_rng_seed, official.test05), (u64::MAX, true));
@@ -53,12 +53,12 @@ fn seeds_are_read_from_mlperf_conf_only_and_the_user_is_told() {
             .apply(&Conf::parse("user.conf", text).unwrap(), kind, "x")
             .unwrap();
         assert_eq!(user, TestSettings::new(Scenario::Server, Mode::PerformanceOnly));
-        let told: Vec<_> = warnings.iter().map(ToString::to_string).collect();
+        let reported: Vec<_> = warnings.iter().map(ToString::to_string).collect();
         assert_eq!(
-            told[0],
+            reported[0],
             "user.conf, line 3: `*.*.accuracy_log_probability` has no effect: LoadGen reads it from mlperf.conf only"
         );
-        assert_eq!(told.len(), 3);
+        assert_eq!(reported.len(), 3);
     }
 }
 
@@ -120,8 +120,8 @@ fn numbers_are_read_as_c_reads_them() {
 }
 
 #[test]
-fn mistakes_are_told_with_file_and_line() {
-    for (line, told) in [
+fn mistakes_are_reported_with_file_and_line() {
+    for (line, reported) in [
         (
             "*.*.min_duration 600",
             "expected `model.scenario.key = value` with blanks around `=`, found `*.*.min_duration 600`",
@@ -145,7 +145,7 @@ fn mistakes_are_told_with_file_and_line() {
         ),
     ] {
         let error = Conf::parse("user.conf", &format!("# head\n\n{line}\n")).unwrap_err();
-        assert_eq!(error.to_string(), format!("user.conf, line 3: {told}"));
+        assert_eq!(error.to_string(), format!("user.conf, line 3: {reported}"));
     }
 }
 
@@ -164,7 +164,7 @@ fn an_unknown_mode_is_refused_where_it_stands() {
 }
 
 #[test]
-fn unknown_keys_and_scenarios_are_told() {
+fn unknown_keys_and_scenarios_are_reported() {
     let conf = Conf::parse("user.conf", "*.Sever.target_qps = 3\n*.*.min_durtion = 3\nmin_duration = 3\nwan-2.2-t2v-a14b.Offline.min_query_count = 248").unwrap();
     let warnings = TestSettings::default().apply(&conf, ConfKind::User, "x").unwrap();
     let lines: Vec<_> = warnings.iter().map(|w| w.line).collect();
@@ -175,7 +175,7 @@ fn unknown_keys_and_scenarios_are_told() {
 #[test]
 fn values_that_loadgen_would_take_for_others_are_refused_where_they_stand() {
     let count = "must be an integer from 0 to 18446744073709551615";
-    for (line, told) in [
+    for (line, reported) in [
         ("*.*.min_duration = -1", count),
         ("*.*.min_duration = NaN", count),
         ("*.*.min_duration = inf", count),
@@ -202,7 +202,7 @@ fn values_that_loadgen_would_take_for_others_are_refused_where_they_stand() {
             .apply(&conf, ConfKind::User, "m")
             .unwrap_err();
         let (key, value) = line.split_once(" = ").unwrap();
-        let start = format!("user.conf, line 2: `{key}` is {value}, but {told}");
+        let start = format!("user.conf, line 2: `{key}` is {value}, but {reported}");
         assert!(error.to_string().starts_with(&start), "{error}");
         assert!(error.to_string().contains("; hint: "), "{error}");
     }
@@ -215,15 +215,15 @@ fn bad_values_for_other_models_stand_in_nobodys_way() {
 }
 
 #[test]
-fn what_is_read_in_part_is_told() {
+fn partly_read_entries_are_reported() {
     let text = "*.*.min_duration = 6e5\n*.Server.target_latency = 0.5\n*.SingleStream.target_latency = 0.5\n\
                 *.*.min_query_count = 08\n*.Server.target_qps = 0.5\n*.*.max_duration = 0x10";
     let conf = Conf::parse("user.conf", text).unwrap();
     let mut settings = TestSettings::new(Scenario::Server, Mode::PerformanceOnly);
     let warnings = settings.apply(&conf, ConfKind::User, "m").unwrap();
-    let told: Vec<_> = warnings.iter().map(|w| (w.line, w.key.as_str())).collect();
+    let reported: Vec<_> = warnings.iter().map(|w| (w.line, w.key.as_str())).collect();
     assert_eq!(
-        told,
+        reported,
         [
             (1, "*.*.min_duration"),
             (4, "*.*.min_query_count"),

@@ -12,8 +12,8 @@ fn refusal(scenario: Scenario, mode: Mode, lines: &str) -> Option<String> {
 }
 
 #[test]
-fn every_bound_is_told_with_key_value_and_hint() {
-    let mut told = String::new();
+fn every_bound_is_reported_with_key_value_and_hint() {
+    let mut reported = String::new();
     for (scenario, lines) in [
         (Scenario::Offline, "*.*.min_duration = 2592000001"),
         (Scenario::Offline, "*.*.min_duration = 18446744073709551615"),
@@ -63,9 +63,9 @@ fn every_bound_is_told_with_key_value_and_hint() {
             error.contains(", but must be ") && error.contains("; hint: "),
             "{error}"
         );
-        told.push_str(&format!("{scenario}: {}\n  {error}\n", lines.replace('\n', "; ")));
+        reported.push_str(&format!("{scenario}: {}\n  {error}\n", lines.replace('\n', "; ")));
     }
-    insta::assert_snapshot!(told);
+    insta::assert_snapshot!(reported);
 }
 
 #[test]

@@ -197,14 +197,11 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("shared");
         thread::scope(|scope| {
-            for letter in [b'a', b'b', b'c', b'd'] {
+            for byte in [b'a', b'b', b'c', b'd'] {
                 let path = &path;
                 scope.spawn(move || {
                     for _ in 0..50 {
-                        AtomicFile::new(path)
-                            .unflushed()
-                            .write(&[letter; 200_000])
-                            .unwrap();
+                        AtomicFile::new(path).unflushed().write(&[byte; 200_000]).unwrap();
                         let read = fs::read(path).unwrap();
                         assert_eq!(read.len(), 200_000);
                         assert!(read.iter().all(|byte| *byte == read[0]));

@@ -20,7 +20,7 @@ use regatta_loadgen::{
         Completer, Query, QuerySample, QuerySampleLibrary, QuerySequence, ResponseId, SutError,
         SystemUnderTest,
     },
-    timing::{Timing, TimingThread, TimingWish},
+    timing::{Timing, TimingRequest, TimingThread},
 };
 use regatta_types::{Mode, Scenario};
 
@@ -56,7 +56,7 @@ pub(crate) struct Bridge {
     pub(crate) issue_threads: usize,
     pub(crate) issuing: Mutex<Vec<JoinHandle<()>>>,
     /// How issuing threads are to run.
-    pub(crate) timing_wish: TimingWish,
+    pub(crate) timing_request: TimingRequest,
     /// How the first of them ran.
     pub(crate) timing: Arc<Mutex<Option<Timing>>>,
 }
@@ -68,8 +68,8 @@ thread_local! {
 }
 
 /// Makes the calling thread a timing thread until [`TIMING`] is emptied, and notes how it runs.
-fn enter_timing(wish: &TimingWish, noted: &Mutex<Option<Timing>>) {
-    let (thread, timing) = TimingThread::enter(wish);
+fn enter_timing(timing_request: &TimingRequest, noted: &Mutex<Option<Timing>>) {
+    let (thread, timing) = TimingThread::enter(timing_request);
     TIMING.set(Some(thread));
     noted
         .lock()
@@ -172,7 +172,7 @@ impl Bridge {
         }
         self.start_issue_threads();
         if self.issue_threads == 0 {
-            enter_timing(&self.timing_wish, &self.timing);
+            enter_timing(&self.timing_request, &self.timing);
         }
     }
 
@@ -241,9 +241,9 @@ impl Bridge {
         }
         for _ in 0..self.issue_threads {
             let (face, sink) = (Arc::clone(&self.face), Arc::clone(&self.sink));
-            let (wish, timing) = (self.timing_wish.clone(), Arc::clone(&self.timing));
+            let (timing_request, timing) = (self.timing_request.clone(), Arc::clone(&self.timing));
             let thread = thread::Builder::new().name("issue".to_owned()).spawn(move || {
-                enter_timing(&wish, &timing);
+                enter_timing(&timing_request, &timing);
                 if let Err(refusal) = face.register_issue_thread() {
                     sink.give_up(format!("LoadGen failed on an issue thread: {}", refusal.words));
                 }

@@ -123,7 +123,7 @@ impl Run<'_> {
             accuracy: Mutex::default(),
             issue_threads: issue_threads(requested),
             issuing: Mutex::default(),
-            timing_wish: self.request.issue.timing.clone(),
+            timing_request: self.request.issue.timing.clone(),
             timing: Arc::default(),
         }
     }

@@ -102,11 +102,11 @@ impl SeriesCheck {
         total: u64,
         pass: Pass,
     ) -> Result<Vec<LoadableSet>, PlanError> {
-        let wanted = match pass {
+        let needed = match pass {
             Pass::Accuracy => settings.accuracy_sample_count,
             Pass::Performance => settings.performance_sample_count,
         };
-        let count = total.min(wanted);
+        let count = total.min(needed);
         let sets = match settings.performance_sample_count {
             0 => 1,
             size => count.div_ceil(size),
@@ -126,7 +126,7 @@ impl SeriesCheck {
             tokens: false,
             seconds: 0.0,
         })?;
-        loadable_sets(settings, total, wanted, self.abi)
+        loadable_sets(settings, total, needed, self.abi)
     }
 
     /// The queries of a pass over a set.
@@ -192,7 +192,7 @@ impl SeriesCheck {
 fn sizes(requested: &TestSettings) -> String {
     let latency = |ns: f64| format!("target_latency = {:?} ms", ns / 1e6);
     let rate = |rate: f64| format!("target_qps = {rate:?}");
-    let mut asked = vec![
+    let mut sizes_requested = vec![
         format!("min_query_count = {}", requested.min_query_count),
         format!("min_duration = {} ms", requested.min_duration_ms),
         match requested.scenario {
@@ -204,7 +204,7 @@ fn sizes(requested: &TestSettings) -> String {
     ];
     if requested.scenario == Scenario::MultiStream {
         let samples = requested.multi_stream_samples_per_query;
-        asked.push(format!("samples_per_query = {samples}"));
+        sizes_requested.push(format!("samples_per_query = {samples}"));
     }
     for (key, count) in [
         (
@@ -217,10 +217,10 @@ fn sizes(requested: &TestSettings) -> String {
         ),
     ] {
         if count != 0 {
-            asked.push(format!("{key} = {count}"));
+            sizes_requested.push(format!("{key} = {count}"));
         }
     }
-    asked.join(", ")
+    sizes_requested.join(", ")
 }
 
 #[expect(

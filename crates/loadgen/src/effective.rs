@@ -141,13 +141,13 @@ impl EffectiveSettings {
     }
 
     fn take_scenario(&mut self, requested: &TestSettings, errors: &mut Vec<String>) {
-        let mut rate = |name: &str, asked: f64| {
-            if asked >= 0.0 {
-                return asked;
+        let mut rate = |name: &str, requested: f64| {
+            if requested >= 0.0 {
+                return requested;
             }
-            let (asked, used) = (regatta_mllog::format::general(asked), 1);
+            let (requested, used) = (regatta_mllog::format::general(requested), 1);
             errors.push(format!(
-                "Invalid value for {name} requested. requested: {asked} using: {used}"
+                "Invalid value for {name} requested. requested: {requested} using: {used}"
             ));
             1.0
         };

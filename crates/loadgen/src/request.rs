@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use regatta_conf::{Conf, ConfError, ConfKind, ConfWarning, SettingSources, TestSettings};
 use regatta_types::{Mode, Scenario};
 
-use crate::{rng::RngAbi, timing::TimingWish};
+use crate::{rng::RngAbi, timing::TimingRequest};
 
 /// One run of LoadGen.
 #[derive(Debug, Clone, PartialEq)]
@@ -265,7 +265,7 @@ pub struct IssueSettings {
     /// as the official LoadGen does.
     pub stall_timeout: Option<Duration>,
     /// How each issuing thread runs during the timed window.
-    pub timing: TimingWish,
+    pub timing: TimingRequest,
 }
 
 impl Default for IssueSettings {
@@ -273,7 +273,7 @@ impl Default for IssueSettings {
         Self {
             wait: Wait::Block,
             stall_timeout: Some(Duration::from_secs(1800)),
-            timing: TimingWish::default(),
+            timing: TimingRequest::default(),
         }
     }
 }

@@ -9,7 +9,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 /// How a timing thread is to run, besides how it waits.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct TimingWish {
+pub struct TimingRequest {
     /// The processor to keep to.
     pub cpu: Option<usize>,
     /// The real-time priority, 1 to 99 (`SCHED_FIFO`).
@@ -23,7 +23,7 @@ pub struct Timing {
     pub cpu: Option<usize>,
     /// Its real-time priority (`SCHED_FIFO` or `SCHED_RR`); `None` under ordinary scheduling.
     pub realtime_priority: Option<u8>,
-    /// What was wished for and not to be had, in words, with the system's reason.
+    /// The requests that failed, in words, with the system's reason.
     pub refused: Vec<String>,
 }
 
@@ -42,7 +42,7 @@ impl TimingThread {
     /// Threads that it starts inherit the processor, as Linux has it, and ordinary scheduling: an engine that starts its
     /// workers late must not get real-time ones.
     #[must_use = "the thread runs as before once this is dropped"]
-    pub fn enter(wish: &TimingWish) -> (Self, Timing) {
+    pub fn enter(request: &TimingRequest) -> (Self, Timing) {
         let mut refused = Vec::new();
         let mut taken = |what: &str, result: io::Result<()>| {
             if let Err(reason) = &result {
@@ -50,17 +50,17 @@ impl TimingThread {
             }
             result.is_ok()
         };
-        let cpus_before = wish.cpu.and_then(|cpu| {
+        let cpus_before = request.cpu.and_then(|cpu| {
             let before = sched_getaffinity(None).ok();
             before.filter(|_| taken("could not be pinned to a processor", pin(cpu)))
         });
-        let scheduling_before = wish.realtime_priority.and_then(|priority| {
+        let scheduling_before = request.realtime_priority.and_then(|priority| {
             let before = Scheduling::now().ok();
-            let wanted = Scheduling {
+            let requested = Scheduling {
                 policy: libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK,
                 priority: priority.into(),
             };
-            before.filter(|_| taken("got no real-time priority", wanted.set()))
+            before.filter(|_| taken("got no real-time priority", requested.set()))
         });
         let thread = Self {
             cpus_before,
@@ -179,25 +179,25 @@ mod tests {
     #[test]
     fn a_thread_is_pinned_and_freed() {
         let before = Timing::of_this_thread();
-        let wish = TimingWish {
+        let request = TimingRequest {
             cpu: Some(any_cpu()),
-            ..TimingWish::default()
+            ..TimingRequest::default()
         };
-        let (thread, timing) = TimingThread::enter(&wish);
-        assert_eq!((timing.cpu, timing.refused.len()), (wish.cpu, 0));
+        let (thread, timing) = TimingThread::enter(&request);
+        assert_eq!((timing.cpu, timing.refused.len()), (request.cpu, 0));
         drop(thread);
         assert_eq!(Timing::of_this_thread(), before);
     }
 
     #[test]
-    fn what_cannot_be_is_told_and_changes_nothing() {
+    fn requests_that_fail_are_reported_and_change_nothing() {
         let before = Timing::of_this_thread();
         for cpu in [CpuSet::MAX_CPU - 1, usize::MAX] {
-            let wish = TimingWish {
+            let request = TimingRequest {
                 cpu: Some(cpu),
                 realtime_priority: Some(0),
             };
-            let (thread, timing) = TimingThread::enter(&wish);
+            let (thread, timing) = TimingThread::enter(&request);
             assert_eq!(timing.refused.len(), 2, "{timing:?}");
             assert!(
                 timing.refused[0].starts_with("The timing thread could not be pinned"),
@@ -216,11 +216,11 @@ mod tests {
     #[test]
     fn a_real_time_priority_is_had_or_refused_and_never_inherited() {
         let before = Timing::of_this_thread();
-        let wish = TimingWish {
+        let request = TimingRequest {
             cpu: None,
             realtime_priority: Some(3),
         };
-        let (guard, timing) = TimingThread::enter(&wish);
+        let (guard, timing) = TimingThread::enter(&request);
         if timing.refused.is_empty() {
             assert_eq!(timing.realtime_priority, Some(3));
         } else {

@@ -61,7 +61,7 @@ fn accuracy_faults_name_entry_byte_and_line() {
 }
 
 #[test]
-fn a_log_truncated_for_submission_is_told_from_a_broken_one() {
+fn a_log_truncated_for_submission_is_distinguished_from_a_broken_one() {
     for cut in 2..TWO.len() - 2 {
         let truncated = format!("{}\n\n...\n\n{}", &TWO[..cut], &TWO[cut..]);
         let fault = accuracy_fault(truncated.as_bytes());

@@ -23,9 +23,9 @@ impl Read for Portions<'_> {
 }
 
 /// What both give of an entry: numbers, response, first token, number of tokens.
-type Taken = (u64, u64, Vec<u8>, Option<Vec<u8>>, Option<i64>);
+type ReadEntry = (u64, u64, Vec<u8>, Option<Vec<u8>>, Option<i64>);
 
-fn read(log: &[u8], size: usize) -> Result<Vec<Taken>, AccuracyLogError> {
+fn read(log: &[u8], size: usize) -> Result<Vec<ReadEntry>, AccuracyLogError> {
     let entries = AccuracyReader::new(Portions { bytes: log, size });
     let taken = |e: AccuracyEntry| (e.seq_id, e.qsl_idx, e.data, e.token_data, e.token_count);
     entries.map(|entry| entry.map(taken)).collect()
@@ -71,7 +71,7 @@ fn number<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<i6
 }
 
 /// The same by a JSON library, which holds the whole file.
-fn by_json_library(log: &[u8]) -> Option<Vec<Taken>> {
+fn by_json_library(log: &[u8]) -> Option<Vec<ReadEntry>> {
     let entries: Vec<JsonEntry> = serde_json::from_slice(log).ok()?;
     let bytes = |digits: &str| -> Option<Vec<u8>> {
         let digits = digits.as_bytes();

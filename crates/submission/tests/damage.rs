@@ -37,7 +37,7 @@ fn judge(root: &Path, round: &Round) -> (bool, Vec<Verdict>) {
     let mut seen = HashSet::new();
     for finding in &report.findings {
         assert!(seen.insert(finding), "twice: {finding:?}");
-        assert!(!finding.message.is_empty() && !finding.mend.is_empty() && finding.rule.contains(": "));
+        assert!(!finding.message.is_empty() && !finding.fix.is_empty() && finding.rule.contains(": "));
     }
     assert!(format::strict_text(&report).contains(" results, "));
     assert!(format::strict_html(&report, &round.name).ends_with("</html>\n"));
@@ -78,16 +78,16 @@ fn a_log_that_is_absent_is_called_missing() {
     write(root.path(), &round, false);
     let is_log = |path: &PathBuf| path.ends_with("performance/run_1/mlperf_log_detail.txt");
     let log = paths(root.path()).into_iter().find(is_log).unwrap();
-    let said = |root: &Path| {
+    let output = |root: &Path| {
         let report = strict(&Tree::scan(root).unwrap(), &round);
         let mut findings = report.findings.into_iter();
         let found = findings.find(|finding| finding.rule.starts_with("file-set"));
         found.unwrap().message
     };
     fs::remove_file(&log).unwrap();
-    assert_eq!(said(root.path()), "is missing");
+    assert_eq!(output(root.path()), "is missing");
     fs::create_dir(&log).unwrap();
-    assert!(said(root.path()).starts_with("cannot be read"));
+    assert!(output(root.path()).starts_with("cannot be read"));
 }
 
 #[derive(Debug, Clone)]

@@ -15,7 +15,7 @@ use regatta_test_support::{published_results, synthetic_submission};
 use serde_json::Value;
 
 /// Asks a page, laid out `width` pixels wide, what it has become; `None` without a browser.
-fn ask(page: &str, width: u32) -> Option<Value> {
+fn evaluate(page: &str, width: u32) -> Option<Value> {
     let there = Command::new("chromium").arg("--version").output().is_ok();
     if !there {
         let why = "chromium is not installed (Debian: chromium)";
@@ -87,7 +87,9 @@ fn a_browser_shows_the_page_and_nothing_else() {
     assert!(!report.passes());
     let page = format::strict_html(&report, &round.name);
     for width in [1280, 400] {
-        let Some(answer) = ask(&page, width) else { return };
+        let Some(answer) = evaluate(&page, width) else {
+            return;
+        };
         assert_is_a_page(&answer);
         assert!(answer["open"].as_u64().unwrap() > 0, "errors are open: {answer}");
         let text = answer["text"].as_str().unwrap();
@@ -96,7 +98,7 @@ fn a_browser_shows_the_page_and_nothing_else() {
         }
     }
     let official = as_official(&tree, round, None).unwrap();
-    let answer = ask(&format::official_html(&official, &round.name), 1280).unwrap();
+    let answer = evaluate(&format::official_html(&official, &round.name), 1280).unwrap();
     assert!(answer["text"].as_str().unwrap().contains("rejected"), "{answer}");
 }
 
@@ -114,7 +116,9 @@ fn a_sound_submission_has_nothing_red_on_its_page() {
         write(root.path(), round);
         let report = strict(&Tree::scan(root.path()).unwrap(), round);
         let page = format::strict_html(&report, &round.name);
-        let Some(answer) = ask(&page, 1280) else { return };
+        let Some(answer) = evaluate(&page, 1280) else {
+            return;
+        };
         assert_is_a_page(&answer);
         let text = answer["text"].as_str().unwrap();
         assert!(text.contains("1 of 1 results in order · no errors"), "{text}");
@@ -134,7 +138,9 @@ fn a_published_submission_fits_the_window() {
     let report = strict(&Tree::scan(root.path()).unwrap(), round);
     let page = format::strict_html(&report, &round.name);
     for width in [1280, 400] {
-        let Some(answer) = ask(&page, width) else { return };
+        let Some(answer) = evaluate(&page, width) else {
+            return;
+        };
         assert_is_a_page(&answer);
         let text = answer["text"].as_str().unwrap();
         assert!(text.contains("31 of 31 results in order"), "{text}");

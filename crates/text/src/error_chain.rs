@@ -1,4 +1,4 @@
-//! An error with all that caused it, as the programs print it.
+//! An error with its causes, as the programs print it.
 
 use std::{
     error::Error,
@@ -7,8 +7,8 @@ use std::{
 
 use crate::{Escaped, escape_lines};
 
-/// Shows an error and its causes as one sentence, `what failed: why: why`, in which nothing steers a terminal and no name
-/// begins a line. Only a TOML parser's message keeps its lines, which show the place; they are indented.
+/// Shows an error and its causes as one sentence, `what failed: why: why`. It contains no terminal control characters, and no
+/// name begins a line. A TOML parser's message keeps its lines, which show the place; they are indented.
 ///
 /// ```
 /// use std::io;

@@ -1,14 +1,14 @@
-//! Writers that escape what they pass on, for programs that print text from trees, logs and devices. What is escaped stands
-//! in [`crate::escape`].
+//! Writers that escape text, for programs that print text from trees, logs and devices. [`crate::escape`] says which characters
+//! are escaped.
 
 use std::io::{self, Write};
 
 use crate::{escape, escape_lines};
 
-/// Passes text for people on with [`escape_lines`]. Each write is to end at a character's end, as formatted ones do.
+/// Writes text for people after [`escape_lines`]. Each write must end at the end of a character, as formatted ones do.
 #[derive(Debug)]
 pub struct EscapedText<W>(
-    /// What is written to.
+    /// The target.
     pub W,
 );
 
@@ -24,10 +24,10 @@ impl<W: Write> Write for EscapedText<W> {
     }
 }
 
-/// Passes each write on as one line of a log: line feeds within it are escaped, too.
+/// Writes each write as one line of a log: line feeds within it are escaped, too.
 #[derive(Debug)]
 pub struct EscapedLog<W>(
-    /// What is written to.
+    /// The target.
     pub W,
 );
 

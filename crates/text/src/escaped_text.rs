@@ -7,7 +7,7 @@ use std::{
     fmt::{self, Display, Write},
 };
 
-/// Text in which every character that steers a terminal or hides other text is replaced by its visible Rust escape:
+/// Replaces every character that controls a terminal or hides other text by its visible Rust escape:
 /// `\n`, `\u{1b}`, `\u{202e}`.
 ///
 /// Replaced are control characters (C0, DEL, C1), line and paragraph separators, bidirectional embeddings, overrides,
@@ -27,8 +27,8 @@ pub fn escape(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// [`escape`] for each line of a report: line feeds stay. It guards the terminal; a value that must not begin a line of its
-/// own is escaped before it goes into the report.
+/// Escapes each line of a report as [`escape`] does; line feeds stay. It protects the terminal. Escape a value that must not
+/// begin a line before it goes into the report.
 ///
 /// ```
 /// assert_eq!(crate::escape_lines("1 error\n\x1b[2Ja.txt\n"), "1 error\n\\u{1b}[2Ja.txt\n");
@@ -43,8 +43,8 @@ pub fn escape_lines(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// A JSON document in which the characters that [`escape`] replaces are JSON's own escapes, line feeds between values aside:
-/// programs read the same values, and a terminal shows the document safely.
+/// Replaces the characters of a JSON document that [`escape`] replaces by JSON's own escapes, except line feeds between values.
+/// Programs read the same values, and a terminal shows the document safely.
 ///
 /// ```
 /// assert_eq!(crate::escape_json("[\n\"a\u{9b}\"]"), "[\n\"a\\u009b\"]");
@@ -72,7 +72,7 @@ pub fn escape_json(document: &str) -> Cow<'_, str> {
 /// Shows a value as [`escape`] shows its text: for paths and errors in messages. Width and alignment do not apply.
 #[derive(Debug, Clone, Copy)]
 pub struct Escaped<T>(
-    /// What is shown.
+    /// The value.
     pub T,
 );
 
@@ -82,7 +82,7 @@ impl<T: Display> Display for Escaped<T> {
     }
 }
 
-/// Passes text on with unsafe characters escaped.
+/// Writes text with unsafe characters escaped.
 struct EscapingWriter<'a, 'b>(&'a mut fmt::Formatter<'b>);
 
 impl Write for EscapingWriter<'_, '_> {
@@ -98,7 +98,7 @@ impl Write for EscapingWriter<'_, '_> {
     }
 }
 
-/// Whether a character may not be shown as it is. The ranges are Unicode's `Bidi_Control` and `Default_Ignorable` format
+/// Returns whether a character is unsafe to show. The ranges are Unicode's `Bidi_Control` and `Default_Ignorable` format
 /// characters and its line and paragraph separators.
 fn is_unsafe(c: char) -> bool {
     c.is_control()
@@ -124,14 +124,14 @@ mod tests {
 
     #[test]
     fn what_steers_a_terminal_becomes_visible() {
-        for (given, shown) in [
+        for (text, shown) in [
             ("\x1b[2J\x1b[H", r"\u{1b}[2J\u{1b}[H"),
             ("PASS\r\nFAIL\t\0\x07\x7f", r"PASS\r\nFAIL\t\u{0}\u{7}\u{7f}"),
             ("\u{9b}31m", r"\u{9b}31m"),
             ("a\u{202e}b\u{2066}c\u{200f}", r"a\u{202e}b\u{2066}c\u{200f}"),
             ("a\u{2028}b\u{feff}\u{200b}", r"a\u{2028}b\u{feff}\u{200b}"),
         ] {
-            assert_eq!(escape(given), shown);
+            assert_eq!(escape(text), shown);
         }
     }
 

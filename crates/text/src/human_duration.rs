@@ -1,4 +1,4 @@
-//! Durations as users write them: a whole number with its unit. Knows nothing of what they are for.
+//! Durations as users write them: a whole number with its unit. It does not know their purpose.
 
 use std::{fmt, num::NonZeroU64, str::FromStr};
 
@@ -24,9 +24,9 @@ impl HumanDuration {
 impl FromStr for HumanDuration {
     type Err = InvalidDuration;
 
-    fn from_str(given: &str) -> Result<Self, InvalidDuration> {
-        let digits = given.bytes().take_while(u8::is_ascii_digit).count();
-        let (number, unit) = given.split_at(digits);
+    fn from_str(text: &str) -> Result<Self, InvalidDuration> {
+        let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+        let (number, unit) = text.split_at(digits);
         let in_millis: Option<u64> = match unit {
             "ms" => Some(1),
             "s" => Some(1_000),
@@ -38,7 +38,7 @@ impl FromStr for HumanDuration {
             .and_then(|factor| number.parse::<u64>().ok()?.checked_mul(factor))
             .and_then(NonZeroU64::new)
             .map(Self)
-            .ok_or_else(|| InvalidDuration(given.to_owned()))
+            .ok_or_else(|| InvalidDuration(text.to_owned()))
     }
 }
 
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn reads_every_unit_and_prints_the_largest_whole_one() {
-        for (given, millis, printed) in [
+        for (text, millis, printed) in [
             ("500ms", 500, "500ms"),
             ("3s", 3_000, "3s"),
             ("3000ms", 3_000, "3s"),
@@ -70,18 +70,18 @@ mod tests {
             ("10min", 600_000, "10m"),
             ("1h", 3_600_000, "1h"),
         ] {
-            let length: HumanDuration = given.parse().unwrap();
+            let length: HumanDuration = text.parse().unwrap();
             assert_eq!(
                 (length.millis(), length.to_string().as_str()),
                 (millis, printed),
-                "{given}"
+                "{text}"
             );
         }
     }
 
     #[test]
     fn other_texts_are_refused() {
-        for given in [
+        for text in [
             "",
             "3",
             "s",
@@ -93,7 +93,7 @@ mod tests {
             "99999999999999999999s",
             "18446744073709551615h",
         ] {
-            assert!(given.parse::<HumanDuration>().is_err(), "{given}");
+            assert!(text.parse::<HumanDuration>().is_err(), "{text}");
         }
     }
 }

@@ -185,7 +185,7 @@ impl Script<'_> {
     }
 
     fn pack(&self, tree: &Path, submitter: &str) -> Result<(Option<PathBuf>, Option<String>), Failure> {
-        let password = Password::Given(PASSWORD.to_owned());
+        let password = Password::Text(PASSWORD.to_owned());
         match pack::pack(tree, submitter, &self.directory.join("package"), &password) {
             Ok(package) => Ok((Some(package.tarball), None)),
             // The one tool that is not ours to bring.

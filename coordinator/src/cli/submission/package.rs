@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_submission::pack::{self, Flaw, PackError, Password, UnpackLimits};
+use regatta_submission::pack::{self, PackError, PackFinding, Password, UnpackLimits};
 use rustix::fs::{OFlags, fcntl_setfl};
 use serde_json::json;
 
@@ -59,7 +59,7 @@ pub(super) fn pack(args: &PackArgs, context: &Context) -> CommandResult {
     let password = password(args.password_file.as_deref())?;
     let package = match pack::pack(&args.input, &args.submitter, &args.output, &password) {
         Ok(package) => package,
-        Err(PackError::Unclean { flaws }) => return refused(flaws, context),
+        Err(PackError::Unclean { findings }) => return refused(findings, context),
         Err(error) => return Err(failure(error)),
     };
     let document = json!({
@@ -94,10 +94,10 @@ pub(super) fn unpack(args: &UnpackArgs, context: &Context) -> CommandResult {
 }
 
 /// The answer is no: the tree cannot be uploaded, and here is all that stands against it.
-fn refused(flaws: Vec<Flaw>, context: &Context) -> CommandResult {
-    let sentences: Vec<_> = flaws.iter().map(ToString::to_string).collect();
+fn refused(findings: Vec<PackFinding>, context: &Context) -> CommandResult {
+    let sentences: Vec<_> = findings.iter().map(ToString::to_string).collect();
     context.print(&json!({ "tarball": null, "flaws": sentences }), || {
-        PackError::Unclean { flaws }.to_string()
+        PackError::Unclean { findings }.to_string()
     })?;
     Ok(exit::NO)
 }
@@ -107,13 +107,13 @@ const LONGEST_PASSWORD: u64 = 4096;
 
 fn password(file: Option<&Path>) -> Result<Password, Failure> {
     let Some(file) = file else {
-        return Ok(Password::Ask);
+        return Ok(Password::Prompt);
     };
     let text = read_password(file).map_err(|error| {
         anyhow::Error::new(error).context(format!("cannot read the password file {}", file.display()))
     })?;
     match text.lines().next() {
-        Some(line) if !line.is_empty() => Ok(Password::Given(line.to_owned())),
+        Some(line) if !line.is_empty() => Ok(Password::Text(line.to_owned())),
         _ => Err(Failure::misuse(format!(
             "the first line of {} is empty: the password stands there",
             file.display()

@@ -13,7 +13,7 @@ use regatta_fsutil::regular_file;
 use regatta_submission::{
     DraftError,
     proof::PublicKey,
-    stage::{self, Answers, Kind, Lack, Question, Request, StageError, Staged},
+    stage::{self, Answers, Kind, Question, Request, StageError, Staged, StagingFinding},
 };
 use regatta_text::escape;
 use regatta_types::{
@@ -85,8 +85,8 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
         })
     };
     let mut outcome = attempt(&answers);
-    if let Err(StageError::Refused { lacks }) = &outcome
-        && prompt_for_answers(lacks, &mut answers)?
+    if let Err(StageError::Refused { findings }) = &outcome
+        && prompt_for_answers(findings, &mut answers)?
     {
         outcome = attempt(&answers);
     }
@@ -95,7 +95,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
             context.print(&document(&staged, &args.output), || text(&staged, args, round))?;
             Ok(exit::OK)
         }
-        Err(StageError::Refused { lacks }) => refused(&lacks, context),
+        Err(StageError::Refused { findings }) => refused(&findings, context),
         Err(error) => Err(failure(error)),
     }
 }
@@ -153,8 +153,9 @@ fn read_answers(path: Option<&Path>) -> Result<Answers, Failure> {
 
 /// Asks for what only the operator knows, where somebody sits at a terminal and answers are all that is missing; whether
 /// anything was answered. An empty line leaves a question open.
-fn prompt_for_answers(lacks: &[Lack], answers: &mut Answers) -> Result<bool, Failure> {
-    let questions: Option<Vec<&Question>> = lacks.iter().map(|lack| lack.question.as_ref()).collect();
+fn prompt_for_answers(findings: &[StagingFinding], answers: &mut Answers) -> Result<bool, Failure> {
+    let questions: Option<Vec<&Question>> =
+        findings.iter().map(|finding| finding.question.as_ref()).collect();
     let Some(questions) = questions.filter(|_| io::stdin().is_terminal() && io::stderr().is_terminal())
     else {
         return Ok(false);
@@ -214,16 +215,16 @@ fn as_file(new_answers: &[(&Question, String)]) -> String {
 }
 
 /// The answer is no: here is all that is missing.
-fn refused(lacks: &[Lack], context: &Context) -> CommandResult {
-    let listed: Vec<Value> = lacks
+fn refused(findings: &[StagingFinding], context: &Context) -> CommandResult {
+    let listed: Vec<Value> = findings
         .iter()
-        .map(|lack| json!({ "place": lack.place, "what": lack.what, "mend": lack.mend }))
+        .map(|finding| json!({ "place": finding.place, "what": finding.what, "mend": finding.fix }))
         .collect();
     context.print(&json!({ "tree": null, "lacks": listed }), || {
-        let mut text = format!("nothing was staged; missing or not allowed ({}):", lacks.len());
-        for lack in lacks {
-            let [place, what, mend] = [&lack.place, &lack.what, &lack.mend].map(|text| escape(text));
-            let _ = write!(text, "\n  {place}: {what}\n      {mend}");
+        let mut text = format!("nothing was staged; missing or not allowed ({}):", findings.len());
+        for finding in findings {
+            let [place, what, fix] = [&finding.place, &finding.what, &finding.fix].map(|text| escape(text));
+            let _ = write!(text, "\n  {place}: {what}\n      {fix}");
         }
         text
     })?;

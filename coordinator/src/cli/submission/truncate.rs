@@ -134,8 +134,8 @@ fn log_document(treated: &Treated) -> Value {
 }
 
 fn proof_document(proof: &Proof) -> Value {
-    let doubts: Vec<_> = proof.doubts.iter().map(ToString::to_string).collect();
-    json!({ "path": proof.directory.to_string_lossy(), "holds": proof.holds(), "doubts": doubts })
+    let findings: Vec<_> = proof.findings.iter().map(ToString::to_string).collect();
+    json!({ "path": proof.directory.to_string_lossy(), "holds": proof.holds(), "doubts": findings })
 }
 
 fn text(report: &Report, proofs: Option<&[Proof]>) -> String {
@@ -167,7 +167,7 @@ fn text(report: &Report, proofs: Option<&[Proof]>) -> String {
         report.problems().count()
     );
     for proof in proofs.unwrap_or_default() {
-        for reason in &proof.doubts {
+        for reason in &proof.findings {
             let _ = write!(
                 text,
                 "\nDOUBT {}: {}",

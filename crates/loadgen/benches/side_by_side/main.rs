@@ -121,9 +121,9 @@ fn run(
     if !output.status.success() {
         return Err(format!("{}: {}", workload.name, String::from_utf8_lossy(&output.stderr)).into());
     }
-    let said = String::from_utf8(output.stdout)?;
+    let output = String::from_utf8(output.stdout)?;
     let mut figures = Figures::new();
-    for word in said.split_ascii_whitespace() {
+    for word in output.split_ascii_whitespace() {
         if let Some((name, value)) = word.split_once('=') {
             figures.insert(name.to_owned(), value.parse()?);
         }

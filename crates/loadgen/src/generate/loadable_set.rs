@@ -17,7 +17,7 @@ pub struct LoadableSet {
     pub distinct: usize,
 }
 
-/// Cuts the first `wanted` samples of a library of `total`, shuffled, into loadable sets. A performance run uses the
+/// Cuts the first `needed` samples of a library of `total`, shuffled, into loadable sets. A performance run uses the
 /// first of them only.
 ///
 /// # Errors
@@ -25,10 +25,10 @@ pub struct LoadableSet {
 pub fn loadable_sets(
     settings: &EffectiveSettings,
     total: u64,
-    wanted: u64,
+    needed: u64,
     abi: RngAbi,
 ) -> Result<Vec<LoadableSet>, PlanError> {
-    let count = total.min(wanted);
+    let count = total.min(needed);
     if count == 0 {
         return Err(PlanError::NoSamples);
     }

@@ -5,7 +5,7 @@ use regatta_types::Scenario;
 use super::{
     LoadableSet, OfflineSamples, PlanError,
     order::{Order, Permutations, from_u64, identity},
-    schedule::{Demand, Gaps},
+    schedule::{Gaps, QueryTarget},
 };
 use crate::{
     effective::EffectiveSettings,
@@ -88,7 +88,7 @@ impl<'a> QueryPlan<'a> {
             _ => Gaps::even(settings.target_qps)?,
         };
         let step = (equal_issue && scenario != Scenario::Offline).then_some(loaded);
-        let extent = Demand {
+        let extent = QueryTarget {
             duration_ns,
             minimum,
             step,

@@ -52,9 +52,9 @@ pub(super) struct Extent {
     pub(super) end_ns: i64,
 }
 
-/// What decides the number of queries.
+/// The bounds that decide the number of queries.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Demand {
+pub(super) struct QueryTarget {
     /// Queries are made until one is due at or after this time.
     pub(super) duration_ns: i64,
     /// There are at least so many.
@@ -63,7 +63,7 @@ pub(super) struct Demand {
     pub(super) step: Option<u64>,
 }
 
-impl Demand {
+impl QueryTarget {
     pub(super) fn extent(&self, gaps: &Gaps) -> Extent {
         match gaps {
             Gaps::Even(gap) => self.extent_even(*gap),
@@ -129,8 +129,8 @@ mod tests {
             minimum in 0_u64..100,
             step in proptest::option::of(1_u64..40),
         ) {
-            let demand = Demand { duration_ns, minimum, step };
-            proptest::prop_assert_eq!(demand.extent_even(gap), demand.extent_drawn(Gaps::Even(gap)));
+            let target = QueryTarget { duration_ns, minimum, step };
+            proptest::prop_assert_eq!(target.extent_even(gap), target.extent_drawn(Gaps::Even(gap)));
         }
     }
 }

@@ -25,13 +25,13 @@ impl Clocks {
         #[expect(clippy::cast_precision_loss, reason = "a ratio of milliseconds")]
         let ratio = measured_ms as f64 / system_ms as f64;
         let off_by = |limit: f64| ratio > 1.0 + limit || ratio < 1.0 - limit;
-        let told = regatta_mllog::format::general(ratio);
+        let shown = regatta_mllog::format::general(ratio);
         if off_by(0.01) {
-            let text = format!("PerfClock and system_clock differ by more than 1%!  pc_sc_ratio: {told}");
+            let text = format!("PerfClock and system_clock differ by more than 1%!  pc_sc_ratio: {shown}");
             log.error("error_runtime", &text);
         } else if off_by(0.001) {
             log.warning(&format!(
-                "PerfClock and system_clock differ by more than 0.1%!  pc_sc_ratio: {told}"
+                "PerfClock and system_clock differ by more than 0.1%!  pc_sc_ratio: {shown}"
             ));
         }
     }

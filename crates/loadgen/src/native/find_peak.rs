@@ -2,7 +2,7 @@
 
 use regatta_types::Scenario;
 
-use super::run::{GivenUp, Run};
+use super::run::{PartFailed, Run};
 use crate::{
     effective::EffectiveSettings,
     generate::Pass,
@@ -32,12 +32,12 @@ fn field(settings: &EffectiveSettings) -> String {
 }
 
 impl Run<'_> {
-    pub(super) fn find_peak_performance(&mut self) -> Result<(), GivenUp> {
+    pub(super) fn find_peak_performance(&mut self) -> Result<(), PartFailed> {
         self.log
             .info("generic_message", "Starting FindPeakPerformance mode");
         if self.effective.scenario != Scenario::Server {
-            let told = "Finding peak performance is only supported in Server scenarios.";
-            return Err(self.fault("error_invalid_config", told));
+            let reason = "Finding peak performance is only supported in Server scenarios.";
+            return Err(self.fault("error_invalid_config", reason));
         }
         let base = self.effective.clone();
         self.say(&format!(
@@ -46,9 +46,9 @@ impl Run<'_> {
         ));
         let base = self.try_rate(base)?;
         if !base.keeps_bound() {
-            let told = "FindPeakPerformance: Initial lower bound does not satisfy performance constraints, msg: \
+            let reason = "FindPeakPerformance: Initial lower bound does not satisfy performance constraints, msg: \
                         Reduce target QPS to improve latency.";
-            self.log.error("error_runtime", told);
+            self.log.error("error_runtime", reason);
             self.report(&base.settings, &base.result);
             return Ok(());
         }
@@ -94,7 +94,7 @@ impl Run<'_> {
     }
 
     /// Raises the rate until it no longer keeps the bound.
-    fn widen(&mut self, base: Tried) -> Result<(Tried, Tried), GivenUp> {
+    fn widen(&mut self, base: Tried) -> Result<(Tried, Tried), PartFailed> {
         let growth = 1.0 + self.requested.server_find_peak_qps_boundary_step_size;
         let mut lower = base;
         loop {
@@ -113,7 +113,7 @@ impl Run<'_> {
         }
     }
 
-    fn try_rate(&mut self, settings: EffectiveSettings) -> Result<Tried, GivenUp> {
+    fn try_rate(&mut self, settings: EffectiveSettings) -> Result<Tried, PartFailed> {
         let sets = self.sets(&settings, Pass::Performance)?;
         self.load(&sets[0])?;
         let result = self.series(&settings, &sets[0], Pass::Performance, Phase::Performance)?;

@@ -91,7 +91,7 @@ pub(super) fn issue(input: &mut SeriesInput<'_>) -> Measured {
 pub(super) fn wait_for_answers(input: &SeriesInput<'_>, sink: &OpenSink) {
     let waiter = Waiter::new(input.issue);
     if waiter
-        .until(&sink.bell, || sink.is_answered(), || sink.answered())
+        .until(&sink.waker, || sink.is_answered(), || sink.answered())
         .is_err()
     {
         sink.faults.give_up(|| input.stalled());

@@ -18,7 +18,7 @@ use super::{
     guard::chain,
     tap::{AccuracyTap, Answer},
     tokens::TokenRecorder,
-    wait::Bell,
+    wait::IssuerWaker,
 };
 use crate::{
     results::Latencies,
@@ -51,7 +51,7 @@ pub(super) struct OpenSink {
     /// What is logged, where anything is.
     logged: Option<Logged>,
     pub(super) faults: Faults,
-    pub(super) bell: Bell,
+    pub(super) waker: IssuerWaker,
     pub(super) tokens: Option<TokenRecorder>,
     tap: Arc<AccuracyTap>,
     trace: Option<Mutex<Vec<SampleTrace>>>,
@@ -134,7 +134,7 @@ impl OpenSink {
             closed: AtomicBool::new(false),
             logged: parts.logged,
             faults: Faults::default(),
-            bell: Bell::for_this_thread(),
+            waker: IssuerWaker::for_this_thread(),
             tokens: parts.tokens,
             tap: parts.tap,
             trace: parts.traces.then(Mutex::default),
@@ -307,7 +307,7 @@ impl CompletionSink for OpenSink {
         self.last_answer_ns.fetch_max(now, Ordering::SeqCst);
         let answered = self.answered.fetch_add(claimed, Ordering::SeqCst) + claimed;
         if answered >= self.awaited.load(Ordering::SeqCst) {
-            self.bell.ring();
+            self.waker.ring();
         }
     }
 
@@ -338,6 +338,6 @@ impl CompletionSink for OpenSink {
     fn fail(&self, error: SutError) {
         self.faults
             .give_up(|| format!("the SUT gave up: {}", chain(&*error)));
-        self.bell.ring();
+        self.waker.ring();
     }
 }

@@ -49,8 +49,8 @@ pub(super) struct Run<'a> {
     pub(super) timing: Option<Timing>,
 }
 
-/// The part that cannot go on because the SUT or the library failed; the faults say why.
-pub(super) struct GivenUp;
+/// A part of the run cannot go on because the SUT or the library failed; the faults say why.
+pub(super) struct PartFailed;
 
 impl<'a> Run<'a> {
     /// Works out the settings, creates the logs and writes their head.
@@ -62,10 +62,10 @@ impl<'a> Run<'a> {
         observer: &'a dyn RunObserver,
     ) -> Result<Self, LoadgenError> {
         let resolved = request.resolve().map_err(LoadgenError::Conf)?;
-        let asked_ns = now_ns();
+        let requested_ns = now_ns();
         let sut_name =
             guard::call("the SUT's name", || Ok(sut.name().to_owned())).map_err(LoadgenError::Prepare)?;
-        let name_took_ns = now_ns() - asked_ns;
+        let name_took_ns = now_ns() - requested_ns;
         let (qsl_name, library) = guard::call("the sample library", || {
             let library = LibraryCounts {
                 total: qsl.total_sample_count() as u64,
@@ -118,9 +118,10 @@ impl<'a> Run<'a> {
                 "Found Audit Config file (audit.config). Overriding TestSettings from audit.config file.",
             );
         } else if Path::new("audit.config").exists() {
-            let told = "An audit.config lies in the working directory and is not used: it was not asked for.";
-            self.log.warning(told);
-            self.warnings.push(told.to_owned());
+            let warning =
+                "An audit.config lies in the working directory and is not used: it was not asked for.";
+            self.log.warning(warning);
+            self.warnings.push(warning.to_owned());
         }
         if resolved.settings.test05 {
             self.log.warning("Test05 flag detected Overriding random seeds");
@@ -141,7 +142,7 @@ impl<'a> Run<'a> {
             Mode::FindPeakPerformance => self.find_peak_performance(),
         };
         if ran.is_err() && self.performance.is_none() {
-            self.report_given_up();
+            self.report_failure();
         }
         let (mut valid, mut reasons, mut performance) = (None, Vec::new(), None);
         if let Some((results, is_valid, why)) = self.performance.take() {
@@ -173,7 +174,7 @@ impl<'a> Run<'a> {
     }
 
     /// The verdict on a run that did not come to results.
-    fn report_given_up(&mut self) {
+    fn report_failure(&mut self) {
         let reason = self.faults.join("; ");
         let (sut_name, settings) = (&self.sut_name, &self.effective);
         self.log.summarize(|summary| {
@@ -190,7 +191,7 @@ impl<'a> Run<'a> {
         self.log.info("num_errors", errors);
     }
 
-    fn run_accuracy(&mut self) -> Result<(), GivenUp> {
+    fn run_accuracy(&mut self) -> Result<(), PartFailed> {
         self.log.info("generic_message", "Starting accuracy mode");
         self.tap.write_at_once(true);
         let settings = self.effective.clone();
@@ -211,7 +212,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    fn run_performance(&mut self) -> Result<(), GivenUp> {
+    fn run_performance(&mut self) -> Result<(), PartFailed> {
         self.log.info("generic_message", "Starting performance mode");
         let settings = self.effective.clone();
         let sets = self.sets(&settings, Pass::Performance)?;
@@ -246,12 +247,12 @@ impl<'a> Run<'a> {
         &mut self,
         settings: &EffectiveSettings,
         pass: Pass,
-    ) -> Result<Vec<LoadableSet>, GivenUp> {
+    ) -> Result<Vec<LoadableSet>, PartFailed> {
         let sets = self.check.sets(settings, self.library.total, pass);
         sets.map_err(|error| self.fault("error_invalid_test_settings", &error.to_string()))
     }
 
-    pub(super) fn load(&mut self, set: &LoadableSet) -> Result<(), GivenUp> {
+    pub(super) fn load(&mut self, set: &LoadableSet) -> Result<(), PartFailed> {
         self.log.info("loaded_qsl_set", set.samples.as_slice());
         let loaded = guard::call("the library's load_samples_to_ram", || {
             self.qsl.load_samples_to_ram(&set.samples)
@@ -259,17 +260,17 @@ impl<'a> Run<'a> {
         loaded.map_err(|fault| self.fault("error_runtime", &fault))
     }
 
-    pub(super) fn unload(&mut self, set: &LoadableSet) -> Result<(), GivenUp> {
+    pub(super) fn unload(&mut self, set: &LoadableSet) -> Result<(), PartFailed> {
         let unloaded = guard::call("the library's unload_samples_from_ram", || {
             self.qsl.unload_samples_from_ram(&set.samples)
         });
         unloaded.map_err(|fault| self.fault("error_runtime", &fault))
     }
 
-    pub(super) fn fault(&mut self, key: &str, text: &str) -> GivenUp {
+    pub(super) fn fault(&mut self, key: &str, text: &str) -> PartFailed {
         self.log.error(key, text);
         self.faults.push(text.to_owned());
-        GivenUp
+        PartFailed
     }
 }
 

@@ -8,7 +8,7 @@ use regatta_types::Scenario;
 use super::{
     clocks::stamp,
     offline,
-    run::{GivenUp, Run},
+    run::{PartFailed, Run},
     series::{EndedBy, Limits, Measured, SeriesInput},
     server, stream,
 };
@@ -29,7 +29,7 @@ impl Run<'_> {
         set: &LoadableSet,
         pass: Pass,
         phase: Phase,
-    ) -> Result<SeriesResult, GivenUp> {
+    ) -> Result<SeriesResult, PartFailed> {
         let plan = self
             .check
             .plan(settings, set, pass)
@@ -74,7 +74,7 @@ impl Run<'_> {
         self.log_series(measured, pass)
     }
 
-    fn log_series(&mut self, measured: Measured, pass: Pass) -> Result<SeriesResult, GivenUp> {
+    fn log_series(&mut self, measured: Measured, pass: Pass) -> Result<SeriesResult, PartFailed> {
         let natural = EndedBy::NoMoreQueries;
         for ended in measured.ended.iter().filter(|&&ended| ended != natural) {
             self.log_end(*ended);
@@ -114,7 +114,7 @@ impl Run<'_> {
         if measured.complete {
             Ok(measured.result)
         } else {
-            Err(GivenUp)
+            Err(PartFailed)
         }
     }
 
@@ -123,9 +123,9 @@ impl Run<'_> {
         if self.timing.is_some() {
             return;
         }
-        for told in &timing.refused {
-            self.log.warning(told);
-            self.warnings.push(told.clone());
+        for reason in &timing.refused {
+            self.log.warning(reason);
+            self.warnings.push(reason.clone());
         }
         self.timing = Some(timing);
     }

@@ -81,10 +81,10 @@ impl<'a, 'b> Stream<'a, 'b> {
                 logged: vec![false; per_query],
                 due_ns: 0,
             },
-            samples: LatencyRecorder::with_room(input.plan.samples()),
+            samples: LatencyRecorder::with_capacity(input.plan.samples()),
             queries: input
                 .is_multi_stream()
-                .then(|| LatencyRecorder::with_room(input.plan.queries)),
+                .then(|| LatencyRecorder::with_capacity(input.plan.queries)),
             last: Last::default(),
             max_latency_ns: 0,
             trace: Vec::new(),
@@ -154,7 +154,7 @@ impl<'a, 'b> Stream<'a, 'b> {
         let progress = || self.sink.unanswered() as u64;
         if self
             .waiter
-            .until(&self.sink.bell, || self.sink.is_answered(), progress)
+            .until(&self.sink.waker, || self.sink.is_answered(), progress)
             .is_err()
         {
             self.sink.faults.give_up(|| self.input.stalled());

@@ -13,7 +13,7 @@ use super::{
     guard::chain,
     tap::{AccuracyTap, Answer},
     tokens::TokenRecorder,
-    wait::Bell,
+    wait::IssuerWaker,
 };
 use crate::sut::{CompletionSink, QuerySampleResponse, ResponseId, SutError};
 
@@ -41,7 +41,7 @@ pub(super) struct StreamSink {
     logs: bool,
     closed: AtomicBool,
     pub(super) faults: Faults,
-    pub(super) bell: Bell,
+    pub(super) waker: IssuerWaker,
     pub(super) tokens: Option<TokenRecorder>,
     tap: Arc<AccuracyTap>,
 }
@@ -62,7 +62,7 @@ impl StreamSink {
             logs,
             closed: AtomicBool::new(false),
             faults: Faults::default(),
-            bell: Bell::for_this_thread(),
+            waker: IssuerWaker::for_this_thread(),
             tokens,
             tap,
         }
@@ -205,7 +205,7 @@ impl CompletionSink for StreamSink {
             answered += 1;
         }
         if answered > 0 && self.unanswered.fetch_sub(answered, Ordering::SeqCst) == answered {
-            self.bell.ring();
+            self.waker.ring();
         }
     }
 
@@ -232,6 +232,6 @@ impl CompletionSink for StreamSink {
     fn fail(&self, error: SutError) {
         self.faults
             .give_up(|| format!("the SUT gave up: {}", chain(&*error)));
-        self.bell.ring();
+        self.waker.ring();
     }
 }

@@ -10,15 +10,15 @@ use std::{
 use super::clock::now_ns;
 use crate::request::{IssueSettings, Wait};
 
-/// Lets answering threads wake the issuing one, and only pay for that when it sleeps.
+/// Wakes the issuing thread from answering threads; it costs them a load only while that thread is awake.
 #[derive(Debug)]
-pub(super) struct Bell {
+pub(super) struct IssuerWaker {
     issuer: Thread,
     asleep: AtomicBool,
 }
 
-impl Bell {
-    /// A bell for the current thread.
+impl IssuerWaker {
+    /// Creates a waker of the current thread.
     pub(super) fn for_this_thread() -> Self {
         Self {
             issuer: thread::current(),
@@ -59,7 +59,7 @@ impl Waiter {
     #[inline]
     pub(super) fn until(
         &self,
-        bell: &Bell,
+        waker: &IssuerWaker,
         done: impl Fn() -> bool,
         progress: impl Fn() -> u64,
     ) -> Result<(), Stalled> {
@@ -67,18 +67,18 @@ impl Waiter {
             return Ok(());
         }
         match self.wait {
-            Wait::Block => self.block_until(bell, done, progress),
+            Wait::Block => self.block_until(waker, done, progress),
             Wait::Spin => self.spin_until(done, progress),
         }
     }
 
     fn block_until(
         &self,
-        bell: &Bell,
+        waker: &IssuerWaker,
         done: impl Fn() -> bool,
         progress: impl Fn() -> u64,
     ) -> Result<(), Stalled> {
-        bell.asleep.store(true, Ordering::SeqCst);
+        waker.asleep.store(true, Ordering::SeqCst);
         let mut watchdog = Watchdog::new(self.stall_ns, progress);
         let result = loop {
             if done() {
@@ -90,7 +90,7 @@ impl Waiter {
                 Some(left_ns) => thread::park_timeout(Duration::from_nanos(left_ns)),
             }
         };
-        bell.asleep.store(false, Ordering::Relaxed);
+        waker.asleep.store(false, Ordering::Relaxed);
         result
     }
 

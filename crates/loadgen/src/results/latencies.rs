@@ -6,7 +6,7 @@ const COUNTED_BELOW: usize = 1 << 16;
 
 /// Long latencies that there is room for from the beginning, at most: those of 18 minutes without a pause. Room is address
 /// space; memory is only taken as it is written to.
-const MOST_ROOM: usize = 1 << 24;
+const MAX_RESERVED: usize = 1 << 24;
 
 /// Records latencies of one thread.
 #[derive(Debug)]
@@ -23,13 +23,17 @@ impl LatencyRecorder {
 
     /// An empty recorder for up to `expected` latencies, more if need be. What counts is in place.
     #[must_use]
-    pub fn with_room(expected: u64) -> Self {
+    pub fn with_capacity(expected: u64) -> Self {
         // Ones are written and taken back so that the pages are there before time is measured.
         let mut counts = vec![1; COUNTED_BELOW];
         counts.fill(0);
         Self {
             counts: counts.into_boxed_slice(),
-            long: Vec::with_capacity(usize::try_from(expected).unwrap_or(MOST_ROOM).min(MOST_ROOM)),
+            long: Vec::with_capacity(
+                usize::try_from(expected)
+                    .unwrap_or(MAX_RESERVED)
+                    .min(MAX_RESERVED),
+            ),
         }
     }
 
@@ -191,7 +195,7 @@ mod tests {
             values in proptest::collection::vec(prop_oneof![0_i64..200, 65_000_i64..66_000, 0_i64..10_000_000], 1..300),
             limit in 0_i64..100_000,
         ) {
-            let mut recorder = LatencyRecorder::with_room(0);
+            let mut recorder = LatencyRecorder::with_capacity(0);
             values.iter().for_each(|&value| recorder.record(value));
             let (recorded, listed) = (recorder.finish(), Latencies::from_values(values.clone()));
             let mut sorted = values.clone();
@@ -210,7 +214,7 @@ mod tests {
 
     #[test]
     fn nothing_recorded_reads_as_zero() {
-        let none = LatencyRecorder::with_room(0).finish();
+        let none = LatencyRecorder::with_capacity(0).finish();
         assert_eq!(
             (none.len(), none.min(), none.max(), none.percentile(0.9)),
             (0, 0, 0, 0)

@@ -221,12 +221,12 @@ impl<'a> Results<'a> {
         }
         if !self.stopping.met() {
             let Performance { early_stopping, .. } = self.performance();
-            let said: Vec<_> = early_stopping
+            let lines: Vec<_> = early_stopping
                 .split(['\n', '*'])
                 .map(str::trim)
                 .filter(|part| !part.is_empty())
                 .collect();
-            reasons.push(format!("Early stopping: {}", said.join(" ")));
+            reasons.push(format!("Early stopping: {}", lines.join(" ")));
         }
         reasons
     }

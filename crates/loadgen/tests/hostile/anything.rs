@@ -23,7 +23,7 @@ use crate::{Sut, answer, request, samples};
 enum Deed {
     Answer,
     AnswerTwice,
-    AnswerStranger,
+    AnswerUnknown,
     Keep,
     AnswerKept,
     Fail,
@@ -51,7 +51,7 @@ proptest! {
     fn whatever_a_sut_does_the_run_ends(
         deeds in proptest::collection::vec(
             prop_oneof![
-                40 => Just(Deed::Answer), 1 => Just(Deed::AnswerTwice), 1 => Just(Deed::AnswerStranger),
+                40 => Just(Deed::Answer), 1 => Just(Deed::AnswerTwice), 1 => Just(Deed::AnswerUnknown),
                 1 => Just(Deed::Keep), 2 => Just(Deed::AnswerKept), 1 => Just(Deed::Fail), 1 => Just(Deed::Panic),
             ],
             1..60,
@@ -75,7 +75,7 @@ proptest! {
                         answer(sample.id, completer);
                         answer(sample.id, completer);
                     }
-                    Deed::AnswerStranger => answer(ResponseId(u64::MAX - 3), completer),
+                    Deed::AnswerUnknown => answer(ResponseId(u64::MAX - 3), completer),
                     Deed::Keep => kept.lock().unwrap().push(sample.id),
                     Deed::AnswerKept => {
                         answer(sample.id, completer);

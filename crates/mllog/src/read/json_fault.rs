@@ -25,7 +25,7 @@ impl JsonFault {
     }
 
     /// A fault that this crate found itself.
-    pub(super) fn said(message: String) -> Self {
+    pub(super) fn from_message(message: String) -> Self {
         Self {
             message,
             column: None,

@@ -269,7 +269,7 @@ fn continue_or_push(points: &mut Vec<String>, text: &str) {
 fn answer(entry: Entry, expected: &'static str) -> SummaryError {
     SummaryError::Answer {
         line: entry.line,
-        given: entry.value,
+        found: entry.value,
         expected,
     }
 }

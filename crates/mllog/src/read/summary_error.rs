@@ -21,12 +21,12 @@ pub enum SummaryError {
         source: UnknownWord,
     },
     /// The verdict is neither `VALID` nor `INVALID`, or a requirement neither `Yes` nor `NO`.
-    #[error("line {line} of the summary says `{given}` where {expected} is expected")]
+    #[error("line {line} of the summary says `{found}` where {expected} is expected")]
     Answer {
         /// Which line.
         line: u64,
         /// What stands there.
-        given: String,
+        found: String,
         /// What could stand there.
         expected: &'static str,
     },

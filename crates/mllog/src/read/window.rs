@@ -84,10 +84,10 @@ impl<R: Read> Window<R> {
         self.start -= gone;
         self.end -= gone;
         loop {
-            let Some(room) = self.buffer.get_mut(self.end..).filter(|room| !room.is_empty()) else {
+            let Some(free) = self.buffer.get_mut(self.end..).filter(|free| !free.is_empty()) else {
                 return Ok(false);
             };
-            match self.input.read(room) {
+            match self.input.read(free) {
                 Ok(0) => {
                     self.ended = true;
                     return Ok(false);

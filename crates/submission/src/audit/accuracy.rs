@@ -76,7 +76,7 @@ pub struct Mismatch {
     /// The first element that was expected; `None` where the response was empty.
     pub expected: Option<Element>,
     /// The first element that came.
-    pub given: Option<Element>,
+    pub actual: Option<Element>,
     /// Whether it was expected because of an earlier response in the audit's own log.
     pub against_audited: bool,
     /// Marks the digits that came, to find them again.
@@ -169,7 +169,7 @@ fn mismatch(entry: u64, answer: &Answer, kept: &Response, dtype: Dtype) -> Misma
         seq_id: answer.seq_id,
         qsl_idx: answer.qsl_idx,
         expected: kept.element(dtype),
-        given: answer.response.element(dtype),
+        actual: answer.response.element(dtype),
         against_audited: kept.audited,
         mark: answer.mark,
     }

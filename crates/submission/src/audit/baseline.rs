@@ -29,9 +29,9 @@ pub struct Baseline {
 /// When a log cannot be read, is none or was truncated, and when the baseline cannot be written; then `output` is as it
 /// was before.
 pub fn write_baseline(reference: &Path, audited: &Path, output: &Path) -> Result<Baseline, AuditError> {
-    let mut wanted = HashSet::new();
+    let mut audited_samples = HashSet::new();
     each_entry(audited, |entry| {
-        wanted.insert(entry.qsl_idx);
+        audited_samples.insert(entry.qsl_idx);
         Ok(())
     })?;
     let mut source = BufReader::with_capacity(1 << 16, regular_file::open(reference).at("open", reference)?);
@@ -39,7 +39,7 @@ pub fn write_baseline(reference: &Path, audited: &Path, output: &Path) -> Result
     replace_with(output, |out| {
         out.write_all(b"[\n").at("write", output)?;
         each_entry(reference, |entry| {
-            if !wanted.contains(&entry.qsl_idx) {
+            if !audited_samples.contains(&entry.qsl_idx) {
                 return Ok(());
             }
             if entries > 0 {
@@ -54,7 +54,7 @@ pub fn write_baseline(reference: &Path, audited: &Path, output: &Path) -> Result
     })?;
     Ok(Baseline {
         entries,
-        missing: (wanted.len() - found.len()) as u64,
+        missing: (audited_samples.len() - found.len()) as u64,
     })
 }
 

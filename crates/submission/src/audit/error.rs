@@ -12,10 +12,10 @@ use crate::files::FileError;
 #[non_exhaustive]
 pub enum AuditError {
     /// No such audit.
-    #[error("`{given}` is no audit that can be verified here; these are TEST01, TEST04, TEST05")]
+    #[error("`{name}` is no audit that can be verified here; these are TEST01, TEST04, TEST05")]
     UnknownTest {
         /// What was given.
-        given: String,
+        name: String,
     },
     /// The round does not ask for the audit.
     #[error("round {round} has no {test}")]

@@ -83,17 +83,20 @@ impl<'a> Observed<'a> {
         });
     }
 
-    fn expect(&mut self, key: &str, wanted: &Value) {
-        self.expect_because(key, wanted, "");
+    fn expect(&mut self, key: &str, expected: &Value) {
+        self.expect_because(key, expected, "");
     }
 
-    fn expect_because(&mut self, key: &str, wanted: &Value, consequence: &str) {
-        let (line, given) = match self.log.first(key) {
-            Some(record) if record.value == *wanted => return,
+    fn expect_because(&mut self, key: &str, expected: &Value, consequence: &str) {
+        let (line, actual) = match self.log.first(key) {
+            Some(record) if record.value == *expected => return,
             Some(record) => (Some(record.line), format!("is {}", show(&record.value))),
             None => (None, "is missing".to_owned()),
         };
-        self.say(line, format!("{key} {given}, not {}{consequence}", show(wanted)));
+        self.say(
+            line,
+            format!("{key} {actual}, not {}{consequence}", show(expected)),
+        );
     }
 
     fn expect_mode(&mut self, mode: Mode) {
@@ -115,15 +118,15 @@ impl<'a> Observed<'a> {
         let Some(scenario) = scenario.and_then(|name| name.parse::<Scenario>().ok()) else {
             return;
         };
-        let Some(wanted) = settings(request, scenario) else {
+        let Some(expected) = settings(request, scenario) else {
             return;
         };
-        self.expect_mode(wanted.mode);
-        if wanted.accuracy_log_rng_seed != 0 {
-            let seed = Value::Unsigned(wanted.accuracy_log_rng_seed);
+        self.expect_mode(expected.mode);
+        if expected.accuracy_log_rng_seed != 0 {
+            let seed = Value::Unsigned(expected.accuracy_log_rng_seed);
             self.expect("effective_accuracy_log_rng_seed", &seed);
         }
-        if wanted.performance_issue_same {
+        if expected.performance_issue_same {
             let many = ": the run asked for many samples, and shows nothing of caching";
             self.expect_because("effective_performance_issue_same", &Value::Bool(true), many);
             // LoadGens of some rounds do not tell these.
@@ -131,7 +134,7 @@ impl<'a> Observed<'a> {
                 ("effective_performance_issue_unique", Value::Bool(false)),
                 (
                     "effective_performance_issue_same_index",
-                    Value::Unsigned(wanted.performance_issue_same_index),
+                    Value::Unsigned(expected.performance_issue_same_index),
                 ),
             ] {
                 if self.log.first(key).is_some() {

@@ -34,12 +34,12 @@ impl std::str::FromStr for Test {
     type Err = AuditError;
 
     /// Takes a name in any case.
-    fn from_str(given: &str) -> Result<Self, AuditError> {
+    fn from_str(name: &str) -> Result<Self, AuditError> {
         [Self::Test01, Self::Test04, Self::Test05]
             .into_iter()
-            .find(|test| test.name().eq_ignore_ascii_case(given))
+            .find(|test| test.name().eq_ignore_ascii_case(name))
             .ok_or_else(|| AuditError::UnknownTest {
-                given: given.to_owned(),
+                name: name.to_owned(),
             })
     }
 }

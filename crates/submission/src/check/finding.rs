@@ -1,4 +1,4 @@
-//! What a check finds: where, against which rule, and how to mend it.
+//! What a check finds: where, against which rule, and how to fix it.
 
 use std::collections::HashMap;
 
@@ -38,8 +38,9 @@ pub struct Finding {
     pub line: Option<u64>,
     /// What is wrong, in a few words.
     pub message: String,
-    /// How to mend it.
-    pub mend: String,
+    /// How to fix it.
+    #[serde(rename = "mend")]
+    pub fix: String,
     /// How many checks found it.
     #[serde(skip_serializing_if = "is_one")]
     pub count: u64,
@@ -73,7 +74,7 @@ impl Findings {
         rule: Rule,
         place: impl Into<Place>,
         message: impl Into<String>,
-        mend: impl Into<String>,
+        fix: impl Into<String>,
     ) {
         let Place { path, line } = place.into();
         self.errors += usize::from(severity == Severity::Error);
@@ -83,7 +84,7 @@ impl Findings {
             path,
             line,
             message: message.into(),
-            mend: mend.into(),
+            fix: fix.into(),
             count: 1,
         });
     }
@@ -94,9 +95,9 @@ impl Findings {
         rule: Rule,
         place: impl Into<Place>,
         message: impl Into<String>,
-        mend: impl Into<String>,
+        fix: impl Into<String>,
     ) {
-        self.add(Severity::Error, rule, place, message, mend);
+        self.add(Severity::Error, rule, place, message, fix);
     }
 
     /// Adds a warning.
@@ -105,9 +106,9 @@ impl Findings {
         rule: Rule,
         place: impl Into<Place>,
         message: impl Into<String>,
-        mend: impl Into<String>,
+        fix: impl Into<String>,
     ) {
-        self.add(Severity::Warning, rule, place, message, mend);
+        self.add(Severity::Warning, rule, place, message, fix);
     }
 
     /// How many errors there are.

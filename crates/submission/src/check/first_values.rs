@@ -134,8 +134,8 @@ impl FirstValues {
         let Some(known) = known else { return };
         let place = known.start..known.start + tail.len();
         let kept = if tail.len() <= known.len() {
-            if let Some(room) = self.bytes.get_mut(place.clone()) {
-                room.copy_from_slice(tail);
+            if let Some(capacity) = self.bytes.get_mut(place.clone()) {
+                capacity.copy_from_slice(tail);
             }
             place
         } else if self.bytes.len() + tail.len() <= MOST_BYTES {

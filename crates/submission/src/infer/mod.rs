@@ -108,9 +108,9 @@ fn homes(request: &Request<'_>) -> Result<Vec<String>, InferError> {
     for division in DIVISIONS {
         for name in directories(&request.input.join(division))? {
             let name = name.to_string_lossy();
-            let wanted = request.submitter.is_none_or(|submitter| submitter == name);
+            let required_scenario = request.submitter.is_none_or(|submitter| submitter == name);
             let home = format!("{division}/{name}");
-            if wanted && request.input.join(&home).join("results").is_dir() {
+            if required_scenario && request.input.join(&home).join("results").is_dir() {
                 homes.push(home);
             }
         }
@@ -174,19 +174,21 @@ impl Submitter<'_> {
             let same = |name: &&String| name.parse::<Scenario>().is_ok_and(|named| named == scenario);
             there.iter().find(same)
         };
-        for &wanted in required {
-            if directory(wanted).is_some() {
+        for &required_scenario in required {
+            if directory(required_scenario).is_some() {
                 continue;
             }
-            let mut why = format!("no run of this benchmark may stand for {wanted}");
-            let may = |inference: &&Inference| inference.to == wanted;
+            let mut why = format!("no run of this benchmark may stand for {required_scenario}");
+            let may = |inference: &&Inference| inference.to == required_scenario;
             let mut made = false;
             for inference in self.round.submission.inferences.iter().filter(may) {
                 let Some(from) = directory(inference.from) else {
                     continue;
                 };
-                if rules.result_keys.contains_key(&wanted) {
-                    why = format!("its {wanted} result is counted otherwise than in samples: run it");
+                if rules.result_keys.contains_key(&required_scenario) {
+                    why = format!(
+                        "its {required_scenario} result is counted otherwise than in samples: run it"
+                    );
                     break;
                 }
                 let measured = Measured::read(&self.draft.root().join(&model).join(from));
@@ -194,7 +196,7 @@ impl Submitter<'_> {
                     why = reason;
                     continue;
                 }
-                let to = wanted.as_str().to_ascii_lowercase();
+                let to = required_scenario.as_str().to_ascii_lowercase();
                 self.copy_parts(below, from, &to)?;
                 report
                     .inferred

@@ -4,7 +4,7 @@ use std::{fmt::Write as _, io, path::PathBuf};
 
 use regatta_text::Escaped;
 
-use super::Flaw;
+use super::PackFinding;
 use crate::{DraftError, files::FileError};
 
 /// A package that was not made or not opened.
@@ -36,10 +36,10 @@ pub enum PackError {
         directory: PathBuf,
     },
     /// Things that cannot be uploaded.
-    #[error("the submission cannot be uploaded as it is:{list}", list = list(flaws))]
+    #[error("the submission cannot be uploaded as it is:{list}", list = list(findings))]
     Unclean {
         /// All of them.
-        flaws: Vec<Flaw>,
+        findings: Vec<PackFinding>,
     },
     /// There is no `openssl` to encrypt with.
     #[error("cannot start openssl, which does the encryption: install the package `openssl`")]
@@ -49,14 +49,14 @@ pub enum PackError {
         source: io::Error,
     },
     /// `openssl` gave up.
-    #[error("openssl could not {action} {path}: {said}", path = path.display())]
+    #[error("openssl could not {action} {path}: {messages}", path = path.display())]
     Openssl {
         /// Write or decrypt.
         action: &'static str,
         /// The package.
         path: PathBuf,
         /// What it said.
-        said: String,
+        messages: String,
     },
     /// The archive cannot be put together.
     #[error("cannot pack {path}", path = path.display())]
@@ -124,15 +124,15 @@ pub enum PackError {
 }
 
 /// The flaws, one a line, not more than a screen of them.
-fn list(flaws: &[Flaw]) -> String {
+fn list(findings: &[PackFinding]) -> String {
     const SHOWN: usize = 20;
     let mut text = String::new();
-    for flaw in flaws.iter().take(SHOWN) {
+    for finding in findings.iter().take(SHOWN) {
         // Writing to a String cannot fail.
-        let _ = write!(text, "\n  {}", Escaped(flaw));
+        let _ = write!(text, "\n  {}", Escaped(finding));
     }
-    if flaws.len() > SHOWN {
-        let _ = write!(text, "\n  and {} more", flaws.len() - SHOWN);
+    if findings.len() > SHOWN {
+        let _ = write!(text, "\n  and {} more", findings.len() - SHOWN);
     }
     text
 }

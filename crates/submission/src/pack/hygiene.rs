@@ -14,18 +14,18 @@ pub const DIVISIONS: [&str; 3] = ["closed", "open", "network"];
 /// The largest file that the result repositories take, in bytes.
 const LARGEST_FILE: u64 = 50 << 20;
 
-/// Something that cannot be uploaded.
+/// A path that cannot be uploaded.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Flaw {
+pub struct PackFinding {
     /// From the submission's root on.
     pub path: PathBuf,
     /// What is wrong with it.
-    pub blemish: Blemish,
+    pub kind: PackFindingKind,
 }
 
 /// What is wrong with a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Blemish {
+pub enum PackFindingKind {
     /// A symbolic link.
     Link,
     /// A name that begins with a dot.
@@ -43,12 +43,12 @@ pub enum Blemish {
     NoFile,
 }
 
-/// Every flaw of the submission in `input`, by path.
+/// Lists the findings of the submission in `input`, by path.
 ///
 /// # Errors
 /// When a directory cannot be listed.
-pub fn hygiene(input: &Path) -> Result<Vec<Flaw>, FileError> {
-    let mut flaws = Vec::new();
+pub fn hygiene(input: &Path) -> Result<Vec<PackFinding>, FileError> {
+    let mut findings = Vec::new();
     let mut ahead: Vec<_> = DIVISIONS.into_iter().map(PathBuf::from).collect();
     while let Some(below) = ahead.pop() {
         let path = input.join(&below);
@@ -56,61 +56,61 @@ pub fn hygiene(input: &Path) -> Result<Vec<Flaw>, FileError> {
             // A division that is not there; anything else was listed a moment ago and fails when it is packed.
             continue;
         };
-        let mut flaw = |blemish| {
-            flaws.push(Flaw {
+        let mut finding = |kind| {
+            findings.push(PackFinding {
                 path: below.clone(),
-                blemish,
+                kind,
             });
         };
-        name_flaws(&below, &mut flaw);
+        name_flaws(&below, &mut finding);
         if metadata.is_symlink() {
-            flaw(Blemish::Link);
+            finding(PackFindingKind::Link);
         } else if metadata.is_dir() {
             for entry in fs::read_dir(&path).at("list", &path)? {
                 ahead.push(below.join(entry.at("list", &path)?.file_name()));
             }
         } else if !metadata.is_file() {
-            flaw(Blemish::NoFile);
+            finding(PackFindingKind::NoFile);
         } else if metadata.len() > LARGEST_FILE {
-            flaw(Blemish::Big {
+            finding(PackFindingKind::Big {
                 bytes: metadata.len(),
             });
         }
     }
-    flaws.sort();
-    Ok(flaws)
+    findings.sort();
+    Ok(findings)
 }
 
-fn name_flaws(path: &Path, flaw: &mut impl FnMut(Blemish)) {
+fn name_flaws(path: &Path, finding: &mut impl FnMut(PackFindingKind)) {
     let name = path.file_name().unwrap_or_default();
     if name.as_bytes().starts_with(b".") {
-        flaw(Blemish::Hidden);
+        finding(PackFindingKind::Hidden);
     }
     match name.to_str() {
-        Some(text) if text.chars().any(char::is_control) => flaw(Blemish::Name),
-        Some(text) if text.chars().any(char::is_whitespace) => flaw(Blemish::Space),
+        Some(text) if text.chars().any(char::is_control) => finding(PackFindingKind::Name),
+        Some(text) if text.chars().any(char::is_whitespace) => finding(PackFindingKind::Space),
         Some(_) => {}
-        None => flaw(Blemish::Name),
+        None => finding(PackFindingKind::Name),
     }
 }
 
-impl fmt::Display for Flaw {
+impl fmt::Display for PackFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = self.path.to_string_lossy();
-        match self.blemish {
-            Blemish::Link => write!(f, "{path} is a symbolic link: put the file itself there"),
-            Blemish::Hidden => write!(
+        match self.kind {
+            PackFindingKind::Link => write!(f, "{path} is a symbolic link: put the file itself there"),
+            PackFindingKind::Hidden => write!(
                 f,
                 "{path} is hidden (its name begins with a dot): remove or rename it"
             ),
-            Blemish::Space => write!(f, "{path} has a space in its name: rename it"),
-            Blemish::Name => write!(f, "{path:?} has a name that is no plain text: rename it"),
-            Blemish::Big { bytes } => write!(
+            PackFindingKind::Space => write!(f, "{path} has a space in its name: rename it"),
+            PackFindingKind::Name => write!(f, "{path:?} has a name that is no plain text: rename it"),
+            PackFindingKind::Big { bytes } => write!(
                 f,
                 "{path} has {} MiB, and the limit is 50: truncate or remove it",
                 bytes.div_ceil(1 << 20)
             ),
-            Blemish::NoFile => write!(f, "{path} is neither file nor directory: remove it"),
+            PackFindingKind::NoFile => write!(f, "{path} is neither file nor directory: remove it"),
         }
     }
 }

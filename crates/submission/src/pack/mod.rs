@@ -23,7 +23,7 @@ use std::{
 
 use checksum::HashingWriter;
 pub use error::PackError;
-pub use hygiene::{Blemish, DIVISIONS, Flaw, hygiene};
+pub use hygiene::{DIVISIONS, PackFinding, PackFindingKind, hygiene};
 pub use openssl::Password;
 pub use unpack::{UnpackLimits, unpack};
 
@@ -69,9 +69,9 @@ pub fn pack(
             input: input.to_owned(),
         });
     }
-    let flaws = hygiene(input)?;
-    if !flaws.is_empty() {
-        return Err(PackError::Unclean { flaws });
+    let findings = hygiene(input)?;
+    if !findings.is_empty() {
+        return Err(PackError::Unclean { findings });
     }
     if lies_in(directory, input) {
         return Err(PackError::Inside {

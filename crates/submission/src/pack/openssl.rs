@@ -21,16 +21,16 @@ const VARIABLE: &str = "REGATTA_PACKAGE_PASSWORD";
 #[derive(Clone, PartialEq, Eq)]
 pub enum Password {
     /// `openssl` asks for it on the terminal.
-    Ask,
+    Prompt,
     /// This one.
-    Given(String),
+    Text(String),
 }
 
 impl std::fmt::Debug for Password {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Self::Ask => "Ask",
-            Self::Given(_) => "Given(..)",
+            Self::Prompt => "Ask",
+            Self::Text(_) => "Given(..)",
         })
     }
 }
@@ -103,7 +103,7 @@ fn read_on<T>(
 fn start(mode: &str, password: &Password, input: Stdio, output: Stdio) -> Result<Child, PackError> {
     let mut command = Command::new("openssl");
     command.args(["enc", mode, "-aes256", "-md", "sha256"]);
-    if let Password::Given(password) = password {
+    if let Password::Text(password) = password {
         command
             .args(["-pass", &format!("env:{VARIABLE}")])
             .env(VARIABLE, password);
@@ -113,31 +113,31 @@ fn start(mode: &str, password: &Password, input: Stdio, output: Stdio) -> Result
 }
 
 fn finish(child: Child, work: (&'static str, &Path)) -> Result<(), PackError> {
-    let (succeeded, said) = wait(child);
+    let (succeeded, messages) = wait(child);
     if succeeded {
         return Ok(());
     }
-    Err(failed(work, said))
+    Err(failed(work, messages))
 }
 
 /// What `openssl` said of the work that it gave up: what it was to do, and to which package.
-fn failed((action, path): (&'static str, &Path), said: String) -> PackError {
+fn failed((action, path): (&'static str, &Path), messages: String) -> PackError {
     PackError::Openssl {
         action,
         path: path.to_owned(),
-        said,
+        messages,
     }
 }
 
 /// The error of a process that was left early: its own, unless it was content.
 fn ended(child: Child, work: (&'static str, &Path), error: Option<PackError>) -> PackError {
-    let (succeeded, said) = wait(child);
+    let (succeeded, messages) = wait(child);
     match error {
         Some(
             error @ (PackError::NotAnArchive { .. } | PackError::Hostile { .. } | PackError::TooLarge { .. }),
         ) => error,
-        Some(error) if succeeded || said.is_empty() => error,
-        _ => failed(work, said),
+        Some(error) if succeeded || messages.is_empty() => error,
+        _ => failed(work, messages),
     }
 }
 
@@ -145,18 +145,18 @@ fn ended(child: Child, work: (&'static str, &Path), error: Option<PackError>) ->
 fn wait(mut child: Child) -> (bool, String) {
     let errors = child.stderr.take();
     let reader = thread::spawn(move || {
-        let mut said = String::new();
+        let mut messages = String::new();
         if let Some(errors) = errors {
             // What cannot be read is not told; the exit status is.
-            let _ = errors.take(1 << 16).read_to_string(&mut said);
+            let _ = errors.take(1 << 16).read_to_string(&mut messages);
         }
-        said
+        messages
     });
     let succeeded = child.wait().is_ok_and(|status| status.success());
-    let said = reader.join().unwrap_or_default();
-    let told: Vec<_> = said
+    let messages = reader.join().unwrap_or_default();
+    let relevant: Vec<_> = messages
         .lines()
         .filter(|line| !line.starts_with("*** WARNING") && !line.starts_with("Using -iter"))
         .collect();
-    (succeeded, told.join("; "))
+    (succeeded, relevant.join("; "))
 }

@@ -10,7 +10,7 @@ use super::{run::Run, system::gib};
 const NONE: &str = "N/A";
 
 /// Fields and values, after every run of the system: a SingleStream run uses one of the GPUs that an Offline run uses together.
-pub(super) fn told_by(runs: &[&Run]) -> Vec<(&'static str, Value)> {
+pub(super) fn fields_of(runs: &[&Run]) -> Vec<(&'static str, Value)> {
     let on_gpus = || {
         runs.iter()
             .filter(|run| run.spec.engine.kind == EngineKind::Tensorrt)

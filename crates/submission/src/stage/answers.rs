@@ -140,8 +140,8 @@ impl Answers {
     }
 
     /// A path of the answers, seen from where the program stands.
-    pub(super) fn path(&self, given: &Path) -> PathBuf {
-        self.base.join(given)
+    pub(super) fn path(&self, path: &Path) -> PathBuf {
+        self.base.join(path)
     }
 
     /// What was said of a benchmark.

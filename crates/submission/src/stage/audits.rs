@@ -13,7 +13,7 @@ use regatta_mllog::read::file_name;
 use regatta_types::{Division, RunId};
 
 use super::{
-    Kind, Lack, StageError,
+    Kind, StageError, StagingFinding,
     places::Of,
     planned_audit::PlannedAudit,
     run::Run,
@@ -46,15 +46,16 @@ impl<'a> Staging<'a> {
         };
         let linked: Vec<&'a Run> = self.runs.iter().filter(of_this).collect();
         let is = |run: &Run, test: &str| run.spec.audit.as_ref().is_some_and(|link| link.test == test);
-        let asked = rules
+        let required = rules
             .filter(|_| self.request.division != Division::Open && kind == Kind::Submission)
             .into_iter()
             .flat_map(|rules| &rules.tests);
-        for test in asked {
+        for test in required {
             if !linked.iter().any(|run| is(run, test)) {
-                let mend = format!("regatta audit run {test}, before anything is truncated");
+                let fix = format!("regatta audit run {test}, before anything is truncated");
                 let what = format!("its audit {test} has no run");
-                self.lacks.push(Lack::new(performance.called(), what, mend));
+                self.findings
+                    .push(StagingFinding::new(performance.called(), what, fix));
             }
         }
         let tests: BTreeSet<&str> = linked
@@ -119,8 +120,10 @@ pub(super) fn write(staging: &mut Staging<'_>, root: &Path) -> Result<(), StageE
             if staging.request.kind == Kind::Rehearsal {
                 staging.notes.push(format!("{}: {what}", run.called()));
             } else {
-                let mend = "`regatta audit verify` says why; where responses differ and accuracy does not, its part III helps";
-                staging.lacks.push(Lack::new(run.called(), what, mend));
+                let fix = "`regatta audit verify` says why; where responses differ and accuracy does not, its part III helps";
+                staging
+                    .findings
+                    .push(StagingFinding::new(run.called(), what, fix));
             }
         }
     }
@@ -172,9 +175,9 @@ fn part_three(round: &Round, run: &Run, directory: &Path) -> Result<bool, StageE
 /// Where a round truncates an audit's log within the results, its tool wants an `accuracy.txt` to put the hash into.
 fn text_for_the_hash(staging: &Staging<'_>, test: Test, directory: &Path) -> Result<(), StageError> {
     let rule = staging.request.round.truncation.as_ref();
-    let wanted = rule.is_some_and(|rule| rule.audits_in_results.iter().any(|audit| audit == test.name()));
+    let has_text = rule.is_some_and(|rule| rule.audits_in_results.iter().any(|audit| audit == test.name()));
     let path = directory.join("accuracy").join("accuracy.txt");
-    if wanted && directory.join("accuracy").is_dir() && !path.exists() {
+    if has_text && directory.join("accuracy").is_dir() && !path.exists() {
         fs::write(&path, "").at("write", &path)?;
     }
     Ok(())

@@ -3,7 +3,7 @@
 
 use std::{fs, path::Path};
 
-use super::{Kind, Lack, StageError, places, staging::Staging, texts, tree::Content};
+use super::{Kind, StageError, StagingFinding, places, staging::Staging, texts, tree::Content};
 use crate::files::At;
 
 /// Python's cache, which no submission holds.
@@ -18,8 +18,8 @@ pub(super) fn plan(
 ) -> Result<(), StageError> {
     let key = format!("answers: benchmark {benchmark}");
     match code {
-        Some(given) => {
-            let from = staging.request.answers.path(given);
+        Some(path) => {
+            let from = staging.request.answers.path(path);
             directory(staging, &format!("{key}: code"), &from, place)
         }
         None if staging.request.kind == Kind::Rehearsal => {
@@ -28,8 +28,10 @@ pub(super) fn plan(
             Ok(())
         }
         None => {
-            let mend = "set `code` to a directory with it, or with a README that names the public revision";
-            staging.lacks.push(Lack::new(key, "there is no code", mend));
+            let fix = "set `code` to a directory with it, or with a README that names the public revision";
+            staging
+                .findings
+                .push(StagingFinding::new(key, "there is no code", fix));
             Ok(())
         }
     }
@@ -44,8 +46,8 @@ pub(super) fn directory(
 ) -> Result<(), StageError> {
     if !from.is_dir() {
         let what = format!("{} is no directory", from.display());
-        let mend = "name a directory; paths begin at the answers' own directory";
-        staging.lacks.push(Lack::new(key, what, mend));
+        let fix = "name a directory; paths begin at the answers' own directory";
+        staging.findings.push(StagingFinding::new(key, what, fix));
         return Ok(());
     }
     let mut walk = Walk {
@@ -58,7 +60,9 @@ pub(super) fn directory(
     let Walk { files, left, .. } = walk;
     if files == 0 {
         let what = format!("{} holds no file", from.display());
-        staging.lacks.push(Lack::new(key, what, "put the files there"));
+        staging
+            .findings
+            .push(StagingFinding::new(key, what, "put the files there"));
     }
     if left > 0 {
         staging.notes.push(format!(
@@ -110,8 +114,10 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
-    fn refuse(&mut self, path: &Path, what: &str, mend: &str) {
+    fn refuse(&mut self, path: &Path, what: &str, fix: &str) {
         let what = format!("{} {what}", path.display());
-        self.staging.lacks.push(Lack::new(self.key, what, mend));
+        self.staging
+            .findings
+            .push(StagingFinding::new(self.key, what, fix));
     }
 }

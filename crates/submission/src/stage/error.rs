@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use regatta_types::documents::DocumentError;
 
-use super::{Lack, lack};
+use super::{StagingFinding, staging_finding};
 use crate::{DraftError, audit::AuditError, files::FileError};
 
 /// A tree that was not made. Nothing is left of the attempt.
@@ -12,10 +12,10 @@ use crate::{DraftError, audit::AuditError, files::FileError};
 #[non_exhaustive]
 pub enum StageError {
     /// Something is missing, or may not be submitted.
-    #[error("nothing was staged; missing or not allowed ({count}):{list}", count = lacks.len(), list = lack::list(lacks))]
+    #[error("nothing was staged; missing or not allowed ({count}):{list}", count = findings.len(), list = staging_finding::list(findings))]
     Refused {
         /// All of them.
-        lacks: Vec<Lack>,
+        findings: Vec<StagingFinding>,
     },
     /// The place is taken, or cannot be written.
     #[error(transparent)]

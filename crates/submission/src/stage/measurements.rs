@@ -9,7 +9,7 @@ use regatta_types::{Division, benchmark::Benchmark};
 use serde_json::{Map, Value};
 
 use super::{
-    Kind, Lack, Question, StageError, code,
+    Kind, Question, StageError, StagingFinding, code,
     places::{self, Of},
     run::Run,
     staging::Staging,
@@ -32,23 +32,26 @@ impl Staging<'_> {
     ) -> Result<(), StageError> {
         let answers = self.request.answers;
         let benchmark = &performance.spec.benchmark;
-        let said = answers.benchmark(&benchmark.name);
+        let stated = answers.benchmark(&benchmark.name);
         let rehearsal = self.request.kind == Kind::Rehearsal;
         let directory = self.places.measurements(of);
         let engine = performance.spec.engine.kind.to_string();
-        let implementation = said.implementation.clone().unwrap_or(engine);
+        let implementation = stated.implementation.clone().unwrap_or(engine);
         if !places::is_name(&implementation) {
             let place = format!("answers: benchmark {}", benchmark.name);
             let what = format!("`{implementation}` cannot be a directory's name");
-            self.lacks
-                .push(Lack::new(place, what, "use letters, digits, `_`, `-` and `.`"));
+            self.findings.push(StagingFinding::new(
+                place,
+                what,
+                "use letters, digits, `_`, `-` and `.`",
+            ));
             return Ok(());
         }
         self.proven(performance, USER_CONF, format!("{directory}/{USER_CONF}"));
         self.mlperf_conf(performance, format!("{directory}/{MLPERF_CONF}"))?;
 
         let mut readme = texts::readme(of, self.request.round, performance, accuracy, rehearsal);
-        if let Some(notes) = &said.notes {
+        if let Some(notes) = &stated.notes {
             let path = answers.path(notes);
             match regular_file::read_text(&path) {
                 Ok(notes) => readme.push_str(&format!("\n{notes}")),
@@ -62,19 +65,19 @@ impl Staging<'_> {
         self.files
             .insert(format!("{directory}/README.md"), Content::Text(readme));
 
-        let fields = self.measurement_fields(benchmark, &said.fields);
+        let fields = self.measurement_fields(benchmark, &stated.fields);
         self.json(self.places.measurement_file(of, &implementation), &fields);
         let place = self.places.code(of.model, &implementation);
-        code::plan(self, &benchmark.name, said.code.as_deref(), &place)
+        code::plan(self, &benchmark.name, stated.code.as_deref(), &place)
     }
 
     fn measurement_fields(
         &mut self,
         benchmark: &Benchmark,
-        said: &BTreeMap<String, String>,
+        stated: &BTreeMap<String, String>,
     ) -> Map<String, Value> {
         let mut fields: Map<String, Value> = Map::new();
-        for (field, value) in said {
+        for (field, value) in stated {
             if !self.request.round.submission.measurement_fields.contains(field) {
                 self.notes.push(format!(
                     "answers: benchmark {}: {} knows no field {field}; it is written as it stands",
@@ -92,10 +95,11 @@ impl Staging<'_> {
             } else if self.request.kind == Kind::Rehearsal {
                 fields.insert(field.clone(), NOT_STATED.into());
             } else {
-                self.lacks.push(Lack::asked(Question::Measurement {
-                    benchmark: benchmark.name.clone(),
-                    field: field.clone(),
-                }));
+                self.findings
+                    .push(StagingFinding::unanswered(Question::Measurement {
+                        benchmark: benchmark.name.clone(),
+                        field: field.clone(),
+                    }));
             }
         }
         fields
@@ -108,33 +112,33 @@ impl Staging<'_> {
             // Without a LoadGen the run is refused, or rehearsed without this file.
             return Ok(());
         };
-        let wanted = &loadgen.mlperf_conf_sha256;
-        let own = run.evidence.files.iter().find(|file| file.sha256 == *wanted);
+        let expected = &loadgen.mlperf_conf_sha256;
+        let own = run.evidence.files.iter().find(|file| file.sha256 == *expected);
         if let Some(file) = own {
             self.proven(run, file.name.as_str(), place);
             return Ok(());
         }
         let answers = self.request.answers;
-        for given in &answers.documents.mlperf_confs {
-            let path = answers.path(given);
-            if path.is_file() && sha256(&path)?.0 == *wanted {
+        for path_stated in &answers.documents.mlperf_confs {
+            let path = answers.path(path_stated);
+            if path.is_file() && sha256(&path)?.0 == *expected {
                 let content = Content::Proven {
                     from: path,
-                    sha256: wanted.clone(),
+                    sha256: expected.clone(),
                 };
                 self.files.insert(place, content);
                 return Ok(());
             }
         }
         let what = format!(
-            "the mlperf.conf of LoadGen {} (revision {}, SHA-256 {wanted}) is missing",
+            "the mlperf.conf of LoadGen {} (revision {}, SHA-256 {expected}) is missing",
             loadgen.version, loadgen.revision
         );
-        let mend =
+        let fix =
             "name that revision's own, unmodified file in `mlperf_confs` under [documents] of the answers";
         match self.request.kind {
-            Kind::Submission => self.lacks.push(Lack::new(run.called(), what, mend)),
-            Kind::Rehearsal => self.notes.push(format!("{}: {what}; {mend}", run.called())),
+            Kind::Submission => self.findings.push(StagingFinding::new(run.called(), what, fix)),
+            Kind::Rehearsal => self.notes.push(format!("{}: {what}; {fix}", run.called())),
         }
         Ok(())
     }
@@ -146,26 +150,26 @@ impl Staging<'_> {
         benchmark: &Benchmark,
         rules: Option<&BenchmarkRules>,
     ) -> Result<(), StageError> {
-        let said = self
+        let stated = self
             .request
             .answers
             .benchmark(&benchmark.name)
             .accuracy_directories;
-        let wanted = rules
+        let expected = rules
             .into_iter()
             .flat_map(|rules| rules.extra_accuracy_files.keys());
-        for name in wanted {
-            let there = said.iter().any(|path| path.ends_with(name));
+        for name in expected {
+            let there = stated.iter().any(|path| path.ends_with(name));
             if !there && self.request.kind == Kind::Submission && self.request.division != Division::Open {
-                self.lacks.push(Lack::new(
+                self.findings.push(StagingFinding::new(
                     format!("answers: benchmark {}", benchmark.name),
                     format!("the directory {name} of the accuracy run is missing"),
                     "name it in `accuracy_directories`",
                 ));
             }
         }
-        for given in said {
-            let path = self.request.answers.path(&given);
+        for path_stated in stated {
+            let path = self.request.answers.path(&path_stated);
             let name = path
                 .file_name()
                 .unwrap_or_default()

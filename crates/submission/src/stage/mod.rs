@@ -15,7 +15,6 @@ mod answers;
 mod audits;
 mod code;
 mod error;
-mod lack;
 mod measurements;
 pub mod official;
 mod places;
@@ -27,6 +26,7 @@ mod result;
 mod run;
 mod select;
 mod staging;
+mod staging_finding;
 mod system;
 mod template;
 mod texts;
@@ -34,14 +34,14 @@ mod tree;
 
 pub use answers::{Answers, BenchmarkAnswers, Documents, SystemAnswers};
 pub use error::{AnswersError, StageError};
-pub use lack::{Lack, Question};
 use places::Places;
 use regatta_types::Division;
 pub use request::{Kind, REHEARSAL, Request, Staged, StagedResult};
 use run::Run;
 use serde_json::{Map, Value};
 use staging::Staging;
-use system::{Known, Owner};
+pub use staging_finding::{Question, StagingFinding};
+use system::{KnownFields, Owner};
 use template::Template;
 use tree::{Content, Files};
 
@@ -61,8 +61,8 @@ pub fn stage(request: &Request<'_>) -> Result<Staged, StageError> {
     for directory in request.runs {
         runs.push(Run::read(directory, request.keys)?);
     }
-    let mut lacks = Vec::new();
-    let submitter = submitter(request, &mut lacks);
+    let mut findings = Vec::new();
+    let submitter = submitter(request, &mut findings);
     let mut staging = Staging {
         request,
         places: Places::new(request.round.submission.layout, request.division, &submitter),
@@ -72,7 +72,7 @@ pub fn stage(request: &Request<'_>) -> Result<Staged, StageError> {
         mapping: request.answers.model_mapping.clone(),
         results: Vec::new(),
         audits: Vec::new(),
-        lacks,
+        findings,
         notes: Vec::new(),
     };
     plan(&mut staging, &submitter)?;
@@ -90,18 +90,18 @@ pub fn stage(request: &Request<'_>) -> Result<Staged, StageError> {
 }
 
 /// The submitter's directory name.
-fn submitter(request: &Request<'_>, lacks: &mut Vec<Lack>) -> String {
-    let given = request.answers.submitter.as_deref();
-    if let Some(name) = given.filter(|name| !places::is_name(name)) {
+fn submitter(request: &Request<'_>, findings: &mut Vec<StagingFinding>) -> String {
+    let stated = request.answers.submitter.as_deref();
+    if let Some(name) = stated.filter(|name| !places::is_name(name)) {
         let what = format!("`{name}` cannot be a directory's name");
-        let mend = "use letters, digits, `_`, `-` and `.`";
-        lacks.push(Lack::new("answers: submitter", what, mend));
+        let fix = "use letters, digits, `_`, `-` and `.`";
+        findings.push(StagingFinding::new("answers: submitter", what, fix));
     }
-    match (request.kind, given) {
+    match (request.kind, stated) {
         (Kind::Rehearsal, name) => format!("{REHEARSAL}{}", name.unwrap_or(NOBODY)),
         (Kind::Submission, Some(name)) => name.to_owned(),
         (Kind::Submission, None) => {
-            lacks.push(Lack::asked(Question::Submitter));
+            findings.push(StagingFinding::unanswered(Question::Submitter));
             String::new()
         }
     }
@@ -117,13 +117,13 @@ fn plan(staging: &mut Staging<'_>, submitter: &str) -> Result<(), StageError> {
         kind,
     };
     let mut staged = Vec::new();
-    for system in select::choose(staging.runs, answers, kind, &mut staging.lacks) {
+    for system in select::choose(staging.runs, answers, kind, &mut staging.findings) {
         let name = match kind {
             Kind::Submission => system.name.clone(),
             Kind::Rehearsal => format!("{REHEARSAL}{}", system.name),
         };
         if !places::is_name(&name) {
-            staging.lacks.push(Lack::new(
+            staging.findings.push(StagingFinding::new(
                 format!("system {name}"),
                 "its name cannot be a directory's",
                 "give it another one in a [[system]] of the answers: letters, digits, `_`, `-` and `.`",
@@ -138,15 +138,18 @@ fn plan(staging: &mut Staging<'_>, submitter: &str) -> Result<(), StageError> {
         if runs.is_empty() {
             continue;
         }
-        let said = answers.system.iter().find(|said| said.name == system.name);
-        let known = Known {
-            answers: said,
-            doctor: doctor(staging, said),
-            template: template(staging, said, &runs),
+        let system_answers = answers
+            .system
+            .iter()
+            .find(|system_answers| system_answers.name == system.name);
+        let known = KnownFields {
+            answers: system_answers,
+            doctor: doctor(staging, system_answers),
+            template: template(staging, system_answers, &runs),
         };
-        let messages = (&mut staging.lacks, &mut staging.notes);
+        let messages = (&mut staging.findings, &mut staging.notes);
         let fields = system::describe(owner, &system.name, known, &runs, messages);
-        unknown_fields(staging, said);
+        unknown_fields(staging, system_answers);
         staging.required_scenarios(&system, &fields);
         staging.json(staging.places.system(&name), &fields);
         for ((_, scenario), chosen) in &system.results {
@@ -155,10 +158,10 @@ fn plan(staging: &mut Staging<'_>, submitter: &str) -> Result<(), StageError> {
         staged.extend(runs);
     }
     if staged.is_empty() {
-        let mend = "run a benchmark first, in AccuracyOnly and in PerformanceOnly mode";
+        let fix = "run a benchmark first, in AccuracyOnly and in PerformanceOnly mode";
         staging
-            .lacks
-            .push(Lack::new("runs", "there is nothing to stage", mend));
+            .findings
+            .push(StagingFinding::new("runs", "there is nothing to stage", fix));
     }
     staging.power_left();
     if kind == Kind::Rehearsal {
@@ -172,42 +175,48 @@ fn plan(staging: &mut Staging<'_>, submitter: &str) -> Result<(), StageError> {
 }
 
 /// What the device's doctor told of it, where its words are at hand.
-fn doctor(staging: &mut Staging<'_>, said: Option<&SystemAnswers>) -> Map<String, Value> {
-    let Some((said, given)) = said.and_then(|said| Some((said, said.doctor.as_ref()?))) else {
+fn doctor(staging: &mut Staging<'_>, system_answers: Option<&SystemAnswers>) -> Map<String, Value> {
+    let Some((system_answers, stated)) =
+        system_answers.and_then(|system_answers| Some((system_answers, system_answers.doctor.as_ref()?)))
+    else {
         return Map::new();
     };
-    system::of_doctor(&staging.request.answers.path(given)).unwrap_or_else(|what| {
-        let mend = "name what `regatta-agent doctor --json` printed on the device";
-        let place = format!("answers: system {}: doctor", said.name);
-        staging.lacks.push(Lack::new(place, what, mend));
+    system::of_doctor(&staging.request.answers.path(stated)).unwrap_or_else(|what| {
+        let fix = "name what `regatta-agent doctor --json` printed on the device";
+        let place = format!("answers: system {}: doctor", system_answers.name);
+        staging.findings.push(StagingFinding::new(place, what, fix));
         Map::new()
     })
 }
 
 /// The template of the system's description: the one that the operator names, else the one for the device of the last run.
-fn template(staging: &mut Staging<'_>, said: Option<&SystemAnswers>, runs: &[&Run]) -> Option<Template> {
+fn template(
+    staging: &mut Staging<'_>,
+    system_answers: Option<&SystemAnswers>,
+    runs: &[&Run],
+) -> Option<Template> {
     let last = runs.iter().max_by_key(|run| run.id())?;
-    let named = said.and_then(|said| said.template.as_deref());
+    let named = system_answers.and_then(|system_answers| system_answers.template.as_deref());
     template::choose(named, &last.evidence.before).unwrap_or_else(|what| {
         let place = format!(
             "answers: system {}: template",
-            said.map_or("", |said| said.name.as_str())
+            system_answers.map_or("", |system_answers| system_answers.name.as_str())
         );
-        let mend = "name one of them, or leave it out";
-        staging.lacks.push(Lack::new(place, what, mend));
+        let fix = "name one of them, or leave it out";
+        staging.findings.push(StagingFinding::new(place, what, fix));
         None
     })
 }
 
 /// Fields that the round does not know are likely misspelt.
-fn unknown_fields(staging: &mut Staging<'_>, said: Option<&SystemAnswers>) {
+fn unknown_fields(staging: &mut Staging<'_>, system_answers: Option<&SystemAnswers>) {
     let submission = &staging.request.round.submission;
     let known = [
         &submission.system_fields,
         &submission.power_fields,
         &submission.network_fields,
     ];
-    if let Some(system) = said {
+    if let Some(system) = system_answers {
         let fields = system.description.keys();
         for field in fields.filter(|field| !known.iter().any(|list| list.contains(field))) {
             staging.notes.push(format!(
@@ -235,7 +244,7 @@ fn documents(staging: &mut Staging<'_>) {
             let text = texts::NO_CALIBRATION.to_owned();
             staging.files.insert(place, Content::Text(text));
         }
-        (None, Kind::Submission) if division != Division::Open => staging.lacks.push(Lack::new(
+        (None, Kind::Submission) if division != Division::Open => staging.findings.push(StagingFinding::new(
             "answers: documents",
             "there is no calibration document",
             "set `calibration` to a file that says how calibration and quantization were done, or that there is none",
@@ -262,14 +271,14 @@ fn documents(staging: &mut Staging<'_>) {
 
 /// Ends here when something is missing; what several results lack alike is told once.
 fn refuse(staging: &mut Staging<'_>) -> Result<(), StageError> {
-    let mut lacks: Vec<Lack> = Vec::new();
-    for lack in std::mem::take(&mut staging.lacks) {
-        if !lacks.contains(&lack) {
-            lacks.push(lack);
+    let mut findings: Vec<StagingFinding> = Vec::new();
+    for finding in std::mem::take(&mut staging.findings) {
+        if !findings.contains(&finding) {
+            findings.push(finding);
         }
     }
-    if lacks.is_empty() {
+    if findings.is_empty() {
         return Ok(());
     }
-    Err(StageError::Refused { lacks })
+    Err(StageError::Refused { findings })
 }

@@ -63,7 +63,7 @@ pub fn keep(directory: &Path, script: &Path, log: &Path, output: &[u8]) -> Resul
 
 /// What is kept in a run's directory.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Kept {
+pub(super) enum KeptOutput {
     /// The script's output, of this log.
     Output(PathBuf),
     /// Nothing.
@@ -73,26 +73,26 @@ pub(super) enum Kept {
 }
 
 /// The output that was kept for a run's log, whose SHA-256 is given.
-pub(super) fn kept(run: &Path, log_sha256: &str) -> Result<Kept, FileError> {
+pub(super) fn kept(run: &Path, log_sha256: &str) -> Result<KeptOutput, FileError> {
     let directory = run.join("accuracy");
     let path = directory.join(OUTPUT);
     if !path.is_file() {
-        return Ok(Kept::Nothing);
+        return Ok(KeptOutput::Nothing);
     }
     let provenance = directory.join(PROVENANCE);
     if !provenance.is_file() {
-        return Ok(Kept::Other("its origin is not known"));
+        return Ok(KeptOutput::Other("its origin is not known"));
     }
     let Ok(provenance) = serde_json::from_slice::<Provenance>(&read_small(&provenance, LARGEST)?) else {
-        return Ok(Kept::Other("its origin does not read"));
+        return Ok(KeptOutput::Other("its origin does not read"));
     };
     if provenance.log_sha256 != log_sha256 {
-        return Ok(Kept::Other("it is of another log"));
+        return Ok(KeptOutput::Other("it is of another log"));
     }
     if provenance.output_sha256 != sha256(&path)?.0 {
-        return Ok(Kept::Other("it was changed after the script wrote it"));
+        return Ok(KeptOutput::Other("it was changed after the script wrote it"));
     }
-    Ok(Kept::Output(path))
+    Ok(KeptOutput::Output(path))
 }
 
 #[cfg(test)]
@@ -108,20 +108,26 @@ mod tests {
         fs::write(at("script.py"), "print('accuracy=1')").unwrap();
         fs::write(at("log.json"), "[]").unwrap();
         let log_sha256 = sha256(&at("log.json")).unwrap().0;
-        assert_eq!(kept(run.path(), &log_sha256).unwrap(), Kept::Nothing);
+        assert_eq!(kept(run.path(), &log_sha256).unwrap(), KeptOutput::Nothing);
 
         let directory = at("accuracy");
         let provenance = keep(&directory, &at("script.py"), &at("log.json"), b"accuracy=1\n").unwrap();
         assert_eq!(provenance.script, "script.py");
         assert_eq!(
             kept(run.path(), &log_sha256).unwrap(),
-            Kept::Output(directory.join(OUTPUT))
+            KeptOutput::Output(directory.join(OUTPUT))
         );
-        assert!(matches!(kept(run.path(), "0a").unwrap(), Kept::Other(_)));
+        assert!(matches!(kept(run.path(), "0a").unwrap(), KeptOutput::Other(_)));
 
         fs::write(directory.join(OUTPUT), "accuracy=99\n").unwrap();
-        assert!(matches!(kept(run.path(), &log_sha256).unwrap(), Kept::Other(_)));
+        assert!(matches!(
+            kept(run.path(), &log_sha256).unwrap(),
+            KeptOutput::Other(_)
+        ));
         fs::remove_file(directory.join(PROVENANCE)).unwrap();
-        assert!(matches!(kept(run.path(), &log_sha256).unwrap(), Kept::Other(_)));
+        assert!(matches!(
+            kept(run.path(), &log_sha256).unwrap(),
+            KeptOutput::Other(_)
+        ));
     }
 }

@@ -7,7 +7,7 @@ use regatta_config::round::{Checker, Engine, OfficialCheck};
 use regatta_mllog::read::file_name;
 
 use super::{
-    Kind, Lack, StageError,
+    Kind, StageError, StagingFinding,
     places::Of,
     power_session::{Faults, Session},
     run::Run,
@@ -64,9 +64,9 @@ impl Staging<'_> {
             }
         }
         if !asks_for_descriptions(self.request.round.submission.checkers.first()) {
-            faults.retain(|(_, mend)| *mend != DESCRIBE);
+            faults.retain(|(_, fix)| *fix != DESCRIBE);
         }
-        self.lacking(&place, faults);
+        self.add_findings(&place, faults);
         Ok(())
     }
 
@@ -79,19 +79,19 @@ impl Staging<'_> {
                 None => format!("holds no run_1/{}", file_name::DETAIL),
                 Some(_) => "is of no performance run that is staged".to_owned(),
             };
-            let mend = "name the session of the newest performance run: both hold the same detail log";
-            faults.push((session.called(), what, mend));
+            let fix = "name the session of the newest performance run: both hold the same detail log";
+            faults.push((session.called(), what, fix));
         }
-        for (place, what, mend) in faults {
-            self.lacking(&place, vec![(what, mend)]);
+        for (place, what, fix) in faults {
+            self.add_findings(&place, vec![(what, fix)]);
         }
     }
 
     /// Lacks of a submission, notes of a rehearsal.
-    fn lacking(&mut self, place: &str, faults: Faults) {
-        for (what, mend) in faults {
+    fn add_findings(&mut self, place: &str, faults: Faults) {
+        for (what, fix) in faults {
             match self.request.kind {
-                Kind::Submission => self.lacks.push(Lack::new(place, what, mend)),
+                Kind::Submission => self.findings.push(StagingFinding::new(place, what, fix)),
                 Kind::Rehearsal => self.notes.push(format!("{place}: {what}")),
             }
         }
@@ -101,9 +101,9 @@ impl Staging<'_> {
 /// The way out where a description of the meter is missing.
 const DESCRIBE: &str = "write it (submission_rules.adoc, \"Power\") and put it into the session's directory";
 
-type Taken<'a> = (&'a mut Files, &'a mut Faults);
+type SessionOutput<'a> = (&'a mut Files, &'a mut Faults);
 
-fn take_files(session: &Session, results: &str, (files, faults): Taken<'_>) {
+fn take_files(session: &Session, results: &str, (files, faults): SessionOutput<'_>) {
     for (directory, names) in FILES {
         for name in names {
             let path = format!("{directory}/{name}");
@@ -111,14 +111,14 @@ fn take_files(session: &Session, results: &str, (files, faults): Taken<'_>) {
                 let from = session.directory.join(directory).join(name);
                 files.insert(format!("{results}/performance/{path}"), Content::Copy(from));
             } else {
-                let mend = "name the directory that the power client left, with all that it holds";
-                faults.push((format!("{path} is missing"), mend));
+                let fix = "name the directory that the power client left, with all that it holds";
+                faults.push((format!("{path} is missing"), fix));
             }
         }
     }
 }
 
-fn take_descriptions(session: &Session, measurements: &str, (files, faults): Taken<'_>) {
+fn take_descriptions(session: &Session, measurements: &str, (files, faults): SessionOutput<'_>) {
     let names = session.tree.files("").unwrap_or_default();
     for start in DESCRIPTIONS {
         match names.iter().find(|name| name.starts_with(start)) {

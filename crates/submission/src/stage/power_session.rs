@@ -55,8 +55,8 @@ impl Session {
         if self.tree.is_file(&path) && sha256(&self.directory.join(&path))?.0 == proof.sha256 {
             return Ok(Faults::new());
         }
-        let mend = "name the session as the power client left it";
-        Ok(vec![(format!("{path} is not the performance run's"), mend)])
+        let fix = "name the session as the power client left it";
+        Ok(vec![(format!("{path} is not the performance run's"), fix)])
     }
 
     pub(super) fn called(&self) -> String {

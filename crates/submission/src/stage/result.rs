@@ -11,8 +11,8 @@ use regatta_types::{
 use serde_json::{Map, Value};
 
 use super::{
-    Kind, Lack, StageError, StagedResult,
-    official::{self, Kept},
+    Kind, StageError, StagedResult, StagingFinding,
+    official::{self, KeptOutput},
     places::{self, Of},
     run::Run,
     select::{Chosen, SystemRuns},
@@ -38,8 +38,9 @@ impl<'a> Staging<'a> {
         let (model, rules) = self.model(benchmark);
         if !places::is_name(&model) {
             let what = "its benchmark's name cannot be a directory's";
-            let mend = "rename the benchmark in its file under configs/benchmarks";
-            self.lacks.push(Lack::new(performance.called(), what, mend));
+            let fix = "rename the benchmark in its file under configs/benchmarks";
+            self.findings
+                .push(StagingFinding::new(performance.called(), what, fix));
             return Ok(());
         }
         let of = Of {
@@ -89,7 +90,7 @@ impl<'a> Staging<'a> {
             self.mapping.insert(own.clone(), official.clone());
         }
         if mapped.is_none() && self.request.kind == Kind::Submission {
-            self.lacks.push(Lack::new(
+            self.findings.push(StagingFinding::new(
                 format!("benchmark {own}"),
                 format!("{} has no benchmark of this name", self.request.round.name),
                 "in the open division, say under [model_mapping] of the answers which official one it stands for",
@@ -125,17 +126,17 @@ impl<'a> Staging<'a> {
             return;
         }
         for reason in run.not_submittable() {
-            let mend = "it cannot be submitted in any division; stage it with --rehearsal to see the way";
-            self.lacks.push(Lack::new(run.called(), reason, mend));
+            let fix = "it cannot be submitted in any division; stage it with --rehearsal to see the way";
+            self.findings.push(StagingFinding::new(run.called(), reason, fix));
         }
         for fault in run.faults() {
-            let mend = "repeat the run; staging takes the newest that is in order";
-            self.lacks.push(Lack::new(run.called(), fault, mend));
+            let fix = "repeat the run; staging takes the newest that is in order";
+            self.findings.push(StagingFinding::new(run.called(), fault, fix));
         }
         if run.spec.round != self.request.round.name {
             let what = format!("it was run by the rules of {}", run.spec.round);
-            let mend = format!("repeat it with --round {}", self.request.round.name);
-            self.lacks.push(Lack::new(run.called(), what, mend));
+            let fix = format!("repeat it with --round {}", self.request.round.name);
+            self.findings.push(StagingFinding::new(run.called(), what, fix));
         }
     }
 
@@ -158,24 +159,24 @@ impl<'a> Staging<'a> {
         };
         let kept = official::kept(&run.directory, &log.sha256)?;
         let content = match (kept, self.request.kind) {
-            (Kept::Output(path), _) => Content::Copy(path),
+            (KeptOutput::Output(path), _) => Content::Copy(path),
             (_, Kind::Rehearsal) => match &run.record.accuracy {
                 Some(found) => Content::Text(texts::own_accuracy(found)),
                 None => Content::Text("REHEARSAL: accuracy was not judged\n".to_owned()),
             },
             (kept, Kind::Submission) => {
                 let what = match kept {
-                    Kept::Other(why) => {
+                    KeptOutput::Other(why) => {
                         format!("the reference accuracy script's output does not count: {why}")
                     }
                     _ => "the reference accuracy script's output is missing".to_owned(),
                 };
-                let mend = format!(
+                let fix = format!(
                     "regatta accuracy {} --log {} --official SCRIPT",
                     run.spec.benchmark.name,
                     run.file(file_name::ACCURACY).display()
                 );
-                self.lacks.push(Lack::new(run.called(), what, mend));
+                self.findings.push(StagingFinding::new(run.called(), what, fix));
                 return Ok(());
             }
         };
@@ -206,7 +207,7 @@ impl<'a> Staging<'a> {
                 .benchmarks
                 .get(&self.model(benchmark).0);
             let required = rules.and_then(|rules| rules.required(kind)).unwrap_or_default();
-            for scenario in required.iter().filter(|wanted| !scenarios.contains(wanted)) {
+            for scenario in required.iter().filter(|scenario| !scenarios.contains(scenario)) {
                 let place = format!("system {}, {name}", system.name);
                 let what = format!("the required scenario {scenario} has no runs");
                 let inferable = self
@@ -224,8 +225,8 @@ impl<'a> Staging<'a> {
                     };
                     self.notes.push(format!("{place}: {what}{way}"));
                 } else {
-                    let mend = format!("regatta run --benchmark {name} --scenario {scenario}");
-                    self.lacks.push(Lack::new(place, what, mend));
+                    let fix = format!("regatta run --benchmark {name} --scenario {scenario}");
+                    self.findings.push(StagingFinding::new(place, what, fix));
                 }
             }
         }
@@ -243,7 +244,8 @@ impl<'a> Staging<'a> {
             }
             None => {
                 let what = format!("it has no {name}");
-                self.lacks.push(Lack::new(run.called(), what, "repeat the run"));
+                self.findings
+                    .push(StagingFinding::new(run.called(), what, "repeat the run"));
             }
         }
     }
@@ -254,7 +256,8 @@ impl<'a> Staging<'a> {
             Ok(found) if found.is_file() => drop(self.files.insert(place, Content::Copy(from))),
             Ok(_) => {
                 let what = format!("{} is no file", from.display());
-                self.lacks.push(Lack::new(key, what, "name the file itself"));
+                self.findings
+                    .push(StagingFinding::new(key, what, "name the file itself"));
             }
             Err(error) => self.unreadable(key, &from, &error),
         }
@@ -262,7 +265,7 @@ impl<'a> Staging<'a> {
 
     pub(super) fn unreadable(&mut self, key: &str, path: &std::path::Path, error: &std::io::Error) {
         let what = format!("{} cannot be read: {error}", path.display());
-        self.lacks.push(Lack::new(
+        self.findings.push(StagingFinding::new(
             key,
             what,
             "see that it is there; paths begin at the answers' own directory",

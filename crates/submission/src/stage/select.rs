@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use regatta_types::{DeviceId, Mode, Scenario};
 
-use super::{Answers, Kind, Lack, run::Run};
+use super::{Answers, Kind, StagingFinding, run::Run};
 
 /// One result: a scenario of a benchmark on a system.
 #[derive(Debug, Clone, Copy)]
@@ -25,18 +25,18 @@ pub(super) struct SystemRuns<'a> {
     pub(super) results: BTreeMap<(&'a str, Scenario), Chosen<'a>>,
 }
 
-/// Puts runs together. What keeps a run from being taken goes to `lacks`.
+/// Puts runs together. What keeps a run from being taken goes to `findings`.
 pub(super) fn choose<'a>(
     runs: &'a [Run],
     answers: &Answers,
     kind: Kind,
-    lacks: &mut Vec<Lack>,
+    findings: &mut Vec<StagingFinding>,
 ) -> Vec<SystemRuns<'a>> {
     let mut systems: BTreeMap<String, Vec<&Run>> = BTreeMap::new();
     for run in runs {
         match system_of(run, answers, runs) {
             Some(name) => systems.entry(name).or_default().push(run),
-            None => lacks.push(Lack::new(
+            None => findings.push(StagingFinding::new(
                 run.called(),
                 format!("its device {} is no system's", run.record.device_name),
                 "name it in the `devices` of a [[system]] of the answers, or leave the run out",
@@ -46,7 +46,7 @@ pub(super) fn choose<'a>(
     let systems = systems.into_iter();
     systems
         .map(|(name, runs)| {
-            let results = results(&name, &runs, kind, lacks);
+            let results = results(&name, &runs, kind, findings);
             SystemRuns { name, results }
         })
         .collect()
@@ -81,7 +81,7 @@ fn results<'a>(
     system: &str,
     runs: &[&'a Run],
     kind: Kind,
-    lacks: &mut Vec<Lack>,
+    findings: &mut Vec<StagingFinding>,
 ) -> BTreeMap<(&'a str, Scenario), Chosen<'a>> {
     let mut found = BTreeMap::new();
     for run in runs {
@@ -98,7 +98,7 @@ fn results<'a>(
         };
         let place = format!("system {system}, {}, {}", key.0, key.1);
         let Some(performance) = of(Mode::PerformanceOnly, None) else {
-            lacks.push(Lack::new(
+            findings.push(StagingFinding::new(
                 place,
                 "there is no performance run",
                 format!(
@@ -118,7 +118,7 @@ fn results<'a>(
             },
         );
         if accuracy.is_none() {
-            lacks.push(Lack::new(
+            findings.push(StagingFinding::new(
                 place,
                 "there is no accuracy run",
                 format!(

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Lack, Request, StagedResult, places::Places, planned_audit::PlannedAudit, power_session::Session,
-    run::Run, tree::Files,
+    Request, StagedResult, StagingFinding, places::Places, planned_audit::PlannedAudit,
+    power_session::Session, run::Run, tree::Files,
 };
 
 /// A tree while it is planned.
@@ -19,6 +19,6 @@ pub(super) struct Staging<'a> {
     pub(super) mapping: BTreeMap<String, String>,
     pub(super) results: Vec<StagedResult>,
     pub(super) audits: Vec<PlannedAudit<'a>>,
-    pub(super) lacks: Vec<Lack>,
+    pub(super) findings: Vec<StagingFinding>,
     pub(super) notes: Vec<String>,
 }

@@ -12,7 +12,7 @@ use regatta_fsutil::regular_file::{self, LARGEST_TEXT};
 use regatta_types::{Division, documents::DeviceFacts};
 use serde_json::{Map, Value};
 
-use super::{Kind, Lack, Question, SystemAnswers, accelerators, run::Run, template::Template};
+use super::{Kind, Question, StagingFinding, SystemAnswers, accelerators, run::Run, template::Template};
 
 /// What a rehearsal writes where nobody answered.
 pub(super) const NOT_STATED: &str = "not stated (rehearsal)";
@@ -34,7 +34,7 @@ pub(super) struct Owner<'a> {
 
 /// What is known of a system beside its runs.
 #[derive(Debug)]
-pub(super) struct Known<'a> {
+pub(super) struct KnownFields<'a> {
     /// What the operator says.
     pub(super) answers: Option<&'a SystemAnswers>,
     /// What the device's doctor drafted.
@@ -43,16 +43,16 @@ pub(super) struct Known<'a> {
     pub(super) template: Option<Template>,
 }
 
-/// The fields of the description. What is missing goes to `lacks`, which fields come from the template to `notes`.
+/// The fields of the description. What is missing goes to `findings`, which fields come from the template to `notes`.
 pub(super) fn describe(
     owner: Owner<'_>,
     name: &str,
-    known: Known<'_>,
+    known: KnownFields<'_>,
     runs: &[&Run],
-    (lacks, notes): (&mut Vec<Lack>, &mut Vec<String>),
+    (findings, notes): (&mut Vec<StagingFinding>, &mut Vec<String>),
 ) -> Map<String, Value> {
     let submission = &owner.round.submission;
-    let mut fields = told_by(runs);
+    let mut fields = fields_of(runs);
     fields.extend(known.doctor.into_iter().filter(|(_, value)| is_filled(value)));
     for (field, value) in known.answers.into_iter().flat_map(|answers| &answers.description) {
         // What JSON has no value for stays empty and is asked for.
@@ -67,17 +67,17 @@ pub(super) fn describe(
     if network.is_some() {
         fields.insert("is_network".to_owned(), "true".into());
     }
-    let asked = submission
+    let required = submission
         .system_fields
         .iter()
         .filter(|field| !OWN.contains(&field.as_str()));
-    for field in asked.chain(network.into_iter().flatten()) {
+    for field in required.chain(network.into_iter().flatten()) {
         let needed = submission.system_fields_filled.contains(field)
             || submission.network_fields.contains(field)
             || ALWAYS.contains(&field.as_str());
         let filled = fields.get(field).is_some_and(is_filled);
         if needed && !filled && owner.kind == Kind::Submission {
-            lacks.push(Lack::asked(Question::System {
+            findings.push(StagingFinding::unanswered(Question::System {
                 system: name.to_owned(),
                 field: field.clone(),
             }));
@@ -134,7 +134,7 @@ pub(super) fn of_doctor(path: &Path) -> Result<Map<String, Value>, String> {
 }
 
 /// What the runs' own records tell of the system.
-fn told_by(runs: &[&Run]) -> BTreeMap<String, Value> {
+fn fields_of(runs: &[&Run]) -> BTreeMap<String, Value> {
     let mut fields = BTreeMap::new();
     // Ids sort by time: the last run knows the system as it was last.
     let Some(run) = runs.iter().max_by_key(|run| run.id()) else {
@@ -168,7 +168,7 @@ fn told_by(runs: &[&Run]) -> BTreeMap<String, Value> {
         let stack = format!("{}{}", run.evidence.agent, loadgen.unwrap_or_default());
         tell("other_software_stack", stack.into());
     }
-    for (field, value) in accelerators::told_by(runs) {
+    for (field, value) in accelerators::fields_of(runs) {
         tell(field, value);
     }
     fields

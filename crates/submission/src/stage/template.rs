@@ -48,8 +48,8 @@ pub(super) fn choose(named: Option<&str>, facts: &DeviceFacts) -> Result<Option<
         templates.push(Template { name, ..read });
     }
     let Some(named) = named else {
-        let fitting = templates.into_iter().filter(|template| template.rule.fits(facts));
-        return Ok(fitting.max_by_key(|template| template.rule.model.is_some()));
+        let matching = templates.into_iter().filter(|template| template.rule.fits(facts));
+        return Ok(matching.max_by_key(|template| template.rule.model.is_some()));
     };
     let names: Vec<&str> = templates.iter().map(|template| template.name).collect();
     let unknown = format!("there is no template `{named}`; there are {}", names.join(", "));

@@ -79,7 +79,7 @@ fn command(run: &Run) -> String {
     let loadgen = match (&run.spec.loadgen, run.loadgen()) {
         // The newest one was asked for; this is which that was.
         (LoadgenChoice::Official { revision: None }, Some(ran)) => format!("official:{}", ran.revision),
-        (asked, _) => asked.to_string(),
+        (requested, _) => requested.to_string(),
     };
     let mut text = format!(
         "regatta run --device {} --benchmark {} --scenario {scenario} --mode {mode} --round {round} --engine {} \

@@ -152,8 +152,8 @@ impl Tree {
     /// As [`Tree::open`]; also when the file is longer than `limit`.
     pub fn read(&self, path: &str, limit: u64) -> io::Result<Vec<u8>> {
         // Room for all of it at once, and for the byte that would be too many.
-        let room = self.size(path).unwrap_or(0).min(limit) + 1;
-        let mut bytes = Vec::with_capacity(usize::try_from(room).unwrap_or_default());
+        let capacity = self.size(path).unwrap_or(0).min(limit) + 1;
+        let mut bytes = Vec::with_capacity(usize::try_from(capacity).unwrap_or_default());
         self.open(path)?.take(limit + 1).read_to_end(&mut bytes)?;
         if bytes.len() as u64 > limit {
             return Err(io::Error::other(format!("longer than {limit} bytes")));

@@ -32,7 +32,7 @@ pub use report::{Report, Treated};
 use request::refuse_inside;
 pub use request::{Destination, Request};
 pub use step::{Outcome, Problem};
-pub use verify::{Doubt, Proof, verify};
+pub use verify::{Proof, ProofFinding, verify};
 
 /// Truncates a submitter's accuracy logs.
 ///

@@ -41,13 +41,13 @@ pub(super) fn truncate_into(request: &Request<'_>, output: &Path) -> Result<Repo
 /// Makes the cut copy in `part`.
 fn fill(request: &Request<'_>, targets: &[Target], part: &Path) -> Result<Report, TruncateError> {
     for (_, directory) in submitter_directories(request.input, request.submitter, request.rule)? {
-        let wanted = |from: &Path| {
+        let is_copied = |from: &Path| {
             !targets
                 .iter()
                 .any(|target| request.input.join(&target.directory).join(LOG) == from)
         };
         let (from, to) = (request.input.join(&directory), part.join(&directory));
-        copy_tree(&from, &to, Place::default(), &wanted)?;
+        copy_tree(&from, &to, Place::default(), &is_copied)?;
     }
     let report = treat_all(targets, |target| {
         let from = request.input.join(&target.directory);
@@ -89,13 +89,13 @@ struct Place {
     is_linked: bool,
 }
 
-/// Copies a directory with what links lead to, as the official tool does; only files that are `wanted`. Links to directories
+/// Copies a directory with what links lead to, as the official tool does; only files that are `is_copied`. Links to directories
 /// below other such links are refused: a few of them can stand for more copies than any disk holds.
 fn copy_tree(
     from: &Path,
     to: &Path,
     place: Place,
-    wanted: &impl Fn(&Path) -> bool,
+    is_copied: &impl Fn(&Path) -> bool,
 ) -> Result<(), TruncateError> {
     if place.depth > DEEPEST {
         return Err(TruncateError::TooDeep {
@@ -119,8 +119,8 @@ fn copy_tree(
                 depth: place.depth + 1,
                 is_linked: place.is_linked || is_link,
             };
-            copy_tree(&from, &to, place, wanted)?;
-        } else if wanted(&from) {
+            copy_tree(&from, &to, place, is_copied)?;
+        } else if is_copied(&from) {
             copy_file(&from, &to)?;
         }
     }

@@ -18,13 +18,13 @@ use crate::files::{At, read, read_small, sha256};
 pub struct Proof {
     /// The log's directory from the root on.
     pub directory: PathBuf,
-    /// What speaks against it; nothing when it is proven.
-    pub doubts: Vec<Doubt>,
+    /// Why it is not proven; empty when it is.
+    pub findings: Vec<ProofFinding>,
 }
 
-/// Something that speaks against a cut log.
+/// A reason why a cut log is not proven.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Doubt {
+pub enum ProofFinding {
     /// The original is not kept.
     NoOriginal {
         /// Where it should be.
@@ -52,7 +52,7 @@ pub enum Doubt {
     OtherThanManifest,
 }
 
-impl fmt::Display for Doubt {
+impl fmt::Display for ProofFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoOriginal { expected } => {
@@ -95,7 +95,7 @@ pub fn verify(request: &Request<'_>, originals: &Path) -> Result<Vec<Proof>, Tru
         if here || kept {
             proofs.push(Proof {
                 directory: target.directory.clone(),
-                doubts: doubts(target, request.input, originals, &manifest)?,
+                findings: findings(target, request.input, originals, &manifest)?,
             });
         }
     }
@@ -107,32 +107,32 @@ pub fn verify(request: &Request<'_>, originals: &Path) -> Result<Vec<Proof>, Tru
     for path in manifest.originals.keys().filter(|path| !known(path)) {
         proofs.push(Proof {
             directory: Path::new(path).parent().unwrap_or(Path::new("")).to_owned(),
-            doubts: vec![Doubt::NoLog],
+            findings: vec![ProofFinding::NoLog],
         });
     }
     Ok(proofs)
 }
 
-fn doubts(
+fn findings(
     target: &Target,
     input: &Path,
     originals: &Path,
     manifest: &Manifest,
-) -> Result<Vec<Doubt>, TruncateError> {
+) -> Result<Vec<ProofFinding>, TruncateError> {
     let (here, path) = (input.join(&target.directory), target.directory.join(LOG));
     let (log, original) = (here.join(LOG), originals.join(&path));
     if !log.is_file() {
-        return Ok(vec![Doubt::NoLog]);
+        return Ok(vec![ProofFinding::NoLog]);
     }
     if !original.is_file() {
-        return Ok(vec![Doubt::NoOriginal { expected: original }]);
+        return Ok(vec![ProofFinding::NoOriginal { expected: original }]);
     }
-    let mut doubts = Vec::new();
+    let mut findings = Vec::new();
     let (hash, bytes) = sha256(&original)?;
     if let Some(listed) = manifest.originals.get(path.to_string_lossy().as_ref())
         && (listed.sha256 != hash || listed.bytes != bytes)
     {
-        doubts.push(Doubt::OtherThanManifest);
+        findings.push(ProofFinding::OtherThanManifest);
     }
     let text_path = here.join(TEXT);
     let text = if text_path.is_file() {
@@ -142,20 +142,20 @@ fn doubts(
     };
     let stated: Vec<_> = accuracy_text::hashes(&text).collect();
     match stated.as_slice() {
-        [] => doubts.push(Doubt::NoHash),
-        [first, ..] if *first != hash => doubts.push(Doubt::OtherHash {
+        [] => findings.push(ProofFinding::NoHash),
+        [first, ..] if *first != hash => findings.push(ProofFinding::OtherHash {
             stated: (*first).to_owned(),
             original: hash,
         }),
         _ => {}
     }
     if stated.len() > 1 {
-        doubts.push(Doubt::SeveralHashes { count: stated.len() });
+        findings.push(ProofFinding::SeveralHashes { count: stated.len() });
     }
     if !is_cut_of(&log, &original)? {
-        doubts.push(Doubt::OtherContent);
+        findings.push(ProofFinding::OtherContent);
     }
-    Ok(doubts)
+    Ok(findings)
 }
 
 fn is_cut_of(log: &Path, original: &Path) -> Result<bool, TruncateError> {
@@ -173,6 +173,6 @@ impl Proof {
     /// Whether nothing speaks against it.
     #[must_use]
     pub fn holds(&self) -> bool {
-        self.doubts.is_empty()
+        self.findings.is_empty()
     }
 }

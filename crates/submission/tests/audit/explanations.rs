@@ -48,7 +48,7 @@ fn set_first(data: &mut [u8], change: impl Fn(f32) -> f32) {
 }
 
 #[test]
-fn nothing_differs_and_nothing_is_said() {
+fn no_difference_gives_no_explanation() {
     let log = floats(10);
     let explanation = explained(&log, &log, Dtype::Float32);
     assert_eq!(explanation.to_string(), "no response differs");
@@ -153,7 +153,7 @@ fn another_model_and_another_length() {
         count: 60,
         qsl_idx: 0,
         expected: 32,
-        given: 16,
+        actual: 16,
     };
     assert_eq!(explanation.reasons, [Reason::All, lengths]);
 }
@@ -190,12 +190,12 @@ fn the_unit_that_computed_them_is_named() {
 }
 
 #[test]
-fn notes_that_do_not_read_are_told_and_explain_nothing() {
+fn notes_that_do_not_read_are_reported_and_explain_nothing() {
     let reference = floats(50);
     let mut audited = reference.clone();
     set_first(&mut audited[7].1, |first| first + 1.0);
     let explanation = explained_with(&reference, &audited, Dtype::Float32, Some(b"garbage"));
     assert_eq!(explanation.units, []);
-    let told = |reason: &Reason| matches!(reason, Reason::UnitsUnknown { .. });
-    assert!(explanation.reasons.iter().any(told), "{explanation}");
+    let reported = |reason: &Reason| matches!(reason, Reason::UnitsUnknown { .. });
+    assert!(explanation.reasons.iter().any(reported), "{explanation}");
 }

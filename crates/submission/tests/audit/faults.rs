@@ -45,7 +45,7 @@ impl AuditFixture {
 }
 
 /// The error and its causes, without the directory that changes.
-fn told(error: &AuditError, below: &Path) -> String {
+fn reported(error: &AuditError, below: &Path) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
@@ -103,7 +103,7 @@ fn every_fault_names_its_file_and_place() {
             (Test::Test01, "v5.1")
         };
         let error = fixture.verify(test, round).unwrap_err();
-        all.push_str(&format!("{what}: {}\n", told(&error, fixture.dir.path())));
+        all.push_str(&format!("{what}: {}\n", reported(&error, fixture.dir.path())));
         assert!(!fixture.at("out").exists(), "{what}: nothing is written");
     }
     for missing in [
@@ -113,7 +113,7 @@ fn every_fault_names_its_file_and_place() {
         let fixture = AuditFixture::new();
         std::fs::remove_file(fixture.at(missing)).unwrap();
         let error = fixture.verify(Test::Test01, "v5.1").unwrap_err();
-        all.push_str(&format!("missing: {}\n", told(&error, fixture.dir.path())));
+        all.push_str(&format!("missing: {}\n", reported(&error, fixture.dir.path())));
     }
     insta::assert_snapshot!(all);
 }
@@ -265,11 +265,11 @@ fn pipes_among_the_logs_are_named_and_not_waited_for() {
             .status()
             .unwrap();
         assert!(made.success());
-        let said = told(
+        let output = reported(
             &fixture.verify(Test::Test01, round).unwrap_err(),
             fixture.dir.path(),
         );
-        assert!(said.contains(place), "{place} in {round}: {said}");
-        assert!(said.contains("regular file"), "{place} in {round}: {said}");
+        assert!(output.contains(place), "{place} in {round}: {output}");
+        assert!(output.contains("regular file"), "{place} in {round}: {output}");
     }
 }

@@ -120,7 +120,7 @@ fn the_limit_is_the_rounds() {
 }
 
 #[test]
-fn a_script_that_fails_is_told_with_its_log() {
+fn a_script_that_fails_is_reported_with_its_log() {
     let error = verified("resnet50", ["", ""]).map(drop).unwrap_err();
     assert!(error.to_string().ends_with("baseline.json"), "{error}");
     assert!(std::error::Error::source(&error).unwrap().to_string() == "no labels");

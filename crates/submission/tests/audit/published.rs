@@ -52,7 +52,7 @@ fn published_verdicts_come_out_of_the_published_logs() {
     // This submitter's Offline run was made again after the audits, and the verdicts name the former score.
     let (again, differing): (Vec<_>, Vec<_>) = differing
         .into_iter()
-        .partition(|told| told.contains("DL145_RTX_PRO_4500_PCIE_32GBx1_TRT_TRT/resnet/Offline"));
+        .partition(|reported| reported.contains("DL145_RTX_PRO_4500_PCIE_32GBx1_TRT_TRT/resnet/Offline"));
     assert_eq!(
         (reproduced, again.len(), differing),
         (92, 2, Vec::<String>::new())

@@ -126,8 +126,8 @@ fn any_log(specimen: &Specimen, random: &mut Random, keep: impl Fn(&Log) -> bool
     })
 }
 
-fn scenario(wanted: &'static str) -> impl Fn(&Log) -> bool {
-    move |log| log.word("effective_scenario") == Some(wanted)
+fn scenario(expected: &'static str) -> impl Fn(&Log) -> bool {
+    move |log| log.word("effective_scenario") == Some(expected)
 }
 
 /// The log alone.

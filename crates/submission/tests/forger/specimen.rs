@@ -77,7 +77,7 @@ impl Specimen {
         submission.benchmarks[benchmark]
             .tests
             .iter()
-            .any(|asked| asked == test)
+            .any(|requested| requested == test)
     }
 
     pub(crate) fn text(&self, path: &str) -> String {
@@ -163,8 +163,8 @@ fn published(round: &str, home: &str, benchmarks: &[&str]) -> Option<TempDir> {
         let (part, system, benchmark) = (parts.next().unwrap(), parts.next(), parts.next());
         match (part, system, benchmark) {
             ("results" | "measurements" | "compliance", Some(system), Some(benchmark)) => {
-                benchmarks.iter().any(|wanted| {
-                    let (of, name) = wanted.split_once('/').unwrap();
+                benchmarks.iter().any(|expected| {
+                    let (of, name) = expected.split_once('/').unwrap();
                     (of == "*" || of == system) && name == benchmark
                 })
             }
@@ -172,7 +172,7 @@ fn published(round: &str, home: &str, benchmarks: &[&str]) -> Option<TempDir> {
                 let name = system.trim_end_matches(".json");
                 benchmarks
                     .iter()
-                    .any(|wanted| wanted.starts_with('*') || wanted.starts_with(name))
+                    .any(|expected| expected.starts_with('*') || expected.starts_with(name))
             }
             _ => true,
         }

@@ -1,5 +1,5 @@
 //! Forged submissions: published trees, changed so that the official checker still likes them, or so that one look shows
-//! nothing. The strict check names file, line, rule and what mends it. The corpus' own twenty faults are told elsewhere.
+//! nothing. The strict check names file, line, rule and fix. The corpus' own twenty faults are told elsewhere.
 
 use std::{
     fs,
@@ -63,14 +63,14 @@ fn test_from_result(home: &Path, test: &str) {
         fs::copy(run.join(name), forged.join(name)).unwrap();
     }
     let verdict = resnet(home, &format!("SingleStream/{test}/verify_performance.txt"));
-    let said = fs::read_to_string(&verdict).unwrap();
+    let output = fs::read_to_string(&verdict).unwrap();
     let score = |line: &str, label: &str| {
         let (left, right) = line.split_once(" = ")?;
         left.eq_ignore_ascii_case(label).then(|| right.to_owned())
     };
-    let mut lines = said.split_inclusive('\n');
+    let mut lines = output.split_inclusive('\n');
     let reference = lines.find_map(|line| score(line, "reference score"));
-    let forged: String = said
+    let forged: String = output
         .split_inclusive('\n')
         .map(|line| match score(line, "test score") {
             Some(_) => format!("test score = {}", reference.as_ref().unwrap()),
@@ -217,8 +217,10 @@ const FORGERIES: [Forgery; 17] = [
         "TEST01 that compared more than its run had",
         |home| {
             let verdict = resnet(home, "SingleStream/TEST01/verify_accuracy.txt");
-            let said = fs::read_to_string(&verdict).unwrap();
-            let line = said.lines().find(|line| line.starts_with("num_perf_log_entries"));
+            let output = fs::read_to_string(&verdict).unwrap();
+            let line = output
+                .lines()
+                .find(|line| line.starts_with("num_perf_log_entries"));
             text(&verdict, line.unwrap(), "num_perf_log_entries = 99000000");
         },
         ("test-accuracy", "SingleStream/TEST01/verify_accuracy.txt"),
@@ -322,14 +324,14 @@ fn each_is_found(tree: &str) {
                 && finding.path.ends_with(forgery.file)
                 && finding.message.contains(forgery.says)
                 && finding.line.is_some() == forgery.line
-                && !finding.mend.is_empty()
+                && !finding.fix.is_empty()
         });
         assert!(found, "{}: {new:#?}", forgery.name);
     }
 }
 
 #[test]
-fn every_forgery_is_found_with_its_place_and_the_way_to_mend_it() {
+fn every_forgery_is_found_with_its_place_and_a_fix() {
     each_is_found(NEW);
 }
 

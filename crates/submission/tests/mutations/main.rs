@@ -17,7 +17,7 @@ use regatta_test_support::{edit, official_answers, published_results, round, tre
 const SYSTEM: &str = "HPE_PROLIANT_DL145_RTX_PRO_4500_PCIE_32GBx1_TRT_TRT";
 
 /// A fault: how the corpus begins to name it, the edit, and the rule that the strict check names (`None`: it accepts).
-struct Fault {
+struct SingleFault {
     name: &'static str,
     edit: fn(&Path),
     rule: Option<&'static str>,
@@ -35,13 +35,13 @@ fn description(home: &Path) -> std::path::PathBuf {
     home.join("systems").join(format!("{SYSTEM}.json"))
 }
 
-const FAULTS: [Fault; 20] = [
-    Fault {
+const FAULTS: [SingleFault; 20] = [
+    SingleFault {
         name: "result_validity INVALID",
         edit: |home| edit::log_value(&detail(home, "SingleStream"), "result_validity", "\"INVALID\""),
         rule: Some("valid"),
     },
-    Fault {
+    SingleFault {
         name: "num_errors=1",
         edit: |home| {
             let log = detail(home, "SingleStream");
@@ -50,12 +50,12 @@ const FAULTS: [Fault; 20] = [
         },
         rule: Some("loadgen-errors"),
     },
-    Fault {
+    SingleFault {
         name: "qsl seed wrong",
         edit: |home| edit::log_value(&detail(home, "SingleStream"), "effective_qsl_rng_seed", "1"),
         rule: Some("seeds"),
     },
-    Fault {
+    SingleFault {
         name: "min_duration 599999",
         edit: |home| {
             edit::log_value(
@@ -66,27 +66,27 @@ const FAULTS: [Fault; 20] = [
         },
         rule: Some("min-duration"),
     },
-    Fault {
+    SingleFault {
         name: "Offline samples_per_query 24575",
         edit: |home| edit::log_value(&detail(home, "Offline"), "effective_samples_per_query", "24575"),
         rule: Some("offline-samples"),
     },
-    Fault {
+    SingleFault {
         name: "accuracy below target",
         edit: |home| edit::accuracy(&resnet(home, "SingleStream/accuracy/accuracy.txt"), "75.69"),
         rule: Some("accuracy"),
     },
-    Fault {
+    SingleFault {
         name: "accuracy at 75.6954 exactly",
         edit: |home| edit::accuracy(&resnet(home, "SingleStream/accuracy/accuracy.txt"), "75.6954"),
         rule: None,
     },
-    Fault {
+    SingleFault {
         name: "hash line missing",
         edit: |home| edit::drop_lines(&resnet(home, "SingleStream/accuracy/accuracy.txt"), "hash="),
         rule: Some("accuracy-hash"),
     },
-    Fault {
+    SingleFault {
         name: "accuracy.json > 10240 bytes",
         edit: |home| {
             let path = resnet(home, "SingleStream/accuracy/mlperf_log_accuracy.json");
@@ -94,37 +94,37 @@ const FAULTS: [Fault; 20] = [
         },
         rule: Some("truncated"),
     },
-    Fault {
+    SingleFault {
         name: "user.conf missing",
         edit: |home| fs::remove_file(resnet(home, "SingleStream/user.conf")).unwrap(),
         rule: Some("measurements"),
     },
-    Fault {
+    SingleFault {
         name: "measurements field empty",
         edit: |home| edit::json_text(&resnet(home, "SingleStream/measurements.json"), "retraining", ""),
         rule: Some("measurements"),
     },
-    Fault {
+    SingleFault {
         name: "system json system_type bogus",
         edit: |home| edit::json_text(&description(home), "system_type", "Edge"),
         rule: Some("system-type"),
     },
-    Fault {
+    SingleFault {
         name: "system json division \"Closed\"",
         edit: |home| edit::json_text(&description(home), "division", "Closed"),
         rule: None,
     },
-    Fault {
+    SingleFault {
         name: "scenario MultiStream missing",
         edit: |home| fs::remove_dir_all(resnet(home, "MultiStream")).unwrap(),
         rule: Some("scenarios"),
     },
-    Fault {
+    SingleFault {
         name: "TEST01 dir missing",
         edit: |home| fs::remove_dir_all(resnet(home, "SingleStream/TEST01")).unwrap(),
         rule: Some("tests"),
     },
-    Fault {
+    SingleFault {
         name: "TEST01 verify file forged",
         edit: |home| {
             fs::write(
@@ -135,22 +135,22 @@ const FAULTS: [Fault; 20] = [
         },
         rule: Some("test-performance"),
     },
-    Fault {
+    SingleFault {
         name: "dotfile in results",
         edit: |home| fs::write(resnet(home, ".DS_Store"), "x").unwrap(),
         rule: Some("names"),
     },
-    Fault {
+    SingleFault {
         name: "Offline inferred from SingleStream",
         edit: |home| replace(home, "Offline", "SingleStream"),
         rule: None,
     },
-    Fault {
+    SingleFault {
         name: "SingleStream replaced by Offline",
         edit: |home| replace(home, "SingleStream", "Offline"),
         rule: Some("inferred"),
     },
-    Fault {
+    SingleFault {
         name: "detail log: garbage MLLOG line",
         edit: |home| edit::append(&detail(home, "SingleStream"), ":::MLLOG {broken\n"),
         rule: Some("log"),
@@ -181,7 +181,7 @@ fn errors(root: &Path) -> Vec<String> {
 }
 
 #[test]
-fn every_fault_is_found_and_the_official_verdict_given() {
+fn every_fault_is_found_and_the_official_verdict_is_right() {
     let (Some(source), Some(table)) = (
         published_results("v6.0/closed/HPE"),
         official_answers("mutations.csv"),

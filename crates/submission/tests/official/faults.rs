@@ -9,7 +9,7 @@ use proptest::{prelude::*, sample::Index};
 
 /// A fault; where it lies is drawn from what the submission has.
 #[derive(Debug, Clone)]
-pub(crate) enum Fault {
+pub(crate) enum TreeFault {
     /// The value of a key in a detail log.
     Value(Index, &'static str, &'static str),
     /// A line of a detail log marked as an error.
@@ -110,23 +110,23 @@ const RENAMED: [&str; 6] = [
 ];
 
 /// One to three of them.
-pub(crate) fn some() -> impl Strategy<Value = Vec<Fault>> {
+pub(crate) fn some() -> impl Strategy<Value = Vec<TreeFault>> {
     let index = any::<Index>;
     let one = prop_oneof![
-        6 => (index(), prop::sample::select(&VALUES[..])).prop_map(|(at, (key, value))| Fault::Value(at, key, value)),
-        1 => index().prop_map(Fault::ErrorLine),
-        4 => (index(), index(), prop::sample::select(&FIELDS[..])).prop_map(|(at, field, value)| Fault::Field(at, field, value)),
-        2 => index().prop_map(Fault::Lost),
-        1 => index().prop_map(Fault::LostDirectory),
-        1 => (index(), prop::sample::select(&ADDED[..])).prop_map(|(at, name)| Fault::Added(at, name)),
-        4 => (index(), prop::sample::select(&TEXTS[..])).prop_map(|(at, (from, to))| Fault::Text(at, from, to)),
-        1 => (index(), index()).prop_map(|(from, to)| Fault::Scenario(from, to)),
-        1 => (index(), prop::sample::select(&RENAMED[..])).prop_map(|(at, name)| Fault::Renamed(at, name)),
+        6 => (index(), prop::sample::select(&VALUES[..])).prop_map(|(at, (key, value))| TreeFault::Value(at, key, value)),
+        1 => index().prop_map(TreeFault::ErrorLine),
+        4 => (index(), index(), prop::sample::select(&FIELDS[..])).prop_map(|(at, field, value)| TreeFault::Field(at, field, value)),
+        2 => index().prop_map(TreeFault::Lost),
+        1 => index().prop_map(TreeFault::LostDirectory),
+        1 => (index(), prop::sample::select(&ADDED[..])).prop_map(|(at, name)| TreeFault::Added(at, name)),
+        4 => (index(), prop::sample::select(&TEXTS[..])).prop_map(|(at, (from, to))| TreeFault::Text(at, from, to)),
+        1 => (index(), index()).prop_map(|(from, to)| TreeFault::Scenario(from, to)),
+        1 => (index(), prop::sample::select(&RENAMED[..])).prop_map(|(at, name)| TreeFault::Renamed(at, name)),
     ];
     prop::collection::vec(one, 1..4)
 }
 
-impl Fault {
+impl TreeFault {
     /// Does it; what was done, `None` where the submission has no place for it.
     pub(crate) fn apply(&self, root: &Path) -> Option<String> {
         let all = paths(root);

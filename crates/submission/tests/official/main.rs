@@ -16,7 +16,7 @@ mod oracle;
 
 use std::{env, path::Path};
 
-use faults::Fault;
+use faults::TreeFault;
 use oracle::{Judged, Oracle};
 use proptest::{
     strategy::{Strategy as _, ValueTree as _},
@@ -129,7 +129,7 @@ fn both_say_the_same() {
             for case in 0..cases {
                 // Far apart, so that few cases meet many benchmarks.
                 let (name, write) = &originals[case * 7 % originals.len()];
-                let faults: Vec<Fault> = faults::some().new_tree(&mut runner).unwrap().current();
+                let faults: Vec<TreeFault> = faults::some().new_tree(&mut runner).unwrap().current();
                 let root = tempfile::tempdir().unwrap();
                 write(root.path(), &known);
                 let done: Vec<_> = faults

@@ -11,7 +11,7 @@ use std::{
 use flate2::{Compression, write::GzEncoder};
 use regatta_submission::{
     DraftError,
-    pack::{Blemish, PackError, Password, UnpackLimits, hygiene, pack},
+    pack::{PackError, PackFindingKind, Password, UnpackLimits, hygiene, pack},
 };
 use regatta_test_support::tree::{files, put};
 use tempfile::TempDir;
@@ -19,7 +19,7 @@ use tempfile::TempDir;
 use crate::unpack;
 
 fn secret() -> Password {
-    Password::Given("secret".to_owned())
+    Password::Text("secret".to_owned())
 }
 
 fn clean() -> TempDir {
@@ -29,7 +29,7 @@ fn clean() -> TempDir {
 }
 
 #[test]
-fn every_flaw_is_named_and_nothing_is_packed() {
+fn every_finding_is_named_and_nothing_is_packed() {
     let (tree, there) = (clean(), tempfile::tempdir().unwrap());
     assert_eq!(hygiene(tree.path()).unwrap(), []);
     let at = |path: &str| tree.path().join("closed/ACME").join(path);
@@ -45,52 +45,52 @@ fn every_flaw_is_named_and_nothing_is_packed() {
     let status = Command::new("mkfifo").arg(at("code/pipe")).status().unwrap();
     assert!(status.success());
 
-    let flaws: Vec<_> = hygiene(tree.path())
+    let findings: Vec<_> = hygiene(tree.path())
         .unwrap()
         .into_iter()
-        .map(|flaw| {
+        .map(|finding| {
             (
-                flaw.path.strip_prefix("closed/ACME").unwrap().to_owned(),
-                flaw.blemish,
+                finding.path.strip_prefix("closed/ACME").unwrap().to_owned(),
+                finding.kind,
             )
         })
         .collect();
     let expected = [
-        (PathBuf::from(".gitkeep"), Blemish::Hidden),
-        (".hidden".into(), Blemish::Hidden),
+        (PathBuf::from(".gitkeep"), PackFindingKind::Hidden),
+        (".hidden".into(), PackFindingKind::Hidden),
         (
             "big".into(),
-            Blemish::Big {
+            PackFindingKind::Big {
                 bytes: (50 << 20) + 1,
             },
         ),
-        ("code/link".into(), Blemish::Link),
-        ("code/loop".into(), Blemish::Link),
-        ("code/my model".into(), Blemish::Space),
-        ("code/my model/a b.py".into(), Blemish::Space),
-        ("code/new\nline".into(), Blemish::Name),
-        ("code/pipe".into(), Blemish::NoFile),
+        ("code/link".into(), PackFindingKind::Link),
+        ("code/loop".into(), PackFindingKind::Link),
+        ("code/my model".into(), PackFindingKind::Space),
+        ("code/my model/a b.py".into(), PackFindingKind::Space),
+        ("code/new\nline".into(), PackFindingKind::Name),
+        ("code/pipe".into(), PackFindingKind::NoFile),
         (
             PathBuf::from(std::ffi::OsStr::from_bytes(b"code/\xff")),
-            Blemish::Name,
+            PackFindingKind::Name,
         ),
     ];
-    assert_eq!(flaws, expected);
+    assert_eq!(findings, expected);
 
     let error = pack(tree.path(), "ACME", there.path(), &secret()).unwrap_err();
-    let PackError::Unclean { flaws } = &error else {
+    let PackError::Unclean { findings } = &error else {
         panic!("{error}")
     };
-    assert_eq!(flaws.len(), 10);
+    assert_eq!(findings.len(), 10);
     insta::assert_snapshot!(error);
     assert!(files(there.path()).is_empty());
 }
 
 #[test]
-fn a_division_that_is_a_link_is_a_flaw() {
+fn a_division_that_is_a_link_is_a_finding() {
     let tree = clean();
     symlink("closed", tree.path().join("open")).unwrap();
-    assert_eq!(hygiene(tree.path()).unwrap()[0].blemish, Blemish::Link);
+    assert_eq!(hygiene(tree.path()).unwrap()[0].kind, PackFindingKind::Link);
 }
 
 #[test]
@@ -194,13 +194,7 @@ const SHA1: &str = "mlperf_submission_ACME.sha1";
 fn a_wrong_password_leaves_nothing_behind() {
     let (there, output) = packed();
     let before = files(there.path());
-    let error = unpack(
-        there.path(),
-        "ACME",
-        &output,
-        &Password::Given("other".to_owned()),
-    )
-    .unwrap_err();
+    let error = unpack(there.path(), "ACME", &output, &Password::Text("other".to_owned())).unwrap_err();
     assert!(
         matches!(error, PackError::NotAnArchive { .. } | PackError::Openssl { .. }),
         "{error}"
@@ -226,7 +220,7 @@ fn a_damaged_package_is_noticed_before_it_is_opened() {
 }
 
 #[test]
-fn a_cut_package_with_a_fitting_checksum_does_not_open() {
+fn a_cut_package_with_a_matching_checksum_does_not_open() {
     let (there, output) = packed();
     let bytes = fs::read(there.path().join(TARBALL)).unwrap();
     for length in [0, 10, 16, 32, bytes.len() - 16, bytes.len() - 1] {

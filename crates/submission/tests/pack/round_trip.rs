@@ -46,7 +46,7 @@ fn submission() -> TempDir {
 }
 
 fn packed(input: &Path, into: &Path) -> Package {
-    pack(input, "ACME", into, &Password::Given(SECRET.to_owned())).unwrap()
+    pack(input, "ACME", into, &Password::Text(SECRET.to_owned())).unwrap()
 }
 
 /// What the official script does for `--pack` and `--unpack`, word for word but for the password, which it asks for.
@@ -126,7 +126,7 @@ fn theirs_is_opened_by_ours() {
     official(tree.path(), "--pack");
     let there = tempfile::tempdir().unwrap();
     let output = there.path().join("tree");
-    let count = unpack(tree.path(), "ACME", &output, &Password::Given(SECRET.to_owned())).unwrap();
+    let count = unpack(tree.path(), "ACME", &output, &Password::Text(SECRET.to_owned())).unwrap();
     assert_eq!(count, expected.len() as u64);
     assert!(files(&output) == expected);
     assert!(output.join("open/ACME/documentation").is_dir());
@@ -142,7 +142,7 @@ fn ours_is_opened_by_ours_with_the_network_division_in_it() {
     packed(tree.path(), there.path());
     assert_eq!(files(there.path()).len(), 2);
     let output = there.path().join("tree");
-    unpack(there.path(), "ACME", &output, &Password::Given(SECRET.to_owned())).unwrap();
+    unpack(there.path(), "ACME", &output, &Password::Text(SECRET.to_owned())).unwrap();
     assert!(files(&output) == files(tree.path()));
 }
 
@@ -153,7 +153,7 @@ fn other_files_in_the_root_stay_out() {
     put(&tree.path().join(".git/config"), "private");
     packed(tree.path(), there.path());
     let output = there.path().join("tree");
-    unpack(there.path(), "ACME", &output, &Password::Given(SECRET.to_owned())).unwrap();
+    unpack(there.path(), "ACME", &output, &Password::Text(SECRET.to_owned())).unwrap();
     assert!(
         files(&output)
             .keys()

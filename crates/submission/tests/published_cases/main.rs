@@ -94,29 +94,29 @@ fn number(log: &Path, key: &str) -> f64 {
 
 /// Writes a log as LoadGens up to v4.1 do: without the setting, and with the samples that were asked for.
 fn as_before_v5(log: &Path) {
-    let asked_for = number(log, "effective_samples_per_query").to_string();
-    edit::log_value(log, "generated_samples_per_query", &asked_for);
+    let requested = number(log, "effective_samples_per_query").to_string();
+    edit::log_value(log, "generated_samples_per_query", &requested);
     edit::lines(log, |line| {
         (!line.contains("sample_concatenate_permutation")).then(|| line.to_owned())
     });
 }
 
 #[test]
-fn logs_before_v5_give_the_samples_that_were_asked_for_and_not_the_setting() {
+fn logs_before_v5_state_the_requested_samples_and_not_the_setting() {
     let tree = Submission::new("v4.1", "3d-unet-99");
     let log = tree.results("Offline/performance/run_1").join(DETAIL);
-    let [issued, asked_for] =
+    let [issued, requested] =
         ["generated_samples_per_query", "effective_samples_per_query"].map(|key| number(&log, key));
     assert!(
-        issued > asked_for,
-        "{issued} samples fill up whole sets, {asked_for} do not"
+        issued > requested,
+        "{issued} samples fill up whole sets, {requested} do not"
     );
     as_before_v5(&log);
     for rule in ["figures", "settings", "equal-issue"] {
         assert_eq!(tree.by(rule), [], "{rule}");
     }
     // A rate of the samples that were asked for: they were issued as they are.
-    let rate = asked_for / (number(&log, "result_max_latency_ns") / 1e9);
+    let rate = requested / (number(&log, "result_max_latency_ns") / 1e9);
     edit::log_value(&log, "result_samples_per_second", &rate.to_string());
     let (severity, message) = tree.only("equal-issue");
     assert_eq!(severity, Severity::Error);
@@ -208,7 +208,7 @@ fn a_file_too_many_counts_where_the_official_checker_compares() {
 }
 
 #[test]
-fn a_record_marked_as_an_error_is_told_with_what_it_says() {
+fn a_record_marked_as_an_error_is_reported_with_its_text() {
     let tree = Submission::new("v6.0", "resnet");
     let log = tree.results("Offline/performance/run_1").join(DETAIL);
     edit::lines(&log, |line| match line.contains("\"key\": \"sut_name\"") {
@@ -220,10 +220,10 @@ fn a_record_marked_as_an_error_is_told_with_what_it_says() {
         .into_iter()
         .map(|finding| finding.message)
         .collect();
-    let told = messages
+    let reported = messages
         .iter()
         .any(|message| message.contains("LoadGen does with no such record: sut_name: board"));
-    assert!(told, "{messages:#?}");
+    assert!(reported, "{messages:#?}");
 }
 
 #[test]

@@ -168,7 +168,7 @@ fn the_stricter_variant_stands_for_the_other_with_its_inferred_results() {
 }
 
 #[test]
-fn what_may_not_be_inferred_is_told() {
+fn results_that_may_not_be_inferred_are_named() {
     let round = round("v6.1");
     let reason = |kind: &str, model: &str, scenarios: &[&str], change: &dyn Fn(&Path)| {
         let dir = tree(&round, kind, &[(model, scenarios)]);
@@ -183,12 +183,12 @@ fn what_may_not_be_inferred_is_told() {
             .join("\n")
     };
     let nothing = |_: &Path| {};
-    let said = reason("datacenter", "resnet50", &["SingleStream"], &nothing);
-    assert!(said.contains("only results of edge systems"), "{said}");
-    let said = reason("edge", "resnet50", &["Offline"], &nothing);
-    assert!(said.contains("may stand for SingleStream"), "{said}");
-    let said = reason("edge", "llama3.1-8b-edge", &["SingleStream"], &nothing);
-    assert!(said.contains("counted otherwise"), "{said}");
+    let output = reason("datacenter", "resnet50", &["SingleStream"], &nothing);
+    assert!(output.contains("only results of edge systems"), "{output}");
+    let output = reason("edge", "resnet50", &["Offline"], &nothing);
+    assert!(output.contains("may stand for SingleStream"), "{output}");
+    let output = reason("edge", "llama3.1-8b-edge", &["SingleStream"], &nothing);
+    assert!(output.contains("counted otherwise"), "{output}");
     let few = |model: &Path| {
         let path = model.join("SingleStream/performance/run_1/mlperf_log_detail.txt");
         put(
@@ -198,20 +198,20 @@ fn what_may_not_be_inferred_is_told() {
                 .replace("2534.53", "0"),
         );
     };
-    let said = reason("edge", "resnet50", &["SingleStream"], &few);
-    assert!(said.contains("too few queries"), "{said}");
+    let output = reason("edge", "resnet50", &["SingleStream"], &few);
+    assert!(output.contains("too few queries"), "{output}");
     let inferred = |model: &Path| {
         let path = model.join("SingleStream/performance/run_1/mlperf_log_detail.txt");
         put(&path, detail("Offline"));
     };
-    let said = reason("edge", "resnet50", &["SingleStream"], &inferred);
-    assert!(said.contains("not measured itself"), "{said}");
+    let output = reason("edge", "resnet50", &["SingleStream"], &inferred);
+    assert!(output.contains("not measured itself"), "{output}");
     let broken = |model: &Path| {
         let path = model.join("SingleStream/performance/run_1/mlperf_log_detail.txt");
         put(&path, ":::MLLOG {\n");
     };
-    let said = reason("edge", "resnet50", &["SingleStream"], &broken);
-    assert!(said.contains("does not read"), "{said}");
+    let output = reason("edge", "resnet50", &["SingleStream"], &broken);
+    assert!(output.contains("does not read"), "{output}");
 }
 
 #[test]

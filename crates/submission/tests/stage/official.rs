@@ -56,8 +56,8 @@ fn official(round: &Round, tree: &Path, csv: &Path) -> Option<(bool, String)> {
         .arg(csv)
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    Some((output.status.success(), said))
+    let messages = String::from_utf8_lossy(&output.stderr).into_owned();
+    Some((output.status.success(), messages))
 }
 
 /// A rehearsal is rejected for what was measured, and for nothing about the tree.
@@ -70,15 +70,15 @@ fn the_rounds_own_checker_finds_nothing_wrong_with_a_rehearsals_tree() {
             .stage(Division::Open, Kind::Rehearsal, &Answers::default(), &runs)
             .unwrap();
         cut(&fixture, &staged.submitter);
-        let Some((accepted, said)) =
+        let Some((accepted, output)) =
             official(&fixture.round, &fixture.at("tree"), &fixture.at("summary.csv"))
         else {
             return;
         };
         // The made-up logs are a speech benchmark's of full length: only the number of samples is not resnet's.
         // v5.1's checker only logs that, and is content.
-        assert_eq!(accepted, round == "v5.1", "{said}");
-        let errors = said.lines().filter(|line| line.contains(" ERROR]"));
+        assert_eq!(accepted, round == "v5.1", "{output}");
+        let errors = output.lines().filter(|line| line.contains(" ERROR]"));
         for error in errors {
             let about_runs = [
                 "dataset size",
@@ -94,7 +94,7 @@ fn the_rounds_own_checker_finds_nothing_wrong_with_a_rehearsals_tree() {
         }
         if round == "v6.1" {
             for part in ["system checks", "measurement checks"] {
-                assert!(said.contains(&format!("All {part} checks passed")), "{said}");
+                assert!(output.contains(&format!("All {part} checks passed")), "{output}");
             }
         }
     }
@@ -110,12 +110,12 @@ fn the_rounds_own_checker_accepts_what_was_staged() {
             .unwrap();
         cut(&fixture, "ACME");
         let csv = fixture.at("summary.csv");
-        let Some((accepted, said)) = official(&fixture.round, &fixture.at("tree"), &csv) else {
+        let Some((accepted, output)) = official(&fixture.round, &fixture.at("tree"), &csv) else {
             return;
         };
         assert!(
-            accepted && said.contains("SUMMARY: submission looks OK"),
-            "{round}: {said}"
+            accepted && output.contains("SUMMARY: submission looks OK"),
+            "{round}: {output}"
         );
         let tree = Tree::scan(&fixture.at("tree")).unwrap();
         let ours = check::as_official(&tree, &fixture.round, None).unwrap();

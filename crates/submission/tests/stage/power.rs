@@ -48,11 +48,11 @@ fn staged(change: impl FnOnce(&StagingFixture)) -> Option<(StagingFixture, Resul
 
 fn refused(outcome: Result<Staged, StageError>, what: &str) {
     match outcome {
-        Err(StageError::Refused { lacks }) => {
-            let found = lacks
+        Err(StageError::Refused { findings }) => {
+            let found = findings
                 .iter()
-                .any(|lack| lack.place.contains("power session") && lack.what.contains(what));
-            assert!(found, "{lacks:#?}");
+                .any(|finding| finding.place.contains("power session") && finding.what.contains(what));
+            assert!(found, "{findings:#?}");
         }
         other => panic!("{other:?}"),
     }

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use regatta_submission::stage::{Answers, Kind, Lack, StageError};
+use regatta_submission::stage::{Answers, Kind, StageError, StagingFinding};
 use regatta_test_support::staging::{Parts, StagingFixture, id};
 use regatta_types::{
     Division, Mode,
@@ -15,11 +15,16 @@ use regatta_types::{
 const DIVISIONS: [Division; 3] = [Division::Closed, Division::Open, Division::Network];
 
 /// The lacks of a submission that is refused; nothing is left of it.
-fn refused(fixture: &StagingFixture, division: Division, answers: &Answers, runs: &[PathBuf]) -> Vec<Lack> {
+fn refused(
+    fixture: &StagingFixture,
+    division: Division,
+    answers: &Answers,
+    runs: &[PathBuf],
+) -> Vec<StagingFinding> {
     match fixture.stage(division, Kind::Submission, answers, runs) {
-        Err(StageError::Refused { lacks }) => {
+        Err(StageError::Refused { findings }) => {
             assert_eq!(fixture.left_behind(), [""; 0]);
-            lacks
+            findings
         }
         other => panic!("{other:?}"),
     }
@@ -47,7 +52,7 @@ fn what_is_no_measurement_is_refused_in_every_division() {
         }),
         ("full length", |parts| parts.spec.length = RunLength::TestRun),
     ];
-    for (said, change) in cases {
+    for (output, change) in cases {
         for mode in [Mode::PerformanceOnly, Mode::AccuracyOnly] {
             let fixture = StagingFixture::new("v6.1");
             let answers = fixture.answers(|text| text);
@@ -55,11 +60,13 @@ fn what_is_no_measurement_is_refused_in_every_division() {
             let number = if mode == Mode::PerformanceOnly { 1 } else { 2 };
             runs[number as usize - 1] = fixture.run(number, mode, change);
             for division in DIVISIONS {
-                let lacks = refused(&fixture, division, &answers, &runs);
-                let told = |lack: &&Lack| lack.what.contains(said) && lack.place.contains(&id(number));
+                let findings = refused(&fixture, division, &answers, &runs);
+                let reported = |finding: &&StagingFinding| {
+                    finding.what.contains(output) && finding.place.contains(&id(number))
+                };
                 assert!(
-                    lacks.iter().any(|lack| told(&lack)),
-                    "{division}: {said}: {lacks:#?}"
+                    findings.iter().any(|finding| reported(&finding)),
+                    "{division}: {output}: {findings:#?}"
                 );
             }
         }
@@ -73,15 +80,18 @@ fn everything_that_is_missing_is_listed_at_once() {
         fixture.run(1, Mode::PerformanceOnly, |_| {}),
         fixture.run(2, Mode::AccuracyOnly, |_| {}),
     ];
-    let lacks = refused(&fixture, Division::Closed, &Answers::default(), &runs);
-    let list: String = lacks.iter().map(|lack| format!("{lack}\n")).collect();
+    let findings = refused(&fixture, Division::Closed, &Answers::default(), &runs);
+    let list: String = findings.iter().map(|finding| format!("{finding}\n")).collect();
     let list = list.replace(&fixture.at("").display().to_string(), "BENCH/");
     insta::assert_snapshot!(list);
-    let asked = lacks.iter().filter(|lack| lack.question.is_some()).count();
+    let requested = findings
+        .iter()
+        .filter(|finding| finding.question.is_some())
+        .count();
     assert_eq!(
-        asked,
-        lacks.len() - 5,
-        "what only runs and files can mend is not asked for"
+        requested,
+        findings.len() - 5,
+        "what only runs and files can fix is not asked for"
     );
 }
 
@@ -117,15 +127,15 @@ fn runs_that_do_not_hold_are_refused_with_the_reason() {
             parts.files.remove("mlperf_log_detail.txt");
         }),
     ];
-    for (said, change) in cases {
+    for (output, change) in cases {
         let fixture = StagingFixture::new("v6.1");
         let answers = fixture.answers(|text| text);
         let mut runs = fixture.all_runs();
         runs[0] = fixture.run(1, Mode::PerformanceOnly, change);
-        let lacks = refused(&fixture, Division::Closed, &answers, &runs);
+        let findings = refused(&fixture, Division::Closed, &answers, &runs);
         assert!(
-            lacks.iter().any(|lack| lack.what.contains(said)),
-            "{said}: {lacks:#?}"
+            findings.iter().any(|finding| finding.what.contains(output)),
+            "{output}: {findings:#?}"
         );
     }
 }
@@ -156,20 +166,24 @@ fn ours_and_another_logs_never_stand_in_for_the_reference_scripts_output() {
     let fixture = StagingFixture::new("v6.1");
     let (answers, runs) = (fixture.answers(|text| text), fixture.all_runs());
     let kept = runs[1].join("accuracy");
-    let said = |lacks: &[Lack], part: &str| lacks.iter().any(|lack| lack.what.contains(part));
+    let output =
+        |findings: &[StagingFinding], part: &str| findings.iter().any(|finding| finding.what.contains(part));
 
     fs::write(kept.join("accuracy.txt"), "accuracy=100%\n").unwrap();
-    let lacks = refused(&fixture, Division::Closed, &answers, &runs);
-    assert!(said(&lacks, "changed after the script wrote it"), "{lacks:#?}");
-    fs::remove_file(kept.join("official.json")).unwrap();
-    let lacks = refused(&fixture, Division::Closed, &answers, &runs);
-    assert!(said(&lacks, "its origin is not known"), "{lacks:#?}");
-    fs::remove_dir_all(&kept).unwrap();
-    let lacks = refused(&fixture, Division::Closed, &answers, &runs);
-    assert!(said(&lacks, "output is missing"), "{lacks:#?}");
+    let findings = refused(&fixture, Division::Closed, &answers, &runs);
     assert!(
-        lacks.iter().any(|lack| lack.mend.contains("--official")),
-        "{lacks:#?}"
+        output(&findings, "changed after the script wrote it"),
+        "{findings:#?}"
+    );
+    fs::remove_file(kept.join("official.json")).unwrap();
+    let findings = refused(&fixture, Division::Closed, &answers, &runs);
+    assert!(output(&findings, "its origin is not known"), "{findings:#?}");
+    fs::remove_dir_all(&kept).unwrap();
+    let findings = refused(&fixture, Division::Closed, &answers, &runs);
+    assert!(output(&findings, "output is missing"), "{findings:#?}");
+    assert!(
+        findings.iter().any(|finding| finding.fix.contains("--official")),
+        "{findings:#?}"
     );
 }
 
@@ -178,13 +192,16 @@ fn an_audit_that_fails_or_is_of_another_run_is_refused() {
     let fixture = StagingFixture::new("v6.1");
     let (answers, mut runs) = (fixture.answers(|text| text), fixture.all_runs());
     let audit = runs.pop().unwrap();
-    let lacks = refused(&fixture, Division::Closed, &answers, &runs);
-    assert!(lacks[0].what.contains("TEST01") && lacks.len() == 1, "{lacks:#?}");
+    let findings = refused(&fixture, Division::Closed, &answers, &runs);
+    assert!(
+        findings[0].what.contains("TEST01") && findings.len() == 1,
+        "{findings:#?}"
+    );
     // A newer performance run has no audit of its own.
     runs.push(audit);
     runs.push(fixture.run(8, Mode::PerformanceOnly, |_| {}));
-    let lacks = refused(&fixture, Division::Closed, &answers, &runs);
-    assert!(lacks[0].place.contains(&id(8)), "{lacks:#?}");
+    let findings = refused(&fixture, Division::Closed, &answers, &runs);
+    assert!(findings[0].place.contains(&id(8)), "{findings:#?}");
     runs.pop();
     // Another answer than in the accuracy run.
     let spec = fs::read_to_string(runs[2].join("spec.json")).unwrap();
@@ -193,8 +210,8 @@ fn an_audit_that_fails_or_is_of_another_run_is_refused() {
         let log = "[\n{ \"seq_id\" : 0, \"qsl_idx\" : 0, \"data\" : \"ff00000000000000\" }\n]\n";
         parts.files.insert("mlperf_log_accuracy.json", log.to_owned());
     });
-    let lacks = refused(&fixture, Division::Closed, &answers, &runs);
-    assert!(lacks[0].what.contains("TEST01 fails"), "{lacks:#?}");
+    let findings = refused(&fixture, Division::Closed, &answers, &runs);
+    assert!(findings[0].what.contains("TEST01 fails"), "{findings:#?}");
 }
 
 #[test]
@@ -203,23 +220,23 @@ fn what_no_submission_may_hold_is_found_before_anything_is_written() {
     let (answers, runs) = (fixture.answers(|text| text), fixture.all_runs());
     fixture.put("desk/code/with space.txt", "x");
     std::os::unix::fs::symlink("main.cc", fixture.at("desk/code/link.cc")).unwrap();
-    let lacks = refused(&fixture, Division::Closed, &answers, &runs);
-    let said: Vec<_> = lacks.iter().map(|lack| lack.what.as_str()).collect();
+    let findings = refused(&fixture, Division::Closed, &answers, &runs);
+    let output: Vec<_> = findings.iter().map(|finding| finding.what.as_str()).collect();
     assert!(
-        said.len() == 2 && said[0].contains("link.cc is a link"),
-        "{said:?}"
+        output.len() == 2 && output[0].contains("link.cc is a link"),
+        "{output:?}"
     );
     assert!(
-        said[1].contains("with space.txt has a name with spaces"),
-        "{said:?}"
+        output[1].contains("with space.txt has a name with spaces"),
+        "{output:?}"
     );
 
     let named = fixture.answers(|text| {
         text.replace("\"ACME\"", "\"../ACME\"")
             .replace("\"Orin\"\ndevices", "\"O/n\"\ndevices")
     });
-    let lacks = refused(&fixture, Division::Closed, &named, &runs);
-    let places: Vec<_> = lacks.iter().map(|lack| lack.place.as_str()).collect();
+    let findings = refused(&fixture, Division::Closed, &named, &runs);
+    let places: Vec<_> = findings.iter().map(|finding| finding.place.as_str()).collect();
     assert!(
         places.contains(&"answers: submitter") && places.contains(&"system O/n"),
         "{places:?}"
@@ -227,16 +244,16 @@ fn what_no_submission_may_hold_is_found_before_anything_is_written() {
 }
 
 #[test]
-fn the_conf_of_the_loadgen_that_ran_is_found_by_its_hash_or_asked_for() {
+fn the_conf_of_the_loadgen_that_ran_is_found_by_its_hash_or_requested() {
     let fixture = StagingFixture::new("v6.1");
     let (answers, runs) = (fixture.answers(|text| text), fixture.all_runs());
     fixture.put("desk/mlperf.conf", "# edited\n");
-    let lacks = refused(&fixture, Division::Closed, &answers, &runs);
+    let findings = refused(&fixture, Division::Closed, &answers, &runs);
     assert!(
-        lacks[0].what.contains("mlperf.conf of LoadGen 6.0.17"),
-        "{lacks:#?}"
+        findings[0].what.contains("mlperf.conf of LoadGen 6.0.17"),
+        "{findings:#?}"
     );
-    assert!(lacks[0].mend.contains("mlperf_confs"), "{lacks:#?}");
+    assert!(findings[0].fix.contains("mlperf_confs"), "{findings:#?}");
 }
 
 #[test]
@@ -265,24 +282,24 @@ fn only_the_devices_own_signature_proves_a_run() {
             fs::write(run.join("device.pub"), "no key").unwrap();
         }),
     ];
-    for (said, change) in cases {
+    for (output, change) in cases {
         let fixture = StagingFixture::new("v6.1");
         let answers = fixture.answers(|text| text);
         let runs = fixture.all_runs();
         change(&runs[0]);
-        let lacks = refused(&fixture, Division::Closed, &answers, &runs);
+        let findings = refused(&fixture, Division::Closed, &answers, &runs);
         assert!(
-            lacks
+            findings
                 .iter()
-                .any(|lack| lack.what.contains(said) && lack.place.contains(&id(1))),
-            "{said}: {lacks:#?}"
+                .any(|finding| finding.what.contains(output) && finding.place.contains(&id(1))),
+            "{output}: {findings:#?}"
         );
         let rehearsed = fixture
             .stage(Division::Closed, Kind::Rehearsal, &answers, &runs)
             .unwrap();
         assert!(
-            rehearsed.notes.iter().any(|note| note.contains(said)),
-            "{said}: {rehearsed:#?}"
+            rehearsed.notes.iter().any(|note| note.contains(output)),
+            "{output}: {rehearsed:#?}"
         );
     }
 }

@@ -202,17 +202,20 @@ fn the_devices_doctor_drafts_the_description_and_the_operator_overrules_it() {
     });
     let runs = fixture.all_runs();
     let staged = || fixture.stage(Division::Closed, Kind::Submission, &answers, &runs);
-    let Err(StageError::Refused { lacks }) = staged() else {
+    let Err(StageError::Refused { findings }) = staged() else {
         panic!("there is no word of the doctor's yet")
     };
-    assert!(lacks[0].place == "answers: system Orin: doctor", "{lacks:#?}");
+    assert!(
+        findings[0].place == "answers: system Orin: doctor",
+        "{findings:#?}"
+    );
 
     let description = serde_json::json!({
         "host_processor_model_name": "ARMv8", "host_storage_type": "NVMe", "host_memory_capacity": "64 GB",
         "accelerators_per_node": 7, "cooling": "",
     });
-    let told = serde_json::json!({ "schema": 1, "system_description": description });
-    fixture.put("desk/boat-1.json", &told.to_string());
+    let reported = serde_json::json!({ "schema": 1, "system_description": description });
+    fixture.put("desk/boat-1.json", &reported.to_string());
     staged().unwrap();
     let system = fs::read_to_string(fixture.at("tree/closed/ACME/systems/Orin.json")).unwrap();
     let system: serde_json::Value = serde_json::from_str(&system).unwrap();
@@ -228,14 +231,18 @@ fn the_devices_doctor_drafts_the_description_and_the_operator_overrules_it() {
 }
 
 #[test]
-fn a_field_that_the_round_does_not_know_is_told() {
+fn a_field_that_the_round_does_not_know_is_noted() {
     let fixture = StagingFixture::new("v6.1");
     let answers = fixture.answers(|text| text.replace("cooling =", "coolness = \"much\"\ncooling ="));
     let staged = fixture
         .stage(Division::Closed, Kind::Submission, &answers, &fixture.all_runs())
         .unwrap();
-    let told = |note: &&String| note.contains("system Orin: v6.1 knows no field coolness");
-    assert!(staged.notes.iter().any(|note| told(&note)), "{:?}", staged.notes);
+    let reported = |note: &&String| note.contains("system Orin: v6.1 knows no field coolness");
+    assert!(
+        staged.notes.iter().any(|note| reported(&note)),
+        "{:?}",
+        staged.notes
+    );
 }
 
 #[test]

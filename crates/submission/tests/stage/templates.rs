@@ -117,14 +117,14 @@ fn a_known_board_fills_its_description_and_the_note_says_with_what() {
 #[test]
 fn the_module_alone_says_nothing_of_its_carrier() {
     let fixture = StagingFixture::new("v6.1");
-    let Err(StageError::Refused { lacks }) = stage(
+    let Err(StageError::Refused { findings }) = stage(
         &fixture,
         &answers(&fixture, STATUS),
         &runs(&fixture, KIT.0, "Forge carrier"),
     ) else {
         panic!("nobody said how the carrier is cooled")
     };
-    let missing: BTreeSet<_> = lacks.iter().map(|lack| lack.what.as_str()).collect();
+    let missing: BTreeSet<_> = findings.iter().map(|finding| finding.what.as_str()).collect();
     assert!(missing.contains("the field cooling is missing"), "{missing:?}");
     assert!(
         !missing.contains("the field host_memory_configuration is missing"),
@@ -136,8 +136,8 @@ fn the_module_alone_says_nothing_of_its_carrier() {
 fn doctor_overrules_the_template_and_the_operator_both() {
     let fixture = StagingFixture::new("v6.1");
     let described = json!({ "host_storage_type": "NVMe", "cooling": "doctor's", "host_networking": "" });
-    let told = json!({ "schema": 1, "system_description": described });
-    fixture.put("desk/boat-1.json", &told.to_string());
+    let reported = json!({ "schema": 1, "system_description": described });
+    fixture.put("desk/boat-1.json", &reported.to_string());
     let answers = answers(
         &fixture,
         &format!("doctor = \"boat-1.json\"\n{STATUS}cooling = \"a fan\"\n"),
@@ -158,13 +158,14 @@ fn doctor_overrules_the_template_and_the_operator_both() {
 fn an_unknown_template_is_refused_with_the_known_ones() {
     let fixture = StagingFixture::new("v6.1");
     let answers = answers(&fixture, &format!("template = \"orin\"\n{STATUS}"));
-    let Err(StageError::Refused { lacks }) = stage(&fixture, &answers, &runs(&fixture, None, "a PC")) else {
+    let Err(StageError::Refused { findings }) = stage(&fixture, &answers, &runs(&fixture, None, "a PC"))
+    else {
         panic!("there is no such template")
     };
-    let lack = lacks
+    let finding = findings
         .iter()
-        .find(|lack| lack.place == "answers: system Orin: template");
-    let what = &lack.unwrap_or_else(|| panic!("{lacks:?}")).what;
+        .find(|finding| finding.place == "answers: system Orin: template");
+    let what = &finding.unwrap_or_else(|| panic!("{findings:?}")).what;
     assert!(
         what.contains("no template `orin`") && what.contains("agx-orin-64gb"),
         "{what}"
@@ -224,9 +225,9 @@ fn faults(fixture: &StagingFixture, round_name: &str) -> Vec<String> {
 fn with_what_only_others_know_every_template_passes_every_rounds_check() {
     for (name, template) in templates() {
         let fixture = StagingFixture::new("v6.1");
-        let told = fields(&template);
+        let reported = fields(&template);
         let others = fixture.round.submission.system_fields_filled.iter();
-        let others = others.filter(|field| !told.contains_key(field.as_str()));
+        let others = others.filter(|field| !reported.contains_key(field.as_str()));
         let others = others.filter(|field| !["status", "division", "submitter"].contains(&field.as_str()));
         let others: String = others
             .map(|field| format!("{field} = \"known to others\"\n"))

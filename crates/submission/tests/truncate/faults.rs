@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use regatta_config::{known, procedures::Truncation};
 use regatta_submission::{
     DraftError,
-    truncate::{Destination, Doubt, Outcome, Problem, Request, TruncateError, truncate, verify},
+    truncate::{Destination, Outcome, Problem, ProofFinding, Request, TruncateError, truncate, verify},
 };
 use regatta_test_support::tree::{copy, files, put};
 use tempfile::TempDir;
@@ -81,10 +81,10 @@ impl TruncationFixture {
         }
     }
 
-    fn doubts(&self) -> Vec<Doubt> {
+    fn findings(&self) -> Vec<ProofFinding> {
         let tree = self.tree();
         let request = self.request(&tree, Destination::Backup(self.backup()));
-        verify(&request, &self.backup()).unwrap().remove(0).doubts
+        verify(&request, &self.backup()).unwrap().remove(0).findings
     }
 
     fn text(&self) -> String {
@@ -134,7 +134,7 @@ fn every_round_marks_a_line_of_its_own_also_without_a_last_line_feed() {
             let line = text.strip_prefix("accuracy=76.1%\nhash=").unwrap();
             assert_eq!(line.len(), 65, "{text}");
             assert_eq!(fixture.log().len(), if size < 4096 { size } else { 8199 });
-            assert_eq!(fixture.doubts(), [], "{round} {size}");
+            assert_eq!(fixture.findings(), [], "{round} {size}");
         }
     }
 }
@@ -151,7 +151,7 @@ fn a_call_that_was_killed_anywhere_is_finished_by_the_next() {
         put(&fixture.backup().join(LOG), log_of(size));
         fixture.run();
         assert!(
-            files(&fixture.tree()) == tree && fixture.doubts().is_empty(),
+            files(&fixture.tree()) == tree && fixture.findings().is_empty(),
             "{size}"
         );
 
@@ -160,7 +160,7 @@ fn a_call_that_was_killed_anywhere_is_finished_by_the_next() {
         put(&fixture.backup().join(LOG), log_of(size));
         fixture.run();
         assert!(
-            files(&fixture.tree()) == tree && fixture.doubts().is_empty(),
+            files(&fixture.tree()) == tree && fixture.findings().is_empty(),
             "{size}"
         );
 
@@ -170,7 +170,7 @@ fn a_call_that_was_killed_anywhere_is_finished_by_the_next() {
         put(&fixture.tree().join(&beside), "half");
         put(&fixture.backup().join(&beside), "half");
         fixture.run();
-        assert_eq!(fixture.doubts(), [], "{size}");
+        assert_eq!(fixture.findings(), [], "{size}");
     }
 }
 
@@ -373,7 +373,7 @@ fn a_faulty_manifest_names_its_place() {
 #[test]
 fn forged_trees_do_not_prove() {
     type Forge = fn(&TruncationFixture);
-    type Expected = fn(&[Doubt]) -> bool;
+    type Expected = fn(&[ProofFinding]) -> bool;
     let forgeries: [(Forge, Expected); 5] = [
         (
             |fixture| {
@@ -381,31 +381,35 @@ fn forged_trees_do_not_prove() {
                 log[100] ^= 1;
                 put(&fixture.tree().join(LOG), log);
             },
-            |doubts| doubts == [Doubt::OtherContent],
+            |findings| findings == [ProofFinding::OtherContent],
         ),
         (
             |fixture| put(&fixture.tree().join(TEXT), "acc\nhash=00ff\n"),
-            |doubts| matches!(doubts, [Doubt::OtherHash { .. }]),
+            |findings| matches!(findings, [ProofFinding::OtherHash { .. }]),
         ),
         (
             |fixture| put(&fixture.tree().join(TEXT), "acc\n"),
-            |doubts| doubts == [Doubt::NoHash],
+            |findings| findings == [ProofFinding::NoHash],
         ),
         (
             |fixture| fs::remove_file(fixture.backup().join(LOG)).unwrap(),
-            |doubts| matches!(doubts, [Doubt::NoOriginal { .. }]),
+            |findings| matches!(findings, [ProofFinding::NoOriginal { .. }]),
         ),
         (
             |fixture| put(&fixture.backup().join(LOG), log_of(20_001)),
-            |doubts| doubts.contains(&Doubt::OtherThanManifest) && doubts.len() >= 2,
+            |findings| findings.contains(&ProofFinding::OtherThanManifest) && findings.len() >= 2,
         ),
     ];
     for (number, (forge, expected)) in forgeries.into_iter().enumerate() {
         let fixture = TruncationFixture::new("v6.1", &log_of(20_000), "acc\n");
         fixture.run();
-        assert_eq!(fixture.doubts(), [], "{number}");
+        assert_eq!(fixture.findings(), [], "{number}");
         forge(&fixture);
-        assert!(expected(&fixture.doubts()), "{number}: {:?}", fixture.doubts());
+        assert!(
+            expected(&fixture.findings()),
+            "{number}: {:?}",
+            fixture.findings()
+        );
     }
 }
 
@@ -439,7 +443,7 @@ fn a_cut_log_as_large_as_an_uncut_one_is_known_by_its_original() {
     assert_eq!(after[LOG].len(), 10_240);
     assert_eq!(fixture.run(), Outcome::AlreadyCut);
     assert!(files(&fixture.tree()) == after);
-    assert_eq!(fixture.doubts(), []);
+    assert_eq!(fixture.findings(), []);
 }
 
 proptest! {
@@ -457,7 +461,7 @@ proptest! {
         let outcome = fixture.run();
         let cut = matches!(outcome, Outcome::Cut { second_hash: false, .. });
         prop_assert!(cut, "{:?}", outcome);
-        prop_assert_eq!(fixture.doubts(), []);
+        prop_assert_eq!(fixture.findings(), []);
         prop_assert!(fs::read(fixture.tree().join(TEXT)).unwrap().starts_with(&text));
         let after = files(&fixture.tree());
         prop_assert_eq!(fixture.run(), Outcome::AlreadyCut);

@@ -90,7 +90,7 @@ fn in_place_with_a_backup_gives_the_same_and_keeps_every_original() {
 }
 
 #[test]
-fn what_is_missing_is_told_and_the_rest_is_done() {
+fn missing_logs_are_reported_and_the_rest_is_truncated() {
     let Some(corpus) = official_answers("truncation") else {
         return;
     };

@@ -2,11 +2,14 @@
 
 use std::io::Read;
 
-use super::{AccuracyScanner, Field, ScannedEntry, fault::Fault};
+use super::{AccuracyScanner, Field, ScannedEntry, fault::EntryFault};
 use crate::read::plain_entry::hex_run;
 
 impl<R: Read> AccuracyScanner<R> {
-    pub(super) fn object(&mut self, mut digits: impl FnMut(Field, &[u8])) -> Result<ScannedEntry, Fault> {
+    pub(super) fn object(
+        &mut self,
+        mut digits: impl FnMut(Field, &[u8]),
+    ) -> Result<ScannedEntry, EntryFault> {
         self.expect(b'{', "an object of seq_id, qsl_idx and data")?;
         let offset = self.input.offset() - 1;
         let (mut seq_id, mut qsl_idx, mut bytes) = (None, None, None);
@@ -33,11 +36,11 @@ impl<R: Read> AccuracyScanner<R> {
                     self.input.pass(1);
                     break;
                 }
-                Some(_) => return Err(Fault::Wrong("expected `,` or `}`".to_owned())),
-                None => return Err(Fault::Ends),
+                Some(_) => return Err(EntryFault::Wrong("expected `,` or `}`".to_owned())),
+                None => return Err(EntryFault::Ends),
             }
         }
-        let missing = |name: &str| Fault::Wrong(format!("missing field `{name}`"));
+        let missing = |name: &str| EntryFault::Wrong(format!("missing field `{name}`"));
         Ok(ScannedEntry {
             seq_id: seq_id.ok_or_else(|| missing("seq_id"))?,
             qsl_idx: qsl_idx.ok_or_else(|| missing("qsl_idx"))?,
@@ -51,15 +54,15 @@ impl<R: Read> AccuracyScanner<R> {
 
     /// `"name" :`, passed.
     #[inline]
-    fn key(&mut self) -> Result<Key, Fault> {
+    fn key(&mut self) -> Result<Key, EntryFault> {
         self.expect(b'"', "a key")?;
         let mut key = Key::default();
         loop {
             match self.input.peek()? {
                 Some(b'"') => break,
                 Some(byte) if byte >= b' ' => key.push(byte),
-                Some(_) => return Err(Fault::Wrong("a control character in a key".to_owned())),
-                None => return Err(Fault::Ends),
+                Some(_) => return Err(EntryFault::Wrong("a control character in a key".to_owned())),
+                None => return Err(EntryFault::Ends),
             }
             self.input.pass(1);
         }
@@ -70,10 +73,10 @@ impl<R: Read> AccuracyScanner<R> {
 
     /// An integer of JSON's form that fits 64 bits.
     #[inline]
-    fn unsigned(&mut self) -> Result<u64, Fault> {
-        let first = self.past_space()?.ok_or(Fault::Ends)?;
+    fn unsigned(&mut self) -> Result<u64, EntryFault> {
+        let first = self.past_space()?.ok_or(EntryFault::Ends)?;
         if !first.is_ascii_digit() {
-            return Err(Fault::Wrong("expected a whole number".to_owned()));
+            return Err(EntryFault::Wrong("expected a whole number".to_owned()));
         }
         let mut value = 0_u64;
         let mut digits = 0;
@@ -82,38 +85,38 @@ impl<R: Read> AccuracyScanner<R> {
             let Some(digit) = next.filter(u8::is_ascii_digit).map(|byte| u64::from(byte - b'0')) else {
                 // Also what would make it a fraction: `,`, `}` or a space comes next in a sound entry.
                 return match next {
-                    Some(b'.' | b'e' | b'E') => Err(Fault::Wrong("expected a whole number".to_owned())),
+                    Some(b'.' | b'e' | b'E') => Err(EntryFault::Wrong("expected a whole number".to_owned())),
                     _ => Ok(value),
                 };
             };
             digits += 1;
             if digits == 2 && first == b'0' {
-                return Err(Fault::Wrong("a number with a leading zero".to_owned()));
+                return Err(EntryFault::Wrong("a number with a leading zero".to_owned()));
             }
             value = value
                 .checked_mul(10)
                 .and_then(|tens| tens.checked_add(digit))
-                .ok_or_else(|| Fault::Wrong("a number beyond 64 bits".to_owned()))?;
+                .ok_or_else(|| EntryFault::Wrong("a number beyond 64 bits".to_owned()))?;
             self.input.pass(1);
         }
     }
 
-    fn signed(&mut self) -> Result<i64, Fault> {
+    fn signed(&mut self) -> Result<i64, EntryFault> {
         let negative = self.past_space()? == Some(b'-');
         if negative {
             self.input.pass(1);
-            if !self.input.peek()?.ok_or(Fault::Ends)?.is_ascii_digit() {
-                return Err(Fault::Wrong("expected a whole number".to_owned()));
+            if !self.input.peek()?.ok_or(EntryFault::Ends)?.is_ascii_digit() {
+                return Err(EntryFault::Wrong("expected a whole number".to_owned()));
             }
         }
         let size = i128::from(self.unsigned()?);
         i64::try_from(if negative { -size } else { size })
-            .map_err(|_| Fault::Wrong("a number beyond 64 bits".to_owned()))
+            .map_err(|_| EntryFault::Wrong("a number beyond 64 bits".to_owned()))
     }
 
     /// A string of hexadecimal digits; its length in bytes.
     #[inline]
-    fn hexadecimal(&mut self, mut data: impl FnMut(&[u8])) -> Result<u64, Fault> {
+    fn hexadecimal(&mut self, mut data: impl FnMut(&[u8])) -> Result<u64, EntryFault> {
         self.expect(b'"', "a string of hexadecimal digits")?;
         let mut digits = 0_u64;
         loop {
@@ -123,13 +126,13 @@ impl<R: Read> AccuracyScanner<R> {
                 if stop != b'"' {
                     self.input.pass(run);
                     let byte = (digits + run as u64) / 2;
-                    return Err(Fault::Wrong(format!(
+                    return Err(EntryFault::Wrong(format!(
                         "byte {byte} of the data is not hexadecimal"
                     )));
                 }
                 digits += run as u64;
                 if !digits.is_multiple_of(2) {
-                    return Err(Fault::Wrong(format!(
+                    return Err(EntryFault::Wrong(format!(
                         "an odd number of hexadecimal digits ({digits})"
                     )));
                 }
@@ -143,16 +146,16 @@ impl<R: Read> AccuracyScanner<R> {
             self.input.pass(whole);
             if !self.input.refill()? {
                 self.input.pass(run - whole);
-                return Err(Fault::Ends);
+                return Err(EntryFault::Ends);
             }
         }
     }
 
     /// Passes a value of a key that LoadGen does not write, of whatever kind.
-    fn skip_value(&mut self) -> Result<(), Fault> {
+    fn skip_value(&mut self) -> Result<(), EntryFault> {
         let mut depth = 0_u32;
         loop {
-            match self.past_space()?.ok_or(Fault::Ends)? {
+            match self.past_space()?.ok_or(EntryFault::Ends)? {
                 b'"' => self.skip_string()?,
                 b'[' | b'{' => {
                     self.input.pass(1);
@@ -164,7 +167,7 @@ impl<R: Read> AccuracyScanner<R> {
                 }
                 b',' | b':' if depth > 0 => self.input.pass(1),
                 byte if byte.is_ascii_alphanumeric() || byte == b'-' => self.skip_word()?,
-                _ => return Err(Fault::Wrong("expected a value".to_owned())),
+                _ => return Err(EntryFault::Wrong("expected a value".to_owned())),
             }
             if depth == 0 {
                 return Ok(());
@@ -172,21 +175,21 @@ impl<R: Read> AccuracyScanner<R> {
         }
     }
 
-    fn skip_string(&mut self) -> Result<(), Fault> {
+    fn skip_string(&mut self) -> Result<(), EntryFault> {
         self.input.pass(1);
         loop {
-            match self.input.peek()?.ok_or(Fault::Ends)? {
+            match self.input.peek()?.ok_or(EntryFault::Ends)? {
                 b'"' => {
                     self.input.pass(1);
                     return Ok(());
                 }
                 b'\\' => {
                     self.input.pass(1);
-                    self.input.peek()?.ok_or(Fault::Ends)?;
+                    self.input.peek()?.ok_or(EntryFault::Ends)?;
                     self.input.pass(1);
                 }
                 byte if byte < b' ' => {
-                    return Err(Fault::Wrong("a control character in a string".to_owned()));
+                    return Err(EntryFault::Wrong("a control character in a string".to_owned()));
                 }
                 _ => self.input.pass(1),
             }
@@ -194,7 +197,7 @@ impl<R: Read> AccuracyScanner<R> {
     }
 
     /// A number, `true`, `false` or `null`: judged no closer, since nothing is taken from it.
-    fn skip_word(&mut self) -> Result<(), Fault> {
+    fn skip_word(&mut self) -> Result<(), EntryFault> {
         while self
             .input
             .peek()?
@@ -206,14 +209,14 @@ impl<R: Read> AccuracyScanner<R> {
     }
 
     #[inline]
-    fn expect(&mut self, wanted: u8, what: &str) -> Result<(), Fault> {
+    fn expect(&mut self, expected: u8, what: &str) -> Result<(), EntryFault> {
         match self.past_space()? {
-            Some(byte) if byte == wanted => {
+            Some(byte) if byte == expected => {
                 self.input.pass(1);
                 Ok(())
             }
-            Some(_) => Err(Fault::Wrong(format!("expected {what}"))),
-            None => Err(Fault::Ends),
+            Some(_) => Err(EntryFault::Wrong(format!("expected {what}"))),
+            None => Err(EntryFault::Ends),
         }
     }
 }
@@ -242,9 +245,9 @@ impl Key {
 }
 
 #[inline]
-fn once<T>(slot: &mut Option<T>, value: T, name: &str) -> Result<(), Fault> {
+fn once<T>(slot: &mut Option<T>, value: T, name: &str) -> Result<(), EntryFault> {
     if slot.replace(value).is_some() {
-        return Err(Fault::Wrong(format!("duplicate field `{name}`")));
+        return Err(EntryFault::Wrong(format!("duplicate field `{name}`")));
     }
     Ok(())
 }

@@ -11,7 +11,7 @@ use std::io::{self, Read};
 use super::{
     accuracy_error::AccuracyLogError, json_fault::JsonFault, plain_entry::PlainEntry, window::Window,
 };
-use fault::Fault;
+use fault::EntryFault;
 
 /// An entry whose data went by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -177,15 +177,15 @@ impl<R: Read> AccuracyScanner<R> {
             return Ok(Some(entry));
         }
         self.object(digits).map(Some).map_err(|fault| match fault {
-            Fault::Io(source) => self.io(source),
-            Fault::Ends => self.ends_early(),
-            Fault::Wrong(message) => {
+            EntryFault::Io(source) => self.io(source),
+            EntryFault::Ends => self.ends_early(),
+            EntryFault::Wrong(message) => {
                 let (entry, offset, line) = (self.entry, self.input.offset(), self.input.line());
                 self.cut_or_io().unwrap_or(AccuracyLogError::Entry {
                     entry,
                     offset,
                     line,
-                    source: JsonFault::said(message),
+                    source: JsonFault::from_message(message),
                 })
             }
         })

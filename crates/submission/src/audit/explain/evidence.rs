@@ -19,7 +19,7 @@ const PERIODS: std::ops::RangeInclusive<u64> = 2..=16;
 /// once in 160,000 cases.
 const EXPECTED: f64 = 12.0;
 /// Responses of at least this many bytes are not alike by chance.
-const TELLING_BYTES: u64 = 16;
+const DISTINCTIVE_BYTES: u64 = 16;
 
 /// The differing responses by what they are looked up by.
 pub(super) struct Differing<'a> {
@@ -120,15 +120,15 @@ impl InReference {
         while let Some(answer) = answers.next()? {
             seen.look_for_shifts(&answer, differing);
             let mark = answer.mark;
-            if answer.bytes >= TELLING_BYTES && differing.marks.contains(&mark) {
+            if answer.bytes >= DISTINCTIVE_BYTES && differing.marks.contains(&mark) {
                 places.insert(mark, answer.qsl_idx);
             }
-            if let Some(&given) = lengths.get(&answer.qsl_idx)
-                && given != answer.bytes
+            if let Some(&actual) = lengths.get(&answer.qsl_idx)
+                && actual != answer.bytes
             {
                 seen.other_lengths += 1;
                 seen.other_length
-                    .get_or_insert((answer.qsl_idx, answer.bytes, given));
+                    .get_or_insert((answer.qsl_idx, answer.bytes, actual));
             }
         }
         let elsewhere = comparison

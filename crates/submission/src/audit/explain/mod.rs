@@ -105,12 +105,12 @@ fn read_out(comparison: &Comparison, audit: &InAudit, found: &InReference) -> Ve
             count: counts.reference_mismatches,
         });
     }
-    if let Some((qsl_idx, expected, given)) = found.other_length {
+    if let Some((qsl_idx, expected, actual)) = found.other_length {
         reasons.push(Reason::Lengths {
             count: found.other_lengths,
             qsl_idx,
             expected,
-            given,
+            actual,
         });
     }
     reasons.extend(audit.period());
@@ -124,9 +124,9 @@ fn read_out(comparison: &Comparison, audit: &InAudit, found: &InReference) -> Ve
 }
 
 fn is_rounding(one: &Mismatch) -> bool {
-    match (one.expected, one.given) {
-        (Some(expected @ Element::Float(_)), Some(given)) => expected
-            .distance(given)
+    match (one.expected, one.actual) {
+        (Some(expected @ Element::Float(_)), Some(actual)) => expected
+            .distance(actual)
             .is_some_and(|distance| distance <= ROUNDING * expected.magnitude()),
         _ => false,
     }
@@ -137,7 +137,7 @@ fn distances(mismatches: &[Mismatch]) -> Option<Distances> {
     let mut greatest_relative = Some(0.0_f64);
     for one in mismatches {
         let expected = one.expected?;
-        let distance = expected.distance(one.given?)?;
+        let distance = expected.distance(one.actual?)?;
         all.push(distance);
         greatest_relative = match greatest_relative {
             Some(greatest) if expected.magnitude() > 0.0 => {

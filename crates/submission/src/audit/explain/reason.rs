@@ -34,7 +34,7 @@ pub enum Reason {
         /// Its length in the accuracy run.
         expected: u64,
         /// Its length in the audit's run.
-        given: u64,
+        actual: u64,
     },
     /// They are near the expected ones.
     Rounding,

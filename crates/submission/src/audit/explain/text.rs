@@ -65,10 +65,10 @@ impl fmt::Display for Reason {
                 count,
                 qsl_idx,
                 expected,
-                given,
+                actual,
             } => write!(
                 f,
-                "{count} have another length: sample {qsl_idx} has {expected} bytes in the accuracy run and {given} in the audit"
+                "{count} have another length: sample {qsl_idx} has {expected} bytes in the accuracy run and {actual} in the audit"
             ),
             Self::Rounding => write!(
                 f,

@@ -1,4 +1,4 @@
-//! Findings that are one matter: the same rule, severity and way to mend it, then the same words.
+//! Groups of findings with the same rule, severity and fix, then with the same words.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ pub(super) struct Group<'a> {
     pub(super) severity: Severity,
     /// Name and source of the rule.
     pub(super) rule: &'a str,
-    pub(super) mend: &'a str,
+    pub(super) fix: &'a str,
     /// What was found, and where, in the order of paths.
     pub(super) messages: Vec<(&'a str, Vec<&'a Finding>)>,
 }
@@ -33,14 +33,14 @@ impl Group<'_> {
 pub(super) fn by_rule(findings: &[Finding]) -> Vec<Group<'_>> {
     let mut groups: BTreeMap<(Severity, &str, &str), BTreeMap<&str, Vec<&Finding>>> = BTreeMap::new();
     for finding in findings {
-        let key = (finding.severity, finding.rule.as_str(), finding.mend.as_str());
+        let key = (finding.severity, finding.rule.as_str(), finding.fix.as_str());
         let messages = groups.entry(key).or_default();
         messages.entry(&finding.message).or_default().push(finding);
     }
-    let group = |((severity, rule, mend), messages): ((_, _, _), BTreeMap<_, _>)| Group {
+    let group = |((severity, rule, fix), messages): ((_, _, _), BTreeMap<_, _>)| Group {
         severity,
         rule,
-        mend,
+        fix,
         messages: messages.into_iter().collect(),
     };
     groups.into_iter().map(group).collect()
@@ -63,10 +63,10 @@ pub(super) fn times(finding: &Finding) -> String {
     }
 }
 
-/// What stands before the words on how to mend it; a note needs no mending.
+/// The words before a fix; a note needs no fix.
 pub(super) fn advice(severity: Severity) -> &'static str {
     match severity {
-        Severity::Error | Severity::Warning => "To mend it: ",
+        Severity::Error | Severity::Warning => "To fix it: ",
         Severity::Note => "",
     }
 }

@@ -65,13 +65,13 @@ fn result(row: &crate::check::official::Row) -> ResultRow {
 /// What the official checker found, as findings; the end of a crashing one among them.
 pub(super) fn findings(official: &Official) -> Vec<Finding> {
     let rule = format!("as-official: checker {}", official.checker.revision);
-    let finding = |severity, path: &str, message: String, mend: &str| Finding {
+    let finding = |severity, path: &str, message: String, fix: &str| Finding {
         severity,
         rule: rule.clone(),
         path: path.to_owned(),
         line: None,
         message,
-        mend: mend.to_owned(),
+        fix: fix.to_owned(),
         count: 1,
     };
     let mut findings: Vec<_> = official
@@ -92,7 +92,7 @@ pub(super) fn findings(official: &Official) -> Vec<Finding> {
             Severity::Error,
             ".",
             text,
-            "mend this first: nothing after it is judged",
+            "fix this first: nothing after it is judged",
         ));
     }
     findings

@@ -100,6 +100,6 @@ fn grouped(text: &mut String, findings: &[Finding]) {
             }
         }
         let what = group::advice(group.severity);
-        let _ = writeln!(text, "  {what}{}", escape(group.mend));
+        let _ = writeln!(text, "  {what}{}", escape(group.fix));
     }
 }

@@ -32,12 +32,12 @@ use crate::tree::Tree;
 #[non_exhaustive]
 pub enum OfficialError {
     /// A revision that the round has no checker of.
-    #[error("round {round} has no official checker `{given}`; known are {known}")]
+    #[error("round {round} has no official checker `{revision}`; known are {known}")]
     UnknownRevision {
         /// The round.
         round: String,
         /// What was asked for.
-        given: String,
+        revision: String,
         /// The revisions that are known.
         known: String,
     },
@@ -63,7 +63,7 @@ pub fn as_official(tree: &Tree, round: &Round, revision: Option<&str>) -> Result
         .checker(revision)
         .ok_or_else(|| OfficialError::UnknownRevision {
             round: round.name.clone(),
-            given: revision.unwrap_or_default().to_owned(),
+            revision: revision.unwrap_or_default().to_owned(),
             known: known_revisions(round),
         })?;
     let known = round.submission.as_known_to(checker);

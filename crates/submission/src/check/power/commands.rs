@@ -246,11 +246,11 @@ pub(super) fn configuration(session: &Session<'_>) -> Verdict {
 fn two_channels(analyzer: &Value) -> bool {
     let command = analyzer.get("command").and_then(Value::as_array);
     let mut words = command.into_iter().flatten().map(Value::as_str);
-    let given = words
+    let ranges = words
         .find(|word| *word == Some("-c"))
         .and_then(|_| words.next().flatten());
     let channel = analyzer.get("channel").and_then(Value::as_array);
-    given.is_some_and(|given| given.split(',').count() == 2) && channel.is_some_and(|list| list.len() == 2)
+    ranges.is_some_and(|ranges| ranges.split(',').count() == 2) && channel.is_some_and(|list| list.len() == 2)
 }
 
 /// The server did not run in debug mode.

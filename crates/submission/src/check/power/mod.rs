@@ -14,8 +14,8 @@ use std::cell::RefCell;
 
 use regatta_config::round::PowerRules;
 use serde::Serialize;
-pub(crate) use session::Known;
-use session::{Complaint, Session, Verdict};
+pub(crate) use session::SessionLogs;
+use session::{Session, SessionFinding, Verdict};
 
 use crate::tree::Tree;
 
@@ -60,7 +60,7 @@ impl PowerReport {
 /// Judges the session in `directory` of `tree` (`""` for the root), as the round's power checker does.
 #[must_use]
 pub fn check(tree: &Tree, directory: &str, rules: &PowerRules) -> PowerReport {
-    match Session::read(tree, directory, rules, Known::default()) {
+    match Session::read(tree, directory, rules, SessionLogs::default()) {
         Ok(session) => judge(&session),
         Err(reason) => unread(reason),
     }
@@ -72,7 +72,7 @@ pub(crate) fn review(
     tree: &Tree,
     directory: &str,
     rules: &PowerRules,
-    known: Known<'_>,
+    known: SessionLogs<'_>,
 ) -> (PowerReport, Vec<(u64, String)>) {
     match Session::read(tree, directory, rules, known) {
         Ok(mut session) => {
@@ -116,8 +116,8 @@ fn judge(session: &Session<'_>) -> PowerReport {
         name,
         outcome: match check(session) {
             Ok(()) => Outcome::Passed,
-            Err(Complaint::Warning(reason)) => Outcome::Warned(reason),
-            Err(Complaint::Fault(reason)) => Outcome::Failed(reason),
+            Err(SessionFinding::Warning(reason)) => Outcome::Warned(reason),
+            Err(SessionFinding::Fault(reason)) => Outcome::Failed(reason),
         },
     });
     PowerReport {

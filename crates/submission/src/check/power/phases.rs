@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::{
     samples::{self, Reading},
-    session::{Complaint, Session, Verdict},
+    session::{Session, SessionFinding, Verdict},
 };
 use crate::check::hashed::Hashed;
 
@@ -119,7 +119,7 @@ fn durations(rule: DurationRule, ranging: f64, testing: f64) -> Verdict {
         DurationRule::ShorterAtMost(limit) => {
             if (ranging - testing) / ranging > limit {
                 let text = format!("the testing run took {testing:.2} s, the ranging run {ranging:.2} s");
-                Err(Complaint::Warning(text))
+                Err(SessionFinding::Warning(text))
             } else {
                 Ok(())
             }

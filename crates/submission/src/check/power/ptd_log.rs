@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{
     samples::{plain_unix_seconds, unix_seconds},
-    session::{Complaint, Session, Verdict},
+    session::{Session, SessionFinding, Verdict},
 };
 
 /// The log in a session's directory.
@@ -39,7 +39,7 @@ enum Word {
 }
 
 /// A line with one of [`WORDS`] or both.
-struct Telling<'a> {
+struct ReportLine<'a> {
     number: u64,
     line: &'a str,
     /// Where each of the words is first.
@@ -59,9 +59,9 @@ struct Report<'a> {
 
 impl Report<'_> {
     /// The line without its stamp: the same words in every session are one matter.
-    fn said(&self) -> &str {
-        let said = self.line.get(STAMP..).unwrap_or(self.line);
-        said.trim_start_matches([':', ' '])
+    fn message(&self) -> &str {
+        let message = self.line.get(STAMP..).unwrap_or(self.line);
+        message.trim_start_matches([':', ' '])
     }
 }
 
@@ -69,22 +69,22 @@ impl Report<'_> {
 pub(super) fn check(session: &Session<'_>) -> Verdict {
     let log = session.ptd_log()?;
     let mut verdict = log.uncertainty_checked();
-    for telling in log.telling() {
+    for report_line in log.report_line() {
         if verdict.is_err() && session.overlooked.is_none() {
             break;
         }
         if verdict.is_ok() {
-            verdict = log.judge(&telling);
+            verdict = log.judge(&report_line);
         }
         if let Some(found) = &session.overlooked {
             let overlooked = [
-                log.overlooked_error(&telling),
-                log.overlooked_uncertainty(&telling),
+                log.overlooked_error(&report_line),
+                log.overlooked_uncertainty(&report_line),
             ];
             let here = overlooked.into_iter().flatten();
             found
                 .borrow_mut()
-                .extend(here.map(|text| (telling.number, text.to_owned())));
+                .extend(here.map(|text| (report_line.number, text.to_owned())));
         }
     }
     verdict
@@ -160,7 +160,10 @@ impl<'a> Log<'a> {
         for line in self.lines() {
             let Some(time) = self.time(line)? else { continue };
             let text = line.get(STAMP..).unwrap_or_default().trim_start();
-            let is = |said: &str| text.strip_prefix(said).is_some_and(|rest| rest.trim().is_empty());
+            let is = |message: &str| {
+                text.strip_prefix(message)
+                    .is_some_and(|rest| rest.trim().is_empty())
+            };
             match begin {
                 None if is(&start) => begin = Some(time),
                 Some(begin) if is(": Completed test") => return Ok((begin, time)),
@@ -187,10 +190,10 @@ impl<'a> Log<'a> {
     }
 
     /// The lines that hold one of [`WORDS`]: few of many, or, while a meter cannot tell its uncertainty, nearly all.
-    fn telling(&self) -> impl Iterator<Item = Telling<'_>> {
+    fn report_line(&self) -> impl Iterator<Item = ReportLine<'_>> {
         (1..).zip(self.lines()).filter_map(|(number, line)| {
             let words = words_of(line);
-            words.iter().any(Option::is_some).then(|| Telling {
+            words.iter().any(Option::is_some).then(|| ReportLine {
                 number,
                 line,
                 words,
@@ -211,30 +214,30 @@ impl<'a> Log<'a> {
     }
 
     /// What the official program says of a line.
-    fn judge(&self, telling: &Telling<'_>) -> Verdict {
-        if let Some(report) = report(telling, Word::Warning)? {
+    fn judge(&self, report_line: &ReportLine<'_>) -> Verdict {
+        if let Some(report) = report(report_line, Word::Warning)? {
             self.warning(&report)?;
         }
-        if let Some(report) = report(telling, Word::Error)? {
+        if let Some(report) = report(report_line, Word::Error)? {
             self.error(&report)?;
         }
         Ok(())
     }
 
     /// An error outside of the ranging run, which the official program overlooks behind its first warning.
-    fn overlooked_error<'b>(&self, telling: &Telling<'b>) -> Option<&'b str> {
-        let report = report(telling, Word::Error).ok()??;
+    fn overlooked_error<'b>(&self, report_line: &ReportLine<'b>) -> Option<&'b str> {
+        let report = report(report_line, Word::Error).ok()??;
         let known = report.text == KNOWN_TESTING_ERROR;
         (!known && !self.in_ranging(report.time)).then_some(report.text)
     }
 
     /// An uncertainty in the part of the run that the official program leaves out.
-    fn overlooked_uncertainty<'b>(&self, telling: &Telling<'b>) -> Option<&'b str> {
+    fn overlooked_uncertainty<'b>(&self, report_line: &ReportLine<'b>) -> Option<&'b str> {
         // A session warns of every sample in the ranging run: most are not of interest, which their text tells at once.
-        if !telling.line.contains('%') {
+        if !report_line.line.contains('%') {
             return None;
         }
-        let report = report(telling, Word::Warning).ok()??;
+        let report = report(report_line, Word::Warning).ok()??;
         let margin = f64::from(self.rules.clock_tolerance_ms) / 1e3;
         let within = self.run.0 + margin < report.time && report.time < self.run.1 - margin;
         (within && is_uncertainty(report.text)).then_some(report.text)
@@ -250,46 +253,46 @@ impl<'a> Log<'a> {
         if !(self.run.0 + margin < report.time && report.time < self.run.1 - margin) {
             return Ok(());
         }
-        let text = format!("in the testing run: {}", report.said());
+        let text = format!("in the testing run: {}", report.message());
         if rules.uncertainty_is_error && is_uncertainty(report.text) {
             return Err(text.into());
         }
-        Err(Complaint::Warning(text))
+        Err(SessionFinding::Warning(text))
     }
 
     fn error(&self, report: &Report<'_>) -> Verdict {
         if report.text == KNOWN_TESTING_ERROR {
-            let text = format!("accepted in the testing run: {}", report.said());
-            return Err(Complaint::Warning(text));
+            let text = format!("accepted in the testing run: {}", report.message());
+            return Err(SessionFinding::Warning(text));
         }
         if !self.in_ranging(report.time) {
-            return Err(format!("outside of the ranging run: {}", report.said()).into());
+            return Err(format!("outside of the ranging run: {}", report.message()).into());
         }
         let mut known = self.rules.ranging_errors.iter();
         if known.any(|known| report.text.starts_with(known.as_str())) {
             return Ok(());
         }
-        Err(Complaint::Warning(format!(
+        Err(SessionFinding::Warning(format!(
             "in the ranging run: {}",
-            report.said()
+            report.message()
         )))
     }
 }
 
 /// What a line says behind `word`.
-fn report<'a>(telling: &Telling<'a>, word: Word) -> Result<Option<Report<'a>>, String> {
+fn report<'a>(report_line: &ReportLine<'a>, word: Word) -> Result<Option<Report<'a>>, String> {
     let word = word as usize;
-    let Some(at) = telling.words[word] else {
+    let Some(at) = report_line.words[word] else {
         return Ok(None);
     };
-    let text = telling.line.get(at + WORDS[word].len()..).unwrap_or_default();
+    let text = report_line.line.get(at + WORDS[word].len()..).unwrap_or_default();
     let text = text.strip_suffix('\n').unwrap_or(text);
     let text = text.strip_suffix('\r').unwrap_or(text);
     if text.is_empty() {
         return Ok(None);
     }
-    let line = telling.line.trim();
-    match telling.time.clone()? {
+    let line = report_line.line.trim();
+    match report_line.time.clone()? {
         Some(time) => Ok(Some(Report {
             line,
             text: text.trim(),

@@ -28,31 +28,31 @@ const FIELDS: [&str; 9] = [
 
 /// What stands against a check.
 #[derive(Debug)]
-pub(super) enum Complaint {
+pub(super) enum SessionFinding {
     /// It passes, with this.
     Warning(String),
     /// It fails.
     Fault(String),
 }
 
-impl From<String> for Complaint {
+impl From<String> for SessionFinding {
     fn from(reason: String) -> Self {
         Self::Fault(reason)
     }
 }
 
-impl From<&str> for Complaint {
+impl From<&str> for SessionFinding {
     fn from(reason: &str) -> Self {
         Self::Fault(reason.to_owned())
     }
 }
 
 /// What a check says.
-pub(super) type Verdict = Result<(), Complaint>;
+pub(super) type Verdict = Result<(), SessionFinding>;
 
-/// What was read of a session already.
+/// The logs of a session that were read already.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Known<'a> {
+pub(crate) struct SessionLogs<'a> {
     /// The ranging run's detail log.
     pub(crate) ranging: Option<&'a RunLog>,
     /// The testing run's detail log.
@@ -87,7 +87,7 @@ impl<'a> Session<'a> {
         tree: &'a Tree,
         directory: &'a str,
         rules: &'a PowerRules,
-        known: Known<'_>,
+        known: SessionLogs<'_>,
     ) -> Result<Self, String> {
         let mut session = Self {
             tree,

@@ -68,8 +68,8 @@ pub(super) fn lines(case: &Case<'_>, path: &str, findings: &mut Findings) -> Opt
     match case.context.tree.read(path, LONGEST) {
         Ok(bytes) => {
             let mut text = String::from_utf8(bytes).unwrap_or_else(|error| {
-                let mend = "the official checker ends here; write it as UTF-8";
-                findings.error(rules::FILE_SET, path, "is no UTF-8 text", mend);
+                let fix = "the official checker ends here; write it as UTF-8";
+                findings.error(rules::FILE_SET, path, "is no UTF-8 text", fix);
                 String::from_utf8_lossy(error.as_bytes()).into_owned()
             });
             if memchr(b'\r', text.as_bytes()).is_some() {
@@ -151,14 +151,14 @@ fn metrics(case: &Case<'_>, path: &str, library: Option<u64>, findings: &mut Fin
             if !met && case.bound() {
                 let side = if lower { "below" } else { "above" };
                 let text = format!("{} is {value}, {side} {limit}", bound.metric);
-                let mend = "meet the accuracy target, or submit to the open division";
-                findings.error(rules::ACCURACY, (path, Some(line)), text, mend);
+                let fix = "meet the accuracy target, or submit to the open division";
+                findings.error(rules::ACCURACY, (path, Some(line)), text, fix);
             }
         }
         if !seen && lower && case.bound() {
             let text = format!("{} is not given", bound.metric);
-            let mend = "put the reference accuracy script's own output there";
-            findings.error(rules::ACCURACY, path, text, mend);
+            let fix = "put the reference accuracy script's own output there";
+            findings.error(rules::ACCURACY, path, text, fix);
         }
         metrics.extend(last.filter(|_| lower).map(|value| Metric {
             name: bound.metric.clone(),
@@ -191,14 +191,14 @@ fn hash(path: &str, lines: &[String], findings: &mut Findings) {
         }
         [(line, hash)] => {
             if hash.len() != 64 || !hash.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-                let mend = "truncate again from the backup";
-                findings.error(rules::HASH, (path, Some(*line)), "the hash is no SHA-256", mend);
+                let fix = "truncate again from the backup";
+                findings.error(rules::HASH, (path, Some(*line)), "the hash is no SHA-256", fix);
             }
         }
         [.., (line, _)] => {
             let text = format!("{} hashes: the log was truncated more than once", hashes.len());
-            let mend = "truncate once, from the backup";
-            findings.warning(rules::HASH, (path, Some(*line)), text, mend);
+            let fix = "truncate once, from the backup";
+            findings.warning(rules::HASH, (path, Some(*line)), text, fix);
         }
     }
 }

@@ -88,7 +88,7 @@ fn first_set(
     let logged = run.log.loaded_set.as_ref()?;
     let total = requested.library.total;
     // Since v6.0 no more of the library is shuffled than is wanted; before, all of it was.
-    let wanted = match (run.count("effective_accuracy_sample_count"), settings.mode) {
+    let count = match (run.count("effective_accuracy_sample_count"), settings.mode) {
         (None, _) => total,
         (Some(samples), Mode::AccuracyOnly) => samples,
         (Some(_), _) => settings.performance_sample_count,
@@ -99,7 +99,7 @@ fn first_set(
         Shuffle::Gnu(RngAbi::Libstdcxx10),
         Shuffle::Llvm,
     ] {
-        let set = run.case.context.sets.first(settings, total, wanted, library)?;
+        let set = run.case.context.sets.first(settings, total, count, library)?;
         if is_written(&set.samples, logged) {
             return Some(set);
         }

@@ -20,32 +20,32 @@ const DIVISIONS: [&str; 3] = ["closed", "open", "network"];
 /// The root, and every entry of the tree.
 pub(super) fn root(context: &Context<'_>, findings: &mut Findings) {
     for (path, reason) in context.tree.faults() {
-        let mend = "see that every directory can be listed and no link leads in a circle";
-        findings.error(rules::READABLE, path, reason.as_str(), mend);
+        let fix = "see that every directory can be listed and no link leads in a circle";
+        findings.error(rules::READABLE, path, reason.as_str(), fix);
     }
     for name in context.tree.directories("").unwrap_or_default() {
         if !DIVISIONS.contains(&name) {
-            let mend = "keep only closed, open and network in the root";
-            findings.warning(rules::LAYOUT, name, "is no division", mend);
+            let fix = "keep only closed, open and network in the root";
+            findings.warning(rules::LAYOUT, name, "is no division", fix);
         }
     }
     let severity = context.since(OfficialCheck::RootFiles);
     for name in context.tree.files("").unwrap_or_default() {
         if !name.ends_with(".md") && !name.ends_with(".pdf") {
-            let mend = "move it below a submitter, or away";
-            findings.add(severity, rules::LAYOUT, name, "a file in the root", mend);
+            let fix = "move it below a submitter, or away";
+            findings.add(severity, rules::LAYOUT, name, "a file in the root", fix);
         }
     }
     for division in DIVISIONS {
         for name in context.tree.files(division).unwrap_or_default() {
             let path = format!("{division}/{name}");
-            let mend = "move it below a submitter, or away";
+            let fix = "move it below a submitter, or away";
             findings.add(
                 severity,
                 rules::LAYOUT,
                 &path,
                 "a file beside the submitters",
-                mend,
+                fix,
             );
         }
     }
@@ -66,15 +66,15 @@ fn entry(context: &Context<'_>, node: &Node, findings: &mut Findings) {
     let path = node.path.as_str();
     match node.kind {
         Kind::BrokenLink => {
-            let mend = "put the file itself in its place";
-            findings.error(rules::LINKS, path, "a link that leads nowhere", mend);
+            let fix = "put the file itself in its place";
+            findings.error(rules::LINKS, path, "a link that leads nowhere", fix);
         }
         Kind::Special => {
             findings.error(rules::READABLE, path, "neither file nor directory", "remove it");
         }
         _ if node.link => {
-            let mend = "put the file itself in its place: packing keeps the link";
-            findings.warning(rules::LINKS, path, "a symbolic link", mend);
+            let fix = "put the file itself in its place: packing keeps the link";
+            findings.warning(rules::LINKS, path, "a symbolic link", fix);
         }
         Kind::File if node.size > context.round.submission.max_file_bytes => {
             let text = format!(
@@ -82,19 +82,19 @@ fn entry(context: &Context<'_>, node: &Node, findings: &mut Findings) {
                 node.size >> 20,
                 context.round.submission.max_file_bytes >> 20
             );
-            let mend = "truncate or remove it";
+            let fix = "truncate or remove it";
             findings.add(
                 since(OfficialCheck::LargeFiles),
                 rules::FILE_SIZE,
                 path,
                 text,
-                mend,
+                fix,
             );
         }
         Kind::Directory if node.is_empty_directory() => {
             let severity = since(OfficialCheck::EmptyDirectories);
-            let mend = "remove it: git does not keep it";
-            findings.add(severity, rules::EMPTY_DIRECTORY, path, "an empty directory", mend);
+            let fix = "remove it: git does not keep it";
+            findings.add(severity, rules::EMPTY_DIRECTORY, path, "an empty directory", fix);
         }
         Kind::File | Kind::Directory => {}
     }
@@ -104,8 +104,8 @@ fn entry(context: &Context<'_>, node: &Node, findings: &mut Findings) {
     let name = node.name();
     if name.starts_with('.') {
         let severity = since(OfficialCheck::DotNames);
-        let mend = "remove it: hidden files are refused";
-        findings.add(severity, rules::NAMES, path, "the name begins with a dot", mend);
+        let fix = "remove it: hidden files are refused";
+        findings.add(severity, rules::NAMES, path, "the name begins with a dot", fix);
     }
     if name.contains(' ') {
         let severity = since(OfficialCheck::Spaces);
@@ -133,14 +133,8 @@ pub(super) fn submitter(context: &Context<'_>, home: &str, division: &str, findi
             && !results.contains(&system)
         {
             let path = format!("{home}/systems/{name}");
-            let mend = "add its results, or remove the description";
-            findings.add(
-                severity,
-                rules::UNMATCHED,
-                &path,
-                "a system without results",
-                mend,
-            );
+            let fix = "add its results, or remove the description";
+            findings.add(severity, rules::UNMATCHED, &path, "a system without results", fix);
         }
     }
     for part in ["measurements", "compliance"] {
@@ -240,8 +234,8 @@ fn unmatched(context: &Context<'_>, home: &str, part: &str, findings: &mut Findi
             if !tree.is_directory(&format!("{home}/results/{below}")) {
                 let path = format!("{base}/{below}");
                 let text = "has no results";
-                let mend = "add the results, or remove it";
-                findings.warning(rules::UNMATCHED, &path, text, mend);
+                let fix = "add the results, or remove it";
+                findings.warning(rules::UNMATCHED, &path, text, fix);
             }
         }
     }

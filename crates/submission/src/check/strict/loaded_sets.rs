@@ -22,7 +22,7 @@ pub(super) struct LoadedSets(Mutex<Vec<(SetKey, Arc<LoadableSet>)>>);
 struct SetKey {
     seed: u64,
     total: u64,
-    wanted: u64,
+    count: u64,
     size: u64,
     padding: u64,
     library: Shuffle,
@@ -41,7 +41,7 @@ impl LoadedSets {
         &self,
         settings: &EffectiveSettings,
         total: u64,
-        wanted: u64,
+        count: u64,
         library: Shuffle,
     ) -> Option<Arc<LoadableSet>> {
         let padding = match settings.scenario {
@@ -51,7 +51,7 @@ impl LoadedSets {
         let key = SetKey {
             seed: settings.qsl_rng_seed,
             total,
-            wanted,
+            count,
             size: settings.performance_sample_count,
             padding,
             library,
@@ -64,12 +64,12 @@ impl LoadedSets {
             Shuffle::Gnu(abi) => abi,
             Shuffle::Llvm => RngAbi::default(),
         };
-        let mut set = loadable_sets(settings, total, wanted, abi)
+        let mut set = loadable_sets(settings, total, count, abi)
             .ok()?
             .into_iter()
             .next()?;
         if library == Shuffle::Llvm {
-            let order = libcxx::shuffled(usize::try_from(total.min(wanted)).ok()?, settings.qsl_rng_seed);
+            let order = libcxx::shuffled(usize::try_from(total.min(count)).ok()?, settings.qsl_rng_seed);
             let (samples, distinct) = (set.samples.len(), set.distinct);
             set.samples = order.into_iter().take(distinct).cycle().take(samples).collect();
         }

@@ -52,12 +52,12 @@ pub(super) fn check(case: &Case<'_>, findings: &mut Findings) {
     };
     match name {
         None => {
-            let wanted = if case.classic() {
+            let name = if case.classic() {
                 format!("{}*.json", case.job.place.system)
             } else {
                 "measurements.json".to_owned()
             };
-            let path = format!("{directory}/{wanted}");
+            let path = format!("{directory}/{name}");
             findings.error(rules::MEASUREMENTS, &path, "is missing", "add it");
         }
         Some(name) => fields(case, &format!("{directory}/{name}"), findings),
@@ -92,7 +92,7 @@ fn code(case: &Case<'_>, findings: &mut Findings) {
         format!("{home}/src")
     };
     if !case.context.tree.exists(&path) {
-        let mend = "add the code, or a README that says where it lies";
-        findings.error(rules::CODE, &path, "is missing", mend);
+        let fix = "add the code, or a README that says where it lies";
+        findings.error(rules::CODE, &path, "is missing", fix);
     }
 }

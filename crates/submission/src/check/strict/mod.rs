@@ -65,8 +65,8 @@ pub fn strict(tree: &Tree, round: &Round) -> Report {
     }
     if report.results.is_empty() {
         let rule = super::rules::LAYOUT;
-        let mend = "a submission has <division>/<submitter>/results/<system>/<benchmark>/<scenario>";
-        findings.error(rule, ".", "there are no results", mend);
+        let fix = "a submission has <division>/<submitter>/results/<system>/<benchmark>/<scenario>";
+        findings.error(rule, ".", "there are no results", fix);
     }
     report.findings = findings.into_list();
     report

@@ -121,8 +121,8 @@ fn duration(run: &LoggedRun<'_>, findings: &mut Findings) {
 /// The files of `run_1`; `surplus` is the severity of one too many.
 pub(super) fn files(case: &Case<'_>, directory: &str, surplus: Severity, findings: &mut Findings) {
     let Some(found) = case.context.tree.files(directory) else {
-        let mend = "add the performance run";
-        return findings.error(rules::FILE_SET, directory, "is no directory", mend);
+        let fix = "add the performance run";
+        return findings.error(rules::FILE_SET, directory, "is no directory", fix);
     };
     if !found.contains(&"mlperf_log_summary.txt") {
         let path = format!("{directory}/mlperf_log_summary.txt");
@@ -159,9 +159,9 @@ pub(super) fn files(case: &Case<'_>, directory: &str, surplus: Severity, finding
 }
 
 impl Judge<'_> {
-    fn error(&mut self, rule: crate::check::finding::Rule, key: &str, text: String, mend: &str) {
+    fn error(&mut self, rule: crate::check::finding::Rule, key: &str, text: String, fix: &str) {
         let line = self.log.line(key);
-        self.findings.error(rule, (self.path.as_str(), line), text, mend);
+        self.findings.error(rule, (self.path.as_str(), line), text, fix);
     }
 
     fn found(&self, key: &str) -> String {
@@ -195,7 +195,7 @@ impl Judge<'_> {
     fn errors(&mut self) {
         for error in self.log.errors.iter().take(5) {
             let place = (self.path.as_str(), Some(error.line));
-            let (text, mend) = match error.text.starts_with("error_") {
+            let (text, fix) = match error.text.starts_with("error_") {
                 true => (
                     format!("LoadGen reports an error: {}", error.text),
                     "remove the cause and repeat the run",
@@ -208,7 +208,7 @@ impl Judge<'_> {
                     "put LoadGen's own log of the run in its place",
                 ),
             };
-            self.findings.error(rules::LOADGEN_ERRORS, place, text, mend);
+            self.findings.error(rules::LOADGEN_ERRORS, place, text, fix);
         }
         if self.log.error_count > 5 {
             let text = format!("{} records are marked as errors in all", self.log.error_count);
@@ -220,8 +220,8 @@ impl Judge<'_> {
                 "remove the cause and repeat the run",
             );
         }
-        let said = self.log.value("num_errors").and_then(Value::as_u64);
-        if said.is_some_and(|said| said != self.log.error_count) {
+        let stated = self.log.value("num_errors").and_then(Value::as_u64);
+        if stated.is_some_and(|stated| stated != self.log.error_count) {
             let text = format!(
                 "num_errors says {}, the log holds {}",
                 self.found("num_errors"),
@@ -270,18 +270,18 @@ impl Judge<'_> {
     }
 
     /// The value of `key` is a number of at least `needed`.
-    fn at_least(&mut self, rule: crate::check::finding::Rule, key: &str, needed: u64, mend: &str) {
+    fn at_least(&mut self, rule: crate::check::finding::Rule, key: &str, needed: u64, fix: &str) {
         if !self.log.number(key).is_some_and(|found| found >= needed as f64) {
             let text = format!("{key} is {}, at least {needed} is needed", self.found(key));
-            self.error(rule, key, text, mend);
+            self.error(rule, key, text, fix);
         }
     }
 
     fn counts(&mut self) {
         let rules_of = self.case.rules;
         let key = "effective_performance_sample_count";
-        let mend = "raise performance_sample_count";
-        self.at_least(rules::SAMPLES, key, rules_of.performance_samples, mend);
+        let fix = "raise performance_sample_count";
+        self.at_least(rules::SAMPLES, key, rules_of.performance_samples, fix);
         // LoadGen loads no more samples than there are.
         let library = "qsl_reported_total_count";
         if self.log.number(key) > self.log.number(library) {
@@ -294,24 +294,24 @@ impl Judge<'_> {
         }
         if !rules_of.any_duration {
             let needed = self.case.context.round.submission.min_duration_ms;
-            let mend = "set min_duration to 600000 in user.conf";
-            self.at_least(rules::DURATION, "effective_min_duration_ms", needed, mend);
+            let fix = "set min_duration to 600000 in user.conf";
+            self.at_least(rules::DURATION, "effective_min_duration_ms", needed, fix);
         }
         if self.log.text("effective_scenario") != Some("Offline") {
             return;
         }
         if let Some(needed) = rules_of.offline_samples_per_query {
-            let mend = "raise min_query_count or target_qps";
+            let fix = "raise min_query_count or target_qps";
             let key = "effective_samples_per_query";
             if self.case.job.place.division == "open" {
                 if self.log.number(key).is_some_and(|found| found < needed as f64) {
                     let text = format!("{key} is {}, closed asks for {needed}", self.found(key));
                     let line = self.log.line(key);
                     self.findings
-                        .warning(rules::OFFLINE_SAMPLES, (self.path.as_str(), line), text, mend);
+                        .warning(rules::OFFLINE_SAMPLES, (self.path.as_str(), line), text, fix);
                 }
             } else {
-                self.at_least(rules::OFFLINE_SAMPLES, key, needed, mend);
+                self.at_least(rules::OFFLINE_SAMPLES, key, needed, fix);
             }
         }
         if let Some(&needed) = rules_of.min_queries.get(&Scenario::Offline) {
@@ -378,15 +378,15 @@ impl Judge<'_> {
             "effective_performance_issue_same",
         ] {
             let test04 = purpose == Purpose::Test("TEST04");
-            let wanted = test04 && key.ends_with("same");
-            if self.log.flag(key).is_some_and(|found| found != wanted) {
+            let expected = test04 && key.ends_with("same");
+            if self.log.flag(key).is_some_and(|found| found != expected) {
                 let text = format!("{key} is {}", self.found(key));
-                let mend = if test04 {
+                let fix = if test04 {
                     "run with TEST04's audit.config"
                 } else {
                     "run without audit.config"
                 };
-                self.error(rules::TEST_SETTING, key, text, mend);
+                self.error(rules::TEST_SETTING, key, text, fix);
             }
         }
     }
@@ -433,7 +433,7 @@ impl Judge<'_> {
             .iter()
             .any(|key| self.log.number(key).is_some_and(|share| share > 0.0));
         if logs != test01 {
-            let (text, mend) = match logs {
+            let (text, fix) = match logs {
                 true => ("responses were logged", "run without TEST01's audit.config"),
                 false => ("no responses were logged", "run with TEST01's audit.config"),
             };
@@ -441,7 +441,7 @@ impl Judge<'_> {
                 rules::TEST_SETTING,
                 key,
                 format!("{text}: {key} is {}", self.found(key)),
-                mend,
+                fix,
             );
         }
         let Some(expected) = test01.then(|| self.sampling_seed()).flatten() else {

@@ -15,7 +15,7 @@ use crate::check::{
     finding::{Findings, Severity},
     hashed::Hashed,
     power::{
-        self, Known, Outcome,
+        self, Outcome, SessionLogs,
         samples::{self, MeanPower, Reading},
     },
     rules,
@@ -86,7 +86,7 @@ pub(super) fn check(
     let run = format!("{base}/run_1");
     let measured = performance.map(|log| mean_power(case, &run, log, findings));
     let (mean, samples_sha1) = measured.unwrap_or_default();
-    let known = Known {
+    let known = SessionLogs {
         ranging: ranging.as_ref(),
         run: performance,
         samples_sha1: samples_sha1.as_deref(),
@@ -96,13 +96,8 @@ pub(super) fn check(
         && ranging.text("effective_scenario") != run.text("effective_scenario")
     {
         let path = format!("{base}/ranging/mlperf_log_detail.txt");
-        let mend = "take both runs from one power measurement";
-        findings.error(
-            rules::POWER,
-            &path,
-            "the ranging run is of another scenario",
-            mend,
-        );
+        let fix = "take both runs from one power measurement";
+        findings.error(rules::POWER, &path, "the ranging run is of another scenario", fix);
     }
     let metric = performance
         .zip(mean)
@@ -138,14 +133,14 @@ fn described(case: &Case<'_>, findings: &mut Findings) {
     for start in DESCRIPTIONS {
         if !has_contents(start) {
             let text = format!("{start}* is missing, or empty");
-            let mend = "describe the meter and its settings there";
-            findings.add(severity, rules::POWER, &directory, text, mend);
+            let fix = "describe the meter and its settings there";
+            findings.add(severity, rules::POWER, &directory, text, fix);
         }
     }
 }
 
 /// The Power working group's own checks, and what they overlook.
-fn session(case: &Case<'_>, base: &str, known: Known<'_>, findings: &mut Findings) {
+fn session(case: &Case<'_>, base: &str, known: SessionLogs<'_>, findings: &mut Findings) {
     let Some(rules_of) = &case.context.round.power else {
         return;
     };
@@ -157,16 +152,16 @@ fn session(case: &Case<'_>, base: &str, known: Known<'_>, findings: &mut Finding
             Outcome::Failed(reason) => (Severity::Error, reason),
         };
         let path = format!("{base}/power{}", document(check.name));
-        let mend = match severity {
+        let fix = match severity {
             Severity::Error => "repeat the measurement with the client and server of this round",
             _ => "be ready to explain it in the review",
         };
-        findings.add(severity, rules::POWER_SESSION, &path, reason, mend);
+        findings.add(severity, rules::POWER_SESSION, &path, reason, fix);
     }
     for (line, text) in overlooked {
         let path = format!("{base}/power/ptd_logs.txt");
-        let mend = "repeat the measurement; the official checker looks no further than its first warning";
-        findings.error(rules::POWER_SESSION, (path.as_str(), Some(line)), text, mend);
+        let fix = "repeat the measurement; the official checker looks no further than its first warning";
+        findings.error(rules::POWER_SESSION, (path.as_str(), Some(line)), text, fix);
     }
 }
 
@@ -248,8 +243,8 @@ fn judge_samples(mean: Option<MeanPower>, path: &str, findings: &mut Findings) {
         Some(mean) if mean.disordered => "a sample is older than the one before it".to_owned(),
         Some(_) => return,
     };
-    let mend = "synchronise the clocks and repeat the power measurement";
-    findings.error(rules::POWER, path, text, mend);
+    let fix = "synchronise the clocks and repeat the power measurement";
+    findings.error(rules::POWER, path, text, fix);
 }
 
 /// Watts of rates, energy per query of latencies.

@@ -37,8 +37,8 @@ fn judged_log(
     };
     for bad in &log.unreadable {
         let text = format!("the line does not read: {}", bad.text);
-        let mend = "put LoadGen's own log in its place; the official checker ends here";
-        findings.error(rules::LOG, (path.as_str(), Some(bad.line)), text, mend);
+        let fix = "put LoadGen's own log in its place; the official checker ends here";
+        findings.error(rules::LOG, (path.as_str(), Some(bad.line)), text, fix);
     }
     if log.has_no_records() {
         findings.error(
@@ -50,13 +50,13 @@ fn judged_log(
         return None;
     }
     if !log.begins_with_record && log.unreadable.is_empty() {
-        let mend = "remove what stands before LoadGen's records; the official checker ends here";
+        let fix = "remove what stands before LoadGen's records; the official checker ends here";
         findings.add(
             Severity::Warning,
             rules::LOG,
             (path.as_str(), Some(1)),
             "the first line is no record",
-            mend,
+            fix,
         );
     }
     Some(log)

@@ -26,13 +26,8 @@ pub(super) fn measured(
         .text("effective_scenario")
         .and_then(|name| name.parse::<Scenario>().ok());
     let Some(from) = from else {
-        let mend = "put the log of this scenario's run in its place";
-        findings.error(
-            rules::RESULT,
-            &path,
-            "effective_scenario is missing or none",
-            mend,
-        );
+        let fix = "put the log of this scenario's run in its place";
+        findings.error(rules::RESULT, &path, "effective_scenario is missing or none", fix);
         return None;
     };
     if from != case.scenario.run() {
@@ -69,12 +64,12 @@ fn inferred(
     let to = case.scenario;
     let line = log.line("effective_scenario");
     if !case.job.description.kind.contains("edge") {
-        let mend = "run the scenario: only results of edge systems may be inferred";
+        let fix = "run the scenario: only results of edge systems may be inferred";
         findings.error(
             rules::INFERRED,
             (path, line),
             format!("a run of {from} stands for {to}"),
-            mend,
+            fix,
         );
         return None;
     }

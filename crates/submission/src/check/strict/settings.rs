@@ -91,9 +91,9 @@ impl Requested {
     /// Whether whole permutations were issued, as far as the log determines it: where it does not say, the minimum of
     /// SingleStream's queries does.
     pub(super) fn permutation(&self, run: &LoggedRun<'_>) -> Vec<bool> {
-        let asked = self.settings.sample_concatenate_permutation;
+        let requested = self.settings.sample_concatenate_permutation;
         match (self.permutation_known, self.settings.scenario) {
-            (true, _) => vec![asked],
+            (true, _) => vec![requested],
             (false, Scenario::SingleStream) => vec![!departures(run, self, false).is_empty()],
             (false, _) => vec![false, true],
         }
@@ -131,13 +131,17 @@ impl fmt::Display for Expected {
 /// Judges the effective settings of a run.
 pub(super) fn check(run: &LoggedRun<'_>, requested: &Requested, findings: &mut Findings) {
     for key in ["scenario", "test_mode"] {
-        let [asked, used] = ["requested", "effective"].map(|start| format!("{start}_{key}"));
+        let [requested, used] = ["requested", "effective"].map(|start| format!("{start}_{key}"));
         if run
             .log
-            .value(&asked)
-            .is_some_and(|asked| run.log.value(&used) != Some(asked))
+            .value(&requested)
+            .is_some_and(|requested| run.log.value(&used) != Some(requested))
         {
-            let text = format!("{used} is {}, {asked} is {}", run.found(&used), run.found(&asked));
+            let text = format!(
+                "{used} is {}, {requested} is {}",
+                run.found(&used),
+                run.found(&requested)
+            );
             run.error(findings, rules::SETTINGS, &used, text);
         }
     }

@@ -58,7 +58,7 @@ fn verdict(run: &LoggedRun<'_>, summary: &Summary, findings: &mut Findings) {
         let text = format!("says {verdict}, the detail log does not");
         findings.error(rules::AGREEMENT, run.path, text, FIX);
     }
-    for (what, said, key) in [
+    for (what, stated, key) in [
         (
             "mode",
             summary.mode.map(|mode| mode.as_str()),
@@ -72,7 +72,7 @@ fn verdict(run: &LoggedRun<'_>, summary: &Summary, findings: &mut Findings) {
         ("system under test", summary.sut_name.as_deref(), "sut_name"),
     ] {
         let logged = log.text(key).map(str::trim);
-        if said.is_some_and(|said| Some(said) != logged) {
+        if stated.is_some_and(|stated| Some(stated) != logged) {
             let text = format!("names another {what} than the detail log");
             findings.error(rules::AGREEMENT, run.path, text, FIX);
         }
@@ -101,9 +101,9 @@ fn stopping(run: &LoggedRun<'_>, paragraph: &EarlyStopping, findings: &mut Findi
         Some("TPOT") => "early_stopping_tpot_result",
         _ => "early_stopping_result",
     };
-    let said = paragraph.lines.join("  ");
+    let stated = paragraph.lines.join("  ");
     if let Some(logged) = run.log.text(key)
-        && paragraph_numbers(logged) != paragraph_numbers(&said)
+        && paragraph_numbers(logged) != paragraph_numbers(&stated)
     {
         let text = format!("{}: the detail log has other numbers", paragraph.title);
         findings.error(rules::AGREEMENT, run.path, text, FIX);
@@ -140,14 +140,14 @@ fn is_same(entry: &Entry, logged: &Value, scale: f64) -> bool {
         Value::Bool(value) => Some(i128::from(*value)),
         _ => None,
     };
-    if let (Ok(said), Some(logged)) = (entry.value.parse::<i128>(), whole(logged)) {
-        return said == logged;
+    if let (Ok(stated), Some(logged)) = (entry.value.parse::<i128>(), whole(logged)) {
+        return stated == logged;
     }
     let both = entry.number().zip(logged.as_f64());
-    both.is_some_and(|(said, logged)| {
+    both.is_some_and(|(stated, logged)| {
         let logged = logged * scale;
         // Not finite in both is the same, too.
-        (said - logged).abs() <= (logged.abs() * SIX_DIGITS).max(TWO_PLACES) || said == logged
+        (stated - logged).abs() <= (logged.abs() * SIX_DIGITS).max(TWO_PLACES) || stated == logged
     })
 }
 

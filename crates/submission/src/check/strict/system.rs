@@ -46,7 +46,7 @@ pub(super) fn object(
                 rule,
                 (path, line),
                 format!("is no JSON object: {error}"),
-                "mend the JSON",
+                "fix the JSON",
             );
             None
         }
@@ -65,21 +65,21 @@ pub(super) fn check(
     };
     let text = |key: &str| json.get(key).and_then(Value::as_str);
     if !text("status").is_some_and(|status| STATUSES.contains(&status.to_lowercase().as_str())) {
-        let mend = format!("set it to one of {}", STATUSES.join(", "));
+        let fix = format!("set it to one of {}", STATUSES.join(", "));
         findings.error(
             rules::SYSTEM,
             &path,
             format!("status is {}", shown(&json, "status")),
-            mend,
+            fix,
         );
     }
     let kind = text("system_type")
         .filter(|kind| TYPES.contains(kind))
         .unwrap_or_default();
     if kind.is_empty() {
-        let mend = format!("set it to exactly one of: {}", TYPES.join("; "));
+        let fix = format!("set it to exactly one of: {}", TYPES.join("; "));
         let found = format!("system_type is {}", shown(&json, "system_type"));
-        findings.error(rules::SYSTEM_TYPE, &path, found, mend);
+        findings.error(rules::SYSTEM_TYPE, &path, found, fix);
     }
     if !text("submitter").is_some_and(|value| value.eq_ignore_ascii_case(submitter)) {
         let found = format!(
@@ -139,8 +139,8 @@ fn check_network(path: &str, division: &str, json: &Map<String, Value>, findings
         None | Some(Value::Null) => false,
         Some(Value::String(text)) => text.eq_ignore_ascii_case("true"),
         Some(Value::Bool(value)) => {
-            let mend = "write \"true\" or \"false\" as text: the official checker dies at anything else";
-            findings.error(rules::NETWORK, path, "is_network is no text", mend);
+            let fix = "write \"true\" or \"false\" as text: the official checker dies at anything else";
+            findings.error(rules::NETWORK, path, "is_network is no text", fix);
             *value
         }
         Some(_) => {
@@ -156,8 +156,8 @@ fn check_network(path: &str, division: &str, json: &Map<String, Value>, findings
     let wrong = (network && division == "closed") || (!network && division == "network");
     if wrong {
         let text = format!("is_network is {network}, the division is {division}");
-        let mend = "systems that are reached over a network go into the network division";
-        findings.error(rules::NETWORK, path, text, mend);
+        let fix = "systems that are reached over a network go into the network division";
+        findings.error(rules::NETWORK, path, text, fix);
     }
     network
 }

@@ -215,8 +215,8 @@ fn fallback(case: &Case<'_>, base: &str, findings: &mut Findings) {
                 Some((a, b)) => format!("{} is {a} and {b}, more than {most} % apart", bound.metric),
                 None => format!("{} is not given in both files", bound.metric),
             };
-            let mend = "repeat TEST01, or find out what differs between the two runs";
-            findings.error(rules::TEST_ACCURACY, base, text, mend);
+            let fix = "repeat TEST01, or find out what differs between the two runs";
+            findings.error(rules::TEST_ACCURACY, base, text, fix);
         }
     }
 }

@@ -41,8 +41,8 @@ pub(super) fn check(
     for test in &case.rules.tests {
         let directory = format!("{base}/{test}");
         if !case.context.tree.is_directory(&directory) {
-            let mend = format!("run {test} and add its directory");
-            findings.error(rules::TESTS, &directory, "is missing", mend);
+            let fix = format!("run {test} and add its directory");
+            findings.error(rules::TESTS, &directory, "is missing", fix);
             continue;
         }
         if !matches!(test.as_str(), "TEST01" | "TEST04" | "TEST05") {
@@ -96,12 +96,12 @@ fn verify_performance(
     findings: &mut Findings,
 ) {
     let path = format!("{directory}/verify_performance.txt");
-    let mend = "run the test's verification again and put its own output there";
+    let fix = "run the test's verification again and put its own output there";
     let Some(lines) = accuracy::lines(case, &path, findings) else {
         return;
     };
     if !lines.iter().any(|line| line.trim() == "TEST PASS") {
-        findings.error(rules::TEST_PERFORMANCE, &path, "does not say TEST PASS", mend);
+        findings.error(rules::TEST_PERFORMANCE, &path, "does not say TEST PASS", fix);
     }
     let Some(audit) = case.context.round.audits.get(test) else {
         return;
@@ -130,7 +130,7 @@ fn verify_performance(
         if !same {
             let written = written.map_or_else(|| "not given".to_owned(), |written| written.to_string());
             let text = format!("the {label} is {written}, the logs give {expected}");
-            findings.error(rules::TEST_PERFORMANCE, &path, text, mend);
+            findings.error(rules::TEST_PERFORMANCE, &path, text, fix);
         }
     }
     let scenario = scenario.parse().unwrap_or(case.scenario.run());

@@ -34,8 +34,8 @@ pub(super) fn walk(context: &Context<'_>, findings: &mut Findings) -> Vec<Job> {
         for submitter in context.tree.directories(division).unwrap_or_default() {
             let home = format!("{division}/{submitter}");
             if !context.tree.is_directory(&format!("{home}/results")) {
-                let mend = "add results, or remove the submitter";
-                findings.warning(rules::LAYOUT, &home, "has no results", mend);
+                let fix = "add results, or remove the submitter";
+                findings.warning(rules::LAYOUT, &home, "has no results", fix);
                 continue;
             }
             hygiene::submitter(context, &home, division, findings);
@@ -107,16 +107,16 @@ fn check_model(
     let round = &context.round.name;
     if !submission.knows(benchmark) {
         let text = format!("`{benchmark}` is no benchmark of {round}");
-        let mend = "name the directory after the benchmark, or map it in open/<submitter>/model_mapping.json";
-        return findings.error(rules::BENCHMARK, path, text, mend);
+        let fix = "name the directory after the benchmark, or map it in open/<submitter>/model_mapping.json";
+        return findings.error(rules::BENCHMARK, path, text, fix);
     }
     let rules_of = submission.benchmarks.get(benchmark);
-    let Some(asked) = rules_of.and_then(|rules| rules.scenarios(&system.kind)) else {
+    let Some(allowed) = rules_of.and_then(|rules| rules.scenarios(&system.kind)) else {
         let text = format!(
             "{round} has no `{benchmark}` for systems of type `{}`",
             system.kind
         );
-        return findings.error(rules::BENCHMARK, path, text, "remove it, or mend system_type");
+        return findings.error(rules::BENCHMARK, path, text, "remove it, or fix system_type");
     };
     if division == "open" {
         return;
@@ -125,22 +125,22 @@ fn check_model(
         let mut present = scenarios.iter();
         present.any(|&directory| scenario_of(directory) == Some(scenario))
     };
-    for &scenario in asked.required {
+    for &scenario in allowed.required {
         if !there(scenario.into()) {
             let text = format!("the required scenario {scenario} is missing");
-            let mend = "run it, or infer it where the rules allow it";
-            findings.error(rules::SCENARIOS, path, text, mend);
+            let fix = "run it, or infer it where the rules allow it";
+            findings.error(rules::SCENARIOS, path, text, fix);
         }
     }
     let online = there(SubmittedScenario::Server) || there(SubmittedScenario::Interactive);
-    if asked.server_or_interactive() && !online {
+    if allowed.server_or_interactive() && !online {
         let text = "one of the scenarios Server and Interactive is required";
         findings.error(rules::SCENARIOS, path, text, "run either");
     }
     for directory in scenarios {
         let path = format!("{path}/{directory}");
         match scenario_of(directory) {
-            Some(scenario) if asked.has(scenario) => {}
+            Some(scenario) if allowed.has(scenario) => {}
             _ => {
                 let text = format!("`{directory}` is no scenario of {benchmark} on this system");
                 findings.error(rules::SCENARIOS, &path, text, "remove it");

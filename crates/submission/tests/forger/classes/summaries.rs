@@ -13,13 +13,17 @@ fn any_summary(specimen: &Specimen, random: &mut Random) -> Option<String> {
 }
 
 /// Changes the number in one of a section's lines.
-fn number(specimen: &Specimen, random: &mut Random, wanted: impl Fn(&str) -> bool) -> Option<super::Forgery> {
+fn number(
+    specimen: &Specimen,
+    random: &mut Random,
+    expected: impl Fn(&str) -> bool,
+) -> Option<super::Forgery> {
     let path = any_summary(specimen, random)?;
     let text = specimen.text(&path);
     let value = |line: &str| line.split_once(':')?.1.trim().parse::<f64>().ok();
     let lines: Vec<_> = text
         .lines()
-        .filter(|line| value(line).is_some() && wanted(line))
+        .filter(|line| value(line).is_some() && expected(line))
         .collect();
     if lines.is_empty() {
         return None;

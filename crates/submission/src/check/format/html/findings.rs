@@ -1,4 +1,4 @@
-//! Findings on the page: a group for each rule and way to mend it, errors first and open.
+//! Findings on the page: a group for each rule and fix, errors first and open.
 
 use std::fmt::Write as _;
 
@@ -46,7 +46,7 @@ pub(super) fn groups(page: &mut String, findings: &[Finding]) {
         let _ = writeln!(
             page,
             "</ul><p class=mend><small>{advice}</small>{}</p></details>",
-            escaped(group.mend)
+            escaped(group.fix)
         );
     }
 }

@@ -23,10 +23,10 @@ pub(super) fn check(
     let context = run.context;
     let directory = place.below("compliance");
     let tests = &run.rules.tests;
-    let asked = !tests.is_empty()
+    let required = !tests.is_empty()
         || context.checker.has(Trait::ComplianceDirectoryAlways)
         || (context.checker.has(Trait::ComplianceDirectoryButGptj) && !place.model.contains("gptj"));
-    if asked && !context.tree.exists(&directory) {
+    if required && !context.tree.exists(&directory) {
         notes.push(fatal(&directory, "there is no compliance directory".to_owned()));
         return Ok(false);
     }

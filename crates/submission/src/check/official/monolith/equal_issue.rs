@@ -24,8 +24,8 @@ pub(super) fn in_conf(context: &Context<'_>, place: &ScenarioPlace) -> Result<bo
         let path = format!("{directory}/{name}");
         if context.tree.exists(&path) {
             let text = accuracy::text(context, &path)?;
-            let said = setting(&text, place).map_err(|line| Crash(format!("{path}: `{line}`")))?;
-            used = said.unwrap_or(used);
+            let stated = setting(&text, place).map_err(|line| Crash(format!("{path}: `{line}`")))?;
+            used = stated.unwrap_or(used);
         }
     }
     Ok(used)
@@ -34,7 +34,7 @@ pub(super) fn in_conf(context: &Context<'_>, place: &ScenarioPlace) -> Result<bo
 /// What the first line about this benchmark and scenario says; the error is a line that ends the official program.
 fn setting(text: &Text, place: &ScenarioPlace) -> Result<Option<bool>, String> {
     let benchmark = place.model.replace("-99.9", "").replace("-99", "");
-    let is = |given: &str, wanted: &str| given == wanted || given == "*";
+    let is = |part: &str, name: &str| part == name || part == "*";
     for line in text.lines() {
         let line = line.replace([' ', '\n'], "");
         if line.is_empty() || line.starts_with('#') {

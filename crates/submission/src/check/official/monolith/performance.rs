@@ -144,7 +144,7 @@ impl Judge<'_> {
 
     /// Whether the token latencies are within bounds, where there are any.
     fn token_limits(&mut self, log: &RunLog) -> Result<bool, Raised> {
-        let Some(limits) = self.limits_asked()? else {
+        let Some(limits) = self.limits_required()? else {
             return Ok(true);
         };
         let (first, each) = (limits.first_token_ns as f64, limits.per_token_ns as f64);
@@ -165,7 +165,7 @@ impl Judge<'_> {
         Ok(true)
     }
 
-    fn limits_asked(&self) -> Result<Option<TokenLimits>, Raised> {
+    fn limits_required(&self) -> Result<Option<TokenLimits>, Raised> {
         let Run { scenario, rules, .. } = self.run;
         let scenario = if self.run.context.checker.has(Trait::TokenLimitsInEveryScenario) {
             (scenario != Some(SubmittedScenario::Offline)).then_some(SubmittedScenario::Server)
@@ -180,8 +180,8 @@ impl Judge<'_> {
 
     fn equal_issue(&mut self, log: &RunLog) {
         let exempt = self.run.context.checker.has(Trait::EqualIssueNotInOpen) && self.run.division == "open";
-        let asked = self.run.rules.equal_issue && self.looks_at(OfficialCheck::EqualIssue) && !exempt;
-        if asked && log.value("effective_sample_concatenate_permutation") != Some(&Value::Bool(true)) {
+        let required = self.run.rules.equal_issue && self.looks_at(OfficialCheck::EqualIssue) && !exempt;
+        if required && log.value("effective_sample_concatenate_permutation") != Some(&Value::Bool(true)) {
             let fatal = self.fails(OfficialCheck::EqualIssue);
             self.fault(fatal, "sample_concatenate_permutation is not on".to_owned());
         }

@@ -172,11 +172,11 @@ impl Walk {
         if closed && !rules.knows(&benchmark) {
             return self.fail(&path, &path, format!("{benchmark} is no benchmark of this round"));
         }
-        let asked = rules
+        let allowed = rules
             .benchmarks
             .get(&benchmark)
             .and_then(|rules| rules.scenarios(&description.kind));
-        let Some(asked) = asked else {
+        let Some(allowed) = allowed else {
             let kind = &description.kind;
             let text = format!("{benchmark} is no benchmark of this round for a system of type {kind}");
             return self.fail(&path, &path, text);
@@ -196,8 +196,8 @@ impl Walk {
         self.steps.push(Step::Model(Model {
             path,
             closed,
-            required: asked.required.to_vec(),
-            server_or_interactive: asked.server_or_interactive(),
+            required: allowed.required.to_vec(),
+            server_or_interactive: allowed.server_or_interactive(),
             scenarios: scenarios.collect(),
         }));
     }

@@ -24,8 +24,8 @@ pub(super) fn effective(log: &RunLog, directory: &str) -> Result<String, String>
     if is("singlestream") {
         return Ok("SingleStream".to_owned());
     }
-    let given = log.value("effective_scenario");
-    let text = given.and_then(|value| value.as_str());
+    let stated = log.value("effective_scenario");
+    let text = stated.and_then(|value| value.as_str());
     if is("interactive") || text.is_some_and(|text| text.eq_ignore_ascii_case("interactive")) {
         return Ok("Interactive".to_owned());
     }

@@ -121,7 +121,7 @@ fn set_fault(
     if !["datacenter", "edge", "datacenter,edge", "edge,datacenter"].contains(&kind) {
         return Err(format!("system_type `{kind}` is none"));
     }
-    let asked = context
+    let required_scenarios = context
         .round
         .submission
         .benchmarks
@@ -130,7 +130,7 @@ fn set_fault(
         .ok_or_else(|| format!("{benchmark} has no scenarios for a system of type {kind}"))?;
     let present: Vec<Option<SubmittedScenario>> = scenarios.iter().map(|name| name.parse().ok()).collect();
     let there = |scenario: SubmittedScenario| present.contains(&Some(scenario));
-    let missing = asked
+    let missing = required_scenarios
         .required
         .iter()
         .filter(|&&scenario| !there(scenario.into()))
@@ -138,10 +138,10 @@ fn set_fault(
     let unknown = scenarios
         .iter()
         .zip(&present)
-        .filter(|(_, scenario)| !scenario.is_some_and(|scenario| asked.has(scenario)))
+        .filter(|(_, scenario)| !scenario.is_some_and(|scenario| required_scenarios.has(scenario)))
         .map(|(directory, _)| format!("{directory} is not asked for"));
     let online = there(SubmittedScenario::Server) || there(SubmittedScenario::Interactive);
-    let neither = (asked.server_or_interactive() && !online)
+    let neither = (required_scenarios.server_or_interactive() && !online)
         .then(|| "one of Server and Interactive is missing".to_owned());
     let faults: Vec<_> = missing.chain(unknown).chain(neither).collect();
     Ok((!faults.is_empty()).then(|| faults.join(", ")))

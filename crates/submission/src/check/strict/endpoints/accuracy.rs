@@ -10,11 +10,11 @@ impl Judge<'_> {
     /// The score is there, complete, of the whole data set, and what the rules ask.
     pub(super) fn accuracy(&self, findings: &mut Findings) {
         let path = &self.documents.accuracy.path;
-        let mend = "run accuracy over the whole data set, and put its document there";
+        let fix = "run accuracy over the whole data set, and put its document there";
         for entry in &self.logs.scores {
             if entry.get("complete") == Some(&Value::Bool(false)) {
                 let text = format!("the score of {} is not complete", name_of(entry));
-                findings.error(rules::ACCURACY, path, text, mend);
+                findings.error(rules::ACCURACY, path, text, fix);
             }
         }
         let log = &self.logs.accuracy;
@@ -26,7 +26,7 @@ impl Judge<'_> {
         {
             let found = samples.map_or_else(|| "no number of".to_owned(), shown);
             let text = format!("{found} samples, the data set has {expected}");
-            findings.error(rules::DATASET, path, text, mend);
+            findings.error(rules::DATASET, path, text, fix);
         }
         // A performance run may score its own responses beside the accuracy run's.
         let mut entries = self.logs.scores.iter();
@@ -37,7 +37,7 @@ impl Judge<'_> {
         };
         let score = entries.find(is_accuracy).and_then(|entry| entry.get("score"));
         match score.filter(|score| !score.is_null()) {
-            None => findings.error(rules::ACCURACY, path, "there is no score", mend),
+            None => findings.error(rules::ACCURACY, path, "there is no score", fix),
             Some(score) if self.case.bound() => self.score(score, path, findings),
             Some(_) => {}
         }
@@ -54,8 +54,8 @@ impl Judge<'_> {
         for (bound, at_least) in bounds.chain(upper.iter().map(|bound| (bound, false))) {
             let Some(value) = value_of(score, bound, lower.len() == 1) else {
                 let text = format!("the score gives no {}", bound.metric);
-                let mend = "see that the scorer of the benchmark was used";
-                findings.warning(rules::ACCURACY, path, text, mend);
+                let fix = "see that the scorer of the benchmark was used";
+                findings.warning(rules::ACCURACY, path, text, fix);
                 continue;
             };
             let limit = bound.value();
@@ -63,8 +63,8 @@ impl Judge<'_> {
             if !met {
                 let side = if at_least { "below" } else { "above" };
                 let text = format!("{} is {value}, {side} {limit}", bound.metric);
-                let mend = "meet the accuracy target, or submit to the open division";
-                findings.error(rules::ACCURACY, path, text, mend);
+                let fix = "meet the accuracy target, or submit to the open division";
+                findings.error(rules::ACCURACY, path, text, fix);
             }
         }
     }

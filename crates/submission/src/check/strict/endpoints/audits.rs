@@ -19,8 +19,8 @@ impl Judge<'_> {
             let path = format!("{}/audit/audit_{name}.json", self.case.results);
             if !self.case.context.tree.exists(&path) {
                 if self.endpoints.required_audits.contains(test) {
-                    let mend = format!("run {test} and add its document");
-                    findings.error(rules::TESTS, &path, "is missing", mend);
+                    let fix = format!("run {test} and add its document");
+                    findings.error(rules::TESTS, &path, "is missing", fix);
                 }
                 continue;
             }
@@ -49,8 +49,8 @@ impl Judge<'_> {
             let found = mean.map_or_else(|| "missing".to_owned(), shown);
             let text =
                 format!("{test}: the mean of output tokens is {found}, it must lie from {low} to {high}");
-            let mend = "see that answers are neither cut nor padded";
-            findings.error(rules::TESTS, &self.documents.summary.path, text, mend);
+            let fix = "see that answers are neither cut nor padded";
+            findings.error(rules::TESTS, &self.documents.summary.path, text, fix);
         }
     }
 }

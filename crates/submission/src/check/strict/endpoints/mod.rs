@@ -35,8 +35,8 @@ pub(super) fn check(case: &Case<'_>, findings: &mut Findings) -> Option<Judged> 
     let round = case.context.round;
     let Some(endpoints) = &round.submission.endpoints else {
         let text = format!("{} takes no results of the endpoints harness", round.name);
-        let mend = "run the scenario with LoadGen";
-        findings.error(rules::ENDPOINTS, case.results, text, mend);
+        let fix = "run the scenario with LoadGen";
+        findings.error(rules::ENDPOINTS, case.results, text, fix);
         return None;
     };
     if !endpoints.benchmarks.contains(&case.job.benchmark) {
@@ -46,8 +46,8 @@ pub(super) fn check(case: &Case<'_>, findings: &mut Findings) -> Option<Judged> 
     let documents = Documents::read(case.context.tree, case.results);
     for document in [&documents.summary, &documents.accuracy, &documents.config] {
         if let Some(fault) = &document.fault {
-            let mend = "add the harness's own document of this run";
-            findings.error(rules::ENDPOINTS, &document.path, fault.as_str(), mend);
+            let fix = "add the harness's own document of this run";
+            findings.error(rules::ENDPOINTS, &document.path, fault.as_str(), fix);
         }
     }
     measurements::check(case, findings);
@@ -55,8 +55,8 @@ pub(super) fn check(case: &Case<'_>, findings: &mut Findings) -> Option<Judged> 
     let logs = match documents.logs(Some(endpoints)) {
         Ok(logs) => logs,
         Err(text) => {
-            let mend = "put the harness's own documents there: the official checker ends here";
-            findings.error(rules::ENDPOINTS, case.results, text, mend);
+            let fix = "put the harness's own documents there: the official checker ends here";
+            findings.error(rules::ENDPOINTS, case.results, text, fix);
             return None;
         }
     };

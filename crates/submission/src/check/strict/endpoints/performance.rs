@@ -12,18 +12,18 @@ impl Judge<'_> {
     /// The run came to its end, and every request was answered.
     pub(super) fn run(&self, findings: &mut Findings) {
         let Document { path, value, .. } = &self.documents.summary;
-        let mend = "repeat the run until every request is answered";
+        let fix = "repeat the run until every request is answered";
         let state = value.get("state").and_then(Value::as_str);
         if value.get("complete") == Some(&Value::Bool(false))
             || state.is_some_and(|state| state != "complete")
         {
             let state = state.unwrap_or("not complete");
-            findings.error(rules::VALID, path, format!("the run is {state}"), mend);
+            findings.error(rules::VALID, path, format!("the run is {state}"), fix);
         }
         let log = &self.logs.performance;
         if log.error_count > 0 {
             let text = format!("{} requests failed", log.error_count);
-            findings.error(rules::LOADGEN_ERRORS, path, text, mend);
+            findings.error(rules::LOADGEN_ERRORS, path, text, fix);
         }
         let number = |key: &str| log.number(key).filter(|count| count.is_finite());
         if let (Some(issued), Some(completed)) =
@@ -31,28 +31,30 @@ impl Judge<'_> {
             && completed < issued
         {
             let text = format!("{completed} of {issued} requests were completed");
-            findings.error(rules::VALID, path, text, mend);
+            findings.error(rules::VALID, path, text, fix);
         }
     }
 
     /// The configuration is that of the directory's scenario.
     pub(super) fn scenario(&self, findings: &mut Findings) {
         let path = &self.documents.config.path;
-        let given = self.config(&["type"]).and_then(Value::as_str).unwrap_or_default();
+        let run_type = self.config(&["type"]).and_then(Value::as_str).unwrap_or_default();
         let to = self.case.scenario;
         let fits = match to {
             // One request after the other is an online run with a concurrency of one.
             SubmittedScenario::SingleStream => {
-                ["online", "singlestream"].contains(&given.to_ascii_lowercase().as_str())
+                ["online", "singlestream"].contains(&run_type.to_ascii_lowercase().as_str())
             }
-            SubmittedScenario::Server => ["online", "server"].contains(&given.to_ascii_lowercase().as_str()),
+            SubmittedScenario::Server => {
+                ["online", "server"].contains(&run_type.to_ascii_lowercase().as_str())
+            }
             SubmittedScenario::Interactive => {
-                ["online", "interactive"].contains(&given.to_ascii_lowercase().as_str())
+                ["online", "interactive"].contains(&run_type.to_ascii_lowercase().as_str())
             }
-            _ => given.eq_ignore_ascii_case(to.as_str()),
+            _ => run_type.eq_ignore_ascii_case(to.as_str()),
         };
         if !fits {
-            let text = format!("the run's type is `{given}`, the directory {to}");
+            let text = format!("the run's type is `{run_type}`, the directory {to}");
             findings.error(rules::INFERRED, path, text, format!("run {to}"));
         }
         let concurrency = self
@@ -87,8 +89,8 @@ impl Judge<'_> {
             ] {
                 if log.value(key).and_then(regatta_mllog::read::Value::as_u64) != Some(expected) {
                     let text = format!("{name} is {}, {} has {expected}", found(key), round.name);
-                    let mend = format!("set settings.runtime.{name} and repeat the run");
-                    findings.error(rules::SEEDS, path, text, mend);
+                    let fix = format!("set settings.runtime.{name} and repeat the run");
+                    findings.error(rules::SEEDS, path, text, fix);
                 }
             }
         }
@@ -96,13 +98,13 @@ impl Judge<'_> {
         let needed = round.submission.min_duration_ms;
         if !log.number(key).is_some_and(|found| found >= needed as f64) {
             let text = format!("min_duration_ms is {}, at least {needed} is needed", found(key));
-            let mend = format!("set settings.runtime.min_duration_ms to {needed} and repeat the run");
-            findings.error(rules::DURATION, path, text, mend);
+            let fix = format!("set settings.runtime.min_duration_ms to {needed} and repeat the run");
+            findings.error(rules::DURATION, path, text, fix);
         }
         if self.case.job.description.network {
             let text = "the endpoints harness writes no name of the system under test";
-            let mend = "run it with LoadGen in the network division";
-            findings.error(rules::NETWORK, self.case.results, text, mend);
+            let fix = "run it with LoadGen in the network division";
+            findings.error(rules::NETWORK, self.case.results, text, fix);
         }
     }
 
@@ -133,8 +135,8 @@ impl Judge<'_> {
             if !log.number(key).is_some_and(|found| found <= limit as f64) {
                 let found = log.value(key).map_or_else(|| "missing".to_owned(), shown);
                 let text = format!("{key} is {found}, at most {limit} is allowed");
-                let mend = "ask for fewer queries per second";
-                findings.error(rules::LATENCY, &self.documents.summary.path, text, mend);
+                let fix = "ask for fewer queries per second";
+                findings.error(rules::LATENCY, &self.documents.summary.path, text, fix);
             }
         }
     }

@@ -77,8 +77,8 @@ impl Judge<'_> {
         if context.checker.has(Trait::EqualIssueInConf) {
             // The log's own setting is compared with a text, which LoadGen does not write.
             let log = log.text("effective_sample_concatenate_permutation") == Some("true");
-            let asked = rules.equal_issue && self.job.place.division != "open";
-            if asked && !log && !self.equal_issue {
+            let required = rules.equal_issue && self.job.place.division != "open";
+            if required && !log && !self.equal_issue {
                 return Err(Raised::new(
                     "no conf file turns sample_concatenate_permutation on",
                 ));

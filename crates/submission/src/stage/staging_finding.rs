@@ -1,19 +1,19 @@
-//! What keeps a submission from being staged: one entry per thing that is missing or may not be submitted, each with its
-//! place and the way out. The entries that an operator can simply answer say which answer is asked for.
+//! What keeps a submission from being staged: one finding for each thing that is missing or may not be submitted, with its place
+//! and a fix. A finding that the operator can fix with an answer has the question.
 
 use std::fmt::{self, Write as _};
 
 use regatta_text::Escaped;
 
-/// One thing that is missing.
+/// A thing that is missing or may not be submitted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lack {
+pub struct StagingFinding {
     /// Where: a run, a result, a line of the answers.
     pub place: String,
     /// What is missing there, in a few words.
     pub what: String,
     /// What to do about it.
-    pub mend: String,
+    pub fix: String,
     /// The answer that would fill the gap.
     pub question: Option<Question>,
 }
@@ -39,20 +39,20 @@ pub enum Question {
     },
 }
 
-impl Lack {
-    /// Something that no answer mends.
-    pub(super) fn new(place: impl Into<String>, what: impl Into<String>, mend: impl Into<String>) -> Self {
+impl StagingFinding {
+    /// A finding that no answer fixes.
+    pub(super) fn new(place: impl Into<String>, what: impl Into<String>, fix: impl Into<String>) -> Self {
         Self {
             place: place.into(),
             what: what.into(),
-            mend: mend.into(),
+            fix: fix.into(),
             question: None,
         }
     }
 
-    /// Something that an answer mends.
-    pub(super) fn asked(question: Question) -> Self {
-        let (place, what, mend) = match &question {
+    /// A finding that an answer of the operator fixes.
+    pub(super) fn unanswered(question: Question) -> Self {
+        let (place, what, fix) = match &question {
             Question::Submitter => (
                 "answers".to_owned(),
                 "the submitter's name is missing".to_owned(),
@@ -72,24 +72,24 @@ impl Lack {
         Self {
             place,
             what,
-            mend,
+            fix,
             question: Some(question),
         }
     }
 }
 
-impl fmt::Display for Lack {
+impl fmt::Display for StagingFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}; {}", self.place, self.what, self.mend)
+        write!(f, "{}: {}; {}", self.place, self.what, self.fix)
     }
 }
 
-/// The lacks, one a line.
-pub(super) fn list(lacks: &[Lack]) -> String {
+/// Lists the findings, one a line.
+pub(super) fn list(findings: &[StagingFinding]) -> String {
     let mut text = String::new();
-    for lack in lacks {
+    for finding in findings {
         // Writing to a String cannot fail.
-        let _ = write!(text, "\n  {}", Escaped(lack));
+        let _ = write!(text, "\n  {}", Escaped(finding));
     }
     text
 }
