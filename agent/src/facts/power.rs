@@ -1,5 +1,9 @@
 //! The power mode and the clocks: what they are, and what they could be. Sets nothing.
 
+use regatta_state::{
+    board_controls::{self, CAPS, MEMORY, OLD_MEMORY_CAP},
+    nvpmodel::{self, OfferedMode},
+};
 use serde::Serialize;
 
 use super::root::Root;
@@ -83,65 +87,37 @@ impl Power {
                 .map(|policy| CpuClock::read(root, policy))
                 .collect(),
             gpu: GpuClock::read(root),
-            memory_hz: root.number("sys/kernel/debug/bpmp/debug/clk/emc/rate"),
+            memory_hz: root.number(&format!("{MEMORY}/rate")),
             memory_locked: root
-                .number::<u8>("sys/kernel/debug/bpmp/debug/clk/emc/mrq_rate_locked")
+                .number::<u8>(&format!("{MEMORY}/mrq_rate_locked"))
                 .map(|locked| locked != 0),
-            memory_cap_hz: [
-                "sys/kernel/nvpmodel_clk_cap/emc",
-                "sys/kernel/nvpmodel_emc_cap/emc_iso_cap",
-            ]
-            .iter()
-            .find_map(|file| root.number(file))
-            .filter(|&hz: &u64| hz > 0),
+            memory_cap_hz: root
+                .number(&format!("{CAPS}/emc"))
+                .or_else(|| root.number(OLD_MEMORY_CAP))
+                .filter(|&hz: &u64| hz > 0),
             dla_cap_hz: (0..4)
-                .filter_map(|core| root.number(&format!("sys/kernel/nvpmodel_clk_cap/dla{core}_core")))
+                .filter_map(|core| root.number(&format!("{CAPS}/dla{core}_core")))
                 .collect(),
             state_helper: root.exists(regatta_state::client::SOCKET_PATH.trim_start_matches('/')),
         }
     }
 
-    /// The mode without limits: the one that is called MAXN, the super variant before the plain one.
+    /// The mode without limits, as the state helper finds it for `MAXN`.
     pub(crate) fn fastest_mode(&self) -> Option<&PowerMode> {
-        let named = |wanted: &str| {
-            self.modes
-                .iter()
-                .find(|mode| mode.name.as_deref().is_some_and(|name| name.starts_with(wanted)))
-        };
-        named("MAXN_SUPER").or_else(|| named("MAXN"))
+        nvpmodel::fastest_mode(&self.modes, |mode| mode.name.as_deref())
     }
 }
 
-/// `< POWER_MODEL ID=0 NAME=MAXN >` for each mode.
 fn offered_modes(root: &Root) -> Vec<PowerMode> {
-    let text = root.text("etc/nvpmodel.conf").unwrap_or_default();
-    let mode = |line: &str| {
-        let words = line
-            .trim()
-            .strip_prefix('<')?
-            .trim()
-            .strip_prefix("POWER_MODEL")?;
-        let value = |key: &str| {
-            words
-                .split_ascii_whitespace()
-                .find_map(|word| word.strip_prefix(key))
-        };
-        Some(PowerMode {
-            id: value("ID=")?.parse().ok()?,
-            name: value("NAME=").map(|name| name.trim_end_matches('>').to_owned()),
-        })
-    };
-    text.lines().filter_map(mode).collect()
+    let conf = root.text("etc/nvpmodel.conf").unwrap_or_default();
+    let modes = nvpmodel::offered_modes(&conf).into_iter();
+    modes
+        .map(|OfferedMode { id, name }| PowerMode { id, name })
+        .collect()
 }
 
-/// nvpmodel keeps `pmode:0002 fmode:quiet`.
 fn current_mode(root: &Root, modes: &[PowerMode]) -> Option<PowerMode> {
-    let text = root.text("var/lib/nvpmodel/status")?;
-    let id = text
-        .split_ascii_whitespace()
-        .find_map(|word| word.strip_prefix("pmode:"))?
-        .parse()
-        .ok()?;
+    let id = nvpmodel::current_mode(&root.text(board_controls::POWER_MODE)?)?;
     let known = modes.iter().find(|mode| mode.id == id).cloned();
     Some(known.unwrap_or(PowerMode { id, name: None }))
 }
@@ -190,15 +166,8 @@ fn as_ranges(cores: &str) -> String {
 }
 
 impl GpuClock {
-    /// The device is called after its address and chip (`17000000.ga10b`, `17000000.gpu`), or its clock (`gpu-gpc-0`).
     fn read(root: &Root) -> Option<Self> {
-        let is_gpu = |name: &String| {
-            name.starts_with("gpu")
-                || [".gpu", ".ga10b", ".gv11b", ".gp10b", ".gm20b"]
-                    .iter()
-                    .any(|end| name.ends_with(end))
-        };
-        let device = root.names("sys/class/devfreq").into_iter().find(is_gpu)?;
+        let device = board_controls::gpu_device(root.names("sys/class/devfreq"))?;
         let text = |file: &str| root.text(&format!("sys/class/devfreq/{device}/{file}"));
         let number = |file: &str| text(file)?.parse().ok();
         let available = text("available_frequencies").unwrap_or_default();

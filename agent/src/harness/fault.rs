@@ -7,6 +7,7 @@ use std::{
 };
 
 use regatta_loadgen::sut::{QuerySampleIndex, SutError};
+use regatta_text::ErrorChain;
 
 use crate::engines::EngineError;
 
@@ -42,7 +43,7 @@ pub(crate) struct FirstFault(Arc<OnceLock<String>>);
 impl FirstFault {
     /// Remembers `error` with its causes if it is the first, and hands it on.
     pub(crate) fn remember(&self, error: impl Error + Send + Sync + 'static) -> SutError {
-        let _ = self.0.set(chain(&error));
+        let _ = self.0.set(ErrorChain(&error).to_string());
         Box::new(error)
     }
 
@@ -50,10 +51,4 @@ impl FirstFault {
     pub(crate) fn get(&self) -> Option<&str> {
         self.0.get().map(String::as_str)
     }
-}
-
-/// An error and its causes as one line.
-fn chain(error: &dyn Error) -> String {
-    let causes = std::iter::successors(error.source(), |&error| error.source());
-    causes.fold(error.to_string(), |line, cause| format!("{line}: {cause}"))
 }

@@ -4,4 +4,5 @@
 
 pub mod atomic_file;
 pub mod hash;
+pub mod plugin_directories;
 pub mod regular_file;

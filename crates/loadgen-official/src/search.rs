@@ -1,9 +1,11 @@
 //! Where plug-ins are looked for, and which of several is meant. Opens none: it goes by file names and the `.json` beside.
 
 use std::{
-    env, fs, io,
+    fs, io,
     path::{Path, PathBuf},
 };
+
+use regatta_fsutil::plugin_directories::plugin_directories;
 
 use crate::{build_info::BuildInfo, error::PluginError};
 
@@ -21,17 +23,7 @@ impl SearchPath {
     /// `/usr/lib/regatta`.
     #[must_use]
     pub fn from_environment() -> Self {
-        let named = env::var_os("REGATTA_PLUGINS").unwrap_or_default();
-        let mut directories: Vec<_> = env::split_paths(&named)
-            .filter(|d| !d.as_os_str().is_empty())
-            .collect();
-        directories.extend(
-            env::current_exe()
-                .ok()
-                .and_then(|exe| exe.parent().map(Path::to_owned)),
-        );
-        directories.push(PathBuf::from("/usr/lib/regatta"));
-        Self(directories)
+        Self(plugin_directories())
     }
 
     /// These directories and no others.

@@ -14,6 +14,7 @@ use std::{
 
 use crate::{
     device_control::DeviceControl,
+    nvpmodel::{self, OfferedMode},
     state_request::{ClockRate, PowerMode},
 };
 
@@ -22,13 +23,13 @@ const FAN_SERVICE: &str = "nvfancontrol.service";
 /// The directory of the fan in JetPack 4.
 const OLD_FAN: &str = "sys/devices/pwm-fan";
 /// The directory of the memory clock in the boot processor's firmware (BPMP), which only root can read.
-const MEMORY: &str = "sys/kernel/debug/bpmp/debug/clk/emc";
+pub const MEMORY: &str = "sys/kernel/debug/bpmp/debug/clk/emc";
 /// The directory of upper bounds for clocks without a directory of their own, in JetPack 5 and later.
-const CAPS: &str = "sys/kernel/nvpmodel_clk_cap";
+pub const CAPS: &str = "sys/kernel/nvpmodel_clk_cap";
 /// The upper bound of the memory clock in JetPack 4.
-const OLD_MEMORY_CAP: &str = "sys/kernel/nvpmodel_emc_cap/emc_iso_cap";
+pub const OLD_MEMORY_CAP: &str = "sys/kernel/nvpmodel_emc_cap/emc_iso_cap";
 /// The file in which nvpmodel keeps its mode across reboots.
-const POWER_MODE: &str = "var/lib/nvpmodel/status";
+pub const POWER_MODE: &str = "var/lib/nvpmodel/status";
 /// The time that nvpmodel or systemctl may take; they usually take seconds.
 const PROGRAM_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -61,12 +62,7 @@ impl BoardControls {
     #[must_use]
     pub fn read(&self, control: DeviceControl) -> Option<String> {
         match control {
-            DeviceControl::PowerMode => {
-                let status = self.text(POWER_MODE)?;
-                let words = status.split_ascii_whitespace();
-                let id = words.filter_map(|word| word.strip_prefix("pmode:")).next()?;
-                Some(id.parse::<u32>().ok()?.to_string())
-            }
+            DeviceControl::PowerMode => Some(nvpmodel::current_mode(&self.text(POWER_MODE)?)?.to_string()),
             DeviceControl::FanControl if self.has_fan_service() => self.run_systemctl("is-active"),
             _ => self.text(&self.file(control)?).filter(|value| is_word(value)),
         }
@@ -173,25 +169,27 @@ impl BoardControls {
     /// A sentence when nvpmodel.conf lacks the mode.
     pub fn power_mode(&self, requested: &PowerMode) -> Result<u32, String> {
         let text = self.text("etc/nvpmodel.conf").unwrap_or_default();
-        let modes: Vec<(u32, String)> = text.lines().filter_map(mode_of_line).collect();
+        let modes = nvpmodel::offered_modes(&text);
         if modes.is_empty() {
             return Err("this board has no nvpmodel.conf with power modes".to_owned());
         }
-        let by_name = |name: &str| modes.iter().find(|(_, known)| known.eq_ignore_ascii_case(name));
+        let name = |mode: &OfferedMode| mode.name.clone().unwrap_or_default();
         let found = match requested {
-            PowerMode::Id(id) => modes.iter().find(|(known, _)| known == id),
-            PowerMode::Name(name) if name.eq_ignore_ascii_case("MAXN") => {
-                by_name("MAXN_SUPER").or_else(|| by_name("MAXN"))
+            PowerMode::Id(id) => modes.iter().find(|mode| mode.id == *id),
+            PowerMode::Name(requested) if requested.eq_ignore_ascii_case("MAXN") => {
+                nvpmodel::fastest_mode(&modes, |mode| mode.name.as_deref())
             }
-            PowerMode::Name(name) => by_name(name),
+            PowerMode::Name(requested) => modes
+                .iter()
+                .find(|mode| name(mode).eq_ignore_ascii_case(requested)),
         };
         let known = || {
             modes
                 .iter()
-                .map(|(id, name)| format!("{name} ({id})"))
+                .map(|mode| format!("{} ({})", name(mode), mode.id))
                 .collect::<Vec<_>>()
         };
-        found.map(|(id, _)| *id).ok_or_else(|| {
+        found.map(|mode| mode.id).ok_or_else(|| {
             format!(
                 "nvpmodel.conf has no mode {requested}; it has {}",
                 known().join(", ")
@@ -289,16 +287,9 @@ impl BoardControls {
             .or_else(|| Some(format!("{OLD_FAN}/target_pwm")))
     }
 
-    /// Returns the GPU's devfreq directory. Its name is the address and chip (`17000000.ga10b`, `17000000.gpu`) or the
-    /// clock (`gpu-gpc-0`).
+    /// Returns the GPU's devfreq directory.
     fn gpu(&self) -> Option<String> {
-        let chips = [".gpu", ".ga10b", ".gv11b", ".gp10b", ".gm20b"];
-        let mut names: Vec<String> = names(&self.root.join("sys/class/devfreq"));
-        names.sort_by(|a, b| (a.len(), a).cmp(&(b.len(), b)));
-        let is_gpu = |name: &String| name.starts_with("gpu") || chips.iter().any(|end| name.ends_with(end));
-        names
-            .into_iter()
-            .find(is_gpu)
+        gpu_device(names(&self.root.join("sys/class/devfreq")))
             .map(|name| format!("sys/class/devfreq/{name}"))
     }
 
@@ -339,20 +330,14 @@ impl BoardControls {
     }
 }
 
-/// Parses a power mode's number and name from a line such as `< POWER_MODEL ID=0 NAME=MAXN >`.
-fn mode_of_line(line: &str) -> Option<(u32, String)> {
-    let words = line
-        .trim()
-        .strip_prefix('<')?
-        .trim()
-        .strip_prefix("POWER_MODEL")?;
-    let value = |key: &str| {
-        words
-            .split_ascii_whitespace()
-            .find_map(|word| word.strip_prefix(key))
-    };
-    let name = value("NAME=").unwrap_or_default().trim_end_matches('>');
-    Some((value("ID=")?.parse().ok()?, name.to_owned()))
+/// Returns the GPU among the names below `/sys/class/devfreq`: its address and chip (`17000000.ga10b`, `17000000.gpu`) or its clock
+/// (`gpu-gpc-0`). The shortest name comes first, and the alphabet decides between equal lengths.
+#[must_use]
+pub fn gpu_device(mut names: Vec<String>) -> Option<String> {
+    const CHIPS: [&str; 5] = [".gpu", ".ga10b", ".gv11b", ".gp10b", ".gm20b"];
+    names.sort_by(|a, b| (a.len(), a).cmp(&(b.len(), b)));
+    let is_gpu = |name: &String| name.starts_with("gpu") || CHIPS.iter().any(|end| name.ends_with(end));
+    names.into_iter().find(is_gpu)
 }
 
 /// Returns whether a value is one word, as protocol and journal require.

@@ -13,6 +13,7 @@ pub mod client;
 pub mod device_control;
 pub mod journal;
 pub mod message;
+pub mod nvpmodel;
 pub mod peer;
 pub mod session;
 pub mod state_request;

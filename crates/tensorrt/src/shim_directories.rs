@@ -1,10 +1,8 @@
 //! The directories of shims, and the choice of the shim for an installed TensorRT. Reads file names only, and opens no shim.
 
-use std::{
-    collections::BTreeSet,
-    env, fs, io,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeSet, fs, io, path::PathBuf};
+
+use regatta_fsutil::plugin_directories::plugin_directories;
 
 use crate::{error::TensorRtOpenError, version::Version};
 
@@ -20,16 +18,7 @@ impl ShimDirectories {
     /// `/usr/lib/regatta`.
     #[must_use]
     pub fn from_environment() -> Self {
-        let named = env::var_os("REGATTA_PLUGINS").unwrap_or_default();
-        let mut directories: Vec<_> = env::split_paths(&named)
-            .filter(|d| !d.as_os_str().is_empty())
-            .collect();
-        let beside = env::current_exe()
-            .ok()
-            .and_then(|exe| exe.parent().map(Path::to_owned));
-        directories.extend(beside);
-        directories.push(PathBuf::from("/usr/lib/regatta"));
-        Self(directories)
+        Self(plugin_directories())
     }
 
     /// Searches only these directories.
