@@ -23,7 +23,7 @@ use crate::{
     cli::BenchArgs,
     exit::{self, Failure},
     harness::IssueLog,
-    run_process::race::{Race, ReadyRace, ended_well},
+    run_process::prepared_run::{PreparedRun, RunPlan, ended_well},
 };
 
 /// Runs one benchmark; the exit code tells whether the run is valid.
@@ -55,7 +55,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<u8, Failure> {
         None => None,
     };
     let benchmark = choice::in_form(benchmark, args.sut, &settings, args.scratch.as_deref())?;
-    let race = Race {
+    let run_plan = RunPlan {
         request,
         engine: EngineSpec {
             kind: args.sut,
@@ -68,7 +68,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<u8, Failure> {
     };
     fs::create_dir_all(&args.log_dir)
         .with_context(|| format!("the log directory {} cannot be made", args.log_dir.display()))?;
-    let ready = race
+    let ready = run_plan
         .prepare()
         .inspect_err(|failure| report::tell_missing_engine(args.format, failure))?;
     if let (Some(path), Some(found)) = (&args.write_board, ready.harness().board()) {
@@ -118,7 +118,10 @@ fn take_system(
     Ok(chosen.from)
 }
 
-fn run_with_issue_log(ready: &ReadyRace, path: &Path) -> Result<regatta_loadgen::outcome::Outcome, Failure> {
+fn run_with_issue_log(
+    ready: &PreparedRun,
+    path: &Path,
+) -> Result<regatta_loadgen::outcome::Outcome, Failure> {
     let log = IssueLog::around(ready.harness().sut());
     let outcome = ready.run(&log)?;
     log.write(path)

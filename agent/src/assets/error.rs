@@ -48,7 +48,7 @@ pub(crate) enum AssetError {
         "{} MiB of assets are missing and {} MiB are free for them: make room, or change min_free_mib or assets_max_mib",
         .wanted.div_ceil(1 << 20), .free >> 20
     )]
-    NoRoom {
+    NoSpace {
         /// Bytes that are missing.
         wanted: u64,
         /// Bytes that may be used.

@@ -14,7 +14,7 @@
 mod client;
 mod error;
 mod pull;
-mod shelf;
+mod store;
 pub(crate) mod view;
 
 use std::{
@@ -28,7 +28,7 @@ use std::{
 use regatta_types::assets::{Asset, AssetKind, Assets, ManifestLine};
 
 pub(crate) use self::error::AssetError;
-pub(crate) use self::shelf::{Limits, Shelf};
+pub(crate) use self::store::{AssetStore, Limits};
 use self::{
     client::Client,
     pull::{Piece, Puller},
@@ -52,7 +52,7 @@ pub(crate) struct Progress {
 /// What is to be got.
 #[derive(Debug)]
 pub(crate) struct Order {
-    /// Where key and enrolment lie, and the shelf.
+    /// Directory of the key, the enrolment and the asset store.
     pub(crate) state_dir: PathBuf,
     /// Who asks.
     pub(crate) identity: Arc<DeviceIdentity>,
@@ -80,15 +80,15 @@ pub(crate) fn server_at(server: &str, host: &str) -> String {
 /// # Errors
 /// [`AssetError`]. What has come is kept, and another attempt goes on with it.
 pub(crate) fn fetch(order: &Order, progress: &mut dyn FnMut(Progress)) -> Result<(), AssetError> {
-    let shelf = Shelf::open(&order.state_dir)?;
+    let store = AssetStore::open(&order.state_dir)?;
     let needed = &order.assets.needed;
-    let missing: Vec<&Asset> = needed.iter().filter(|asset| !shelf.use_now(asset)).collect();
+    let missing: Vec<&Asset> = needed.iter().filter(|asset| !store.use_now(asset)).collect();
     if missing.is_empty() {
         return Ok(());
     }
     let mut pinned = order.pinned.clone();
     pinned.extend(needed.iter().map(|asset| asset.sha256.clone()));
-    shelf.make_room(&missing, &pinned, order.limits)?;
+    store.free_space(&missing, &pinned, order.limits)?;
     let enrolment = Enrolment::load(&order.state_dir)?.ok_or(AssetError::NotEnrolled)?;
     let client = Client::new(&order.assets.server, enrolment.tls(&order.identity)?);
     let total = needed.iter().map(|asset| asset.bytes).sum();
@@ -97,20 +97,20 @@ pub(crate) fn fetch(order: &Order, progress: &mut dyn FnMut(Progress)) -> Result
     let mut puller = Puller::new(client, &order.cancelled, here, &mut report);
     for asset in missing {
         let fetched = match asset.kind {
-            AssetKind::File => fetch_file(&shelf, asset, &mut puller),
-            AssetKind::Tree => fetch_tree(&shelf, asset, &mut puller),
+            AssetKind::File => fetch_file(&store, asset, &mut puller),
+            AssetKind::Tree => fetch_tree(&store, asset, &mut puller),
         };
         if fetched.as_ref().is_err_and(AssetError::is_full_disk) {
             // Somebody else has filled the disk: half an asset would only keep other runs from it.
-            shelf.drop_part(&asset.sha256);
+            store.drop_part(&asset.sha256);
         }
         fetched?;
     }
     Ok(())
 }
 
-fn fetch_file(shelf: &Shelf, asset: &Asset, puller: &mut Puller<'_>) -> Result<(), AssetError> {
-    let part = shelf.part(&asset.sha256);
+fn fetch_file(store: &AssetStore, asset: &Asset, puller: &mut Puller<'_>) -> Result<(), AssetError> {
+    let part = store.part(&asset.sha256);
     let piece = Piece {
         path: part.clone(),
         bytes: asset.bytes,
@@ -118,15 +118,15 @@ fn fetch_file(shelf: &Shelf, asset: &Asset, puller: &mut Puller<'_>) -> Result<(
         name: asset.path.clone(),
     };
     puller.pull(&format!("/v1/file/{}", asset.sha256), std::iter::once(Ok(piece)))?;
-    shelf.settle(&part, &shelf.place(asset))
+    store.settle(&part, &store.place(asset))
 }
 
-fn fetch_tree(shelf: &Shelf, asset: &Asset, puller: &mut Puller<'_>) -> Result<(), AssetError> {
-    let manifest = shelf.manifest(&asset.sha256);
+fn fetch_tree(store: &AssetStore, asset: &Asset, puller: &mut Puller<'_>) -> Result<(), AssetError> {
+    let manifest = store.manifest(&asset.sha256);
     if !manifest.exists() {
-        fetch_manifest(shelf, asset, puller)?;
+        fetch_manifest(store, asset, puller)?;
     }
-    let part = shelf.part(&asset.sha256);
+    let part = store.part(&asset.sha256);
     let disk = |source| AssetError::Disk {
         path: manifest.clone(),
         source,
@@ -145,11 +145,11 @@ fn fetch_tree(shelf: &Shelf, asset: &Asset, puller: &mut Puller<'_>) -> Result<(
         })
     });
     puller.pull(&format!("/v1/tree/{}", asset.sha256), pieces)?;
-    shelf.settle(&part, &shelf.place(asset))
+    store.settle(&part, &store.place(asset))
 }
 
 /// A manifest's length stands in no spec: the coordinator is asked for it.
-fn fetch_manifest(shelf: &Shelf, asset: &Asset, puller: &mut Puller<'_>) -> Result<(), AssetError> {
+fn fetch_manifest(store: &AssetStore, asset: &Asset, puller: &mut Puller<'_>) -> Result<(), AssetError> {
     let address = format!("/v1/file/{}", asset.sha256);
     let bytes = puller.length(&address, &asset.path)?;
     if bytes > LONGEST_MANIFEST {
@@ -157,7 +157,7 @@ fn fetch_manifest(shelf: &Shelf, asset: &Asset, puller: &mut Puller<'_>) -> Resu
             what: asset.path.clone(),
         });
     }
-    let part = shelf.manifest(&format!("{}.part", asset.sha256));
+    let part = store.manifest(&format!("{}.part", asset.sha256));
     let piece = Piece {
         path: part.clone(),
         bytes,
@@ -165,7 +165,7 @@ fn fetch_manifest(shelf: &Shelf, asset: &Asset, puller: &mut Puller<'_>) -> Resu
         name: asset.path.clone(),
     };
     puller.pull_uncounted(&address, piece)?;
-    shelf.settle(&part, &shelf.manifest(&asset.sha256))
+    store.settle(&part, &store.manifest(&asset.sha256))
 }
 
 #[cfg(test)]

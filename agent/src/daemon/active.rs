@@ -20,7 +20,7 @@ pub(crate) struct Active {
     pub(super) run: RunId,
     /// Its state guard.
     pub(super) watch: Watch,
-    /// Its process, from when the device is in the wished state until the process ends.
+    /// Its process, from when the device is in the requested state until the process ends.
     pub(super) process: Option<RunProcess>,
     /// Open while LoadGen runs.
     pub(super) window: Option<WindowMeter>,

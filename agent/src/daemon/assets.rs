@@ -16,7 +16,7 @@ use super::{
     run_dir::{Ending, RunDir},
     service::Service,
 };
-use crate::assets::{Limits, Order, Shelf, server_at, view};
+use crate::assets::{AssetStore, Limits, Order, server_at, view};
 
 /// The assets that a run's spec names.
 ///
@@ -113,11 +113,11 @@ impl<L: Link> Service<L> {
             return Ok(self.config.scratch.clone());
         };
         let lay_out = || -> anyhow::Result<PathBuf> {
-            let shelf = Shelf::open(&self.config.state_dir)?;
+            let store = AssetStore::open(&self.config.state_dir)?;
             let places: BTreeMap<String, PathBuf> = assets
                 .needed
                 .iter()
-                .map(|asset| (asset.path.clone(), shelf.place(asset)))
+                .map(|asset| (asset.path.clone(), store.place(asset)))
                 .collect();
             let scratch = dir.scratch();
             view::make(&scratch, self.config.scratch.as_deref(), &places)?;

@@ -21,7 +21,7 @@ use super::{
     service::Service,
     spec_check,
     trust::TrustError,
-    window::Manners,
+    window::WindowPolicy,
 };
 use crate::build_info::ENGINES;
 
@@ -110,7 +110,7 @@ impl<L: Link> Service<L> {
     fn take_run(&mut self, id: RunId, spec_json: &[u8]) -> Result<(), String> {
         let spec = spec_check::check(spec_json, id, self.identity.id(), ENGINES)
             .map_err(|e| format!("{:#}", anyhow::Error::from(e)))?;
-        self.make_room()?;
+        self.free_space()?;
         let job = Job::queued(self.next_arrival);
         let dir = RunDir::create(&self.runs_dir, id, spec_json, &job)
             .map_err(|e| format!("the device cannot keep the run: {:#}", anyhow::Error::from(e)))?;
@@ -122,9 +122,9 @@ impl<L: Link> Service<L> {
             spec.mode,
             spec.engine.kind
         );
-        let manners = Manners::from(&spec);
+        let window_policy = WindowPolicy::from(&spec);
         self.runs
-            .insert(id, Run::open(id, dir, job, manners, &self.storage));
+            .insert(id, Run::open(id, dir, job, window_policy, &self.storage));
         self.due.states.insert(id);
         Ok(())
     }

@@ -23,7 +23,7 @@ impl<L: Link> Service<L> {
     fn may_deliver(&self, run: &Run, now: Instant) -> bool {
         match &self.active {
             None => run.job.sealed || self.is_sealing(run),
-            Some(active) => active.run == run.id() && run.manners.live && self.live_pace.is_free(now),
+            Some(active) => active.run == run.id() && run.window_policy.live && self.live_pace.is_free(now),
         }
     }
 

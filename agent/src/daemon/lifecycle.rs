@@ -67,7 +67,7 @@ impl<L: Link> Service<L> {
     }
 
     fn begin(&mut self, id: RunId) -> Result<(), String> {
-        self.make_room()?;
+        self.free_space()?;
         let assets = self.runs.get(&id).map(|run| assets::of_run(&run.dir));
         match assets.transpose()?.flatten() {
             Some(assets) => self.begin_to_fetch(id, assets),
@@ -95,7 +95,7 @@ impl<L: Link> Service<L> {
             socket: self.config.state_socket.clone(),
             root: self.config.system_root.clone(),
             files: run.dir.files(),
-            timing_cpu: run.manners.timing_cpu,
+            timing_cpu: run.window_policy.timing_cpu,
         })
         .map_err(|e| format!("the device's state cannot be watched: {e}"))?;
         run.enter(RunPhase::Preparing, None);
@@ -152,7 +152,7 @@ impl<L: Link> Service<L> {
         }
     }
 
-    /// The device is as it was wished: the run's process begins.
+    /// The device is in the requested state: the run's process begins.
     fn start_process(&mut self) -> Result<(), String> {
         let id = self.active.as_ref().map(|active| active.run);
         let Some(run) = id.and_then(|id| self.runs.get(&id)) else {
@@ -180,8 +180,8 @@ impl<L: Link> Service<L> {
 
     fn take_process_news(&mut self, news: ProcessNews) {
         match news {
-            ProcessNews::Said(Event::Phase { phase }) => self.take_phase(phase),
-            ProcessNews::Said(Event::Failed { reason }) => {
+            ProcessNews::Reported(Event::Phase { phase }) => self.take_phase(phase),
+            ProcessNews::Reported(Event::Failed { reason }) => {
                 if let Some(active) = &mut self.active {
                     active.failure = Some(reason);
                 }
@@ -214,9 +214,9 @@ impl<L: Link> Service<L> {
         let Some(active) = &mut self.active else { return };
         // The window opens before anything is written: what the daemon does about the phase counts.
         if phase == RunPhase::Running {
-            let manners = self.runs.get(&active.run).map(|run| run.manners);
+            let window_policy = self.runs.get(&active.run).map(|run| run.window_policy);
             let bytes_sent = self.link.bytes_sent();
-            active.window = Some(WindowMeter::open(bytes_sent, manners.unwrap_or_default()));
+            active.window = Some(WindowMeter::open(bytes_sent, window_policy.unwrap_or_default()));
         }
         active.watch.phase(phase);
         if matches!(phase, RunPhase::Preparing) {

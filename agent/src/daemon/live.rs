@@ -18,10 +18,10 @@ const ENOUGH: u64 = 4 << 20;
 impl<L: Link> Service<L> {
     /// Begins to look at a run's files, if they are to be sent while it is on.
     pub(super) fn begin_live(&mut self, id: RunId) {
-        let Some(run) = self.runs.get(&id).filter(|run| run.manners.live) else {
+        let Some(run) = self.runs.get(&id).filter(|run| run.window_policy.live) else {
             return;
         };
-        let live = LiveFiles::start(id, run.dir.clone(), run.manners.timing_cpu);
+        let live = LiveFiles::start(id, run.dir.clone(), run.window_policy.timing_cpu);
         self.live = live
             .inspect_err(|e| tracing::error!("run {id}: delivered when it has ended: no thread: {e}"))
             .ok();

@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use super::{
     run_dir::{RunDir, Unflushed},
     sealing::OnDisk,
-    window::SteppedAside,
+    window::CpuExclusion,
 };
 
 /// Files that only grow while LoadGen runs; the others are written at once, at the end.
@@ -49,7 +49,7 @@ impl LiveFiles {
         let (asks, asked) = asks::channel();
         let (tell, looks) = mpsc::unbounded_channel();
         thread::Builder::new().name("live".to_owned()).spawn(move || {
-            let _aside = timing_cpu.and_then(SteppedAside::from);
+            let _aside = timing_cpu.and_then(CpuExclusion::from);
             let mut growing = BTreeMap::new();
             while asked.recv().is_ok() && tell.send(look(&dir, &mut growing)).is_ok() {}
         })?;

@@ -40,7 +40,7 @@ const START_TIME: usize = 19;
 #[derive(Debug)]
 pub(crate) enum ProcessNews {
     /// It said something.
-    Said(Event),
+    Reported(Event),
     /// It has ended; nothing follows.
     Ended(io::Result<ExitStatus>),
 }
@@ -198,7 +198,7 @@ async fn pass_on_events(lines: &mut (impl AsyncBufRead + Unpin + Send), sender: 
         }
         match serde_json::from_slice(&line) {
             Ok(event) => {
-                if sender.send(ProcessNews::Said(event)).await.is_err() {
+                if sender.send(ProcessNews::Reported(event)).await.is_err() {
                     return;
                 }
             }

@@ -21,7 +21,7 @@ use super::{
     run_dir::{Ending, RunDir, RunDirError},
     service::{Due, Service},
     trust::Trust,
-    window::Manners,
+    window::WindowPolicy,
 };
 use crate::{config::AgentConfig, facts::FactsReader, identity::DeviceIdentity};
 
@@ -133,12 +133,12 @@ pub(super) fn recover_run(id: RunId, dir: RunDir, storage: &Storage) -> Recovere
         }
     };
     // Without its spec nothing starts again, and what has ended is delivered all the same.
-    let manners = dir
+    let window_policy = dir
         .spec()
         .inspect_err(|e| tracing::error!("run {id}: {e}"))
-        .map(|spec| Manners::from(&spec))
+        .map(|spec| WindowPolicy::from(&spec))
         .unwrap_or_default();
-    let mut run = Run::open(id, dir, job, manners, storage);
+    let mut run = Run::open(id, dir, job, window_policy, storage);
     if let Some(leftover) = run.job.process.take()
         && process::kill_leftover(&leftover)
     {

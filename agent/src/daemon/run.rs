@@ -15,7 +15,7 @@ use super::{
     outbox::Outbox,
     run_dir::{Ending, Job, RunDir, RunDirError, Unflushed},
     sealing::Sealed,
-    window::Manners,
+    window::WindowPolicy,
 };
 
 /// More states than a run can have published without writing one down: an asset's progress is one every two seconds.
@@ -45,14 +45,20 @@ pub(crate) struct Run {
     /// Open while there is something to deliver.
     journal: Option<Journal>,
     /// How the daemon is to behave while LoadGen runs.
-    pub(crate) manners: Manners,
+    pub(crate) window_policy: WindowPolicy,
     /// Space for the job where the disk is full.
     reserve: Reserve,
 }
 
 impl Run {
     /// A run with its delivery as the journal tells it. Without a readable journal everything is sent again.
-    pub(crate) fn open(id: RunId, dir: RunDir, job: Job, manners: Manners, storage: &Storage) -> Self {
+    pub(crate) fn open(
+        id: RunId,
+        dir: RunDir,
+        job: Job,
+        window_policy: WindowPolicy,
+        storage: &Storage,
+    ) -> Self {
         let mut outbox = Outbox::new(storage.window_chunks);
         let journal = match Journal::open(&dir.journal_path()) {
             Ok((journal, records)) => {
@@ -75,7 +81,7 @@ impl Run {
             outbox,
             outbox_is_complete,
             journal,
-            manners,
+            window_policy,
             reserve: storage.reserve.clone(),
         }
     }
@@ -374,7 +380,7 @@ mod tests {
         storage.reserve.set_aside().unwrap();
         let (id, job) = (RunId::now(), Job::queued(0));
         let dir = RunDir::create(&disk.path, id, b"{}", &job).unwrap();
-        let mut run = Run::open(id, dir.clone(), job, Manners::default(), &storage);
+        let mut run = Run::open(id, dir.clone(), job, WindowPolicy::default(), &storage);
         disk.fill();
         run.enter(RunPhase::Preparing, None);
         assert_eq!(dir.read_job().unwrap().state, run.job.state);
@@ -388,7 +394,13 @@ mod tests {
         job.state.phase = RunPhase::Draining;
         job.sealed = true;
         let dir = RunDir::create(runs.path(), id, b"{}", &job).unwrap();
-        let mut run = Run::open(id, dir.clone(), job, Manners::default(), &storage(runs.path()));
+        let mut run = Run::open(
+            id,
+            dir.clone(),
+            job,
+            WindowPolicy::default(),
+            &storage(runs.path()),
+        );
         let sealed = |all_hashed| Sealed {
             streams: Vec::new(),
             unread: Vec::new(),
@@ -413,7 +425,7 @@ mod tests {
         job.sealed = true;
         let dir = RunDir::create(runs.path(), id, b"{}", &job).unwrap();
         std::fs::write(dir.files().join("run.log"), "the only copy").unwrap();
-        let run = Run::open(id, dir, job, Manners::default(), &storage(runs.path()));
+        let run = Run::open(id, dir, job, WindowPolicy::default(), &storage(runs.path()));
         assert!(!run.is_delivered() && run.wants_sealing());
         assert_eq!(run.report().streams, ["run.log".parse().unwrap()]);
     }

@@ -125,19 +125,19 @@ impl<L: Link> Service<L> {
             if self.has_stopped(now) {
                 break;
             }
-            let wants_room = self.connected && self.has_publication(now);
+            let wants_to_publish = self.connected && self.has_publication(now);
             let deadline = self.deadline(now);
             let is_idle = self.active.is_none();
             tokio::select! {
                 news = run_news(&mut self.active) => self.take_run_news(news),
-                event = self.link.next(wants_room) => if self.take_link_event(event).is_break() { break },
+                event = self.link.next(wants_to_publish) => if self.take_link_event(event).is_break() { break },
                 news = fetch_news(&mut self.fetching) => self.take_fetch_news(news),
                 news = seal_news(&mut self.sealing) => self.take_seal_news(news),
                 news = live_news(&mut self.live) => self.take_live_news(news),
                 found = once(&mut gpus) => self.take_gpus(found),
                 _ = heartbeat.tick() => {
                     self.due.heartbeat = self.connected;
-                    self.watch_room();
+                    self.watch_free_space();
                 }
                 () = tick(&mut watchdog) => supervisor.alive(),
                 () = wait_until(deadline) => self.take_time(Instant::now()),
@@ -179,7 +179,7 @@ impl<L: Link> Service<L> {
                 self.take_message(&topic, &payload);
                 self.link.settle(receipt);
             }
-            LinkEvent::Room => self.publish_next(Instant::now()),
+            LinkEvent::CanPublish => self.publish_next(Instant::now()),
             LinkEvent::Closed => return std::ops::ControlFlow::Break(()),
         }
         std::ops::ControlFlow::Continue(())
@@ -256,8 +256,12 @@ impl<L: Link> Service<L> {
     /// Says that the device goes, so that nobody waits for the last will.
     async fn take_leave(&mut self) {
         if self.connected {
-            let room =
-                async { while !matches!(self.link.next(true).await, LinkEvent::Room | LinkEvent::Closed) {} };
+            let room = async {
+                while !matches!(
+                    self.link.next(true).await,
+                    LinkEvent::CanPublish | LinkEvent::Closed
+                ) {}
+            };
             if timeout(FAREWELL_PATIENCE, room).await.is_ok() {
                 let farewell = hello(
                     &self.config,

@@ -17,7 +17,7 @@ use super::{durable, extras::Extras, link::Link, live_files::end_live, run::Run,
 
 /// Why there is no room for a run.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum NoRoom {
+pub(crate) enum NoSpace {
     /// The disk.
     #[error(
         "{} MiB are free where its logs would lie, {} MiB are wanted (min_free_mib)", .free >> 20, .wanted >> 20
@@ -54,17 +54,17 @@ struct Bounds {
 }
 
 impl Bounds {
-    fn check(self, runs: &Path) -> Result<(), NoRoom> {
-        let free = durable::free_bytes(runs).map_err(NoRoom::Unknown)?;
+    fn check(self, runs: &Path) -> Result<(), NoSpace> {
+        let free = durable::free_bytes(runs).map_err(NoSpace::Unknown)?;
         if free < self.wanted {
-            return Err(NoRoom::Disk {
+            return Err(NoSpace::Disk {
                 free,
                 wanted: self.wanted,
             });
         }
-        let used = bytes_of_runs(runs).map_err(NoRoom::Unknown)?;
+        let used = bytes_of_runs(runs).map_err(NoSpace::Unknown)?;
         if used.saturating_add(self.wanted) > self.most {
-            return Err(NoRoom::Spool {
+            return Err(NoSpace::Spool {
                 used,
                 bound: self.most,
                 wanted: self.wanted,
@@ -79,7 +79,7 @@ impl<L: Link> Service<L> {
     ///
     /// # Errors
     /// In words for the run's state, when there is none.
-    pub(super) fn make_room(&mut self) -> Result<(), String> {
+    pub(super) fn free_space(&mut self) -> Result<(), String> {
         let bounds = Bounds {
             wanted: self.config.min_free_bytes,
             most: self.config.spool_max_bytes,
@@ -90,7 +90,7 @@ impl<L: Link> Service<L> {
             };
             let oldest = self.oldest_removable();
             // Where the space is not known, no run is given up for it.
-            let (NoRoom::Disk { .. } | NoRoom::Spool { .. }, Some(oldest)) = (&none, oldest) else {
+            let (NoSpace::Disk { .. } | NoSpace::Spool { .. }, Some(oldest)) = (&none, oldest) else {
                 let none = anyhow::Error::from(none);
                 return Err(format!("the device cannot keep the run: {none:#}"));
             };
@@ -107,7 +107,7 @@ impl<L: Link> Service<L> {
     }
 
     /// Sees whether the run that is on leaves room, with every heartbeat.
-    pub(super) fn watch_room(&mut self) {
+    pub(super) fn watch_free_space(&mut self) {
         let Some(active) = &mut self.active else { return };
         if let Some(extras) = &active.extras {
             extras.cut();

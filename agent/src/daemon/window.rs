@@ -11,14 +11,14 @@ use crate::{thread_counters::ThreadCounters, timing_cpu};
 
 /// What a run's spec asks of the daemon for the window.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Manners {
+pub(crate) struct WindowPolicy {
     /// Whether logs leave the device while LoadGen runs.
     pub(crate) live: bool,
     /// The processor that LoadGen's issuing thread keeps to, where it keeps to one.
     pub(crate) timing_cpu: Option<usize>,
 }
 
-impl From<&RunSpec> for Manners {
+impl From<&RunSpec> for WindowPolicy {
     fn from(spec: &RunSpec) -> Self {
         Self {
             live: spec.delivery == Delivery::Live,
@@ -33,16 +33,16 @@ pub(crate) struct WindowMeter {
     bytes_sent: u64,
     cpu_ns: u64,
     thread: ThreadCounters,
-    aside: Option<SteppedAside>,
+    aside: Option<CpuExclusion>,
 }
 
 impl WindowMeter {
     /// Opens the window. From here on the daemon keeps off the timing processor.
-    pub(crate) fn open(bytes_sent: u64, manners: Manners) -> Self {
+    pub(crate) fn open(bytes_sent: u64, window_policy: WindowPolicy) -> Self {
         Self {
             bytes_sent,
             cpu_ns: process_cpu_ns(),
-            aside: manners.timing_cpu.and_then(SteppedAside::from),
+            aside: window_policy.timing_cpu.and_then(CpuExclusion::from),
             thread: ThreadCounters::read(),
         }
     }
@@ -63,12 +63,12 @@ impl WindowMeter {
 
 /// Keeps the calling thread of the daemon off a processor until dropped.
 #[derive(Debug)]
-pub(super) struct SteppedAside {
+pub(super) struct CpuExclusion {
     cpu: u32,
     before: CpuSet,
 }
 
-impl SteppedAside {
+impl CpuExclusion {
     /// Steps aside; `None` where there is no other processor, or the kernel refuses.
     pub(super) fn from(cpu: usize) -> Option<Self> {
         let before = sched_getaffinity(None).ok()?;
@@ -86,7 +86,7 @@ impl SteppedAside {
     }
 }
 
-impl Drop for SteppedAside {
+impl Drop for CpuExclusion {
     fn drop(&mut self) {
         // They were allowed a moment ago; there is nothing to do about a refusal.
         let _ = sched_setaffinity(None, &self.before);
@@ -114,11 +114,11 @@ mod tests {
             println!("left out: one processor");
             return;
         };
-        let manners = Manners {
+        let window_policy = WindowPolicy {
             live: true,
             timing_cpu: Some(timing),
         };
-        let meter = WindowMeter::open(1_000, manners);
+        let meter = WindowMeter::open(1_000, window_policy);
         assert!(!allowed_cpus().contains(&timing));
         let cost = meter.close(1_300);
         assert_eq!(cost.bytes_sent, 300);

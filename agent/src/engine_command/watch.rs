@@ -118,15 +118,15 @@ mod tests {
     use super::*;
 
     #[derive(Clone, Default)]
-    struct Told(Arc<Mutex<Vec<u8>>>);
+    struct CapturedLog(Arc<Mutex<Vec<u8>>>);
 
-    impl Told {
+    impl CapturedLog {
         fn text(&self) -> String {
             String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
         }
     }
 
-    impl Write for Told {
+    impl Write for CapturedLog {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0.lock().unwrap().write(bytes)
         }
@@ -138,7 +138,7 @@ mod tests {
 
     /// What is told until it holds all of these words.
     fn told(lively: bool, phase: Option<&BuildPhase>, words: &str, times: usize) -> String {
-        let told = Told::default();
+        let told = CapturedLog::default();
         let watched = Watched::new(Progress::new(told.clone(), lively), true);
         watched
             .during(Duration::from_millis(1), |tell| {

@@ -1,4 +1,4 @@
-//! What every engine must do, checked on every engine of this build. `tensorrt` runs over twins of CUDA's driver and of
+//! What every engine must do, checked on every engine of this build. `tensorrt` runs over fakes of CUDA's driver and of
 //! TensorRT, in each of the ways in which it uses a device ([`subjects`]). That a run is given up while a batch computes is
 //! shown through the binary (agent/tests/commands/exec.rs).
 

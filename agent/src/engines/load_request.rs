@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use regatta_types::{benchmark::Benchmark, documents::EngineKind};
 
-use super::{sim::SimModel, tensorrt::Wish};
+use super::{sim::SimModel, tensorrt::EngineRequest};
 
 /// What is asked of an engine.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(crate) struct LoadRequest<'a> {
         not(feature = "tract"),
         expect(dead_code, reason = "TensorRT's wish has each unit's own batch")
     )]
-    pub(crate) batch_size_is_wish: bool,
+    pub(crate) batch_size_is_request: bool,
     /// Whether batches of any size serve the run as well, so that an engine may set its own.
     pub(crate) takes_any_batch: bool,
     /// How many engines over the same model are wanted, at least 1.
@@ -30,5 +30,5 @@ pub(crate) struct LoadRequest<'a> {
     /// The modelled accelerator, read by `sim` alone.
     pub(crate) sim: &'a SimModel,
     /// What is asked of the units, read by `tensorrt` alone.
-    pub(crate) tensorrt: &'a Wish,
+    pub(crate) tensorrt: &'a EngineRequest,
 }

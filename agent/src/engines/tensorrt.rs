@@ -1,12 +1,13 @@
 //! The `tensorrt` engine: engines that `engine build` made, run on GPUs and on DLA cores at once.
 //!
 //! Each stream is an execution context with memory of its own ([`Runner`]); streams of one unit overlap their copies and take turns
-//! on the unit. What a run asks for is a [`Wish`]; which engine of the cache answers it, [`choice`] says. Nothing is built here,
+//! on the unit. What a run asks for is a [`EngineRequest`]; which engine of the cache answers it, [`choice`] says. Nothing is built here,
 //! and no model is read: the benchmark's files only name the engine by their hash.
 
 mod build_command;
 mod choice;
 mod convert;
+mod engine_request;
 mod gpus;
 mod graphs;
 mod inputs;
@@ -15,7 +16,6 @@ mod profiles;
 mod runner;
 mod samples;
 mod tensors;
-mod wish;
 
 use std::{error::Error, iter, sync::Arc};
 
@@ -25,13 +25,13 @@ use regatta_types::documents::EngineKind;
 
 pub(crate) use self::{
     build_command::BuildCommand,
+    engine_request::{EngineRequest, Graphs, Installation, UnitRequest},
     samples::SharedSamples,
-    wish::{Graphs, Installation, UnitWish, Wish},
 };
 use self::{
+    engine_request::Unit,
     runner::{Runner, Setup},
     tensors::Tensors,
-    wish::Unit,
 };
 use super::{Description, Engine, EngineError, LoadRequest, Loaded, model_file};
 use crate::engine_command::chip;
@@ -118,7 +118,7 @@ impl LoadedUnit {
             Unit::Gpu(_) => None,
             Unit::Dla(core) => Some(core),
         };
-        inputs::check_wish(request)?;
+        inputs::check_request(request)?;
         let (entry, plan) = choice::choose(request, here, wish, core.is_some())?;
         let refused = |source: Box<dyn Error + Send + Sync>| EngineError::ModelRefused {
             engine: EngineKind::Tensorrt,
@@ -182,7 +182,7 @@ impl LoadedUnit {
 }
 
 fn describe(
-    wish: &Wish,
+    wish: &EngineRequest,
     tensorrt: &TensorRt,
     contexts: &[Context],
     units: &[LoadedUnit],

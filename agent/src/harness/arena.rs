@@ -75,7 +75,7 @@ impl Arena {
     }
 
     /// Forgets the samples and gives blank room for so many others; `None` when memory does not suffice.
-    pub(crate) fn make_room(&mut self, samples: usize) -> Option<&mut [u8]> {
+    pub(crate) fn free_space(&mut self, samples: usize) -> Option<&mut [u8]> {
         self.clear();
         u32::try_from(samples).ok().filter(|&slots| slots < NOT_LOADED)?;
         let length = samples.checked_mul(self.sample_bytes)?;

@@ -33,7 +33,7 @@ pub(crate) enum HarnessError {
     NotLoaded(QuerySampleIndex),
     /// An earlier failure has closed the harness.
     #[error("the run was given up: {0}")]
-    GivenUp(String),
+    Abandoned(String),
 }
 
 /// Remembers the first fault of a run.

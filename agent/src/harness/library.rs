@@ -209,7 +209,7 @@ impl Library {
             return Ok(());
         };
         let mut arena = data.loaded.write().unwrap_or_else(PoisonError::into_inner);
-        let room = arena.make_room(samples).ok_or(LibraryError::Memory {
+        let room = arena.free_space(samples).ok_or(LibraryError::Memory {
             samples,
             sample_bytes: data.sample_bytes,
         })?;
@@ -323,7 +323,7 @@ impl NpyData {
     /// Replaces what is loaded.
     fn load(&self, samples: &[QuerySampleIndex]) -> Result<(), LibraryError> {
         let mut arena = self.loaded.write().unwrap_or_else(PoisonError::into_inner);
-        let room = arena.make_room(samples.len()).ok_or(LibraryError::Memory {
+        let room = arena.free_space(samples.len()).ok_or(LibraryError::Memory {
             samples: samples.len(),
             sample_bytes: self.sample_bytes,
         })?;

@@ -73,7 +73,7 @@ fn allocations_of(subject: &Subject, scenario: Scenario, settings: &HarnessSetti
                 *.Server.target_qps = 5000\n";
     request.user_conf = Some(ConfText::new("user.conf", conf));
     let test = TestSettings::new(scenario, Mode::PerformanceOnly);
-    let harness = Harness::with_wish(
+    let harness = Harness::with_request(
         &fixture.benchmark(),
         subject.kind,
         settings,

@@ -18,7 +18,7 @@ mod plan;
 mod queue;
 mod queued;
 mod settings;
-mod tensorrt_wish;
+mod tensorrt_request;
 #[cfg(test)]
 mod tests;
 mod unit_log;
@@ -37,13 +37,13 @@ use regatta_loadgen::sut::{QuerySampleLibrary, SystemUnderTest};
 use regatta_schedule::{board_model::BoardModel, policy::Policy};
 use regatta_types::{Scenario, benchmark::Benchmark, documents::EngineKind, response_units::ResponseUnits};
 pub(crate) use settings::HarnessSettings;
-pub(crate) use tensorrt_wish::engine_cache;
+pub(crate) use tensorrt_request::engine_cache;
 
 use self::{
     direct::DirectSut, fault::FirstFault, lane::Lane, library::Library, queue::SampleQueue,
     queued::QueuedSut, unit_log::UnitLog,
 };
-use crate::engines::{self, Description, EngineError, LoadRequest, tensorrt::Wish};
+use crate::engines::{self, Description, EngineError, LoadRequest, tensorrt::EngineRequest};
 
 /// Why a harness cannot be set up.
 #[derive(Debug, thiserror::Error)]
@@ -101,18 +101,18 @@ impl Harness {
         test: &TestSettings,
         scratch: Option<&Path>,
     ) -> Result<Self, SetUpError> {
-        let wish = tensorrt_wish::wish(&settings.engine, test.scenario, scratch);
-        Self::with_wish(benchmark, kind, settings, test, scratch, &wish)
+        let wish = tensorrt_request::wish(&settings.engine, test.scenario, scratch);
+        Self::with_request(benchmark, kind, settings, test, scratch, &wish)
     }
 
     /// As [`set_up`](Self::set_up), with what is asked of TensorRT.
-    fn with_wish(
+    fn with_request(
         benchmark: &Benchmark,
         kind: EngineKind,
         settings: &HarnessSettings,
         test: &TestSettings,
         scratch: Option<&Path>,
-        wish: &Wish,
+        wish: &EngineRequest,
     ) -> Result<Self, SetUpError> {
         let fault = FirstFault::default();
         let (mut library, model_file) = match scratch {
@@ -136,7 +136,7 @@ impl Harness {
             benchmark,
             model_file,
             batch_sizes: &plan.batch_sizes,
-            batch_size_is_wish: plan.batch_size_is_wish,
+            batch_size_is_request: plan.batch_size_is_request,
             takes_any_batch: test.scenario == Scenario::Offline,
             streams: plan.streams,
             sim: &settings.sim,

@@ -9,7 +9,7 @@ use regatta_loadgen::memory;
 use regatta_types::{Scenario, documents::EngineKind};
 
 use super::{queue::Gather, settings::HarnessSettings};
-use crate::engines::{sim::SimModel, tensorrt::Wish};
+use crate::engines::{sim::SimModel, tensorrt::EngineRequest};
 
 /// Settings that contradict each other.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -70,8 +70,8 @@ const OFFLINE_BATCH: usize = 16;
 pub(crate) struct ServingPlan {
     /// The batch sizes that the engine is to be quick at, the largest last.
     pub(crate) batch_sizes: Vec<usize>,
-    /// Whether the largest is the user's own wish.
-    pub(crate) batch_size_is_wish: bool,
+    /// Whether the user set the largest.
+    pub(crate) batch_size_is_request: bool,
     /// Engines that compute at the same time.
     pub(crate) streams: usize,
     /// Which thread computes.
@@ -83,14 +83,14 @@ pub(crate) struct ServingPlan {
 }
 
 impl ServingPlan {
-    /// Works out how to serve samples of `sample_bytes`. `wish` is what is asked of TensorRT, where that is the engine.
+    /// Works out how to serve samples of `sample_bytes`. `wish` is the request to TensorRT, where that is the engine.
     ///
     /// # Errors
     /// [`ServingError`] when the settings contradict each other.
     pub(crate) fn new(
         kind: EngineKind,
         settings: &HarnessSettings,
-        wish: &Wish,
+        wish: &EngineRequest,
         test: &TestSettings,
         sample_bytes: usize,
     ) -> Result<Self, ServingError> {
@@ -150,7 +150,7 @@ impl ServingPlan {
         check_memory(setting, batch, streams, sample_bytes)?;
         Ok(Self {
             batch_sizes: quick_sizes(scenario, batch, samples_per_query, shared),
-            batch_size_is_wish: wished == Some(batch),
+            batch_size_is_request: wished == Some(batch),
             streams,
             dispatch,
             gather: match scenario {

@@ -113,7 +113,7 @@ impl SampleQueue {
         self.lock().left += query.len();
         let mut begin = 0;
         while begin < query.len() {
-            let mut state = self.wait_for_room()?;
+            let mut state = self.wait_for_space()?;
             let end = query.len().min(begin + self.at_once);
             state
                 .samples
@@ -135,7 +135,7 @@ impl SampleQueue {
         Ok(())
     }
 
-    fn wait_for_room(&self) -> Result<MutexGuard<'_, State>, String> {
+    fn wait_for_space(&self) -> Result<MutexGuard<'_, State>, String> {
         let mut state = self.lock();
         loop {
             if let Some(reason) = &state.closed {
@@ -243,7 +243,6 @@ impl SampleQueue {
 #[cfg(test)]
 mod tests {
     use regatta_loadgen::sut::{CompletionSink, QuerySampleResponse, ResponseId, SutError};
-
     use regatta_schedule::{policy::FinishTogether, service_times::ServiceTimes};
 
     use super::*;

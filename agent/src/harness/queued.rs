@@ -49,8 +49,8 @@ impl QueuedSut {
         Ok(sut)
     }
 
-    fn given_up(&self, reason: String) -> SutError {
-        self.fault.remember(HarnessError::GivenUp(reason))
+    fn abandoned(&self, reason: String) -> SutError {
+        self.fault.remember(HarnessError::Abandoned(reason))
     }
 }
 
@@ -77,11 +77,11 @@ impl SystemUnderTest for QueuedSut {
     fn issue_query(&self, query: Query<'_>, completer: &Completer) -> Result<(), SutError> {
         self.queue
             .push(query, completer)
-            .map_err(|reason| self.given_up(reason))
+            .map_err(|reason| self.abandoned(reason))
     }
 
     fn flush_queries(&self) -> Result<(), SutError> {
-        self.queue.flush().map_err(|reason| self.given_up(reason))
+        self.queue.flush().map_err(|reason| self.abandoned(reason))
     }
 }
 

@@ -6,7 +6,7 @@
 pub(crate) mod clock;
 pub(crate) mod event;
 mod loadgens;
-pub(crate) mod race;
+pub(crate) mod prepared_run;
 mod run_dir;
 
 use std::{io, path::Path};
@@ -22,7 +22,7 @@ use regatta_types::documents::{Attempt, Document, EngineSpec, LoadgenIdentity, R
 
 use self::{
     event::Event,
-    race::{Race, ReadyRace, ended_well},
+    prepared_run::{PreparedRun, RunPlan, ended_well},
     run_dir::RunDir,
 };
 use crate::{
@@ -49,7 +49,7 @@ fn run(args: &ExecArgs) -> Result<u8, Failure> {
     let run_dir = RunDir::of_spec(&args.spec);
     tell_phase(RunPhase::Preparing);
     run_dir.lay_out(&spec.conf)?;
-    let race = Race {
+    let run_plan = RunPlan {
         benchmark: spec.benchmark.clone(),
         engine: engine(&spec),
         loadgen: spec.loadgen.clone(),
@@ -58,7 +58,7 @@ fn run(args: &ExecArgs) -> Result<u8, Failure> {
         learn: false,
     };
     let mut attempt = Attempt::asked(&spec);
-    let ready = race.prepare()?;
+    let ready = run_plan.prepare()?;
     run_dir.keep_mlperf_conf(ready.mlperf_conf())?;
     attempt.engine = ready.harness().engine().to_string();
     run_dir.write_attempt(&attempt)?;
@@ -78,7 +78,7 @@ fn run(args: &ExecArgs) -> Result<u8, Failure> {
 }
 
 /// Runs LoadGen and takes down in the attempt's record how that went, also when LoadGen ends with an error.
-fn measure(ready: &ReadyRace, attempt: &mut Attempt) -> Result<Outcome, Failure> {
+fn measure(ready: &PreparedRun, attempt: &mut Attempt) -> Result<Outcome, Failure> {
     attempt.started = Some(clock::read());
     tell_phase(RunPhase::Running);
     let before = ThreadCounters::read();
@@ -102,7 +102,7 @@ fn measure(ready: &ReadyRace, attempt: &mut Attempt) -> Result<Outcome, Failure>
 ///
 /// # Errors
 /// When a file cannot be written or flushed. Then no verdict is written.
-fn keep(ready: &ReadyRace, run_dir: &RunDir, attempt: &Attempt) -> anyhow::Result<()> {
+fn keep(ready: &PreparedRun, run_dir: &RunDir, attempt: &Attempt) -> anyhow::Result<()> {
     ready.keep_response_units(&run_dir.files())?;
     run_dir.flush()?;
     run_dir.write_attempt(attempt)
@@ -141,7 +141,7 @@ fn request(spec: &RunSpec, run_dir: &RunDir) -> RunRequest {
     request
 }
 
-fn identity(outcome: &Outcome, ready: &ReadyRace) -> LoadgenIdentity {
+fn identity(outcome: &Outcome, ready: &PreparedRun) -> LoadgenIdentity {
     let ran = &outcome.identity;
     LoadgenIdentity {
         implementation: ran.name.clone(),

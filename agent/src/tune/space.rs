@@ -10,7 +10,7 @@ use super::engines::EnginesHere;
 
 /// One setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Knob {
+struct SearchedSetting {
     name: &'static str,
     values: Vec<String>,
     /// Positions that the first round looks at.
@@ -25,7 +25,7 @@ pub(super) type Candidate = Vec<usize>;
 /// All settings that are searched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Space {
-    knobs: Vec<Knob>,
+    knobs: Vec<SearchedSetting>,
 }
 
 /// What the space depends on besides engine and scenario.
@@ -58,9 +58,9 @@ impl Space {
     ) -> Self {
         let searched = SETTINGS.iter().filter_map(|setting| {
             let rule = setting.search_rule(engine, scenario)?;
-            Knob::of(setting, rule, machine)
+            SearchedSetting::of(setting, rule, machine)
         });
-        let mut knobs: Vec<Knob> = searched.collect();
+        let mut knobs: Vec<SearchedSetting> = searched.collect();
         knobs.retain(|knob| !fixed.contains_key(knob.name));
         for knob in &mut knobs {
             for value in seeds.iter().filter_map(|seed| seed.get(knob.name)) {
@@ -114,7 +114,7 @@ impl Space {
 
     /// A configuration as a choice; what it does not say stays as in the first round's least choice.
     pub(super) fn of_settings(&self, settings: &BTreeMap<String, String>) -> Candidate {
-        let position = |knob: &Knob| {
+        let position = |knob: &SearchedSetting| {
             let given = settings.get(knob.name);
             let known = given.and_then(|given| knob.values.iter().position(|value| value == given));
             known.or_else(|| knob.coarse.first().copied()).unwrap_or(0)
@@ -178,7 +178,7 @@ impl Space {
     }
 }
 
-impl Knob {
+impl SearchedSetting {
     /// A setting on a machine; `None` where the machine or its engines leave nothing to search.
     fn of(setting: &'static Setting, rule: &SearchRule, machine: &Machine) -> Option<Self> {
         if rule.needs_dla && !machine.uses_dla() {

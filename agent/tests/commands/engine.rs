@@ -1,8 +1,8 @@
-//! `engine build|inspect|list` through the binary: with the real TensorRT-RTX, which builds without a GPU, and with a twin of a
+//! `engine build|inspect|list` through the binary: with the real TensorRT-RTX, which builds without a GPU, and with a fake of a
 //! shim for what only a Jetson's TensorRT has.
 
+mod abandoned;
 mod cached;
-mod given_up;
 mod models;
 mod resnet50;
 mod versions;
@@ -23,7 +23,7 @@ struct Place {
     scratch: TempDir,
     tensorrt: PathBuf,
     shims: PathBuf,
-    /// What lies in `tensorrt` and `shims`, where these are twins.
+    /// What lies in `tensorrt` and `shims`, where these are fakes.
     twins: Option<FakeTensorrt>,
 }
 
@@ -34,7 +34,7 @@ impl Place {
         Some(Self::with(root.join("libs"), root.join("shims")))
     }
 
-    /// A twin of JetPack 5's TensorRT 8.5.2, its shim compiled with these flags.
+    /// A fake of JetPack 5's TensorRT 8.5.2, its shim compiled with these flags.
     fn twin(flags: &[&str]) -> Self {
         let twins = FakeTensorrt::with_shim(flags);
         let place = Self::with(twins.libraries(), twins.shims());
@@ -77,7 +77,7 @@ impl Place {
         self.json_with(&[], arguments, code)
     }
 
-    /// The same, of a twin of which more is said.
+    /// The same, of a fake of which more is said.
     fn json_with(&self, twin: &[(&str, &str)], arguments: &[&str], code: i32) -> serde_json::Value {
         let mut command = self.command(&[arguments, &["--format", "json"]].concat());
         let output = command.envs(twin.iter().copied()).output().unwrap();
@@ -90,7 +90,7 @@ impl Place {
         self.refused_with(&[], arguments, code)
     }
 
-    /// The same, with a fault of the twin's.
+    /// The same, with a fault of the fake's.
     fn refused_with(&self, faults: &[(&str, &str)], arguments: &[&str], code: i32) -> String {
         let output = self
             .command(arguments)
@@ -101,7 +101,7 @@ impl Place {
         String::from_utf8(output.stderr).unwrap()
     }
 
-    /// Has the twins be those of these versions, as [`FakeTensorrt::become_version`] does.
+    /// Has the fakes be those of these versions, as [`FakeTensorrt::become_version`] does.
     fn become_version(&self, library: &str, shims: &[&str]) {
         self.twins.as_ref().unwrap().become_version(library, shims);
     }

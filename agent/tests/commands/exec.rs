@@ -386,16 +386,16 @@ fn tensorrt_runs_and_leaves_what_the_others_leave() {
 fn a_run_of_any_engine_is_given_up_while_it_computes() {
     let kinds = EngineKind::ALL.into_iter();
     for kind in kinds.filter(|&kind| cfg!(feature = "tract") || kind != EngineKind::Tract) {
-        is_given_up(kind, Scenario::Server, "");
+        is_abandoned(kind, Scenario::Server, "");
         if [EngineKind::Sim, EngineKind::Tensorrt].contains(&kind) {
-            is_given_up(kind, Scenario::SingleStream, "");
+            is_abandoned(kind, Scenario::SingleStream, "");
         }
     }
-    is_given_up(EngineKind::Tensorrt, Scenario::Server, "discrete,devices=2");
+    is_abandoned(EngineKind::Tensorrt, Scenario::Server, "discrete,devices=2");
 }
 
-/// `device` is what the twin of CUDA's driver is to be.
-fn is_given_up(kind: EngineKind, scenario: Scenario, device: &str) {
+/// `device` is what the fake of CUDA's driver is to be.
+fn is_abandoned(kind: EngineKind, scenario: Scenario, device: &str) {
     let fixture = Fixture::new();
     let twins = over_twins_of(device, &fixture);
     let mut spec = spec(&fixture, kind, scenario, Mode::PerformanceOnly);

@@ -1,5 +1,5 @@
 //! What engines take: samples of other types and layouts than the benchmark's own, and samples of several inputs. Through the
-//! binary, over the twins, and over tract where that is built in.
+//! binary, over the fakes, and over tract where that is built in.
 
 use std::fs;
 

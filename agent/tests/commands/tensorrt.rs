@@ -1,4 +1,4 @@
-//! `bench --sut tensorrt` through the binary, over twins of CUDA's driver and of TensorRT: whole runs with the right answers, and
+//! `bench --sut tensorrt` through the binary, over fakes of CUDA's driver and of TensorRT: whole runs with the right answers, and
 //! every fault that a board can have, each told by its own words.
 
 mod calibration;

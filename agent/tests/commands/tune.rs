@@ -132,7 +132,7 @@ fn where_nothing_runs_every_trial_says_why() {
     );
 }
 
-/// A benchmark with its model's file, and twins of CUDA's driver and of TensorRT.
+/// A benchmark with its model's file, and fakes of CUDA's driver and of TensorRT.
 fn with_twins() -> (Fixture, FakeTensorrt) {
     let (fixture, twins) = (Fixture::new(), FakeTensorrt::new());
     if !fixture.path("model.onnx").exists() {

@@ -29,7 +29,7 @@ use crate::eventually;
 
 /// What the coordinator knows, and how it is to misbehave.
 #[derive(Default)]
-pub(crate) struct Known {
+pub(crate) struct CoordinatorState {
     /// The last hello and whether it came live.
     pub(crate) hello: Option<Hello>,
     /// Every state of every run, in order.
@@ -76,7 +76,7 @@ pub(crate) struct Stream {
 /// The coordinator of one device.
 #[derive(Clone)]
 pub(crate) struct Coordinator {
-    known: Arc<Mutex<Known>>,
+    known: Arc<Mutex<CoordinatorState>>,
     port: u16,
     device: DeviceId,
 }
@@ -98,7 +98,7 @@ impl Coordinator {
     }
 
     /// What is known now.
-    pub(crate) fn known(&self) -> MutexGuard<'_, Known> {
+    pub(crate) fn known(&self) -> MutexGuard<'_, CoordinatorState> {
         self.known.lock().unwrap()
     }
 

@@ -20,7 +20,7 @@ fn the_heap_is_small_and_does_not_grow_with_the_number_of_runs() {
     let Some(broker) = Mosquitto::start() else { return };
     let agent = Agent::start(broker.port);
     let coordinator = Coordinator::start(broker.port, &agent.device);
-    let race = |runs: usize| {
+    let run_plan = |runs: usize| {
         for _ in 0..runs {
             let spec = agent.spec(50);
             coordinator.start_run(&spec);
@@ -31,7 +31,7 @@ fn the_heap_is_small_and_does_not_grow_with_the_number_of_runs() {
         }
         agent.heap_kib()
     };
-    let (Some(first), Some(last)) = (race(FIRST), race(MORE)) else {
+    let (Some(first), Some(last)) = (run_plan(FIRST), run_plan(MORE)) else {
         return;
     };
     assert!(

@@ -1,4 +1,4 @@
-//! The state guard: the real daemon and the real helper over the root of an AGX Orin (a made-up one, with twins of nvpmodel
+//! The state guard: the real daemon and the real helper over the root of an AGX Orin (a made-up one, with fakes of nvpmodel
 //! and systemctl). What is asked for is set, proven and put back, whoever dies.
 
 use std::{
@@ -194,7 +194,7 @@ fn a_state_that_does_not_hold_fails_the_run_before_it_measures() {
     let before = bytes_of(lab.root.path());
     let spec = in_state(lab.agent.spec(300), "gpu=lock:612000000");
     let (done, file) = (AtomicBool::new(false), lab.root.path().join(GPU_MIN));
-    // TWIN of a service that takes the clock back.
+    // A fake of a service that takes the clock back.
     thread::scope(|scope| {
         scope.spawn(|| {
             while !done.load(Ordering::Relaxed) {

@@ -233,7 +233,7 @@ fn the_documents_example_is_in_the_code() {
     let blocks: Vec<&str> = section.split("```rust\n").skip(1).collect();
     let sources = [
         "crates/config/src/engine_settings/declaration.rs",
-        "agent/src/harness/tensorrt_wish.rs",
+        "agent/src/harness/tensorrt_request.rs",
     ];
     assert_eq!(blocks.len(), sources.len());
     for (block, source) in blocks.iter().zip(sources) {

@@ -1,5 +1,5 @@
 //! A simulated board from `agent/tests/boards` whose controls can be set, and the real helper behind a socket as systemd
-//! would start it. TWINS, which are fakes of the real programs: `nvpmodel` and `systemctl` are shell scripts that change the
+//! would start it. Fakes of the real programs: `nvpmodel` and `systemctl` are shell scripts that change the
 //! board's files as the real ones change the kernel's.
 
 use std::{

@@ -45,7 +45,7 @@ pub(crate) enum LinkEvent<Receipt> {
         receipt: Receipt,
     },
     /// There is room for a publication; only when it was wanted.
-    Room,
+    CanPublish,
     /// The link has ended for good.
     Closed,
 }
@@ -56,7 +56,7 @@ pub(crate) trait Link {
     type Receipt;
 
     /// The next event. Cancel-safe. With `wants_room`, room for a publication is an event too.
-    fn next(&mut self, wants_room: bool) -> impl Future<Output = LinkEvent<Self::Receipt>>;
+    fn next(&mut self, wants_to_publish: bool) -> impl Future<Output = LinkEvent<Self::Receipt>>;
 
     /// Hands over a publication. `false` when there is no room: it was not taken.
     fn publish(&mut self, publication: Publication) -> bool;

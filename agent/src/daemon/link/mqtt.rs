@@ -113,8 +113,8 @@ impl MqttLink {
 impl Link for MqttLink {
     type Receipt = MqttReceipt;
 
-    async fn next(&mut self, wants_room: bool) -> LinkEvent<MqttReceipt> {
-        let outgoing = self.outgoing.clone().filter(|_| wants_room);
+    async fn next(&mut self, wants_to_publish: bool) -> LinkEvent<MqttReceipt> {
+        let outgoing = self.outgoing.clone().filter(|_| wants_to_publish);
         let room = async {
             match &outgoing {
                 Some(outgoing) => outgoing.reserve().await.is_ok(),
@@ -124,7 +124,7 @@ impl Link for MqttLink {
         tokio::select! {
             biased;
             incoming = self.incoming.recv() => self.take(incoming),
-            room = room => if room { LinkEvent::Room } else { LinkEvent::Closed },
+            room = room => if room { LinkEvent::CanPublish } else { LinkEvent::Closed },
         }
     }
 

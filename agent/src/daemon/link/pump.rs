@@ -183,8 +183,8 @@ impl Receiving<'_> {
     /// Runs until the connection ends.
     async fn run(&mut self, event_loop: &mut EventLoop) -> ConnectionError {
         loop {
-            let given_up = self.hearing.last() + 2 * SILENCE;
-            let Ok(polled) = timeout_at(given_up, event_loop.poll()).await else {
+            let silence_deadline = self.hearing.last() + 2 * SILENCE;
+            let Ok(polled) = timeout_at(silence_deadline, event_loop.poll()).await else {
                 let silence = format!("the broker has said nothing for {} s", 2 * SILENCE.as_secs());
                 return ConnectionError::Io(io::Error::new(io::ErrorKind::TimedOut, silence));
             };

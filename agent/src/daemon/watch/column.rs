@@ -9,7 +9,7 @@ use super::probe::Probe;
 
 /// What was set, for comparison.
 #[derive(Debug, Default)]
-pub(super) struct Held {
+pub(super) struct HeldState {
     /// Controls that this user can read, what they were set to, and where they lie.
     pub(super) files: Vec<(DeviceControl, String, PathBuf)>,
     /// Controls that the helper reads, and what they were set to.

@@ -6,7 +6,7 @@ use std::path::Path;
 use regatta_state::device_control::DeviceControl;
 
 use super::{
-    column::{Column, Held, Kind, Source},
+    column::{Column, HeldState, Kind, Source},
     probe::Probe,
 };
 use crate::facts::root::Root;
@@ -15,7 +15,7 @@ use crate::facts::root::Root;
 const WHOLE_BOARD: [&str; 3] = ["VDD_IN", "POM_5V_IN", "VIN"];
 
 /// All columns that the machine below `root` has, in the order in which they stand in the file.
-pub(super) fn columns(root: &Path, held: &Held) -> Vec<Column> {
+pub(super) fn columns(root: &Path, held: &HeldState) -> Vec<Column> {
     let finder = Finder {
         root: Root::new(root),
         columns: Vec::new(),
@@ -47,7 +47,7 @@ struct Finder {
 }
 
 impl Finder {
-    fn find(mut self, held: &Held) -> Vec<Column> {
+    fn find(mut self, held: &HeldState) -> Vec<Column> {
         if let Some(probe) = self.probe("proc/stat") {
             self.push("cpu_busy_percent", Kind::Plain, Source::Busy(probe, (0, 0)));
         }
@@ -62,7 +62,7 @@ impl Finder {
         self.columns
     }
 
-    fn clocks(&mut self, held: &Held) {
+    fn clocks(&mut self, held: &HeldState) {
         let lock_of = |wanted: DeviceControl| {
             let set = held.files.iter().find(|(knob, ..)| *knob == wanted);
             set.and_then(|(_, value, _)| value.parse().ok())

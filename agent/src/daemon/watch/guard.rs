@@ -11,7 +11,7 @@ use regatta_state::{
 };
 use regatta_types::documents::{KnobProof, StateProof};
 
-use super::{column::Held, plan::WatchPlan};
+use super::{column::HeldState, plan::WatchPlan};
 
 /// What only root can read, and so only the helper can look at.
 const FOR_ROOT: [DeviceControl; 2] = [DeviceControl::MemoryLock, DeviceControl::MemoryRate];
@@ -96,13 +96,13 @@ impl Guard {
     }
 
     /// What was set and can be looked at, and at which rate the clocks are locked.
-    pub(super) fn locks(&self) -> Held {
+    pub(super) fn locks(&self) -> HeldState {
         let locked = |clock: Option<ClockSetting>| matches!(clock, Some(ClockSetting::Lock(_)));
         let set = self.proof.set.iter().filter_map(|proof| {
             let knob: DeviceControl = proof.knob.parse().ok()?;
             Some((knob, proof.wanted.clone()))
         });
-        Held {
+        HeldState {
             files: set
                 .clone()
                 .filter_map(|(knob, wanted)| Some((knob, wanted, self.board.path(knob)?)))

@@ -1,4 +1,4 @@
-//! The state guard of one run, on a thread of its own: brings the device into the wished state before the run process
+//! The state guard of one run, on a thread of its own: brings the device into the requested state before the run process
 //! starts, looks at it once a second, and puts it back when the process has ended. Writes `telemetry.csv`; tells the daemon
 //! what it has found. Ends no run: that is the daemon's.
 //!
@@ -27,7 +27,7 @@ use tokio::sync::mpsc;
 
 use self::{guard::Guard, sampler::Sampler, tally::Tally};
 pub(crate) use self::{guard::put_back_leftovers, plan::WatchPlan};
-use super::window::SteppedAside;
+use super::window::CpuExclusion;
 
 /// The samples among the run's files.
 pub(crate) const TELEMETRY: &str = "telemetry.csv";
@@ -37,7 +37,7 @@ const PERIOD: Duration = Duration::from_secs(1);
 /// What the guard says.
 #[derive(Debug)]
 pub(crate) enum WatchNews {
-    /// The device is as it was wished: the run process may start. The proof so far.
+    /// The device is in the requested state: the run process may start. The proof so far.
     Ready(Box<StateProof>),
     /// It is not, and why. The end follows.
     Refused(String),
@@ -109,7 +109,7 @@ fn watch(plan: &WatchPlan, inbox: &orders::Receiver<Order>, news: &mpsc::Unbound
             return;
         }
     }
-    let _aside = plan.timing_cpu.and_then(SteppedAside::from);
+    let _aside = plan.timing_cpu.and_then(CpuExclusion::from);
     let mut tally = Tally::default();
     if let Err(why) = look_on(plan, &mut guard, &mut tally, inbox) {
         say(WatchNews::Lost(why));

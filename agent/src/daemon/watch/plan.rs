@@ -7,7 +7,7 @@ use regatta_types::documents::StateSpec;
 /// What the guard is to do.
 #[derive(Debug, Clone)]
 pub(crate) struct WatchPlan {
-    /// The wished state; `None` takes the device as it is.
+    /// The requested state; `None` takes the device as it is.
     pub(crate) state: Option<StateSpec>,
     /// Where the helper listens.
     pub(crate) socket: PathBuf,

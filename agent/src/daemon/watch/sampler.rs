@@ -7,7 +7,7 @@ use regatta_state::device_control::DeviceControl;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::{
-    column::{Column, Held, Kind},
+    column::{Column, HeldState, Kind},
     finder,
     probe::Probe,
 };
@@ -34,7 +34,7 @@ pub(super) struct Sampler {
 
 impl Sampler {
     /// Finds and opens everything below `root`.
-    pub(super) fn open(root: &Path, held: Held) -> Self {
+    pub(super) fn open(root: &Path, held: HeldState) -> Self {
         let columns = finder::columns(root, &held);
         let knobs = held.files.into_iter();
         Self {
@@ -129,7 +129,7 @@ mod tests {
                 "1520\n",
             );
         }
-        let mut sampler = Sampler::open(at, Held::default());
+        let mut sampler = Sampler::open(at, HeldState::default());
         let names: Vec<&str> = sampler.meanings().iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(
             names,

@@ -26,7 +26,7 @@ use crate::{
     engines::{
         EngineError, LoadRequest, Loaded, load,
         sim::SimModel,
-        tensorrt::{Graphs, Installation, UnitWish, Wish},
+        tensorrt::{EngineRequest, Graphs, Installation, UnitRequest},
     },
 };
 
@@ -34,12 +34,12 @@ use crate::{
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Subject {
     pub(crate) kind: EngineKind,
-    way: Way,
+    way: DeviceUse,
 }
 
 /// How the device is used. What has no device has but one way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum DeviceUse {
     /// A free batch, copies to and from the device, one stream for all contexts' work.
     Copies,
     /// The device works in host memory, by graphs, and threads spin.
@@ -52,7 +52,7 @@ enum Way {
     TwoGpus,
 }
 
-impl Way {
+impl DeviceUse {
     const ALL: [Self; 5] = [
         Self::Copies,
         Self::HostMemory,
@@ -75,7 +75,7 @@ pub(crate) fn subjects() -> Vec<Subject> {
     if cfg!(feature = "tract") {
         subjects.push(Subject::of(EngineKind::Tract));
     }
-    subjects.extend(Way::ALL.map(|way| Subject {
+    subjects.extend(DeviceUse::ALL.map(|way| Subject {
         kind: EngineKind::Tensorrt,
         way,
     }));
@@ -86,15 +86,15 @@ impl Subject {
     pub(crate) const fn of(kind: EngineKind) -> Self {
         Self {
             kind,
-            way: Way::Copies,
+            way: DeviceUse::Copies,
         }
     }
 
     /// Units that it computes on, each with as many streams as are asked for.
     pub(crate) const fn units(&self) -> usize {
         match self.way {
-            Way::LoopedDla | Way::TwoGpus => 2,
-            Way::Copies | Way::HostMemory | Way::FixedBatch => 1,
+            DeviceUse::LoopedDla | DeviceUse::TwoGpus => 2,
+            DeviceUse::Copies | DeviceUse::HostMemory | DeviceUse::FixedBatch => 1,
         }
     }
 
@@ -149,7 +149,7 @@ impl Subject {
             benchmark,
             model_file: fixture.path(&benchmark.model.file),
             batch_sizes,
-            batch_size_is_wish: true,
+            batch_size_is_request: true,
             takes_any_batch: false,
             streams,
             sim: &quick_sim(),
@@ -158,25 +158,31 @@ impl Subject {
     }
 
     /// What is asked of TensorRT, with an engine for it in the fixture's cache.
-    pub(crate) fn wish(&self, fixture: &Fixture, element: &str, batch: usize, streams: usize) -> Wish {
+    pub(crate) fn wish(
+        &self,
+        fixture: &Fixture,
+        element: &str,
+        batch: usize,
+        streams: usize,
+    ) -> EngineRequest {
         let (way, cache) = (self.way, fixture.path("engines"));
         let part = batch.div_ceil(way.loops());
         if self.kind == EngineKind::Tensorrt {
             build(fixture, &cache, element, part, streams, way);
         }
-        let shares_a_stream = matches!(way, Way::Copies | Way::TwoGpus);
-        let unit = UnitWish {
+        let shares_a_stream = matches!(way, DeviceUse::Copies | DeviceUse::TwoGpus);
+        let unit = UnitRequest {
             engine: None,
             batch: Some(part),
             streams,
             inference_streams: usize::from(shares_a_stream),
         };
         let (gpu, dla, dla_cores) = match way {
-            Way::LoopedDla => (UnitWish::default(), unit, vec![0, 1]),
-            _ => (unit, UnitWish::default(), Vec::new()),
+            DeviceUse::LoopedDla => (UnitRequest::default(), unit, vec![0, 1]),
+            _ => (unit, UnitRequest::default(), Vec::new()),
         };
-        let direct = matches!(way, Way::HostMemory | Way::LoopedDla);
-        Wish {
+        let direct = matches!(way, DeviceUse::HostMemory | DeviceUse::LoopedDla);
+        EngineRequest {
             installation: installation(),
             cache,
             precision: None,
@@ -185,7 +191,7 @@ impl Subject {
             input_dtype: None,
             input_format: None,
             gpus: match way {
-                Way::TwoGpus => GpuSelection::Named(vec![0, 1]),
+                DeviceUse::TwoGpus => GpuSelection::Named(vec![0, 1]),
                 _ => GpuSelection::All.first(),
             },
             gpu,
@@ -193,8 +199,8 @@ impl Subject {
             dla_cores,
             dla_loops: way.loops(),
             graphs: match way {
-                Way::HostMemory | Way::FixedBatch => Graphs::Wanted,
-                Way::Copies | Way::LoopedDla | Way::TwoGpus => Graphs::Never,
+                DeviceUse::HostMemory | DeviceUse::FixedBatch => Graphs::Requested,
+                DeviceUse::Copies | DeviceUse::LoopedDla | DeviceUse::TwoGpus => Graphs::Never,
             },
             direct_host_access: Some(direct),
             wait: if direct { WaitMode::Spin } else { WaitMode::Block },
@@ -216,7 +222,7 @@ impl Subject {
             return 0;
         }
         let driver = &stand_in().driver;
-        // SAFETY: the twin of CUDA's driver has such functions, of this type.
+        // SAFETY: the fake of CUDA's driver has such functions, of this type.
         unsafe { driver.get::<extern "C" fn() -> i64>(question).unwrap()() }
     }
 }
@@ -248,7 +254,7 @@ fn model(fixture: &Fixture) -> PathBuf {
     model
 }
 
-/// The twins, and their driver, which stays open: what it was told is lost with it.
+/// The fakes, and their driver, which stays open: what it was told is lost with it.
 struct StandIn {
     twins: FakeTensorrt,
     driver: Library,
@@ -259,7 +265,7 @@ fn stand_in() -> &'static StandIn {
     static STAND_IN: OnceLock<StandIn> = OnceLock::new();
     STAND_IN.get_or_init(|| {
         let twins = FakeTensorrt::new();
-        // SAFETY: the twin of CUDA's driver, and a function of its own of this type.
+        // SAFETY: the fake of CUDA's driver, and a function of its own of this type.
         let driver = unsafe {
             let driver = Library::new(twins.cuda().join("libcuda.so.1")).unwrap();
             let has = driver.get::<extern "C" fn(*const c_char)>(b"twin_cuda_faults");
@@ -279,7 +285,7 @@ pub(crate) fn installation() -> Installation {
     }
 }
 
-/// The twin of TensorRT.
+/// The fake of TensorRT.
 fn tensorrt() -> TensorRt {
     let here = installation();
     let installed = InstalledTensorRt::find(here.tensorrt.as_deref()).unwrap();
@@ -287,9 +293,9 @@ fn tensorrt() -> TensorRt {
 }
 
 /// Leaves one engine in the cache: of batches up to `batch`, for so many contexts, with an input of this type.
-fn build(fixture: &Fixture, cache: &Path, element: &str, batch: usize, profiles: usize, way: Way) {
+fn build(fixture: &Fixture, cache: &Path, element: &str, batch: usize, profiles: usize, way: DeviceUse) {
     let _ = fs::remove_dir_all(cache);
-    let is_fixed = matches!(way, Way::FixedBatch | Way::LoopedDla);
+    let is_fixed = matches!(way, DeviceUse::FixedBatch | DeviceUse::LoopedDla);
     let batch = u32::try_from(batch).unwrap();
     let settings = BuildSettings {
         onnx: model(fixture),
@@ -299,7 +305,7 @@ fn build(fixture: &Fixture, cache: &Path, element: &str, batch: usize, profiles:
         profiles: u32::try_from(profiles).unwrap(),
         workspace_bytes: 0,
         optimization_level: None,
-        dla: (way == Way::LoopedDla).then_some(DlaSettings {
+        dla: (way == DeviceUse::LoopedDla).then_some(DlaSettings {
             core: 0,
             gpu_fallback: true,
             sram_bytes: 0,
@@ -332,7 +338,7 @@ fn build(fixture: &Fixture, cache: &Path, element: &str, batch: usize, profiles:
     EngineCache::new(cache.to_owned()).store(&entry, &built).unwrap();
 }
 
-/// The twin's plan, as of a network that has the benchmark's inputs, of this type.
+/// The fake's plan, as of a network that has the benchmark's inputs, of this type.
 fn plan_for(plan: &[u8], benchmark: &Benchmark, element: &str) -> Vec<u8> {
     let types = ["fp32", "fp16", "int8", "int32"];
     let number = types.iter().position(|name| *name == element).unwrap();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use regatta_tensorrt::{CacheEntry, EngineCache, Precision, Version};
 use regatta_types::documents::EngineKind;
 
-use super::{BuildCommand, UnitWish, inputs, profiles};
+use super::{BuildCommand, UnitRequest, inputs, profiles};
 use crate::engines::{EngineError, LoadRequest};
 
 /// What an engine must have been made of and for.
@@ -22,10 +22,10 @@ pub(super) struct Here {
 type Found = (PathBuf, CacheEntry);
 
 /// What is asked of an engine for one unit.
-struct Ask<'a> {
+struct EngineQuery<'a> {
     request: &'a LoadRequest<'a>,
     here: &'a Here,
-    wish: &'a UnitWish,
+    wish: &'a UnitRequest,
     dla: bool,
     /// The largest batch that the run gives it.
     batch: usize,
@@ -38,10 +38,10 @@ struct Ask<'a> {
 pub(super) fn choose(
     request: &LoadRequest<'_>,
     here: &Here,
-    wish: &UnitWish,
+    wish: &UnitRequest,
     dla: bool,
 ) -> Result<(CacheEntry, Vec<u8>), EngineError> {
-    let ask = Ask {
+    let ask = EngineQuery {
         request,
         here,
         wish,
@@ -54,7 +54,7 @@ pub(super) fn choose(
     }
 }
 
-impl Ask<'_> {
+impl EngineQuery<'_> {
     /// The engine of a key or a directory, where it is what is asked for.
     fn named(&self, name: &Path) -> Result<(CacheEntry, Vec<u8>), EngineError> {
         let place = if name.is_dir() {
@@ -77,7 +77,7 @@ impl Ask<'_> {
                 precision(manifest.precision),
                 precision(wanted)
             )
-        } else if !inputs::are_wished(&entry, self.request.tensorrt, self.dla) {
+        } else if !inputs::are_requested(&entry, self.request.tensorrt, self.dla) {
             "does not take the input that the settings ask for".to_owned()
         } else if !self.request.tensorrt.has_workspace(manifest) {
             "was built with another workspace_size than the settings ask for".to_owned()
@@ -90,18 +90,18 @@ impl Ask<'_> {
     /// All engines of the cache that fit.
     fn candidates(&self) -> Result<Vec<Found>, EngineError> {
         let cache = EngineCache::new(self.request.tensorrt.cache.clone());
-        let mut sieve = Sieve::default();
+        let mut filter = EngineFilter::default();
         for (place, entry) in cache.list().map_err(EngineError::tensorrt_unavailable)? {
             match entry {
-                Ok(entry) => sieve.entries.push((place, entry)),
+                Ok(entry) => filter.entries.push((place, entry)),
                 // It may have been the one.
-                Err(damaged) => sieve.causes.push(format!("{:#}", anyhow::Error::from(damaged))),
+                Err(damaged) => filter.causes.push(format!("{:#}", anyhow::Error::from(damaged))),
             }
         }
         // Of other models nothing is said: a cache holds those of all benchmarks.
         let of_model = |(_, entry): &Found| entry.manifest.onnx_sha256 == self.here.onnx_sha256;
-        sieve.entries.retain(of_model);
-        sieve.keep(
+        filter.entries.retain(of_model);
+        filter.keep(
             |entry| entry.manifest.dla.is_some() == self.dla,
             |of_model| {
                 let (other, asked) = (unit(!self.dla), unit(self.dla));
@@ -110,7 +110,7 @@ impl Ask<'_> {
         );
         if let Some(wanted) = self.request.tensorrt.precision {
             for other in [Precision::AsInNetwork, Precision::Fp16, Precision::Int8] {
-                sieve.keep(
+                filter.keep(
                     |entry| entry.manifest.precision == wanted || entry.manifest.precision != other,
                     |of_model| {
                         let (other, wanted) = (precision(other), precision(wanted));
@@ -119,26 +119,26 @@ impl Ask<'_> {
                 );
             }
         }
-        sieve.keep(
-            |entry| inputs::are_wished(entry, self.request.tensorrt, self.dla),
+        filter.keep(
+            |entry| inputs::are_requested(entry, self.request.tensorrt, self.dla),
             |of_model| {
                 let asked = inputs::in_words(self.request.tensorrt);
                 format!("{of_model} for other inputs than {asked}, which the settings ask for")
             },
         );
-        sieve.keep(
+        filter.keep(
             |entry| self.request.tensorrt.has_workspace(&entry.manifest),
             |of_model| format!("{of_model} of another workspace_size than the settings ask for"),
         );
         // Engines of other samples stand beside those of these; alone, one is refused with both sides named when it is loaded.
         let takes = |(_, entry): &Found| inputs::take_samples(entry, &self.request.benchmark.model);
-        if sieve.entries.iter().any(takes) {
-            sieve.entries.retain(takes);
+        if filter.entries.iter().any(takes) {
+            filter.entries.retain(takes);
         }
-        sieve.keep_fitting(self.here);
-        match sieve {
-            Sieve { entries, .. } if !entries.is_empty() => Ok(entries),
-            Sieve { causes, .. } if !causes.is_empty() => Err(self.none(causes.join("; "))),
+        filter.keep_compatible(self.here);
+        match filter {
+            EngineFilter { entries, .. } if !entries.is_empty() => Ok(entries),
+            EngineFilter { causes, .. } if !causes.is_empty() => Err(self.none(causes.join("; "))),
             _ => Err(self.none(format!("there is none for this model on {}", unit(self.dla)))),
         }
     }
@@ -199,12 +199,12 @@ impl Ask<'_> {
 
 /// Engines that may still be the one, and why others are not.
 #[derive(Default)]
-struct Sieve {
+struct EngineFilter {
     entries: Vec<Found>,
     causes: Vec<String>,
 }
 
-impl Sieve {
+impl EngineFilter {
     /// Keeps what is asked for. Of the rest it is said how many they are and what differs.
     fn keep(&mut self, asked: impl Fn(&CacheEntry) -> bool, cause: impl Fn(&str) -> String) {
         let before = self.entries.len();
@@ -219,7 +219,7 @@ impl Sieve {
     }
 
     /// Keeps those of this chip and this TensorRT.
-    fn keep_fitting(&mut self, here: &Here) {
+    fn keep_compatible(&mut self, here: &Here) {
         let Self { entries, causes } = self;
         entries.retain(|(_, entry)| {
             let fits = entry.manifest.check_compatible(here.tensorrt, &here.chip);

@@ -6,7 +6,7 @@ use regatta_types::{benchmark::Model, layout::Layout};
 
 use super::{
     convert::{Conversion, Element},
-    wish::Wish,
+    engine_request::EngineRequest,
 };
 use crate::engines::{EngineError, LoadRequest};
 
@@ -14,7 +14,7 @@ use crate::engines::{EngineError, LoadRequest};
 ///
 /// # Errors
 /// [`EngineError::ModelUnfit`].
-pub(super) fn check_wish(request: &LoadRequest<'_>) -> Result<(), EngineError> {
+pub(super) fn check_request(request: &LoadRequest<'_>) -> Result<(), EngineError> {
     let Some(wanted) = request.tensorrt.input_dtype else {
         return Ok(());
     };
@@ -34,7 +34,7 @@ pub(super) fn check_wish(request: &LoadRequest<'_>) -> Result<(), EngineError> {
 }
 
 /// Whether an engine's inputs are what the settings ask for. What was never loaded is known by what it was built with.
-pub(super) fn are_wished(entry: &CacheEntry, wish: &Wish, dla: bool) -> bool {
+pub(super) fn are_requested(entry: &CacheEntry, wish: &EngineRequest, dla: bool) -> bool {
     let inputs: Vec<_> = entry.tensors.iter().filter(|tensor| tensor.input).collect();
     let built = entry.manifest.input;
     let element = wish.input_dtype.is_none_or(|wanted| {
@@ -54,7 +54,7 @@ pub(super) fn are_wished(entry: &CacheEntry, wish: &Wish, dla: bool) -> bool {
 }
 
 /// What the settings ask of inputs, in words.
-pub(super) fn in_words(wish: &Wish) -> String {
+pub(super) fn in_words(wish: &EngineRequest) -> String {
     let element = wish.input_dtype.map(|wanted| wanted.to_string());
     let format = wish.input_format.map(|wanted| wanted.to_string());
     let words: Vec<_> = element.into_iter().chain(format).collect();
@@ -108,7 +108,7 @@ pub(super) fn shape_flags(model: &Model) -> String {
 }
 
 /// The flags of `engine build` that make such an engine.
-pub(super) fn flags(wish: &Wish, dla: bool) -> String {
+pub(super) fn flags(wish: &EngineRequest, dla: bool) -> String {
     let element = wish.input_dtype.map(|wanted| format!(" --input-dtype {wanted}"));
     let format = wish.input_format.filter(|&wanted| wanted != Layout::Linear);
     let format = format.map(|wanted| {

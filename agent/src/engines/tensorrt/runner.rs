@@ -68,7 +68,7 @@ pub(super) struct Runner {
 
 /// Why a batch was not computed.
 #[derive(Debug, thiserror::Error)]
-enum Trouble {
+enum RunnerError {
     #[error(transparent)]
     Cuda(#[from] CudaError),
     #[error(transparent)]
@@ -83,7 +83,7 @@ enum Trouble {
 #[error("on {unit}")]
 struct OnUnit {
     unit: String,
-    source: Trouble,
+    source: RunnerError,
 }
 
 /// TensorRT gives an engine's memory back on the device that the thread uses.
@@ -107,7 +107,7 @@ impl Runner {
         let mut runner = Self::make(context, engine, setup)?;
         match (runner.setup.graphs, runner.capture_all()) {
             (_, Ok(())) => {}
-            (Graphs::Wanted, Err(error)) => return Err(error),
+            (Graphs::Requested, Err(error)) => return Err(error),
             (_, Err(error)) => {
                 tracing::warn!(%error, "the engine cannot be kept as a graph; its batches are enqueued instead");
                 runner.graphs = GraphSet::default();
@@ -116,7 +116,7 @@ impl Runner {
         Ok(runner)
     }
 
-    fn make(context: &Context, engine: &TrtEngine, setup: Setup) -> Result<Self, Trouble> {
+    fn make(context: &Context, engine: &TrtEngine, setup: Setup) -> Result<Self, RunnerError> {
         let tensors = &setup.tensors;
         let stream = Arc::new(Stream::new(context)?);
         // SAFETY: the stream is of the context that the calling thread is bound to, as making it has seen to.
@@ -209,24 +209,24 @@ impl Runner {
     }
 
     /// Has so many samples computed, and waits for them. They lie in the inputs' own places, or `elsewhere`.
-    fn compute(&mut self, given: usize, elsewhere: Option<u64>) -> Result<(), Trouble> {
+    fn compute(&mut self, given: usize, elsewhere: Option<u64>) -> Result<(), RunnerError> {
         if let Some(lost) = &self.lost {
-            return Err(Trouble::Lost(lost.clone()));
+            return Err(RunnerError::Lost(lost.clone()));
         }
         let computed = self.compute_on_device(given, elsewhere);
         if let Err(trouble) = &computed {
             // Whatever was given before the failure still uses the memory.
             let after = self.stream.synchronize().err();
             let told = match trouble {
-                Trouble::Cuda(error) => Some(error.clone()),
-                Trouble::TensorRt(_) | Trouble::Lost(_) => after,
+                RunnerError::Cuda(error) => Some(error.clone()),
+                RunnerError::TensorRt(_) | RunnerError::Lost(_) => after,
             };
             self.lost = told.filter(CudaError::is_sticky);
         }
         computed
     }
 
-    fn compute_on_device(&mut self, given: usize, elsewhere: Option<u64>) -> Result<(), Trouble> {
+    fn compute_on_device(&mut self, given: usize, elsewhere: Option<u64>) -> Result<(), RunnerError> {
         // TensorRT works in the calling thread's context; a worker's first batch finds none there.
         self.stream.context().bind()?;
         // SAFETY: this thread alone uses the memory, and waits below (on failure in `compute`) before it does so again.
@@ -244,7 +244,12 @@ impl Runner {
     ///
     /// # Safety
     /// Until the stream has come so far, the memory `elsewhere` and the buffers live and are not used otherwise.
-    unsafe fn give(&mut self, given: usize, elsewhere: Option<u64>, in_graph: bool) -> Result<(), Trouble> {
+    unsafe fn give(
+        &mut self,
+        given: usize,
+        elsewhere: Option<u64>,
+        in_graph: bool,
+    ) -> Result<(), RunnerError> {
         let tensors = &self.setup.tensors;
         let shared = self.setup.inference.as_ref().filter(|_| !in_graph);
         let inference = Arc::clone(shared.unwrap_or(&self.stream));
@@ -294,7 +299,7 @@ impl Runner {
         given: usize,
         elsewhere: Option<u64>,
         stream: &Stream,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), RunnerError> {
         let tensors = &self.setup.tensors;
         let rows = i64::try_from(tensors.rows(given)).unwrap_or(i64::MAX);
         if tensors.batch_is_free && self.shapes[0][0] != rows {

@@ -205,7 +205,7 @@ fn batch_sizes(request: &LoadRequest<'_>, onnx: &InferenceModel) -> Result<Vec<u
         .and_then(|dim| dim.concretize())
         .and_then(|dim| dim.to_usize().ok());
     match (bound, sizes.last()) {
-        (Some(bound), Some(&largest)) if request.batch_size_is_wish && largest > bound => {
+        (Some(bound), Some(&largest)) if request.batch_size_is_request && largest > bound => {
             let reason = format!("its batch dimension is fixed at {bound}, but batch_size is {largest}");
             Err(unfit(request, reason))
         }

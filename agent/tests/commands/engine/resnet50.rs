@@ -1,5 +1,5 @@
 //! A network of ResNet50's layers, a quarter as wide, as `cross/tensorrt/resnet50_shaped.py` writes it at full width: what the real
-//! TensorRT-RTX makes of it, and the report of its placement on a DLA, of which a twin knows which layers NVIDIA lists.
+//! TensorRT-RTX makes of it, and the report of its placement on a DLA, of which a fake knows which layers NVIDIA lists.
 
 #![cfg(feature = "tract")]
 

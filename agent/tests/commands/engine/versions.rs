@@ -1,4 +1,4 @@
-//! What differs between versions of TensorRT, over twins that stand for several; and shims and libraries that do not fit each other.
+//! What differs between versions of TensorRT, over fakes that stand for several; and shims and libraries that do not fit each other.
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf};
 
@@ -113,7 +113,7 @@ fn a_timing_cache_serves_builds_of_its_own_version() {
     assert_eq!(mode(timings("8.6.1")), mode(engine) & 0o644);
 }
 
-/// Of a model that the agent cannot look into TensorRT alone says what DLA does with it: a file that is no ONNX is none to the twin either.
+/// Of a model that the agent cannot look into TensorRT alone says what DLA does with it: a file that is no ONNX is none to the fake either.
 #[test]
 fn every_layer_of_fp32_falls_back() {
     let place = Place::twin(&[]);

@@ -1,4 +1,4 @@
-//! A benchmark with the twins of CUDA's driver and of TensorRT, engines for it, and runs of `bench` over them.
+//! A benchmark with the fakes of CUDA's driver and of TensorRT, engines for it, and runs of `bench` over them.
 
 use std::{fs, path::PathBuf};
 
@@ -9,7 +9,7 @@ use regatta_test_support::{
 
 use super::{Ended, MLPERF_CONF, USER_CONF};
 
-/// A benchmark, the twins, and engines for it.
+/// A benchmark, the fakes, and engines for it.
 pub(crate) struct Place {
     pub(crate) fixture: Fixture,
     pub(crate) twins: FakeTensorrt,

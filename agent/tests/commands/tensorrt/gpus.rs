@@ -44,7 +44,7 @@ fn several_gpus_share_the_work() {
         "*.Offline.target_qps = 2000\n*.Server.target_qps = 2000\n",
     )
     .unwrap();
-    // Whoever is free: what is learnt of twins on a busy machine may well leave one out. Kernels of 10 ms leave either GPU work
+    // Whoever is free: what is learnt of fakes on a busy machine may well leave one out. Kernels of 10 ms leave either GPU work
     // for half a second, so that both get some where threads wait long for a processor.
     for scenario in ["Offline", "Server"] {
         let settings = ["gpu_batch_size=4", "sharing=first-free"];

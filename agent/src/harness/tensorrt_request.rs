@@ -10,15 +10,15 @@ use regatta_cuda::WaitMode;
 use regatta_tensorrt::Precision;
 use regatta_types::Scenario;
 
-use crate::engines::tensorrt::{Graphs, Installation, UnitWish, Wish};
+use crate::engines::tensorrt::{EngineRequest, Graphs, Installation, UnitRequest};
 
 /// Where `engine build` keeps engines unless it is told otherwise.
 const ENGINES: &str = "engines";
 /// DLA cores that are used where a setting speaks of DLA and of no number: all that any Jetson has.
 const ALL_DLAS: usize = 2;
 
-/// The wish of a run.
-pub(crate) fn wish(settings: &EngineSettings, scenario: Scenario, scratch: Option<&Path>) -> Wish {
+/// The request of a run.
+pub(crate) fn wish(settings: &EngineSettings, scenario: Scenario, scratch: Option<&Path>) -> EngineRequest {
     let gpus = settings.gpus.clone().unwrap_or_default();
     let latency = matches!(scenario, Scenario::SingleStream | Scenario::MultiStream);
     let dla_cores = match scenario {
@@ -28,7 +28,7 @@ pub(crate) fn wish(settings: &EngineSettings, scenario: Scenario, scratch: Optio
     };
     // A core that was named is alone at work, as in NVIDIA's harness.
     let gpu_streams = if settings.dla_core.is_some() { 0 } else { 1 };
-    Wish {
+    EngineRequest {
         installation: Installation::of_this_machine(),
         cache: engine_cache(scratch),
         precision: settings.precision.map(|precision| match precision {
@@ -46,12 +46,12 @@ pub(crate) fn wish(settings: &EngineSettings, scenario: Scenario, scratch: Optio
             Scenario::SingleStream => gpus.first(),
             _ => gpus,
         },
-        gpu: unit_wish(&UnitSettings::of_gpu(settings), settings, gpu_streams, scenario),
-        dla: unit_wish(&UnitSettings::of_dla(settings), settings, 1, scenario),
+        gpu: unit_request(&UnitSettings::of_gpu(settings), settings, gpu_streams, scenario),
+        dla: unit_request(&UnitSettings::of_dla(settings), settings, 1, scenario),
         dla_cores,
         dla_loops: settings.dla_loop_count.unwrap_or(1),
         graphs: match settings.use_graphs {
-            Some(true) => Graphs::Wanted,
+            Some(true) => Graphs::Requested,
             Some(false) => Graphs::Never,
             None if latency => Graphs::Usual,
             None => Graphs::Never,
@@ -94,14 +94,14 @@ impl<'a> UnitSettings<'a> {
 }
 
 /// What a run asks of one kind of unit. `usual` are its streams where nobody says otherwise.
-fn unit_wish(
+fn unit_request(
     unit: &UnitSettings<'_>,
     settings: &EngineSettings,
     usual: usize,
     scenario: Scenario,
-) -> UnitWish {
+) -> UnitRequest {
     let streams = unit.copy_streams.or(settings.inference_streams).unwrap_or(1);
-    UnitWish {
+    UnitRequest {
         engine: unit.engine.map(str::to_owned),
         batch: match scenario {
             Scenario::SingleStream => Some(1),
@@ -145,7 +145,7 @@ pub(crate) fn engine_cache(scratch: Option<&Path>) -> PathBuf {
 mod tests {
     use super::*;
 
-    fn of(settings: EngineSettings, scenario: Scenario) -> Wish {
+    fn of(settings: EngineSettings, scenario: Scenario) -> EngineRequest {
         wish(&settings, scenario, None)
     }
 

@@ -61,7 +61,7 @@ impl Installation {
 
 /// What a run asks of TensorRT.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Wish {
+pub(crate) struct EngineRequest {
     /// Where NVIDIA's software lies.
     pub(crate) installation: Installation,
     /// Where engines are kept.
@@ -78,9 +78,9 @@ pub(crate) struct Wish {
     /// Which GPUs.
     pub(crate) gpus: GpuSelection,
     /// Each GPU.
-    pub(crate) gpu: UnitWish,
+    pub(crate) gpu: UnitRequest,
     /// Each DLA core.
-    pub(crate) dla: UnitWish,
+    pub(crate) dla: UnitRequest,
     /// Which DLA cores.
     pub(crate) dla_cores: Vec<u32>,
     /// Batches that a DLA core gets at once and computes one after the other.
@@ -101,12 +101,12 @@ pub(crate) enum Graphs {
     /// If they can be had.
     Usual,
     /// Yes, by name.
-    Wanted,
+    Requested,
 }
 
 /// What is asked of one kind of unit.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct UnitWish {
+pub(crate) struct UnitRequest {
     /// The engine by key or directory; `None` looks for one that fits.
     pub(crate) engine: Option<String>,
     /// Most samples in a batch, where the user says so.
@@ -124,7 +124,7 @@ pub(super) enum Unit {
     Dla(u32),
 }
 
-impl Wish {
+impl EngineRequest {
     /// The same with every GPU by its number, so that units can be counted. Asks CUDA only where none was named.
     ///
     /// # Errors
@@ -176,7 +176,7 @@ impl Wish {
     }
 
     /// What is asked of a unit.
-    pub(super) fn of(&self, unit: Unit) -> &UnitWish {
+    pub(super) fn of(&self, unit: Unit) -> &UnitRequest {
         match unit {
             Unit::Gpu(_) => &self.gpu,
             Unit::Dla(_) => &self.dla,

@@ -30,7 +30,7 @@ use crate::{
 
 /// Everything that a run needs.
 #[derive(Debug)]
-pub(crate) struct Race {
+pub(crate) struct RunPlan {
     /// The benchmark.
     pub(crate) benchmark: Benchmark,
     /// What computes, and its settings.
@@ -46,18 +46,18 @@ pub(crate) struct Race {
 }
 
 /// A run that has everything in place and waits for the start.
-pub(crate) struct ReadyRace {
+pub(crate) struct PreparedRun {
     request: RunRequest,
     chosen: ChosenLoadgen,
     harness: Harness,
 }
 
-impl Race {
+impl RunPlan {
     /// Reads the configuration, opens the dataset, loads the engine and warms it up.
     ///
     /// # Errors
     /// [`Failure`] with what does not fit (wrong use) or is missing (could not).
-    pub(crate) fn prepare(self) -> Result<ReadyRace, Failure> {
+    pub(crate) fn prepare(self) -> Result<PreparedRun, Failure> {
         let mut settings = HarnessSettings::try_from(&self.engine).map_err(Failure::usage)?;
         settings.learn = self.learn;
         let chosen = loadgens::find(&self.loadgen, &self.benchmark).map_err(Failure::could_not)?;
@@ -95,7 +95,7 @@ impl Race {
             },
             stall_timeout: settings.engine.stall_timeout.or(self.request.issue.stall_timeout),
         };
-        Ok(ReadyRace {
+        Ok(PreparedRun {
             request: RunRequest {
                 issue,
                 ..self.request
@@ -106,7 +106,7 @@ impl Race {
     }
 }
 
-impl ReadyRace {
+impl PreparedRun {
     /// The harness.
     pub(crate) const fn harness(&self) -> &Harness {
         &self.harness

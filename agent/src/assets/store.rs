@@ -24,28 +24,28 @@ pub(crate) struct Limits {
     pub(crate) most: u64,
 }
 
-/// The shelf of a device.
+/// The assets on the device's disk.
 #[derive(Debug)]
-pub(crate) struct Shelf(PathBuf);
+pub(crate) struct AssetStore(PathBuf);
 
-/// Something on the shelf.
+/// An asset on the disk, whole or in part.
 #[derive(Debug)]
-struct Kept {
+struct StoredAsset {
     path: PathBuf,
     sha256: String,
     bytes: u64,
     used: SystemTime,
 }
 
-impl Shelf {
-    /// The shelf in a state directory, which is made.
+impl AssetStore {
+    /// Opens the store in a state directory, and creates its directories.
     pub(crate) fn open(state_dir: &Path) -> Result<Self, AssetError> {
-        let shelf = Self(state_dir.join("assets"));
+        let store = Self(state_dir.join("assets"));
         for kind in ["file", "tree", "manifest", "part"] {
-            let path = shelf.0.join(kind);
+            let path = store.0.join(kind);
             fs::create_dir_all(&path).map_err(|source| AssetError::Disk { path, source })?;
         }
-        Ok(shelf)
+        Ok(store)
     }
 
     /// Where an asset lies when all of it is here.
@@ -86,7 +86,7 @@ impl Shelf {
     }
 
     /// Sees to it that there is room for what is missing, and removes what nobody needs for it.
-    pub(super) fn make_room(
+    pub(super) fn free_space(
         &self,
         missing: &[&Asset],
         pinned: &BTreeSet<String>,
@@ -98,7 +98,7 @@ impl Shelf {
         };
         let mut kept = self.kept().map_err(disk)?;
         let wanted: u64 = missing.iter().map(|asset| asset.bytes).sum();
-        let on_their_way = |kept: &&Kept| missing.iter().any(|asset| asset.sha256 == kept.sha256);
+        let on_their_way = |kept: &&StoredAsset| missing.iter().any(|asset| asset.sha256 == kept.sha256);
         let here: u64 = kept.iter().filter(on_their_way).map(|kept| kept.bytes).sum();
         let wanted = wanted.saturating_sub(here);
         kept.sort_by_key(|kept| std::cmp::Reverse(kept.used));
@@ -112,7 +112,7 @@ impl Shelf {
                 return Ok(());
             }
             let Some(oldest) = kept.iter().rposition(|kept| !pinned.contains(&kept.sha256)) else {
-                return Err(AssetError::NoRoom { wanted, free });
+                return Err(AssetError::NoSpace { wanted, free });
             };
             let oldest = kept.remove(oldest);
             tracing::info!("assets: {} makes room for others", oldest.sha256);
@@ -131,7 +131,7 @@ impl Shelf {
         };
     }
 
-    fn remove(&self, kept: &Kept) -> io::Result<()> {
+    fn remove(&self, kept: &StoredAsset) -> io::Result<()> {
         if kept.path.is_dir() {
             // Renamed first: half a tree must not look like a whole one.
             let part = self.part(&kept.sha256);
@@ -147,13 +147,13 @@ impl Shelf {
         fs::remove_file(&kept.path)
     }
 
-    fn kept(&self) -> io::Result<Vec<Kept>> {
+    fn kept(&self) -> io::Result<Vec<StoredAsset>> {
         let mut kept = Vec::new();
         for kind in [AssetKind::File.as_str(), AssetKind::Tree.as_str(), "part"] {
             for entry in fs::read_dir(self.0.join(kind))? {
                 let entry = entry?;
                 let metadata = entry.metadata()?;
-                kept.push(Kept {
+                kept.push(StoredAsset {
                     path: entry.path(),
                     sha256: entry.file_name().to_string_lossy().into_owned(),
                     bytes: if metadata.is_dir() {
@@ -201,9 +201,9 @@ mod tests {
     #[test]
     fn what_no_run_needs_and_was_used_longest_ago_goes_first() {
         let state = tempfile::tempdir().unwrap();
-        let shelf = Shelf::open(state.path()).unwrap();
+        let store = AssetStore::open(state.path()).unwrap();
         for (age, digit) in ['a', 'b', 'c'].into_iter().enumerate() {
-            let path = shelf.place(&asset(digit, 100));
+            let path = store.place(&asset(digit, 100));
             fs::write(&path, [0; 100]).unwrap();
             let used = SystemTime::now() - Duration::from_secs(1000 * (3 - age as u64));
             File::open(&path).unwrap().set_modified(used).unwrap();
@@ -213,23 +213,23 @@ mod tests {
             most: 300,
         };
         let pinned = BTreeSet::from([asset('a', 0).sha256]);
-        let (missing, there) = (asset('d', 90), |digit| shelf.place(&asset(digit, 0)).exists());
-        shelf.make_room(&[&missing], &pinned, limits).unwrap();
+        let (missing, there) = (asset('d', 90), |digit| store.place(&asset(digit, 0)).exists());
+        store.free_space(&[&missing], &pinned, limits).unwrap();
         assert_eq!(
             ['a', 'b', 'c'].map(there),
             [true, false, true],
             "b: a is needed, c is newer"
         );
         // What is on its way counts as what is here.
-        fs::write(shelf.part(&missing.sha256), [0; 60]).unwrap();
+        fs::write(store.part(&missing.sha256), [0; 60]).unwrap();
         let pinned = BTreeSet::from(['a', 'c', 'd'].map(|digit| asset(digit, 0).sha256));
-        shelf.make_room(&[&missing], &pinned, limits).unwrap();
+        store.free_space(&[&missing], &pinned, limits).unwrap();
         let too_large = asset('e', 200);
-        let none = shelf.make_room(&[&too_large], &pinned, limits).unwrap_err();
+        let none = store.free_space(&[&too_large], &pinned, limits).unwrap_err();
         assert!(
             matches!(
                 none,
-                AssetError::NoRoom {
+                AssetError::NoSpace {
                     wanted: 200,
                     free: 40
                 }
