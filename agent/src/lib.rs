@@ -4,6 +4,7 @@
 mod assets;
 mod bench;
 mod build_info;
+mod chip;
 mod cli;
 mod config;
 #[cfg(test)]

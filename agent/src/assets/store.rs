@@ -9,11 +9,10 @@ use std::{
     time::SystemTime,
 };
 
-use regatta_fsutil::atomic_file;
+use regatta_fsutil::{atomic_file, free_space::free_bytes};
 use regatta_types::assets::{Asset, AssetKind};
 
 use super::AssetError;
-use crate::daemon::durable;
 
 /// What may be used of the disk.
 #[derive(Debug, Clone, Copy)]
@@ -103,7 +102,7 @@ impl AssetStore {
         let wanted = wanted.saturating_sub(here);
         kept.sort_by_key(|kept| std::cmp::Reverse(kept.used));
         loop {
-            let free = durable::free_bytes(&self.0)
+            let free = free_bytes(&self.0)
                 .map_err(disk)?
                 .saturating_sub(limits.stays_free);
             let used: u64 = kept.iter().map(|kept| kept.bytes).sum();

@@ -8,11 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Bytes that an unprivileged process can still write on the file system of `path`.
-pub(crate) fn free_bytes(path: &Path) -> io::Result<u64> {
-    let stat = rustix::fs::statvfs(path)?;
-    Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
-}
+use regatta_fsutil::free_space::free_bytes;
 
 /// Space set aside, so that a disk that a run has filled up still takes the run's evidence and state.
 #[derive(Debug, Clone)]

@@ -11,9 +11,10 @@
 
 use std::{fs, io, path::Path};
 
+use regatta_fsutil::free_space::free_bytes;
 use regatta_types::RunId;
 
-use super::{durable, extras::Extras, link::Link, live_files::end_live, run::Run, service::Service};
+use super::{extras::Extras, link::Link, live_files::end_live, run::Run, service::Service};
 
 /// Why there is no room for a run.
 #[derive(Debug, thiserror::Error)]
@@ -55,7 +56,7 @@ struct Bounds {
 
 impl Bounds {
     fn check(self, runs: &Path) -> Result<(), NoSpace> {
-        let free = durable::free_bytes(runs).map_err(NoSpace::Unknown)?;
+        let free = free_bytes(runs).map_err(NoSpace::Unknown)?;
         if free < self.wanted {
             return Err(NoSpace::Disk {
                 free,
@@ -113,7 +114,7 @@ impl<L: Link> Service<L> {
             extras.cut();
             return;
         }
-        let Ok(free) = durable::free_bytes(&self.runs_dir) else {
+        let Ok(free) = free_bytes(&self.runs_dir) else {
             return;
         };
         if free >= self.config.min_free_bytes / 2 {

@@ -17,12 +17,13 @@ use regatta_text::EscapedText;
 
 use super::{
     calibration::{OnDevice, Samples},
-    installation::{open, this_chip},
+    installation::open,
     memory, print,
     settings::{check_dla_types, settings},
     watch::watched,
 };
 use crate::{
+    chip::this_chip,
     cli::{EngineBuildArgs, EnginePrecision},
     exit::{self, Failure},
 };

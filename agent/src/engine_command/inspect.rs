@@ -5,11 +5,9 @@ use std::path::PathBuf;
 use regatta_tensorrt::{BuildError, CacheEntry, Version};
 use serde::Serialize;
 
-use super::{
-    installation::{open, this_chip},
-    print,
-};
+use super::{installation::open, print};
 use crate::{
+    chip::this_chip,
     cli::EngineInspectArgs,
     exit::{self, Failure},
 };

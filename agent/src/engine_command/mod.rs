@@ -13,8 +13,6 @@ mod watch;
 
 use regatta_tensorrt::{BuildError, CacheError, TensorRtOpenError};
 
-pub(crate) use self::installation::chip;
-
 use crate::{cli::EngineCommand, exit::Failure};
 
 /// Does what was asked. Returns the exit code.

@@ -34,7 +34,7 @@ use self::{
     tensors::Tensors,
 };
 use super::{Description, Engine, EngineError, LoadRequest, Loaded, model_file};
-use crate::engine_command::chip;
+use crate::chip::chip;
 
 /// Opens CUDA and TensorRT, loads the engines that fit, and makes a runner for every stream: the first of each unit, then the
 /// second of those that have one, and so on.

@@ -3,6 +3,7 @@
 //! Knows nothing of what the files contain.
 
 pub mod atomic_file;
+pub mod free_space;
 pub mod hash;
 pub mod plugin_directories;
 pub mod regular_file;

@@ -22,7 +22,7 @@ use regatta_types::{
 };
 
 use crate::{
-    engine_command::chip,
+    chip::chip,
     engines::{
         EngineError, LoadRequest, Loaded, load,
         sim::SimModel,
