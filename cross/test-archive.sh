@@ -51,7 +51,7 @@ if [[ " ${packages[*]} " = *" regatta-agent "* ]]; then
     (cd "$source" && cargo build --locked --target "$target" --package regatta-state --bins) || could_not_build "the helper"
     machine=native
     [ "$architecture" = amd64 ] || machine=aarch64
-    "$here/loadgen-official/build.sh" --pypi 6.0.17 --target "$machine" --sysroot "$sysroot" --out "$place/loadgens" >&2
+    "$here/../crates/loadgen-official/bridge/build.sh" --pypi 6.0.17 --target "$machine" --sysroot "$sysroot" --out "$place/loadgens" >&2
 fi
 
 # One line per test binary: its file below the place, and the directory that cargo would start it in.
@@ -70,7 +70,7 @@ cp "$here/test-archive/run" "$place/run"
 rm -rf "$place/twins"
 mkdir -p "$place/twins"
 twin() {
-    "$compiler" --sysroot="$sysroot" -B"$library" -L"$library" -shared -fPIC -pthread -I "$source/cross/tensorrt" -o "$place/twins/$1$2.so" \
+    "$compiler" --sysroot="$sysroot" -B"$library" -L"$library" -shared -fPIC -pthread -I "$source/crates/tensorrt/shim" -o "$place/twins/$1$2.so" \
         ${2:+"$2"} ${3:+"$3"} "$source/crates/test-support/fakes/$1.c" || could_not "the twin $1 cannot be compiled"
 }
 twin version ""

@@ -76,7 +76,7 @@ impl DeployLab {
     /// When the disk refuses.
     pub fn pack(&self, program: &Path, version: &str) {
         let _ = fs::remove_dir_all(self.dist());
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cross/package.sh");
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging/package.sh");
         let mut command = Command::new(script);
         let words = ["--arch", architecture(), "--version", version, "--level", "1"];
         command.args(words).arg("--binary").arg(program);

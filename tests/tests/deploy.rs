@@ -1,5 +1,5 @@
 //! `regatta device deploy` onto boards behind a real sshd: the whole way to the first hello, and every way to fail. The boards are
-//! users of this machine with homes of their own and no systemd; the system's service is tried in `cross/board-root.sh`.
+//! users of this machine with homes of their own and no systemd; the system's service is tried in `tests/boards/board-root.sh`.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 

@@ -1,5 +1,5 @@
 //! `regatta device image`: what it writes is what a board needs. The overlay is unpacked, and a daemon that finds its token enrols
-//! by itself as soon as there is a coordinator. Whole boards boot with it in `cross/board-root.sh`.
+//! by itself as soon as there is a coordinator. Whole boards boot with it in `tests/boards/board-root.sh`.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
@@ -11,7 +11,7 @@ use regatta_tests::{Broker, DEVICE, Lab, eventually, succeed_output};
 fn image(lab: &Lab, directory: &Path) {
     let program = directory.join("program");
     fs::write(&program, "#!/bin/sh\n").unwrap();
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cross/package.sh");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging/package.sh");
     let mut command = Command::new(script);
     command.args(["--arch", "arm64", "--binary"]).arg(&program);
     let _ = succeed_output(command.arg("--out").arg(directory.join("dist")));

@@ -10,7 +10,7 @@ use std::{
 use regatta_test_support::real_tensorrt;
 use tempfile::TempDir;
 
-/// A model in a directory of its own, and where `cross/tensorrt/for-tests.sh` has put NVIDIA's libraries and the shims.
+/// A model in a directory of its own, and where `crates/tensorrt/shim/for-tests.sh` has put NVIDIA's libraries and the shims.
 struct Place {
     scratch: TempDir,
     root: PathBuf,

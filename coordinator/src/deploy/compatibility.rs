@@ -65,7 +65,7 @@ impl CompatibilityError {
     pub(crate) const fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Architecture { .. } => {
-                Some("cross/build.sh and cross/package.sh make one: docs/headless.md")
+                Some("cross/build.sh and packaging/package.sh make one: docs/headless.md")
             }
             Self::OldGlibc { .. } => Some("flash JetPack 5 or later"),
             Self::NoGlibc => None,

@@ -1,4 +1,4 @@
-//! The agent's two packages as `cross/package.sh` makes them, read without dpkg: for which processor, which version, and the
+//! The agent's two packages as `packaging/package.sh` makes them, read without dpkg: for which processor, which version, and the
 //! SHA-256 that each installed file is to have. That is how a board is known to have the package already.
 
 use std::{
@@ -87,8 +87,9 @@ impl Package {
             version,
             unpacked,
             files,
-        } = contents
-            .ok_or_else(|| foreign("it is neither the Debian package nor the archive of cross/package.sh"))?;
+        } = contents.ok_or_else(|| {
+            foreign("it is neither the Debian package nor the archive of packaging/package.sh")
+        })?;
         if !files.iter().any(|(path, _)| path.ends_with("bin/regatta-agent")) {
             return Err(foreign("there is no regatta-agent in it"));
         }
@@ -161,7 +162,7 @@ mod tests {
     pub(crate) fn packages(directory: &Path, version: &str) -> Vec<Package> {
         let program = directory.join("program");
         fs::write(&program, "#!/bin/sh\n").unwrap();
-        let made = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("../cross/package.sh"))
+        let made = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging/package.sh"))
             .arg("--binary")
             .arg(&program)
             .args(["--arch", "arm64", "--version", version, "--out"])

@@ -72,7 +72,7 @@ fn main() {
         return;
     };
     let driver = compile(
-        &["cross/loadgen-official/driver.c"],
+        &["crates/loadgen-official/bridge/driver.c"],
         &["-pthread", "-ldl"],
         "driver",
     );
@@ -109,7 +109,7 @@ fn compile(directory: &Path, sources: &[&str], flags: &[&str], name: &str) -> Pa
     compiler
         .arg("-O2")
         .arg("-I")
-        .arg(root.join("cross/loadgen-official"))
+        .arg(root.join("crates/loadgen-official/bridge"))
         .arg("-o")
         .arg(&target);
     compiler.args(sources.iter().map(|s| root.join(s))).args(flags);

@@ -7,7 +7,7 @@ use std::{fmt::Write as _, io, path::PathBuf};
 pub enum PluginError {
     /// No plug-in of that revision.
     #[error(
-        "no LoadGen plug-in {} was found{}; build one with `cross/loadgen-official/build.sh --source CHECKOUT --out DIR` \
+        "no LoadGen plug-in {} was found{}; build one with `crates/loadgen-official/bridge/build.sh --source CHECKOUT --out DIR` \
          from a checkout of mlcommons/inference at a revision that the round accepts, and put it there or name its \
          directory in REGATTA_PLUGINS",
         wanted_words(wanted.as_deref()),
@@ -52,7 +52,7 @@ pub enum PluginError {
     /// The plug-in has another C face.
     #[error(
         "the LoadGen plug-in {} has C face version {found}, this program needs version {needed}; \
-         build it anew with this program's cross/loadgen-official/build.sh",
+         build it anew with this program's crates/loadgen-official/bridge/build.sh",
         path.display()
     )]
     AbiVersion {

@@ -1,4 +1,4 @@
-//! The C face of a plug-in (`cross/loadgen-official/regatta_loadgen.h`) in Rust: types, functions, and loading them.
+//! The C face of a plug-in (`crates/loadgen-official/bridge/regatta_loadgen.h`) in Rust: types, functions, and loading them.
 //!
 //! Everything unsafe about the functions is said here; who may call them when is the bridge's business.
 

@@ -1,6 +1,6 @@
 //! The MLCommons C++ LoadGen behind [`regatta_loadgen::load_gen::LoadGen`], as a plug-in that is opened at run time.
 //!
-//! One shared library per LoadGen revision, built by `cross/loadgen-official/build.sh` from sources that the user gives;
+//! One shared library per LoadGen revision, built by `crates/loadgen-official/bridge/build.sh` from sources that the user gives;
 //! none of them is part of this repository. The logs are the bytes that LoadGen writes. How to build and install a
 //! plug-in, and where this LoadGen cannot do what ours does, stands in `docs/loadgen-official.md`.
 //!

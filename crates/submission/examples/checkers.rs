@@ -1,7 +1,7 @@
 //! Times the checker beside the official one on the same submission, each in a process of its own, files warm, in turns.
 //!
 //! ```text
-//! cross/oracle-inference/checkouts.sh CLONE DIR          checkouts of mlcommons/inference, out of a clone of it
+//! tests/oracles/inference/checkouts.sh CLONE DIR          checkouts of mlcommons/inference, out of a clone of it
 //! cargo run --release -p regatta-submission --example checkers -- TREE v2.1 DIR      a line for docs/METHODOLOGY.md
 //! cargo run --release -p regatta-submission --example checkers -- one TREE v2.1 official|strict
 //! ```

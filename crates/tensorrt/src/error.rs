@@ -23,7 +23,7 @@ pub enum TensorRtOpenError {
     },
     /// There is no shim for the installed version.
     #[error(
-        "TensorRT {library} is installed, but there is no shim for it; found are {}; hint: compile one with cross/tensorrt/all.sh and pack it with cross/package.sh --shims, or name its directory in REGATTA_PLUGINS",
+        "TensorRT {library} is installed, but there is no shim for it; found are {}; hint: compile one with crates/tensorrt/shim/all.sh and pack it with packaging/package.sh --shims, or name its directory in REGATTA_PLUGINS",
         if found.is_empty() { "none".to_owned() } else { found.join(", ") }
     )]
     NoShim {

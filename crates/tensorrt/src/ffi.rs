@@ -1,4 +1,4 @@
-//! The C functions and types of a shim (`cross/tensorrt/regatta_trt.h`) as Rust declarations. Safe wrappers are in `library`.
+//! The C functions and types of a shim (`crates/tensorrt/shim/regatta_trt.h`) as Rust declarations. Safe wrappers are in `library`.
 
 use std::ffi::{c_char, c_void};
 

@@ -2,7 +2,7 @@
 //! software.
 //!
 //! [`InstalledTensorRt`] finds the machine's library and reads its version. [`ShimDirectories`] finds the shim that was
-//! compiled with that version's headers (`cross/tensorrt`), and [`TensorRt`] opens both. Engines are then built from ONNX
+//! compiled with that version's headers (`crates/tensorrt/shim`), and [`TensorRt`] opens both. Engines are then built from ONNX
 //! ([`BuildSettings`]), stored in an [`EngineCache`] by their manifest, and executed in an [`ExecutionContext`]. The caller
 //! provides CUDA streams and memory.
 

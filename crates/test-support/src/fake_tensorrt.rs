@@ -34,7 +34,7 @@ impl FakeTensorrt {
         }
         twins.compile_cuda(&[]);
         compile("version", &twins.libraries().join(LIBRARY), &[]);
-        let face = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../cross/tensorrt");
+        let face = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/tensorrt/shim");
         compile(
             "trt_shim",
             &twins.shims().join(SHIM),

@@ -32,7 +32,7 @@ pub fn plugin_file(version: &str) -> Option<PathBuf> {
 }
 
 fn build(version: &str) -> Result<PathBuf, String> {
-    let sources = sources().ok_or("cross/loadgen-official is not there")?;
+    let sources = sources().ok_or("crates/loadgen-official/bridge is not there")?;
     let cache = oracle_cache().join(format!("plugins-{:016x}", fingerprint(&sources)));
     let file = cache.join(format!("libregatta_loadgen-{version}-NA.so"));
     fs::create_dir_all(&cache).map_err(|e| format!("{}: {e}", cache.display()))?;
@@ -80,6 +80,6 @@ fn sources() -> Option<PathBuf> {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     package
         .ancestors()
-        .map(|above| above.join("cross/loadgen-official"))
+        .map(|above| above.join("crates/loadgen-official/bridge"))
         .find(|sources| sources.is_dir())
 }

@@ -1,4 +1,4 @@
-//! Where `cross/tensorrt/for-tests.sh` has put NVIDIA's own libraries and the shims for them.
+//! Where `crates/tensorrt/shim/for-tests.sh` has put NVIDIA's own libraries and the shims for them.
 
 use std::{env, path::PathBuf};
 
@@ -9,9 +9,11 @@ pub fn root_with(file: &str) -> Option<PathBuf> {
     if found.is_none() {
         assert!(
             env::var_os("CI").is_none_or(|value| value != "true"),
-            "CI leaves nothing out: REGATTA_TENSORRT_TESTS has no {file}; see cross/tensorrt/for-tests.sh"
+            "CI leaves nothing out: REGATTA_TENSORRT_TESTS has no {file}; see crates/tensorrt/shim/for-tests.sh"
         );
-        println!("left out: no {file} in REGATTA_TENSORRT_TESTS; cross/tensorrt/for-tests.sh brings it");
+        println!(
+            "left out: no {file} in REGATTA_TENSORRT_TESTS; crates/tensorrt/shim/for-tests.sh brings it"
+        );
     }
     found
 }

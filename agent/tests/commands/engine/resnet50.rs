@@ -1,4 +1,4 @@
-//! A network of ResNet50's layers, a quarter as wide, as `cross/tensorrt/resnet50_shaped.py` writes it at full width: what the real
+//! A network of ResNet50's layers, a quarter as wide, as `crates/tensorrt/shim/resnet50_shaped.py` writes it at full width: what the real
 //! TensorRT-RTX makes of it, and the report of its placement on a DLA, of which a fake knows which layers NVIDIA lists.
 
 #![cfg(feature = "tract")]

@@ -1,4 +1,4 @@
-//! Which packages are at hand: those that were named, else those that lie where `cross/package.sh` is told to put them.
+//! Which packages are at hand: those that were named, else those that lie where `packaging/package.sh` is told to put them.
 
 use std::{
     env,
@@ -36,7 +36,7 @@ pub(in crate::cli) fn find(named: &[PathBuf], workspace: &Path) -> Result<Vec<Pa
     }
     if packages.is_empty() {
         return Err(Failure::misuse("there is no package of the agent to deploy").hint(
-            "make one: cross/package.sh --binary \"$(cross/build.sh arm64)\" --arch arm64 --out dist; or name one with --package",
+            "make one: packaging/package.sh --binary \"$(cross/build.sh arm64)\" --arch arm64 --out dist; or name one with --package",
         ));
     }
     Ok(packages)

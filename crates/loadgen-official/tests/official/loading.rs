@@ -84,7 +84,7 @@ fn an_audit_config_in_the_working_directory_is_not_picked_up() {
     };
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("audit.config"), "*.*.min_query_count = 7\n").unwrap();
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../cross/loadgen-official");
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/loadgen-official/bridge");
     let driver = directory.path().join("driver");
     let built = Command::new("cc")
         .args(["-O2", "-Wall", "-Wextra", "-Werror", "-pthread", "-o"])

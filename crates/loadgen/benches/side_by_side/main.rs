@@ -3,7 +3,7 @@
 //! `REGATTA_ORACLES=DIR cargo bench -p regatta-loadgen --bench side_by_side`. Each round runs ours, theirs and ours again:
 //! the two series of ours show how much of a difference is noise. `REGATTA_BENCH_ROUNDS` (10) and `REGATTA_BENCH_MS` (1000)
 //! set how often and for how long; `-- Server` picks the workloads with that word. Needs the official LoadGen built by
-//! `cross/oracle-loadgen/build.sh`.
+//! `tests/oracles/loadgen/build.sh`.
 
 mod null_sut;
 mod statistics;
@@ -43,7 +43,7 @@ fn main() -> Result<(), AnyError> {
     let rounds = number("REGATTA_BENCH_ROUNDS", 10);
     let duration_ms = number("REGATTA_BENCH_MS", 1000);
     let oracles =
-        env::var_os("REGATTA_ORACLES").ok_or("set REGATTA_ORACLES; see cross/oracle-loadgen/build.sh")?;
+        env::var_os("REGATTA_ORACLES").ok_or("set REGATTA_ORACLES; see tests/oracles/loadgen/build.sh")?;
     let theirs = PathBuf::from(oracles).join("loadgen-6.0.17/bench");
     println!(
         "{rounds} rounds of {duration_ms} ms; medians, 95 % bootstrap intervals of the ratio of medians\n"

@@ -20,7 +20,7 @@ pub(crate) struct Oracle {
 impl Oracle {
     /// Looks for the driver of a version.
     pub(crate) fn find(version: &str) -> Result<Self, String> {
-        let how = "build it with REGATTA_ORACLES=DIR cross/oracle-loadgen/build.sh and set REGATTA_ORACLES; older versions \
+        let how = "build it with REGATTA_ORACLES=DIR tests/oracles/loadgen/build.sh and set REGATTA_ORACLES; older versions \
                    are named to it, and --debian11 makes that of libstdc++ 10";
         let root = std::env::var_os("REGATTA_ORACLES").ok_or(format!("no official LoadGen: {how}"))?;
         let driver = Path::new(&root).join(format!("loadgen-{version}/driver"));

@@ -1,5 +1,5 @@
 //! Against the official checkers themselves, where they are at hand: `REGATTA_OFFICIAL_TOOLS` names a directory with a
-//! checkout of mlcommons/inference per revision (`cross/oracle-inference/checkouts.sh` makes it). Submissions in order and
+//! checkout of mlcommons/inference per revision (`tests/oracles/inference/checkouts.sh` makes it). Submissions in order and
 //! with faults are judged by both: verdict and every row of the CSV must agree.
 //!
 //! `REGATTA_CHECKER_CASES` faulty submissions per checker (default 12), the same ones at each call; `REGATTA_CHECKER_ROUND`

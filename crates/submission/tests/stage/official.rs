@@ -1,5 +1,5 @@
 //! Staged trees under the official checkers themselves, where they are at hand: `REGATTA_OFFICIAL_TOOLS` names a directory
-//! with a checkout of mlcommons/inference per revision (`cross/oracle-inference/checkouts.sh` makes it), `REGATTA_PYTHON` a Python
+//! with a checkout of mlcommons/inference per revision (`tests/oracles/inference/checkouts.sh` makes it), `REGATTA_PYTHON` a Python
 //! that has PyYAML.
 
 use std::{

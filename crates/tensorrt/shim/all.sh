@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds shims for several versions of TensorRT side by side, to be packed with the agent (cross/package.sh --shims):
+# Builds shims for several versions of TensorRT side by side, to be packed with the agent (packaging/package.sh --shims):
 #
 #   all.sh --out DIR [--target aarch64] [--sysroot DIR] [--cxx COMPILER] HEADERS...
 #

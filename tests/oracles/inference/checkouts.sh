@@ -3,14 +3,14 @@
 # the oracles of `crates/submission/tests/official`, of the benchmark of the checkers, and of the tests of audits and
 # truncation. Nothing of it is part of this repository.
 #
-#     cross/oracle-inference/checkouts.sh CLONE DIR
+#     tests/oracles/inference/checkouts.sh CLONE DIR
 #     REGATTA_OFFICIAL_TOOLS=DIR cargo test -p regatta-submission --test official -- --nocapture
 #
 # They want python3; revisions since v6.0 want PyYAML, the audits NumPy.
 set -eu
 [ $# -eq 2 ] || { sed -n '2,9s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 clone=$1 directory=$2
-rounds=$(dirname "$0")/../../configs/rounds
+rounds=$(dirname "$0")/../../../configs/rounds
 mkdir -p "$directory"
 
 checkout() { # name, revision

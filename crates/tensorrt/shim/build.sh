@@ -51,7 +51,7 @@ linked=("$work/shim.o")
 if [ -n "$sysroot" ]; then
     # As for the agent (docs/decisions/0060), and with what a newer compiler's libraries ask of a libc that has it not.
     triple=$("$cxx" -dumpmachine)
-    compile -x c -O2 -fPIC -Wall -Wextra -Werror -c "$here/../loadgen-official/older_glibc.c" -o "$work/older_glibc.o"
+    compile -x c -O2 -fPIC -Wall -Wextra -Werror -c "$here/../../../cross/older_glibc.c" -o "$work/older_glibc.o"
     linked+=("$work/older_glibc.o" --sysroot="$sysroot" -B"$sysroot/usr/lib/$triple" -L"$sysroot/usr/lib/$triple" -L"$sysroot/lib/$triple")
 fi
 compile -shared "${linked[@]}" -static-libstdc++ -static-libgcc -s -Wl,--gc-sections -Wl,--version-script="$here/exports.map" -Wl,-z,defs -o "$work/shim.so" -ldl -lpthread

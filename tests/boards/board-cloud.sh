@@ -11,7 +11,7 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/regatta
-for file in lab container first_boot; do . "$here/board/$file.sh"; done
+for file in lab container first_boot; do . "$here/steps/$file.sh"; done
 architecture=amd64
 take_options "$@"
 needs "debootstrap qemu-user-static binfmt-support systemd-container iproute2" \

@@ -25,7 +25,7 @@ done
 wanted() { case ",$only," in *",$1,"*) true ;; *) false ;; esac; }
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/regatta
-for file in lab machine deployment helper cuts upgrade first_boot; do . "$here/board/$file.sh"; done
+for file in lab machine deployment helper cuts upgrade first_boot; do . "$here/steps/$file.sh"; done
 needs "debootstrap qemu-system-arm qemu-user-static binfmt-support cpio openssh-client" \
     debootstrap qemu-system-aarch64 qemu-aarch64-static update-binfmts mke2fs cpio ssh-keygen
 

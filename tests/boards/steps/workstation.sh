@@ -4,9 +4,9 @@
 lab_there=/root/lab
 programs_of_this_machine() {
     if [ -z "$regatta" ] || [ -z "$agent" ]; then
-        (cd "$here/.." && cargo build --release --locked --quiet --bin regatta --bin regatta-agent)
+        (cd "$here/../.." && cargo build --release --locked --quiet --bin regatta --bin regatta-agent)
     fi
-    local built=${CARGO_TARGET_DIR:-$here/../target}/release
+    local built=${CARGO_TARGET_DIR:-$here/../../target}/release
     [ -n "$regatta" ] || regatta=$built/regatta
     [ -n "$agent" ] || agent=$built/regatta-agent
 }

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Builds the official MLCommons LoadGen with our driver, as the yardstick that our LoadGen is tested against.
 #
-#   REGATTA_ORACLES=DIR cross/oracle-loadgen/build.sh [VERSION ...]             default version: 6.0.17
-#   REGATTA_ORACLES=DIR cross/oracle-loadgen/build.sh --debian11 [VERSION ...]  by Debian 11's g++ 10
+#   REGATTA_ORACLES=DIR tests/oracles/loadgen/build.sh [VERSION ...]             default version: 6.0.17
+#   REGATTA_ORACLES=DIR tests/oracles/loadgen/build.sh --debian11 [VERSION ...]  by Debian 11's g++ 10
 #
 # The sources come from the PyPI source package, which has no git history: good as a yardstick, not for submissions.
 # Result: $REGATTA_ORACLES/loadgen-VERSION/driver, and bench beside it. Needs Python with pip, and g++ 11 or later (an older

@@ -5,10 +5,10 @@ read_state='echo "cores $(cat /sys/devices/system/cpu/online) mode $(cut -d" " -
 state_now() { on_board sh -c "$read_state"; }
 
 give_modes() { # A twin of nvpmodel, since the machine has none; cores are its own.
-    on_board sh -c 'cat >/etc/systemd/system/nvpmodel.service' <"$here/board/twin/nvpmodel.service"
-    on_board sh -c 'cat >/etc/nvpmodel.conf' <"$here/board/twin/nvpmodel.conf"
+    on_board sh -c 'cat >/etc/systemd/system/nvpmodel.service' <"$here/simulated/nvpmodel.service"
+    on_board sh -c 'cat >/etc/nvpmodel.conf' <"$here/simulated/nvpmodel.conf"
     on_board sh -c 'cat >/usr/sbin/nvpmodel && chmod 755 /usr/sbin/nvpmodel && mkdir -p /var/lib/nvpmodel && echo pmode:0000 fmode:cool >/var/lib/nvpmodel/status' \
-        <"$here/board/twin/nvpmodel"
+        <"$here/simulated/nvpmodel"
     on_board systemctl --quiet enable --now nvpmodel.service
     on_board sync
 }

@@ -4,7 +4,7 @@
 #   package.sh --binary FILE --arch arm64|amd64 --out DIR [--version VERSION] [--helper FILE] [--shims DIR] [--level 1-9]
 #
 # The helper that sets the device's state is `regatta-state` beside the binary, where nothing else is said; a package without
-# one measures boards as they are. --shims is where cross/tensorrt/all.sh put its shims, which then lie where the agent looks for
+# one measures boards as they are. --shims is where crates/tensorrt/shim/all.sh put its shims, which then lie where the agent looks for
 # them: in /usr/lib/regatta, and in the archive beside the agent. --level is gzip's: 9 by default, 1 where a test packs often.
 # Needs dpkg-deb alone. The same input gives the same bytes. Prints both files' paths. Exit codes: 0 done, 2 wrong use, 3 could not.
 set -euo pipefail
@@ -47,10 +47,10 @@ umask 022
 root=$work/deb
 documents=$root/usr/share/doc/regatta-agent
 install -D -m 0755 "$binary" "$root/usr/bin/regatta-agent"
-install -D -m 0644 "$here/package/regatta-agent.service" "$root/lib/systemd/system/regatta-agent.service"
+install -D -m 0644 "$here/regatta-agent.service" "$root/lib/systemd/system/regatta-agent.service"
 if [ -f "$helper" ]; then
     install -D -m 0755 "$helper" "$root/usr/libexec/regatta-state"
-    install -m 0644 "$here/package/regatta-state.socket" "$here/package/regatta-state@.service" "$root/lib/systemd/system/"
+    install -m 0644 "$here/regatta-state.socket" "$here/regatta-state@.service" "$root/lib/systemd/system/"
 fi
 if [ ${#shim_files[@]} -gt 0 ]; then
     mkdir -p "$root/usr/lib/regatta"
@@ -61,7 +61,7 @@ install -D -m 0644 "$here/../agent/agent.example.toml" "$root/usr/share/regatta-
 install -D -m 0644 "$here/../docs/headless.md" "$documents/headless.md"
 install -m 0644 "$here/../LICENSE" "$documents/copyright"
 mkdir "$root/DEBIAN"
-for script in preinst postinst prerm postrm; do install -m 0755 "$here/package/debian/$script" "$root/DEBIAN/$script"; done
+for script in preinst postinst prerm postrm; do install -m 0755 "$here/debian/$script" "$root/DEBIAN/$script"; done
 cat >"$root/DEBIAN/control" <<CONTROL
 Package: regatta-agent
 Version: $version
@@ -87,8 +87,8 @@ dpkg-deb --root-owner-group -Zgzip "-z$level" --build "$root" "$deb" >/dev/null
 name=regatta-agent-$version-$architecture
 install -D -m 0755 "$binary" "$work/$name/bin/regatta-agent"
 [ ${#shim_files[@]} -eq 0 ] || install -m 0644 "${shim_files[@]}" "$work/$name/bin/"
-install -m 0644 "$here/package/regatta-agent.user.service" "$work/$name/regatta-agent.service"
-install -m 0755 "$here/package/install.sh" "$work/$name/install.sh"
+install -m 0644 "$here/regatta-agent.user.service" "$work/$name/regatta-agent.service"
+install -m 0755 "$here/install.sh" "$work/$name/install.sh"
 install -m 0644 "$here/../agent/agent.example.toml" "$here/../docs/headless.md" "$here/../LICENSE" "$work/$name/"
 tar -C "$work" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" -cf - "$name" | gzip "-${level}n" >"$out/$name.tar.gz"
 printf '%s\n' "$deb" "$out/$name.tar.gz"

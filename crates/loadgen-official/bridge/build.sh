@@ -140,7 +140,7 @@ compile_all() {
 compile_all ||
     could_not "$cxx could not compile LoadGen $version with the shim"
 if [ -n "$sysroot" ]; then
-    "$cxx" -x c -O2 -fPIC -Wall -Wextra -Werror -c "$here/older_glibc.c" -o older_glibc.o || could_not "older_glibc.c does not compile"
+    "$cxx" -x c -O2 -fPIC -Wall -Wextra -Werror -c "$here/../../../cross/older_glibc.c" -o older_glibc.o || could_not "older_glibc.c does not compile"
 fi
 name=libregatta_loadgen-$revision
 [ "$revision" != NA ] || name=libregatta_loadgen-$version-NA

@@ -49,7 +49,7 @@ overlay_and_a_wrong_clock() {
     clock_of_run
 
     say "the right time arrives while the daemon is connected (systemd-timesyncd, and a time server made for this)"
-    python3 "$here/board/twin/time-server" & ntp=$!
+    python3 "$here/simulated/time-server" & ntp=$!
     on_board systemctl restart systemd-timesyncd
     for tries in $(seq 90); do
         if [ "$(on_board timedatectl show -p NTPSynchronized --value)" = yes ]; then break; fi

@@ -35,10 +35,10 @@ take_options() {
 }
 # The agent for the board and this machine's coordinator, where nobody named them; and programs of the board's kind run here.
 ready_to_test() {
-    [ -n "$agent" ] || agent=$("$here/build.sh" "$architecture")
+    [ -n "$agent" ] || agent=$("$here/../../cross/build.sh" "$architecture")
     if [ -z "$regatta" ]; then
-        (cd "$here/.." && cargo build --release --locked --quiet --bin regatta)
-        regatta=${CARGO_TARGET_DIR:-$here/../target}/release/regatta
+        (cd "$here/../.." && cargo build --release --locked --quiet --bin regatta)
+        regatta=${CARGO_TARGET_DIR:-$here/../../target}/release/regatta
     fi
     [ "$architecture" = arm64 ] || return 0
     mountpoint -q /proc/sys/fs/binfmt_misc || mount -t binfmt_misc binfmt_misc /proc/sys/fs/binfmt_misc
@@ -101,7 +101,7 @@ package() { # VERSION BINARY: packs it as what is to be deployed
     # A shim of TensorRT of the same version; nobody opens it.
     mkdir -p "$work/shims"
     echo "$1" >"$work/shims/libregatta_trt-8.5.2.so"
-    "$here/package.sh" --binary "$2" --arch "$architecture" --version "$1" --shims "$work/shims" --level 1 --out "$work/dist" >/dev/null
+    "$here/../../packaging/package.sh" --binary "$2" --arch "$architecture" --version "$1" --shims "$work/shims" --level 1 --out "$work/dist" >/dev/null
 }
 deploy() { typed device deploy "$@" --package "$work/dist" --password-stdin <<<"$password"; }
 is_active() { on_board systemctl is-active --quiet regatta-agent; }

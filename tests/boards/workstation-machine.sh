@@ -23,7 +23,7 @@ while [ $# -gt 0 ]; do
 done
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/regatta
-for file in lab machine workstation; do . "$here/board/$file.sh"; done
+for file in lab machine workstation; do . "$here/steps/$file.sh"; done
 needs "debootstrap qemu-system-x86 cpio openssh-client" debootstrap qemu-system-x86_64 mke2fs cpio ssh-keygen
 
 work=$(mktemp -d)

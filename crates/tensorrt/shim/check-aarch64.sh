@@ -17,17 +17,17 @@ fi
 for tool in aarch64-linux-gnu-g++ qemu-aarch64-static; do
     command -v "$tool" >/dev/null || { echo "check-aarch64.sh: $tool is missing; see its first lines" >&2; exit 3; }
 done
-[ -n "$agent" ] || agent=$("$here/../build.sh" arm64)
+[ -n "$agent" ] || agent=$("$here/../../../cross/build.sh" arm64)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-"$here/all.sh" --target aarch64 --sysroot "$("$here/../sysroot.sh" arm64)" --out "$work/shims" rtx enterprise "$@"
+"$here/all.sh" --target aarch64 --sysroot "$("$here/../../../cross/sysroot.sh" arm64)" --out "$work/shims" rtx enterprise "$@"
 python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary :all: --platform manylinux_2_35_aarch64 \
     --dest "$work/wheel" "$package==$version" >&2
 python3 -m zipfile -e "$work"/wheel/*.whl "$work/unpacked"
 
 # An engine that says that it is of this version and chip, and is none.
 mkdir -p "$work/engine"
-cp "$here/../../datasets/digits/digits.onnx" "$work/digits.onnx"
+cp "$here/../../../datasets/digits/digits.onnx" "$work/digits.onnx"
 echo "no plan" >"$work/engine/engine.plan"
 cat >"$work/engine/engine.json" <<MANIFEST
 {"manifest": {"schema": 1, "onnx_sha256": "00", "tensorrt": "11.4.0", "chip": "aarch64 without a GPU", "precision": "as-in-network",
