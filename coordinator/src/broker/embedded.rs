@@ -1,7 +1,7 @@
 //! The embedded broker over `mqtt5`: our own acceptor in front of its routing.
 //!
 //! The acceptor is ours so that a connection's rights follow from how it was accepted: TLS and its certificates stand
-//! between accepting and handing over ([`super::front`]).
+//! between accepting and handing over (`acceptor`).
 
 use std::{
     io,

@@ -1,6 +1,6 @@
 //! Engine settings of a run (`--set`, plans, systems files, `bench --setting`): declared once, read and checked for an engine.
 //!
-//! The harness and the engines apply the values; nothing here does. LoadGen's own settings are in [`regatta_conf`].
+//! The harness and the engines apply the values; nothing here does. LoadGen's own settings are in the `conf` crate.
 
 mod declaration;
 mod search;
