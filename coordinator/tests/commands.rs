@@ -398,6 +398,24 @@ fn a_workspace_that_cannot_be_written_is_listed() {
     assert!(listed(true).contains("no runs yet"));
 }
 
+/// Another program holds the store while the daemon has something to write. It waits for that at most 30 s, unless it is to end.
+#[test]
+fn a_locked_store_does_not_keep_a_serving_daemon_from_ending() {
+    let mut coordinator = Coordinator::embedded();
+    coordinator.serve();
+    let device = SimulatedDevice::connect(coordinator.port, 1);
+    let holder = rusqlite::Connection::open(coordinator.path("regatta.db")).unwrap();
+    holder.execute_batch("BEGIN IMMEDIATE").unwrap();
+    device.say_hello(Vec::new());
+    eventually("the word that the store is locked", 30, || {
+        coordinator
+            .printed()
+            .contains("the store is locked by another program")
+    });
+    let took = coordinator.terminate();
+    assert!(took.as_secs() < 10, "{took:?}");
+}
+
 /// Somebody holds the store: a command says that it waits, and `serve` ends when it is told to.
 #[test]
 fn a_locked_store_is_reported_and_does_not_keep_serve_from_ending() {

@@ -10,6 +10,7 @@ use super::{Context, context::say, with_hint};
 use crate::{
     daemon::Daemon,
     exit::{self, CommandResult, Failure},
+    store,
     workspace::Workspace,
 };
 
@@ -40,6 +41,7 @@ async fn serve(workspace: &Workspace) -> CommandResult {
         _ = terminate.recv() => None,
         ended = daemon.watch() => Some(ended),
     };
+    store::shorten_waits();
     daemon.stop().await?;
     match fault {
         None => Ok(exit::OK),

@@ -22,6 +22,7 @@ mod versions;
 use std::{
     io::{self, Write as _},
     path::Path,
+    sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
 
@@ -42,6 +43,10 @@ pub(crate) use versions::OtherVersion;
 const BUSY: Duration = Duration::from_secs(30);
 /// After this the user is told.
 const WARN_AFTER: Duration = Duration::from_secs(2);
+/// Longest wait in a process that is about to end.
+const LAST_WAIT: Duration = Duration::from_secs(1);
+/// Whether this process is about to end.
+static IS_ENDING: AtomicBool = AtomicBool::new(false);
 /// Between two attempts.
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -170,7 +175,18 @@ fn wait(times: i32) -> bool {
             BUSY.as_secs()
         );
     }
-    PAUSE * times < BUSY
+    let longest = if IS_ENDING.load(Ordering::Relaxed) {
+        LAST_WAIT
+    } else {
+        BUSY
+    };
+    PAUSE * times < longest
+}
+
+/// Shortens every wait for another program's lock, also those that have begun, because this process is about to end. Nothing that
+/// could not be written is acknowledged, so devices send it again.
+pub(crate) fn shorten_waits() {
+    IS_ENDING.store(true, Ordering::Relaxed);
 }
 
 /// The present time as every table writes it: RFC 3339 UTC.

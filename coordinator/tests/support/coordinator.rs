@@ -5,8 +5,10 @@ use std::{
     net::TcpStream,
     path::{Path, PathBuf},
     process::{Child, Command, Output, Stdio},
+    time::{Duration, Instant},
 };
 
+use rustix::process::{Pid, Signal};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -73,6 +75,15 @@ impl Coordinator {
             child.kill().unwrap();
             child.wait().unwrap();
         }
+    }
+
+    /// Ends the daemon by SIGTERM. Returns how long it took.
+    pub fn terminate(&mut self) -> Duration {
+        let mut child = self.child.take().unwrap();
+        let begun = Instant::now();
+        rustix::process::kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+        child.wait().unwrap();
+        begun.elapsed()
     }
 
     /// The most memory that the daemon has used, in bytes.
