@@ -230,16 +230,22 @@ fn the_documents_example_is_in_the_code() {
     let read = |path: &str| fs::read_to_string(root.join(path)).unwrap();
     let page = read("docs/extending.md");
     let section = page.split("## An engine setting").nth(1).unwrap();
-    let blocks: Vec<&str> = section.split("```rust\n").skip(1).collect();
-    let sources = [
-        "crates/config/src/engine_settings/declaration.rs",
-        "agent/src/harness/tensorrt_request.rs",
-    ];
-    assert_eq!(blocks.len(), sources.len());
-    for (block, source) in blocks.iter().zip(sources) {
-        let code = block.split("```").next().unwrap();
+    let between = |begin: &str, end: &str| {
+        let from = section.split(begin).nth(1).expect(begin);
+        from.split(end).next().unwrap().to_owned()
+    };
+    for (code, source) in [
+        (
+            between("```rust\n", "```"),
+            "crates/config/src/engine_settings/declaration.rs",
+        ),
+        (
+            between("its use is `", "`"),
+            "agent/src/harness/tensorrt_request.rs",
+        ),
+    ] {
         assert!(
-            read(source).contains(code),
+            read(source).contains(&code),
             "{source} does not hold the example:\n{code}"
         );
     }
