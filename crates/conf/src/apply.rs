@@ -1,4 +1,4 @@
-//! What conf files do to a run's settings: LoadGen's `FromConfig`, key by key and in its order.
+//! Applies conf files to a run's settings: LoadGen's `FromConfig`, key by key and in its order.
 
 use regatta_types::{Mode, Scenario};
 
@@ -8,15 +8,15 @@ use crate::TestSettings;
 const NS_PER_MS: u64 = 1_000_000;
 
 impl TestSettings {
-    /// Takes over what `conf` says for `model` and these settings' scenario. Call it for `mlperf.conf` first, then
-    /// `user.conf`, then (within LoadGen) `audit.config`, for which `model` is not looked at.
+    /// Applies the entries of `conf` for `model` and these settings' scenario. Call it for `mlperf.conf` first, then `user.conf`, then
+    /// (within LoadGen) `audit.config`, which ignores `model`.
     ///
-    /// Returns the entries that have no effect (unknown keys, unknown scenarios, and seeds outside of `mlperf.conf`) and
-    /// those of which LoadGen reads a part only.
+    /// Returns warnings for entries that have no effect: unknown keys, unknown scenarios, and seeds outside of `mlperf.conf`. Values of
+    /// which LoadGen reads only a part also cause a warning.
     ///
     /// # Errors
-    /// When a value that concerns `model` cannot be what was meant: a negative count, an integer above 2^64 - 1, `nan`, a
-    /// flag that is neither 0 nor 1, a mode that is none. The official LoadGen takes such a value for another one.
+    /// When a value for `model` cannot be what the user meant. Examples are a negative count, an integer above 2^64 - 1, `nan`, a flag
+    /// that is neither 0 nor 1, and an unknown mode. The official LoadGen reads such a value as a different one.
     pub fn apply(&mut self, conf: &Conf, kind: ConfKind, model: &str) -> Result<Vec<ConfWarning>, ConfError> {
         conf.check(model)?;
         let reader = Reader {
@@ -93,7 +93,7 @@ impl TestSettings {
         }
     }
 
-    /// Keys that belong to a scenario whichever is being run.
+    /// Applies keys of all scenarios, independent of the run's scenario.
     fn apply_scenarios(&mut self, reader: &Reader<'_>) {
         let percentile = "target_latency_percentile";
         reader.decimal(
@@ -186,7 +186,7 @@ impl TestSettings {
     }
 }
 
-/// The official code passes this one value through a C `int`.
+/// Converts a value as the official code does, which passes this one value through a C `int`.
 const fn through_c_int(value: u64) -> u64 {
     #[expect(
         clippy::cast_possible_truncation,
@@ -198,7 +198,7 @@ const fn through_c_int(value: u64) -> u64 {
     }
 }
 
-/// Looks keys up for one model and writes what it finds into a setting.
+/// Looks up keys for one model and writes their values into settings.
 struct Reader<'a> {
     conf: &'a Conf,
     model: &'a str,
@@ -225,14 +225,14 @@ impl Reader<'_> {
         }
     }
 
-    /// Flags of which LoadGen says: true if 1.
+    /// Reads a flag that LoadGen compares with 1.
     fn exactly_one(&self, scenario: &str, key: &str, setting: &mut bool) {
         if let Some(value) = self.number(scenario, key) {
             *setting = value.as_u64() == 1;
         }
     }
 
-    /// Flags of which LoadGen says: false if 0.
+    /// Reads a flag that LoadGen compares with 0.
     fn nonzero(&self, scenario: &str, key: &str, setting: &mut bool) {
         if let Some(value) = self.number(scenario, key) {
             *setting = value.as_u64() != 0;
@@ -241,7 +241,7 @@ impl Reader<'_> {
 }
 
 impl Conf {
-    /// Refuses values that LoadGen would take for others, in the lines for a model or for all of them.
+    /// Rejects values that LoadGen would read as different ones, in entries for `model` or for all models.
     fn check(&self, model: &str) -> Result<(), ConfError> {
         for (full_key, entry) in &self.entries {
             let Some((of_model, key)) = model_and_key(full_key) else {
@@ -279,7 +279,7 @@ impl Conf {
     }
 }
 
-/// A full key's model, and its key if LoadGen knows it. A model's name may hold dots.
+/// Returns a full key's model, and its key if LoadGen knows it. A model's name may contain dots.
 fn model_and_key(full_key: &str) -> Option<(&str, &'static Key)> {
     let mut parts = full_key.rsplitn(3, '.');
     let (key, scenario, model) = (parts.next()?, parts.next()?, parts.next()?);
@@ -292,7 +292,8 @@ fn why_truncated(full_key: &str, entry: &Entry) -> Option<&'static str> {
         .then_some("is read as an integer, without what follows the first digits, such as a fraction")
 }
 
-/// A model's name may hold dots (`wan-2.2-t2v-a14b`), so the key is taken apart from its end.
+/// Returns the reason why an entry has no effect. The key is split from its end, because a model's name may contain dots
+/// (`wan-2.2-t2v-a14b`).
 fn why_ineffective(full_key: &str, kind: ConfKind) -> Option<&'static str> {
     let mut parts = full_key.rsplitn(3, '.');
     let (Some(key), Some(scenario), Some(model)) = (parts.next(), parts.next(), parts.next()) else {

@@ -1,22 +1,22 @@
-//! The keys of conf files: which values LoadGen can make sense of, and in which file it reads each. How large a value may be
-//! depends on the run and is [`TestSettings::check`](crate::TestSettings::check)'s business.
+//! The keys of conf files: the values that LoadGen reads correctly, and the file in which it reads each key. How large a value may be
+//! depends on the run; [`TestSettings::check`](crate::TestSettings::check) checks that.
 
 use regatta_types::Scenario;
 
 use super::{ConfProblem, IntegerReading, Number};
 
-/// What a key takes.
+/// The values of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// 0 or 1.
     Flag,
-    /// An integer from 0.
+    /// An integer of 0 or more.
     Count,
     /// An integer of either sign.
     Integer,
     /// A decimal number.
     Decimal,
-    /// Anything: no LoadGen reads it.
+    /// Any value, because no LoadGen reads it.
     Unread,
 }
 
@@ -24,7 +24,7 @@ enum Kind {
 #[derive(Debug)]
 pub(super) struct Key {
     name: &'static str,
-    /// The scenario that this is the key of; `None` for all others.
+    /// The only scenario of this entry; `None` for all scenarios without an entry of their own.
     scenario: Option<Scenario>,
     kind: Kind,
     /// Whether only `mlperf.conf` may set it.
@@ -40,7 +40,7 @@ const fn common(name: &'static str, kind: Kind) -> Key {
     }
 }
 
-/// A key that Server takes something else for than the other scenarios.
+/// Returns a key whose values in Server differ from those in other scenarios.
 const fn of_server(name: &'static str, kind: Kind) -> Key {
     Key {
         scenario: Some(Scenario::Server),
@@ -82,7 +82,7 @@ const KEYS: [Key; 35] = [
     common("print_timestamps", Kind::Flag),
     common("accuracy_log_rng_seed", Kind::Count),
     common("accuracy_log_sampling_target", Kind::Count),
-    // In the official conf, but no LoadGen has read it since v0.7: no reason to warn.
+    // In the official conf, but no LoadGen has read it since v0.7, so it deserves no warning.
     common("target_duration", Kind::Unread),
     official("qsl_rng_seed", Kind::Count),
     official("sample_index_rng_seed", Kind::Count),
@@ -95,13 +95,13 @@ const KEYS: [Key; 35] = [
 ];
 
 impl Key {
-    /// The key of that name in a line for `scenario`, which may be `*`.
+    /// Returns the key of that name in a line for `scenario`, which may be `*`.
     pub(super) fn of(scenario: &str, name: &str) -> Option<&'static Self> {
         let concerns = |key: &Self| key.scenario.is_none_or(|own| own.as_str() == scenario);
         KEYS.iter().find(|key| key.name == name && concerns(key))
     }
 
-    /// Refuses a value that LoadGen would take for another one.
+    /// Rejects a value that LoadGen would read as a different one.
     pub(super) fn check(&self, full_key: &str, word: &str, value: Number) -> Result<(), ConfProblem> {
         let reading = value.integer_reading();
         let is_unsigned = matches!(reading, IntegerReading::Exact | IntegerReading::Truncated);
@@ -139,7 +139,7 @@ impl Key {
         })
     }
 
-    /// Whether LoadGen reads less than was written.
+    /// Whether LoadGen reads less than the written value.
     pub(super) fn truncates(&self, value: Number) -> bool {
         matches!(self.kind, Kind::Flag | Kind::Count | Kind::Integer)
             && value.integer_reading() == IntegerReading::Truncated

@@ -1,8 +1,8 @@
-//! LoadGen conf files: `mlperf.conf`, `user.conf`, `audit.config`. Lines are `model.scenario.key = value`.
+//! LoadGen conf files: `mlperf.conf`, `user.conf`, `audit.config`. Lines have the form `model.scenario.key = value`.
 //!
-//! Reading follows the official parser token by token, but is strict where that one passes over a mistake in silence
-//! (a line without `=`, a key without a value): such a line is an error here, with file and line. What the values do
-//! to a run's settings is [`TestSettings::apply`](crate::TestSettings::apply).
+//! The parser follows the official one token by token, but is strict. The official one silently ignores mistakes (a line without `=`, a
+//! key without a value). Here they are errors with file and line. [`TestSettings::apply`](crate::TestSettings::apply) applies the values
+//! to a run's settings.
 
 mod apply;
 mod keys;
@@ -14,55 +14,55 @@ use std::collections::BTreeMap;
 pub use number::{IntegerReading, Number};
 pub use settings::{ConfLine, LONGEST_RUN, SettingError, SettingSources, TestSettings};
 
-/// Which conf file it is: decides which keys are read, as in LoadGen's `FromConfig`.
+/// The kind of a conf file. It decides which keys are read, as in LoadGen's `FromConfig`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConfKind {
-    /// The official conf that is compiled into LoadGen: the only place that seeds are read from.
+    /// The official conf that is compiled into LoadGen. Seeds are read from this file only.
     Mlperf,
-    /// The user's tuning.
+    /// The user's settings.
     User,
-    /// A compliance test's settings: model names are not looked at, only the wildcard.
+    /// A compliance test's settings. Only entries with the model wildcard apply.
     Audit,
 }
 
-/// A conf file's entries. Of a key that stands twice, the last value counts, as in LoadGen.
+/// A conf file's entries. When a key occurs twice, the last value applies, as in LoadGen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Conf {
     file: String,
     entries: BTreeMap<String, Entry>,
 }
 
-/// One value and where it stands.
+/// One value and its position.
 #[derive(Debug, Clone, PartialEq)]
 struct Entry {
-    /// The value as it was written.
+    /// The value as written.
     word: String,
     value: Number,
     line: usize,
 }
 
-/// Why a conf file cannot be read.
+/// A syntax error in a conf file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{file}, line {line}: {problem}")]
 pub struct ConfError {
-    /// The file's name as the caller gave it.
+    /// The file's name, as the caller passed it.
     pub file: String,
     /// Line number, from 1.
     pub line: usize,
-    /// What is wrong with it, and what is expected.
+    /// What is wrong, and what is expected.
     pub problem: ConfProblem,
 }
 
-/// What can be wrong with a conf line.
+/// The kinds of errors in a conf line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfProblem {
-    /// No `=` stands between key and value, or not with blanks around it.
+    /// There is no `=` between key and value, or no blanks around it.
     #[error("expected `model.scenario.key = value` with blanks around `=`, found `{0}`")]
     NoEquals(String),
-    /// Nothing stands behind `=`.
+    /// No value follows `=`.
     #[error("`{0}` has no value")]
     NoValue(String),
-    /// The value, or something behind it such as a comment, is not a number.
+    /// The value, or a word after it (for example a comment), is not a number.
     #[error(
         "the value of `{key}` must be an integer or a decimal number and nothing may follow it, found `{found}`"
     )]
@@ -72,45 +72,45 @@ pub enum ConfProblem {
         /// The word that is not a number.
         found: String,
     },
-    /// The value is a number, but LoadGen would take it for another one.
+    /// The value is a number, but LoadGen would read it as a different one.
     #[error("`{key}` is {found}, but must be {expected}; hint: {hint}")]
     Value {
         /// The key.
         key: String,
-        /// The value as it was written.
+        /// The value as written.
         found: String,
-        /// What the key takes.
+        /// The values that the key accepts.
         expected: &'static str,
-        /// What helps.
+        /// How to fix it.
         hint: &'static str,
     },
-    /// `mode` is none of 0 to 3.
+    /// `mode` is not 0 to 3.
     #[error(
         "mode must be 0 (SubmissionRun), 1 (AccuracyOnly), 2 (PerformanceOnly) or 3 (FindPeakPerformance), found {0}"
     )]
     UnknownMode(u64),
 }
 
-/// An entry that LoadGen accepts but that has no effect, or not the one that was meant: worth telling the user.
+/// An entry that LoadGen accepts although it has no effect, or a different effect than its value suggests.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{file}, line {line}: `{key}` {reason}")]
 pub struct ConfWarning {
-    /// The file's name as the caller gave it.
+    /// The file's name, as the caller passed it.
     pub file: String,
     /// Line number, from 1.
     pub line: usize,
     /// The whole key.
     pub key: String,
-    /// What becomes of it.
+    /// How LoadGen treats the entry.
     pub reason: &'static str,
 }
 
 impl Conf {
-    /// Reads a conf text. `file` is only used to tell where an error is.
+    /// Parses a conf text. `file` is only used in errors.
     ///
     /// # Errors
-    /// At the first line that is not empty, not a comment and not `key = value`. A comment is a line whose first word
-    /// is `#`: LoadGen takes `#word` for a key and a comment behind a value for a second value.
+    /// At the first line that is not empty, not a comment and not `key = value`. A comment is a line whose first word is `#`. LoadGen
+    /// reads `#word` as a key, and a comment after a value as a second value.
     pub fn parse(file: &str, text: &str) -> Result<Self, ConfError> {
         let mut entries = BTreeMap::new();
         for (index, line) in text.lines().enumerate() {
@@ -135,7 +135,7 @@ impl Conf {
         })
     }
 
-    /// The file's name as it was given to [`parse`](Self::parse).
+    /// Returns the file's name that the caller passed to [`parse`](Self::parse).
     #[must_use]
     pub fn file(&self) -> &str {
         &self.file
@@ -147,7 +147,7 @@ impl Conf {
         self.find(model, scenario, key).map(|entry| entry.value)
     }
 
-    /// The keys that lines set for `model` and `scenario`, each with the number of the line that counts.
+    /// Returns the keys that apply to `model` and `scenario`, each with the number of the line that applies.
     fn lines(&self, model: &str, scenario: &str) -> Vec<(String, usize)> {
         let keys = self
             .entries
@@ -164,7 +164,7 @@ impl Conf {
     }
 }
 
-/// A line's key, and its value as a word and as a number.
+/// Returns a line's key, and its value as a word and as a number.
 fn parse_line(line: &str) -> Result<Option<(&str, &str, Number)>, ConfProblem> {
     let mut words = line.split_ascii_whitespace();
     let Some(key) = words.next() else { return Ok(None) };

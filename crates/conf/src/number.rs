@@ -1,8 +1,8 @@
-//! Numbers in conf files: what C's `strtoull` (base 0) and `strtod` make of a word, which is what LoadGen uses.
+//! Numbers in conf files, as C's `strtoull` (base 0) and `strtod` parse them, because LoadGen uses these functions.
 //!
-//! Locale and C's floating hexadecimals (`0x1p3`) are deliberately left out: the latter are refused.
+//! Locale and C's hexadecimal floating-point numbers (`0x1p3`) are deliberately not supported; the latter are rejected.
 
-/// A conf value. LoadGen keeps the word and reads it as integer or as decimal, whichever the key wants.
+/// A conf value. LoadGen keeps the word and reads it as an integer or as a decimal, depending on the key.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Number {
     integer: u64,
@@ -10,12 +10,12 @@ pub struct Number {
     integer_reading: IntegerReading,
 }
 
-/// How the integer that LoadGen reads relates to the number that was written.
+/// The relation of the integer that LoadGen reads to the written number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IntegerReading {
-    /// They are the same.
+    /// Both are equal.
     Exact,
-    /// The word goes on behind the integer: `0.5` is read as 0, `1e3` as 1, `08` as 0.
+    /// The word continues after the integer: `0.5` is read as 0, `1e3` as 1, `08` as 0.
     Truncated,
     /// The number is negative. C wraps it: -1 becomes 2^64 - 1.
     Negative,
@@ -26,7 +26,7 @@ pub enum IntegerReading {
 }
 
 impl Number {
-    /// Reads a word; `None` if it is neither an integer nor a decimal number from end to end.
+    /// Parses a word; `None` if it is neither an integer nor a decimal number from end to end.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
         let Prefix {
@@ -54,20 +54,20 @@ impl Number {
         })
     }
 
-    /// As `strtoull` reads it: `0x` is hexadecimal, a leading 0 octal, a sign wraps, too large is `u64::MAX`, and
-    /// reading ends at the first character that does not belong (so `1.5` is 1 and `0.5` is 0).
+    /// Returns the value that `strtoull` reads. `0x` is hexadecimal, a leading 0 is octal, a sign wraps, and a too large number is
+    /// `u64::MAX`. Parsing ends at the first character that is not a digit (so `1.5` is 1 and `0.5` is 0).
     #[must_use]
     pub const fn as_u64(self) -> u64 {
         self.integer
     }
 
-    /// As `strtod` reads it.
+    /// Returns the value that `strtod` reads.
     #[must_use]
     pub const fn as_f64(self) -> f64 {
         self.decimal
     }
 
-    /// How [`as_u64`](Self::as_u64) relates to what was written.
+    /// Returns the relation of [`as_u64`](Self::as_u64) to the written number.
     #[must_use]
     pub const fn integer_reading(self) -> IntegerReading {
         self.integer_reading
@@ -82,11 +82,11 @@ fn split_sign(word: &str) -> (bool, &str) {
     }
 }
 
-/// What `strtoull(word, &end, 0)` reads.
+/// The result of `strtoull(word, &end, 0)`.
 struct Prefix {
     integer: u64,
     overflows: bool,
-    /// How many bytes belong to the integer.
+    /// Number of bytes of the integer.
     used: usize,
 }
 
@@ -127,12 +127,12 @@ fn radix_of(digits: &str) -> (u32, &str) {
     }
 }
 
-/// `strtod` of the whole word, for decimal notation, `inf` and `nan`.
+/// Parses the whole word like `strtod`, for decimal notation, `inf` and `nan`.
 fn decimal(word: &str) -> Option<f64> {
     word.parse().ok()
 }
 
-/// `strtod` of an integer that only `strtoull` takes whole: a hexadecimal.
+/// Computes the `strtod` value of an integer that only `strtoull` parses completely: a hexadecimal.
 fn radix_decimal(word: &str) -> f64 {
     let (negative, digits) = split_sign(word);
     let (radix, body) = radix_of(digits);

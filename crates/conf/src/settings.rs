@@ -1,7 +1,6 @@
-//! LoadGen's test settings as requested by user and rules (LoadGen `TestSettings`), with LoadGen's defaults.
+//! LoadGen's requested test settings (LoadGen `TestSettings`), with LoadGen's defaults.
 //!
-//! What LoadGen makes of a request (effective settings) is the LoadGen crate's business; how conf files change a
-//! request stands in [`crate`].
+//! The LoadGen crate computes the effective settings. [`crate`] describes how conf files change a request.
 
 mod check;
 mod sources;
@@ -10,7 +9,7 @@ pub use check::{LONGEST_RUN, SettingError};
 use regatta_types::{Mode, Scenario};
 pub use sources::{ConfLine, SettingSources};
 
-/// What is asked of a LoadGen run. Field by field the official `TestSettings` of LoadGen 6.0, with its defaults.
+/// The requested settings of a LoadGen run. The fields and defaults are those of the official `TestSettings` of LoadGen 6.0.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TestSettings {
     /// The scenario.
@@ -18,12 +17,12 @@ pub struct TestSettings {
     /// The mode.
     pub mode: Mode,
 
-    /// SingleStream: expected latency in nanoseconds; a hint for how many queries to generate.
+    /// SingleStream: expected latency in nanoseconds. It determines how many queries are generated.
     pub single_stream_expected_latency_ns: f64,
     /// SingleStream: the percentile that is the result, as a fraction.
     pub single_stream_target_latency_percentile: f64,
 
-    /// MultiStream: expected latency of a query in nanoseconds; a hint for how many queries to generate.
+    /// MultiStream: expected latency of a query in nanoseconds. It determines how many queries are generated.
     pub multi_stream_expected_latency_ns: f64,
     /// MultiStream: the percentile of query latency that is the result, as a fraction.
     pub multi_stream_target_latency_percentile: f64,
@@ -34,44 +33,44 @@ pub struct TestSettings {
     pub server_target_qps: f64,
     /// Server: the latency bound in nanoseconds.
     pub server_target_latency_ns: u64,
-    /// Server: the fraction of queries that must keep the bound.
+    /// Server: the fraction of queries that must meet the bound.
     pub server_target_latency_percentile: f64,
     /// Server: whether queries that are overdue together are issued as one.
     pub server_coalesce_queries: bool,
     /// Server, FindPeakPerformance: decimals of queries per second at which the search ends.
     pub server_find_peak_qps_decimals_of_precision: i32,
-    /// Server, FindPeakPerformance: by which fraction of itself the upper bound grows in each step.
+    /// Server, FindPeakPerformance: growth of the upper bound per step, as a fraction of the bound.
     pub server_find_peak_qps_boundary_step_size: f64,
-    /// Server: outstanding queries above which the run ends early; 0 for no limit.
+    /// Server: number of outstanding queries above which the run ends early; 0 for no limit.
     pub server_max_async_queries: u64,
-    /// Server: issuing threads; 0 issues from the thread that runs LoadGen.
+    /// Server: number of issuing threads; 0 issues from the thread that runs LoadGen.
     pub server_num_issue_query_threads: u64,
 
-    /// Offline: expected samples per second; decides how many samples the query holds.
+    /// Offline: expected samples per second. It determines the number of samples in the query.
     pub offline_expected_qps: f64,
-    /// Whether every permutation of the set is issued whole before the next ("equal issue").
+    /// Whether every permutation of the set is issued completely before the next one ("equal issue").
     pub sample_concatenate_permutation: bool,
 
-    /// The run lasts at least this long, milliseconds.
+    /// Minimum duration of the run, milliseconds.
     pub min_duration_ms: u64,
-    /// The run ends early after this time, milliseconds; 0 for no limit.
+    /// Duration after which the run ends early, milliseconds; 0 for no limit.
     pub max_duration_ms: u64,
-    /// The run has at least this many queries (Offline: samples).
+    /// Minimum number of queries (Offline: samples).
     pub min_query_count: u64,
-    /// The run ends early after this many queries; 0 for no limit.
+    /// Number of queries after which the run ends early; 0 for no limit.
     pub max_query_count: u64,
 
-    /// Seed of the choice and order of loadable sets.
+    /// Seed of the selection and order of loadable sets.
     pub qsl_rng_seed: u64,
     /// Seed of the order of samples in queries.
     pub sample_index_rng_seed: u64,
     /// Seed of the Server arrival times.
     pub schedule_rng_seed: u64,
-    /// Seed of the choice of responses that a performance run logs.
+    /// Seed of the selection of responses that a performance run logs.
     pub accuracy_log_rng_seed: u64,
     /// Probability that a performance run logs a response.
     pub accuracy_log_probability: f64,
-    /// How many responses a performance run shall log; replaces the probability where it is not 0.
+    /// Target number of responses that a performance run logs. It replaces the probability unless it is 0.
     pub accuracy_log_sampling_target: u64,
 
     /// Whether the TEST05 seeds replace the three seeds above.
@@ -85,15 +84,15 @@ pub struct TestSettings {
 
     /// Whether LoadGen prints the measurement interval, for comparison with an external timer.
     pub print_timestamps: bool,
-    /// Whether every sample of the performance set is issued once and none twice.
+    /// Whether every sample of the performance set is issued exactly once.
     pub performance_issue_unique: bool,
-    /// Whether one sample is issued again and again (TEST04).
+    /// Whether one sample is issued repeatedly (TEST04).
     pub performance_issue_same: bool,
-    /// Which sample of the performance set that is.
+    /// The index of that sample in the performance set.
     pub performance_issue_same_index: u64,
-    /// Replaces the library's performance sample count where it is not 0.
+    /// Replaces the library's performance sample count unless it is 0.
     pub performance_sample_count_override: u64,
-    /// How many samples an accuracy run covers where it is not 0.
+    /// Number of samples of an accuracy run, unless it is 0.
     pub accuracy_sample_count_override: u64,
 
     /// Whether first-token and per-token latencies are measured.
@@ -109,7 +108,7 @@ pub struct TestSettings {
 }
 
 impl TestSettings {
-    /// LoadGen's defaults for a scenario and mode.
+    /// Returns LoadGen's defaults for a scenario and mode.
     #[must_use]
     pub fn new(scenario: Scenario, mode: Mode) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! Conf files through the public face: precedence, kinds, numbers, and what is refused.
+//! Tests of conf files through the public interface: precedence, kinds, numbers, and rejected values.
 
 use regatta_types::{Mode, Scenario};
 
@@ -171,7 +171,7 @@ fn unknown_keys_and_scenarios_are_reported() {
     assert_eq!(lines, [2, 1, 3]);
 }
 
-/// What LoadGen would take for another value: -1 for 2^64 - 1, `nan` for 0, 2 for a flag that is not set.
+/// Values that LoadGen would read as different ones: -1 as 2^64 - 1, `nan` as 0, 2 as a flag that is not set.
 #[test]
 fn values_that_loadgen_would_take_for_others_are_refused_where_they_stand() {
     let count = "must be an integer from 0 to 18446744073709551615";

@@ -1,6 +1,6 @@
-//! Engine settings of a run (`--set`, plans, systems files, `bench --setting`): declared once, read and checked for an engine.
+//! Engine settings of a run (`--set`, plans, systems files, `bench --setting`): declared once, parsed and checked for an engine.
 //!
-//! The harness and the engines apply the values; nothing here does. LoadGen's own settings are in the `conf` crate.
+//! The harness and the engines apply the values. LoadGen's own settings are in the `conf` crate.
 
 mod declaration;
 mod search;
@@ -22,7 +22,7 @@ pub use self::{
     value::{Dispatch, EnginePrecision, InputType, Sharing, TimingWait, ValueType},
 };
 
-/// A setting that an engine cannot run with.
+/// The error for a setting that an engine cannot use.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum EngineSettingError {
     /// No setting has this name.
@@ -30,7 +30,7 @@ pub enum EngineSettingError {
     Unknown {
         /// The engine.
         engine: EngineKind,
-        /// The given name.
+        /// The requested name.
         name: String,
     },
     /// The setting belongs to other engines.
@@ -46,21 +46,21 @@ pub enum EngineSettingError {
     Value {
         /// The setting.
         name: &'static str,
-        /// The given value.
+        /// The invalid value.
         given: String,
-        /// What a value must be.
+        /// The accepted values.
         expected: ValueType,
     },
 }
 
 impl Setting {
-    /// The setting with this name.
+    /// Returns the setting with this name.
     #[must_use]
     pub fn named(name: &str) -> Option<&'static Self> {
         SETTINGS.iter().find(|setting| setting.name == name)
     }
 
-    /// The settings that an engine accepts, in the order in which they are listed.
+    /// Returns the settings that an engine accepts, in declaration order.
     pub fn accepted_by(engine: EngineKind) -> impl Iterator<Item = &'static Self> {
         SETTINGS
             .iter()
@@ -73,17 +73,17 @@ impl Setting {
         self.engines.contains(&engine) || self.ignored_by.contains(&engine)
     }
 
-    /// What `regatta-agent tune` tries of the setting, if it searches for it.
+    /// Returns the values that `regatta-agent tune` tries, if it searches for the setting.
     #[must_use]
     pub fn search_rule(&self, engine: EngineKind, scenario: Scenario) -> Option<&'static SearchRule> {
         let mut rules = self.search.iter();
         rules.find(|rule| rule.engines.contains(&engine) && rule.scenarios.contains(&scenario))
     }
 
-    /// The setting whose name is most like this one, if any is.
+    /// Returns the setting with the most similar name, if one is similar enough.
     #[must_use]
     pub fn nearest<'a>(name: &str, among: impl Iterator<Item = &'a Self>) -> Option<&'a Self> {
-        /// Names that are less alike are no likely slip of the keyboard.
+        /// Names below this similarity are unlikely to be typing errors.
         const ALIKE: f64 = 0.85;
         let name = name.to_ascii_lowercase().replace('-', "_");
         among
@@ -93,7 +93,7 @@ impl Setting {
             .map(|(_, setting)| setting)
     }
 
-    /// The error for a value that is not valid.
+    /// Returns the error for an invalid value.
     #[must_use]
     pub fn refuse(&'static self, given: &str) -> EngineSettingError {
         EngineSettingError::Value {
@@ -105,10 +105,10 @@ impl Setting {
 }
 
 impl EngineSettings {
-    /// Reads the settings of an engine.
+    /// Parses the settings of an engine.
     ///
     /// # Errors
-    /// [`EngineSettingError`] for the first name that the engine does not have, or value that is not valid.
+    /// [`EngineSettingError`] for the first unknown name or invalid value.
     pub fn read(engine: EngineKind, given: &BTreeMap<String, String>) -> Result<Self, EngineSettingError> {
         let mut settings = Self::default();
         for (name, value) in given {
@@ -127,7 +127,7 @@ impl EngineSettings {
         Ok(settings)
     }
 
-    /// The settings that have a value, by name, as text that [`read`](Self::read) reads as the same values.
+    /// Returns the settings that have a value, by name, as text that [`read`](Self::read) parses to the same values.
     #[must_use]
     pub fn texts(&self) -> BTreeMap<String, String> {
         let texts = SETTINGS.iter().map(|setting| (setting, (setting.get)(self)));
@@ -136,10 +136,10 @@ impl EngineSettings {
             .collect()
     }
 
-    /// Refuses settings that an engine does not accept.
+    /// Checks that an engine accepts all settings.
     ///
     /// # Errors
-    /// [`EngineSettingError::OtherEngine`] for the first of them.
+    /// [`EngineSettingError::OtherEngine`] for the first setting that it does not accept.
     pub fn check_engine(&self, engine: EngineKind) -> Result<(), EngineSettingError> {
         let other = SETTINGS
             .iter()
@@ -159,7 +159,7 @@ impl TryFrom<&EngineSpec> for EngineSettings {
     }
 }
 
-/// The nearest name that the engine has, or all of them.
+/// Returns a hint with the nearest name that the engine has, or all its names.
 fn advice(engine: EngineKind, name: &str) -> String {
     if let Some(near) = Setting::nearest(name, Setting::accepted_by(engine)) {
         return format!("hint: did you mean `{}`?", near.name);
@@ -168,7 +168,7 @@ fn advice(engine: EngineKind, name: &str) -> String {
     format!("known are {}", known.join(", "))
 }
 
-/// The engines that accept a setting.
+/// Returns the names of the engines that accept a setting.
 fn owners(name: &str) -> String {
     let accepts =
         |engine: &EngineKind| Setting::named(name).is_some_and(|setting| setting.is_accepted_by(*engine));

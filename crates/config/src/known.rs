@@ -1,6 +1,6 @@
-//! The rounds, benchmarks and systems that come with Regatta: the files under `configs/` and `systems/`, carried in the binaries so that both
-//! work without an installation directory. A file that the user names wins over these; nothing here is searched for. Rounds and
-//! systems are carried packed (`build.rs`), and unpacked when they are first asked for.
+//! The built-in rounds, benchmarks and systems, from the files under `configs/` and `systems/`. They are embedded in the binaries, so that
+//! both work without an installation directory. A file that the user names takes precedence; this module searches no directories. Rounds
+//! and systems are embedded in packed form (`build.rs`), and unpacked at first use.
 
 use std::{io::Read as _, sync::OnceLock};
 
@@ -13,16 +13,16 @@ const BENCHMARKS: &[(&str, &str)] = &[(
     "digits.toml",
     include_str!("../../../configs/benchmarks/digits.toml"),
 )];
-/// In the order of their names, which is the order of their age.
+/// Ordered by name, which is also the order by age.
 static ROUNDS: Packed = Packed::new(include_bytes!(concat!(env!("OUT_DIR"), "/rounds")));
 static SYSTEMS: Packed = Packed::new(include_bytes!(concat!(env!("OUT_DIR"), "/systems")));
 static DESCRIPTIONS: Packed = Packed::new(include_bytes!(concat!(env!("OUT_DIR"), "/descriptions")));
-/// The rounds that were read already, each at its file's place.
+/// The rounds that were already parsed, each at its file's index.
 static READ: OnceLock<Vec<OnceLock<Round>>> = OnceLock::new();
 /// The published MaxQ clocks, as TOML text.
 pub const MAXQ: &str = include_str!("../../../configs/states/maxq.toml");
 
-/// A configuration file that came with the program and does not read.
+/// The error for a built-in configuration file that does not parse.
 #[derive(Debug, thiserror::Error)]
 #[error("the built-in file {file} does not read")]
 pub struct KnownFileError {
@@ -31,15 +31,15 @@ pub struct KnownFileError {
     source: toml::de::Error,
 }
 
-/// Files of one directory as `build.rs` packed them, by name: `NAME \0 TEXT \0` for each, deflated.
+/// The files of one directory as `build.rs` packs them: `NAME \0 TEXT \0` for each, deflated.
 struct Packed {
     bytes: &'static [u8],
     files: OnceLock<Vec<Carried>>,
 }
 
-/// A file that is carried.
+/// An embedded file.
 struct Carried {
-    /// Its name without the ending.
+    /// Its name without the extension.
     name: String,
     text: String,
 }
@@ -72,10 +72,10 @@ impl Packed {
     }
 }
 
-/// The benchmarks that come with Regatta.
+/// Returns the built-in benchmarks.
 ///
 /// # Errors
-/// When a built-in file does not read, which the tests exclude.
+/// When a built-in file does not parse, which the tests exclude.
 pub fn benchmarks() -> Result<Vec<Benchmark>, KnownFileError> {
     BENCHMARKS
         .iter()
@@ -83,18 +83,18 @@ pub fn benchmarks() -> Result<Vec<Benchmark>, KnownFileError> {
         .collect()
 }
 
-/// The rounds that come with Regatta, oldest first.
+/// Returns the built-in rounds, oldest first.
 ///
 /// # Errors
-/// When a built-in file does not read, which the tests exclude.
+/// When a built-in file does not parse, which the tests exclude.
 pub fn rounds() -> Result<Vec<Round>, KnownFileError> {
     ROUNDS.files().iter().map(read_round).collect()
 }
 
-/// The round called `name`, in any case, that comes with Regatta, without reading the others; `None` when there is none.
+/// Returns the built-in round called `name`, in any case, without parsing the others; `None` when there is none.
 ///
 /// # Errors
-/// When its built-in file does not read, which the tests exclude.
+/// When its built-in file does not parse, which the tests exclude.
 pub fn round(name: &str) -> Result<Option<&'static Round>, KnownFileError> {
     let files = ROUNDS.files();
     let places = READ.get_or_init(|| files.iter().map(|_| OnceLock::new()).collect());
@@ -119,12 +119,12 @@ fn read_round(file: &'static Carried) -> Result<Round, KnownFileError> {
     })
 }
 
-/// The names of the rounds that come with Regatta, oldest first.
+/// Returns the names of the built-in rounds, oldest first.
 pub fn round_names() -> impl DoubleEndedIterator<Item = &'static str> {
     ROUNDS.files().iter().map(|file| file.name.as_str())
 }
 
-/// The systems that come with Regatta: names and the texts of their files.
+/// Returns names and file texts of the built-in systems.
 pub fn system_texts() -> impl Iterator<Item = (&'static str, &'static str)> {
     SYSTEMS
         .files()
@@ -132,7 +132,7 @@ pub fn system_texts() -> impl Iterator<Item = (&'static str, &'static str)> {
         .map(|file| (file.name.as_str(), file.text.as_str()))
 }
 
-/// The templates of system descriptions that come with Regatta (`systems/`): names and the texts of their files, JSON.
+/// Returns names and JSON texts of the built-in templates of system descriptions (`systems/`).
 pub fn description_texts() -> impl Iterator<Item = (&'static str, &'static str)> {
     DESCRIPTIONS
         .files()
@@ -140,10 +140,10 @@ pub fn description_texts() -> impl Iterator<Item = (&'static str, &'static str)>
         .map(|file| (file.name.as_str(), file.text.as_str()))
 }
 
-/// The systems that come with Regatta, read.
+/// Returns the built-in systems, parsed.
 ///
 /// # Errors
-/// When a built-in file does not read, which the tests exclude.
+/// When a built-in file does not parse, which the tests exclude.
 pub fn systems() -> Result<Vec<System>, SystemError> {
     system_texts().map(|(_, text)| System::from_toml(text)).collect()
 }

@@ -1,6 +1,6 @@
-//! Rounds, benchmarks, systems and engine settings: the data under `configs/` and the rules by which a run chooses among them.
+//! Rounds, benchmarks, systems and engine settings: the data under `configs/` and the rules by which a run selects among them.
 //!
-//! Reads and checks configuration only; it touches no network and starts no run.
+//! The crate only reads and checks configuration. It touches no network and starts no run.
 
 pub mod engine_settings;
 pub mod known;

@@ -1,7 +1,6 @@
-//! What a round's official tools do after the runs: which accuracy logs they cut, what an audit's run is told, and how it is
-//! judged.
+//! Parameters of a round's official tools that run after the benchmark: truncation of accuracy logs, audit settings, audit verification.
 //!
-//! Parameters only; the work itself is the submission crate's. Percentages are whole numbers, as the rules give them.
+//! The submission crate does the work itself. Percentages are whole numbers, as in the rules.
 
 use std::collections::BTreeMap;
 
@@ -12,25 +11,25 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Truncation {
-    /// Divisions it looks at.
+    /// Divisions that it processes.
     pub divisions: Vec<Division>,
-    /// Audits whose logs lie below `results/<system>/<model>/<scenario>/`.
+    /// Audits whose logs are below `results/<system>/<model>/<scenario>/`.
     #[serde(default)]
     pub audits_in_results: Vec<String>,
-    /// Those among them whose `accuracy.txt` it writes anew, with nothing but the hash.
+    /// Audits among these whose `accuracy.txt` it replaces by a file with only the hash.
     #[serde(default)]
     pub hash_only_audits: Vec<String>,
-    /// Audits whose logs lie below `compliance/<system>/<model>/<scenario>/`.
+    /// Audits whose logs are below `compliance/<system>/<model>/<scenario>/`.
     #[serde(default)]
     pub audits_in_compliance: Vec<String>,
-    /// Divisions in which it looks below `compliance/`.
+    /// Divisions in which it processes `compliance/`.
     #[serde(default)]
     pub compliance_divisions: Vec<Division>,
-    /// Whether the hash line is preceded by a line feed (since v5.0).
+    /// Whether a line feed precedes the hash line (since v5.0).
     pub line_feed_before_hash: bool,
 }
 
-/// Where an audit's performance script takes its scores from.
+/// The log from which an audit's performance script reads the scores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ScoreSource {
@@ -40,67 +39,67 @@ pub enum ScoreSource {
     Detail,
 }
 
-/// Which side of the reference score is bounded.
+/// How the audit's score is bounded by the reference score.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Bounds {
-    /// Both, the limits themselves excluded.
+    /// Both sides, excluding the limits.
     Both,
-    /// Both, the limits themselves included.
+    /// Both sides, including the limits.
     Inclusive,
-    /// No more than so much above the reference.
+    /// Only above: not more than the tolerance above the reference.
     Above,
-    /// No worse: a rate not below, a latency not above.
+    /// Only worse: a rate not below the reference by more than the tolerance, a latency not above.
     Worse,
 }
 
 /// The line of TEST01's `audit.config` that differs between benchmarks.
 const SAMPLING_TARGET: &str = "*.*.accuracy_log_sampling_target = ";
 
-/// How one audit is run, and how the round's scripts judge it.
+/// How one audit is executed, and how the round's scripts verify it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Audit {
-    /// The official `audit.config`, to the byte.
+    /// The official `audit.config`, byte for byte.
     pub config: String,
-    /// TEST01: about so many responses are logged, where the benchmark's own `audit.config` says another number; by
-    /// LoadGen's name of the model.
+    /// TEST01: target number of logged responses, for benchmarks whose own `audit.config` has a different number; by LoadGen's name of the
+    /// model.
     #[serde(default)]
     pub sampling_target: BTreeMap<String, u64>,
-    /// TEST05: whether the run draws from the round's other seeds.
+    /// TEST05: whether the run uses the round's alternative seeds.
     #[serde(default)]
     pub other_seeds: bool,
-    /// Where scores come from.
+    /// The source of the scores.
     pub scores: ScoreSource,
-    /// Which way a score may differ.
+    /// The direction in which a score may differ.
     pub bounds: Bounds,
-    /// How far, in percent of the reference.
+    /// Tolerance in percent of the reference.
     pub tolerance_percent: u32,
-    /// How far where the reference is a short latency, in percent.
+    /// Tolerance in percent when the reference is a short latency.
     pub short_latency_tolerance_percent: u32,
     /// With [`Bounds::Worse`]: the scenarios whose score is a rate.
     #[serde(default)]
     pub rates: Vec<Scenario>,
-    /// Whether the streams' latency estimates are turned into rates before they are compared (TEST04).
+    /// Whether the latency estimates of SingleStream and MultiStream are converted to rates before the comparison (TEST04).
     #[serde(default)]
     pub latency_as_rate: bool,
-    /// The spellings under which the summary gives SingleStream's early-stopping percentile.
+    /// The names of SingleStream's early-stopping percentile in the summary.
     #[serde(default)]
     pub single_stream_percentiles: Vec<String>,
-    /// The same for MultiStream.
+    /// The names of MultiStream's early-stopping percentile in the summary.
     #[serde(default)]
     pub multi_stream_percentiles: Vec<String>,
-    /// TEST01: whether comparing no sample at all fails (since v4.0).
+    /// TEST01: whether a comparison without any sample fails (since v4.0).
     #[serde(default)]
     pub needs_a_match: bool,
-    /// Whether a refusal on the standard error output gets into `verify_performance.txt`.
+    /// Whether the script's error output is included in `verify_performance.txt`.
     #[serde(default)]
     pub refusal_in_file: bool,
 }
 
 impl Audit {
-    /// The `audit.config` for a benchmark, by LoadGen's name of its model: the official file of that benchmark to the
-    /// byte, or the general one where the benchmark has none.
+    /// Returns the `audit.config` for a benchmark, by LoadGen's name of its model. It is the official file of that benchmark byte for
+    /// byte, or the general one when the benchmark has none.
     #[must_use]
     pub fn config_for(&self, model: &str) -> String {
         let Some(target) = self.sampling_target.get(model) else {

@@ -1,7 +1,7 @@
 //! A round of MLPerf Inference as its file under `configs/rounds/` describes it.
 //!
-//! A round is data: no round number stands in code. Here is what LoadGen is told; what a submission must hold is in
-//! [`Submission`].
+//! A round is data: the code contains no round number. This module has the values for LoadGen. [`Submission`] has the requirements for a
+//! submission.
 
 mod benchmark;
 mod checker;
@@ -29,41 +29,41 @@ use crate::{procedures::Audit, procedures::Truncation};
 pub struct Round {
     /// Schema number of the file.
     pub schema: u16,
-    /// The round's name, such as `v6.1`.
+    /// The round's name, for example `v6.1`.
     pub name: String,
-    /// The official conf of that round: `model.scenario.key` to value, values as texts because seeds exceed 63 bits.
+    /// The official conf of that round: `model.scenario.key` to value. Values are texts because seeds exceed 63 bits.
     pub mlperf_conf: BTreeMap<String, String>,
-    /// What a submission of the round must hold.
+    /// Requirements for a submission of the round.
     pub submission: Submission,
-    /// How accuracy logs are cut for the submission.
+    /// How accuracy logs are truncated for the submission.
     #[serde(default)]
     pub truncation: Option<Truncation>,
-    /// How audits are run and judged, by their name, such as `TEST01`.
+    /// How audits are executed and verified, by their name, for example `TEST01`.
     #[serde(default)]
     pub audits: BTreeMap<String, Audit>,
-    /// How a power measurement is judged.
+    /// Parameters of the power checker.
     #[serde(default)]
     pub power: Option<PowerRules>,
 }
 
 impl Round {
-    /// Reads a round file.
+    /// Parses a round file.
     ///
     /// # Errors
-    /// The parser's own message, which names line and column.
+    /// The parser's own message, with line and column.
     pub fn from_toml(text: &str) -> Result<Self, toml::de::Error> {
         toml::from_str(text)
     }
 
-    /// The seeds of the round: of the query sample library, the sample index and the schedule.
+    /// Returns the seeds of the round: query sample library, sample index and schedule.
     ///
-    /// `None` when the conf does not give all three as 64-bit numbers.
+    /// `None` when the conf does not contain all three as 64-bit numbers.
     #[must_use]
     pub fn seeds(&self) -> Option<Seeds> {
         self.seeds_under("")
     }
 
-    /// The seeds that TEST05 runs with, where the round has them.
+    /// Returns the seeds of TEST05, when the round has them.
     #[must_use]
     pub fn test05_seeds(&self) -> Option<Seeds> {
         self.submission
@@ -71,7 +71,7 @@ impl Round {
             .or_else(|| self.seeds_under("test05_"))
     }
 
-    /// The round's rules for a benchmark, by any of the names that a user may know it under, with its official name.
+    /// Returns the round's rules for a benchmark and its official name. All names of the benchmark are tried.
     #[must_use]
     pub fn rules_of<'a>(&'a self, benchmark: &'a Benchmark) -> Option<(&'a str, &'a BenchmarkRules)> {
         std::iter::once(&benchmark.name)
@@ -79,8 +79,8 @@ impl Round {
             .find_map(|name| self.submission.rules_of(name))
     }
 
-    /// The audits that the round asks of a benchmark. One that the round does not have is asked none; it can rehearse all,
-    /// and those are returned.
+    /// Returns the audits that the round requires of a benchmark. For a benchmark that is not in the round, returns all audits: none is
+    /// required, and every one can be rehearsed.
     #[must_use]
     pub fn audits_of<'a>(&'a self, benchmark: &'a Benchmark) -> Vec<&'a str> {
         match self.rules_of(benchmark) {
@@ -103,9 +103,9 @@ impl Round {
         })
     }
 
-    /// The round's conf for our own LoadGen, with a benchmark's extra lines behind it.
+    /// Renders the round's conf for Regatta's own LoadGen, followed by a benchmark's extra lines.
     ///
-    /// A run by the official LoadGen uses that LoadGen's own conf instead: a submission wants it unmodified.
+    /// The official LoadGen uses its own conf instead, because a submission requires it unmodified.
     #[must_use]
     pub fn render_mlperf_conf(&self, extra: &BTreeMap<String, String>) -> String {
         let mut text = format!(
@@ -121,17 +121,17 @@ impl Round {
     }
 }
 
-/// The three seeds from which LoadGen draws, the full 64 bits.
+/// The three 64-bit seeds of LoadGen's random numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Seeds {
-    /// Which samples are loaded together.
+    /// Selects the samples that are loaded together.
     #[serde(with = "submission::decimal")]
     pub qsl: u64,
-    /// Which sample a query asks for.
+    /// Selects the sample of each query.
     #[serde(with = "submission::decimal")]
     pub sample_index: u64,
-    /// When Server queries arrive.
+    /// Determines the arrival times of Server queries.
     #[serde(with = "submission::decimal")]
     pub schedule: u64,
 }

@@ -1,6 +1,6 @@
-//! A system's file (`configs/systems/*.toml`): how each benchmark and scenario is best run on one kind of board, and who says
-//! so. Published configurations, values derived from them by a stated rule, and what `regatta-agent tune` found have the same
-//! form. Reads and chooses; detects no board and measures nothing.
+//! A system's file (`configs/systems/*.toml`): the best settings of each benchmark and scenario on one kind of board, with their source.
+//! Published configurations, values derived by a stated rule, and results of `regatta-agent tune` have the same form. This module reads
+//! and selects; it detects no board and measures nothing.
 
 mod catalogue;
 mod choice;
@@ -24,37 +24,37 @@ use crate::engine_settings::EngineSettings;
 /// The newest schema number of the file that this program reads.
 const SCHEMA: u16 = 1;
 
-/// One kind of board, and how it runs what.
+/// One kind of board, and its settings per benchmark and scenario.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct System {
     /// Schema number of the file.
     pub schema: u16,
-    /// The name on the command line, such as `agx-orin-64gb`.
+    /// The name on the command line, for example `agx-orin-64gb`.
     pub name: String,
-    /// One line for people.
+    /// A one-line description for users.
     pub title: String,
-    /// Why the file does not hold all that it could, where a search for it ended early.
+    /// Why the file is incomplete, when a search for its values ended early.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partial: Option<String>,
-    /// What boards it is for.
+    /// The boards that the file is for.
     #[serde(default)]
     pub board: Board,
-    /// How each benchmark and scenario is run.
+    /// The settings of each benchmark and scenario.
     #[serde(default, rename = "run")]
     pub runs: Vec<SystemRun>,
 }
 
-/// What boards a file is for.
+/// The boards that a file is for.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Board {
-    /// Part numbers of its modules, as the device tree has them (`p3701-0005`); one that ends in `*` is a family.
+    /// Part numbers of its modules, as in the device tree (`p3701-0005`). A number that ends in `*` is a family.
     pub modules: Vec<String>,
     /// Streaming multiprocessors of its GPU.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sms: Option<u32>,
-    /// DLA cores.
+    /// DLA cores of the board.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dla_cores: Option<u32>,
     /// Memory in GiB.
@@ -62,7 +62,7 @@ pub struct Board {
     pub memory_gib: Option<u32>,
 }
 
-/// One benchmark and scenario.
+/// The settings of one benchmark and scenario.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SystemRun {
@@ -70,25 +70,25 @@ pub struct SystemRun {
     pub benchmark: String,
     /// The scenario.
     pub scenario: Scenario,
-    /// The state of the board that the values are for.
+    /// The power setting of the board that the values are for.
     #[serde(default)]
     pub power: PowerSetting,
-    /// The engine that has these settings.
+    /// The engine that the settings are for.
     #[serde(default = "tensorrt")]
     pub engine: EngineKind,
-    /// Whether the values follow from others by the source's rule, instead of being the source's own.
+    /// Whether the values are derived from others by the source's rule, instead of being the source's own.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub derived: bool,
-    /// Who says so.
+    /// Where the values come from.
     pub source: Source,
-    /// What was measured with these values, in the unit of the scenario's metric: milliseconds in SingleStream (90th
-    /// percentile) and MultiStream (99th), samples per second in Offline, queries per second in Server.
+    /// The result measured with these values, in the unit of the scenario's metric. SingleStream is in milliseconds (90th percentile),
+    /// MultiStream in milliseconds (99th percentile), Offline in samples per second, Server in queries per second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<f64>,
     /// Settings of engine and harness.
     #[serde(default)]
     pub settings: EngineSettings,
-    /// What LoadGen is told to expect.
+    /// The performance that LoadGen is configured to expect.
     #[serde(default)]
     pub expected: Expected,
 }
@@ -104,42 +104,42 @@ pub struct Source {
     /// The round of a published configuration.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub round: Option<String>,
-    /// Who published it.
+    /// The submitter that published it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub submitter: Option<String>,
-    /// The file in that round's results repository, with the class in it behind a `#`.
+    /// The file in that round's results repository, followed by `#` and the class in it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// The system's name among that round's results, of which `result` is one.
+    /// The system's name in that round's results, which include `result`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system: Option<String>,
-    /// The rule by which values are derived.
+    /// The rule by which the values are derived.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
-    /// What measured them, and when.
+    /// The tool that measured the values, and when.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub measured: Option<String>,
 }
 
-/// A file that describes no system.
+/// The error for an invalid system's file.
 #[derive(Debug, thiserror::Error)]
 pub enum SystemError {
-    /// Not such a file; the parser's message names line and column.
+    /// The file does not parse; the parser's message has line and column.
     #[error("not a system's file")]
     Toml(#[from] toml::de::Error),
-    /// Written by a newer program.
+    /// A newer program wrote the file.
     #[error("the system's file has schema {0}; this program reads up to {SCHEMA}: update it")]
     TooNew(u16),
-    /// A `[[run]]` that cannot be.
+    /// A `[[run]]` is invalid.
     #[error("line {line}: {benchmark} {scenario} {}: {reason}", .power.as_str())]
     Run {
-        /// Where the `[[run]]` stands.
+        /// The line of the `[[run]]`.
         line: usize,
         /// Its benchmark.
         benchmark: String,
         /// Its scenario.
         scenario: Scenario,
-        /// Its state of the board.
+        /// Its power setting.
         power: PowerSetting,
         /// What is wrong with it.
         reason: String,
@@ -147,13 +147,13 @@ pub enum SystemError {
 }
 
 impl System {
-    /// The schema number that files are written with.
+    /// The schema number of files that this program writes.
     pub const SCHEMA: u16 = SCHEMA;
 
-    /// Reads a system's file.
+    /// Parses a system's file.
     ///
     /// # Errors
-    /// [`SystemError`] with the place.
+    /// [`SystemError`] with the position.
     pub fn from_toml(text: &str) -> Result<Self, SystemError> {
         let system: Self = toml::from_str(text)?;
         if system.schema > SCHEMA {
@@ -186,7 +186,7 @@ impl System {
 }
 
 impl SystemRun {
-    /// What is wrong with it, if anything.
+    /// Returns the first error in the run, if any.
     fn fault(&self) -> Option<String> {
         let source = &self.source;
         if self.benchmark.is_empty() {
@@ -227,7 +227,7 @@ impl SystemRun {
     }
 }
 
-/// The line of the `number`th `[[run]]`, from 0.
+/// Returns the line of the `number`th `[[run]]`, counted from 0.
 fn line_of_run(text: &str, number: usize) -> usize {
     let headers = text
         .lines()

@@ -1,4 +1,5 @@
-//! Atomic replacement of files: a reader, and a power cut, find the old content or the new. Locks nothing for longer than a write.
+//! Atomic replacement of files: a reader always finds the old or the new content, also after a power cut. A lock lasts no longer than a
+//! write.
 
 use std::{
     fs::{self, File, OpenOptions, Permissions},
@@ -9,10 +10,10 @@ use std::{
 
 use rustix::fs::{FlockOperation, flock};
 
-/// A file that is about to be replaced.
+/// A file to be replaced atomically.
 ///
-/// The new content is written to `.NAME.new` in the same directory and renamed over `NAME`. Writers of one path wait for each
-/// other, also those in other processes; the last one wins. A failed write leaves the old content and no temporary file.
+/// The new content is written to `.NAME.new` in the same directory and renamed over `NAME`. Writers of one path wait for each other, also
+/// in other processes; the last one wins. A failed write leaves the old content and no temporary file.
 #[derive(Debug, Clone)]
 pub struct AtomicFile {
     path: PathBuf,
@@ -21,7 +22,8 @@ pub struct AtomicFile {
 }
 
 impl AtomicFile {
-    /// The file at `path`. Without [`mode`](Self::mode) it keeps its permissions, or gets those of the umask if it is new.
+    /// Creates a replacement of the file at `path`. Without [`mode`](Self::mode) an existing file keeps its permissions, and a new one
+    /// gets those of the umask.
     #[must_use]
     pub fn new(path: &Path) -> Self {
         Self {
@@ -31,14 +33,14 @@ impl AtomicFile {
         }
     }
 
-    /// Sets the file's permissions, also where it has others.
+    /// Sets the file's permissions, also those of an existing file.
     #[must_use]
     pub const fn mode(mut self, mode: u32) -> Self {
         self.mode = Some(mode);
         self
     }
 
-    /// Leaves out the flushes: a power cut may then truncate the file. For content that is verified when it is used.
+    /// Disables the flushes: a power cut may then truncate the file. Use it for content that is verified before use.
     #[must_use]
     pub const fn unflushed(mut self) -> Self {
         self.flushed = false;
@@ -48,7 +50,7 @@ impl AtomicFile {
     /// Replaces the content with `bytes`.
     ///
     /// # Errors
-    /// As the system reports; the old content is then still there.
+    /// The system's error; the old content is then unchanged.
     pub fn write(&self, bytes: &[u8]) -> io::Result<()> {
         self.write_with(|out| out.write_all(bytes))
     }
@@ -56,7 +58,7 @@ impl AtomicFile {
     /// Replaces the content with what `fill` writes.
     ///
     /// # Errors
-    /// As `fill` or the system reports; the old content is then still there.
+    /// The error of `fill` or of the system; the old content is then unchanged.
     pub fn write_with(&self, fill: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> io::Result<()> {
         let (Some(directory), Some(name)) = (self.path.parent(), self.path.file_name()) else {
             let reason = "the path has no file name";
@@ -67,7 +69,7 @@ impl AtomicFile {
         // The lock lasts until the temporary file has its final name, or is removed.
         let lock = file.try_clone()?;
         if let Err(error) = self.fill(file, fill).and_then(|()| fs::rename(&new, &self.path)) {
-            // A part of a file on a full disk only makes it fuller.
+            // A partial file would only fill a full disk further.
             let _ = fs::remove_file(&new);
             return Err(error);
         }
@@ -85,18 +87,18 @@ impl AtomicFile {
             let mut options = OpenOptions::new();
             options.write(true).create(true).truncate(false);
             if let Some(mode) = self.mode {
-                // From the first moment: the content may be secret.
+                // The mode applies from the creation on, because the content may be secret.
                 options.mode(mode);
             }
             let file = options.open(new)?;
             flock(&file, FlockOperation::LockExclusive)?;
-            // The writer before this one has renamed it meanwhile, or removed it: it is then another file.
+            // The previous writer may have renamed or removed the file in the meantime; the path then names another file.
             let is_current = fs::metadata(new).is_ok_and(|found| {
                 file.metadata()
                     .is_ok_and(|ours| (ours.dev(), ours.ino()) == (found.dev(), found.ino()))
             });
             if is_current {
-                // A writer that was killed may have left a part.
+                // A writer that was killed may have left a partial file.
                 if file.metadata()?.len() > 0 {
                     file.set_len(0)?;
                 }
@@ -121,12 +123,12 @@ impl AtomicFile {
     }
 }
 
-/// Flushes a directory, so that names created, renamed or removed in it survive a power cut.
+/// Flushes a directory, so that created, renamed and removed names in it survive a power cut.
 ///
 /// # Errors
-/// As the system reports.
+/// The system's error.
 pub fn sync_directory(directory: &Path) -> io::Result<()> {
-    // A relative file name has the empty path as its parent.
+    // The parent of a relative file name is the empty path.
     let directory = if directory.as_os_str().is_empty() {
         Path::new(".")
     } else {

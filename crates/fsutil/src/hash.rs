@@ -1,4 +1,4 @@
-//! SHA-256 of bytes and of whole files, and hexadecimal text. Computes no other checksum: formats that name SHA-1 or CRC compute theirs.
+//! SHA-256 of bytes and of whole files, and hexadecimal text. There is no other checksum; formats that use SHA-1 or CRC compute their own.
 
 use std::{
     io::{self, Read as _},
@@ -22,7 +22,7 @@ pub struct FileHash {
 }
 
 impl FileHash {
-    /// The SHA-256 in lower-case hexadecimal.
+    /// Returns the SHA-256 in lower-case hexadecimal.
     #[must_use]
     pub fn hex(&self) -> String {
         hex(&self.sha256)
@@ -54,13 +54,13 @@ pub fn sha256_of_file(path: &Path) -> io::Result<FileHash> {
     })
 }
 
-/// SHA-256 of bytes in lower-case hexadecimal.
+/// Returns the SHA-256 of `bytes` in lower-case hexadecimal.
 #[must_use]
 pub fn sha256_hex(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
-/// Bytes as lower-case hexadecimal digits.
+/// Returns `bytes` as lower-case hexadecimal digits.
 #[must_use]
 pub fn hex(bytes: &[u8]) -> String {
     const DIGITS: [char; 16] = [
@@ -74,7 +74,7 @@ pub fn hex(bytes: &[u8]) -> String {
     text
 }
 
-/// The bytes of hexadecimal text in either case; `None` for an odd length or another character.
+/// Returns the bytes of hexadecimal text in either case; `None` for an odd length or another character.
 #[must_use]
 pub fn unhex(text: &str) -> Option<Vec<u8>> {
     let digit = |byte: &u8| char::from(*byte).to_digit(16);

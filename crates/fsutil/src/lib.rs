@@ -1,6 +1,6 @@
-//! File access that every package needs in the same way: bounded reads, atomic writes, hashes of whole files.
+//! File access that all packages share: bounded reads, atomic writes, hashes of whole files.
 //!
-//! Knows nothing of what the files contain.
+//! The crate does not know the content of the files.
 
 pub mod atomic_file;
 pub mod free_space;

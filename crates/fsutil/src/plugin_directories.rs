@@ -1,15 +1,15 @@
-//! The directories in which Regatta looks for libraries that it opens at run time: LoadGen plug-ins and TensorRT shims. Opens none.
+//! The search directories of libraries that Regatta opens at run time: LoadGen plug-ins and TensorRT shims. This module opens none.
 
 use std::{
     env,
     path::{Path, PathBuf},
 };
 
-/// The installed plug-ins of the board's package.
+/// Directory of the plug-ins that the board's package installs.
 const INSTALLED: &str = "/usr/lib/regatta";
 
-/// Returns the directories of `REGATTA_PLUGINS` (separated by colons, as in `PATH`), the executable's directory and
-/// `/usr/lib/regatta`, in the order in which they are searched.
+/// Returns the search directories in their order: those of `REGATTA_PLUGINS` (separated by colons, like `PATH`), the executable's
+/// directory, and `/usr/lib/regatta`.
 #[must_use]
 pub fn plugin_directories() -> Vec<PathBuf> {
     let named = env::var_os("REGATTA_PLUGINS").unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Reading files that users name: regular files only, and no more of them than a limit. Opening a named pipe waits for a
-//! writer without end, and reading a device such as `/dev/zero` fills the memory. Writes nothing.
+//! Reads files whose paths come from users: regular files only, up to a size limit. Opening a named pipe would wait for a writer for ever,
+//! and reading a device like `/dev/zero` would fill the memory. This module writes nothing.
 
 use std::{
     fs::{self, File, FileType, OpenOptions},
@@ -10,19 +10,19 @@ use std::{
 
 use rustix::fs::OFlags;
 
-/// The limit for texts that people write: settings, plans, descriptions, lists. In bytes.
+/// Size limit in bytes for texts that users write: settings, plans, descriptions, lists.
 pub const LARGEST_TEXT: u64 = 16 << 20;
-/// The limit for documents that programs write, such as a run's evidence. In bytes.
+/// Size limit in bytes for documents that programs write, for example a run's evidence.
 pub const LARGEST_DOCUMENT: u64 = 64 << 20;
 
 /// Opens a regular file, or a link to one.
 ///
 /// # Errors
-/// As the system says; also for a directory, a pipe, a socket or a device.
+/// The system's error; also an error for a directory, a pipe, a socket or a device.
 pub fn open(path: &Path) -> io::Result<File> {
-    // Looked at before it is opened: opening a device can have effects.
+    // The type is checked before opening, because opening a device can have side effects.
     expect_regular(fs::metadata(path)?.file_type())?;
-    // It may have become a pipe meanwhile: that is not waited for. For regular files the flag means nothing.
+    // The file may have become a pipe in the meantime; `O_NONBLOCK` avoids waiting for it. Regular files ignore the flag.
     let file = OpenOptions::new()
         .read(true)
         .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
@@ -31,13 +31,13 @@ pub fn open(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// The content of a regular file of at most `limit` bytes.
+/// Reads a regular file of at most `limit` bytes.
 ///
 /// # Errors
-/// As [`open`]; [`io::ErrorKind::FileTooLarge`] for a longer one.
+/// As [`open`]; [`io::ErrorKind::FileTooLarge`] for a longer file.
 pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    // One byte more shows that there is more: a file may grow, and those below /proc state no length.
+    // One more byte shows that the file exceeds the limit. Its length is not enough: it may grow, and files in /proc state none.
     open(path)?
         .take(limit.saturating_add(1))
         .read_to_end(&mut bytes)?;
@@ -48,10 +48,10 @@ pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The text in a regular file of at most [`LARGEST_TEXT`] bytes.
+/// Reads a regular text file of at most [`LARGEST_TEXT`] bytes.
 ///
 /// # Errors
-/// As [`read`]; also for what is no UTF-8.
+/// As [`read`]; also when the content is not UTF-8.
 pub fn read_text(path: &Path) -> io::Result<String> {
     io::read_to_string(read(path, LARGEST_TEXT)?.as_slice())
 }

@@ -1,8 +1,8 @@
-//! Which samples are out, and LoadGen's own id for each.
+//! Table of the outstanding samples, with LoadGen's own id of each.
 //!
-//! LoadGen's ids are pointers into its memory: one that is answered twice, late or made up would corrupt it. So the SUT
-//! gets numbers of ours, and an answer reaches LoadGen only while its number stands here as outstanding. Eight bytes per
-//! sample; neither issuing nor answering takes a lock.
+//! LoadGen's ids are pointers into its memory. A response with a repeated, late or invented id would corrupt that memory. The SUT
+//! therefore gets Regatta's own numbers. A response reaches LoadGen only while this table lists its number as outstanding. The table has
+//! eight bytes per sample; neither issuing nor answering takes a lock.
 
 use std::{
     hint::spin_loop,
@@ -14,29 +14,29 @@ use std::{
 
 use crate::face::Sample;
 
-/// Entries in the first chunk; each further one holds twice as many as the one before.
+/// Entries in the first chunk. Each further chunk is twice as large as the previous one.
 const FIRST_CHUNK: u64 = 1 << 12;
 /// Enough chunks for 2^52 samples.
 const CHUNKS: usize = 40;
 
-/// An entry's value once it is answered. LoadGen's ids are aligned pointers, so neither this nor [`BUSY`] is one.
+/// Value of an entry after its response. LoadGen's ids are aligned pointers, so no id equals this value or contains [`BUSY`].
 const ANSWERED: u64 = 1;
-/// Set in an entry while a first token is being handed over: a final answer waits for that.
+/// Bit that marks an entry while a first token is passed to LoadGen. A final response waits until it is cleared.
 const BUSY: u64 = 1;
 
-/// The table. Numbers begin at 1: LoadGen reserves 0.
+/// The table. Numbers begin at 1, because LoadGen reserves 0.
 #[derive(Debug)]
 pub(crate) struct Answers {
     next: AtomicU64,
     chunks: [OnceLock<Box<[AtomicU64]>>; CHUNKS],
 }
 
-/// Why an answer cannot be taken.
+/// Why a response is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NotOutstanding {
     /// No sample has that number.
     Unknown,
-    /// It has been answered.
+    /// The sample already has its response.
     Answered,
 }
 
@@ -48,23 +48,23 @@ impl Answers {
         }
     }
 
-    /// Samples issued so far.
+    /// Returns the number of samples issued so far.
     pub(crate) fn issued(&self) -> u64 {
         self.next.load(Ordering::Relaxed) - 1
     }
 
-    /// Registers a query's samples; they are numbered from the result on.
+    /// Registers a query's samples and returns the number of the first one; the others follow consecutively.
     pub(crate) fn issue(&self, samples: &[Sample]) -> u64 {
         let first = self.next.fetch_add(samples.len() as u64, Ordering::Relaxed);
         for (number, sample) in (first..).zip(samples) {
             let (chunk, offset) = place(number);
-            // Release: whoever reads the id must see what LoadGen wrote behind it.
+            // Release: a thread that reads the id must see the data that LoadGen wrote behind it.
             self.chunk(chunk)[offset].store(sample.id, Ordering::Release);
         }
         first
     }
 
-    /// Takes a final answer: LoadGen's id, given once.
+    /// Marks a sample as answered and returns LoadGen's id. A second call for the same number fails.
     pub(crate) fn take(&self, number: u64) -> Result<u64, NotOutstanding> {
         let entry = self.entry(number)?;
         loop {
@@ -78,7 +78,7 @@ impl Answers {
         }
     }
 
-    /// Holds a sample for its first token: LoadGen's id, which stays outstanding until [`release`](Self::release).
+    /// Holds a sample for its first token and returns LoadGen's id. The sample stays outstanding until [`release`](Self::release).
     pub(crate) fn hold(&self, number: u64) -> Result<u64, NotOutstanding> {
         let entry = self.entry(number)?;
         loop {
@@ -120,7 +120,7 @@ impl Answers {
     }
 }
 
-/// Reads an entry that is not busy.
+/// Returns the id of an outstanding entry; spins while the entry is busy.
 fn outstanding(entry: &AtomicU64) -> Result<u64, NotOutstanding> {
     loop {
         match entry.load(Ordering::Acquire) {
@@ -132,7 +132,7 @@ fn outstanding(entry: &AtomicU64) -> Result<u64, NotOutstanding> {
     }
 }
 
-/// The chunk and the place in it of a number.
+/// Returns the chunk of a number and the offset in that chunk.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "an offset lies within a chunk, which lies in memory"

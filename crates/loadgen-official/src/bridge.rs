@@ -1,4 +1,5 @@
-//! LoadGen's calls, carried to the SUT and QSL: through the gate, with panics caught, and never back after giving up.
+//! Callbacks from LoadGen to the SUT and QSL. They pass the gate and catch panics. A call after the run is given up never returns to
+//! LoadGen.
 
 use std::{
     any::Any,
@@ -29,11 +30,11 @@ use crate::{
     sink::{Ended, Sink, chain},
 };
 
-/// Time for issue threads to register with LoadGen, which looks once and otherwise waits for ten seconds.
+/// Time for issue threads to register with LoadGen. LoadGen checks once and otherwise waits for ten seconds.
 const REGISTRATION: Duration = Duration::from_millis(50);
 
-/// What a run's callbacks work on. Borrows are stretched to `'static` by whoever makes it, under this promise: they are
-/// used between [`Gate::enter`](crate::gate::Gate::enter) and `leave` only.
+/// Context of a run's callbacks. Its creator extends the borrows to `'static`. They may only be used between
+/// [`Gate::enter`](crate::gate::Gate::enter) and `leave`.
 pub(crate) struct Bridge {
     pub(crate) face: Arc<Face>,
     pub(crate) sink: Arc<Sink>,
@@ -42,32 +43,32 @@ pub(crate) struct Bridge {
     pub(crate) qsl: &'static dyn QuerySampleLibrary,
     pub(crate) observer: &'static dyn RunObserver,
     pub(crate) scenario: Scenario,
-    /// As it is after `audit.config`.
+    /// The mode after `audit.config`.
     pub(crate) mode: Mode,
     /// Sets of the accuracy pass.
     pub(crate) accuracy_sets: usize,
     /// Sets loaded so far.
     pub(crate) sets: AtomicUsize,
-    /// Calls of `IssueQuery`. Not exact where several threads issue, which only Server does.
+    /// Number of `IssueQuery` calls. Not exact when several threads issue, which only happens in Server.
     pub(crate) queries: AtomicU64,
-    /// What was issued in the accuracy pass up to now.
+    /// What the accuracy pass has issued so far.
     pub(crate) accuracy: Mutex<Option<Issued>>,
-    /// Issue threads wanted; they start once, when the first set is loaded.
+    /// Number of issue threads. They start once, when the first set is loaded.
     pub(crate) issue_threads: usize,
     pub(crate) issuing: Mutex<Vec<JoinHandle<()>>>,
-    /// How issuing threads are to run.
+    /// Requested settings of the issuing threads.
     pub(crate) timing_request: TimingRequest,
-    /// How the first of them ran.
+    /// How the first issuing thread ran.
     pub(crate) timing: Arc<Mutex<Option<Timing>>>,
 }
 
 thread_local! {
-    /// LoadGen's own thread as a timing thread, from the loading of a set to its unloading. Its logger's thread, which is
-    /// there before, is none.
+    /// LoadGen's own thread as a timing thread, from loading a set to unloading it. LoadGen's logger thread starts earlier and is not a
+    /// timing thread.
     static TIMING: RefCell<Option<TimingThread>> = const { RefCell::new(None) };
 }
 
-/// Makes the calling thread a timing thread until [`TIMING`] is emptied, and notes how it runs.
+/// Makes the calling thread a timing thread until [`TIMING`] is emptied, and records how it runs.
 fn enter_timing(timing_request: &TimingRequest, noted: &Mutex<Option<Timing>>) {
     let (thread, timing) = TimingThread::enter(timing_request);
     TIMING.set(Some(thread));
@@ -77,7 +78,7 @@ fn enter_timing(timing_request: &TimingRequest, noted: &Mutex<Option<Timing>>) {
         .get_or_insert(timing);
 }
 
-/// A query as LoadGen holds it, with our numbers for its ids.
+/// A query in LoadGen's memory, with Regatta's ids.
 struct IssuedQuery<'a> {
     first: u64,
     samples: &'a [Sample],
@@ -101,7 +102,7 @@ impl QuerySequence for IssuedQuery<'_> {
 }
 
 impl Bridge {
-    /// The callbacks for LoadGen, with this bridge as context.
+    /// Returns the callbacks for LoadGen, with this bridge as context.
     pub(crate) fn callbacks(&self, sut_name: &CStr, qsl_name: &CStr) -> Callbacks {
         Callbacks {
             context: std::ptr::from_ref(self).cast(),
@@ -117,7 +118,7 @@ impl Bridge {
         }
     }
 
-    /// Makes a call into SUT or QSL. `Err` when it failed: the run has been given up.
+    /// Calls the SUT or the QSL. `Err` means that the call failed and the run has been given up.
     fn guarded(
         &self,
         samples: usize,
@@ -138,8 +139,7 @@ impl Bridge {
         Err(())
     }
 
-    /// Keeps LoadGen's thread here for ever: it must not go on with a run that has been given up, and there is no way
-    /// back through C++.
+    /// Blocks LoadGen's thread for ever. It must not continue a run that has been given up, and it cannot unwind through C++.
     fn park(&self) -> ! {
         let sink = Arc::clone(&self.sink);
         sink.tell(|events| events.parked = true);
@@ -151,7 +151,7 @@ impl Bridge {
     fn issue(&self, samples: &[Sample]) {
         self.queries
             .store(self.queries.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-        // A failure has been noted. LoadGen goes on to wait for the answers, or comes back and is parked.
+        // The failure has been recorded. LoadGen waits for the responses, or calls back and is parked.
         let _ = self.guarded(samples.len(), "the system under test", || {
             let query = IssuedQuery {
                 first: self.sink.answers.issue(samples),
@@ -204,7 +204,7 @@ impl Bridge {
 
     fn issued_so_far(&self) -> Issued {
         let samples = self.sink.answers.issued();
-        // Server may put several of LoadGen's queries, of one sample each, into one call.
+        // In Server, one call may contain several of LoadGen's queries, each of one sample.
         let server = self.scenario == Scenario::Server;
         Issued {
             queries: if server {
@@ -216,7 +216,7 @@ impl Bridge {
         }
     }
 
-    /// What was issued in the accuracy pass and in the measurement.
+    /// Returns what was issued in the accuracy pass and in the measurement.
     pub(crate) fn issued(&self) -> (Option<Issued>, Issued) {
         let all = self.issued_so_far();
         let accuracy = *self.accuracy.lock().unwrap_or_else(PoisonError::into_inner);
@@ -262,19 +262,19 @@ impl Bridge {
     }
 }
 
-/// The bridge behind a context.
+/// Returns the bridge of a context.
 ///
 /// # Safety
-/// `context` must be the one in [`Callbacks`] of a run that has neither ended nor been taken down.
+/// `context` must be the one in [`Callbacks`] of a run that has neither ended nor been abandoned.
 unsafe fn bridge<'a>(context: *const c_void) -> &'a Bridge {
     // SAFETY: by this function's own contract.
     unsafe { &*context.cast::<Bridge>() }
 }
 
-/// An array from LoadGen; an empty vector's pointer may be null.
+/// Returns an array from LoadGen. An empty vector's pointer may be null.
 ///
 /// # Safety
-/// Unless `count` is 0, `first` must point to so many elements that live for `'a`.
+/// Unless `count` is 0, `first` must point to `count` elements that live for `'a`.
 unsafe fn array<'a, T>(first: *const T, count: usize) -> &'a [T] {
     if count == 0 {
         return &[];
@@ -308,7 +308,7 @@ extern "C" fn unload_samples(context: *const c_void, indices: *const u64, count:
 }
 
 extern "C" fn ended(context: *const c_void, code: c_int, message: *const c_char) {
-    // SAFETY: the run has not ended before this call has told so.
+    // SAFETY: the run has not ended before this call reports its end.
     let sink = unsafe { Arc::clone(&bridge(context).sink) };
     let how = if code == OK {
         Ended::Returned
@@ -316,7 +316,7 @@ extern "C" fn ended(context: *const c_void, code: c_int, message: *const c_char)
         // SAFETY: a string that lives until this returns.
         Ended::Threw(unsafe { CStr::from_ptr(message) }.to_string_lossy().into_owned())
     };
-    // From here on the bridge may be gone.
+    // After this call the bridge may be gone.
     sink.tell(|events| events.ended = Some(how));
 }
 

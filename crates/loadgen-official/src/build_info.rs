@@ -1,32 +1,32 @@
-//! How a plug-in was built, in the words of `build.sh`. What a round accepts is for `configs/rounds` to say.
+//! Build information of a plug-in, as `build.sh` writes it. `configs/rounds` lists what a round accepts.
 
 use serde::{Deserialize, Serialize};
 
-/// A plug-in's own account: compiled in, and beside the file under the same name with `.json`.
+/// A plug-in's build information. It is compiled in, and in a file of the same name with `.json` beside the plug-in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BuildInfo {
-    /// Version of the C face.
+    /// Version of the C interface.
     pub abi: u32,
-    /// LoadGen's version, such as `6.0.17`.
+    /// LoadGen's version, for example `6.0.17`.
     pub loadgen_version: String,
-    /// First ten or more digits of the git commit, `NA` where the sources had no history. The log says the same.
+    /// The first ten or more digits of the git commit, `NA` when the sources had no history. The log has the same value.
     pub git_revision: String,
-    /// When that commit was made, RFC 3339; `NA` likewise.
+    /// Date of that commit, RFC 3339; `NA` when the sources had no history.
     pub git_commit_date: String,
     /// Whether files differed from the commit. LoadGen then logs an error in every run.
     pub uncommitted_changes: bool,
     /// `checkout` or `pypi`.
     pub source: String,
-    /// Whether the sources are a commit, unchanged: without that no round accepts them. Not that one does.
+    /// Whether the sources are an unchanged commit. Every round requires that; a round may still not accept the commit.
     pub submittable: bool,
-    /// SHA-256 of the `mlperf.conf` compiled in, hexadecimal; `None` in LoadGens that have none.
+    /// SHA-256 of the compiled-in `mlperf.conf`, hexadecimal; `None` in LoadGens without one.
     pub mlperf_conf_sha256: Option<String>,
-    /// The compiler, in its own words.
+    /// The compiler's own description.
     pub compiler: String,
-    /// The release of GCC that its libstdc++ belongs to.
+    /// The GCC release of its libstdc++.
     pub libstdcxx: u32,
-    /// Whose distributions and shuffle this gives: `libstdc++-11` (and later) or `libstdc++-10` (and before).
+    /// The C++ library whose distributions and shuffle it uses: `libstdc++-11` (and later) or `libstdc++-10` (and before).
     pub rng_abi: String,
-    /// The machine it was built for, as the compiler calls it.
+    /// The target machine, as the compiler names it.
     pub target: String,
 }

@@ -1,4 +1,4 @@
-//! A run's request, put into LoadGen's own settings: conf files by `FromConfig`, the rest field by field.
+//! Conversion of a run's request to LoadGen's own settings: conf files by `FromConfig`, the rest field by field.
 
 use std::{fs, path::PathBuf};
 
@@ -20,23 +20,23 @@ use crate::{
 pub(crate) enum ConfSource {
     /// LoadGen reads conf files, its compiled-in one first.
     LoadGen,
-    /// We read the request's confs and set every field.
+    /// Regatta parses the request's conf texts and sets every field.
     Request,
 }
 
-/// LoadGen's settings for a run, with what they came from.
+/// LoadGen's settings for a run, with related data.
 pub(crate) struct Prepared<'a> {
-    /// For the C face.
+    /// The settings for the C interface.
     pub(crate) settings: Settings<'a>,
-    /// As the log states them under `requested_`.
+    /// The settings that the log lists under `requested_`.
     pub(crate) requested: TestSettings,
-    /// What the user should know.
+    /// Warnings for the user.
     pub(crate) warnings: Vec<String>,
-    /// Holds the conf files that LoadGen reads, `audit.config` only when the run begins.
+    /// Holds the conf files that LoadGen reads. It reads `audit.config` only when the run starts.
     pub(crate) _files: TempDir,
 }
 
-/// Puts a request into settings.
+/// Converts a request to settings.
 pub(crate) fn prepare<'a>(
     face: &'a Face,
     source: ConfSource,
@@ -65,7 +65,7 @@ pub(crate) fn prepare<'a>(
         }
     }
     let mut before_audit = read_fields(&settings, request)?;
-    before_audit.mode = given.mode; // `mode` is no number; a user.conf may set it
+    before_audit.mode = given.mode; // `mode` is not a number, and a user.conf may set it
     if let (ConfSource::LoadGen, Some(conf)) = (source, &request.mlperf_conf) {
         refuse_other_conf(&before_audit, &given, &conf.name, request)?;
     }
@@ -86,7 +86,7 @@ pub(crate) fn prepare<'a>(
     })
 }
 
-/// LoadGen takes the number of decimals for one without a sign: below 0 its search never ends. No conf file sets it.
+/// Refuses a negative number of decimals. LoadGen reads it as unsigned, and its search then never ends. No conf file sets it.
 fn refuse_endless_search(requested: &TestSettings, request: &RunRequest) -> Result<(), LoadgenError> {
     let decimals = request.overrides.find_peak_decimals.unwrap_or(0);
     if requested.mode != Mode::FindPeakPerformance || decimals >= 0 {
@@ -112,7 +112,7 @@ fn set_logs(settings: &mut Settings<'_>, request: &RunRequest) -> Result<(), Ref
     settings.set(c"enable_trace", Number::Whole(u64::from(request.logs.trace)))
 }
 
-/// The way of every harness: LoadGen's own conf, then the user's.
+/// Reads LoadGen's own conf and then the user's, as every harness does.
 fn read_confs(
     face: &Face,
     settings: &mut Settings<'_>,
@@ -146,7 +146,7 @@ fn read_confs(
     Ok(())
 }
 
-/// Sets what a harness sets after `FromConfig`.
+/// Sets the fields that a harness sets after `FromConfig`.
 fn write_overrides(settings: &mut Settings<'_>, request: &RunRequest) -> Result<(), LoadgenError> {
     let before = read_fields(settings, request)?;
     let mut after = before.clone();
@@ -162,7 +162,7 @@ fn write_overrides(settings: &mut Settings<'_>, request: &RunRequest) -> Result<
     Ok(())
 }
 
-/// Sets every field. One that this LoadGen lacks may only have its default.
+/// Sets every field. A field that this LoadGen lacks may only have its default.
 fn write_fields(
     settings: &mut Settings<'_>,
     wanted: &TestSettings,
@@ -182,7 +182,7 @@ fn write_fields(
     Ok(())
 }
 
-/// Reads every field back; one that this LoadGen lacks keeps its default.
+/// Reads every field back. A field that this LoadGen lacks keeps its default.
 fn read_fields(settings: &Settings<'_>, request: &RunRequest) -> Result<TestSettings, LoadgenError> {
     let mut read = TestSettings::new(request.scenario, request.mode);
     for field in FIELDS {
@@ -195,7 +195,7 @@ fn read_fields(settings: &Settings<'_>, request: &RunRequest) -> Result<TestSett
     Ok(read)
 }
 
-/// The request's confs and overrides, before `audit.config` and TEST05, which LoadGen itself puts on top.
+/// Returns the settings from the request's conf texts and overrides. LoadGen itself applies `audit.config` and TEST05 later.
 fn as_given(request: &RunRequest) -> Result<TestSettings, LoadgenError> {
     let mut settings = TestSettings::new(request.scenario, request.mode);
     for (conf, kind) in [
@@ -221,7 +221,7 @@ fn apply(
     Ok(())
 }
 
-/// Compares what LoadGen has compiled in with the conf that was given as the round's.
+/// Refuses a request whose `mlperf.conf` has other values than the one that is compiled into LoadGen.
 fn refuse_other_conf(
     compiled: &TestSettings,
     given: &TestSettings,
@@ -254,7 +254,7 @@ fn refuse_other_conf(
     })
 }
 
-/// What `StartTest` does before it begins: the audit's settings, then TEST05's seeds from before the audit.
+/// Applies the steps of `StartTest` before the run: the audit's settings, then TEST05's seeds from before the audit.
 fn after_audit(before: &TestSettings, request: &RunRequest) -> Result<TestSettings, LoadgenError> {
     let mut settings = before.clone();
     if let Some(audit) = &request.audit_config {

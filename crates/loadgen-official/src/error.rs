@@ -1,11 +1,11 @@
-//! Why a plug-in is not there or cannot be used. What goes wrong in a run is `regatta_loadgen`'s `LoadgenError`.
+//! Errors of finding and loading a plug-in. Errors of a run are `regatta_loadgen`'s `LoadgenError`.
 
 use std::{fmt::Write as _, io, path::PathBuf};
 
-/// A plug-in that cannot be found or used.
+/// Why a plug-in cannot be found or used.
 #[derive(Debug, thiserror::Error)]
 pub enum PluginError {
-    /// No plug-in of that revision.
+    /// There is no plug-in of that revision.
     #[error(
         "no LoadGen plug-in {} was found{}; build one with `crates/loadgen-official/bridge/build.sh --source CHECKOUT --out DIR` \
          from a checkout of mlcommons/inference at a revision that the round accepts, and put it there or name its \
@@ -14,19 +14,19 @@ pub enum PluginError {
         searched_words(searched, others)
     )]
     Missing {
-        /// The revision; `None` for any.
+        /// The requested revision; `None` for any.
         wanted: Option<String>,
-        /// Where it was looked for.
+        /// The searched directories.
         searched: Vec<PathBuf>,
-        /// The plug-ins that are there.
+        /// The plug-ins of other revisions that were found.
         others: Vec<PathBuf>,
     },
-    /// More than one plug-in fits.
+    /// More than one plug-in matches.
     #[error("{} plug-ins fit revision {wanted}: {}; give more of its digits", found.len(), list(found))]
     Ambiguous {
-        /// The revision as given.
+        /// The requested revision.
         wanted: String,
-        /// What fits.
+        /// The matching plug-ins.
         found: Vec<PathBuf>,
     },
     /// The file cannot be loaded.
@@ -41,15 +41,15 @@ pub enum PluginError {
         #[source]
         source: libloading::Error,
     },
-    /// The file lacks a function of the C face.
+    /// The file lacks a function of the C interface.
     #[error("{} is no LoadGen plug-in: it has no `{symbol}`", path.display())]
     NotAPlugin {
         /// The file.
         path: PathBuf,
-        /// What is missing.
+        /// The missing function.
         symbol: &'static str,
     },
-    /// The plug-in has another C face.
+    /// The plug-in has another version of the C interface.
     #[error(
         "the LoadGen plug-in {} has C face version {found}, this program needs version {needed}; \
          build it anew with this program's crates/loadgen-official/bridge/build.sh",
@@ -58,17 +58,17 @@ pub enum PluginError {
     AbiVersion {
         /// The file.
         path: PathBuf,
-        /// Its version.
+        /// The plug-in's version.
         found: u32,
-        /// Ours.
+        /// The version of this program.
         needed: u32,
     },
-    /// How it was built cannot be read.
+    /// The build information cannot be parsed.
     #[error("the LoadGen plug-in {} does not say how it was built", path.display())]
     BuildInfo {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The cause.
         #[source]
         source: serde_json::Error,
     },
@@ -77,7 +77,7 @@ pub enum PluginError {
     Directory {
         /// The directory.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: io::Error,
     },

@@ -1,6 +1,6 @@
-//! The C face of a plug-in (`crates/loadgen-official/bridge/regatta_loadgen.h`) in Rust: types, functions, and loading them.
+//! The C interface of a plug-in (`crates/loadgen-official/bridge/regatta_loadgen.h`) in Rust: types, functions, and loading.
 //!
-//! Everything unsafe about the functions is said here; who may call them when is the bridge's business.
+//! This module states the safety contract of the functions. The bridge decides when they are called.
 
 use std::{
     ffi::{CStr, CString, c_char, c_int, c_void},
@@ -15,7 +15,7 @@ use crate::{error::PluginError, fields::Number};
 /// `RLG_ABI_VERSION`.
 pub(crate) const ABI_VERSION: u32 = 1;
 
-/// `rlg_sample`, laid out as the official `QuerySample`.
+/// `rlg_sample`, with the layout of the official `QuerySample`.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub(crate) struct Sample {
@@ -49,7 +49,7 @@ pub(crate) struct Callbacks {
     pub(crate) ended: extern "C" fn(*const c_void, c_int, *const c_char),
 }
 
-/// What a function of the face answers when it does not answer `RLG_OK`.
+/// The error of a function that does not return `RLG_OK`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(crate) code: c_int,
@@ -64,11 +64,11 @@ pub(crate) const NOT_IN_REVISION: c_int = 2;
 type SettingsPointer = *mut c_void;
 type ReadConf = unsafe extern "C" fn(SettingsPointer, *const c_char, *const c_char, *const c_char) -> c_int;
 
-/// Declares the function table and how each is found, from one list.
+/// Declares the function table and its lookup from one list.
 macro_rules! face {
     ($($field:ident: $symbol:literal = $type:ty;)*) => {
-        /// The functions of one plug-in. The library stays loaded until the process ends: LoadGen keeps threads and
-        /// thread-local state that cannot be taken back.
+        /// The functions of one plug-in. The library stays loaded until the process ends, because LoadGen keeps threads and thread-local
+        /// state that cannot be released.
         #[derive(Debug)]
         pub(crate) struct Face { $($field: $type,)* }
 
@@ -109,11 +109,11 @@ face! {
 }
 
 impl Face {
-    /// Loads a plug-in for the life of the process, after its ABI version has been compared.
+    /// Loads a plug-in for the lifetime of the process, after comparing its ABI version.
     pub(crate) fn load(path: &Path) -> Result<Self, PluginError> {
         let flags = RTLD_NOW | RTLD_LOCAL;
-        // SAFETY: loading runs the library's initialisers. That is the trust that a user puts into a plug-in by naming
-        // its directory, as with any program that is started.
+        // SAFETY: loading runs the library's initialisers. Users trust a plug-in by naming its directory, as with any program that they
+        // start.
         let library = unsafe { Library::open(Some(path), flags) }.map_err(|source| PluginError::Open {
             path: path.to_owned(),
             source,
@@ -123,7 +123,7 @@ impl Face {
             path: path.to_owned(),
             symbol: "rlg_abi_version",
         };
-        // SAFETY: this function has had the same type in every version of the face.
+        // SAFETY: this function has had the same type in every version of the interface.
         let abi_version = unsafe { library.get::<unsafe extern "C" fn() -> u32>(b"rlg_abi_version") };
         // SAFETY: it takes nothing and may be called at any time.
         let found = unsafe { abi_version.map_err(not_a_plugin)?() };
@@ -137,13 +137,13 @@ impl Face {
         Self::find(library, path)
     }
 
-    /// The build information's text.
+    /// Returns the text of the build information.
     pub(crate) fn build_info(&self) -> &CStr {
-        // SAFETY: a string with static lifetime, by the face's contract.
+        // SAFETY: a string with static lifetime, by the interface's contract.
         unsafe { CStr::from_ptr((self.build_info)()) }
     }
 
-    /// The `mlperf.conf` that is compiled in.
+    /// Returns the compiled-in `mlperf.conf`.
     pub(crate) fn mlperf_conf(&self) -> Option<&CStr> {
         // SAFETY: null, or a string with static lifetime.
         unsafe {
@@ -165,25 +165,25 @@ impl Face {
         self.check(unsafe { (self.start_test)(settings.pointer.as_ptr(), callbacks) })
     }
 
-    /// Hands over final answers.
+    /// Passes final responses to LoadGen.
     ///
     /// # Safety
-    /// Every id must be LoadGen's own, of a sample that has been issued in the current run and not been answered.
+    /// Every id must be LoadGen's own, of a sample that has been issued in the current run and has no response yet.
     pub(crate) unsafe fn samples_complete(&self, responses: &[Response]) -> Result<(), Refusal> {
         // SAFETY: the slice is live; the ids by this function's own contract.
         self.check(unsafe { (self.samples_complete)(responses.as_ptr(), responses.len()) })
     }
 
-    /// Hands over first tokens.
+    /// Passes first tokens to LoadGen.
     ///
     /// # Safety
-    /// As [`samples_complete`](Self::samples_complete), and no final answer may come for them during the call.
+    /// As [`samples_complete`](Self::samples_complete), and no final response may come for them during the call.
     pub(crate) unsafe fn first_token_complete(&self, responses: &[Response]) -> Result<(), Refusal> {
         // SAFETY: the slice is live; the ids by this function's own contract.
         self.check(unsafe { (self.first_token_complete)(responses.as_ptr(), responses.len()) })
     }
 
-    /// Lends this thread to LoadGen for issuing; returns at the run's end.
+    /// Registers this thread with LoadGen as an issuing thread; returns at the run's end.
     pub(crate) fn register_issue_thread(&self) -> Result<(), Refusal> {
         // SAFETY: may be called from any thread; the callbacks it makes are the run's.
         self.check(unsafe { (self.register_issue_thread)() })
@@ -192,13 +192,13 @@ impl Face {
     /// Makes LoadGen write out what it has logged and stop its I/O thread.
     ///
     /// # Safety
-    /// The run's thread must be where it can never come to its own end, and not have ended.
+    /// The run's thread must not have ended, and must be at a point from which it can never end by itself.
     pub(crate) unsafe fn abort_test(&self) -> Result<(), Refusal> {
         // SAFETY: by this function's own contract.
         self.check(unsafe { (self.abort_test)() })
     }
 
-    /// Fresh settings with LoadGen's defaults.
+    /// Creates settings with LoadGen's defaults. `None` when there is no memory.
     pub(crate) fn settings(&self) -> Option<Settings<'_>> {
         // SAFETY: takes nothing; null when there is no memory.
         NonNull::new(unsafe { (self.settings_new)() }).map(|pointer| Settings { face: self, pointer })
@@ -216,7 +216,7 @@ impl Face {
     }
 }
 
-/// LoadGen's `TestSettings` and `LogSettings`, by the names of their fields.
+/// LoadGen's `TestSettings` and `LogSettings`, accessed by the names of their fields.
 #[derive(Debug)]
 pub(crate) struct Settings<'a> {
     face: &'a Face,
@@ -242,7 +242,7 @@ impl Settings<'_> {
         })
     }
 
-    /// Reads a numeric field; `like` says of which kind it is.
+    /// Reads a numeric field; `like` selects the kind of number.
     pub(crate) fn get(&self, key: &CStr, like: Number) -> Result<Number, Refusal> {
         let (mut whole, mut real) = (0, 0.0);
         // SAFETY: settings, key and target are live.
@@ -258,7 +258,7 @@ impl Settings<'_> {
         })
     }
 
-    /// Sets a word or path.
+    /// Sets a text field, for example a path.
     pub(crate) fn set_text(&mut self, key: &CStr, value: &str) -> Result<(), Refusal> {
         let value = c_string(value)?;
         // SAFETY: all three are live.
@@ -266,12 +266,12 @@ impl Settings<'_> {
             .check(unsafe { (self.face.set_text)(self.pointer.as_ptr(), key.as_ptr(), value.as_ptr()) })
     }
 
-    /// The compiled-in conf and then the user's, as a harness reads them.
+    /// Reads the compiled-in conf and then the user's, in the order of a harness.
     pub(crate) fn read_user_conf(&mut self, path: &str, model: &str, scenario: &str) -> Result<(), Refusal> {
         self.read_conf(self.face.read_user_conf, path, model, scenario)
     }
 
-    /// An `mlperf.conf` file, in LoadGens that have none compiled in.
+    /// Reads an `mlperf.conf` file, in LoadGens without a compiled-in one.
     pub(crate) fn read_mlperf_conf(
         &mut self,
         path: &str,
@@ -281,7 +281,7 @@ impl Settings<'_> {
         self.read_conf(self.face.read_mlperf_conf, path, model, scenario)
     }
 
-    /// The compiled-in conf alone.
+    /// Applies only the compiled-in conf.
     pub(crate) fn apply_compiled_conf(&mut self, model: &str, scenario: &str) -> Result<(), Refusal> {
         let (model, scenario) = (c_string(model)?, c_string(scenario)?);
         // SAFETY: all three are live.
@@ -304,7 +304,7 @@ impl Settings<'_> {
     }
 }
 
-/// A string for the C side. One with a NUL inside cannot be told to it.
+/// Converts a string for the C side. A string that contains NUL is an error.
 pub(crate) fn c_string(text: &str) -> Result<CString, Refusal> {
     CString::new(text).map_err(|_| Refusal {
         code: OK,

@@ -1,4 +1,4 @@
-//! LoadGen's settings by name: the numeric fields of `TestSettings`, for writing to the C face and reading back.
+//! LoadGen's settings by name: the numeric fields of `TestSettings`, for access through the C interface.
 
 use std::{ffi::CStr, fmt};
 
@@ -28,7 +28,7 @@ pub(crate) struct Field {
     pub(crate) set: fn(&mut TestSettings, Number),
 }
 
-/// How a field's type goes over the C face.
+/// Conversion of a field's type to and from the C interface.
 trait AsNumber: Copy {
     fn number(self) -> Number;
     fn take(number: Number) -> Option<Self>;
@@ -49,7 +49,7 @@ impl AsNumber for u64 {
 
 impl AsNumber for i32 {
     fn number(self) -> Number {
-        // LoadGen has one such field, a count of decimals.
+        // LoadGen has one such field, a number of decimals.
         Number::Whole(u64::try_from(self).unwrap_or(0))
     }
     fn take(number: Number) -> Option<Self> {

@@ -1,4 +1,4 @@
-//! How much memory the official LoadGen takes for a series: it generates all queries beforehand. An estimate from above.
+//! Memory that the official LoadGen needs for a series, which it generates completely in advance. The value is an upper estimate.
 
 use regatta_loadgen::check::SeriesSize;
 
@@ -6,14 +6,14 @@ use regatta_loadgen::check::SeriesSize;
 const PER_QUERY: u64 = 300;
 /// Bytes of a generated sample and of its latency. Measured likewise: 148 for an Offline sample, 102 for one of MultiStream.
 const PER_SAMPLE: u64 = 150;
-/// A loaded sample's index, in the sets and in shuffled orders.
+/// Bytes of a loaded sample's index, in the sets and in shuffled orders.
 const PER_LOADED: u64 = 32;
 
 pub(crate) fn bytes(size: &SeriesSize) -> u64 {
     [
         size.queries.saturating_mul(PER_QUERY),
         size.samples().saturating_mul(PER_SAMPLE),
-        // It reserves memory for a set as large as was asked for.
+        // LoadGen reserves memory for a set of the requested size.
         size.loaded.max(size.set_size).saturating_mul(PER_LOADED),
     ]
     .into_iter()

@@ -1,8 +1,7 @@
-//! One word that decides what may still pass between LoadGen and the SUT: samples out, calls inside the SUT, closed.
+//! An atomic word that controls the calls between LoadGen and the SUT: outstanding samples, calls inside the SUT, closed flag.
 //!
-//! A run that has been given up must be left in a state that can never end by itself, and nobody may be inside the
-//! caller's SUT when it is handed back. Both questions are answered by one atomic word, so that there is an order
-//! between giving up and every query and answer.
+//! A run that has been given up must be left in a state that can never end by itself. No call may be inside the caller's SUT when it is
+//! returned to the caller. One atomic word holds both facts. Giving up therefore has a defined order relative to every query and response.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,12 +9,13 @@ const ONE_INSIDE: u64 = 1 << 48;
 const OUTSTANDING: u64 = ONE_INSIDE - 1;
 const CLOSED: u64 = 1 << 63;
 
-/// The gate, open at first.
+/// The gate. It is open at first.
 #[derive(Debug, Default)]
 pub(crate) struct Gate(AtomicU64);
 
 impl Gate {
-    /// LoadGen calls into SUT or QSL, with so many samples to be answered. `false`: closed, the call must not be made.
+    /// Registers a call from LoadGen into SUT or QSL, with `samples` samples to be answered. `false` means that the gate is closed and the
+    /// call must not be made.
     pub(crate) fn enter(&self, samples: usize) -> bool {
         let step = ONE_INSIDE + samples as u64;
         if self.0.fetch_add(step, Ordering::AcqRel) & CLOSED == 0 {
@@ -25,17 +25,17 @@ impl Gate {
         false
     }
 
-    /// That call has returned.
+    /// Registers the return of a call that `enter` admitted.
     pub(crate) fn leave(&self) {
         self.0.fetch_sub(ONE_INSIDE, Ordering::AcqRel);
     }
 
-    /// So many outstanding samples are about to be answered. `false`: closed, LoadGen must not get them.
+    /// Registers responses to `samples` outstanding samples. `false` means that the gate is closed and LoadGen must not get them.
     pub(crate) fn answer(&self, samples: usize) -> bool {
         self.0.fetch_sub(samples as u64, Ordering::AcqRel) & CLOSED == 0
     }
 
-    /// Closes, and tells how many samples will now never be answered. `None` when it was closed before.
+    /// Closes the gate and returns the number of samples that will never get a response. `None` when it was already closed.
     pub(crate) fn close(&self) -> Option<u64> {
         let before = self.0.fetch_or(CLOSED, Ordering::AcqRel);
         (before & CLOSED == 0).then_some(before & OUTSTANDING)
@@ -46,7 +46,7 @@ impl Gate {
         (self.0.load(Ordering::Acquire) & !CLOSED) >= ONE_INSIDE
     }
 
-    /// Samples that wait for an answer.
+    /// Returns the number of samples that wait for a response.
     pub(crate) fn outstanding(&self) -> u64 {
         self.0.load(Ordering::Relaxed) & OUTSTANDING
     }

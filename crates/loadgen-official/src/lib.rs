@@ -1,8 +1,8 @@
 //! The MLCommons C++ LoadGen behind [`regatta_loadgen::load_gen::LoadGen`], as a plug-in that is opened at run time.
 //!
-//! One shared library per LoadGen revision, built by `crates/loadgen-official/bridge/build.sh` from sources that the user gives;
-//! none of them is part of this repository. The logs are the bytes that LoadGen writes. How to build and install a
-//! plug-in, and where this LoadGen cannot do what ours does, stands in `docs/loadgen-official.md`.
+//! Each LoadGen revision is one shared library. `crates/loadgen-official/bridge/build.sh` builds it from sources that the user provides;
+//! none of them is part of this repository. The logs are the bytes that LoadGen writes. `docs/loadgen-official.md` describes how to build
+//! and install a plug-in, and the limits of this LoadGen compared with Regatta's own.
 //!
 //! ```no_run
 //! use regatta_loadgen_official::{Plugin, SearchPath};

@@ -1,4 +1,4 @@
-//! A run's outcome, read from the logs that LoadGen wrote. Nothing is computed anew.
+//! A run's outcome, read from the logs that LoadGen wrote. No value is recomputed.
 
 use std::{
     fs::File,
@@ -19,7 +19,7 @@ use regatta_types::Scenario;
 
 use crate::sink::chain;
 
-/// What is known of a run without its logs.
+/// The facts of a run that its logs do not contain.
 pub(crate) struct Facts<'a> {
     pub(crate) request: &'a RunRequest,
     pub(crate) identity: LoadgenIdentity,
@@ -30,7 +30,7 @@ pub(crate) struct Facts<'a> {
     pub(crate) accuracy: Option<Issued>,
     pub(crate) performance: Issued,
     pub(crate) faults: Vec<String>,
-    /// Whether LoadGen came to its own end.
+    /// Whether LoadGen ended by itself.
     pub(crate) ended: bool,
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct Facts<'a> {
 pub(crate) fn read(facts: Facts<'_>) -> Result<Outcome, LoadgenError> {
     let logs = &facts.request.logs;
     let (summary_path, detail_path) = (logs.path("summary"), logs.path("detail"));
-    // An abandoned run has no summary, and its logs stop where it was left.
+    // An abandoned run has no summary, and its logs end where it was abandoned.
     let summary = if facts.ended {
         check_accuracy_log(&logs.path("accuracy"))?;
         Some(summary_file(&summary_path).map_err(|e| unreadable(&summary_path, &e))?)
@@ -87,7 +87,7 @@ pub(crate) fn read(facts: Facts<'_>) -> Result<Outcome, LoadgenError> {
     })
 }
 
-/// The measurement; `None` where the mode has none or it came to no results.
+/// Returns the measurement; `None` when the mode has none or it has no results.
 fn performance(
     summary: &Summary,
     detail: &DetailLog,
@@ -157,7 +157,7 @@ fn to_ns(value: f64) -> i64 {
     value as i64
 }
 
-/// LoadGen does not notice when the disk is full; a JSON array that is not closed tells.
+/// Checks that the accuracy log is complete. LoadGen does not notice a full disk; an unclosed JSON array shows it.
 fn check_accuracy_log(path: &Path) -> Result<(), LoadgenError> {
     let failed = |source| LoadgenError::Log {
         path: path.to_owned(),

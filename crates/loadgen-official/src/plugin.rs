@@ -1,4 +1,4 @@
-//! An opened plug-in, and the LoadGen that it makes.
+//! A loaded plug-in, and the LoadGen in it.
 
 use std::{path::Path, sync::Arc};
 
@@ -25,7 +25,7 @@ impl Plugin {
     /// Loads a plug-in.
     ///
     /// # Errors
-    /// When it cannot be loaded, is none, or has another version of the C face.
+    /// When the file cannot be loaded, is not a plug-in, or has another version of the C interface.
     pub fn open(path: &Path) -> Result<Self, PluginError> {
         let face = Face::load(path)?;
         let build_info = serde_json::from_slice(face.build_info().to_bytes()).map_err(|source| {
@@ -40,13 +40,13 @@ impl Plugin {
         })
     }
 
-    /// How it was built.
+    /// Returns the build information.
     #[must_use]
     pub const fn build_info(&self) -> &BuildInfo {
         &self.build_info
     }
 
-    /// The `mlperf.conf` that is compiled in; `None` in LoadGens that have none.
+    /// Returns the compiled-in `mlperf.conf`; `None` in LoadGens without one.
     #[must_use]
     pub fn mlperf_conf(&self) -> Option<String> {
         self.face
@@ -54,8 +54,8 @@ impl Plugin {
             .map(|text| text.to_string_lossy().into_owned())
     }
 
-    /// This LoadGen as the rules want it: with the `mlperf.conf` that is compiled in. A request's own `mlperf_conf` must
-    /// come to the same settings, or the run is refused.
+    /// Returns this LoadGen as the rules require it, with the compiled-in `mlperf.conf`. A request's own `mlperf_conf` must result in the
+    /// same settings, or the run is refused.
     #[must_use]
     pub fn loadgen(&self) -> OfficialLoadGen {
         OfficialLoadGen {
@@ -64,7 +64,7 @@ impl Plugin {
         }
     }
 
-    /// This LoadGen with every setting taken from the request, whatever conf is compiled in: for comparing LoadGens, never
+    /// Returns this LoadGen with every setting from the request, regardless of the compiled-in conf. It is for comparing LoadGens, never
     /// for a submission.
     #[must_use]
     pub fn loadgen_as_requested(&self) -> OfficialLoadGen {
@@ -77,8 +77,8 @@ impl Plugin {
 
 /// The MLCommons LoadGen of one plug-in.
 ///
-/// It issues from a thread of its own, which inherits affinity and priority from the caller's. Of a request's issue
-/// settings it honours the stall timeout.
+/// It issues from its own thread, which inherits affinity and priority from the caller's. Of a request's issue settings it honours the
+/// stall timeout and the timing request. It always sleeps while it waits.
 #[derive(Debug, Clone)]
 pub struct OfficialLoadGen {
     plugin: Plugin,
@@ -102,7 +102,7 @@ impl LoadGen for OfficialLoadGen {
             request.mlperf_conf = Some(ConfText::new("the compiled-in mlperf.conf", text));
         }
         let resolved = request.resolve().map_err(LoadgenError::Conf)?;
-        // Which samples are drawn has no part in whether a run fits.
+        // The size of a run does not depend on the selected samples.
         SeriesCheck::new(RngAbi::default(), footprint::bytes).run(&resolved, library)
     }
 
@@ -129,7 +129,7 @@ impl LoadGen for OfficialLoadGen {
     }
 }
 
-/// What the library says of itself.
+/// Returns the sample counts that the library reports.
 fn library_counts(qsl: &dyn QuerySampleLibrary, request: &RunRequest) -> Result<LibraryCounts, LoadgenError> {
     let counts = LibraryCounts {
         total: qsl.total_sample_count() as u64,

@@ -1,4 +1,4 @@
-//! One run from request to outcome: start, wait, watch for stalls, and abandon what cannot end.
+//! One run from request to outcome: start, wait, detect stalls, and abandon a run that cannot end.
 
 use std::{
     fs::File,
@@ -28,7 +28,7 @@ use crate::{
     sink::{Ended, Sink},
 };
 
-/// How often the waiting thread looks whether anybody is still inside a SUT that has been given up.
+/// Interval at which the waiting thread checks for calls that are still inside a SUT that has been given up.
 const LOOK: Duration = Duration::from_millis(1);
 
 /// Everything that a run needs.
@@ -44,18 +44,18 @@ pub(crate) struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Runs to the end.
+    /// Executes the run to its end.
     pub(crate) fn run(&self) -> Result<Outcome, LoadgenError> {
         create_logs(self.request)?;
         let prepared = conf::prepare(self.face, self.source, self.request)?;
         let effective = EffectiveSettings::new(&prepared.requested, self.counts).0;
         let sink = Arc::new(Sink::new(Arc::clone(self.face)));
-        // Boxed: an abandoned run's callbacks may look at it until the process ends.
+        // Boxed: an abandoned run's callbacks may access it until the process ends.
         let bridge = Box::new(self.bridge(&sink, &prepared.requested, &effective));
         let names = self.names()?;
         let callbacks = bridge.callbacks(&names.0, &names.1);
-        // SAFETY: bridge, names and settings outlive the run: they are dropped after `ended`, or else leaked below.
-        // SUT, QSL and observer, whose borrows the bridge stretches, are not used once `wait` has returned.
+        // SAFETY: bridge, names and settings outlive the run: they are dropped after `ended`, or else leaked below. SUT, QSL and observer,
+        // whose borrows the bridge extends, are not used once `wait` has returned.
         unsafe { self.face.start_test(&prepared.settings, &callbacks) }
             .map_err(|refusal| LoadgenError::Plugin(refusal.words))?;
         let ended = self.wait(&sink);
@@ -68,7 +68,7 @@ impl Run<'_> {
         if ended {
             let threads = std::mem::take(&mut *bridge.issuing.lock().unwrap_or_else(PoisonError::into_inner));
             for thread in threads {
-                let _ = thread.join(); // it has caught its own panics
+                let _ = thread.join(); // the thread has caught its own panics
             }
         } else {
             Box::leak(bridge);
@@ -99,8 +99,8 @@ impl Run<'_> {
     }
 
     fn bridge(&self, sink: &Arc<Sink>, requested: &TestSettings, effective: &EffectiveSettings) -> Bridge {
-        // SAFETY: the bridge uses these within the gate only, and `wait` returns when the run has ended or when the
-        // gate is closed with nobody inside; so no use comes after the borrows end.
+        // SAFETY: the bridge uses these within the gate only. `wait` returns when the run has ended, or when the gate is closed and no
+        // call is inside. So no use comes after the borrows end.
         let (sut, qsl, observer) = unsafe {
             (
                 std::mem::transmute::<&dyn SystemUnderTest, &'static dyn SystemUnderTest>(self.sut),
@@ -128,8 +128,8 @@ impl Run<'_> {
         }
     }
 
-    /// Waits until LoadGen has ended (`true`) or the run can be left for good (`false`): it has been given up, nobody is
-    /// inside the SUT, and LoadGen's thread can never come to its end.
+    /// Waits until LoadGen has ended (`true`) or the run can be abandoned (`false`). A run can be abandoned when it has been given up, no
+    /// call is inside the SUT, and LoadGen's thread can never end.
     fn wait(&self, sink: &Sink) -> bool {
         let stall = self.request.issue.stall_timeout;
         let mut watch = Watch::new(sink);
@@ -163,7 +163,7 @@ impl Run<'_> {
             }
         }
         drop(events);
-        // SAFETY: LoadGen's thread is parked in the bridge, or waits for answers that the closed gate keeps back.
+        // SAFETY: LoadGen's thread is parked in the bridge, or waits for responses that the closed gate withholds.
         if let Err(refusal) = unsafe { self.face.abort_test() } {
             sink.tell(|e| {
                 e.faults
@@ -174,7 +174,7 @@ impl Run<'_> {
     }
 }
 
-/// The run's thread has told its end. No further call into the SUT comes, but one may still be on its way out.
+/// Handles the end of LoadGen's thread. No further call into the SUT starts, but one may still be returning.
 fn note_end(sink: &Sink, how: Ended) -> bool {
     let returned = how == Ended::Returned;
     if let Ended::Threw(words) = how {
@@ -186,7 +186,7 @@ fn note_end(sink: &Sink, how: Ended) -> bool {
     returned
 }
 
-/// Looks whether answers still come.
+/// Detects when responses stop arriving.
 struct Watch {
     seen: (u64, u64),
     since: Instant,
@@ -210,7 +210,7 @@ impl Watch {
     }
 }
 
-/// Creates the log files, so that one that cannot be is told with its reason: LoadGen prints a line and returns.
+/// Creates the log files, so that a failure is reported with its reason. LoadGen itself only prints a line and returns.
 fn create_logs(request: &RunRequest) -> Result<(), LoadgenError> {
     for kind in ["summary", "detail", "accuracy", "trace"] {
         let path = request.logs.path(kind);
@@ -219,7 +219,7 @@ fn create_logs(request: &RunRequest) -> Result<(), LoadgenError> {
     Ok(())
 }
 
-/// In how many sets LoadGen takes the accuracy pass.
+/// Returns the number of sets in which LoadGen loads the samples of the accuracy pass.
 fn accuracy_sets(effective: &EffectiveSettings, total: u64) -> usize {
     let samples = effective.accuracy_sample_count.min(total);
     usize::try_from(samples.div_ceil(effective.performance_sample_count.max(1))).unwrap_or(usize::MAX)

@@ -1,4 +1,4 @@
-//! Where plug-ins are looked for, and which of several is meant. Opens none: it goes by file names and the `.json` beside.
+//! Search for plug-ins, and selection among several. It opens none: it uses the file names and the `.json` files beside them.
 
 use std::{
     fs, io,
@@ -11,32 +11,32 @@ use crate::{build_info::BuildInfo, error::PluginError};
 
 const PREFIX: &str = "libregatta_loadgen-";
 const SUFFIX: &str = ".so";
-/// Digits of a commit that must agree at least.
+/// Smallest number of commit digits that must match.
 const ENOUGH_DIGITS: usize = 7;
 
-/// Directories, the first of which comes first.
+/// Directories in the order of the search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchPath(Vec<PathBuf>);
 
 impl SearchPath {
-    /// The directories of `REGATTA_PLUGINS` (as in `PATH`, separated by colons), that of the executable, and
+    /// Returns the directories of `REGATTA_PLUGINS` (separated by colons, like `PATH`), the executable's directory, and
     /// `/usr/lib/regatta`.
     #[must_use]
     pub fn from_environment() -> Self {
         Self(plugin_directories())
     }
 
-    /// These directories and no others.
+    /// Creates a search path of exactly these directories.
     #[must_use]
     pub fn new(directories: Vec<PathBuf>) -> Self {
         Self(directories)
     }
 
-    /// The plug-in of a revision: what stands in its file name between `libregatta_loadgen-` and `.so`, or at least
-    /// seven digits of the same commit. Without a revision, the newest by version and date of the commit.
+    /// Finds the plug-in of a revision. A revision is the part of the file name between `libregatta_loadgen-` and `.so`. At least seven
+    /// digits of the same commit also match. Without a revision, finds the newest by version and date of the commit.
     ///
     /// # Errors
-    /// When none fits, or several that are not the same file name.
+    /// When no plug-in matches, or when several with different file names match.
     pub fn find(&self, revision: Option<&str>) -> Result<PathBuf, PluginError> {
         let all = self.plugins()?;
         let Some(wanted) = revision else {
@@ -55,7 +55,7 @@ impl SearchPath {
             .filter(|path| same_commit(&name(path), wanted))
             .cloned()
             .collect();
-        // The same revision further down the path is hidden, not another choice.
+        // A later directory's plug-in of the same revision is hidden; it does not make the choice ambiguous.
         let mut seen = Vec::new();
         fitting.retain(|path| {
             let new = !seen.contains(&name(path));
@@ -72,10 +72,10 @@ impl SearchPath {
         }
     }
 
-    /// Every plug-in on the path, in its order and by name within a directory.
+    /// Returns every plug-in on the path, in search order and by name within a directory.
     ///
     /// # Errors
-    /// When a directory is there and cannot be read.
+    /// When a directory exists but cannot be read.
     pub fn plugins(&self) -> Result<Vec<PathBuf>, PluginError> {
         let mut found = Vec::new();
         for directory in &self.0 {
@@ -121,7 +121,7 @@ fn same_commit(one: &str, other: &str) -> bool {
     hexadecimal(&one) && hexadecimal(&other) && (one.starts_with(&other) || other.starts_with(&one))
 }
 
-/// Version and commit date, for finding the newest. A plug-in without its `.json` counts as oldest.
+/// Returns version and commit date, for selecting the newest. A plug-in without its `.json` counts as oldest.
 fn age(path: &Path) -> (Vec<u64>, String) {
     let described = fs::read(path.with_extension("json")).ok();
     let info = described.and_then(|text| serde_json::from_slice::<BuildInfo>(&text).ok());
@@ -131,7 +131,7 @@ fn age(path: &Path) -> (Vec<u64>, String) {
             .split('.')
             .map(|n| n.parse().unwrap_or(0))
             .collect();
-        // `NA` sorts after every date; a commit is preferred to sources without a history.
+        // `NA` would sort after every date. A plug-in with a commit date is preferred to one without.
         let date = if info.git_commit_date == "NA" {
             String::new()
         } else {

@@ -1,6 +1,7 @@
-//! Where the SUT's answers go: checked, translated to LoadGen's ids, handed over. Also what went wrong in a run.
+//! Receiver of the SUT's responses: checks them, translates them to LoadGen's ids and passes them to LoadGen. It also records the faults
+//! of a run.
 //!
-//! Knows neither SUT nor QSL: it may outlive a run in a SUT's hands, and then drops what it gets.
+//! It does not know the SUT or the QSL. A SUT may hold it longer than a run; it then drops the responses.
 
 use std::{
     sync::{
@@ -18,27 +19,27 @@ use crate::{
     gate::Gate,
 };
 
-/// Answers that are translated and handed over at a time. LoadGen stamps each such part with one reading of its clock.
+/// Largest number of responses that are translated and passed at a time. LoadGen stamps each part with one clock reading.
 const PART: usize = 4096;
 
-/// How a run's thread came to its end.
+/// How a run's LoadGen thread ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Ended {
     /// `StartTest` returned.
     Returned,
-    /// LoadGen threw; the logs are written out.
+    /// LoadGen threw an exception; the logs are written.
     Threw(String),
 }
 
-/// What the thread that waits for a run's end wants to know.
+/// Events for the thread that waits for a run's end.
 #[derive(Debug, Default)]
 pub(crate) struct Events {
     pub(crate) ended: Option<Ended>,
-    /// Set when the run was given up: samples that will never be answered.
+    /// Set when the run is given up: the number of samples that will never get a response.
     pub(crate) given_up: Option<u64>,
-    /// LoadGen's thread waits for ever in the bridge.
+    /// Whether LoadGen's thread is parked in the bridge.
     pub(crate) parked: bool,
-    /// What went wrong, in order.
+    /// The faults of the run, in order.
     pub(crate) faults: Vec<String>,
 }
 
@@ -68,17 +69,17 @@ impl Sink {
     }
 
     pub(crate) fn events(&self) -> MutexGuard<'_, Events> {
-        // Nothing is left half done under this lock.
+        // No update under this lock can leave the events inconsistent, so poisoning is harmless.
         self.events.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the events and wakes whoever waits for them.
+    /// Changes the events and wakes the threads that wait for them.
     pub(crate) fn tell(&self, change: impl FnOnce(&mut Events)) {
         change(&mut self.events());
         self.changed.notify_all();
     }
 
-    /// Waits for a change, or for so long.
+    /// Waits for a change, at most for `at_most`.
     pub(crate) fn wait<'a>(
         &self,
         events: MutexGuard<'a, Events>,
@@ -90,7 +91,7 @@ impl Sink {
             .0
     }
 
-    /// Gives up the run: nothing passes any more.
+    /// Gives up the run and closes the gate.
     pub(crate) fn give_up(&self, reason: String) {
         let lost = self.gate.close();
         self.tell(|events| {
@@ -99,7 +100,7 @@ impl Sink {
         });
     }
 
-    /// Sentences about answers that LoadGen never saw.
+    /// Returns messages about responses that were not passed to LoadGen.
     pub(crate) fn refused_answers(&self) -> Vec<String> {
         let sentence = |count: &AtomicU64, what: &str| match count.load(Ordering::Relaxed) {
             0 => None,
@@ -121,7 +122,7 @@ impl Sink {
         count.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// An answer with LoadGen's id, if it has one.
+    /// Returns a response with LoadGen's id, if its sample is outstanding.
     fn translate(&self, response: &QuerySampleResponse<'_>) -> Option<Response> {
         self.answers
             .take(response.id.0)
@@ -134,8 +135,8 @@ impl Sink {
         if responses.is_empty() || !self.gate.answer(responses.len()) {
             return;
         }
-        // SAFETY: every id has just been taken from the table, which gives each outstanding one once. LoadGen keeps a
-        // sample until it has its answer, and the gate says that the run has not been given up.
+        // SAFETY: every id has just been taken from the table, which returns each outstanding id once. LoadGen keeps a sample until it
+        // gets its response. The open gate shows that the run has not been given up.
         if let Err(refusal) = unsafe { self.face.samples_complete(responses) } {
             self.give_up(loadgen_threw(&refusal));
         }
@@ -146,7 +147,7 @@ impl Sink {
             Ok(id) => id,
             Err(why) => return self.refuse(why),
         };
-        // SAFETY: the sample is outstanding and held: its final answer waits until it is released.
+        // SAFETY: the sample is outstanding and held: its final response waits until it is released.
         let result = unsafe { self.face.first_token_complete(&[foreign(id, response)]) };
         self.answers.release(response.id.0, id);
         if let Err(refusal) = result {
@@ -195,7 +196,7 @@ fn loadgen_threw(refusal: &Refusal) -> String {
     format!("LoadGen failed while it took an answer: {}", refusal.words)
 }
 
-/// An error and its causes in one line.
+/// Formats an error and its causes in one line.
 pub(crate) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let causes = std::iter::successors(Some(error), |e| e.source());
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")

@@ -1,5 +1,5 @@
-//! Refuses runs that cannot begin, would not end or do not fit into memory, before anything is loaded or issued. Both LoadGens
-//! ask here; what each keeps in memory it says itself.
+//! Rejects runs that cannot start, would not end or do not fit into memory, before anything is loaded or issued. Both LoadGens use it;
+//! each supplies its own estimate of memory.
 
 use regatta_conf::{LONGEST_RUN, TestSettings};
 use regatta_types::{Mode, Scenario};
@@ -13,47 +13,47 @@ use crate::{
     rng::RngAbi,
 };
 
-/// What a series of queries is made of, for an estimate of the memory that it takes.
+/// The size of a series of queries, as input for a memory estimate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SeriesSize {
     /// The scenario.
     pub scenario: Scenario,
-    /// Queries that are generated.
+    /// Number of generated queries.
     pub queries: u64,
-    /// Queries that are issued however quick the system is.
+    /// Number of queries that are issued at any speed of the system.
     pub least_queries: u64,
-    /// Samples of each.
+    /// Samples per query.
     pub samples_per_query: u64,
-    /// Samples of all loadable sets, with MultiStream's padding.
+    /// Samples of all loadable sets, including MultiStream's padding.
     pub loaded: u64,
-    /// Samples of a set as asked for, which may be more than there are.
+    /// Requested samples of a set, which may exceed the existing ones.
     pub set_size: u64,
-    /// Whether answers may be logged.
+    /// Whether responses may be logged.
     pub logs: bool,
     /// Whether token latencies are measured.
     pub tokens: bool,
-    /// For how long queries are issued beyond the least number, in seconds.
+    /// How long queries are issued beyond the least number, in seconds.
     pub seconds: f64,
 }
 
 impl SeriesSize {
-    /// Samples that are generated.
+    /// Returns the number of generated samples.
     #[must_use]
     pub const fn samples(&self) -> u64 {
         self.queries.saturating_mul(self.samples_per_query)
     }
 }
 
-/// Checks series before they are made: whether they fit into memory and end.
+/// Checks that series fit into memory and end, before they are generated.
 #[derive(Debug, Clone, Copy)]
 pub struct SeriesCheck {
     abi: RngAbi,
-    /// Bytes that the LoadGen takes for a series.
+    /// The LoadGen's memory estimate for a series, in bytes.
     bytes: fn(&SeriesSize) -> u64,
 }
 
 impl SeriesCheck {
-    /// A check for a LoadGen that draws numbers as `abi` has them and takes so many `bytes` for a series.
+    /// Creates a check for a LoadGen that draws random numbers like `abi` and needs `bytes` of memory for a series.
     #[must_use]
     pub const fn new(abi: RngAbi, bytes: fn(&SeriesSize) -> u64) -> Self {
         Self { abi, bytes }
@@ -62,7 +62,7 @@ impl SeriesCheck {
     /// Checks a whole run.
     ///
     /// # Errors
-    /// [`LoadgenError::Settings`] with what is wrong and what would be right.
+    /// [`LoadgenError::Settings`] with the problem and its fix.
     pub fn run(&self, resolved: &ResolvedSettings, library: LibraryCounts) -> Result<(), LoadgenError> {
         let requested = &resolved.settings;
         let scenario = requested.scenario;
@@ -92,7 +92,7 @@ impl SeriesCheck {
         })
     }
 
-    /// The loadable sets of a pass.
+    /// Returns the loadable sets of a pass.
     ///
     /// # Errors
     /// When there is none, or they do not fit into memory.
@@ -129,10 +129,10 @@ impl SeriesCheck {
         loadable_sets(settings, total, needed, self.abi)
     }
 
-    /// The queries of a pass over a set.
+    /// Returns the queries of a pass over a set.
     ///
     /// # Errors
-    /// When no queries can be made, they do not fit into memory, or the last of them is due after [`LONGEST_RUN`].
+    /// When no queries can be generated, they do not fit into memory, or the last of them is due after [`LONGEST_RUN`].
     pub fn plan<'a>(
         &self,
         settings: &'a EffectiveSettings,
@@ -156,7 +156,7 @@ impl SeriesCheck {
         let whole_set = pass == Pass::Accuracy || settings.performance_issue_unique;
         let least = if whole_set { 0 } else { settings.min_query_count };
         if settings.scenario == Scenario::Server && !whole_set {
-            // Its schedule is drawn query by query, so that their number must be bounded first.
+            // Server's schedule is generated query by query, so the number of queries must be bounded first.
             let expected = settings.target_qps * millis_to_seconds(settings.target_duration_ms);
             self.fits(&size(least.max(to_u64(expected)), least))?;
         }
@@ -173,7 +173,7 @@ impl SeriesCheck {
         Ok(plan)
     }
 
-    /// Leaves a quarter of what is free to the system under test and to the logs.
+    /// Checks that the series fits into three quarters of the free memory. The rest is for the system under test and the logs.
     fn fits(&self, size: &SeriesSize) -> Result<(), PlanError> {
         let needed = (self.bytes)(size);
         match memory::available() {
@@ -188,7 +188,7 @@ impl SeriesCheck {
     }
 }
 
-/// The settings that decide how large a run is, by their keys.
+/// Formats the settings that determine the size of a run, by key.
 fn sizes(requested: &TestSettings) -> String {
     let latency = |ns: f64| format!("target_latency = {:?} ms", ns / 1e6);
     let rate = |rate: f64| format!("target_qps = {rate:?}");

@@ -1,62 +1,62 @@
-//! What LoadGen makes of a request: scenario-free settings (official `TestSettingsInternal`) and what is wrong with them.
+//! LoadGen's effective settings (official `TestSettingsInternal`), independent of the scenario, and errors in the request.
 
 use regatta_conf::TestSettings;
 use regatta_types::{Mode, Scenario};
 
-/// Settings as LoadGen works with them; the log states them under `effective_`.
+/// The settings that LoadGen applies. The log lists them under `effective_`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EffectiveSettings {
     /// The scenario.
     pub scenario: Scenario,
     /// The mode.
     pub mode: Mode,
-    /// Samples in a query. Offline: in the one query.
+    /// Samples per query. Offline: samples of the single query.
     pub samples_per_query: u64,
     /// Expected or scheduled queries per second; Offline: samples per second.
     pub target_qps: f64,
     /// Server: the latency bound, ns; else 0.
     pub target_latency_ns: i64,
-    /// The percentile that counts, as a fraction.
+    /// The percentile of the result, as a fraction.
     pub target_latency_percentile: f64,
-    /// Outstanding queries allowed; 0 for no limit.
+    /// Largest number of outstanding queries; 0 for no limit.
     pub max_async_queries: u64,
-    /// For how long queries are generated, ms.
+    /// Duration for which queries are generated, ms.
     pub target_duration_ms: i64,
-    /// The run must last this long, ms.
+    /// Minimum duration of the run, ms.
     pub min_duration_ms: i64,
-    /// The run ends early after this time, ms; 0 for no limit.
+    /// Duration after which the run ends early, ms; 0 for no limit.
     pub max_duration_ms: i64,
-    /// The run must have this many queries.
+    /// Minimum number of queries.
     pub min_query_count: u64,
-    /// The run ends early after this many; 0 for no limit.
+    /// Number of queries after which the run ends early; 0 for no limit.
     pub max_query_count: u64,
-    /// The run must have this many samples.
+    /// Minimum number of samples.
     pub min_sample_count: u64,
-    /// Seed of loadable sets.
+    /// Seed of the loadable sets.
     pub qsl_rng_seed: u64,
-    /// Seed of sample order.
+    /// Seed of the sample order.
     pub sample_index_rng_seed: u64,
-    /// Seed of arrival times.
+    /// Seed of the arrival times.
     pub schedule_rng_seed: u64,
-    /// Seed of the choice of logged responses.
+    /// Seed of the selection of logged responses.
     pub accuracy_log_rng_seed: u64,
     /// Probability that a response is logged.
     pub accuracy_log_probability: f64,
-    /// How many responses shall be logged.
+    /// Target number of logged responses.
     pub accuracy_log_sampling_target: u64,
-    /// Whether the interval is printed.
+    /// Whether LoadGen prints the measurement interval.
     pub print_timestamps: bool,
-    /// Whether no sample is issued twice.
+    /// Whether each sample is issued at most once.
     pub performance_issue_unique: bool,
-    /// Whether one sample is issued again and again.
+    /// Whether one sample is issued repeatedly.
     pub performance_issue_same: bool,
-    /// Which one.
+    /// The index of that sample.
     pub performance_issue_same_index: u64,
     /// Samples loaded together.
     pub performance_sample_count: u64,
     /// Samples in an accuracy run.
     pub accuracy_sample_count: u64,
-    /// Whether whole permutations are issued.
+    /// Whether complete permutations are issued.
     pub sample_concatenate_permutation: bool,
     /// Whether token latencies are measured.
     pub use_token_latencies: bool,
@@ -66,24 +66,24 @@ pub struct EffectiveSettings {
     pub server_tpot_latency: i64,
     /// Whether token rates are inferred.
     pub infer_token_latencies: bool,
-    /// Tokens per sample for that.
+    /// Tokens per sample for that inference.
     pub token_latency_scaling_factor: i64,
 }
 
-/// Samples that the library reports.
+/// Sample counts that the library reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LibraryCounts {
-    /// In the whole set.
+    /// Samples in the whole set.
     pub total: u64,
-    /// That fit into memory together.
+    /// Samples that fit into memory together.
     pub performance: u64,
 }
 
 const NS_PER_S: f64 = 1e9;
 
 impl EffectiveSettings {
-    /// Works out the effective settings. The texts are what LoadGen logs as `error_invalid_test_settings`; it goes on
-    /// all the same.
+    /// Computes the effective settings. The returned texts are the errors that LoadGen logs as `error_invalid_test_settings`. LoadGen
+    /// continues in spite of them.
     #[must_use]
     pub fn new(requested: &TestSettings, library: LibraryCounts) -> (Self, Vec<String>) {
         let mut errors = Vec::new();
@@ -177,7 +177,7 @@ impl EffectiveSettings {
         }
     }
 
-    /// Offline: all queries become one, with 10 % more samples than the expected rate needs.
+    /// Offline: merges all queries into one, with 10 % more samples than the expected rate needs.
     fn coalesce_offline(&mut self) {
         let samples = to_u64(1.1 * self.target_duration_s() * self.target_qps);
         self.samples_per_query = if self.performance_issue_unique {
@@ -189,7 +189,7 @@ impl EffectiveSettings {
         self.target_duration_ms = 0;
     }
 
-    /// SingleStream with whole permutations: the minimum becomes a multiple of the library's performance set.
+    /// SingleStream with complete permutations: raises the minimum to a multiple of the library's performance set.
     fn round_up_to_permutations(&mut self, library: LibraryCounts) {
         let expected = to_u64(2.0 * self.target_duration_s() * self.target_qps);
         let count = self.min_query_count.max(expected);
@@ -219,8 +219,8 @@ impl EffectiveSettings {
         }
     }
 
-    /// The probability with which a performance run logs a response: the sampling target, where there is one, over the
-    /// number of samples that LoadGen expects.
+    /// Returns the probability with which a performance run logs a response. With a sampling target, it is the target divided by the
+    /// expected number of samples.
     #[must_use]
     pub fn effective_accuracy_log_probability(&self) -> f64 {
         if self.accuracy_log_sampling_target == 0 {
@@ -241,7 +241,7 @@ impl EffectiveSettings {
     }
 }
 
-/// As `DurationToSeconds` has it.
+/// Converts like the official `DurationToSeconds`.
 pub(crate) fn millis_to_seconds(millis: i64) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "LoadGen computes this in doubles")]
     {
@@ -249,7 +249,7 @@ pub(crate) fn millis_to_seconds(millis: i64) -> f64 {
     }
 }
 
-/// C++ converts by truncation and leaves what does not fit undefined; here that saturates.
+/// Truncates as C++ does. Out-of-range values, which are undefined in C++, saturate.
 fn to_u64(value: f64) -> u64 {
     #[expect(
         clippy::cast_possible_truncation,

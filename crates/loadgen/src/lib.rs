@@ -2,21 +2,21 @@
 //!
 #![doc = include_str!("../README.md")]
 //!
-//! # The crate's rooms
+//! # Modules
 //!
-//! * [`sut`] is what a user implements, and [`load_gen`] what runs it: [`NativeLoadGen`], or the MLCommons LoadGen behind the
-//!   same trait.
-//! * [`request`] says what to run: conf texts as LoadGen reads them, overrides, where logs go.
-//! * [`check`] refuses what cannot run, before anything is loaded.
-//! * [`generate`] makes the queries that seeds decide, lazily; [`rng`] has the C++ library's random numbers.
-//! * [`results`] judges latencies, from a run or from anywhere.
-//! * [`memory`] says how much there is.
-//! * [`timing`] keeps the thread that measures to a processor and a priority, and tells how it ran.
-//! * [`outcome`] is what comes back.
+//! * [`sut`] has the traits that a user implements. [`load_gen`] has the trait that runs them, for [`NativeLoadGen`] and for the MLCommons
+//!   LoadGen.
+//! * [`request`] describes a run: conf texts as LoadGen reads them, overrides, log settings.
+//! * [`check`] rejects runs that are impossible, before anything is loaded.
+//! * [`generate`] generates the queries from the seeds, lazily; [`rng`] has the C++ library's random numbers.
+//! * [`results`] computes results and verdicts from latencies of any source.
+//! * [`memory`] reports the available memory.
+//! * [`timing`] sets processor and priority of the thread that measures, and reports how it ran.
+//! * [`outcome`] is the result of a run.
 //!
-//! What is measured: two clock readings per query, of the monotonic clock. In the timed loop nothing is allocated for
-//! recording: latencies below 65 us are counted per nanosecond, longer ones are listed with 8 bytes each, and Server
-//! and Offline have one word per sample. Where this LoadGen differs from the official one stands in `docs/loadgen.md`.
+//! LoadGen reads the monotonic clock twice per query. Recording allocates nothing in the timed loop. Latencies below 65 us are counted per
+//! nanosecond, longer ones are listed with 8 bytes each. Server and Offline have one word per sample. `docs/loadgen.md` lists the
+//! differences from the official LoadGen.
 
 pub mod check;
 pub mod effective;

@@ -1,4 +1,4 @@
-//! The trait that both LoadGens stand behind, and what a caller may learn while one runs.
+//! The trait that both LoadGens implement, and the observer of a running LoadGen.
 
 use std::{io, path::PathBuf};
 
@@ -15,23 +15,23 @@ use crate::{
 
 /// A load generator.
 pub trait LoadGen: Sync {
-    /// Which LoadGen this is, for logs and run records.
+    /// Returns the LoadGen's identity, for logs and run records.
     fn identity(&self) -> LoadgenIdentity;
 
-    /// Checks that a run over such a library can begin, ends and fits into memory. Loads and writes nothing.
+    /// Checks that a run over such a library can start, ends and fits into memory. It loads and writes nothing.
     ///
     /// # Errors
-    /// What [`run`](Self::run) would refuse it with.
+    /// The error with which [`run`](Self::run) would refuse the request.
     fn check(&self, request: &RunRequest, library: LibraryCounts) -> Result<(), LoadgenError>;
 
-    /// Runs a test to its end and writes its logs. Queries are issued from the calling thread (Server with issuing
-    /// threads: from those). Only one run may be in progress in a process at a time with the official LoadGen.
+    /// Runs a test to its end and writes its logs. Queries are issued from the calling thread (Server with issuing threads: from those).
+    /// With the official LoadGen, a process can only have one run in progress.
     ///
-    /// A system under test that fails, panics, stalls or answers wrongly gives `Ok` with an invalid outcome and its
-    /// faults: the logs are there and worth keeping.
+    /// When the system under test fails, panics, stalls or responds wrongly, the result is `Ok` with an invalid outcome and its faults.
+    /// The logs then exist and are worth keeping.
     ///
     /// # Errors
-    /// When the run cannot begin (conf, settings, log files) or its logs cannot be written.
+    /// When the run cannot start (conf, settings, log files) or its logs cannot be written.
     fn run(
         &self,
         sut: &dyn SystemUnderTest,
@@ -41,47 +41,47 @@ pub trait LoadGen: Sync {
     ) -> Result<Outcome, LoadgenError>;
 }
 
-/// Learns when measuring begins and ends, from LoadGen's thread and never within the timed window. What it does
-/// delays the run, not the measurement.
+/// Observes the start and the end of measurement. LoadGen's thread calls it, never within the timed window. Its work delays the run, not
+/// the measurement.
 pub trait RunObserver: Sync {
-    /// Samples are loaded; the timed window opens when this returns.
+    /// Called when the samples are loaded. The timed window opens when this returns.
     fn window_begins(&self, _phase: Phase) {}
-    /// The timed window is closed: every answer is in.
+    /// Called when the timed window is closed and every response has arrived.
     fn window_ends(&self, _phase: Phase) {}
 }
 
-/// An observer that looks at nothing.
+/// An observer that does nothing.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoObserver;
 
 impl RunObserver for NoObserver {}
 
-/// Which series of queries is being issued.
+/// The series of queries that is being issued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
     /// An accuracy pass over one of several loadable sets, counted from 0.
     Accuracy {
-        /// Which set.
+        /// Number of the set.
         set: usize,
-        /// How many there are.
+        /// Number of sets.
         sets: usize,
     },
     /// The measurement (in FindPeakPerformance: one of several).
     Performance,
 }
 
-/// Why a run did not begin, or its logs are not whole.
+/// Why a run did not start, or why its logs are incomplete.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadgenError {
-    /// A conf text cannot be read.
+    /// A conf text cannot be parsed.
     #[error("the run's configuration cannot be read")]
     Conf(#[source] ConfError),
-    /// Settings with which LoadGen cannot run. The official LoadGen crashes, hangs or fills the memory on these.
+    /// LoadGen cannot run with these settings. The official LoadGen crashes, hangs or fills the memory on these.
     #[error("{scenario} cannot run with these settings: {problem}")]
     Settings {
         /// The scenario.
         scenario: Scenario,
-        /// What is wrong, and what would be right.
+        /// The problem and its fix.
         problem: String,
     },
     /// A log file cannot be created or written.
@@ -89,14 +89,14 @@ pub enum LoadgenError {
     Log {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: io::Error,
     },
     /// Memory or another resource for the run is missing.
     #[error("the run cannot be prepared: {0}")]
     Prepare(String),
-    /// What a LoadGen behind a plug-in reports.
+    /// The error of a LoadGen plug-in.
     #[error("the LoadGen plug-in failed: {0}")]
     Plugin(String),
 }

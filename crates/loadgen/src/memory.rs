@@ -1,11 +1,11 @@
-//! How much memory this process may still take. It does not know of limits that a control group sets.
+//! The memory that is available to this process. Limits of a control group are not considered.
 
 use std::fs;
 
 use rustix::process::{Resource, getrlimit};
 
-/// Bytes that are free for this process: what the system has, and what its own limit on address space leaves. `None` where the
-/// system says neither.
+/// Returns the bytes that are available to this process. It is the smaller of the system's available memory and the rest of the limit on
+/// address space. `None` when the system reports neither.
 #[must_use]
 pub fn available() -> Option<u64> {
     let free = kib("/proc/meminfo", "MemAvailable:");
@@ -16,7 +16,7 @@ pub fn available() -> Option<u64> {
     free.into_iter().chain(left).min()
 }
 
-/// A figure in KiB of a file of the kernel's, in bytes.
+/// Returns a value in KiB from a kernel file, converted to bytes.
 fn kib(path: &str, name: &str) -> Option<u64> {
     let text = fs::read_to_string(path).ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;

@@ -1,4 +1,4 @@
-//! What a run came to, in LoadGen's own terms. The logs hold the same; this is for callers that need not parse them.
+//! The result of a run in LoadGen's own terms. The logs have the same content; this form spares callers from parsing them.
 
 use std::path::PathBuf;
 
@@ -9,33 +9,33 @@ use crate::{effective::EffectiveSettings, identity::LoadgenIdentity, timing::Tim
 /// The outcome of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
-    /// Which LoadGen ran.
+    /// The LoadGen that ran.
     pub identity: LoadgenIdentity,
-    /// The settings as requested, conf files applied.
+    /// The requested settings, with conf files applied.
     pub requested: TestSettings,
-    /// What LoadGen made of them.
+    /// The effective settings that LoadGen derived from them.
     pub effective: EffectiveSettings,
-    /// The accuracy pass; `None` where the mode has none.
+    /// The accuracy pass; `None` when the mode has none.
     pub accuracy: Option<Issued>,
-    /// The measurement; `None` where the mode has none or it did not come to results.
+    /// The measurement; `None` when the mode has none or the measurement has no results.
     pub performance: Option<Performance>,
-    /// LoadGen's verdict on the measurement; `None` after AccuracyOnly without faults, as LoadGen then gives none.
+    /// LoadGen's verdict on the measurement. `None` after AccuracyOnly without faults, because LoadGen then has no verdict.
     pub valid: Option<bool>,
-    /// Why it is not valid: LoadGen's own sentences from the summary, then every fault.
+    /// Why the run is not valid: LoadGen's own sentences from the summary, then every fault.
     pub reasons: Vec<String>,
-    /// What went wrong while it ran: failed or panicked SUT, stall, unknown and double answers.
+    /// Faults during the run: SUT failures and panics, stalls, unknown and repeated responses.
     pub faults: Vec<String>,
-    /// What the user should know although the run is not worse for it, such as conf entries without effect.
+    /// Warnings that do not affect the result, for example conf entries without effect.
     pub warnings: Vec<String>,
-    /// How the timing thread ran; `None` where no query was issued. Of several, the first.
+    /// How the timing thread ran, the first one if there are several. `None` when no query was issued.
     pub timing: Option<Timing>,
     /// Lines with `is_error` in the detail log.
     pub error_lines: u64,
-    /// The log files, in the order summary, detail, accuracy, and trace if asked for.
+    /// The log files in the order summary, detail, accuracy, and trace if requested.
     pub log_files: Vec<PathBuf>,
 }
 
-/// How much was issued.
+/// Number of issued queries and samples.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Issued {
     /// Queries.
@@ -47,34 +47,34 @@ pub struct Issued {
 /// A measurement's results.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Performance {
-    /// How much was issued.
+    /// Number of issued queries and samples.
     pub issued: Issued,
-    /// The scenario's result as the summary's headline has it.
+    /// The scenario's result, as the summary's first result line states it.
     pub metric: Metric,
-    /// Server: whether the latency bound was kept.
+    /// Server: whether the latency bound was met.
     pub performance_constraints_met: Option<bool>,
-    /// Whether it lasted long enough.
+    /// Whether the run reached the minimum duration.
     pub min_duration_met: bool,
-    /// Whether there were enough queries and samples.
+    /// Whether the run reached the minimum number of queries and samples.
     pub min_queries_met: bool,
-    /// Whether early stopping's statistics are satisfied.
+    /// Whether the early stopping criterion is met.
     pub early_stopping_met: bool,
     /// The summary's early stopping text, lines separated by `\n`; empty for Offline.
     pub early_stopping: String,
-    /// SingleStream: early stopping's estimate of the target percentile, ns.
+    /// SingleStream: early stopping's estimate of the target percentile, in ns.
     pub early_stopping_latency_ss: Option<i64>,
-    /// MultiStream, and SingleStream for inference of MultiStream: the estimate, ns.
+    /// MultiStream, and SingleStream for inference of MultiStream: early stopping's estimate, in ns.
     pub early_stopping_latency_ms: Option<i64>,
-    /// Latency: of samples, for MultiStream of queries.
+    /// Latencies of samples, for MultiStream of queries.
     pub latency: LatencyStats,
 }
 
-/// A headline: `Samples per second: 5123.4`.
+/// A result line of the summary: `Samples per second: 5123.4`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Metric {
-    /// The words before the colon.
+    /// The text before the colon.
     pub name: String,
-    /// The value as the summary prints it.
+    /// The value as printed in the summary.
     pub text: String,
     /// The same value, unrounded.
     pub value: f64,
@@ -85,12 +85,12 @@ pub struct Metric {
 /// A latency distribution in nanoseconds.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LatencyStats {
-    /// The smallest.
+    /// The smallest latency.
     pub min: i64,
-    /// The largest.
+    /// The largest latency.
     pub max: i64,
     /// The mean, rounded down.
     pub mean: i64,
-    /// Percentile as a fraction, and its value.
+    /// Pairs of a percentile as a fraction and its value.
     pub percentiles: Vec<(f64, i64)>,
 }

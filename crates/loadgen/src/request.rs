@@ -1,4 +1,4 @@
-//! What is asked of a LoadGen, in a form that both LoadGens honour: conf texts and the few settings no conf can hold.
+//! The request for one LoadGen run, which both LoadGens honour: conf texts and the few settings that no conf key sets.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -10,31 +10,31 @@ use crate::{rng::RngAbi, timing::TimingRequest};
 /// One run of LoadGen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunRequest {
-    /// The model's name as it stands in conf files, such as `resnet50`.
+    /// The model's name in conf files, for example `resnet50`.
     pub model: String,
     /// The scenario.
     pub scenario: Scenario,
     /// The mode; `audit_config` may change it.
     pub mode: Mode,
-    /// Plays the part of the official conf that is compiled into LoadGen. The official LoadGen always has its own and
-    /// takes this one for a second opinion only: it must then refuse, or ignore it and say so.
+    /// Replaces the official conf that is compiled into LoadGen. The official LoadGen uses its own, and refuses a run whose text here
+    /// has other values. An official LoadGen without a compiled-in conf reads this text.
     pub mlperf_conf: Option<ConfText>,
-    /// The user's tuning.
+    /// The user's settings.
     pub user_conf: Option<ConfText>,
-    /// A compliance test's settings. Never looked for in the working directory.
+    /// A compliance test's settings. The working directory is never searched for one.
     pub audit_config: Option<ConfText>,
-    /// Settings that replace what the conf files say, as a harness sets fields after `FromConfig`.
+    /// Settings that replace values of the conf files, as a harness sets fields after `FromConfig`.
     pub overrides: Overrides,
     /// Where the logs go.
     pub logs: LogSettings,
-    /// Whose random numbers the native LoadGen draws. The official one has those that it was built with, and ignores it.
+    /// The C++ library whose random numbers the native LoadGen draws. The official one ignores it and uses the numbers of its build.
     pub rng_abi: RngAbi,
     /// How queries are issued. The official LoadGen always sleeps while it waits.
     pub issue: IssueSettings,
 }
 
 impl RunRequest {
-    /// A request with LoadGen's defaults whose logs go to `log_dir`.
+    /// Creates a request with LoadGen's defaults whose logs go to `log_dir`.
     #[must_use]
     pub fn new(model: &str, scenario: Scenario, mode: Mode, log_dir: impl Into<PathBuf>) -> Self {
         Self {
@@ -51,11 +51,11 @@ impl RunRequest {
         }
     }
 
-    /// Works out the settings as LoadGen does: defaults, `mlperf.conf`, `user.conf`, overrides, `audit.config`, and the
-    /// TEST05 seeds last.
+    /// Resolves the settings in LoadGen's order: defaults, `mlperf.conf`, `user.conf`, overrides, `audit.config`, and the TEST05 seeds
+    /// last.
     ///
     /// # Errors
-    /// When a conf text cannot be read.
+    /// When a conf text cannot be parsed.
     pub fn resolve(&self) -> Result<ResolvedSettings, ConfError> {
         let mut resolved = ResolvedSettings {
             settings: TestSettings::new(self.scenario, self.mode),
@@ -84,14 +84,14 @@ impl RunRequest {
     }
 }
 
-/// What a request comes to.
+/// The resolved settings of a request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ResolvedSettings {
-    /// The settings as the log states them under `requested_`.
+    /// The settings that the log lists under `requested_`.
     pub settings: TestSettings,
     /// Whether token counts go to the accuracy log. LoadGen decides this before it reads `audit.config`.
     pub logs_tokens: bool,
-    /// Whether an `audit.config` was given.
+    /// Whether the request has an `audit.config`.
     pub audited: bool,
     /// Conf entries without effect.
     pub warnings: Vec<ConfWarning>,
@@ -114,7 +114,7 @@ impl ResolvedSettings {
         Ok(())
     }
 
-    /// What the user should know: conf entries without effect, and settings that prove little.
+    /// Returns the warnings for the user: conf entries without effect, and settings that prove little.
     #[must_use]
     pub fn all_warnings(&self) -> Vec<String> {
         let entries = self.warnings.iter().map(ToString::to_string);
@@ -122,7 +122,7 @@ impl ResolvedSettings {
     }
 }
 
-/// A conf file's text and the name to be told in errors.
+/// A conf file's text, with its name for errors.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfText {
     /// The file's name, for errors.
@@ -132,7 +132,7 @@ pub struct ConfText {
 }
 
 impl ConfText {
-    /// A conf text.
+    /// Creates a conf text.
     #[must_use]
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
         Self {
@@ -146,27 +146,27 @@ impl ConfText {
     }
 }
 
-/// Settings that replace what conf files say. `None` leaves a setting as it is.
+/// Settings that replace values of conf files. `None` leaves a setting unchanged.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Overrides {
     /// Minimum duration.
     pub min_duration: Option<Duration>,
-    /// Duration at which the run ends early.
+    /// Duration after which the run ends early.
     pub max_duration: Option<Duration>,
     /// Minimum number of queries (Offline: samples).
     pub min_query_count: Option<u64>,
-    /// Queries at which the run ends early.
+    /// Number of queries after which the run ends early.
     pub max_query_count: Option<u64>,
-    /// Server: issuing threads. No conf key sets this.
+    /// Server: number of issuing threads. No conf key sets this.
     pub server_issue_threads: Option<u64>,
-    /// FindPeakPerformance: decimals at which the search ends. No conf key sets this.
+    /// FindPeakPerformance: decimals of precision at which the search ends. No conf key sets this.
     pub find_peak_decimals: Option<i32>,
     /// FindPeakPerformance: growth of the upper bound per step. No conf key sets this.
     pub find_peak_step: Option<f64>,
 }
 
 impl Overrides {
-    /// The conf keys of the settings that are replaced.
+    /// Returns the conf keys of the replaced settings.
     fn keys(&self) -> impl Iterator<Item = &'static str> {
         [
             ("min_duration", self.min_duration.is_some()),
@@ -178,7 +178,7 @@ impl Overrides {
         .filter_map(|(key, is_replaced)| is_replaced.then_some(key))
     }
 
-    /// Writes what is set into `settings`. Durations go to whole milliseconds, as LoadGen counts them.
+    /// Writes the overrides into `settings`. Durations are truncated to whole milliseconds, LoadGen's unit.
     pub fn apply(&self, settings: &mut TestSettings) {
         fn set<T: Copy>(setting: &mut T, value: Option<T>) {
             if let Some(value) = value {
@@ -210,9 +210,9 @@ impl Overrides {
 pub struct LogSettings {
     /// The directory; it must exist.
     pub dir: PathBuf,
-    /// In front of `summary.txt` and the others.
+    /// File name part before `summary.txt`, `detail.txt` and the others.
     pub prefix: String,
-    /// Between `summary` and `.txt`.
+    /// File name part between `summary` and `.txt`.
     pub suffix: String,
     /// Whether `mlperf_log_trace.json` is written. It costs memory for every sample.
     pub trace: bool,
@@ -221,7 +221,7 @@ pub struct LogSettings {
 }
 
 impl LogSettings {
-    /// The official file names in `dir`, no trace, nothing written within the timed window.
+    /// Returns the official file names in `dir`, without a trace and without writing in the timed window.
     #[must_use]
     pub fn in_dir(dir: impl Into<PathBuf>) -> Self {
         Self {
@@ -233,7 +233,7 @@ impl LogSettings {
         }
     }
 
-    /// The path of one of the files: `kind` is `summary`, `detail`, `accuracy` or `trace`.
+    /// Returns the path of a log file. `kind` is `summary`, `detail`, `accuracy` or `trace`.
     #[must_use]
     pub fn path(&self, kind: &str) -> PathBuf {
         let extension = if matches!(kind, "accuracy" | "trace") {
@@ -246,13 +246,13 @@ impl LogSettings {
     }
 }
 
-/// When responses that a performance run logs are written. An accuracy run always writes them at once, as its
-/// responses may not fit into memory.
+/// When a performance run writes the responses that it logs. An accuracy run always writes them at once, as its responses may not fit into
+/// memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogTiming {
-    /// Kept in memory and written when the timed window is over.
+    /// In memory until the timed window ends, then written.
     AfterWindow,
-    /// Written as they come.
+    /// Written as they arrive.
     AtOnce,
 }
 
@@ -261,8 +261,8 @@ pub enum LogTiming {
 pub struct IssueSettings {
     /// What the issuing thread does while it waits.
     pub wait: Wait,
-    /// Without any answer for this long while answers are due, the run is given up and invalid. `None` waits for ever,
-    /// as the official LoadGen does.
+    /// The run is given up and invalid when responses are due and none arrives for this long. `None` waits for ever, as the official
+    /// LoadGen does.
     pub stall_timeout: Option<Duration>,
     /// How each issuing thread runs during the timed window.
     pub timing: TimingRequest,
@@ -278,11 +278,11 @@ impl Default for IssueSettings {
     }
 }
 
-/// What a thread does while it waits for answers or for a query's time.
+/// What a thread does while it waits for responses or for a query's time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wait {
     /// Sleeps, as the official LoadGen does.
     Block,
-    /// Stays on its processor. Quicker by a wake-up, at the price of one processor.
+    /// Spins on its processor. It reacts one wake-up sooner and occupies one processor.
     Spin,
 }

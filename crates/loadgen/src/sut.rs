@@ -1,7 +1,7 @@
-//! The seam between a LoadGen and the system under test: queries, responses, and who may call what from where.
+//! Interface between a LoadGen and the system under test (SUT): queries, responses, and the threads that may call.
 //!
-//! Both LoadGens (ours and the MLCommons one) and every harness meet here. The seam allocates nothing per query and
-//! allows a query to be a borrowed array or a sequence that is computed as it is read.
+//! Both LoadGens (Regatta's and the MLCommons one) and every harness use it. The interface allocates nothing per query. A query may be a
+//! borrowed array or a sequence that is computed as it is read.
 
 mod resident;
 
@@ -9,48 +9,48 @@ use std::{error::Error, sync::Arc};
 
 pub use resident::ResidentLibrary;
 
-/// Identifies one expected response by its place in the order of issue, counted from 1 over the whole run: one more than
-/// the `seq_id` of LoadGen's logs.
+/// Identifies one expected response by its position in the order of issue, counted from 1 over the whole run. It equals the `seq_id` of
+/// LoadGen's logs plus one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(transparent)]
 pub struct ResponseId(pub u64);
 
-/// Position of a sample in the whole dataset.
+/// Index of a sample in the whole dataset.
 pub type QuerySampleIndex = usize;
 
-/// One sample of a query. Laid out as the official `QuerySample` on 64-bit machines.
+/// One sample of a query. Its layout equals the official `QuerySample` on 64-bit machines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub struct QuerySample {
-    /// What the response must carry.
+    /// The id that the response must carry.
     pub id: ResponseId,
-    /// Which sample to compute.
+    /// The sample to compute.
     pub index: QuerySampleIndex,
 }
 
-/// A query that is computed as it is read, such as a whole Offline run.
+/// A query that is computed as it is read, for example a whole Offline run.
 pub trait QuerySequence: Sync {
-    /// Number of samples.
+    /// Returns the number of samples.
     fn len(&self) -> usize;
-    /// Whether there are none.
+    /// Whether the query has no samples.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// The sample at `position`, which is less than [`len`](Self::len).
+    /// Returns the sample at `position`, which is less than [`len`](Self::len).
     fn sample(&self, position: usize) -> QuerySample;
 }
 
 /// A query as the SUT sees it: random access, valid until `issue_query` returns.
 #[derive(Clone, Copy)]
 pub enum Query<'a> {
-    /// Samples that lie in memory.
+    /// Samples in memory.
     Slice(&'a [QuerySample]),
     /// Samples that are computed on access.
     Lazy(&'a dyn QuerySequence),
 }
 
 impl<'a> Query<'a> {
-    /// Number of samples.
+    /// Returns the number of samples.
     #[must_use]
     pub fn len(&self) -> usize {
         match self {
@@ -59,13 +59,13 @@ impl<'a> Query<'a> {
         }
     }
 
-    /// Whether there are none.
+    /// Whether the query has no samples.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The sample at `position`.
+    /// Returns the sample at `position`.
     ///
     /// # Panics
     /// When `position` is not less than [`len`](Self::len).
@@ -77,12 +77,12 @@ impl<'a> Query<'a> {
         }
     }
 
-    /// The samples, one after the other.
+    /// Returns the samples in order.
     pub fn iter(self) -> impl Iterator<Item = QuerySample> + 'a {
         (0..self.len()).map(move |position| self.sample(position))
     }
 
-    /// The samples as they lie in memory, where they do.
+    /// Returns the samples as a slice, when they are in memory.
     #[must_use]
     pub const fn as_slice(&self) -> Option<&'a [QuerySample]> {
         match self {
@@ -92,19 +92,19 @@ impl<'a> Query<'a> {
     }
 }
 
-/// One answer.
+/// One response.
 #[derive(Debug, Clone, Copy)]
 pub struct QuerySampleResponse<'a> {
-    /// Which expected response this is.
+    /// The expected response that this is.
     pub id: ResponseId,
-    /// The answer's bytes, as they go to the accuracy log.
+    /// The response's bytes, as the accuracy log contains them.
     pub data: &'a [u8],
-    /// Tokens in the answer, 0 where there are none to count.
+    /// Number of tokens in the response; 0 for models without tokens.
     pub n_tokens: i64,
 }
 
 impl<'a> QuerySampleResponse<'a> {
-    /// An answer without tokens to count.
+    /// Creates a response without a token count.
     #[must_use]
     pub const fn new(id: ResponseId, data: &'a [u8]) -> Self {
         Self {
@@ -115,17 +115,17 @@ impl<'a> QuerySampleResponse<'a> {
     }
 }
 
-/// Where answers go. What stands behind it belongs to the LoadGen in use.
+/// The receiver of responses, which the LoadGen in use implements.
 pub trait CompletionSink: Send + Sync {
-    /// Takes final answers. The bytes have been copied, or are not needed, when it returns.
+    /// Takes final responses. It does not access the bytes after it returns.
     fn complete(&self, responses: &[QuerySampleResponse<'_>]);
-    /// Takes the first token of answers that are still being made.
+    /// Takes the first token of responses that are still being computed.
     fn first_token(&self, responses: &[QuerySampleResponse<'_>]);
-    /// Gives up the run: no further answers will come.
+    /// Gives up the run: no further responses will come.
     fn fail(&self, error: SutError);
 }
 
-/// Hands answers to LoadGen. May be cloned and called from any thread, also from within `issue_query`.
+/// Passes responses to LoadGen. It may be cloned and called from any thread, also from within `issue_query`.
 #[derive(Clone)]
 pub struct Completer(Arc<dyn CompletionSink>);
 
@@ -136,12 +136,12 @@ impl Completer {
         Self(sink)
     }
 
-    /// Hands over final answers; LoadGen stamps them with one clock reading on entry.
+    /// Passes final responses. LoadGen stamps them with one clock reading on entry.
     pub fn complete(&self, responses: &[QuerySampleResponse<'_>]) {
         self.0.complete(responses);
     }
 
-    /// Hands over first tokens.
+    /// Passes first tokens.
     pub fn first_token(&self, responses: &[QuerySampleResponse<'_>]) {
         self.0.first_token(responses);
     }
@@ -152,25 +152,25 @@ impl Completer {
     }
 }
 
-/// Why a SUT cannot go on.
+/// Why a SUT cannot continue.
 pub type SutError = Box<dyn Error + Send + Sync>;
 
-/// What LoadGen measures. Called from LoadGen's issuing threads only.
+/// The system that LoadGen measures. Only LoadGen's issuing threads call it.
 pub trait SystemUnderTest: Sync {
-    /// The name in the logs.
+    /// Returns the name for the logs.
     fn name(&self) -> &str;
 
-    /// Takes a query. May answer before returning or later, from any thread.
+    /// Takes a query. The SUT may respond before this returns or later, from any thread.
     ///
     /// # Errors
-    /// When the SUT cannot take it; the run ends and is invalid.
+    /// When the SUT cannot take the query; the run ends and is invalid.
     fn issue_query(&self, query: Query<'_>, completer: &Completer) -> Result<(), SutError>;
 
-    /// Called after the last query of a series: whatever was held back for a fuller batch must go now. A SUT that holds
-    /// nothing back has nothing to do here.
+    /// Sends queries that the SUT held back for a fuller batch. LoadGen calls it after the last query of a series. The default does
+    /// nothing, for a SUT that holds nothing back.
     ///
     /// # Errors
-    /// When the SUT cannot do so; the run ends and is invalid.
+    /// When the SUT cannot send them; the run ends and is invalid.
     fn flush_queries(&self) -> Result<(), SutError> {
         Ok(())
     }
@@ -178,20 +178,20 @@ pub trait SystemUnderTest: Sync {
 
 /// The dataset. LoadGen calls it from one thread, never within the timed window.
 pub trait QuerySampleLibrary: Sync {
-    /// The name in the logs.
+    /// Returns the name for the logs.
     fn name(&self) -> &str;
-    /// Samples in the whole set.
+    /// Returns the number of samples in the whole dataset.
     fn total_sample_count(&self) -> usize;
-    /// Samples that fit into memory together.
+    /// Returns the number of samples that fit into memory together.
     fn performance_sample_count(&self) -> usize;
 
-    /// Brings samples into memory. The same index may stand more than once (MultiStream pads its sets).
+    /// Loads samples into memory. An index may occur more than once (MultiStream pads its sets).
     ///
     /// # Errors
     /// When a sample cannot be read; the run ends and is invalid.
     fn load_samples_to_ram(&self, samples: &[QuerySampleIndex]) -> Result<(), SutError>;
 
-    /// Lets them go.
+    /// Releases the samples.
     ///
     /// # Errors
     /// When that fails; the run ends and is invalid.

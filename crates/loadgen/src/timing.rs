@@ -1,46 +1,46 @@
-//! The thread that measures time: what may be asked for it, how that is done, and how it ran in fact.
+//! The thread that measures time: its requested settings, how they are applied, and how the thread actually ran.
 //!
-//! Nothing here is needed for a run. A thread that may be moved or pushed aside measures all the same, only less evenly;
-//! so what the system refuses is told and the run goes on.
+//! A run needs none of these settings. A thread that is migrated or preempted still measures, only with more variation. The run therefore
+//! continues without the settings that the system refuses, and reports them.
 
 use std::{io, marker::PhantomData, mem};
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// How a timing thread is to run, besides how it waits.
+/// Requested settings of a timing thread, besides how it waits.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TimingRequest {
-    /// The processor to keep to.
+    /// The processor to pin the thread to.
     pub cpu: Option<usize>,
     /// The real-time priority, 1 to 99 (`SCHED_FIFO`).
     pub realtime_priority: Option<u8>,
 }
 
-/// How a timing thread ran, whoever saw to it.
+/// How a timing thread ran, whether Regatta or its environment set it up.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Timing {
-    /// The one processor that it was allowed on; `None` where there were several.
+    /// The processor that it was pinned to; `None` when several were allowed.
     pub cpu: Option<usize>,
     /// Its real-time priority (`SCHED_FIFO` or `SCHED_RR`); `None` under ordinary scheduling.
     pub realtime_priority: Option<u8>,
-    /// The requests that failed, in words, with the system's reason.
+    /// The requests that failed, as text, with the system's reason.
     pub refused: Vec<String>,
 }
 
-/// The calling thread as a timing thread. Puts back what it changed when it is dropped, on the same thread.
+/// Guard that makes the calling thread a timing thread. Dropping it on the same thread restores the previous settings.
 #[derive(Debug)]
 pub struct TimingThread {
     cpus_before: Option<CpuSet>,
     scheduling_before: Option<Scheduling>,
-    /// What is put back belongs to one thread.
+    /// The previous settings belong to one thread, so the guard is not `Send`.
     not_send: PhantomData<*const ()>,
 }
 
 impl TimingThread {
-    /// Makes the calling thread one, as far as the system allows, and tells how it runs now.
+    /// Applies the request to the calling thread as far as the system allows, and returns how the thread now runs.
     ///
-    /// Threads that it starts inherit the processor, as Linux has it, and ordinary scheduling: an engine that starts its
-    /// workers late must not get real-time ones.
+    /// Threads that it starts inherit the processor, as usual on Linux, but not the real-time priority. An engine that starts its workers
+    /// late must not get real-time workers.
     #[must_use = "the thread runs as before once this is dropped"]
     pub fn enter(request: &TimingRequest) -> (Self, Timing) {
         let mut refused = Vec::new();
@@ -79,7 +79,7 @@ impl TimingThread {
 
 impl Drop for TimingThread {
     fn drop(&mut self) {
-        // Both were so a moment ago; there is nothing to do about a refusal.
+        // Both settings were valid before; there is no remedy if the system refuses them now.
         if let Some(before) = self.scheduling_before {
             let _ = before.put_back();
         }
@@ -90,7 +90,7 @@ impl Drop for TimingThread {
 }
 
 impl Timing {
-    /// How the calling thread runs. What the system does not tell counts as ordinary.
+    /// Returns how the calling thread runs. A value that the system does not report counts as ordinary.
     #[must_use]
     pub fn of_this_thread() -> Self {
         let cpus = sched_getaffinity(None).ok().filter(|cpus| cpus.count() == 1);
@@ -113,7 +113,7 @@ fn pin(cpu: usize) -> io::Result<()> {
     Ok(sched_setaffinity(None, &only)?)
 }
 
-/// A thread's scheduling policy with its flags, and its priority there.
+/// A thread's scheduling policy with its flags, and its priority.
 #[derive(Debug, Clone, Copy)]
 struct Scheduling {
     policy: i32,
@@ -121,9 +121,9 @@ struct Scheduling {
 }
 
 impl Scheduling {
-    /// The calling thread's.
+    /// Returns the calling thread's scheduling.
     fn now() -> io::Result<Self> {
-        // SAFETY: plain integers, of which any are fine; the call below fills them in.
+        // SAFETY: plain integers, for which all bit patterns are valid; the call below fills them in.
         let mut param: libc::sched_param = unsafe { mem::zeroed() };
         // SAFETY: 0 is the calling thread, and `param` outlives the call.
         let (policy, got) = unsafe { (libc::sched_getscheduler(0), libc::sched_getparam(0, &mut param)) };
@@ -136,7 +136,7 @@ impl Scheduling {
         })
     }
 
-    /// Gives it to the calling thread.
+    /// Applies the scheduling to the calling thread.
     fn set(self) -> io::Result<()> {
         // SAFETY: as in `now`.
         let mut param: libc::sched_param = unsafe { mem::zeroed() };
@@ -148,7 +148,7 @@ impl Scheduling {
         }
     }
 
-    /// Gives it back. An ordinary user may not take back the flag that keeps it from children; there it stays.
+    /// Restores the scheduling. An unprivileged thread may not clear the reset-on-fork flag; the flag then stays.
     fn put_back(self) -> io::Result<()> {
         self.set().or_else(|_| {
             Self {
@@ -159,7 +159,7 @@ impl Scheduling {
         })
     }
 
-    /// The policy without its flags.
+    /// Returns the policy without its flags.
     const fn policy(self) -> i32 {
         self.policy & !libc::SCHED_RESET_ON_FORK
     }
@@ -212,7 +212,7 @@ mod tests {
         assert_eq!(Timing::of_this_thread(), before);
     }
 
-    /// Allowed or not is the machine's to say; either way it is told, and over when it is over.
+    /// The machine may allow or refuse the request. Both are reported, and dropping the guard ends both.
     #[test]
     fn a_real_time_priority_is_had_or_refused_and_never_inherited() {
         let before = Timing::of_this_thread();

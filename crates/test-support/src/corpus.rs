@@ -1,5 +1,5 @@
-//! The published MLPerf results that tests read, and what the official tools answered about them. Neither is part of the
-//! repository. It fetches nothing: `tools/fetch-corpus` does.
+//! Paths of the published MLPerf results that tests read, and of the official tools' output for them. Neither is part of the repository.
+//! `tools/fetch-corpus` downloads the results; this module downloads nothing.
 
 #![expect(
     clippy::print_stderr,
@@ -11,16 +11,16 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Set by `.ci/run` where the published results cannot be fetched.
+/// Environment variable that `.ci/run` sets when the published results cannot be fetched.
 const UNREACHABLE: &str = "REGATTA_CORPUS_UNREACHABLE";
-/// The command that brings the published results.
+/// The hint with the command that downloads the published results.
 const HINT: &str = "hint: tools/fetch-corpus";
 
-/// A directory of the published results, such as `v2.1` or `v6.0/closed/HPE`: in `shared/corpus` beside the checkout, else in
-/// the cache of `tools/fetch-corpus`. Returns `None`, after printing why, where there is none.
+/// Returns a directory of the published results, for example `v2.1` or `v6.0/closed/HPE`. It is searched in `shared/corpus` beside the
+/// checkout, then in the cache of `tools/fetch-corpus`. Returns `None`, after printing the reason, when neither has it.
 ///
 /// # Panics
-/// In CI (environment variable `CI`) where there is none, unless `.ci/run` could not reach their public repositories.
+/// In CI (environment variable `CI`) when neither has it, unless `.ci/run` could not reach the public repositories.
 #[must_use]
 pub fn published_results(part: &str) -> Option<PathBuf> {
     let found = find(part);
@@ -35,8 +35,8 @@ pub fn published_results(part: &str) -> Option<PathBuf> {
     found
 }
 
-/// A part of what the official tools answered, such as `v2.1/expected` or `truncation`. Returns `None`, after printing why,
-/// where it is not there: nobody publishes it, so that only `shared/corpus` has it.
+/// Returns a part of the official tools' recorded output, for example `v2.1/expected` or `truncation`. Returns `None`, after printing the
+/// reason, when it is missing. It is not published anywhere, so only `shared/corpus` has it.
 #[must_use]
 pub fn official_answers(part: &str) -> Option<PathBuf> {
     let found = find(part);
@@ -64,7 +64,7 @@ fn places() -> String {
     places.join(" or ")
 }
 
-/// Where published results may be, the first place first.
+/// Returns the directories that may have published results, in search order.
 fn directories() -> [PathBuf; 2] {
     let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2);
     let beside = checkout.and_then(Path::parent).unwrap_or(Path::new(""));

@@ -1,8 +1,8 @@
-//! Edits of a submission's files, to put a single fault into them.
+//! Edits of a submission's files that introduce a single fault.
 
 use std::{fs, path::Path};
 
-/// Replaces or drops lines; `change` gets each with its line break.
+/// Replaces or drops lines. `change` gets each line with its line break.
 ///
 /// # Panics
 /// When nothing changes.

@@ -1,5 +1,5 @@
-//! Fakes of CUDA's driver and of a TensorRT with its shim, compiled for the test from `crates/test-support/fakes`: together they run engines on
-//! the CPU, in the streams and memory of a driver that can be made to fail.
+//! Fakes of CUDA's driver and of TensorRT with its shim, compiled from `crates/test-support/fakes`. Together they execute engines on the
+//! CPU, with the streams and memory of a driver that tests can make fail.
 
 use std::{
     env, fs,
@@ -9,22 +9,22 @@ use std::{
 
 use tempfile::TempDir;
 
-/// TensorRT's library, and the shim for it, as [`FakeTensorrt::new`] has them.
+/// File name of TensorRT's library, as [`FakeTensorrt::new`] compiles it.
 const LIBRARY: &str = "libnvinfer.so.8";
 const SHIM: &str = "libregatta_trt-8.5.2.so";
 
-/// A directory with all of them.
+/// A directory with the fake driver, the fake TensorRT and its shim.
 pub struct FakeTensorrt {
     directory: TempDir,
 }
 
 impl FakeTensorrt {
-    /// Compiles them, with a shim of its own ABI.
+    /// Compiles the fakes with a shim of the expected ABI.
     pub fn new() -> Self {
         Self::with_shim(&[])
     }
 
-    /// Compiles them, the shim with these flags.
+    /// Compiles the fakes; `flags` apply to the shim.
     pub fn with_shim(flags: &[&str]) -> Self {
         let twins = Self {
             directory: tempfile::tempdir().unwrap(),
@@ -43,11 +43,11 @@ impl FakeTensorrt {
         twins
     }
 
-    /// Has the library of another major version, and shims of these versions in place of 8.5.2's. Which version the library then says
-    /// is the affair of `TWIN_TRT_VERSION`.
+    /// Renames the library to that of another major version, and replaces the shim of 8.5.2 by shims of these versions. The environment
+    /// variable `TWIN_TRT_VERSION` sets the version that the library reports.
     pub fn become_version(&self, library: &str, shims: &[&str]) {
         fs::rename(self.libraries().join(LIBRARY), self.libraries().join(library)).unwrap();
-        // A shim says the version in its name.
+        // The agent reads a shim's version from its file name.
         let made = self.shims().join(SHIM);
         for shim in shims.iter().filter(|shim| **shim != "8.5.2") {
             fs::copy(&made, self.shims().join(format!("libregatta_trt-{shim}.so"))).unwrap();
@@ -57,9 +57,9 @@ impl FakeTensorrt {
         }
     }
 
-    /// Compiles the driver with these flags.
+    /// Compiles the driver with `flags`.
     pub fn compile_cuda(&self, flags: &[&str]) {
-        // The shim's twin finds the driver that is open by its name.
+        // The fake shim finds the loaded driver by its soname.
         let named = ["-pthread", "-Wl,-soname,libcuda.so.1"];
         compile(
             "cuda_driver",
@@ -68,27 +68,27 @@ impl FakeTensorrt {
         );
     }
 
-    /// Where the driver lies, for `LD_LIBRARY_PATH`.
+    /// Returns the directory of the driver, for `LD_LIBRARY_PATH`.
     pub fn cuda(&self) -> PathBuf {
         self.directory.path().join("cuda")
     }
 
-    /// Where TensorRT lies, for `REGATTA_TENSORRT`.
+    /// Returns the directory of TensorRT, for `REGATTA_TENSORRT`.
     pub fn libraries(&self) -> PathBuf {
         self.directory.path().join("libraries")
     }
 
-    /// Where the shim lies, for `REGATTA_PLUGINS`.
+    /// Returns the directory of the shim, for `REGATTA_PLUGINS`.
     pub fn shims(&self) -> PathBuf {
         self.directory.path().join("shims")
     }
 
-    /// Where engines are kept, for `REGATTA_ENGINES`.
+    /// Returns the directory of the engine cache, for `REGATTA_ENGINES`.
     pub fn engines(&self) -> PathBuf {
         self.directory.path().join("engines")
     }
 
-    /// A command of the agent, in a directory, that finds all of them.
+    /// Returns an agent command in `directory` whose environment points to all fakes.
     pub fn agent(&self, program: &str, directory: &Path, arguments: &[&str]) -> Command {
         let mut command = Command::new(program);
         command
@@ -103,8 +103,8 @@ impl FakeTensorrt {
     }
 }
 
-/// Compiles one of `crates/test-support/fakes`. A board needs no compiler: where `REGATTA_TWINS` is set the library lies there ready-made, named
-/// after the source and the macros that it was compiled with (cross/test-archive.sh).
+/// Compiles one of `crates/test-support/fakes`. A board needs no compiler: with `REGATTA_TWINS` set, the compiled library is copied from
+/// there. Its name consists of the source's name and the macros (cross/test-archive.sh).
 fn compile(twin: &str, library: &Path, flags: &[&str]) {
     if let Some(made) = env::var_os("REGATTA_TWINS") {
         let macros: String = flags

@@ -1,6 +1,6 @@
-//! A small benchmark that tests make for themselves: samples whose right answers are known, and a model that gives them.
+//! A small benchmark for tests: samples with known correct responses, and a model that computes them.
 //!
-//! Sample `i` has one bright pixel; the model's answer is that pixel's position modulo the number of classes.
+//! Sample `i` has one bright pixel. The model's response is that pixel's position modulo the number of classes.
 
 use std::{
     fs,
@@ -16,20 +16,20 @@ pub const TOTAL: usize = 40;
 pub const PERFORMANCE: usize = 24;
 /// Shape of a sample.
 pub const SHAPE: [usize; 3] = [1, 8, 8];
-/// Another, of several channels, whose sizes are no power of two.
+/// Another sample shape, with several channels and dimensions that are not powers of two.
 pub const ODD_SHAPE: [usize; 3] = [3, 5, 7];
 /// Pixels of a sample.
 pub const PIXELS: usize = 64;
 /// Classes of the model.
 pub const CLASSES: usize = 10;
 
-/// A scratch directory with everything that the benchmark needs.
+/// A scratch directory with all files of the benchmark.
 pub struct Fixture {
     directory: TempDir,
 }
 
 impl Fixture {
-    /// Writes samples, map, model and description.
+    /// Writes samples, map, model and benchmark file.
     pub fn new() -> Self {
         let fixture = Self {
             directory: tempfile::tempdir().unwrap(),
@@ -51,27 +51,27 @@ impl Fixture {
         fixture
     }
 
-    /// The scratch directory.
+    /// Returns the scratch directory.
     pub fn scratch(&self) -> &Path {
         self.directory.path()
     }
 
-    /// A path below the scratch directory.
+    /// Returns a path below the scratch directory.
     pub fn path(&self, name: &str) -> PathBuf {
         self.scratch().join(name)
     }
 
-    /// The benchmark's description.
+    /// Parses the benchmark file.
     pub fn benchmark(&self) -> Benchmark {
         Benchmark::from_toml(&fs::read_to_string(self.path("benchmark.toml")).unwrap()).unwrap()
     }
 
-    /// The file of a sample.
+    /// Returns the path of a sample's file.
     pub fn sample_file(&self, index: usize) -> PathBuf {
         self.path(&format!("samples/sample{index}.npy"))
     }
 
-    /// Makes it a benchmark of samples of the odd shape, with a model for them.
+    /// Changes the benchmark to samples of `ODD_SHAPE`, with a matching model.
     pub fn take_odd_shape(&self) {
         let described = DESCRIPTION.replace("[1, 8, 8]", "[3, 5, 7]");
         fs::write(self.path("benchmark.toml"), described).unwrap();
@@ -86,7 +86,7 @@ impl Fixture {
         }
     }
 
-    /// Makes it a benchmark of the same answers whose samples have three inputs, with a model for them.
+    /// Changes the benchmark to samples with three inputs and the same responses, with a matching model.
     pub fn take_three_inputs(&self) {
         let described = DESCRIPTION
             .replace("[1, 8, 8]", "[64]")
@@ -103,19 +103,19 @@ impl Fixture {
         fs::write(self.path("model.onnx"), onnx::three_inputs(onnx::INT32, true)).unwrap();
     }
 
-    /// Has the model of three inputs as BERT's reference declares it: 64-bit integers, and every dimension free.
+    /// Replaces the model with three inputs by one as BERT's reference declares it: 64-bit integers and free dimensions.
     #[cfg(feature = "tract")]
     pub fn leave_dimensions_free(&self) {
         fs::write(self.path("model.onnx"), onnx::three_inputs(onnx::INT64, false)).unwrap();
     }
 
-    /// Replaces a sample.
+    /// Replaces a sample's file.
     pub fn write_sample(&self, index: usize, npy: &[u8]) {
         fs::write(self.sample_file(index), npy).unwrap();
     }
 }
 
-/// The description of the benchmark.
+/// The benchmark file.
 pub const DESCRIPTION: &str = r#"
 schema = 1
 name = "pixels"
@@ -141,7 +141,7 @@ reference = 100.0
 factor = 0.99
 "#;
 
-/// The inputs of the network that has three, named as BERT's.
+/// The inputs of the model with three inputs, named as BERT's.
 pub const INPUTS: [&str; 3] = ["input_ids", "input_mask", "segment_ids"];
 
 const THREE_INPUTS: &str = r#"
@@ -157,8 +157,8 @@ dtype = "int32"
 
 [dataset]"#;
 
-/// A sample of three inputs, whose pixels are `mask * (ids - segments)`. Next to the bright pixel lies one that is brighter
-/// without its mask, and behind it one that is without its segment.
+/// Returns a sample with three inputs, whose pixels are `mask * (ids - segments)`. The pixel after the bright one is brighter without its
+/// mask. The one after that is brighter without its segment.
 pub fn three_inputs(index: usize) -> [Vec<i32>; 3] {
     let (mut ids, mut mask, mut segments) = (vec![0; PIXELS], vec![1; PIXELS], vec![0; PIXELS]);
     let behind = |by: usize| (bright_pixel(index) + by) % PIXELS;
@@ -168,7 +168,7 @@ pub fn three_inputs(index: usize) -> [Vec<i32>; 3] {
     [ids, mask, segments]
 }
 
-/// The same as it lies in memory.
+/// Returns the bytes of the same sample in memory.
 pub fn three_inputs_bytes(index: usize) -> Vec<u8> {
     three_inputs(index)
         .concat()
@@ -177,7 +177,7 @@ pub fn three_inputs_bytes(index: usize) -> Vec<u8> {
         .collect()
 }
 
-/// The class that the model answers for a sample.
+/// Returns the class that the model computes for a sample.
 pub fn class(index: usize) -> i32 {
     i32::try_from(bright_pixel(index) % CLASSES).unwrap()
 }
@@ -186,14 +186,14 @@ fn bright_pixel(index: usize) -> usize {
     (index * 7) % PIXELS
 }
 
-/// The data of a sample, as float32 bytes.
+/// Returns the data of a sample as float32 bytes.
 pub fn pixels(index: usize) -> Vec<u8> {
     (0..PIXELS)
         .flat_map(|pixel| f32::from(u8::from(pixel == bright_pixel(index))).to_le_bytes())
         .collect()
 }
 
-/// The data of a sample of the odd shape, whose bright pixel lies anywhere in it, and its class.
+/// Returns the data and the class of a sample of the odd shape. The bright pixel may be anywhere in the sample.
 pub fn odd_pixels(index: usize) -> (Vec<u8>, i32) {
     let count = ODD_SHAPE.iter().product();
     let bright = (index * 13 + 50) % count;
@@ -201,7 +201,7 @@ pub fn odd_pixels(index: usize) -> (Vec<u8>, i32) {
     (data.collect(), i32::try_from(bright % PIXELS % CLASSES).unwrap())
 }
 
-/// Those of [`pixels`], as another type's bytes: what 1 is in it.
+/// Returns the pixels of [`pixels`] in another element type, whose bytes of the value 1 are `one`.
 pub fn pixels_as(index: usize, one: &[u8]) -> Vec<u8> {
     let blank = vec![0; one.len()];
     (0..PIXELS)
@@ -215,7 +215,7 @@ pub fn pixels_as(index: usize, one: &[u8]) -> Vec<u8> {
         .collect()
 }
 
-/// A `.npy` file of format 1.0.
+/// Returns a `.npy` file of format 1.0.
 pub fn npy(descr: &str, shape: &[usize], data: &[u8]) -> Vec<u8> {
     let shape: String = shape.iter().map(|dim| format!("{dim}, ")).collect();
     let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({shape}), }}");
@@ -241,16 +241,16 @@ pub mod onnx {
 
     use super::{CLASSES, PIXELS};
 
-    /// A type that the benchmark's samples do not have.
+    /// An element type that the benchmark's samples do not have.
     pub const INT8: DataType = DataType::Int8;
-    /// Types of tokens, as the benchmark's samples have them.
+    /// The token type of the benchmark's samples.
     pub const INT32: DataType = DataType::Int32;
-    /// Types of tokens, as BERT's reference model has them.
+    /// The token type of BERT's reference model.
     pub const INT64: DataType = DataType::Int64;
 
-    /// What the model declares.
+    /// The input that a model declares.
     pub struct Shape {
-        /// The batch dimension; `None` leaves it open.
+        /// The batch dimension; `None` leaves it free.
         pub batch: Option<i64>,
         /// The other dimensions.
         pub sample: Vec<i64>,
@@ -261,7 +261,7 @@ pub mod onnx {
     }
 
     impl Default for Shape {
-        /// What fits the benchmark.
+        /// Returns the shape of the benchmark's samples.
         fn default() -> Self {
             Self {
                 batch: None,
@@ -272,7 +272,7 @@ pub mod onnx {
         }
     }
 
-    /// Flattens a sample and sums the pixels of each class.
+    /// Returns a model that flattens a sample and sums the pixels of each class.
     pub fn classifier(shape: &Shape) -> Vec<u8> {
         let pixels = shape.sample.iter().product::<i64>();
         let weights = (0..usize::try_from(pixels).unwrap())
@@ -306,7 +306,7 @@ pub mod onnx {
         encoded(graph)
     }
 
-    /// Sums `mask * (ids - segments)` of each class; its second output has every sum negated. Where the length is not known
+    /// Returns a model that sums `mask * (ids - segments)` of each class. Its second output has every sum negated. Without a known length,
     /// every dimension of the inputs is free.
     pub fn three_inputs(dtype: DataType, is_length_known: bool) -> Vec<u8> {
         let length = is_length_known.then_some(i64::try_from(PIXELS).unwrap());
@@ -336,7 +336,7 @@ pub mod onnx {
                 float_data: weights.collect(),
                 ..TensorProto::default()
             }],
-            // In another order than the samples have them.
+            // The order differs from that of the samples.
             input: ["segment_ids", "input_ids", "input_mask"]
                 .iter()
                 .map(|name| free_value(name, dtype, &[None, length]))
@@ -350,7 +350,7 @@ pub mod onnx {
         encoded(graph)
     }
 
-    /// The classifier with its weights in a file of its own, and what lies there.
+    /// Returns the classifier with its weights in an external `file`, and the bytes of that file.
     pub fn with_weights_beside(file: &str) -> (Vec<u8>, Vec<u8>) {
         let mut model = ModelProto::decode(classifier(&Shape::default()).as_slice()).unwrap();
         let tensor = &mut model.graph.as_mut().unwrap().initializer[0];
@@ -364,7 +364,7 @@ pub mod onnx {
         (model.encode_to_vec(), bytes)
     }
 
-    /// The classifier with its pixels and weights as 8-bit integers: Q/DQ layers with scales of their own.
+    /// Returns the classifier with pixels and weights as 8-bit integers: Q/DQ layers with their own scales.
     pub fn quantised() -> Vec<u8> {
         let mut model = ModelProto::decode(classifier(&Shape::default()).as_slice()).unwrap();
         let graph = model.graph.as_mut().unwrap();
@@ -415,7 +415,7 @@ pub mod onnx {
         model.encode_to_vec()
     }
 
-    /// A node without attributes, named after its output.
+    /// Returns a node without attributes, named after its output.
     pub fn node(op: &str, inputs: &[&str], output: &str) -> NodeProto {
         NodeProto {
             op_type: op.to_owned(),
@@ -426,14 +426,14 @@ pub mod onnx {
         }
     }
 
-    /// A tensor whose first dimension is the batch: `None` leaves it free.
+    /// Returns a tensor whose first dimension is the batch; `None` leaves it free.
     pub fn value(name: &str, dtype: DataType, batch: Option<i64>, sample: &[i64]) -> ValueInfoProto {
         let sample = sample.iter().map(|&dim| Some(dim));
         let dims: Vec<_> = std::iter::once(batch).chain(sample).collect();
         free_value(name, dtype, &dims)
     }
 
-    /// A tensor whose dimensions may be free: the first is the batch, the second of tokens their number.
+    /// Returns a tensor whose dimensions may be free. The first is the batch; the second of token inputs is the sequence length.
     fn free_value(name: &str, dtype: DataType, dims: &[Option<i64>]) -> ValueInfoProto {
         let names = ["N", "seq_length", "other"];
         let dimension = |(number, dim): (usize, &Option<i64>)| Dimension {

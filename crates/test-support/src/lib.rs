@@ -1,5 +1,5 @@
-//! What tests of several packages need: published results, synthetic runs and submissions, fixtures, fakes of hardware and its
-//! libraries, faults of a disk. It starts no program of Regatta, except the state helper.
+//! Test support for several packages: published results, synthetic runs and submissions, fixtures, fakes of hardware and its libraries,
+//! disk faults. It starts no program of Regatta, except the state helper.
 
 #![expect(
     clippy::unwrap_used,
@@ -30,7 +30,7 @@ pub use corpus::{official_answers, published_results};
 pub use processes::{Look, eventually, free_port};
 pub use rounds::round;
 
-/// The user's cache directory of Regatta: `$XDG_CACHE_HOME/regatta`, else `~/.cache/regatta`.
+/// Returns Regatta's cache directory of the user: `$XDG_CACHE_HOME/regatta`, or else `~/.cache/regatta`.
 pub(crate) fn cache() -> PathBuf {
     let home = || PathBuf::from(env::var_os("HOME").unwrap_or_default()).join(".cache");
     env::var_os("XDG_CACHE_HOME")

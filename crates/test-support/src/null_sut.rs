@@ -1,4 +1,4 @@
-//! A system under test that answers at once, and a sample library without data, for tests of LoadGen.
+//! A system under test that responds at once, and a sample library without data, for tests of LoadGen.
 
 use std::sync::Mutex;
 
@@ -10,15 +10,15 @@ use regatta_loadgen::{
     },
 };
 
-/// A conf text.
+/// Creates a conf text.
 pub fn conf(text: &str) -> ConfText {
     ConfText::new("test.conf", text)
 }
 
-/// Answers within `issue_query` with the sample's index.
+/// A system under test that responds within `issue_query` with the sample's index.
 #[derive(Default)]
 pub struct Null {
-    /// The sample indices of each query, where they are recorded.
+    /// The sample indices of each query, if they are recorded.
     pub queries: Mutex<Vec<Vec<QuerySampleIndex>>>,
     /// Whether queries are recorded.
     pub remember: bool,
@@ -57,12 +57,12 @@ pub struct Samples {
     pub total: usize,
     /// Samples that are loaded together.
     pub performance: usize,
-    /// The samples that are loaded now.
+    /// The currently loaded samples.
     pub loaded: Mutex<Vec<QuerySampleIndex>>,
 }
 
 impl Samples {
-    /// A library of these sizes, with nothing loaded.
+    /// Creates a library of these sizes, with nothing loaded.
     pub fn new(total: usize, performance: usize) -> Self {
         Self {
             total,

@@ -1,4 +1,4 @@
-//! The official LoadGen as a plug-in that is built from its PyPI source package when a test asks for it, for tests of any package.
+//! The official LoadGen as a plug-in, built on demand from its PyPI source package, for tests of any package.
 
 #![expect(clippy::print_stderr, reason = "tells why a test is skipped")]
 
@@ -8,9 +8,9 @@ use std::{
     process::Command,
 };
 
-/// The plug-in of a version on PyPI, built once into `REGATTA_ORACLES` (default: beside cargo's own output). `None`, with
-/// the reason printed, where it cannot be built; with `CI=true` that is a failure. A board needs no compiler: where
-/// `REGATTA_LOADGENS` is set it lies there ready-made (cross/test-archive.sh).
+/// Returns the plug-in of a version on PyPI. It is built once into `REGATTA_ORACLES` (default: beside cargo's own output). Returns `None`,
+/// after printing the reason, when it cannot be built; with `CI=true` that is a failure. A board needs no compiler: with
+/// `REGATTA_LOADGENS` set, the compiled plug-in is in that directory (cross/test-archive.sh).
 pub fn plugin_file(version: &str) -> Option<PathBuf> {
     let name = format!("libregatta_loadgen-{version}-NA.so");
     if let Some(made) = env::var_os("REGATTA_LOADGENS") {
@@ -36,7 +36,7 @@ fn build(version: &str) -> Result<PathBuf, String> {
     let cache = oracle_cache().join(format!("plugins-{:016x}", fingerprint(&sources)));
     let file = cache.join(format!("libregatta_loadgen-{version}-NA.so"));
     fs::create_dir_all(&cache).map_err(|e| format!("{}: {e}", cache.display()))?;
-    // Tests run side by side, in threads and in processes: one of them builds.
+    // Tests run in parallel, in threads and in processes; only one of them builds.
     let lock = fs::File::create(cache.join("lock")).map_err(|e| e.to_string())?;
     lock.lock().map_err(|e| e.to_string())?;
     if file.exists() {
@@ -57,7 +57,7 @@ fn oracle_cache() -> PathBuf {
     env::var_os("REGATTA_ORACLES").map_or_else(|| crate::cache().join("oracles"), PathBuf::from)
 }
 
-/// Changes when a plug-in's making does, so that no stale one is tested.
+/// Returns a hash of the plug-in's sources, so that tests never use an outdated build.
 fn fingerprint(sources: &Path) -> u64 {
     let made_of = [
         "build.sh",
@@ -75,7 +75,7 @@ fn fingerprint(sources: &Path) -> u64 {
     })
 }
 
-/// As seen from any package of the workspace.
+/// Returns the plug-in's sources, from any package of the workspace.
 fn sources() -> Option<PathBuf> {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     package

@@ -1,4 +1,4 @@
-//! Waiting for other processes, and ports for them. Starts none.
+//! Waiting for other processes, and free ports for them. This module starts no process.
 
 use std::{
     net::TcpListener,
@@ -6,12 +6,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The answer of one look at another process: `bool`, or `Option` with what was found.
+/// The result of one check of another process: `bool`, or `Option` with a value.
 pub trait Look {
-    /// What is found.
+    /// The value of a successful check.
     type Found;
 
-    /// What this look has found, if anything.
+    /// Returns the value if the check was successful.
     fn found(self) -> Option<Self::Found>;
 }
 
@@ -31,10 +31,10 @@ impl<T> Look for Option<T> {
     }
 }
 
-/// Waits for something that another process does, looking twenty times a second.
+/// Polls another process twenty times per second until `look` succeeds.
 ///
 /// # Panics
-/// When it has not happened after `seconds`.
+/// When `look` has not succeeded after `seconds`.
 pub fn eventually<L: Look>(what: &str, seconds: u64, mut look: impl FnMut() -> L) -> L::Found {
     let begin = Instant::now();
     loop {
@@ -49,10 +49,10 @@ pub fn eventually<L: Look>(what: &str, seconds: u64, mut look: impl FnMut() -> L
     }
 }
 
-/// A loopback port that was free a moment ago.
+/// Returns a loopback port that was just free.
 ///
 /// # Panics
-/// When loopback has none.
+/// When loopback has no free port.
 #[must_use]
 pub fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -1,8 +1,8 @@
-//! Where `crates/tensorrt/shim/for-tests.sh` has put NVIDIA's own libraries and the shims for them.
+//! The directory into which `crates/tensorrt/shim/for-tests.sh` installs NVIDIA's libraries and the shims for them.
 
 use std::{env, path::PathBuf};
 
-/// The directory, if `file` lies in it. `None`, with the reason printed, where it does not; under CI that is a failure.
+/// Returns the directory if it contains `file`. Otherwise returns `None`, after printing the reason; under CI it fails.
 pub fn root_with(file: &str) -> Option<PathBuf> {
     let root = env::var_os("REGATTA_TENSORRT_TESTS").map(PathBuf::from);
     let found = root.filter(|root| root.join(file).exists());

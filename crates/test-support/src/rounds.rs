@@ -1,8 +1,8 @@
-//! The rounds that come with Regatta, by name.
+//! The built-in rounds, by name.
 
 use regatta_config::{known, round::Round};
 
-/// Returns a known round.
+/// Returns a built-in round.
 ///
 /// # Panics
 /// When no round has this name.

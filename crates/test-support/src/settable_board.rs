@@ -1,6 +1,5 @@
-//! A simulated board from `agent/tests/boards` whose controls can be set, and the real helper behind a socket as systemd
-//! would start it. Fakes of the real programs: `nvpmodel` and `systemctl` are shell scripts that change the
-//! board's files as the real ones change the kernel's.
+//! A simulated board from `agent/tests/boards` whose controls can be set, and the real helper behind a socket, started like under systemd.
+//! `nvpmodel` and `systemctl` are fakes: shell scripts that change the board's files as the real programs change the kernel's.
 
 use std::{
     collections::BTreeMap,
@@ -20,7 +19,7 @@ use std::{
 
 use tempfile::TempDir;
 
-/// A fake nvpmodel: sets a mode's clock bounds and cores, and writes its status file.
+/// A fake nvpmodel. It sets a mode's clock bounds and cores, and writes its status file.
 const NVPMODEL: &str = r#"#!/bin/sh
 # TWIN of nvpmodel for tests: nvpmodel -f FILE -m ID
 root=${0%/usr/sbin/nvpmodel}
@@ -159,14 +158,14 @@ pub fn bytes_of(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     found
 }
 
-/// The part of systemd that starts the helper: a socket, and one process for each connection.
+/// Systemd's role in starting the helper: a socket, and one process per connection.
 pub struct Socket {
     directory: TempDir,
     children: Arc<Mutex<Vec<Child>>>,
 }
 
 impl Socket {
-    /// Listens; helpers get `program` and work on `root` for `user`.
+    /// Listens; each helper runs `program` on `root` for `user`.
     pub fn listen(program: PathBuf, root: &Path, user: u32) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let listener = UnixListener::bind(directory.path().join("socket")).unwrap();
@@ -182,12 +181,12 @@ impl Socket {
         Self { directory, children }
     }
 
-    /// Where it is.
+    /// Returns the path of the socket.
     pub fn path(&self) -> PathBuf {
         self.directory.path().join("socket")
     }
 
-    /// Where helpers keep their journal.
+    /// Returns the path of the helpers' journal.
     pub fn journal(&self) -> PathBuf {
         self.directory.path().join("journal")
     }
@@ -223,7 +222,7 @@ fn spawn(program: &Path, root: &Path, journal: &Path, user: u32, connection: Uni
         .unwrap()
 }
 
-/// This process's user id.
+/// Returns this process's user id.
 pub fn own_user() -> u32 {
     rustix::process::getuid().as_raw()
 }

@@ -1,16 +1,16 @@
-//! A disk that can be filled: a small tmpfs. Mounting wants root; without it a test says so and ends, and fails under CI.
+//! A small tmpfs that tests can fill. Mounting requires root. Without root, a test prints a message and ends; under CI it fails.
 
 use std::{fs, path::PathBuf, process::Command};
 
 /// A mounted tmpfs, unmounted when dropped.
 pub struct SmallDisk {
-    /// Where it is mounted.
+    /// The mount point.
     pub path: PathBuf,
     _directory: tempfile::TempDir,
 }
 
 impl SmallDisk {
-    /// Mounts one of that size, such as `2m`.
+    /// Mounts a tmpfs of this size, for example `2m`. `None` when mounting fails outside of CI.
     pub fn mount(size: &str) -> Option<Self> {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("disk");
@@ -34,7 +34,7 @@ impl SmallDisk {
         })
     }
 
-    /// Leaves about so many bytes free.
+    /// Fills the disk until about `left` bytes are free.
     pub fn fill_up_to(&self, left: u64) {
         let disk = rustix::fs::statvfs(&self.path).unwrap();
         let filler = vec![0; usize::try_from(disk.f_bavail * disk.f_frsize - left).unwrap()];

@@ -1,5 +1,5 @@
-//! A directory with synthetic runs of a benchmark that needs one scenario, as the coordinator stores them, and the operator's
-//! files that staging needs.
+//! Synthetic runs of a benchmark with one required scenario, in the coordinator's directory layout, and the operator's files that staging
+//! needs.
 
 use std::{collections::BTreeMap, fs, path::PathBuf};
 
@@ -23,7 +23,7 @@ use crate::{
     tree::put,
 };
 
-/// The official `mlperf.conf`, which a run of the official LoadGen does not have among its files.
+/// The official `mlperf.conf`. A run of the official LoadGen does not have it among its files.
 pub const MLPERF_CONF: &str = "# the official conf\n*.Offline.min_duration = 600000\n";
 
 /// The operator's answers.
@@ -78,11 +78,11 @@ pub struct Parts {
     pub evidence: Value,
     /// `record.json`, without hashes.
     pub record: Value,
-    /// The files by their names.
+    /// The files by name.
     pub files: BTreeMap<&'static str, String>,
 }
 
-/// A temporary directory with runs, the operator's files in `desk/` and the trees that are staged.
+/// A temporary directory with runs, the operator's files in `desk/`, and the staged trees.
 #[derive(Debug)]
 pub struct StagingFixture {
     dir: TempDir,
@@ -90,7 +90,7 @@ pub struct StagingFixture {
     pub round: Round,
 }
 
-/// SHA-256 in hexadecimal.
+/// Returns the SHA-256 in hexadecimal.
 pub fn hash(bytes: impl AsRef<[u8]>) -> String {
     hexadecimal(&Sha256::digest(bytes.as_ref()))
 }
@@ -99,7 +99,7 @@ fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The key of the device of all runs.
+/// Returns the key of the device of all runs.
 fn device_key() -> Ed25519KeyPair {
     Ed25519KeyPair::from_seed_unchecked(&[7; 32]).unwrap()
 }
@@ -110,13 +110,13 @@ pub fn id(number: u32) -> String {
     format!("01930000-0000-7000-8000-{number:012}")
 }
 
-/// Samples of the data set; the accuracy run answers all.
+/// Samples of the data set; the accuracy run has a response for each.
 const SAMPLES: u32 = 1633;
 
-/// Responses that TEST01 logs.
+/// Number of responses that TEST01 logs.
 const LOGGED: u32 = 4096;
 
-/// Formats an accuracy log; a sample always has the same response.
+/// Formats an accuracy log. A sample always has the same response.
 fn answers_log(entries: u32) -> String {
     let entries: Vec<_> = (0..entries)
         .map(|index| {
@@ -137,7 +137,7 @@ pub fn log(facts: &[(&str, Value)]) -> String {
     facts.iter().map(line).collect()
 }
 
-/// Formats the detail log and summary of the run of a number, under an audit's conf.
+/// Formats the detail log and the summary of a run with this number, under an audit's conf.
 #[must_use]
 pub fn loadgen_logs(
     round: &Round,
@@ -196,7 +196,7 @@ impl StagingFixture {
         Answers::from_toml(&change(ANSWERS.to_owned()), &self.at("desk")).unwrap()
     }
 
-    /// Lists the names beside the operator's files and the runs, where trees are staged.
+    /// Lists the names besides the operator's files and the runs, in the directory where trees are staged.
     #[must_use]
     pub fn left_behind(&self) -> Vec<String> {
         let names = fs::read_dir(self.dir.path()).unwrap();
@@ -365,7 +365,7 @@ impl StagingFixture {
     /// Stages runs into `tree`.
     ///
     /// # Errors
-    /// What staging refuses.
+    /// The error of staging.
     pub fn stage(
         &self,
         division: Division,
@@ -379,7 +379,7 @@ impl StagingFixture {
     /// Stages runs into the directory `output`.
     ///
     /// # Errors
-    /// What staging refuses.
+    /// The error of staging.
     pub fn stage_to(
         &self,
         output: &str,

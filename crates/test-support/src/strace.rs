@@ -1,5 +1,5 @@
-//! Faults of a disk that no small tmpfs has: system calls on one file that fail or take their time. Debian's strace injects them,
-//! into a real process; without it, or where nothing can be traced, as under an emulator, a test says so and ends, and fails under CI.
+//! Disk faults that a small tmpfs cannot produce: system calls on one file that fail or are delayed. Debian's strace injects them into a
+//! real process. Without strace, or where tracing is impossible (under an emulator), a test prints a message and ends; under CI it fails.
 
 use std::{
     ffi::OsStr,
@@ -10,13 +10,13 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Traces programs of one test.
+/// Traces the programs of one test.
 pub struct Strace {
     directory: tempfile::TempDir,
 }
 
 impl Strace {
-    /// `None`, with the reason printed, where nothing can be traced.
+    /// Returns `None`, after printing the reason, when tracing is impossible.
     pub fn find() -> Option<Self> {
         let traces = Command::new("strace")
             .args(["-o", "/dev/null", "true"])
@@ -36,25 +36,25 @@ impl Strace {
         })
     }
 
-    /// A program whose calls on `files` suffer `fault`, such as `fsync:error=EIO:when=1`, in whichever of its threads and children.
-    /// The tracer is no parent: the process that is started is the program itself.
+    /// Returns a command whose calls on `files` get `fault`, for example `fsync:error=EIO:when=1`, in all its threads and children. The
+    /// tracer is not the parent: the started process is the program itself.
     pub fn before(&self, program: &str, files: &[&Path], fault: &str) -> Command {
         self.command(program, files, &["-e", &format!("inject={fault}")])
     }
 
-    /// A program whose calls of these kinds on `files` are listed in [`Self::seen`].
+    /// Returns a command whose `calls` on `files` are listed in [`Self::seen`].
     pub fn listing(&self, program: &str, files: &[&Path], calls: &str) -> Command {
         self.command(program, files, &["-y", "-e", &format!("trace={calls}")])
     }
 
-    /// A program whose calls of these kinds are listed in [`Self::seen`], on whatever, with the paths behind their descriptors and
-    /// every byte in hexadecimal.
+    /// Returns a command whose `calls` on all files are listed in [`Self::seen`]. The list has the paths of descriptors, and every byte in
+    /// hexadecimal.
     pub fn listing_bytes(&self, program: &str, calls: &str) -> Command {
         let calls = format!("trace={calls}");
         self.command(program, &[], &["-y", "-xx", "-s", "100000", "-e", &calls])
     }
 
-    /// What was traced until now, a line a call, each as soon as it began.
+    /// Returns the trace so far, one line per call, written when the call begins.
     pub fn seen(&self) -> String {
         fs::read_to_string(self.list()).unwrap_or_default()
     }
@@ -75,7 +75,7 @@ impl Strace {
     }
 }
 
-/// Ends the tracing of a process, if there is any: what was held up goes on.
+/// Ends the tracing of a process, if it is traced. Delayed calls then continue.
 pub fn let_go(process: u32) {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:"));

@@ -1,5 +1,4 @@
-//! Writes synthetic submissions that both checkers accept: one benchmark with its scenarios and compliance tests, in the layout
-//! of its round.
+//! Synthetic submissions that both checkers accept: one benchmark with its scenarios and compliance tests, in the layout of its round.
 
 use std::path::Path;
 
@@ -21,7 +20,7 @@ const SYSTEM: &str = "board";
 /// The hash of an accuracy log without entries.
 const EMPTY_LOG: &str = "3fbbd4c6d76130399b0c79cdf41758669224a91e05b7b216953f0c9728750865";
 
-/// Writes a submission of the round's speech benchmark below `root`; of image classification where it has none.
+/// Writes a submission of the round's speech benchmark below `root`. A round without one gets image classification.
 pub fn write(root: &Path, round: &Round) {
     let speech = round.submission.benchmarks.contains_key("whisper");
     category(root, round, if speech { "whisper" } else { "resnet" }, "edge");
@@ -250,7 +249,7 @@ impl SyntheticResult<'_> {
         settings.server_target_latency_ns = rules.server_latency_ns.unwrap_or(100_000_000);
         if let Some(audit) = self.round.audits.get(test) {
             let conf = Conf::parse("audit.config", &audit.config).unwrap();
-            // As LoadGen 6.0 reads it, which some audits of older rounds say less to.
+            // LoadGen 6.0's reading of the conf; the conf of some audits of older rounds lacks settings, which are added below.
             settings.apply(&conf, ConfKind::Audit, "*").unwrap();
             settings.performance_issue_same |= test == "TEST04";
             (settings.qsl_rng_seed, settings.schedule_rng_seed) =
@@ -268,8 +267,8 @@ impl SyntheticResult<'_> {
         run
     }
 
-    /// Formats the detail log. It also has the keys of other scenarios that official checkers read when one scenario's run is
-    /// submitted for another.
+    /// Formats the detail log. It also has the keys of other scenarios, which official checkers read when one scenario's run is submitted
+    /// for another.
     fn detail(&self, run: &SyntheticRun, figures: &Figures) -> String {
         let mut text = run.detail_log(figures);
         if run.settings.mode == Mode::AccuracyOnly {

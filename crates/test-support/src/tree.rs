@@ -21,7 +21,7 @@ pub fn files(root: &Path) -> BTreeMap<String, Vec<u8>> {
     found
 }
 
-/// Lists the paths of every file below `root`, one a line.
+/// Lists the paths of every file below `root`, one per line.
 #[must_use]
 pub fn names(root: &Path) -> String {
     files(root).keys().map(|name| format!("{name}\n")).collect()
@@ -33,7 +33,7 @@ pub fn put(path: &Path, content: impl AsRef<[u8]>) {
     fs::write(path, content).unwrap();
 }
 
-/// Copies the directories and files below `from`. The copies are writable, as those of a read-only corpus would not be.
+/// Copies the directories and files below `from`. The copies are writable even if the originals are not, as in a read-only corpus.
 pub fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {

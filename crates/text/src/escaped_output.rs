@@ -1,11 +1,10 @@
-//! Writers that escape text, for programs that print text from trees, logs and devices. [`crate::escape`] says which characters
-//! are escaped.
+//! Writers that escape text, for programs that print text from trees, logs and devices. [`crate::escape`] lists the escaped characters.
 
 use std::io::{self, Write};
 
 use crate::{escape, escape_lines};
 
-/// Writes text for people after [`escape_lines`]. Each write must end at the end of a character, as formatted ones do.
+/// Writes text for users after [`escape_lines`]. Each write must end at a character boundary, as formatted writes do.
 #[derive(Debug)]
 pub struct EscapedText<W>(
     /// The target.
@@ -24,7 +23,7 @@ impl<W: Write> Write for EscapedText<W> {
     }
 }
 
-/// Writes each write as one line of a log: line feeds within it are escaped, too.
+/// Writes each write as one line of a log. Line feeds within it are escaped, too.
 #[derive(Debug)]
 pub struct EscapedLog<W>(
     /// The target.

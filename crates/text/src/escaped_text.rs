@@ -1,18 +1,17 @@
-//! Text from a tree, a log or a device, made safe to show: on a terminal, in a text report, in a log line.
+//! Untrusted text (from a tree, a log or a device), escaped for terminals, text reports and log lines.
 //!
-//! It neither shortens text nor quotes it for a format: JSON, CSV and HTML have escapes of their own.
+//! The functions do not shorten text and do not quote it for a format. JSON, CSV and HTML have their own escapes.
 
 use std::{
     borrow::Cow,
     fmt::{self, Display, Write},
 };
 
-/// Replaces every character that controls a terminal or hides other text by its visible Rust escape:
-/// `\n`, `\u{1b}`, `\u{202e}`.
+/// Replaces every character that controls a terminal or hides other text by its visible Rust escape: `\n`, `\u{1b}`, `\u{202e}`.
 ///
-/// Replaced are control characters (C0, DEL, C1), line and paragraph separators, bidirectional embeddings, overrides,
-/// isolates and marks, zero-width and other invisible format characters, and tags. A backslash stays, so that escaping
-/// twice changes nothing.
+/// It replaces control characters (C0, DEL, C1) and line and paragraph separators. It also replaces bidirectional embeddings, overrides,
+/// isolates and marks, zero-width and other invisible format characters, and tags. A backslash stays, so that escaping twice changes
+/// nothing.
 ///
 /// ```
 /// assert_eq!(crate::escape("boat\x1b[2J\n\u{202e}PASS"), r"boat\u{1b}[2J\n\u{202e}PASS");
@@ -69,7 +68,7 @@ pub fn escape_json(document: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// Shows a value as [`escape`] shows its text: for paths and errors in messages. Width and alignment do not apply.
+/// Formats a value with its text escaped as [`escape`] does, for paths and errors in messages. Width and alignment do not apply.
 #[derive(Debug, Clone, Copy)]
 pub struct Escaped<T>(
     /// The value.
@@ -98,8 +97,8 @@ impl Write for EscapingWriter<'_, '_> {
     }
 }
 
-/// Returns whether a character is unsafe to show. The ranges are Unicode's `Bidi_Control` and `Default_Ignorable` format
-/// characters and its line and paragraph separators.
+/// Returns whether a character is unsafe to show. The ranges are Unicode's `Bidi_Control` and `Default_Ignorable` format characters and
+/// its line and paragraph separators.
 fn is_unsafe(c: char) -> bool {
     c.is_control()
         || matches!(

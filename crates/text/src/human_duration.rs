@@ -1,4 +1,4 @@
-//! Durations as users write them: a whole number with its unit. It does not know their purpose.
+//! Durations in the form that users write: a whole number with its unit. This module does not know their purpose.
 
 use std::{fmt, num::NonZeroU64, str::FromStr};
 
@@ -6,7 +6,7 @@ use std::{fmt, num::NonZeroU64, str::FromStr};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HumanDuration(NonZeroU64);
 
-/// A text that is not a duration.
+/// The error for a text that is not a duration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is not a duration; hint: write a whole number above 0 with its unit, such as 500ms, 3s, 10m or 1h"
@@ -14,7 +14,7 @@ pub struct HumanDuration(NonZeroU64);
 pub struct InvalidDuration(String);
 
 impl HumanDuration {
-    /// The duration in milliseconds.
+    /// Returns the duration in milliseconds.
     #[must_use]
     pub const fn millis(self) -> u64 {
         self.0.get()
@@ -43,7 +43,7 @@ impl FromStr for HumanDuration {
 }
 
 impl fmt::Display for HumanDuration {
-    /// Prints the largest unit of which the duration is a whole number.
+    /// Formats the duration in the largest unit of which it is a whole number.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let millis = self.millis();
         for (factor, unit) in [(3_600_000, "h"), (60_000, "m"), (1_000, "s")] {

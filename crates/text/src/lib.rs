@@ -1,6 +1,6 @@
-//! Text for people: error chains, durations, and text from outside made safe for terminals, logs and JSON.
+//! Text for users: error chains, durations, and untrusted text that is escaped for terminals, logs and JSON.
 //!
-//! Formats text only; reads and writes nothing.
+//! The crate only formats text. It reads and writes nothing.
 
 mod error_chain;
 mod escaped_output;

@@ -1,8 +1,8 @@
-//! Assets: models, preprocessed data and caches that a run needs on its device, named by their content. What both sides must
-//! agree on: how a spec names them, and what the manifest of a tree looks like. Moves and stores nothing.
+//! Assets: models, preprocessed data and caches that a run needs on its device, named by their content. This module defines the common
+//! part of device and coordinator: how a spec names assets, and the manifest of a tree. It transfers and stores nothing.
 //!
-//! A *file* is named by the SHA-256 of its bytes. A *tree* is a directory of files, named by the SHA-256 of its manifest,
-//! which has a line per file in the order of their paths, and whose content is the files' bytes in that order:
+//! A *file* is named by the SHA-256 of its bytes. A *tree* is a directory of files, named by the SHA-256 of its manifest. Its content
+//! is the files' bytes in the order of their paths. The manifest has one line per file in the same order:
 //!
 //! ```text
 //! SHA256 BYTES PATH
@@ -19,21 +19,21 @@ use serde::{Deserialize, Serialize};
 /// Longest path of an asset or in a manifest, in bytes.
 pub const LONGEST_PATH: usize = 1024;
 
-/// What a run needs on its device, and where the device gets it.
+/// The assets that a run needs on its device, and the server that has them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Assets {
-    /// The coordinator's store of assets as devices reach it: `host:port`, an IPv6 address in brackets.
+    /// Address of the coordinator's asset store for devices: `host:port`, with an IPv6 address in brackets.
     pub server: String,
-    /// What is needed.
+    /// The required assets.
     pub needed: Vec<Asset>,
 }
 
-/// A file or a tree of files, by its content.
+/// A file or a tree of files, named by its content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asset {
-    /// Where it belongs, below the scratch directory (`MLPERF_SCRATCH_PATH`).
+    /// Its path below the scratch directory (`MLPERF_SCRATCH_PATH`).
     pub path: String,
-    /// What it is.
+    /// Whether it is a file or a tree.
     pub kind: AssetKind,
     /// Bytes of the file, or of all files of the tree.
     pub bytes: u64,
@@ -47,12 +47,12 @@ pub struct Asset {
 pub enum AssetKind {
     /// One file.
     File,
-    /// A directory with all that is below it.
+    /// A directory with all its content.
     Tree,
 }
 
 impl AssetKind {
-    /// The word in documents, tables and addresses.
+    /// Returns the word in documents, tables and addresses.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -77,14 +77,14 @@ impl FromStr for AssetKind {
     }
 }
 
-/// One file of a tree: a line of its manifest.
+/// One file of a tree, which is one line of its manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ManifestLine {
     /// SHA-256 of the file, hexadecimal.
     pub sha256: String,
-    /// Its length.
+    /// Length in bytes.
     pub bytes: u64,
-    /// Where it lies below the tree.
+    /// Path below the tree.
     pub path: String,
 }
 
@@ -94,7 +94,7 @@ impl fmt::Display for ManifestLine {
     }
 }
 
-/// A line that no manifest has.
+/// The error for a line that is not in the form of a manifest.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no line of a manifest")]
 pub struct NotALine(String);
@@ -120,7 +120,7 @@ impl FromStr for ManifestLine {
     }
 }
 
-/// Whether a text is a SHA-256 as it names assets: 64 lower-case hexadecimal digits.
+/// Whether `text` is a SHA-256 in the form that names assets: 64 lower-case hexadecimal digits.
 #[must_use]
 pub fn is_sha256(text: &str) -> bool {
     text.len() == 64
@@ -129,7 +129,7 @@ pub fn is_sha256(text: &str) -> bool {
             .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
 }
 
-/// Whether a path names something below the directory that it is taken from, in a way that a line can hold.
+/// Whether `path` stays below its base directory and fits into a manifest line.
 #[must_use]
 pub fn is_inner_path(path: &str) -> bool {
     let mut parts = Path::new(path).components();

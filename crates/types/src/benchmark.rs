@@ -1,4 +1,4 @@
-//! A benchmark as its file under `configs/benchmarks/` describes it. No benchmark has a special case in code.
+//! A benchmark as its file under `configs/benchmarks/` describes it. The code has no special case for any benchmark.
 
 use std::{fmt, str::FromStr};
 
@@ -6,69 +6,69 @@ use serde::{Deserialize, Serialize};
 
 use crate::{UnknownWord, layout::Layout};
 
-/// One benchmark: model, data, and how answers are judged.
+/// One benchmark: model, data, and accuracy metric.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Benchmark {
     /// Schema number of the file.
     pub schema: u16,
-    /// The name on the command line and in directories, such as `resnet50`.
+    /// The name on the command line and in directories, for example `resnet50`.
     pub name: String,
-    /// Other accepted spellings, such as the official checker's `resnet`.
+    /// Other accepted spellings, for example the official checker's `resnet`.
     #[serde(default)]
     pub aliases: Vec<String>,
-    /// The name that stands in conf files (`model.scenario.key`).
+    /// The model name in conf files (`model.scenario.key`).
     pub loadgen_model: String,
-    /// One line for people.
+    /// A one-line description for users.
     pub title: String,
-    /// Why results of this benchmark can never be submitted; `None` for the official ones.
+    /// Why results of this benchmark can never be submitted; `None` for the official benchmarks.
     #[serde(default)]
     pub not_submittable: Option<String>,
     /// The model.
     pub model: Model,
     /// The preprocessed data.
     pub dataset: Dataset,
-    /// How the samples are made from the dataset as published; `None` where `prep` cannot make them.
+    /// How `prep` makes the samples from the published dataset; `None` when it cannot.
     #[serde(default)]
     pub prep: Option<Prep>,
-    /// How answers are judged.
+    /// The accuracy metric and its target.
     pub accuracy: Accuracy,
-    /// `mlperf.conf` lines that the official conf has no entry for: `model.scenario.key` to value.
+    /// `mlperf.conf` entries that the official conf lacks: `model.scenario.key` to value.
     #[serde(default)]
     pub mlperf_conf: std::collections::BTreeMap<String, String>,
-    /// First guesses for `user.conf` on an unknown machine: `model.scenario.key` to value.
+    /// Initial values for `user.conf` on an unknown machine: `model.scenario.key` to value.
     #[serde(default)]
     pub user_conf: std::collections::BTreeMap<String, String>,
 }
 
-/// A model file and its input.
+/// A model file and its inputs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Model {
     /// Path below the scratch directory (`MLPERF_SCRATCH_PATH`).
     pub file: String,
-    /// SHA-256 of the file, hexadecimal; `None` where the user brings their own.
+    /// SHA-256 of the file, hexadecimal; `None` when users supply their own file.
     #[serde(default)]
     pub sha256: Option<String>,
-    /// Shape of one sample, without the batch dimension; of the first input where the model has several.
+    /// Shape of one sample of the first input, without the batch dimension.
     pub input_shape: Vec<usize>,
     /// Element type of the samples on disk and of the model's input.
     pub input_dtype: Dtype,
-    /// How samples lie on disk and in memory. Where that is not linear, `input_shape` is still the input's own.
+    /// Layout of samples on disk and in memory. `input_shape` is the input's own shape in every layout.
     #[serde(default, skip_serializing_if = "Layout::is_linear")]
     pub input_format: Layout,
-    /// The input's name in the model; needed where there are several.
+    /// The input's name in the model; required when the model has several inputs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_name: Option<String>,
-    /// What a response holds.
+    /// Content of a response.
     pub response: Response,
-    /// The inputs behind the first. A sample then has a tensor for each, and lies in one array per input instead of a file
-    /// of its own.
+    /// The inputs after the first. A sample then has one tensor per input. Each input's samples are in one array instead of one file per
+    /// sample.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub further_inputs: Vec<FurtherInput>,
 }
 
-/// An input behind the first.
+/// A model input after the first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FurtherInput {
@@ -80,22 +80,22 @@ pub struct FurtherInput {
     pub dtype: Dtype,
 }
 
-/// One input of a model, as its samples lie.
+/// One input of a model, with the layout of its samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ModelInput<'a> {
-    /// Its name, where the benchmark's file tells it.
+    /// Its name, when the benchmark's file sets one.
     pub name: Option<&'a str>,
-    /// Shape of one sample as the model has it, without the batch dimension.
+    /// Shape of one sample in the model, without the batch dimension.
     pub shape: &'a [usize],
     /// Type of its elements.
     pub dtype: Dtype,
-    /// How a sample lies.
+    /// Layout of a sample.
     pub layout: Layout,
 }
 
 impl ModelInput<'_> {
-    /// The shape in which a sample lies in memory. A single block of channels has no dimension of its own, as in NVIDIA's
-    /// files. `None` where the shape cannot have the layout.
+    /// Returns the shape of a sample in memory. A single block of channels has no dimension of its own, as in NVIDIA's files. `None` when
+    /// the shape cannot have the layout.
     #[must_use]
     pub fn stored(&self) -> Option<Vec<usize>> {
         let mut stored = self.layout.stored(self.shape, self.dtype.size())?;
@@ -105,7 +105,7 @@ impl ModelInput<'_> {
         Some(stored)
     }
 
-    /// Bytes of one sample; `None` where there is no such sample.
+    /// Returns the bytes of one sample; `None` when the shape cannot have the layout or is empty.
     #[must_use]
     pub fn bytes(&self) -> Option<usize> {
         let bytes = self
@@ -116,7 +116,7 @@ impl ModelInput<'_> {
     }
 }
 
-/// As `int32 linear [384] input_ids`.
+/// Formats as `int32 linear [384] input_ids`.
 impl fmt::Display for ModelInput<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} {:?}", self.dtype.word(), self.layout, self.shape)?;
@@ -125,7 +125,7 @@ impl fmt::Display for ModelInput<'_> {
 }
 
 impl Model {
-    /// The inputs, in the order in which a sample has them.
+    /// Returns the inputs in the order in which a sample has them.
     pub fn inputs(&self) -> impl Iterator<Item = ModelInput<'_>> + Clone {
         let first = ModelInput {
             name: self.input_name.as_deref(),
@@ -142,7 +142,7 @@ impl Model {
         std::iter::once(first).chain(further)
     }
 
-    /// Bytes of a sample: its tensors behind each other. `None` where there is no such sample.
+    /// Returns the bytes of a sample: the sum over its tensors. `None` when an input has no valid sample size.
     #[must_use]
     pub fn sample_bytes(&self) -> Option<usize> {
         self.inputs()
@@ -167,7 +167,7 @@ pub enum Dtype {
 }
 
 impl Dtype {
-    /// Bytes of one element.
+    /// Returns the bytes of one element.
     #[must_use]
     pub const fn size(self) -> usize {
         match self {
@@ -178,7 +178,7 @@ impl Dtype {
         }
     }
 
-    /// The word of NVIDIA's harness and of published measurements.
+    /// Returns the type's name in NVIDIA's harness and in published measurements.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -190,7 +190,7 @@ impl Dtype {
         }
     }
 
-    /// numpy's name of the type, little-endian as all supported machines are.
+    /// Returns numpy's name of the type. It is little-endian, as all supported machines are.
     #[must_use]
     pub const fn numpy(self) -> &'static str {
         match self {
@@ -206,7 +206,7 @@ impl Dtype {
 impl FromStr for Dtype {
     type Err = UnknownWord;
 
-    /// By [`Dtype::word`].
+    /// Parses the name that [`Dtype::word`] returns.
     fn from_str(given: &str) -> Result<Self, UnknownWord> {
         [Self::Float32, Self::Float16, Self::Int8, Self::Int32, Self::Int64]
             .into_iter()
@@ -219,28 +219,28 @@ impl FromStr for Dtype {
     }
 }
 
-/// What the bytes of a response hold; the accuracy log holds the same bytes in hexadecimal.
+/// Content of a response's bytes. The accuracy log has the same bytes in hexadecimal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Response {
     /// The index of the largest output, as a little-endian 32-bit integer.
     ArgmaxInt32,
-    /// The first output tensor as it is.
+    /// The first output tensor, unchanged.
     Raw,
-    /// All output tensors, which have one shape and type, element by element in turns, as `numpy.stack(outputs, axis=-1)`
-    /// has them and `accuracy-squad.py` reads start and end.
+    /// All output tensors, interleaved element by element, like `numpy.stack(outputs, axis=-1)`. The tensors have one shape and type.
+    /// `accuracy-squad.py` reads start and end in this form.
     Stacked,
 }
 
-/// Preprocessed samples: one `.npy` per sample and a map file; where the model has several inputs, one `.npy` per input, whose
-/// first dimension counts samples.
+/// Preprocessed samples: one `.npy` per sample and a map file. When the model has several inputs, one `.npy` per input, whose first
+/// dimension counts samples.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Dataset {
     /// Directory of the samples, below the scratch directory. The sample named `N` in the map is `N.npy`.
     pub dir: String,
-    /// The map file, below the scratch directory: a line per sample, its name and its label. Samples of several inputs have
-    /// no names, and need none unless their metric does.
+    /// The map file, below the scratch directory: one line per sample with its name and its label. Samples with several
+    /// inputs have no names; they need a map only when their metric does.
     #[serde(default)]
     pub map: String,
     /// Samples in the whole set.
@@ -249,26 +249,26 @@ pub struct Dataset {
     pub performance_samples: usize,
 }
 
-/// How samples are made from a dataset as published. A benchmark picks a kind; code knows kinds, not benchmarks.
+/// How samples are made from a published dataset. A benchmark selects a kind; the code knows kinds, not benchmarks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Prep {
-    /// A gzipped table of images: a line per image, its pixels row by row and then its label, comma separated.
+    /// A gzipped table of images. Each line has the pixels of an image row by row, then its label, comma separated.
     CsvImages {
-        /// The table's file name in the dataset's directory, by custom `data/NAME` below the scratch directory.
-        /// Samples are named `STEM_ROW` after the file and their row, counted from 0.
+        /// The table's file name in the dataset's directory, conventionally `data/NAME` below the scratch directory. Samples are named
+        /// `STEM_ROW` after the file and their row, counted from 0.
         source: String,
-        /// Rows at the beginning that are no samples, such as those a model was trained on.
+        /// Leading rows that are not samples, for example rows that a model was trained on.
         skip_rows: usize,
-        /// What pixels are divided by.
+        /// The number by which pixels are divided.
         divisor: f32,
     },
-    /// Arrays that another program has made, such as the reference's own preprocessing: for every input of the model a
-    /// `.npy` of all samples, `INPUT.npy` in the dataset's directory.
+    /// Arrays from another program, for example the reference's own preprocessing. Each model input has one `.npy` of all samples,
+    /// `INPUT.npy` in the dataset's directory.
     Arrays {},
 }
 
-/// How answers are judged.
+/// The accuracy metric of a benchmark and its target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Accuracy {
@@ -276,12 +276,12 @@ pub struct Accuracy {
     pub metric: Metric,
     /// The reference model's value in the metric's unit.
     pub reference: f64,
-    /// The share of the reference that must be reached, such as 0.99.
+    /// The fraction of the reference that a run must reach, for example 0.99.
     pub factor: f64,
 }
 
 impl Accuracy {
-    /// The value to reach: computed as the official checker does, as a product of doubles.
+    /// Returns the target value: a product of doubles, as the official checker computes it.
     #[must_use]
     pub fn target(&self) -> f64 {
         self.reference * self.factor
@@ -292,22 +292,22 @@ impl Accuracy {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Metric {
-    /// Percentage of samples whose first response element equals the label. Regatta reckons it itself.
+    /// Percentage of samples whose first response element equals the label. Regatta computes it.
     Top1,
-    /// F1 of answers cut out of texts (SQuAD), in percent. The reference's `accuracy-squad.py` reckons it.
+    /// F1 of answers extracted from texts (SQuAD), in percent. The reference's `accuracy-squad.py` computes it.
     SquadF1,
 }
 
 impl Benchmark {
-    /// Reads a benchmark file.
+    /// Parses a benchmark file.
     ///
     /// # Errors
-    /// The parser's own message, which names line and column.
+    /// The parser's own message, with line and column.
     pub fn from_toml(text: &str) -> Result<Self, toml::de::Error> {
         toml::from_str(text)
     }
 
-    /// Whether a user may mean this benchmark by `name`.
+    /// Whether `name` is this benchmark's name or one of its aliases.
     #[must_use]
     pub fn is_called(&self, name: &str) -> bool {
         self.name == name || self.aliases.iter().any(|alias| alias == name)

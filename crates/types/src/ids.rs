@@ -1,7 +1,7 @@
-//! Names that cross the wire and become file names: run ids, device ids, stream names.
+//! Names that are sent over the network and become file names: run ids, device ids, stream names.
 //!
-//! Each type can only hold a name that is safe as one MQTT topic level and as one path component, so that a hostile
-//! frame cannot reach outside its directory. Labels for people live elsewhere.
+//! Each type only holds names that are safe as one MQTT topic level and as one path component. A hostile message can therefore not reach
+//! outside its directory. User-defined labels are not in this module.
 
 use std::{fmt, str::FromStr};
 
@@ -10,15 +10,15 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
-/// A name that may not cross the wire.
+/// The error for a name with an invalid form.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{given}` is not a {kind}: {reason}")]
 pub struct InvalidName {
-    /// What was looked for.
+    /// The kind of name that was expected.
     pub kind: &'static str,
-    /// What was given, cut to 64 characters.
+    /// The rejected text, truncated to 64 characters.
     pub given: String,
-    /// Why it is refused.
+    /// Why it is rejected.
     pub reason: &'static str,
 }
 
@@ -32,13 +32,13 @@ impl InvalidName {
     }
 }
 
-/// Identifies one run for ever: a UUIDv7, so that ids sort by the time of asking.
+/// Unique id of one run: a UUIDv7, so that ids sort by the time of the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct RunId(Uuid);
 
 impl RunId {
-    /// A new id, stamped with the present time.
+    /// Creates a new id with the current time.
     #[must_use]
     pub fn now() -> Self {
         Self(Uuid::now_v7())
@@ -54,8 +54,8 @@ impl fmt::Display for RunId {
 impl FromStr for RunId {
     type Err = InvalidName;
 
-    /// Takes the one spelling that [`fmt::Display`] writes: ids are topics and directories, where another spelling of
-    /// the same id would be another place.
+    /// Accepts only the spelling that [`fmt::Display`] writes. Ids are topics and directories, where another spelling of the same id would
+    /// be a different one.
     fn from_str(given: &str) -> Result<Self, InvalidName> {
         let refused = |reason| InvalidName::new("run id", given, reason);
         let id = Uuid::try_parse(given).map_err(|_| refused("not a UUID"))?;
@@ -68,25 +68,25 @@ impl FromStr for RunId {
     }
 }
 
-/// Identifies a device: the first 32 hexadecimal digits of the SHA-256 of its Ed25519 public key.
+/// Id of a device: the first 32 hexadecimal digits of the SHA-256 of its Ed25519 public key.
 ///
-/// A device's name is a label that people may change; this does not change while the key lives.
+/// A device's name is a label that users may change. The id stays the same as long as the key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct DeviceId(String);
 
 impl DeviceId {
-    /// Digits in an id.
+    /// Number of digits in an id.
     pub const DIGITS: usize = 32;
 
-    /// The id of the device that has this Ed25519 public key.
+    /// Returns the id of the device with this Ed25519 public key.
     #[must_use]
     pub fn of_public_key(key: &[u8; 32]) -> Self {
         let fingerprint = Sha256::digest(key);
         Self(hex(&fingerprint[..Self::DIGITS / 2]))
     }
 
-    /// The id as text.
+    /// Returns the id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -116,7 +116,7 @@ impl FromStr for DeviceId {
     }
 }
 
-/// The name of one file of a run, as it crosses the wire and lies on both disks.
+/// The name of one file of a run, in messages and on the disks of device and coordinator.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct StreamName(String);
@@ -125,7 +125,7 @@ impl StreamName {
     /// Longest accepted name, in bytes.
     pub const MAX_LEN: usize = 64;
 
-    /// The name as text.
+    /// Returns the name as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -141,7 +141,7 @@ impl fmt::Display for StreamName {
 impl FromStr for StreamName {
     type Err = InvalidName;
 
-    /// Letters, digits, `.`, `_` and `-`, not beginning with a dot.
+    /// Accepts letters, digits, `.`, `_` and `-`; the first character is not a dot.
     fn from_str(given: &str) -> Result<Self, InvalidName> {
         let reason = if given.is_empty() {
             "empty"

@@ -1,5 +1,5 @@
-//! How a sample lies in memory: the layouts that TensorRT knows, their words, and the shape that each gives a sample. Moves no
-//! data: `prep` makes samples of a layout, engines say which one they take.
+//! Memory layouts of samples: the layouts of TensorRT, their names, and the shape of a sample in each. This module moves no data: `prep`
+//! makes samples of a layout, and engines state the layout that they read.
 
 use std::{fmt, str::FromStr};
 
@@ -7,28 +7,28 @@ use serde::{Deserialize, Serialize};
 
 use crate::UnknownWord;
 
-/// Layouts of a tensor, named as in NVIDIA's harness; the numbers are those of `nvinfer1::TensorFormat`.
+/// Layout of a tensor, named as in NVIDIA's harness. The numbers are those of `nvinfer1::TensorFormat`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Layout {
-    /// Row by row, as the shape says.
+    /// Row-major, in the order of the shape.
     #[default]
     Linear = 0,
-    /// Channels last, in eights.
+    /// Channels last, padded to a multiple of 8.
     Hwc8 = 2,
     /// Blocks of 4 channels.
     Chw4 = 3,
-    /// Blocks of 16 channels; DLA's own for fp16.
+    /// Blocks of 16 channels; DLA's native layout for fp16.
     Chw16 = 4,
-    /// Blocks of 32 channels; DLA's own for int8.
+    /// Blocks of 32 channels; DLA's native layout for int8.
     Chw32 = 5,
-    /// Channels last, in eights, with a depth.
+    /// Channels last, padded to a multiple of 8, with a depth dimension.
     Dhwc8 = 6,
-    /// Blocks of 32 channels, with a depth.
+    /// Blocks of 32 channels, with a depth dimension.
     Cdhw32 = 7,
-    /// DLA's linear one, whose lines begin at multiples of 64 bytes.
+    /// DLA's linear layout. Its lines begin at multiples of 64 bytes.
     DlaLinear = 9,
-    /// DLA's for images: up to 4 channels, last.
+    /// DLA's image layout: up to 4 channels, last.
     DlaHwc4 = 10,
 }
 
@@ -44,24 +44,24 @@ const LAYOUTS: [(&str, Layout); 9] = [
     ("dla_hwc4", Layout::DlaHwc4),
 ];
 
-/// What DLA's lines in memory begin at multiples of, in bytes.
+/// Alignment of DLA's lines in memory, in bytes.
 const DLA_LINE: usize = 64;
 
-/// Where the elements of a tensor of channels, and of everything behind them, go.
+/// How a layout arranges the elements of a tensor whose first dimension is channels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Packing {
-    /// Nowhere else.
+    /// No change.
     AsItIs,
-    /// Channels in blocks of so many, innermost; the last block is filled up with zeros.
+    /// Channels in blocks of this size, innermost; zeros pad the last block.
     Blocks(usize),
-    /// Channels innermost, filled up with zeros to a multiple of so many.
+    /// Channels innermost, padded with zeros to a multiple of this number.
     Last(usize),
-    /// Lines filled up with zeros to a multiple of so many elements.
+    /// Lines padded with zeros to a multiple of this number of elements.
     Lines(usize),
 }
 
 impl Layout {
-    /// The words of all layouts.
+    /// The names of all layouts.
     pub const WORDS: [&'static str; LAYOUTS.len()] = {
         let mut words = [""; LAYOUTS.len()];
         let mut number = 0;
@@ -72,20 +72,20 @@ impl Layout {
         words
     };
 
-    /// By its number among `nvinfer1::TensorFormat`.
+    /// Returns the layout with this number in `nvinfer1::TensorFormat`.
     #[must_use]
     pub fn numbered(number: i32) -> Option<Self> {
         let found = LAYOUTS.iter().find(|(_, layout)| *layout as i32 == number);
         found.map(|(_, layout)| *layout)
     }
 
-    /// Whether elements lie as the shape says.
+    /// Whether elements are in the order of the shape, without padding.
     #[must_use]
     pub fn is_linear(&self) -> bool {
         *self == Self::Linear
     }
 
-    /// Where elements of so many bytes go.
+    /// Returns the packing for elements of `element_bytes` bytes.
     #[must_use]
     pub const fn packing(self, element_bytes: usize) -> Packing {
         match self {
@@ -99,8 +99,8 @@ impl Layout {
         }
     }
 
-    /// The shape in which a sample lies in memory whose tensor is `dims` (channels first, no batch) with elements of so many
-    /// bytes; what is added is zero. `None` where such a tensor cannot have the layout, or DLA's lines would need gaps in it.
+    /// Returns the shape in memory of a sample whose tensor is `dims` (channels first, no batch), with elements of `element_bytes` bytes.
+    /// Padding is zero. `None` when such a tensor cannot have the layout, or when DLA's lines would need gaps.
     #[must_use]
     pub fn stored(self, dims: &[usize], element_bytes: usize) -> Option<Vec<usize>> {
         if self.is_linear() {
@@ -170,7 +170,7 @@ mod tests {
         assert_eq!(stored("cdhw32", &volume, 1), Some(vec![1, 128, 64, 32, 32]));
         assert_eq!(stored("dhwc8", &volume, 2), Some(vec![128, 64, 32, 8]));
         assert_eq!(stored("dla_linear", &image, 1), Some(vec![3, 224, 256]));
-        // Lines of 36 bytes would have gaps between them; 5 channels are not an image's.
+        // Lines of 36 bytes would have gaps between them; an image does not have 5 channels.
         assert_eq!(stored("dla_hwc4", &[3, 9, 9], 1), None);
         assert_eq!(stored("dla_hwc4", &[5, 16, 16], 1), None);
         let unknown = "chw5".parse::<Layout>().unwrap_err().to_string();

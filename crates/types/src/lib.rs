@@ -1,4 +1,4 @@
-//! MLPerf Inference's vocabulary, and the documents in which a run is requested and proven, as types.
+//! MLPerf Inference's vocabulary, and the documents of a run (request, evidence, record), as types.
 //!
 //! Agent and coordinator exchange these types. The crate reads no files, touches no network and starts no run.
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::UnknownWord;
 
-/// What a LoadGen run is for (LoadGen `TestMode`).
+/// The purpose of a LoadGen run (LoadGen `TestMode`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Mode {
     /// Accuracy first, then performance, in one process.
@@ -15,12 +15,12 @@ pub enum Mode {
     AccuracyOnly,
     /// The measurement.
     PerformanceOnly,
-    /// Server only: searches the highest rate that keeps the latency bound.
+    /// Server only: searches the highest rate that meets the latency bound.
     FindPeakPerformance,
 }
 
 impl Mode {
-    /// Every mode, in LoadGen's own order.
+    /// Every mode, in LoadGen's order.
     pub const ALL: [Self; 4] = [
         Self::SubmissionRun,
         Self::AccuracyOnly,
@@ -28,13 +28,13 @@ impl Mode {
         Self::FindPeakPerformance,
     ];
 
-    /// Whether LoadGen gives a verdict (VALID or INVALID) in this mode. It gives none on accuracy alone.
+    /// Whether LoadGen issues a verdict (VALID or INVALID) in this mode. It issues none in AccuracyOnly.
     #[must_use]
     pub const fn has_verdict(self) -> bool {
         !matches!(self, Self::AccuracyOnly)
     }
 
-    /// LoadGen's spelling.
+    /// Returns LoadGen's spelling.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -1,25 +1,25 @@
-//! `response_units.bin`: which of a chip's units (GPU, DLA cores) computed each response of a run. The agent writes it
-//! beside LoadGen's logs when there are several units; an audit that finds differing responses names the unit by it.
+//! `response_units.bin`: the unit of a chip (GPU, DLA core) that computed each response of a run. The agent writes the file beside
+//! LoadGen's logs when there are several units. An audit that finds differing responses uses it to name the unit.
 //!
-//! Text lines, each ended by a line feed: the magic, then the units' names in the order of their numbers, then an empty
-//! line. Behind it a byte for each response in the order of issue, which is LoadGen's `seq_id`: the unit's number, or 255
-//! where none is known. A response beyond the last byte has none either.
+//! The file begins with text lines, each ended by a line feed. They are the magic, the units' names in the order of their numbers, and an
+//! empty line. One byte per response follows in the order of issue, which is LoadGen's `seq_id`. The byte is the unit's number, or 255 for
+//! an unknown unit. The unit of a response beyond the last byte is unknown too.
 
 use std::io::{self, BufRead, Read, Write};
 
-/// The file's name among a run's files.
+/// File name of the document among a run's files.
 pub const RESPONSE_UNITS: &str = "response_units.bin";
 
-/// The first line.
+/// The first line of the file.
 const MAGIC: &str = "regatta response units 1";
-/// What stands for a response of which no unit is known.
+/// The number of an unknown unit.
 pub const NO_UNIT: u8 = u8::MAX;
-/// Most units, as the largest number is taken.
+/// Largest number of units; the largest byte value is reserved.
 const MOST_UNITS: usize = NO_UNIT as usize;
-/// Most bytes of a unit's name.
+/// Largest length of a unit's name, in bytes.
 const LONGEST_NAME: usize = 64;
 
-/// Which unit computed each response.
+/// The unit that computed each response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResponseUnits {
     names: Vec<String>,
@@ -29,35 +29,35 @@ pub struct ResponseUnits {
 /// Why a file of response units cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ResponseUnitsError {
-    /// It cannot be read or written.
+    /// The file cannot be read or written.
     #[error("cannot be read or written")]
     Io(#[from] io::Error),
-    /// It has another first line.
+    /// The first line is not the magic.
     #[error("does not begin with `{MAGIC}`")]
     Magic,
-    /// A unit's name that cannot be.
+    /// A unit's name is invalid.
     #[error("unit {0} has a name that is too long, or is no UTF-8, or has no line end")]
     Name(usize),
-    /// More units than there are numbers for.
+    /// There are more units than numbers.
     #[error("has more than {MOST_UNITS} units")]
     TooMany,
-    /// A response of a unit that is not there.
+    /// A response has the number of a unit that does not exist.
     #[error("the response with seq_id {seq_id} has the unit {unit}, but there are {units} units")]
     Unit {
-        /// The response.
+        /// The response's `seq_id`.
         seq_id: usize,
         /// Its unit's number.
         unit: u8,
-        /// How many there are.
+        /// Number of units.
         units: usize,
     },
 }
 
 impl ResponseUnits {
-    /// Puts together units' names and, by `seq_id`, the number of each response's unit.
+    /// Creates a document from the units' names and, by `seq_id`, the number of each response's unit.
     ///
     /// # Errors
-    /// [`ResponseUnitsError`] when a name cannot be, or a number has no name.
+    /// [`ResponseUnitsError`] when a name is invalid, or a number has no name.
     pub fn new(names: Vec<String>, units: Vec<u8>) -> Result<Self, ResponseUnitsError> {
         if names.len() > MOST_UNITS {
             return Err(ResponseUnitsError::TooMany);
@@ -80,7 +80,7 @@ impl ResponseUnits {
     /// Reads a file.
     ///
     /// # Errors
-    /// [`ResponseUnitsError`].
+    /// [`ResponseUnitsError`] when the file cannot be read or has an invalid form.
     pub fn read(mut from: impl BufRead) -> Result<Self, ResponseUnitsError> {
         if line(&mut from, MAGIC.len(), 0).ok().as_deref() != Some(MAGIC) {
             return Err(ResponseUnitsError::Magic);
@@ -104,7 +104,7 @@ impl ResponseUnits {
     /// Writes a file.
     ///
     /// # Errors
-    /// When `to` does not take it.
+    /// When writing to `to` fails.
     pub fn write(&self, mut to: impl Write) -> io::Result<()> {
         writeln!(to, "{MAGIC}")?;
         for name in &self.names {
@@ -114,14 +114,14 @@ impl ResponseUnits {
         to.write_all(&self.units)
     }
 
-    /// The name of the unit that computed the response with this `seq_id`; `None` where that is not known.
+    /// Returns the name of the unit that computed the response with this `seq_id`; `None` when it is unknown.
     #[must_use]
     pub fn unit(&self, seq_id: u64) -> Option<&str> {
         let number = *self.units.get(usize::try_from(seq_id).ok()?)?;
         self.names.get(usize::from(number)).map(String::as_str)
     }
 
-    /// How many responses each unit computed, in the order of the units' numbers.
+    /// Returns the number of responses of each unit, in the order of the units' numbers.
     pub fn counts(&self) -> impl Iterator<Item = (&str, u64)> {
         let mut counts = [0_u64; 1 << u8::BITS];
         for &unit in &self.units {
@@ -131,7 +131,7 @@ impl ResponseUnits {
     }
 }
 
-/// A line of at most `longest` bytes, without its end.
+/// Reads a line of at most `longest` bytes, without its line feed.
 fn line(from: &mut impl BufRead, longest: usize, number: usize) -> Result<String, ResponseUnitsError> {
     let mut bytes = Vec::new();
     from.take(longest as u64 + 1).read_until(b'\n', &mut bytes)?;

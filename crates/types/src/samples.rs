@@ -1,5 +1,5 @@
-//! The forms in which a benchmark's samples can lie side by side: an element type and a layout, a directory each, and the
-//! document beside the samples that says what they are. Makes no samples (`prep` does) and reads none (engines do).
+//! Forms of a benchmark's samples: an element type and a layout, one directory per form, and `samples.json` beside the samples. `prep`
+//! makes the samples and engines read them; this module does neither.
 
 use std::{
     collections::BTreeMap,
@@ -14,22 +14,22 @@ use crate::{
     documents::document, layout::Layout,
 };
 
-/// Element type and layout of samples, named as NVIDIA's harness names its directories: `int8_chw4`.
+/// Element type and layout of samples. The name follows the directories of NVIDIA's harness, for example `int8_chw4`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Form {
     /// Type of the elements.
     pub dtype: Dtype,
-    /// How they lie.
+    /// Memory layout of the elements.
     pub layout: Layout,
 }
 
-/// A form that a benchmark's samples cannot have.
+/// The error for a form that a benchmark's samples cannot have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FormError {
-    /// A word that names no type or layout.
+    /// The word names no type or layout.
     #[error(transparent)]
     Word(#[from] UnknownWord),
-    /// Its samples are made from 32-bit floats in linear layout, and this benchmark has none.
+    /// The benchmark's own samples are not 32-bit floats in linear layout, or the requested form cannot be made from them.
     #[error(
         "the samples of {benchmark} are {own} and cannot be made {wanted}: forms are made from fp32_linear"
     )]
@@ -38,23 +38,23 @@ pub enum FormError {
         benchmark: String,
         /// The form in its file.
         own: Form,
-        /// What was wanted.
+        /// The requested form.
         wanted: Form,
     },
-    /// A tensor of this shape does not have the layout.
+    /// A tensor of this shape cannot have the layout.
     #[error("samples of {shape:?}, as those of {benchmark} are, cannot lie as {wanted}")]
     Shape {
         /// The benchmark.
         benchmark: String,
         /// The shape of its input.
         shape: Vec<usize>,
-        /// What was wanted.
+        /// The requested form.
         wanted: Form,
     },
 }
 
 impl Form {
-    /// The form. DLA's `dla_hwc4` is `chw4` here: images lie the same in both, so that GPU and DLA read one set.
+    /// Creates a form. `dla_hwc4` becomes `chw4`: images have the same bytes in both, so GPU and DLA read one set.
     #[must_use]
     pub fn new(dtype: Dtype, layout: Layout) -> Self {
         let layout = if layout == Layout::DlaHwc4 {
@@ -65,11 +65,11 @@ impl Form {
         Self { dtype, layout }
     }
 
-    /// The form that an engine's settings (`input_dtype`, `input_format`) ask for, where they ask for one; what they leave
-    /// open is as in `own`, and linear.
+    /// Returns the form that an engine's settings (`input_dtype`, `input_format`) request. `None` when neither is set. A missing type is
+    /// that of `own`; a missing layout is linear.
     ///
     /// # Errors
-    /// [`UnknownWord`] for a type or a layout that there is not.
+    /// [`UnknownWord`] for an unknown type or layout.
     pub fn asked(settings: &BTreeMap<String, String>, own: Self) -> Result<Option<Self>, UnknownWord> {
         let (dtype, layout) = (settings.get("input_dtype"), settings.get("input_format"));
         if dtype.is_none() && layout.is_none() {
@@ -80,7 +80,8 @@ impl Form {
         Ok(Some(Self::new(dtype, layout)))
     }
 
-    /// Whether engines take samples of this form for the other one, because a number alone says what it is there.
+    /// Whether engines accept samples of this form in place of `other`. They convert between 16-bit and 32-bit floats, because such a
+    /// number needs no scale.
     #[must_use]
     pub fn converts_to(self, other: Self) -> bool {
         use Dtype::{Float16, Float32};
@@ -89,7 +90,7 @@ impl Form {
                 || matches!((self.dtype, other.dtype), (Float32, Float16) | (Float16, Float32)))
     }
 
-    /// The command that makes a benchmark's samples of this form. What stands in capitals the user knows.
+    /// Returns the command that makes a benchmark's samples of this form. The user replaces the words in capitals.
     #[must_use]
     pub fn prep_command(self, benchmark: &str) -> String {
         let scale = if self.dtype == Dtype::Int8 {
@@ -109,7 +110,7 @@ impl fmt::Display for Form {
 }
 
 impl Benchmark {
-    /// The form of the samples in [`Dataset::dir`](crate::benchmark::Dataset::dir).
+    /// Returns the form of the samples in [`Dataset::dir`](crate::benchmark::Dataset::dir).
     #[must_use]
     pub fn form(&self) -> Form {
         Form {
@@ -118,10 +119,11 @@ impl Benchmark {
         }
     }
 
-    /// The same benchmark over samples of another form, which lie in a directory of that name beside its own.
+    /// Returns this benchmark with samples of another form. Their directory is named after the form and is a sibling of the benchmark's
+    /// own.
     ///
     /// # Errors
-    /// [`FormError`] when its samples cannot be had in that form.
+    /// [`FormError`] when the samples cannot have that form.
     pub fn in_form(&self, form: Form) -> Result<Self, FormError> {
         let own = self.form();
         if form == own {
@@ -153,18 +155,18 @@ impl Benchmark {
     }
 }
 
-/// `samples.json`: what the samples in a directory are. It is written last, so that it means a whole set.
+/// `samples.json`: description of the samples in a directory. `prep` writes it last, so its presence means a complete set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SampleSet {
     /// Schema number of this document.
     pub schema: u16,
     /// The benchmark.
     pub benchmark: String,
-    /// How many there are.
+    /// Number of samples.
     pub samples: usize,
-    /// What each has for every input of the model.
+    /// The tensors of each sample, one per model input.
     pub tensors: Vec<SampleTensor>,
-    /// How whole numbers came about; `None` where none did.
+    /// How floats became integers; `None` for samples that are not quantised.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quantised: Option<Quantised>,
 }
@@ -173,83 +175,82 @@ document!(SampleSet, "samples' document", 1);
 /// One tensor of every sample.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SampleTensor {
-    /// The input's name, where the model has several.
+    /// The input's name, when the model has several inputs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Type of the elements.
     pub dtype: Dtype,
-    /// How they lie.
+    /// Memory layout of the elements.
     pub format: Layout,
-    /// The input's shape, which the layout may fill up on disk.
+    /// The input's shape. The layout may pad it on disk.
     pub shape: Vec<usize>,
-    /// SHA-256 of the data of all samples, one behind the other, hexadecimal.
+    /// SHA-256 of the concatenated data of all samples, hexadecimal.
     pub sha256: String,
 }
 
-/// How whole numbers were made from floats: divided by the scale, rounded, and held within -128 to 127.
+/// Quantisation of floats to integers: divided by the scale, rounded, and clamped to -128 to 127.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Quantised {
-    /// What one step stands for.
+    /// The value of one step.
     pub scale: f32,
-    /// What became of fractions.
+    /// How fractions are rounded.
     pub rounding: Rounding,
-    /// Where the scale comes from, in words.
+    /// Where the scale comes from, as text.
     pub source: String,
 }
 
-/// What becomes of fractions.
+/// How fractions are rounded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rounding {
-    /// They are cut off, as NVIDIA's preprocessing of images does.
+    /// Truncates, as NVIDIA's preprocessing of images does.
     #[default]
     TowardZero,
-    /// The nearest whole number, the even one of two, as TensorRT's own quantisation does and numpy's `round`.
+    /// Rounds to nearest, ties to even, as TensorRT's own quantisation and numpy's `round` do.
     Nearest,
 }
 
-/// Samples of another type, layout or shape than a run needs.
+/// The error for samples of another type, layout or shape than a run needs.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("they are {found}, but {expected} is needed")]
 pub struct OtherSamples {
-    /// What they are.
+    /// The form of the samples found.
     pub found: String,
-    /// What the run needs.
+    /// The form that the run needs.
     pub expected: String,
 }
 
-/// Samples that nobody can rely on.
+/// The error for samples that are incomplete or cannot be checked.
 #[derive(Debug, thiserror::Error)]
 pub enum NotWhole {
-    /// Their making was broken off, or goes on.
+    /// `prep` was interrupted or still runs.
     #[error(
         "the samples in {} are not whole: `regatta prep` was broken off there or is still at it; run it again",
         .0.display()
     )]
     HalfMade(PathBuf),
-    /// It cannot be found out.
+    /// The directory cannot be examined.
     #[error("{} cannot be read", directory.display())]
     Unknown {
-        /// Where they lie.
+        /// The directory of the samples.
         directory: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: io::Error,
     },
 }
 
 impl SampleSet {
-    /// The document's name in the samples' directory.
+    /// The document's file name in the samples' directory.
     pub const FILE: &str = "samples.json";
 
-    /// What lies beside samples that are being made, or whose making was broken off: some of them may be older ones, of another scale.
+    /// Marker file beside samples whose preparation is running or was interrupted. Some of them may be older, with another scale.
     pub const UNFINISHED: &str = "samples.unfinished";
 
-    /// Sees to it that `prep` is done with the samples in `directory`, before anybody relies on them. A directory that is not there
-    /// holds none that are half made.
+    /// Checks that no preparation of the samples in `directory` is unfinished. A missing directory passes.
     ///
     /// # Errors
-    /// [`NotWhole`].
+    /// [`NotWhole`] when the marker exists or cannot be examined.
     pub fn check_whole(directory: &Path) -> Result<(), NotWhole> {
         match directory.join(Self::UNFINISHED).try_exists() {
             Ok(false) => Ok(()),
@@ -261,10 +262,10 @@ impl SampleSet {
         }
     }
 
-    /// Whether these are samples for the model.
+    /// Checks that these samples have the model's inputs.
     ///
     /// # Errors
-    /// [`OtherSamples`] with both sides in words.
+    /// [`OtherSamples`] with both sides as text.
     pub fn check(&self, model: &Model) -> Result<(), OtherSamples> {
         let own = |tensor: &SampleTensor| {
             let input = ModelInput {

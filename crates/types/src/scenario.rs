@@ -6,24 +6,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::UnknownWord;
 
-/// How LoadGen sends queries (`inference_rules.adoc`, "Scenarios").
+/// The pattern in which LoadGen sends queries (`inference_rules.adoc`, "Scenarios").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Scenario {
-    /// One sample per query, the next query after the last one's completion; the metric is a latency percentile.
+    /// One sample per query; each query follows the completion of the previous one. The metric is a latency percentile.
     SingleStream,
-    /// Eight contiguous samples per query, otherwise as SingleStream.
+    /// Eight contiguous samples per query, otherwise like SingleStream.
     MultiStream,
-    /// Queries of one sample arrive as a Poisson process; the metric is the rate that keeps the latency bound.
+    /// Queries of one sample arrive as a Poisson process. The metric is the rate that meets the latency bound.
     Server,
     /// All samples in one query; the metric is throughput.
     Offline,
 }
 
 impl Scenario {
-    /// Every scenario, in LoadGen's own order.
+    /// Every scenario, in LoadGen's order.
     pub const ALL: [Self; 4] = [Self::SingleStream, Self::MultiStream, Self::Server, Self::Offline];
 
-    /// LoadGen's spelling, as it stands in conf files, logs and directory names.
+    /// Returns LoadGen's spelling, which conf files, logs and directory names use.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -44,7 +44,7 @@ impl fmt::Display for Scenario {
 impl FromStr for Scenario {
     type Err = UnknownWord;
 
-    /// Accepts LoadGen's spelling in any case: published trees use `singlestream` as well.
+    /// Accepts LoadGen's spelling in any case, because published trees also use `singlestream`.
     fn from_str(given: &str) -> Result<Self, UnknownWord> {
         Self::ALL
             .into_iter()

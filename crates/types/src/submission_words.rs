@@ -29,7 +29,7 @@ pub enum Category {
 }
 
 impl Division {
-    /// The directory name of the division.
+    /// Returns the directory name of the division.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -49,7 +49,7 @@ impl fmt::Display for Division {
 impl FromStr for Division {
     type Err = UnknownWord;
 
-    /// Takes a name in any case. A directory's name has to be [`Division::as_str`]'s.
+    /// Parses a name in any case. Directory names must be spelled as [`Division::as_str`] returns them.
     fn from_str(given: &str) -> Result<Self, UnknownWord> {
         [Self::Closed, Self::Open, Self::Network]
             .into_iter()

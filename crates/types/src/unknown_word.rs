@@ -1,6 +1,6 @@
 //! The error for a word outside a closed vocabulary. Each vocabulary parses its own words.
 
-/// A word that is not in a closed vocabulary (scenario, mode, division ...).
+/// The error for a word that is not in a closed vocabulary (scenario, mode, division ...).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown {kind} `{given}`; known are {known}")]
 pub struct UnknownWord {

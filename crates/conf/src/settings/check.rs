@@ -1,5 +1,4 @@
-//! Which settings make a run that begins and ends. How much memory a run takes, and what a sample library can give, is the
-//! LoadGen crate's to check.
+//! Bounds of settings with which a run can start and end. The LoadGen crate checks memory and the sample library.
 
 use std::{fmt, time::Duration};
 
@@ -7,35 +6,35 @@ use regatta_types::{Mode, Scenario};
 
 use super::{ConfLine, SettingSources, TestSettings};
 
-/// The longest run that is begun. MLPerf asks for ten minutes, and the slowest benchmarks take days.
+/// The longest run that is accepted. MLPerf requires ten minutes, and the slowest benchmarks take days.
 pub const LONGEST_RUN: Duration = Duration::from_hours(30 * 24);
 
 const LONGEST_MS: u64 = LONGEST_RUN.as_secs() * 1000;
 const NS_PER_MS: u64 = 1_000_000;
 /// LoadGen counts samples in 32 bits.
 const MOST_SAMPLES: u64 = u32::MAX as u64;
-/// Above this, two queries of a schedule are due in the same nanosecond.
+/// Above this rate, two queries of a schedule are due in the same nanosecond.
 const HIGHEST_RATE: f64 = 1e9;
 const MOST_ISSUE_THREADS: u64 = 256;
-/// FindPeakPerformance: beyond these decimals a rate is finer than its 64 bits, or coarser than any rate.
+/// FindPeakPerformance: range of decimals. Outside of it, a rate is finer than its 64 bits, or coarser than any rate.
 const PEAK_DECIMALS: (i32, i32) = (-9, 6);
 /// FindPeakPerformance: with a smaller growth the search takes thousands of series.
 const SMALLEST_PEAK_STEP: f64 = 0.01;
 const LARGEST_PEAK_STEP: f64 = 1000.0;
 
-/// A setting with which no run begins, or none ends.
+/// The error for a setting with which a run cannot start or end.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}{key} is {value}, but must be {bound}; hint: {hint}", prefix(.line.as_ref()))]
 pub struct SettingError {
-    /// The setting, by its conf key where it has one.
+    /// The setting, by its conf key when it has one.
     pub key: &'static str,
     /// Its value, in the key's unit.
     pub value: String,
-    /// What it must be.
+    /// The accepted values.
     pub bound: String,
-    /// What helps.
+    /// How to fix it.
     pub hint: &'static str,
-    /// The line that sets it, where a conf file does.
+    /// The line that sets it, when a conf file does.
     pub line: Option<ConfLine>,
 }
 
@@ -76,7 +75,7 @@ fn integer(
     Err(refuse(key, format_args!("{value}{unit}"), bound, hint))
 }
 
-/// A decimal between two others, which it must not reach.
+/// Checks that a decimal is between two bounds, both exclusive.
 fn decimal(
     key: &'static str,
     value: f64,
@@ -92,11 +91,10 @@ fn decimal(
 }
 
 impl TestSettings {
-    /// Checks that a run with these settings can begin and that it ends within [`LONGEST_RUN`], as far as that follows from
-    /// the settings alone.
+    /// Checks that a run with these settings can start and ends within [`LONGEST_RUN`]. It only checks what the settings alone determine.
     ///
     /// # Errors
-    /// With the first setting that is out of bounds.
+    /// The first setting that is out of bounds.
     pub fn check(&self) -> Result<(), SettingError> {
         self.check_durations()?;
         self.check_sample_counts()?;
@@ -116,7 +114,7 @@ impl TestSettings {
         Ok(())
     }
 
-    /// What the user should know of settings that are within the bounds.
+    /// Returns warnings about settings that are within the bounds.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
@@ -223,7 +221,7 @@ impl TestSettings {
         decimal(key, step, bounds, "", "1.0, LoadGen's default, doubles the rate")
     }
 
-    /// Checks that the queries asked for are issued within [`LONGEST_RUN`] at the rate that is expected.
+    /// Checks that the requested queries are issued within [`LONGEST_RUN`] at the expected rate.
     fn check_length(&self) -> Result<(), SettingError> {
         let pace = self.expected_pace();
         if self.expected_seconds(pace.rate) <= LONGEST_RUN.as_secs_f64() {
@@ -270,12 +268,12 @@ impl TestSettings {
         }
     }
 
-    /// For how long queries are issued when the system is as quick as is expected. What would end the run early is not looked
-    /// at: LoadGen generates all queries all the same.
+    /// Returns how long queries are issued when the system has the expected speed. Limits that end the run early are ignored, because
+    /// LoadGen generates all queries anyway.
     fn expected_seconds(&self, rate: f64) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "an estimate")]
         let (queries, min_s) = (self.min_query_count as f64, self.min_duration_ms as f64 / 1e3);
-        // Server's schedule goes on to the first query behind the duration.
+        // Server's schedule continues to the first query after the duration.
         let more = if self.scenario == Scenario::Server {
             1.0
         } else {
@@ -285,11 +283,11 @@ impl TestSettings {
     }
 }
 
-/// How quick the system is expected to be, and the setting that says so.
+/// The expected speed of the system, and the setting that states it.
 struct Pace {
-    /// Queries per second; Offline: samples.
+    /// Queries per second; Offline: samples per second.
     rate: f64,
-    /// What is counted.
+    /// The counted unit.
     unit: &'static str,
     key: &'static str,
     value: f64,
@@ -314,7 +312,7 @@ fn check_percentile(fraction: f64) -> Result<(), SettingError> {
     decimal(key, fraction * 100.0, (0.0, 100.0), " percent", hint)
 }
 
-/// The latency that SingleStream and MultiStream are expected to have.
+/// Checks the expected latency of SingleStream and MultiStream.
 fn check_expected_latency(ns: f64) -> Result<(), SettingError> {
     #[expect(clippy::cast_precision_loss, reason = "a bound of 30 days")]
     let longest = LONGEST_MS as f64;

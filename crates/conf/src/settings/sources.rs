@@ -1,4 +1,4 @@
-//! Where a run's settings were set: the file and line of each key that a conf file sets. Judges no value.
+//! The sources of a run's settings: file and line of each key that a conf file sets. This module checks no value.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -9,7 +9,7 @@ use crate::{Conf, ConfKind};
 /// A line of a conf file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfLine {
-    /// The file's name as the caller gave it.
+    /// The file's name, as the caller passed it.
     pub file: String,
     /// Line number, from 1.
     pub line: usize,
@@ -26,8 +26,8 @@ impl fmt::Display for ConfLine {
 pub struct SettingSources(BTreeMap<String, ConfLine>);
 
 impl SettingSources {
-    /// Adds the lines of `conf` that concern `model` and `scenario`. Call it in the order in which the files are applied: a later
-    /// file replaces an earlier one's lines.
+    /// Adds the lines of `conf` for `model` and `scenario`. Call it in the order in which the files are applied. A later file replaces the
+    /// lines of an earlier one.
     pub fn add(&mut self, conf: &Conf, kind: ConfKind, model: &str, scenario: Scenario) {
         let model = if kind == ConfKind::Audit { "*" } else { model };
         for (key, line) in conf.lines(model, scenario.as_str()) {
@@ -36,12 +36,12 @@ impl SettingSources {
         }
     }
 
-    /// Forgets a key whose value was replaced by something that is no conf file.
+    /// Removes a key whose value was replaced by something other than a conf file.
     pub fn remove(&mut self, key: &str) {
         self.0.remove(key);
     }
 
-    /// The line that sets `key`, if a conf file does.
+    /// Returns the line that sets `key`, if a conf file does.
     #[must_use]
     pub fn line(&self, key: &str) -> Option<&ConfLine> {
         self.0.get(key)

@@ -1,44 +1,44 @@
-//! What `regatta-agent tune` tries of a setting, as the declaration says it. The search itself is in the agent.
+//! The values of a setting that `regatta-agent tune` tries, as the declaration lists them. The agent has the search itself.
 
 use regatta_types::{Scenario, documents::EngineKind};
 
-/// The values that a search tries in some engines and scenarios.
+/// The values that a search tries for certain engines and scenarios.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SearchRule {
-    /// The engines.
+    /// The engines that the rule is for.
     pub engines: &'static [EngineKind],
-    /// The scenarios.
+    /// The scenarios that the rule is for.
     pub scenarios: &'static [Scenario],
     /// The values, the least costly (in memory or processor time) first.
     pub values: SearchValues,
-    /// The values of the first round. Where none of them is among the values, the first value.
+    /// The values of the first round. If none of them is among the values, the first value.
     pub first: &'static [Bound],
-    /// Whether the setting is searched only where there are DLA cores.
+    /// Whether the setting is only searched on machines with DLA cores.
     pub needs_dla: bool,
 }
 
-/// Values that a search tries.
+/// The values that a search tries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SearchValues {
-    /// 1, 2, 4 and so on, and the bound.
+    /// 1, 2, 4 and so on, and the bound itself.
     Doublings(Bound),
     /// Every number from 0 to the bound.
     UpTo(Bound),
     /// These numbers.
     Numbers(&'static [usize]),
-    /// These words; the first round tries the first.
+    /// These words; the first round only tries the first one.
     Words(&'static [&'static str]),
 }
 
-/// A number, or one that the machine or the scenario gives.
+/// A number that is fixed or depends on the machine or the scenario.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bound {
-    /// This number.
+    /// A fixed number.
     Number(usize),
-    /// Logical processors.
+    /// The number of logical processors.
     Processors,
-    /// DLA cores.
+    /// The number of DLA cores.
     DlaCores,
-    /// Samples of a MultiStream query.
+    /// The number of samples of a MultiStream query.
     SamplesPerQuery,
 }

@@ -1,5 +1,5 @@
-//! Engine settings as a table of a systems file: each value has its setting's type in TOML. Errors carry the place of the key or
-//! the value.
+//! Engine settings as a table of a systems file: each value has its setting's type in TOML. Errors carry the position of the key or the
+//! value.
 
 use std::fmt;
 
@@ -52,7 +52,7 @@ impl<'de> Visitor<'de> for Table {
     }
 }
 
-/// Reads a key as the setting of that name.
+/// Deserialises a key as the setting of that name.
 struct Name;
 
 impl<'de> DeserializeSeed<'de> for Name {
@@ -80,7 +80,7 @@ impl Visitor<'_> for Name {
     }
 }
 
-/// Reads the value of one setting into its field.
+/// Deserialises the value of one setting into its field.
 struct Value<'a> {
     setting: &'static Setting,
     settings: &'a mut EngineSettings,

@@ -1,25 +1,25 @@
-//! Settings that name units of a machine: GPUs by number, and the units of a modelled accelerator. Opens no device.
+//! Settings that name units of a machine: GPUs by number, and the units of a modelled accelerator. This module opens no device.
 
 use super::value::{SettingValue, ValueType};
 
-/// GPUs by CUDA's numbers; `CUDA_VISIBLE_DEVICES` decides which there are.
+/// GPUs, by CUDA's numbers. `CUDA_VISIBLE_DEVICES` determines which exist.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum GpuSelection {
-    /// All that are of the first one's kind.
+    /// All GPUs of the same kind as the first one.
     #[default]
     All,
-    /// The GPUs with these numbers, ascending. Never empty, and no number twice.
+    /// The GPUs with these numbers, ascending. Never empty and without duplicates.
     Named(Vec<u32>),
 }
 
 impl GpuSelection {
-    /// The first GPU alone.
+    /// Returns only the first GPU.
     #[must_use]
     pub fn first(&self) -> Self {
         Self::Named(vec![self.numbers()[0]])
     }
 
-    /// The numbers; of [`All`](Self::All) on an unknown machine that of the first GPU.
+    /// Returns the numbers. For [`All`](Self::All), the machine is unknown here, and the result is the first GPU's number.
     #[must_use]
     pub fn numbers(&self) -> &[u32] {
         match self {
@@ -53,7 +53,7 @@ impl SettingValue for GpuSelection {
     }
 }
 
-/// The units of a modelled accelerator, by the times that they take.
+/// The units of a modelled accelerator, with their service times.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SimUnits(pub Vec<SimUnit>);
 

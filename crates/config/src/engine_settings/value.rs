@@ -1,5 +1,4 @@
-//! Types of engine settings: how a value is read from text and written as text, and which values are in range. Knows no
-//! setting by name.
+//! Types of engine settings: conversion from and to text, and valid ranges. This module knows no setting by name.
 
 use std::{fmt, time::Duration};
 
@@ -8,13 +7,13 @@ use regatta_types::layout::Layout;
 /// The type of a setting and the range of its values.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ValueType {
-    /// A whole number.
+    /// An integer.
     Integer {
         /// The smallest value.
         min: u64,
         /// The largest value.
         max: u64,
-        /// What the number is, such as `a whole number of microseconds`.
+        /// A description of the number, for example `a whole number of microseconds`.
         noun: &'static str,
     },
     /// A number that may have a fraction.
@@ -23,19 +22,19 @@ pub enum ValueType {
         min: f64,
         /// The largest value.
         max: f64,
-        /// What the number is, such as `a number of seconds`.
+        /// A description of the number, for example `a number of seconds`.
         noun: &'static str,
     },
     /// `true` or `false`.
     Boolean,
-    /// One word of a closed list.
+    /// One word of a fixed list.
     Word(&'static [&'static str]),
-    /// Text in a form of its own, described by a noun phrase.
+    /// Text with its own syntax, described by a noun phrase.
     Text(&'static str),
 }
 
 impl ValueType {
-    /// The name of the type in JSON and in the documents.
+    /// Returns the name of the type in JSON and in the documents.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
@@ -47,7 +46,7 @@ impl ValueType {
         }
     }
 
-    /// The range without the type's noun: `1 to 256`, `direct, worker`; empty where every value of the type is valid.
+    /// Returns the range without the type's noun: `1 to 256`, `direct, worker`. Empty when every value of the type is valid.
     #[must_use]
     pub fn range(&self) -> String {
         match self {
@@ -66,7 +65,7 @@ impl ValueType {
 }
 
 impl fmt::Display for ValueType {
-    /// What a value must be, as error messages say it: `a whole number from 1 to 256`.
+    /// Formats the accepted values for error messages: `a whole number from 1 to 256`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Integer {
@@ -93,16 +92,16 @@ impl fmt::Display for ValueType {
     }
 }
 
-/// A Rust type that a setting's values have.
+/// A Rust type of a setting's values.
 pub(super) trait SettingValue: Sized {
-    /// Reads a value without blanks around it; `None` where it is not of the type or out of range.
+    /// Parses a value without surrounding blanks; `None` when it has the wrong type or is out of range.
     fn read(text: &str, value_type: &ValueType) -> Option<Self>;
 
-    /// The value as text, which [`read`](Self::read) reads as the same value.
+    /// Returns the value as text, which [`read`](Self::read) parses to the same value.
     fn text(&self) -> String;
 }
 
-/// Whole numbers: the range is checked as `u64`.
+/// Implements integers; the range is checked as `u64`.
 macro_rules! integers {
     ($($type:ty),*) => {$(
         impl SettingValue for $type {
@@ -125,7 +124,7 @@ impl SettingValue for f64 {
         let ValueType::Number { min, max, .. } = value_type else {
             return None;
         };
-        // A NaN is in no range.
+        // NaN is outside of every range.
         text.parse().ok().filter(|number| (*min..=*max).contains(number))
     }
 
@@ -135,7 +134,7 @@ impl SettingValue for f64 {
 }
 
 impl SettingValue for Duration {
-    /// Reads a number of seconds.
+    /// Parses a number of seconds.
     fn read(text: &str, value_type: &ValueType) -> Option<Self> {
         Self::try_from_secs_f64(f64::read(text, value_type)?).ok()
     }
@@ -175,7 +174,7 @@ impl SettingValue for Layout {
     }
 }
 
-/// Declares enums of which each value is one word.
+/// Declares enums whose values are one word each.
 macro_rules! words {
     ($($(#[$doc:meta])* $name:ident { $($(#[$word_doc:meta])* $value:ident = $word:literal,)* })*) => {$(
         $(#[$doc])*

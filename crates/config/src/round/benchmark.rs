@@ -1,4 +1,4 @@
-//! What a round asks of one benchmark.
+//! A round's rules for one benchmark.
 
 use std::collections::BTreeMap;
 
@@ -11,17 +11,17 @@ use super::SubmittedScenario;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AccuracyBound {
-    /// The metric's official name, such as `acc` or `ROUGE1`.
+    /// The metric's official name, for example `acc` or `ROUGE1`.
     pub metric: String,
     /// The reference implementation's value, in the metric's own unit.
     pub reference: f64,
-    /// The share of it that is asked for; 1 when not given.
+    /// The required fraction of the reference; `None` means 1.
     #[serde(default)]
     pub factor: Option<f64>,
 }
 
 impl AccuracyBound {
-    /// The bound: the product in IEEE double, as the official checkers compute it, so that equality agrees to the bit.
+    /// Returns the bound: the product in IEEE double, as the official checkers compute it, so that comparisons agree to the bit.
     #[must_use]
     pub fn value(&self) -> f64 {
         self.factor
@@ -29,7 +29,7 @@ impl AccuracyBound {
     }
 }
 
-/// The 99th percentiles of a language model's token latencies, which must lie below, in nanoseconds.
+/// Upper bounds of the 99th percentiles of a language model's token latencies, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TokenLimits {
@@ -42,20 +42,20 @@ pub struct TokenLimits {
 /// The scenarios of a benchmark in one category.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Scenarios<'a> {
-    /// Those that must be there.
+    /// Scenarios that must be submitted.
     pub required: &'a [Scenario],
-    /// Those that may be.
+    /// Scenarios that may be submitted.
     pub optional: &'a [SubmittedScenario],
 }
 
 impl Scenarios<'_> {
-    /// Whether a result of this scenario belongs here.
+    /// Whether the benchmark may have a result of this scenario.
     #[must_use]
     pub fn has(&self, scenario: SubmittedScenario) -> bool {
         self.required.iter().any(|&one| scenario == one) || self.optional.contains(&scenario)
     }
 
-    /// Whether Server or Interactive must be there, whichever (v5.1 and later).
+    /// Whether the submission must have Server or Interactive (v5.1 and later).
     #[must_use]
     pub fn server_or_interactive(&self) -> bool {
         [SubmittedScenario::Server, SubmittedScenario::Interactive]
@@ -64,74 +64,74 @@ impl Scenarios<'_> {
     }
 }
 
-/// A benchmark in a round.
+/// A benchmark's rules in a round.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BenchmarkRules {
-    /// Scenarios that an edge system must submit; empty where the benchmark is not for it, as below.
+    /// Scenarios that an edge system must submit. Empty when the benchmark is not for such systems, as in the lists below.
     #[serde(default)]
     pub edge: Vec<Scenario>,
     /// Scenarios that a datacenter system must submit.
     #[serde(default)]
     pub datacenter: Vec<Scenario>,
-    /// Scenarios that a datacenter system may submit beside.
+    /// Scenarios that a datacenter system may submit in addition.
     #[serde(default)]
     pub datacenter_optional: Vec<SubmittedScenario>,
     /// Scenarios that a system of both categories must submit.
     #[serde(default)]
     pub datacenter_edge: Vec<Scenario>,
-    /// Scenarios that a system of both categories may submit beside.
+    /// Scenarios that a system of both categories may submit in addition.
     #[serde(default)]
     pub datacenter_edge_optional: Vec<SubmittedScenario>,
-    /// Lower bounds; each must be met.
+    /// Lower bounds on accuracy; each must be met.
     pub accuracy: Vec<AccuracyBound>,
-    /// Lower bounds of scenarios that have their own.
+    /// Lower bounds on accuracy, by scenario, for scenarios that have their own.
     #[serde(default)]
     pub accuracy_in: BTreeMap<SubmittedScenario, Vec<AccuracyBound>>,
-    /// Upper bounds.
+    /// Upper bounds on accuracy.
     #[serde(default)]
     pub accuracy_at_most: Vec<AccuracyBound>,
-    /// Samples that performance runs draw from, at least.
+    /// Minimum number of samples that performance runs draw from.
     pub performance_samples: u64,
-    /// Samples of the accuracy run, where the round's checkers know the number.
+    /// Samples of the accuracy run, when the round's checkers check the number.
     #[serde(default)]
     pub dataset_samples: Option<u64>,
-    /// The same by scenario, of benchmarks whose scenarios differ.
+    /// Samples of the accuracy run by scenario, for benchmarks whose scenarios differ.
     #[serde(default)]
     pub dataset_samples_in: BTreeMap<SubmittedScenario, u64>,
-    /// Samples of the Offline query, at least.
+    /// Minimum number of samples of the Offline query.
     #[serde(default)]
     pub offline_samples_per_query: Option<u64>,
-    /// Queries, at least; the scenarios that stop early are exempt.
+    /// Minimum number of queries. Scenarios with early stopping are exempt.
     #[serde(default)]
     pub min_queries: BTreeMap<Scenario, u64>,
-    /// Whether the benchmark is one pass over its data, however long it takes.
+    /// Whether the benchmark is one pass over its data, regardless of the duration.
     #[serde(default)]
     pub any_duration: bool,
     /// The Server scenario's latency bound, in nanoseconds.
     #[serde(default)]
     pub server_latency_ns: Option<u64>,
-    /// The Interactive scenario's, of benchmarks that bound the whole answer's latency.
+    /// The Interactive scenario's latency bound in nanoseconds, for benchmarks that bound the latency of the whole response.
     #[serde(default)]
     pub interactive_latency_ns: Option<u64>,
     /// Bounds of token latencies.
     #[serde(default)]
     pub token_limits: BTreeMap<SubmittedScenario, TokenLimits>,
-    /// Keys of the result where they differ from the round's.
+    /// Keys of the result, when they differ from the round's.
     #[serde(default)]
     pub result_keys: BTreeMap<Scenario, String>,
-    /// Units of the result where they differ from the scenario's.
+    /// Units of the result, when they differ from the scenario's.
     #[serde(default)]
     pub units: BTreeMap<SubmittedScenario, String>,
-    /// Whether latencies are given in seconds, not in milliseconds.
+    /// Whether latencies are in seconds instead of milliseconds.
     #[serde(default)]
     pub latency_in_seconds: bool,
-    /// Compliance tests.
+    /// Names of the compliance tests.
     pub tests: Vec<String>,
-    /// How far TEST01's two accuracies may lie apart, in percent, where it is not the general limit.
+    /// Largest accepted difference between TEST01's two accuracies in percent, by metric, when it is not the general limit.
     #[serde(default)]
     pub delta_percent: BTreeMap<String, f64>,
-    /// Files beside the accuracy log: directory to names without extension.
+    /// Files beside the accuracy log: directory to file names without extension.
     #[serde(default)]
     pub extra_accuracy_files: BTreeMap<String, Vec<String>>,
     /// Whether samples must be issued equally often (`sample_concatenate_permutation`).
@@ -143,7 +143,7 @@ pub struct BenchmarkRules {
 }
 
 impl BenchmarkRules {
-    /// The scenarios for a system of this `system_type`; `None` where the benchmark is not for it.
+    /// Returns the scenarios for a system of this `system_type`; `None` when the benchmark is not for it.
     #[must_use]
     pub fn scenarios(&self, system_type: &str) -> Option<Scenarios<'_>> {
         let (required, optional) = match system_type {
@@ -157,13 +157,13 @@ impl BenchmarkRules {
         (!required.is_empty()).then_some(Scenarios { required, optional })
     }
 
-    /// The scenarios that a system of this `system_type` must submit; `None` where the benchmark is not for it.
+    /// Returns the scenarios that a system of this `system_type` must submit; `None` when the benchmark is not for it.
     #[must_use]
     pub fn required(&self, system_type: &str) -> Option<&[Scenario]> {
         self.scenarios(system_type).map(|scenarios| scenarios.required)
     }
 
-    /// The lower bounds on accuracy in a scenario.
+    /// Returns the lower bounds on accuracy in a scenario.
     #[must_use]
     pub fn accuracy_in(&self, scenario: Option<SubmittedScenario>) -> &[AccuracyBound] {
         scenario
@@ -171,14 +171,14 @@ impl BenchmarkRules {
             .unwrap_or(&self.accuracy)
     }
 
-    /// The samples of a scenario's accuracy run.
+    /// Returns the number of samples of a scenario's accuracy run.
     #[must_use]
     pub fn dataset_samples_in(&self, scenario: SubmittedScenario) -> Option<u64> {
         let own = self.dataset_samples_in.get(&scenario).copied();
         own.or(self.dataset_samples)
     }
 
-    /// The unit of a scenario's result.
+    /// Returns the unit of a scenario's result.
     #[must_use]
     pub fn unit(&self, scenario: SubmittedScenario) -> &str {
         match self.units.get(&scenario) {
@@ -187,7 +187,7 @@ impl BenchmarkRules {
         }
     }
 
-    /// The unit of a scenario's result where the benchmark has none of its own.
+    /// Returns the unit of a scenario's result for benchmarks without their own unit.
     #[must_use]
     pub const fn general_unit(scenario: SubmittedScenario) -> &'static str {
         match scenario.run() {
@@ -197,7 +197,8 @@ impl BenchmarkRules {
         }
     }
 
-    /// How far TEST01's two accuracies may lie apart in `metric`, in percent: a tenth for the 99.9 variants.
+    /// Returns the largest accepted difference between TEST01's two accuracies in `metric`, in percent. The general limit is 1, and 0.1
+    /// for the 99.9 variants.
     #[must_use]
     pub fn delta_percent(&self, model: &str, metric: &str) -> f64 {
         let general = if model.contains("99.9") { 0.1 } else { 1.0 };

@@ -1,6 +1,6 @@
-//! The official checkers of a round: what each looks at, what it only logs, and the ways in which it differs.
+//! The official checkers of a round: what each one checks, what it only logs, and how it differs from the others.
 //!
-//! These are facts about other programs, needed to predict their verdict. What the rules ask is elsewhere.
+//! These are facts about other programs, needed to predict their verdicts. The rules themselves are in other modules.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,19 +10,19 @@ use serde::{Deserialize, Serialize};
 pub struct Checker {
     /// The tag or commit, as users name it.
     pub revision: String,
-    /// Its family.
+    /// The checker's family.
     pub engine: Engine,
-    /// What it does not look at.
+    /// Checks that it does not make.
     #[serde(default)]
     pub absent: Vec<OfficialCheck>,
-    /// What it logs and accepts.
+    /// Checks whose failures it logs but accepts.
     #[serde(default)]
     pub logged: Vec<OfficialCheck>,
-    /// In what else it differs from its relatives.
+    /// Further differences from related checkers.
     #[serde(default)]
     pub traits: Vec<Trait>,
-    /// Where its own tables are not the round's: parts of `[submission]`, taken key by key in the place of what the round
-    /// says. `false` takes a key away.
+    /// Parts of `[submission]` in which the checker's own tables differ from the round's. They replace the round's values key by key;
+    /// `false` removes a key.
     #[serde(default)]
     pub instead: toml::Table,
 }
@@ -31,13 +31,13 @@ pub struct Checker {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Engine {
-    /// One file, `submission_checker.py`, up to v5.1: walks the tree and judges directories.
+    /// A single file, `submission_checker.py`, up to v5.1: walks the tree and checks directories.
     Monolith,
-    /// The package `submission_checker/` since v6.0: judges scenario by scenario.
+    /// The package `submission_checker/` since v6.0: checks scenario by scenario.
     Package,
 }
 
-/// A check that some revisions make and others do not.
+/// A check that only some revisions make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OfficialCheck {
@@ -47,7 +47,7 @@ pub enum OfficialCheck {
     DivisionFiles,
     /// Symbolic links.
     Links,
-    /// Files beyond the size limit.
+    /// Files above the size limit.
     LargeFiles,
     /// Names that begin with a dot.
     DotNames,
@@ -57,7 +57,7 @@ pub enum OfficialCheck {
     Pycache,
     /// Empty directories.
     EmptyDirectories,
-    /// Reading the open division's `model_mapping.json`.
+    /// Use of the open division's `model_mapping.json`.
     ModelMapping,
     /// Systems and measurements without results.
     SystemsWithoutResults,
@@ -65,9 +65,9 @@ pub enum OfficialCheck {
     Calibration,
     /// Contents of the measurement directory.
     Measurements,
-    /// Empty files in it.
+    /// Empty files in the measurement directory.
     EmptyMeasurementFiles,
-    /// Power analyzer files in it or above it.
+    /// Power analyzer files in the measurement directory or above it.
     PowerMeasurementFiles,
     /// The exact files of the accuracy directory.
     AccuracyFileSet,
@@ -75,17 +75,17 @@ pub enum OfficialCheck {
     PerformanceFileSet,
     /// The round's seeds.
     Seeds,
-    /// The smallest number of queries.
+    /// The minimum number of queries.
     MinQueries,
-    /// The Offline query's samples.
+    /// The number of samples of the Offline query.
     OfflineSamples,
     /// The minimum duration.
     MinDuration,
-    /// Early stopping's own verdict.
+    /// The verdict of early stopping.
     EarlyStopping,
     /// The Server latency bound.
     Latency,
-    /// Equal issue.
+    /// Equal issue of samples.
     EqualIssue,
     /// The accuracy run's sample count.
     DatasetSize,
@@ -93,7 +93,7 @@ pub enum OfficialCheck {
     ExtraAccuracyFiles,
     /// A result in the ranging run.
     Ranging,
-    /// LoadGen's own `VALID`.
+    /// LoadGen's `VALID`.
     ResultValidity,
     /// LoadGen's errors in performance and test runs.
     LoadgenErrorsPerformance,
@@ -103,76 +103,76 @@ pub enum OfficialCheck {
     PowerChecker,
 }
 
-/// A way in which one checker differs from its relatives.
+/// A difference between one checker and related ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Trait {
-    /// Any symbolic link is refused, not only a broken one.
+    /// Rejects every symbolic link, not only broken ones.
     AnyLink,
-    /// Only the first metric is read, and its last value before the hash counts.
+    /// Reads only the first metric; its last value before the hash counts.
     OneAccuracyMetric,
-    /// The CSV gives the first metric's number alone.
+    /// The CSV has only the first metric's number.
     PlainAccuracy,
-    /// Energy per query in joules, not millijoules.
+    /// Reports energy per query in joules, not millijoules.
     PowerInJoules,
-    /// Every line of the power log is read, not only those that begin with `Time`.
+    /// Reads every line of the power log, not only lines that begin with `Time`.
     PowerLogEveryLine,
-    /// Power samples of 0 W and less are averaged in.
+    /// Includes power samples of 0 W and less in the average.
     PowerLogZeros,
-    /// The power checker takes PTDaemon's log for local time, not for UTC.
+    /// The power checker reads the times of PTDaemon's log as local time, not UTC.
     PowerLogInLocalTime,
-    /// Power analyzer files may lie anywhere below `measurements/`.
+    /// Accepts power analyzer files anywhere below `measurements/`.
     PowerFilesAnywhere,
-    /// The ranging run's power is averaged too, and must have samples.
+    /// Averages the ranging run's power too, and requires samples in it.
     RangingPower,
-    /// A compliance directory is asked for even where no test is.
+    /// Requires a compliance directory even for benchmarks without tests.
     ComplianceDirectoryAlways,
-    /// The same, but for results whose directory's name holds `gptj`.
+    /// Requires a compliance directory even for benchmarks without tests, except when the result directory's name contains `gptj`.
     ComplianceDirectoryButGptj,
     /// The CSV spells a column `compilance`.
     MisspeltCompliance,
-    /// Equal issue is looked for in the conf files beside the measurements.
+    /// Looks for equal issue in the conf files beside the measurements.
     EqualIssueInConf,
-    /// Where equal issue is asked, the number of queries is not.
+    /// Does not check the number of queries of benchmarks that require equal issue.
     EqualIssueFreesQueries,
-    /// Interactive is known in one spelling alone, and not to the power check.
+    /// Recognises only one spelling of Interactive, and does not recognise it in the power check.
     InteractiveHalfKnown,
     /// The CSV has no columns for the power supplies' capacity and private names.
     NoDesignColumns,
-    /// Equal issue is not asked in the open division.
+    /// Does not require equal issue in the open division.
     EqualIssueNotInOpen,
-    /// The general TEST01 limit is used for every metric.
+    /// Uses the general TEST01 limit for every metric.
     MetricDeltaIgnored,
-    /// `num_errors` in the log stands for the number of its error lines.
+    /// Takes `num_errors` in the log as the number of error lines.
     CountsNumErrors,
-    /// Ends with a traceback at an accuracy log with errors.
+    /// Ends with a traceback when an accuracy log has errors.
     CrashesOnAccuracyErrors,
-    /// Without any metric, accuracy fails in the open division too.
+    /// Accuracy without any metric fails in the open division too.
     EmptyAccuracyFailsOpen,
     /// `system_power_only` suppresses the performance row.
     PowerOnlySystems,
-    /// Bounds of token latencies hold in every scenario but Offline.
+    /// Bounds of token latencies apply in every scenario except Offline.
     TokenLimitsInEveryScenario,
-    /// Token latencies within bounds make a run valid, whatever LoadGen says of it.
+    /// Token latencies within bounds make a run valid, regardless of LoadGen's verdict.
     TokenLimitsDecide,
-    /// A benchmark's own units are looked up by the directory's name.
+    /// Looks up a benchmark's own units by the directory's name.
     UnitsByDirectory,
-    /// The summary counts items and nothing else.
+    /// The summary has only the number of items.
     ShortSummary,
-    /// The CSV gives the power supplies' capacity, out of the system description or a file beside it.
+    /// The CSV has the power supplies' capacity, from the system description or a file beside it.
     NameplatePower,
     /// The CSV has a column for the weights' types.
     WeightDataTypes,
 }
 
 impl Checker {
-    /// Whether the checker looks at this.
+    /// Whether the checker makes this check.
     #[must_use]
     pub fn looks_at(&self, check: OfficialCheck) -> bool {
         !self.absent.contains(&check)
     }
 
-    /// Whether a fault of this kind fails.
+    /// Whether a failure of this check fails the submission.
     #[must_use]
     pub fn fails(&self, check: OfficialCheck) -> bool {
         self.looks_at(check) && !self.logged.contains(&check)

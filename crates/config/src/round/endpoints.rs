@@ -1,4 +1,4 @@
-//! Results of the endpoints harness (mlcommons/endpoints), which a round may take instead of LoadGen's logs.
+//! Results of the endpoints harness (mlcommons/endpoints), which a round may accept instead of LoadGen's logs.
 
 use std::collections::BTreeMap;
 
@@ -6,38 +6,38 @@ use serde::{Deserialize, Serialize};
 
 use super::{AccuracyBound, SubmittedScenario};
 
-/// What a round asks of such results, and where it finds the values of a detail log in the harness's documents.
+/// A round's rules for such results, and the positions of a detail log's values in the harness's documents.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Endpoints {
-    /// Benchmarks that may be submitted so.
+    /// Benchmarks that may be submitted with this harness.
     pub benchmarks: Vec<String>,
     /// The key whose value is a scenario's result.
     pub result_keys: BTreeMap<SubmittedScenario, String>,
-    /// Tests by the name in `audit/audit_<name>.json`.
+    /// Tests, by the name in `audit/audit_<name>.json`.
     pub audits: BTreeMap<String, String>,
-    /// Those of them whose file must be there where the benchmark has the test.
+    /// The audits among these whose file is required when the benchmark has the test.
     pub required_audits: Vec<String>,
     /// Benchmarks whose score the official checker compares with the benchmark's bound.
     #[serde(default)]
     pub scores_compared: Vec<String>,
-    /// Between which two numbers the mean of output tokens must lie, by the test that says so.
+    /// Bounds of the mean number of output tokens, by the test that requires them.
     #[serde(default)]
     pub mean_output_tokens: BTreeMap<String, (f64, f64)>,
-    /// What the score of a benchmark must reach by the rules, in percent, where the checker does not compare it.
+    /// The score that the rules require of a benchmark, in percent, when the checker does not compare it.
     pub scores: BTreeMap<String, AccuracyBound>,
-    /// Keys of a detail log, and where their values stand.
+    /// Keys of a detail log, and the positions of their values.
     pub fields: BTreeMap<String, EndpointsField>,
 }
 
-/// Where a value stands; the first place that has one counts. Paths have dots between names.
+/// The positions of a value; the first one that exists applies. Paths have dots between names.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EndpointsField {
-    /// In `result_summary.json`, or `accuracy_results.json` for the accuracy run.
+    /// Paths in `result_summary.json`, or `accuracy_results.json` for the accuracy run.
     #[serde(default)]
     pub results: Vec<String>,
-    /// In `config.yaml`.
+    /// Paths in `config.yaml`.
     #[serde(default)]
     pub config: Vec<String>,
 }

@@ -1,18 +1,18 @@
-//! How a round's power checker (`power_checker.py`, in power-dev `compliance/check.py`) judges a measured session.
+//! Parameters of a round's power checker (`power_checker.py`, in power-dev `compliance/check.py`).
 //!
-//! Parameters only; the checks themselves are the submission crate's.
+//! The submission crate has the checks themselves.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// What the checker says to a testing run that is shorter than the ranging run.
+/// How the checker treats a testing run that is shorter than the ranging run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DurationRule {
-    /// Refused when either differs from the longer one by this share or more (until v3.0).
+    /// An error when the lengths differ by this share of the longer one or more (until v3.0).
     DiffersBelow(f64),
-    /// Warned of when the testing run is shorter by more than this share of the ranging run (since v3.1).
+    /// A warning when the testing run is shorter by more than this share of the ranging run (since v3.1).
     ShorterAtMost(f64),
 }
 
@@ -20,37 +20,37 @@ pub enum DurationRule {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PowerRules {
-    /// Versions of PTDaemon that it accepts.
+    /// Accepted versions of PTDaemon.
     pub ptd_versions: Vec<String>,
-    /// Power meters that it accepts: the name that PTDaemon gives, and PTDaemon's number for it.
+    /// Accepted power meters: PTDaemon's name and PTDaemon's number of each.
     pub meters: BTreeMap<String, i64>,
-    /// How far the clocks of client and server may lie apart, in milliseconds.
+    /// Largest accepted difference between the clocks of client and server, in milliseconds.
     pub clock_tolerance_ms: u32,
-    /// Whether PTDaemon's log is taken for local time (until v3.0) and not for UTC.
+    /// Whether the checker reads the times of PTDaemon's log as local time (until v3.0) instead of UTC.
     #[serde(default)]
     pub log_in_local_time: bool,
-    /// How long at either end of the run PTDaemon's warnings are not looked at, in seconds. Since v3.1 the checker takes
-    /// its own milliseconds for seconds.
+    /// Margin at each end of the run in which PTDaemon's warnings are ignored, in seconds. Since v3.1 the checker treats its own
+    /// milliseconds as seconds.
     #[serde(default)]
     pub warning_margin_s: f64,
-    /// Whether an uncertainty beyond 1 % during the run is an error.
+    /// Whether an uncertainty above 1 % during the run is an error.
     #[serde(default)]
     pub uncertainty_is_error: bool,
-    /// What PTDaemon may report as errors in the ranging run without a word from the checker.
+    /// PTDaemon errors that the checker ignores in the ranging run.
     pub ranging_errors: Vec<String>,
-    /// How the lengths of both runs are compared.
+    /// How the checker compares the lengths of both runs.
     pub duration: DurationRule,
-    /// How much less power the testing run may draw than the ranging run, in percent; not looked at without it.
+    /// How much less power the testing run may draw than the ranging run, in percent. `None` disables the check.
     #[serde(default)]
     pub power_drop_percent: Option<f64>,
-    /// Whether every line of `spl.txt` must be a sample, and not only those that begin with `Time`.
+    /// Whether every line of `spl.txt` must be a sample, not only lines that begin with `Time`.
     #[serde(default)]
     pub every_sample_line: bool,
     /// Which of the commands that set the current's range may restore it, counted from 1.
     pub amps_restored_by: Vec<usize>,
-    /// Whether the server's configuration lists its analyzers (since v5.1) or is the only one's.
+    /// Whether the server's configuration lists its analyzers (since v5.1). Earlier ones describe a single analyzer.
     #[serde(default)]
     pub analyzers_listed: bool,
-    /// SHA-1 of every source file of the releases of `ptd_client_server` that are accepted.
+    /// SHA-1 of every source file of the accepted releases of `ptd_client_server`.
     pub sources: Vec<BTreeMap<String, String>>,
 }

@@ -1,5 +1,5 @@
-//! What a submission of a round must hold: files, fields, limits, names. Values only; the checks that use them are in
-//! the submission crate, and the official checkers' differences in [`super::Checker`].
+//! Requirements of a round for a submission: files, fields, limits, names. This module holds values only. The submission crate has the
+//! checks, and [`super::Checker`] has the differences between official checkers.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{BenchmarkRules, Checker, Endpoints, Seeds, SubmittedScenario};
 
-/// Where the parts of a submission lie (`submission_rules.adoc`).
+/// Directory layout of a submission (`submission_rules.adoc`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Layout {
@@ -18,46 +18,46 @@ pub enum Layout {
     ResultsOnly,
 }
 
-/// The forms of a metric in `accuracy.txt` that a round's checkers read.
+/// Spellings of a metric in `accuracy.txt` that a round's checkers accept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AccuracyForms {
-    /// Up to v4.1: each metric in one form.
+    /// Up to v4.1: each metric in one spelling.
     Strict,
-    /// v5.0: top-1 accuracy also in JSON's form.
+    /// v5.0: top-1 accuracy also in JSON's spelling.
     #[serde(rename = "loose-top1")]
     LooseTop1,
-    /// Since v5.1: also numbers in quotes, and mAP within a line.
+    /// Since v5.1: also quoted numbers, and mAP within a line.
     Loose,
 }
 
-/// A name that stands for a benchmark when nothing else names it.
+/// A fallback rule that maps a directory name to a benchmark when no other rule matches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelGuess {
-    /// Any of these within the directory's name.
+    /// Substrings; any of them in the directory's name matches.
     pub contains: Vec<String>,
-    /// What it stands for.
+    /// The benchmark's name.
     pub model: String,
 }
 
-/// A result that may stand for another one of an edge system.
+/// A measured result that also counts as the result of another scenario, on edge systems.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Inference {
-    /// The scenario that was measured.
+    /// The measured scenario.
     pub from: Scenario,
-    /// The scenario that it also stands for.
+    /// The scenario that the result also counts for.
     pub to: Scenario,
 }
 
-/// The endings of benchmark names of which one stands for the other.
+/// Name suffixes of two accuracy variants: a result of the stricter one also counts for the other.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LowerAccuracy {
-    /// The stricter variant's.
+    /// Suffix of the stricter variant.
     pub from: String,
-    /// The other's.
+    /// Suffix of the other variant.
     pub to: String,
 }
 
@@ -65,49 +65,49 @@ pub struct LowerAccuracy {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Submission {
-    /// Where the parts lie.
+    /// Directory layout.
     pub layout: Layout,
-    /// What `effective_min_duration_ms` must reach, in milliseconds.
+    /// Minimum of `effective_min_duration_ms`, in milliseconds.
     pub min_duration_ms: u64,
     /// The largest accuracy log that counts as truncated, in bytes.
     pub max_accuracy_log_bytes: u64,
     /// The largest file, in bytes.
     pub max_file_bytes: u64,
-    /// How metrics are written in `accuracy.txt`.
+    /// Accepted spellings of metrics in `accuracy.txt`.
     pub accuracy_forms: AccuracyForms,
-    /// Files of a measurement directory, beside its JSON file.
+    /// Required files of a measurement directory, besides its JSON file.
     pub measurement_files: Vec<String>,
-    /// Fields of the measurement JSON.
+    /// Required fields of the measurement JSON.
     pub measurement_fields: Vec<String>,
-    /// Where the official checker's log lies, below the submitter's directory, in layouts that have a place for it.
+    /// Path of the official checker's log below the submitter's directory, in layouts that define one.
     #[serde(default)]
     pub checker_log: Option<String>,
-    /// What may be inferred from what, on edge systems.
+    /// Results that are inferred from results of other scenarios, on edge systems.
     #[serde(default)]
     pub inferences: Vec<Inference>,
-    /// Which variant of a benchmark also stands for which.
+    /// The name suffixes of accuracy variants: a result of the stricter one also counts for the other.
     #[serde(default)]
     pub lower_accuracy: Option<LowerAccuracy>,
-    /// Fields of the system description.
+    /// Required fields of the system description.
     pub system_fields: Vec<String>,
-    /// Those of them that must not be empty.
+    /// System fields that must not be empty.
     pub system_fields_filled: Vec<String>,
     /// Further fields of a system that is reached over a network.
     pub network_fields: Vec<String>,
     /// Fields that a system with power measurement may have.
     pub power_fields: Vec<String>,
-    /// TEST05's seeds, where the round's conf does not give them (v2.1: its `audit.config` does).
+    /// TEST05's seeds, when the round's conf does not contain them (in v2.1, `audit.config` does).
     #[serde(default)]
     pub test05_seeds: Option<Seeds>,
     /// The key in the detail log whose value is a scenario's result.
     pub result_keys: BTreeMap<Scenario, String>,
-    /// Directory names that stand for a benchmark.
+    /// Benchmark of each alternative directory name.
     pub model_names: BTreeMap<String, String>,
-    /// What a name is taken for as a last resort, first match wins.
+    /// Fallback rules for directory names; the first match wins.
     pub model_guesses: Vec<ModelGuess>,
     /// The benchmarks, by official name.
     pub benchmarks: BTreeMap<String, BenchmarkRules>,
-    /// Results of the endpoints harness, where the round takes them.
+    /// Rules for results of the endpoints harness, when the round accepts them.
     #[serde(default)]
     pub endpoints: Option<Endpoints>,
     /// The official checkers of the round, the default first.
@@ -115,7 +115,7 @@ pub struct Submission {
 }
 
 impl Submission {
-    /// The benchmark that a directory name stands for. `own` is the submitter's `model_mapping.json` (open division).
+    /// Returns the benchmark that a directory name refers to. `own` is the submitter's `model_mapping.json` (open division).
     #[must_use]
     pub fn model_of<'a>(&'a self, directory: &'a str, own: &'a BTreeMap<String, String>) -> &'a str {
         if self.knows(directory) {
@@ -137,7 +137,7 @@ impl Submission {
         self.model_names.get(guess).map_or(guess, String::as_str)
     }
 
-    /// The rules of the benchmark that a name stands for, with its official name; `None` where the round has no rules for it.
+    /// Returns the official name and the rules of the benchmark that `name` refers to. `None` when the round has no rules for it.
     #[must_use]
     pub fn rules_of<'a>(&'a self, name: &'a str) -> Option<(&'a str, &'a BenchmarkRules)> {
         static NO_OWN_NAMES: BTreeMap<String, String> = BTreeMap::new();
@@ -145,13 +145,13 @@ impl Submission {
         self.benchmarks.get(official).map(|rules| (official, rules))
     }
 
-    /// Whether the round has a benchmark of this official name, in whatever category.
+    /// Whether the round has a benchmark of this official name, in any category.
     #[must_use]
     pub fn knows(&self, model: &str) -> bool {
         self.benchmarks.contains_key(model)
     }
 
-    /// The scenarios that the round's submissions have: Interactive only where a benchmark has it.
+    /// Returns the scenarios of the round's submissions. Interactive is included only when a benchmark has it.
     pub fn scenarios(&self) -> impl Iterator<Item = SubmittedScenario> {
         let interactive = SubmittedScenario::Interactive;
         let has = |rules: &BenchmarkRules| rules.datacenter_optional.contains(&interactive);
@@ -161,7 +161,7 @@ impl Submission {
             .filter(move |&scenario| has || scenario != interactive)
     }
 
-    /// The rules as the tables of one official checker have them.
+    /// Returns the rules with one official checker's deviations applied.
     ///
     /// # Errors
     /// When the checker's `instead` does not fit these rules.
@@ -174,7 +174,7 @@ impl Submission {
         table.try_into().map(Cow::Owned)
     }
 
-    /// The checker of a revision; the round's default without one.
+    /// Returns the checker of `revision`, or the round's default for `None`.
     #[must_use]
     pub fn checker(&self, revision: Option<&str>) -> Option<&Checker> {
         match revision {
@@ -184,7 +184,7 @@ impl Submission {
     }
 }
 
-/// Puts the values of `over` in the place of those of `table`, below tables key by key.
+/// Replaces values of `table` by those of `over`, recursively in subtables. `false` removes a key.
 fn overlay(table: &mut toml::Table, over: &toml::Table) {
     for (key, value) in over {
         match (table.get_mut(key), value) {
@@ -199,7 +199,7 @@ fn overlay(table: &mut toml::Table, over: &toml::Table) {
     }
 }
 
-/// Seeds exceed the 63 bits of a TOML integer, so they are written as texts.
+/// Serialises seeds as decimal strings, because they exceed the 63 bits of a TOML integer.
 pub(super) mod decimal {
     use serde::{Deserialize, Deserializer, Serializer, de};
 

@@ -1,27 +1,27 @@
-//! The scenarios of a submission: LoadGen's four, and Interactive, a Server run that is held to tighter token latencies.
+//! The scenarios of a submission: LoadGen's four, and Interactive, a Server run with tighter bounds on token latencies.
 
 use std::{fmt, str::FromStr};
 
 use regatta_types::{Scenario, UnknownWord};
 use serde::{Deserialize, Serialize};
 
-/// A scenario as a submission's directories name it (`inference_rules.adoc`, "Scenarios").
+/// A scenario, as a submission's directories name it (`inference_rules.adoc`, "Scenarios").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum SubmittedScenario {
-    /// As LoadGen's.
+    /// LoadGen's SingleStream.
     SingleStream,
-    /// As LoadGen's.
+    /// LoadGen's MultiStream.
     MultiStream,
-    /// As LoadGen's.
+    /// LoadGen's Server.
     Server,
-    /// Since v5.1, of language models in the datacenter: LoadGen runs Server.
+    /// Since v5.1, for language models in the datacenter: LoadGen runs Server.
     Interactive,
-    /// As LoadGen's.
+    /// LoadGen's Offline.
     Offline,
 }
 
 impl SubmittedScenario {
-    /// All of them.
+    /// All scenarios.
     pub const ALL: [Self; 5] = [
         Self::SingleStream,
         Self::MultiStream,
@@ -30,7 +30,7 @@ impl SubmittedScenario {
         Self::Offline,
     ];
 
-    /// The spelling of directories and round files.
+    /// Returns the spelling in directories and round files.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -39,7 +39,7 @@ impl SubmittedScenario {
         }
     }
 
-    /// What LoadGen runs for it.
+    /// Returns the scenario that LoadGen runs for it.
     #[must_use]
     pub const fn run(self) -> Scenario {
         match self {
@@ -77,7 +77,7 @@ impl fmt::Display for SubmittedScenario {
 impl FromStr for SubmittedScenario {
     type Err = UnknownWord;
 
-    /// Accepts any case: published trees use `interactive` as well.
+    /// Accepts any case, because published trees also use `interactive`.
     fn from_str(given: &str) -> Result<Self, UnknownWord> {
         Self::ALL
             .into_iter()

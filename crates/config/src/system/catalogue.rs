@@ -1,5 +1,5 @@
-//! The systems files that a program knows, and which of them applies to a run: the one that the user names, the one of the
-//! device's module, or, for TensorRT, the generic rule. `bench` on a device and the coordinator both choose here.
+//! The systems files of a program, and the selection of one for a run. The user's choice comes first, then the file of the device's
+//! module, then, for TensorRT, the generic rule. `bench` on a device and the coordinator both use it.
 
 use std::{
     fs, io,
@@ -16,18 +16,18 @@ use sha2::{Digest as _, Sha256};
 use super::{BoardFacts, Chosen, System, SystemError, Wanted, generic};
 use crate::known;
 
-/// A system that cannot be used.
+/// The error for a system that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum SystemChoiceError {
-    /// No such system.
+    /// No system has this name.
     #[error("unknown system `{given}`; known are {known}, or the path of a file that ends in .toml")]
     Unknown {
-        /// The given name.
+        /// The requested name.
         given: String,
-        /// The names that there are, comma separated.
+        /// The known names, comma separated.
         known: String,
     },
-    /// The named system has nothing for a run.
+    /// The named system has no values for a run.
     #[error("{file} has nothing for {benchmark} {scenario} on {engine}")]
     NothingForRun {
         /// The file.
@@ -42,19 +42,19 @@ pub enum SystemChoiceError {
     /// A file cannot be read.
     #[error("cannot read {0}")]
     Io(String, #[source] io::Error),
-    /// A file describes no system.
+    /// The file is not a valid system's file.
     #[error("{0}")]
     File(String, #[source] Box<SystemError>),
 }
 
-/// Every systems file of a program: the user's own, then those that come with Regatta. The first that fits applies.
+/// All systems files of a program: the user's own first, then the built-in ones. The first match applies.
 #[derive(Debug)]
 pub struct SystemCatalogue(Vec<SystemFile>);
 
 /// One systems file.
 #[derive(Debug)]
 struct SystemFile {
-    /// The path of a file, or the name of one that comes with Regatta.
+    /// The path of a file, or the name of a built-in one.
     name: String,
     /// SHA-256 of the text, hexadecimal.
     sha256: String,
@@ -86,10 +86,10 @@ impl SystemFile {
 }
 
 impl SystemCatalogue {
-    /// Reads the files of a directory of the user's own, where there is one, and those that come with Regatta.
+    /// Reads the files of the user's own directory, if it exists, and the built-in ones.
     ///
     /// # Errors
-    /// [`SystemChoiceError`] naming a file that cannot be read.
+    /// [`SystemChoiceError`] with the file that cannot be read.
     pub fn read(own: Option<&Path>) -> Result<Self, SystemChoiceError> {
         let mut files = Vec::new();
         for path in own.map(toml_files).transpose()?.unwrap_or_default() {
@@ -101,11 +101,11 @@ impl SystemCatalogue {
         Ok(Self(files))
     }
 
-    /// The values of the system that the user names: a system's name, or the path of a file that ends in `.toml`. `words` are
-    /// further words that the caller accepts, for the error text.
+    /// Returns the values of the system that the user names. `given` is a system's name, or the path of a file that ends in `.toml`.
+    /// `words` are further names that the caller accepts, for the error text.
     ///
     /// # Errors
-    /// [`SystemChoiceError`] when the system does not exist, does not read, or has nothing for the run.
+    /// [`SystemChoiceError`] when the system does not exist, does not parse, or has no values for the run.
     pub fn named(&self, given: &str, words: &str, wanted: &Wanted<'_>) -> Result<Chosen, SystemChoiceError> {
         let is_path = given.ends_with(".toml");
         let read = is_path.then(|| SystemFile::read(Path::new(given))).transpose()?;
@@ -129,8 +129,8 @@ impl SystemCatalogue {
             })
     }
 
-    /// The values for a device: of its module's file, or for TensorRT by the generic rule. `facts` tells what the rule needs and is
-    /// asked only for that: on a device it starts CUDA.
+    /// Returns the values for a device: from its module's file, or for TensorRT from the generic rule. `facts` is called only for the
+    /// generic rule, because on a device it starts CUDA.
     pub fn of_device(
         &self,
         module: Option<&str>,
@@ -149,7 +149,7 @@ impl SystemCatalogue {
     }
 }
 
-/// The `.toml` files of a directory, sorted; none where the directory does not exist.
+/// Returns the `.toml` files of a directory, sorted; none when the directory does not exist.
 fn toml_files(directory: &Path) -> Result<Vec<PathBuf>, SystemChoiceError> {
     let listed: io::Result<Vec<PathBuf>> = match fs::read_dir(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),

@@ -1,4 +1,4 @@
-//! Which values of a system's file a run takes, and what is kept of that in the run's spec.
+//! Selects a run's values from a system's file, and records their source in the run's spec.
 
 use std::collections::BTreeMap;
 
@@ -10,35 +10,35 @@ use regatta_types::{
 
 use super::{System, SystemRun};
 
-/// The run that values are wanted for.
+/// The run that values are selected for.
 #[derive(Debug, Clone, Copy)]
 pub struct Wanted<'a> {
     /// The benchmark.
     pub benchmark: &'a Benchmark,
     /// The scenario.
     pub scenario: Scenario,
-    /// The state of the board.
+    /// The power setting of the board.
     pub power: PowerSetting,
     /// The engine.
     pub engine: EngineKind,
 }
 
-/// What a file has for a run.
+/// The values of a file for a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chosen {
     /// Settings of engine and harness, by name.
     pub settings: BTreeMap<String, String>,
-    /// Lines of `user.conf`, by the key behind `model.scenario`.
+    /// Lines of `user.conf`, by the key after `model.scenario`.
     pub conf: BTreeMap<String, String>,
-    /// Where they come from.
+    /// The source of the values.
     pub from: SystemUse,
 }
 
 impl System {
-    /// What the file has for a run. `file` and `sha256` tell which file it is.
+    /// Returns the file's values for a run. `file` and `sha256` identify the file in the record.
     ///
-    /// `sim` stands in for `tensorrt` and takes its values where there are none of its own. Where only the other state of the
-    /// board is known, its settings hold, and its rates do not.
+    /// `sim` uses the values of `tensorrt` when there are none of its own. When the file only has the other power setting, its settings
+    /// apply but its rates do not.
     #[must_use]
     pub fn choose(&self, wanted: &Wanted<'_>, file: &str, sha256: Option<&str>) -> Option<Chosen> {
         let engines = [
@@ -76,7 +76,7 @@ impl System {
 }
 
 impl Chosen {
-    /// Puts the settings under those that were given, and forgets in the record those that were given otherwise.
+    /// Adds the settings that `given` does not contain. Removes the others from the record.
     pub fn merge_under(&mut self, given: &mut BTreeMap<String, String>) {
         self.from.settings.retain(|name| !given.contains_key(name));
         for name in &self.from.settings {
@@ -86,7 +86,7 @@ impl Chosen {
 }
 
 impl SystemRun {
-    /// The source, in words.
+    /// Returns the source as text.
     #[must_use]
     pub fn source_in_words(&self) -> String {
         let source = &self.source;

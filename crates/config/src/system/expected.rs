@@ -1,11 +1,11 @@
-//! What a `[[run]]` of a systems file has LoadGen expect. Its engine settings are in [`crate::engine_settings`].
+//! The performance that a `[[run]]` of a systems file configures LoadGen to expect. Its engine settings are in [`crate::engine_settings`].
 
 use std::collections::BTreeMap;
 
 use regatta_types::Scenario;
 use serde::{Deserialize, Serialize};
 
-/// What LoadGen is told to expect, by the names of its test settings.
+/// Expected performance, by the names of LoadGen's test settings.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Expected {
@@ -15,19 +15,19 @@ pub struct Expected {
     /// Server: queries per second.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_target_qps: Option<f64>,
-    /// SingleStream: nanoseconds of a query.
+    /// SingleStream: nanoseconds per query.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub single_stream_expected_latency_ns: Option<u64>,
-    /// MultiStream: nanoseconds of a query.
+    /// MultiStream: nanoseconds per query.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub multi_stream_expected_latency_ns: Option<u64>,
-    /// Queries that a run has at least.
+    /// Minimum number of queries of a run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_query_count: Option<u64>,
 }
 
 impl Expected {
-    /// The lines of `user.conf` that say so, by the key behind `model.scenario`.
+    /// Returns the corresponding lines of `user.conf`, by the key after `model.scenario`.
     #[must_use]
     pub fn conf(&self, scenario: Scenario) -> BTreeMap<String, String> {
         let milliseconds = |ns: u64| (ns as f64 / 1e6).to_string();
@@ -52,8 +52,8 @@ impl Expected {
             .collect()
     }
 
-    /// The reason why the values cannot be used in a scenario, if there is one: a rate of another scenario, or one that is no
-    /// positive number.
+    /// Returns the reason why the values cannot be used in a scenario, if any. A rate may belong to another scenario, or not be a positive
+    /// number.
     pub(super) fn fault(&self, scenario: Scenario) -> Option<String> {
         let rates = [
             (

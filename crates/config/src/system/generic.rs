@@ -1,5 +1,5 @@
-//! The rule for boards of which no file tells, and for discrete GPUs: from the GPU's size, the DLA cores and the memory. A
-//! starting point for `regatta-agent tune`, scaled from what the published configurations have in common.
+//! The generic rule for boards without a systems file and for discrete GPUs. It uses the GPU's size, the DLA cores and the memory. It is a
+//! starting point for `regatta-agent tune`, scaled from the published configurations.
 
 use regatta_types::{
     Scenario,
@@ -10,10 +10,10 @@ use regatta_types::{
 use super::{Board, Expected, Source, System, SystemRun};
 use crate::engine_settings::EngineSettings;
 
-/// What is known of a board.
+/// The known properties of a board.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BoardFacts {
-    /// Streaming multiprocessors of its GPU, where they are known.
+    /// Streaming multiprocessors of its GPU, when known.
     pub sms: Option<u32>,
     /// DLA cores.
     pub dla_cores: u32,
@@ -24,7 +24,8 @@ pub struct BoardFacts {
 }
 
 impl From<&DeviceFacts> for BoardFacts {
-    /// By the first GPU, as every engine is built for it. Where CUDA was not asked, a module's GPU is taken to share its memory.
+    /// Uses the first GPU, because every engine is built for it. When CUDA was not queried, a module's GPU is assumed to share the host's
+    /// memory.
     fn from(device: &DeviceFacts) -> Self {
         let gpu = device.gpus.first();
         let own_memory = gpu.filter(|gpu| !gpu.integrated).map(|gpu| gpu.memory_bytes);
@@ -37,18 +38,18 @@ impl From<&DeviceFacts> for BoardFacts {
     }
 }
 
-/// Bytes of a sample that the published batches are for: resnet50's, as bytes.
+/// Bytes of the sample that the published batches are for: resnet50's in int8.
 const RESNET50_SAMPLE: u64 = 3 * 224 * 224;
-/// A batch of those per streaming multiprocessor: AGX Orin has 16 and runs batches of 256.
+/// Such samples per batch and streaming multiprocessor: AGX Orin has 16 and uses batches of 256.
 const BATCH_PER_SM: u64 = 16;
-/// What is assumed where a GPU's size is unknown: that of the smaller Orins and of AGX Xavier.
+/// Assumed size of an unknown GPU: that of the smaller Orins and of AGX Xavier.
 const USUAL_SMS: u32 = 8;
-/// A DLA core's batch of those samples.
+/// Such samples in a DLA core's batch.
 const DLA_BATCH: u64 = 8;
-/// The share of memory that the inputs of a batch may take, as its part: activations take many times as much.
+/// Divisor of the memory for the inputs of a batch. Activations take many times the memory of the inputs.
 const MEMORY_PART: u64 = 256;
 
-/// The system of the rule, with one run: this benchmark and scenario on `tensorrt`.
+/// Returns the system of the generic rule, with one run: this benchmark and scenario on `tensorrt`.
 #[must_use]
 pub fn generic(facts: &BoardFacts, benchmark: &Benchmark, scenario: Scenario) -> System {
     System {
@@ -113,12 +114,12 @@ fn settings(facts: &BoardFacts, benchmark: &Benchmark, scenario: Scenario) -> En
             settings.use_graphs = Some(true);
         }
         Scenario::Server => {
-            // A query is answered sooner in a smaller batch, and more of them are on their way.
+            // Smaller batches have a shorter latency, and more of them can be in flight.
             settings.gpu_batch_size = Some((offline / 4).max(1));
             settings.gpu_copy_streams = Some(4);
             settings.use_graphs = Some(true);
             settings.deque_timeout_usec = Some(2_000);
-            // A query that a DLA core takes is late where the bound is made for a GPU.
+            // A DLA core misses a latency bound that is set for a GPU.
             settings.max_dlas = Some(0);
         }
         Scenario::Offline => {
@@ -135,7 +136,7 @@ fn settings(facts: &BoardFacts, benchmark: &Benchmark, scenario: Scenario) -> En
     settings
 }
 
-/// As many input elements per SM as the published batches have, within the memory, as a power of two.
+/// Returns the batch size as a power of two: the published number of input elements per SM, limited by the memory.
 fn gpu_batch(facts: &BoardFacts, elements: u64) -> usize {
     let sms = u64::from(facts.sms.unwrap_or(USUAL_SMS).max(1));
     let by_size = BATCH_PER_SM * sms * RESNET50_SAMPLE / elements;

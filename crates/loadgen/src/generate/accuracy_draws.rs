@@ -1,12 +1,12 @@
-//! Which responses a performance run logs: one random number per sample, drawn whether or not it is used.
+//! Selection of the responses that a performance run logs: one random number per sample, drawn even when it is not used.
 
 use crate::{
     effective::EffectiveSettings,
     rng::{Mt19937, canonical},
 };
 
-/// The random numbers of all samples of a run, in order of their sequence numbers. LoadGen seeds them with the
-/// standard's default; only the offset comes from a seed.
+/// The random numbers of all samples of a run, in the order of their sequence numbers. LoadGen seeds them with the standard's default;
+/// only the offset depends on a seed.
 #[derive(Debug, Clone, Default)]
 pub struct AccuracyDraws {
     generator: Mt19937,
@@ -14,7 +14,7 @@ pub struct AccuracyDraws {
 }
 
 impl AccuracyDraws {
-    /// The number of a sample. Samples must be asked for in ascending order; those left out are passed over.
+    /// Returns the number of a sample. Samples must be requested in ascending order; skipped ones are drawn and discarded.
     fn of(&mut self, sample: u64) -> f64 {
         while self.next_sample < sample {
             canonical(&mut self.generator);
@@ -25,26 +25,26 @@ impl AccuracyDraws {
     }
 }
 
-/// Whether a sample's response is logged.
+/// Selection of the samples whose responses are logged.
 #[derive(Debug, Clone)]
 pub enum AccuracyChoice {
-    /// Every one is (accuracy runs).
+    /// All (accuracy runs).
     All,
     /// None is.
     None,
-    /// Some are.
+    /// Some, selected by random numbers.
     Some {
-        /// The samples' numbers.
+        /// The samples' random numbers.
         draws: AccuracyDraws,
-        /// What is added to each, modulo 1.
+        /// Added to each number, modulo 1.
         offset: f64,
-        /// Those up to this are logged.
+        /// Responses with numbers up to this value are logged.
         probability: f64,
     },
 }
 
 impl AccuracyChoice {
-    /// For a performance run.
+    /// Returns the selection of a performance run.
     #[must_use]
     pub fn for_performance(settings: &EffectiveSettings, draws: &AccuracyDraws) -> Self {
         let probability = settings.effective_accuracy_log_probability();
@@ -60,7 +60,7 @@ impl AccuracyChoice {
         }
     }
 
-    /// Whether the response to `sample` is logged. Ask in ascending order.
+    /// Whether the response to `sample` is logged. Call it in ascending order of samples.
     #[inline]
     pub fn includes(&mut self, sample: u64) -> bool {
         match self {

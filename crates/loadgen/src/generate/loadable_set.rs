@@ -1,4 +1,4 @@
-//! Loadable sets: which samples are in memory together.
+//! Loadable sets: samples that are in memory together.
 
 use regatta_types::Scenario;
 
@@ -8,20 +8,20 @@ use crate::{
     rng::{Mt19937, RngAbi},
 };
 
-/// Samples that are loaded together, in the order in which positions count.
+/// Samples that are loaded together, in the order of their positions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoadableSet {
     /// Library indices. MultiStream appends the first few again, so that a query may begin at any position.
     pub samples: Vec<usize>,
-    /// Samples without that padding.
+    /// Number of samples without that padding.
     pub distinct: usize,
 }
 
-/// Cuts the first `needed` samples of a library of `total`, shuffled, into loadable sets. A performance run uses the
-/// first of them only.
+/// Shuffles the first `needed` samples of a library of `total` and splits them into loadable sets. A performance run only uses the first
+/// set.
 ///
 /// # Errors
-/// When there are no samples, or more than can be counted.
+/// When there are no samples, or more than 32 bits can count.
 pub fn loadable_sets(
     settings: &EffectiveSettings,
     total: u64,

@@ -1,7 +1,6 @@
-//! Which samples are loaded together, which queries are made of them, and when: everything that seeds decide.
+//! Everything that seeds determine: loadable sets, queries and schedules.
 //!
-//! Nothing here touches a clock or a SUT. Queries are computed as they are asked for; only orders that are a shuffle
-//! hold their permutation.
+//! This module uses no clock and no SUT. Queries are computed on demand. Only shuffled orders keep their permutation in memory.
 
 mod accuracy_draws;
 mod loadable_set;
@@ -15,24 +14,24 @@ pub use loadable_set::{LoadableSet, loadable_sets};
 pub use offline::OfflineSamples;
 pub use plan::{Pass, QueryPlan, QuerySource};
 
-/// Why no queries can be made of settings. The official LoadGen crashes, hangs or reads beyond its arrays on these.
+/// Why no queries can be generated from the settings. The official LoadGen crashes, hangs or reads beyond its arrays on these.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum PlanError {
-    /// There is nothing to issue.
+    /// There are no samples to load.
     #[error(
         "there are no samples to load; hint: give a benchmark with samples, or leave out \
          accuracy_sample_count_override and performance_sample_count_override"
     )]
     NoSamples,
-    /// More samples than a position can count.
+    /// The number of samples exceeds the range of a position.
     #[error(
         "{0} samples are more than a query can hold (4294967295); hint: lower the counts, the duration or the expected rate"
     )]
     TooManySamples(u64),
-    /// MultiStream with empty queries.
+    /// MultiStream with zero samples per query.
     #[error("samples_per_query is 0, but must be at least 1; hint: MLPerf asks for 8")]
     EmptyQuery,
-    /// The expected rate cannot be a rate.
+    /// The expected rate is not a valid rate.
     #[error(
         "the expected rate of {0} per second cannot be scheduled; hint: set target_latency or target_qps to what the system \
          reaches"
@@ -44,12 +43,12 @@ pub enum PlanError {
          begin, such as 0"
     )]
     SameIndex {
-        /// What is asked for.
+        /// The requested index.
         index: u64,
-        /// How many are loaded.
+        /// Number of loaded samples.
         loaded: usize,
     },
-    /// Samples that may be issued once only run out.
+    /// There are too few distinct samples to issue each only once.
     #[error(
         "{queries} queries are needed, but the loaded samples make only {available} distinct ones; hint: set \
          performance_issue_unique to 0, or load more samples"
@@ -60,7 +59,7 @@ pub enum PlanError {
         /// Queries possible.
         available: usize,
     },
-    /// More queries than there is memory for.
+    /// The queries do not fit into memory.
     #[error(
         "{queries} queries of {samples_per_query} samples and the loaded sets take {needed_mib} MiB of memory, but {free_mib} \
          MiB are free, of which LoadGen takes three quarters at most; hint: lower the counts, the duration or the expected rate"
@@ -68,14 +67,14 @@ pub enum PlanError {
     TooLarge {
         /// Queries that would be generated.
         queries: u64,
-        /// Samples of each.
+        /// Samples per query.
         samples_per_query: u64,
-        /// Memory that they take.
+        /// Memory that the run needs.
         needed_mib: u64,
-        /// Memory that is free.
+        /// Free memory.
         free_mib: u64,
     },
-    /// The last query is due too late.
+    /// The schedule is too long.
     #[error(
         "target_qps is {rate:?} per second, at which {queries} queries take over {longest_days} days; hint: set target_qps to what the \
          system reaches"
@@ -85,10 +84,10 @@ pub enum PlanError {
         queries: u64,
         /// Queries per second.
         rate: f64,
-        /// The longest that a run may take.
+        /// The longest allowed run.
         longest_days: u64,
     },
-    /// Nothing would be issued.
+    /// The settings generate no query.
     #[error(
         "the settings make no query at all; hint: set min_query_count to 1 or more, or samples_per_query to no more than the \
          loaded samples"
@@ -97,7 +96,7 @@ pub enum PlanError {
 }
 
 impl PlanError {
-    /// Whether the size of the run is what is wrong.
+    /// Whether the size of the run is the problem.
     #[must_use]
     pub const fn is_about_size(&self) -> bool {
         matches!(self, Self::TooManySamples(_) | Self::TooLarge { .. })

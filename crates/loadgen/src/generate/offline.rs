@@ -1,4 +1,4 @@
-//! The samples of an Offline query: computed from their position, or held where they are shuffled.
+//! The samples of an Offline query: computed from their position, or kept in memory when they are shuffled.
 
 use super::{LoadableSet, order::from_u64};
 use crate::{
@@ -6,7 +6,7 @@ use crate::{
     rng::{Mt19937, RngAbi},
 };
 
-/// The sample indices of the one query, by position.
+/// The sample indices of the single query, by position.
 #[derive(Debug, Clone)]
 pub struct OfflineSamples<'a> {
     set: &'a LoadableSet,
@@ -16,11 +16,11 @@ pub struct OfflineSamples<'a> {
 
 #[derive(Debug, Clone)]
 enum Kind {
-    /// The loaded set again and again.
+    /// The loaded set, repeated.
     Repeated,
-    /// One sample again and again.
+    /// One sample, repeated.
     Same(usize),
-    /// The loaded set again and again, each time in another order.
+    /// The loaded set, repeated in a new order each time.
     Shuffled(Vec<u32>),
 }
 
@@ -42,19 +42,19 @@ impl<'a> OfflineSamples<'a> {
         Self { set, length, kind }
     }
 
-    /// Number of samples.
+    /// Returns the number of samples.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.length
     }
 
-    /// Whether there are none.
+    /// Whether there are no samples.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.length == 0
     }
 
-    /// The library index of the sample at `position`.
+    /// Returns the library index of the sample at `position`.
     #[inline]
     #[must_use]
     pub fn index(&self, position: usize) -> usize {
@@ -66,7 +66,7 @@ impl<'a> OfflineSamples<'a> {
     }
 }
 
-/// Whole repeats are shuffled; a remainder, which only accuracy settings could leave, is not.
+/// Shuffles each complete repetition. A remainder, which only accuracy settings could cause, is not shuffled.
 fn shuffled(samples: &[usize], length: usize, abi: RngAbi, generator: &mut Mt19937) -> Vec<u32> {
     #[expect(clippy::cast_possible_truncation, reason = "library indices are below 2^32")]
     let mut indices: Vec<u32> = samples.iter().map(|&s| s as u32).cycle().take(length).collect();

@@ -1,34 +1,34 @@
-//! In which order positions of a loaded set are issued.
+//! The order in which positions of a loaded set are issued.
 
 use crate::rng::{Mt19937, RngAbi};
 
 /// A source of positions in the loaded set.
 #[derive(Debug, Clone)]
 pub(super) enum Order {
-    /// Each independently, uniformly below `bound` (performance runs).
+    /// Independent, uniform positions below `bound` (performance runs).
     Uniform {
-        /// The sample generator, advanced past the shuffles that LoadGen makes and does not use.
+        /// The sample generator, advanced past the shuffles that LoadGen computes without using them.
         generator: Mt19937,
-        /// Positions.
+        /// Number of positions.
         bound: u64,
-        /// How numbers below the bound are drawn.
+        /// The method of drawing numbers below the bound.
         abi: RngAbi,
     },
-    /// Each once, in shuffled order (accuracy runs, unique issue).
+    /// Each position once, in shuffled order (accuracy runs, unique issue).
     Once {
         /// The shuffled positions.
         positions: Vec<u32>,
-        /// How many have been issued.
+        /// Number of issued positions.
         next: usize,
     },
-    /// Always the same.
+    /// Always the same position.
     Same(usize),
-    /// Permutations of the whole set, one after the other ("equal issue").
+    /// Consecutive permutations of the whole set ("equal issue").
     Permutations(Permutations),
 }
 
 impl Order {
-    /// The next position. The plan has made sure that there is one.
+    /// Returns the next position. The plan guarantees that there is one.
     #[inline]
     pub(super) fn next(&mut self) -> usize {
         match self {
@@ -48,7 +48,7 @@ impl Order {
     }
 }
 
-/// Permutations that are each a shuffle of the one before, repeated from the first when all have been issued.
+/// Permutations, each a shuffle of the previous one. After the last one they repeat from the first.
 #[derive(Debug, Clone)]
 pub(super) struct Permutations {
     abi: RngAbi,
@@ -61,7 +61,7 @@ pub(super) struct Permutations {
 }
 
 impl Permutations {
-    /// `distinct` permutations of `length` positions, from `generator` as it stands.
+    /// Creates `distinct` permutations of `length` positions, from the current state of `generator`.
     pub(super) fn new(abi: RngAbi, generator: Mt19937, length: usize, distinct: u64) -> Self {
         Self {
             abi,

@@ -1,4 +1,4 @@
-//! The queries of one pass over a loaded set: how many, of what, and when.
+//! The queries of one pass over a loaded set: their number, samples and due times.
 
 use regatta_types::Scenario;
 
@@ -12,7 +12,7 @@ use crate::{
     rng::{Mt19937, RngAbi},
 };
 
-/// What a pass over a loaded set is for.
+/// The purpose of a pass over a loaded set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pass {
     /// Every sample once.
@@ -21,12 +21,12 @@ pub enum Pass {
     Performance,
 }
 
-/// A pass, worked out but not made.
+/// The plan of a pass, whose queries are not generated yet.
 #[derive(Debug, Clone)]
 pub struct QueryPlan<'a> {
-    /// Queries that there will be at most.
+    /// Largest number of queries.
     pub queries: u64,
-    /// Samples in each.
+    /// Samples per query.
     pub samples_per_query: usize,
     /// The time at which a query after the last would be due, ns.
     pub duration_ns: i64,
@@ -35,15 +35,15 @@ pub struct QueryPlan<'a> {
     pass: Pass,
     abi: RngAbi,
     gaps: Gaps,
-    /// Queries that the equal-issue permutations are made for.
+    /// Number of queries that the equal-issue permutations are made for.
     permuted: u64,
 }
 
 impl<'a> QueryPlan<'a> {
-    /// Works a pass out.
+    /// Plans a pass.
     ///
     /// # Errors
-    /// When no queries can be made of the settings and the set.
+    /// When no queries can be generated from the settings and the set.
     pub fn new(
         settings: &'a EffectiveSettings,
         set: &'a LoadableSet,
@@ -111,7 +111,7 @@ impl<'a> QueryPlan<'a> {
         Ok(plan)
     }
 
-    /// Samples of all queries together.
+    /// Returns the total number of samples of all queries.
     #[must_use]
     pub const fn samples(&self) -> u64 {
         self.queries.saturating_mul(self.samples_per_query as u64)
@@ -153,7 +153,8 @@ impl<'a> QueryPlan<'a> {
         Ok(())
     }
 
-    /// MultiStream shuffles the first positions of its queries, the others every position.
+    /// Returns the distance between shuffled positions. MultiStream shuffles the first positions of its queries, the other scenarios every
+    /// position.
     const fn stride(&self) -> usize {
         match self.settings.scenario {
             Scenario::MultiStream => self.samples_per_query,
@@ -178,7 +179,7 @@ impl<'a> QueryPlan<'a> {
                     && !self.uses_permutations()))
     }
 
-    /// The queries of SingleStream, MultiStream and Server, one after the other.
+    /// Returns the generator of the queries of SingleStream, MultiStream and Server.
     #[must_use]
     pub fn source(&self) -> QuerySource<'a> {
         QuerySource {
@@ -191,7 +192,7 @@ impl<'a> QueryPlan<'a> {
         }
     }
 
-    /// The samples of Offline's query.
+    /// Returns the samples of Offline's query.
     #[must_use]
     pub fn offline_samples(&self) -> OfflineSamples<'a> {
         let mut generator = Mt19937::new(self.settings.sample_index_rng_seed);
@@ -205,8 +206,8 @@ impl<'a> QueryPlan<'a> {
         )
     }
 
-    /// LoadGen sets up three orders one after the other from one generator, and then uses one of them: in an accuracy
-    /// pass a permutation for it; a permutation for unique issue; permutations for equal issue.
+    /// Returns the order of positions. LoadGen prepares three orders in sequence from one generator, and then uses one of them. They are a
+    /// permutation in an accuracy pass, a permutation for unique issue, and permutations for equal issue.
     fn order(&self) -> Order {
         let settings = self.settings;
         let mut generator = Mt19937::new(settings.sample_index_rng_seed);
@@ -249,7 +250,7 @@ impl<'a> QueryPlan<'a> {
         Order::Once { positions, next: 0 }
     }
 
-    /// Positions at which a query may begin when each is issued once.
+    /// Returns the number of positions at which a query may begin when each is issued once.
     const fn starts(&self) -> usize {
         self.set.distinct.div_ceil(self.stride())
     }
@@ -274,7 +275,7 @@ impl<'a> QueryPlan<'a> {
     }
 }
 
-/// For how long LoadGen generates queries: twice the target duration where the SUT sets the pace.
+/// Returns the duration for which LoadGen generates queries: twice the target duration when the SUT determines the pace.
 fn generated_duration_ns(settings: &EffectiveSettings) -> i64 {
     let times = if settings.scenario == Scenario::Server {
         1
@@ -284,7 +285,7 @@ fn generated_duration_ns(settings: &EffectiveSettings) -> i64 {
     settings.target_duration_ms.saturating_mul(times * 1_000_000)
 }
 
-/// Makes queries one after the other.
+/// Generates queries one by one.
 #[derive(Debug, Clone)]
 pub struct QuerySource<'a> {
     set: &'a [usize],
@@ -296,7 +297,7 @@ pub struct QuerySource<'a> {
 }
 
 impl<'a> QuerySource<'a> {
-    /// The next query: its samples' library indices, and when it is due in nanoseconds after the start.
+    /// Returns the next query: its samples' library indices, and its due time in nanoseconds after the start.
     #[inline]
     pub fn next_query(&mut self) -> Option<(&'a [usize], i64)> {
         self.remaining = self.remaining.checked_sub(1)?;

@@ -1,14 +1,14 @@
-//! When queries are due, and how many of them a duration needs.
+//! Due times of queries, and the number of queries that a duration needs.
 
 use super::PlanError;
 use crate::rng::{Mt19937, exponential};
 
 const NS_PER_S: f64 = 1e9;
 
-/// The time from one query to the next.
+/// The intervals between queries.
 #[derive(Debug, Clone)]
 pub(super) enum Gaps {
-    /// Evenly spaced: all scenarios but Server, where it only decides how many queries there are.
+    /// Constant: in all scenarios except Server, where it only determines the number of queries.
     Even(i64),
     /// Poisson arrivals.
     Poisson {
@@ -45,19 +45,19 @@ impl Gaps {
     }
 }
 
-/// How many queries there are, and where the schedule ends.
+/// The number of queries and the end of the schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Extent {
     pub(super) queries: u64,
     pub(super) end_ns: i64,
 }
 
-/// The bounds that decide the number of queries.
+/// The bounds that determine the number of queries.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct QueryTarget {
-    /// Queries are made until one is due at or after this time.
+    /// Queries are generated until one is due at or after this time.
     pub(super) duration_ns: i64,
-    /// There are at least so many.
+    /// Minimum number of queries.
     pub(super) minimum: u64,
     /// Equal issue: the number grows by the size of a set until the duration is reached.
     pub(super) step: Option<u64>,
@@ -71,7 +71,7 @@ impl QueryTarget {
         }
     }
 
-    /// Queries are due at 0, gap, 2 gap ...: the first that is due late enough is the last.
+    /// Queries are due at 0, gap, 2 gap ...; the first that is due at or after the duration is the last.
     fn extent_even(&self, gap: i64) -> Extent {
         let needed = if self.duration_ns > 0 {
             (self.duration_ns.cast_unsigned()).div_ceil(gap.cast_unsigned()) + 1
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     proptest::proptest! {
-        /// The closed form for even gaps against the loop that LoadGen runs.
+        /// Compares the closed form for constant intervals with LoadGen's loop.
         #[test]
         fn even_extent_is_that_of_the_loop(
             gap in 1_i64..50,

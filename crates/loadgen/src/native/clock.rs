@@ -1,9 +1,9 @@
-//! The clock that latencies are measured with: monotonic, in nanoseconds. The official LoadGen's is the system clock,
-//! which a time server may set while a run is on.
+//! The clock that measures latencies: monotonic, in nanoseconds. The official LoadGen uses the system clock, which a time server may set
+//! during a run.
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
-/// Now.
+/// Returns the current time.
 #[inline]
 pub(super) fn now_ns() -> i64 {
     to_ns(clock_gettime(ClockId::Monotonic))
@@ -14,7 +14,7 @@ const fn to_ns(time: Timespec) -> i64 {
     time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 
-/// A moment of the clock, as the system takes it.
+/// Converts a time of the clock to the system's type.
 pub(super) const fn to_timespec(ns: i64) -> Timespec {
     Timespec {
         tv_sec: ns.div_euclid(1_000_000_000),

@@ -1,10 +1,10 @@
-//! The system's clock beside the measuring one: they must not run apart, or one of them was set during the run.
+//! Comparison of the system clock with the measuring clock. A drift between them shows that one was set during the run.
 
 use jiff::Timestamp;
 
 use super::{clock::now_ns, run_log::RunLog};
 
-/// Both clocks at one moment.
+/// Readings of both clocks at one time.
 pub(super) struct Clocks {
     measuring_ns: i64,
     system: Timestamp,
@@ -18,7 +18,7 @@ impl Clocks {
         }
     }
 
-    /// Logs how far they ran apart, if they did.
+    /// Logs the drift between the clocks, if it exceeds the limits.
     pub(super) fn compare(&self, log: &mut RunLog) {
         let measured_ms = (now_ns() - self.measuring_ns) / 1_000_000;
         let system_ms = Timestamp::now().duration_since(self.system).as_millis();
@@ -37,7 +37,7 @@ impl Clocks {
     }
 }
 
-/// A moment in UTC.
+/// Formats a time in UTC.
 pub(super) fn stamp(time: Timestamp, format: &str) -> String {
     time.strftime(format).to_string()
 }

@@ -1,23 +1,23 @@
-//! One issuing thread's share of a Server schedule, drawn a little ahead so that one wake-up can serve several queries.
-//! It reads no clock and waits for nothing.
+//! One issuing thread's share of a Server schedule, generated slightly ahead so that one wake-up can serve several queries. It reads no
+//! clock and waits for nothing.
 
 use std::collections::VecDeque;
 
-/// A query of one sample and its time.
+/// A query of one sample, with its due time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Due {
     /// Position of the sample in the series.
     pub(super) position: usize,
     /// Library index of the sample.
     pub(super) index: usize,
-    /// When it is due, in nanoseconds after the start. Never before the query in front of it.
+    /// Due time in nanoseconds after the start. Never before that of the previous query.
     pub(super) due_ns: i64,
 }
 
-/// So many queries are drawn ahead at most, which bounds memory at any rate.
+/// Largest number of queries that are generated ahead. It bounds memory at any rate.
 const MOST_AHEAD: usize = 64;
 
-/// Queries in the order of their times.
+/// Queries in the order of their due times.
 pub(super) struct DueQueue<I> {
     source: I,
     ahead: VecDeque<Due>,
@@ -44,7 +44,7 @@ impl<I: Iterator<Item = Due>> DueQueue<I> {
         self.ahead.pop_front_if(|next| next.due_ns <= time_ns)
     }
 
-    /// When the last of the queries is due that are due by `time_ns`; `None` if the next one is due later.
+    /// Returns the due time of the last query that is due by `time_ns`; `None` if the next one is due later.
     pub(super) fn last_due_by(&mut self, time_ns: i64) -> Option<i64> {
         self.fill_one();
         while let Some(last) = self.ahead.back()
@@ -85,7 +85,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whoever looks ahead, and however far, gets every query once and in its order.
+        /// Looking ahead, at any point and by any distance, neither loses, repeats nor reorders queries.
         #[test]
         fn looking_ahead_changes_no_order(
             gaps in proptest::collection::vec(0_i64..5, 0..200),

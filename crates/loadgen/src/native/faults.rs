@@ -1,11 +1,11 @@
-//! Collects what goes wrong while answers come in, from any thread and without ever growing large.
+//! Collects faults while responses arrive, from any thread and in bounded memory.
 
 use std::sync::{
     Mutex, MutexGuard, PoisonError,
     atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
-/// So many faults are kept word for word; of the rest only the number.
+/// Number of faults whose text is kept; further ones are only counted.
 const KEPT: usize = 16;
 
 /// Faults of one series of queries.
@@ -17,7 +17,7 @@ pub(super) struct Faults {
 }
 
 impl Faults {
-    /// Notes a fault after which the run can go on, though it is no longer valid.
+    /// Records a fault after which the run can continue, although it is no longer valid.
     #[cold]
     pub(super) fn note(&self, text: impl FnOnce() -> String) {
         self.count.fetch_add(1, Ordering::Relaxed);
@@ -27,7 +27,7 @@ impl Faults {
         }
     }
 
-    /// Notes a fault after which the run must end.
+    /// Records a fault after which the run must end.
     #[cold]
     pub(super) fn give_up(&self, text: impl FnOnce() -> String) {
         self.note(text);
@@ -40,7 +40,7 @@ impl Faults {
         self.fatal.load(Ordering::SeqCst)
     }
 
-    /// All that was noted.
+    /// Returns the recorded faults.
     pub(super) fn take(&self) -> Vec<String> {
         let mut texts = std::mem::take(&mut *lock(&self.kept));
         let more = self
@@ -54,7 +54,7 @@ impl Faults {
     }
 }
 
-/// What a thread held when it panicked is still data: nothing here is left half-done.
+/// Locks a mutex in spite of poisoning, because no update in this module can be interrupted halfway.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

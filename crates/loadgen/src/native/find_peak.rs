@@ -1,4 +1,4 @@
-//! FindPeakPerformance: the highest Server rate that keeps the latency bound, by widening and bisection.
+//! FindPeakPerformance: the highest Server rate that meets the latency bound, by widening and bisection.
 
 use regatta_types::Scenario;
 
@@ -10,7 +10,7 @@ use crate::{
     results::{Results, SeriesResult},
 };
 
-/// A rate that was tried.
+/// A rate that was measured.
 struct Tried {
     settings: EffectiveSettings,
     result: SeriesResult,
@@ -21,7 +21,7 @@ impl Tried {
         Results::new("", &self.settings, &self.result).constraints_met()
     }
 
-    /// The rate as `std::to_string` prints it.
+    /// Formats the rate as `std::to_string` does.
     fn field(&self) -> String {
         field(&self.settings)
     }
@@ -93,7 +93,7 @@ impl Run<'_> {
         self.log.info("generic_message", text);
     }
 
-    /// Raises the rate until it no longer keeps the bound.
+    /// Raises the rate until it no longer meets the bound.
     fn widen(&mut self, base: Tried) -> Result<(Tried, Tried), PartFailed> {
         let growth = 1.0 + self.requested.server_find_peak_qps_boundary_step_size;
         let mut lower = base;

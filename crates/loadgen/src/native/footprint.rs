@@ -1,4 +1,4 @@
-//! How much memory a series takes: what is kept per sample, for all samples that may come. An estimate from above.
+//! Upper estimate of the memory for a series: the data per sample, times the largest number of samples.
 
 use std::mem::size_of;
 
@@ -13,7 +13,7 @@ use crate::{
     sut::QuerySample,
 };
 
-/// A loaded sample's index, its place in a shuffled order, and the copy of both while sets are cut.
+/// Bytes of a loaded sample's index, its position in a shuffled order, and the copy of both while sets are split.
 const PER_LOADED: u64 = 2 * (size_of::<usize>() + size_of::<u32>()) as u64;
 
 pub(super) fn without_trace(size: &SeriesSize) -> u64 {
@@ -21,7 +21,7 @@ pub(super) fn without_trace(size: &SeriesSize) -> u64 {
     let kept = match size.scenario {
         Scenario::SingleStream | Scenario::MultiStream => kept_of_streams(size),
         Scenario::Server => samples.saturating_mul(open_sink::PER_SAMPLE),
-        // Shuffled indices may be held beside.
+        // Shuffled indices may be kept in addition.
         Scenario::Offline => samples.saturating_mul(open_sink::PER_SAMPLE + size_of::<u32>() as u64),
     };
     let logged = match size.scenario {
@@ -51,11 +51,11 @@ fn issued(size: &SeriesSize) -> u64 {
     }
 }
 
-/// The outstanding query, and the latencies of those that were answered.
+/// Returns the bytes of the outstanding query, and of the latencies of completed ones.
 fn kept_of_streams(size: &SeriesSize) -> u64 {
     let outstanding = (stream_sink::PER_SAMPLE + size_of::<QuerySample>() + size_of::<bool>()) as u64;
     let latencies = match size.scenario {
-        // A query's latency is kept beside those of its samples.
+        // A query's latency is kept in addition to those of its samples.
         Scenario::MultiStream => 2 * LatencyRecorder::BYTES,
         _ => LatencyRecorder::BYTES,
     };
@@ -65,7 +65,7 @@ fn kept_of_streams(size: &SeriesSize) -> u64 {
         .saturating_add(outstanding)
 }
 
-/// Samples whose latencies are listed one by one: quick ones are counted, and of slow ones only so many fit into the run.
+/// Returns the number of samples with listed latencies. Short latencies are counted, and the duration limits the number of long ones.
 fn issued_by_streams(size: &SeriesSize) -> u64 {
     #[expect(
         clippy::cast_possible_truncation,

@@ -1,4 +1,4 @@
-//! The edge to the user's SUT and library: what they return in error, and what they panic with, becomes a fault.
+//! Calls into the user's SUT and library. Their errors and panics become faults.
 
 use std::{
     any::Any,
@@ -8,8 +8,7 @@ use std::{
 
 use crate::sut::SutError;
 
-/// Calls into the user's code. A panic there is caught: its state is the user's, ours is left whole because every call
-/// hands over shared references only.
+/// Calls the user's code and catches panics. LoadGen's own state stays consistent, because every call only passes shared references.
 #[inline]
 pub(super) fn call<T>(what: &str, call: impl FnOnce() -> Result<T, SutError>) -> Result<T, String> {
     match catch_unwind(AssertUnwindSafe(call)) {
@@ -34,7 +33,7 @@ fn panicked(what: &str, payload: &(dyn Any + Send)) -> String {
     format!("{what} panicked: {text}")
 }
 
-/// An error and its causes in one line.
+/// Formats an error and its causes in one line.
 pub(super) fn chain(error: &(dyn Error + Send + Sync)) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

@@ -1,4 +1,4 @@
-//! The head of the detail log: which LoadGen writes it, what is tested, and the settings, in LoadGen's order.
+//! The header of the detail log: LoadGen's version, the tested system, and the settings, in LoadGen's order.
 
 use regatta_conf::TestSettings;
 use regatta_mllog::detail::Value;
@@ -7,7 +7,7 @@ use regatta_types::Scenario;
 use super::run_log::RunLog;
 use crate::{effective::EffectiveSettings, load_gen::LoadgenIdentity};
 
-/// Says which LoadGen this is. The keys are the official ones; ours has no official revision, and says so.
+/// Logs the LoadGen's version under the official keys. Regatta's LoadGen has no official revision and logs `NA`.
 pub(super) fn log_version(log: &mut RunLog, identity: &LoadgenIdentity) {
     let version = format!("{} {} @ {}", identity.name, identity.version, identity.revision);
     log.info("loadgen_version", version.as_str());
@@ -19,7 +19,7 @@ pub(super) fn log_version(log: &mut RunLog, identity: &LoadgenIdentity) {
     log.info("loadgen_file_sha1", Value::Names(&[]));
 }
 
-/// The settings as requested.
+/// Logs the requested settings.
 pub(super) fn log_requested(log: &mut RunLog, s: &TestSettings) {
     log.info("requested_scenario", s.scenario.as_str());
     log.info("requested_test_mode", s.mode.as_str());
@@ -117,7 +117,7 @@ fn log_requested_scenario(log: &mut RunLog, s: &TestSettings) {
     }
 }
 
-/// The settings as LoadGen works with them.
+/// Logs the effective settings.
 pub(super) fn log_effective(log: &mut RunLog, s: &EffectiveSettings) {
     log.info("effective_scenario", s.scenario.as_str());
     log.info("effective_test_mode", s.mode.as_str());

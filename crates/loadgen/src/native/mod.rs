@@ -1,4 +1,4 @@
-//! Our LoadGen: issues queries, records answers, writes the logs.
+//! Regatta's own LoadGen: issues queries, records responses, writes the logs.
 
 mod clock;
 mod clocks;

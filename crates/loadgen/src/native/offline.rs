@@ -1,4 +1,4 @@
-//! Issues Offline: one query that holds everything, computed as it is read.
+//! Issues Offline: one query with all samples, computed as it is read.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::{
     sut::{Completer, Query, QuerySample, QuerySequence, ResponseId},
 };
 
-/// The query.
+/// The single query.
 struct OfflineQuery<'a> {
     samples: &'a OfflineSamples<'a>,
     first_id: u64,
@@ -87,7 +87,7 @@ pub(super) fn issue(input: &mut SeriesInput<'_>) -> Measured {
     }
 }
 
-/// Waits until every awaited answer is there, or nothing moves any more.
+/// Waits until every expected response has arrived, or the series stalls.
 pub(super) fn wait_for_answers(input: &SeriesInput<'_>, sink: &OpenSink) {
     let waiter = Waiter::new(input.issue);
     if waiter

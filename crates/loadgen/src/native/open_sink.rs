@@ -1,9 +1,9 @@
-//! Takes answers in Server and Offline: any number of samples is outstanding.
+//! Receives responses in Server and Offline, with any number of samples outstanding.
 //!
-//! One word per sample holds when it was due while it waits for an answer, and its latency from then on: that is the
-//! recording, and it tells answers that come twice or to nothing. A SUT may keep its completer, and with it the sink, for
-//! ever; so the words lie behind a lock, which only the end of the series takes for itself: they become the list of latencies
-//! where they lie, and there is never a second copy.
+//! Each sample has one word. It holds the due time until the response arrives, and the latency afterwards. This is the recording, and it
+//! detects repeated and unknown responses. A SUT may keep its completer, and with it the sink, for ever. The words are therefore behind a
+//! lock, which is only taken for writing at the end of the series. The words are then converted to the list of latencies in place, without
+//! a second copy.
 
 use std::sync::{
     Arc, Mutex, PoisonError, RwLock, RwLockReadGuard,
@@ -25,18 +25,18 @@ use crate::{
     sut::{CompletionSink, QuerySampleResponse, ResponseId, SutError},
 };
 
-/// Set in a word when its sample is answered; the rest is then the latency. Without it the rest is one more than the
-/// due time after the start, and 0 for a sample that is not issued yet.
+/// Flag of a sample that has its response; the other bits are then the latency. Without the flag they are the due time after the start
+/// plus one. They are 0 for a sample that is not issued yet.
 const ANSWERED: u64 = 1 << 63;
 
-/// Bytes that are kept for a sample.
+/// Bytes per sample.
 pub(super) const PER_SAMPLE: u64 = size_of::<AtomicU64>() as u64;
-/// Bytes besides where answers are logged: its index, and a bit in whole words.
+/// Additional bytes per sample when responses are logged: its index, and a bit in whole words.
 pub(super) const PER_LOGGED: u64 = size_of::<AtomicU32>() as u64 + 1;
-/// Bytes besides where samples are traced.
+/// Additional bytes per sample when samples are traced.
 pub(super) const PER_TRACED: u64 = size_of::<AtomicI64>() as u64;
 
-/// Answers to a series of queries.
+/// The responses to a series of queries.
 pub(super) struct OpenSink {
     /// Empty when the series is over.
     words: RwLock<Vec<AtomicU64>>,
@@ -44,11 +44,11 @@ pub(super) struct OpenSink {
     first_id: u64,
     start_ns: AtomicI64,
     answered: AtomicU64,
-    /// Answers that LoadGen waits for; `u64::MAX` while it still issues.
+    /// Number of responses that LoadGen waits for; `u64::MAX` while it still issues.
     awaited: AtomicU64,
     last_answer_ns: AtomicI64,
     closed: AtomicBool,
-    /// What is logged, where anything is.
+    /// Data for the accuracy log and the trace, when one of them is written.
     logged: Option<Logged>,
     pub(super) faults: Faults,
     pub(super) waker: IssuerWaker,
@@ -57,7 +57,7 @@ pub(super) struct OpenSink {
     trace: Option<Mutex<Vec<SampleTrace>>>,
 }
 
-/// Which answers go to the accuracy log, and what their samples are.
+/// The responses that go to the accuracy log, and the indices of their samples.
 pub(super) struct Logged {
     indices: Box<[AtomicU32]>,
     /// One bit per sample.
@@ -67,7 +67,7 @@ pub(super) struct Logged {
 }
 
 impl Logged {
-    /// Room for `samples`, of which `chosen` tells which are logged.
+    /// Allocates entries for `samples`; `chosen` selects the logged ones.
     pub(super) fn new(samples: usize, traces: bool, mut chosen: impl FnMut(usize) -> bool) -> Self {
         let mut bits = vec![0_u64; samples.div_ceil(64)];
         for position in (0..samples).filter(|&position| chosen(position)) {
@@ -85,7 +85,7 @@ impl Logged {
     }
 }
 
-/// What a sink is made of.
+/// The parts of a new sink.
 pub(super) struct OpenSinkParts {
     pub(super) samples: usize,
     pub(super) first_sample: u64,
@@ -95,14 +95,14 @@ pub(super) struct OpenSinkParts {
     pub(super) traces: bool,
 }
 
-/// The words of a series that is not over.
+/// The words of a series that is in progress.
 pub(super) struct Words<'a> {
     words: RwLockReadGuard<'a, Vec<AtomicU64>>,
     logged: Option<&'a Logged>,
 }
 
 impl Words<'_> {
-    /// Makes a sample await its answer. `due_ns` counts from the start, `issued_ns` is a moment of the clock.
+    /// Marks a sample as outstanding. `due_ns` counts from the start; `issued_ns` is a clock reading.
     #[inline]
     pub(super) fn expect(&self, position: usize, due_ns: i64, index: usize, issued_ns: i64) {
         if let Some(logged) = self.logged {
@@ -115,7 +115,7 @@ impl Words<'_> {
         self.words[position].store(due_ns.cast_unsigned() + 1, Ordering::Release);
     }
 
-    /// The latency of an answered sample.
+    /// Returns the latency of a sample that has its response.
     pub(super) fn latency_ns(&self, position: usize) -> Option<i64> {
         latency(self.words.get(position)?.load(Ordering::Acquire))
     }
@@ -141,14 +141,14 @@ impl OpenSink {
         }
     }
 
-    /// Begins the series and returns its start.
+    /// Starts the series and returns its start time.
     pub(super) fn start(&self) -> i64 {
         let now = now_ns();
         self.start_ns.store(now, Ordering::SeqCst);
         now
     }
 
-    /// The words, to make samples await their answers. Not to be held while the SUT is called.
+    /// Returns the words, for marking samples as outstanding. Do not hold them while calling the SUT.
     #[inline]
     pub(super) fn words(&self) -> Words<'_> {
         Words {
@@ -157,37 +157,37 @@ impl OpenSink {
         }
     }
 
-    /// Answers so far.
+    /// Returns the number of responses so far.
     #[inline]
     pub(super) fn answered(&self) -> u64 {
         self.answered.load(Ordering::SeqCst)
     }
 
-    /// Says that no more than `samples` will be issued; answers to the last of them wake the issuing thread.
+    /// Sets the number of responses to wait for. The last of them wakes the issuing thread.
     pub(super) fn await_all(&self, samples: u64) {
         self.awaited.store(samples, Ordering::SeqCst);
     }
 
-    /// Whether all awaited answers are there, or the run must end.
+    /// Whether all expected responses have arrived, or the run must end.
     pub(super) fn is_answered(&self) -> bool {
         self.answered() >= self.awaited.load(Ordering::SeqCst) || self.faults.is_fatal()
     }
 
-    /// When the last answer came.
+    /// Returns when the last response arrived.
     pub(super) fn last_answer_ns(&self) -> i64 {
         self.last_answer_ns.load(Ordering::SeqCst)
     }
 
-    /// All latencies, in order; from now on answers are dropped.
+    /// Returns all latencies, sorted. Later responses are dropped.
     pub(super) fn finish(&self) -> Latencies {
         self.closed.store(true, Ordering::SeqCst);
         let words = std::mem::take(&mut *self.words.write().unwrap_or_else(PoisonError::into_inner));
-        // Words and latencies are of one size, so this collects into the words' own memory.
+        // Words and latencies have the same size, so this collects into the words' own memory.
         let latencies = words.into_iter().filter_map(|word| latency(word.into_inner()));
         Latencies::from_values(latencies.collect())
     }
 
-    /// The samples traced.
+    /// Returns the traced samples.
     pub(super) fn trace(&self) -> Vec<SampleTrace> {
         self.trace
             .as_ref()
@@ -201,7 +201,7 @@ impl OpenSink {
         (position < self.samples).then_some(position)
     }
 
-    /// Claims a sample for an answer at `now_ns` after the start; returns its position and latency.
+    /// Claims a sample for a response at `now_ns` after the start. Returns its position and latency.
     #[inline]
     fn claim(&self, words: &Words<'_>, id: ResponseId, now_ns: i64) -> Option<(usize, i64)> {
         let Some(position) = self.position(id) else {

@@ -49,11 +49,11 @@ pub(super) struct Run<'a> {
     pub(super) timing: Option<Timing>,
 }
 
-/// A part of the run cannot go on because the SUT or the library failed; the faults say why.
+/// The error of a part of the run that cannot continue because the SUT or the library failed. The faults have the reason.
 pub(super) struct PartFailed;
 
 impl<'a> Run<'a> {
-    /// Works out the settings, creates the logs and writes their head.
+    /// Resolves the settings, creates the logs and writes their header.
     pub(super) fn begin(
         identity: LoadgenIdentity,
         sut: &'a dyn SystemUnderTest,
@@ -173,7 +173,7 @@ impl<'a> Run<'a> {
         Ok(outcome)
     }
 
-    /// The verdict on a run that did not come to results.
+    /// Writes the verdict on a run without results.
     fn report_failure(&mut self) {
         let reason = self.faults.join("; ");
         let (sut_name, settings) = (&self.sut_name, &self.effective);
@@ -221,7 +221,7 @@ impl<'a> Run<'a> {
         let clocks = Clocks::now();
         let result = self.series(&settings, set, Pass::Performance, Phase::Performance)?;
         clocks.compare(&mut self.log);
-        // A library that fails to let go makes the run invalid, so the verdict comes after.
+        // A library that fails to unload makes the run invalid, so the verdict is written afterwards.
         let unloaded = self.unload(set);
         self.report(&settings, &result);
         unloaded
@@ -242,7 +242,7 @@ impl<'a> Run<'a> {
         self.performance = Some((results.performance(), results.is_valid(), results.reasons()));
     }
 
-    /// Loadable sets, of which there is at least one.
+    /// Returns the loadable sets, at least one.
     pub(super) fn sets(
         &mut self,
         settings: &EffectiveSettings,

@@ -19,8 +19,7 @@ use super::{
 };
 use crate::{load_gen::LoadgenError, request::LogSettings};
 
-/// Open log files. A failure to write is kept and told when they are closed, so that a run on a full disk comes to its
-/// end and says so.
+/// The open log files. A write failure is kept and returned when they are closed. A run on a full disk therefore ends and reports it.
 pub(super) struct RunLog {
     settings: LogSettings,
     origin_ns: i64,
@@ -32,7 +31,7 @@ pub(super) struct RunLog {
 }
 
 impl RunLog {
-    /// Creates the files, and the accuracy log's side of answers.
+    /// Creates the files, and the accuracy log's receiver of responses.
     pub(super) fn create(
         settings: &LogSettings,
         tokens: TokenEntries,
@@ -62,7 +61,7 @@ impl RunLog {
         Ok((log, tap))
     }
 
-    /// The files, in the order summary, detail, accuracy, trace.
+    /// Returns the files, in the order summary, detail, accuracy, trace.
     pub(super) fn files(&self) -> Vec<PathBuf> {
         let kinds = ["summary", "detail", "accuracy", "trace"];
         let count = if self.trace.is_some() { 4 } else { 3 };
@@ -72,19 +71,19 @@ impl RunLog {
             .collect()
     }
 
-    /// A fact.
+    /// Logs an information line.
     #[track_caller]
     pub(super) fn info<'v>(&mut self, key: &str, value: impl Into<Value<'v>>) {
         self.line(Level::Info, key, &value.into());
     }
 
-    /// A warning.
+    /// Logs a warning.
     #[track_caller]
     pub(super) fn warning(&mut self, text: &str) {
         self.line(Level::Warning, "warning_generic_message", &Value::Text(text));
     }
 
-    /// An error.
+    /// Logs an error.
     #[track_caller]
     pub(super) fn error(&mut self, key: &str, text: &str) {
         self.line(Level::Error, key, &Value::Text(text));
@@ -127,13 +126,13 @@ impl RunLog {
         self.keep("trace", written);
     }
 
-    /// Hands what is written so far to the system, before time is measured.
+    /// Passes the buffered lines to the system, before time is measured.
     pub(super) fn flush(&mut self) {
         let flushed = self.detail.flush();
         self.keep("detail", flushed);
     }
 
-    /// Lines with `is_error` so far.
+    /// Returns the number of lines with `is_error` so far.
     pub(super) const fn errors(&self) -> u64 {
         self.detail.errors()
     }
@@ -145,7 +144,7 @@ impl RunLog {
         }
     }
 
-    /// Ends all files; tells the first failure to write any of them.
+    /// Ends all files and returns the first failure to write any of them.
     pub(super) fn close(mut self, tap: &AccuracyTap, version: &str) -> Result<(), LoadgenError> {
         let accuracy = tap.close();
         self.keep("accuracy", accuracy);

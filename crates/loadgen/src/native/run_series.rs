@@ -1,4 +1,4 @@
-//! One series within a run: planned, issued, and logged as LoadGen logs it.
+//! One series within a run: planned, issued, and logged like LoadGen.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::{
 };
 
 impl Run<'_> {
-    /// Issues a series over a loaded set and logs what LoadGen logs of it.
+    /// Issues a series over a loaded set and writes the log lines that LoadGen writes.
     pub(super) fn series(
         &mut self,
         settings: &EffectiveSettings,
@@ -91,7 +91,7 @@ impl Run<'_> {
             self.log.error("error_runtime", fault);
         }
         self.faults.extend(measured.faults);
-        // The official log counts contention in its logger here. Ours has no such logger: nothing contends.
+        // The official log counts contention in its logger here. This LoadGen has no such logger, so the counters are 0.
         for counter in [
             "logger_swap_request_slots_retry_count",
             "logger_swap_request_slots_retry_retry_count",
@@ -118,7 +118,7 @@ impl Run<'_> {
         }
     }
 
-    /// What was refused is told once, however many series there are.
+    /// Records how the timing thread ran. Refused requests are reported once, not per series.
     fn note_timing(&mut self, timing: Timing) {
         if self.timing.is_some() {
             return;

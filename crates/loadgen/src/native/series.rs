@@ -1,4 +1,4 @@
-//! One series of queries: what goes into it, when it ends, and what comes out.
+//! One series of queries: its input, its end condition and its result.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::{
     sut::{Completer, Query, SystemUnderTest},
 };
 
-/// All that issuing a series needs.
+/// Input for issuing a series.
 pub(super) struct SeriesInput<'a> {
     pub(super) sut: &'a dyn SystemUnderTest,
     pub(super) issue: &'a IssueSettings,
@@ -46,7 +46,7 @@ impl SeriesInput<'_> {
             .then(|| TokenRecorder::new(self.settings.scenario != Scenario::Offline))
     }
 
-    /// A sink's parts for a series of `samples`.
+    /// Returns the parts of a sink for a series of `samples`.
     pub(super) fn open_sink_parts(&mut self, samples: usize) -> OpenSinkParts {
         let first = self.first_sample;
         let traces = self.traces;
@@ -66,7 +66,7 @@ impl SeriesInput<'_> {
         }
     }
 
-    /// Hands a query to the SUT. What it fails or panics with ends the run.
+    /// Passes a query to the SUT. An error or a panic of the SUT ends the run.
     #[inline]
     pub(super) fn hand_over(&self, query: Query<'_>, completer: &Completer, faults: &Faults) {
         let issue = || self.sut.issue_query(query, completer);
@@ -75,14 +75,14 @@ impl SeriesInput<'_> {
         }
     }
 
-    /// Tells the SUT that no more queries come in this series.
+    /// Signals the SUT that the series has no more queries.
     pub(super) fn flush(&self, faults: &Faults) {
         if let Err(fault) = guard::call("the SUT's flush_queries", || self.sut.flush_queries()) {
             faults.give_up(|| fault);
         }
     }
 
-    /// What is told when no answers come any more.
+    /// Returns the fault of a run that stalled.
     pub(super) fn stalled(&self) -> String {
         let after = self.issue.stall_timeout.unwrap_or_default();
         format!(
@@ -92,18 +92,18 @@ impl SeriesInput<'_> {
     }
 }
 
-/// When a series ends before its queries do.
+/// Limits at which a series ends before its queries do.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
-    /// An accuracy pass knows no limits.
+    /// Whether this is an accuracy pass, which has no limits.
     pub(super) accuracy: bool,
-    /// Server issues its whole schedule; the others end when both minima are met.
+    /// Whether the series ends when both minima are met. Server issues its whole schedule instead.
     ends_naturally: bool,
     min_queries: u64,
     target_ns: i64,
     max_queries: Option<u64>,
     max_ns: Option<i64>,
-    /// Server: outstanding queries allowed; 0 for any number.
+    /// Server: largest number of outstanding queries; 0 for no limit.
     pub(super) max_outstanding: u64,
     thread: u64,
 }
@@ -124,7 +124,7 @@ impl Limits {
         }
     }
 
-    /// The limits of one of several issuing threads.
+    /// Returns the limits of one of several issuing threads.
     pub(super) fn share(&self, thread: u64, of: u64) -> Self {
         let share = |count: u64| count / of + u64::from(thread < count % of);
         Self {
@@ -135,7 +135,8 @@ impl Limits {
         }
     }
 
-    /// Whether the series ends after `issued` queries, of which the last went out `duration_ns` after the start.
+    /// Returns why the series ends after `issued` queries, the last of which was issued `duration_ns` after the start. `None` if it
+    /// continues.
     #[inline]
     pub(super) fn after(&self, issued: u64, duration_ns: i64) -> Option<EndedBy> {
         let thread = self.thread;
@@ -153,7 +154,7 @@ impl Limits {
     }
 }
 
-/// What ended a series.
+/// Why a series ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum EndedBy {
     /// Minimum query count and duration are met.
@@ -175,15 +176,15 @@ pub(super) enum EndedBy {
     },
 }
 
-/// What a series came to.
+/// The result of a series.
 pub(super) struct Measured {
     pub(super) result: SeriesResult,
-    /// Whether every issued sample was answered.
+    /// Whether every issued sample has a response.
     pub(super) complete: bool,
     pub(super) wall_start: jiff::Timestamp,
-    /// From the start to the last answer.
+    /// Time from the start to the last response.
     pub(super) active_ns: i64,
-    /// What ended each issuing thread; empty for a Server schedule that was issued whole.
+    /// Why each issuing thread ended; empty for a Server schedule that was issued completely.
     pub(super) ended: Vec<EndedBy>,
     pub(super) faults: Vec<String>,
     pub(super) trace: Vec<SampleTrace>,

@@ -1,4 +1,4 @@
-//! Issues Server: every query at its time, whether or not those before are answered.
+//! Issues Server queries: each at its scheduled time, regardless of outstanding responses.
 
 use std::{
     iter,
@@ -30,7 +30,7 @@ use crate::{
     timing::TimingThread,
 };
 
-/// Issues a series, from the calling thread or from `threads` of their own, of which each takes every n-th query.
+/// Issues a series from the calling thread (`threads` is 0) or from `threads` new threads. Of n threads, each takes every n-th query.
 pub(super) fn issue(input: &mut SeriesInput<'_>, threads: u64) -> Measured {
     let samples = usize::try_from(input.plan.samples()).unwrap_or(usize::MAX);
     let sink = Arc::new(OpenSink::new(input.open_sink_parts(samples)));
@@ -55,7 +55,7 @@ pub(super) fn issue(input: &mut SeriesInput<'_>, threads: u64) -> Measured {
             let running: Vec<_> = (0..n)
                 .map(|thread| {
                     scope.spawn(move || {
-                        // A thread inherits no priority from the one that measures.
+                        // A new thread does not inherit real-time priority from the thread that measures.
                         let _timing = TimingThread::enter(&input.issue.timing);
                         strand(thread, n, start_ns).run()
                     })
@@ -134,7 +134,7 @@ struct StrandEnd {
 impl Strand<'_, '_> {
     fn run(&self) -> StrandEnd {
         let slack = self.sharpen_sleep();
-        // Our own code does not panic here; were it to, the run would have to end and not hang.
+        // Regatta's own code does not panic here. If it did, the run must end instead of hanging.
         let end = catch_unwind(AssertUnwindSafe(|| self.issue_all())).unwrap_or_else(|_| {
             self.sink
                 .faults
@@ -142,13 +142,13 @@ impl Strand<'_, '_> {
             StrandEnd::default()
         });
         if slack.is_some() {
-            // The thread's own value is only put back; there is nothing to do about a refusal.
+            // This only restores the thread's previous value; there is no remedy if the system refuses it.
             let _ = set_current_timer_slack(slack);
         }
         end
     }
 
-    /// Linux lets sleepers oversleep by 50 us unless asked not to. Returns the value to put back.
+    /// Sets the timer slack to 1 ns, because Linux otherwise lets sleeping threads oversleep by 50 us. Returns the value to restore.
     fn sharpen_sleep(&self) -> Option<NonZeroU64> {
         if self.input.issue.wait == Wait::Spin {
             return None;
@@ -193,8 +193,8 @@ impl Strand<'_, '_> {
         end
     }
 
-    /// Waits until `due` can be issued and returns the time then. One wake-up also serves the queries that are due soon
-    /// after it: a wake-up costs more processor time than issuing a query does.
+    /// Waits until `due` can be issued and returns the current time. One wake-up also serves the queries that are due soon after it. A
+    /// wake-up costs more processor time than issuing a query.
     #[inline]
     fn wait_for(
         &self,
@@ -211,7 +211,7 @@ impl Strand<'_, '_> {
         waiter.until(wake_ns, || self.sink.faults.is_fatal())
     }
 
-    /// This thread's queries.
+    /// Returns the queries of this thread.
     fn dues<'s>(&self, mut source: QuerySource<'s>) -> impl Iterator<Item = Due> + 's {
         let (step, first) = (self.of, self.thread);
         let mut position = 0_usize;

@@ -1,4 +1,4 @@
-//! Issues SingleStream and MultiStream: the next query goes out when the one before is answered in full.
+//! Issues SingleStream and MultiStream: each query follows the completion of the previous one.
 
 use std::sync::Arc;
 
@@ -33,30 +33,30 @@ pub(super) fn issue(input: &mut SeriesInput<'_>) -> Measured {
     measured
 }
 
-/// The issuing thread's side of a series.
+/// The issuing thread's state in a series.
 struct Stream<'a, 'b> {
     input: &'a mut SeriesInput<'b>,
     sink: &'a StreamSink,
     source: QuerySource<'b>,
     waiter: Waiter,
-    /// The query to be issued next, ready while the one before is being answered.
+    /// The next query, prepared while the previous one is outstanding.
     next: Prepared,
     samples: LatencyRecorder,
-    /// MultiStream only: in SingleStream they would be the same.
+    /// MultiStream only; in SingleStream they would equal the samples' latencies.
     queries: Option<LatencyRecorder>,
     last: Last,
     max_latency_ns: i64,
     trace: Vec<SampleTrace>,
 }
 
-/// A query, made but not issued.
+/// A query that is prepared but not issued.
 struct Prepared {
     samples: Vec<QuerySample>,
     logged: Vec<bool>,
     due_ns: i64,
 }
 
-/// The query issued last.
+/// The last issued query.
 #[derive(Default)]
 struct Last {
     issued_ns: i64,
@@ -118,7 +118,7 @@ impl<'a, 'b> Stream<'a, 'b> {
         self.finish(issued, wall, start_ns, ended_by)
     }
 
-    /// Makes the next query while nothing waits for it. False if there is none.
+    /// Prepares the next query, while the previous one is outstanding. Returns false if there is none.
     #[inline]
     fn prepare(&mut self, issued: u64) -> bool {
         let Some((indices, due_ns)) = self.source.next_query() else {
@@ -148,7 +148,7 @@ impl<'a, 'b> Stream<'a, 'b> {
         }
     }
 
-    /// Waits for the outstanding query and records it. False if the run must end.
+    /// Waits for the outstanding query and records it. Returns false if the run must end.
     #[inline]
     fn collect(&mut self, query: u64) -> bool {
         let progress = || self.sink.unanswered() as u64;

@@ -1,6 +1,6 @@
-//! Takes answers in SingleStream and MultiStream: one query is outstanding, and the issuing thread waits for it.
+//! Receives responses in SingleStream and MultiStream: one query is outstanding, and the issuing thread waits for it.
 //!
-//! Answering threads claim their sample, stamp it and count it off. All recording is done by the issuing thread.
+//! Responding threads claim their sample, stamp it and decrement the count. The issuing thread does all recording.
 
 use std::sync::{
     Arc,
@@ -20,17 +20,17 @@ use crate::sut::{CompletionSink, QuerySampleResponse, ResponseId, SutError};
 /// One sample of the outstanding query.
 #[derive(Debug, Default)]
 struct Slot {
-    /// The response id, shifted left by one; the lowest bit is set when it has been answered.
+    /// The response id, shifted left by one. The lowest bit is set when the response has arrived.
     state: AtomicU64,
     done_ns: AtomicI64,
     index: AtomicUsize,
     logged: AtomicBool,
 }
 
-/// Bytes that are kept for a sample of a query.
+/// Bytes per sample of a query.
 pub(super) const PER_SAMPLE: usize = size_of::<Slot>();
 
-/// Answers to the outstanding query.
+/// The responses to the outstanding query.
 pub(super) struct StreamSink {
     slots: Box<[Slot]>,
     /// The id of the series' first sample.
@@ -68,8 +68,8 @@ impl StreamSink {
         }
     }
 
-    /// Makes the slot at `position` of the next query await an answer. The issuing thread calls this for every
-    /// position while no query is outstanding, and then [`arm`](Self::arm).
+    /// Marks the slot at `position` as outstanding for the next query. The issuing thread calls this for every position while no query is
+    /// outstanding, and then calls [`arm`](Self::arm).
     #[inline]
     pub(super) fn expect(&self, position: usize, id: ResponseId, index: usize, logged: bool) {
         let slot = &self.slots[position];
@@ -89,30 +89,30 @@ impl StreamSink {
         now
     }
 
-    /// Whether the outstanding query is answered in full, or the run must end.
+    /// Whether the outstanding query is complete, or the run must end.
     #[inline]
     pub(super) fn is_answered(&self) -> bool {
         self.unanswered.load(Ordering::SeqCst) == 0 || self.faults.is_fatal()
     }
 
-    /// Samples of the outstanding query without an answer.
+    /// Returns the number of samples of the outstanding query without a response.
     #[inline]
     pub(super) fn unanswered(&self) -> usize {
         self.unanswered.load(Ordering::SeqCst)
     }
 
-    /// When the sample at `position` was answered.
+    /// Returns when the response of the sample at `position` arrived.
     #[inline]
     pub(super) fn done_ns(&self, position: usize) -> i64 {
         self.slots[position].done_ns.load(Ordering::Relaxed)
     }
 
-    /// The library index of the sample at `position`; only kept where answers are logged or traced.
+    /// Returns the library index of the sample at `position`. It is only kept when responses are logged or traced.
     pub(super) fn index(&self, position: usize) -> usize {
         self.slots[position].index.load(Ordering::Relaxed)
     }
 
-    /// From now on answers are dropped.
+    /// Drops all later responses.
     pub(super) fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
     }
@@ -126,7 +126,7 @@ impl StreamSink {
         usize::try_from(offset).unwrap_or(0)
     }
 
-    /// Claims a sample for this answer, or notes why it cannot be claimed.
+    /// Claims a sample for this response, or records why it cannot be claimed.
     #[inline]
     fn claim(&self, id: ResponseId) -> Option<usize> {
         let position = self.position(id);
@@ -177,7 +177,7 @@ impl StreamSink {
     }
 }
 
-/// The state of a slot that waits for `id`. Ids too large to have been issued give one that no slot ever has.
+/// Returns the state of a slot that waits for `id`. Ids that are too large to have been issued give a state that no slot has.
 #[inline]
 const fn waiting(id: ResponseId) -> u64 {
     match id.0.checked_mul(2) {

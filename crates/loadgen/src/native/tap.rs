@@ -1,4 +1,4 @@
-//! The accuracy log's side of answers: takes copies of those that are to be logged, and writes them now or later.
+//! The accuracy log's receiver of responses. It copies those to be logged, and writes them at once or later.
 
 use std::{
     fs::File,
@@ -12,7 +12,7 @@ use super::faults::lock;
 
 type Writer = AccuracyWriter<BufWriter<File>>;
 
-/// What a response's entry holds besides its bytes.
+/// The content of a response's entry besides its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TokenEntries {
     /// Nothing.
@@ -23,7 +23,7 @@ pub(super) enum TokenEntries {
     FirstAndCount,
 }
 
-/// The accuracy log, shared by all answering threads.
+/// The accuracy log, shared by all responding threads.
 #[derive(Debug)]
 pub(super) struct AccuracyTap {
     tokens: TokenEntries,
@@ -41,7 +41,7 @@ struct State {
     failure: Option<io::Error>,
 }
 
-/// An entry whose bytes lie in [`State::bytes`]: first the token, then the response.
+/// An entry whose bytes are in [`State::bytes`]: first the token, then the response.
 #[derive(Debug, Clone, Copy)]
 struct Kept {
     seq_id: u64,
@@ -52,7 +52,7 @@ struct Kept {
     token_count: i64,
 }
 
-/// An answer to be logged.
+/// A response to be logged.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Answer<'a> {
     pub(super) seq_id: u64,
@@ -77,12 +77,12 @@ impl AccuracyTap {
         })
     }
 
-    /// Decides whether the answers that follow are written at once or kept until [`write_kept`](Self::write_kept).
+    /// Selects whether later responses are written at once or kept until [`write_kept`](Self::write_kept).
     pub(super) fn write_at_once(&self, at_once: bool) {
         lock(&self.state).at_once = at_once;
     }
 
-    /// Takes an answer. After the log is closed it is dropped.
+    /// Takes a response. After the log is closed it is dropped.
     pub(super) fn take(&self, answer: &Answer<'_>) {
         let mut state = lock(&self.state);
         if state.at_once {
@@ -92,7 +92,7 @@ impl AccuracyTap {
         }
     }
 
-    /// Writes what was kept.
+    /// Writes the kept responses.
     pub(super) fn write_kept(&self) {
         let mut state = lock(&self.state);
         let (kept, bytes) = (std::mem::take(&mut state.kept), std::mem::take(&mut state.bytes));

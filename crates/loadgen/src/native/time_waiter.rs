@@ -1,5 +1,4 @@
-//! How Server's issuing thread waits for a query's time: few wake-ups, each of them on time. What it waits for is not its
-//! business.
+//! Waiting of Server's issuing thread until a query is due: few wake-ups, each of them on time. It does not know the queries.
 
 use std::hint::spin_loop;
 
@@ -8,23 +7,23 @@ use rustix::{thread::clock_nanosleep_absolute, time::ClockId};
 use super::clock::{now_ns, to_timespec};
 use crate::request::{IssueSettings, Wait};
 
-/// A query may wait so long for those behind it, so that one wake-up serves them all: a wake-up costs many times what issuing
-/// a query does (docs/METHODOLOGY.md). The official LoadGen sleeps with Linux's own timer slack, so each query waits 50 us.
+/// How long a query may wait for later ones, so that one wake-up serves them all. A wake-up costs many times more than issuing a query
+/// (docs/METHODOLOGY.md). The official LoadGen sleeps with Linux's default timer slack, so each query waits 50 us.
 const SHARED_WAKE_UP_NS: i64 = 40_000;
-/// A sleep is cut into pieces of this length, to notice that the run must end.
+/// Longest single sleep; between sleeps the thread checks whether the run must end.
 const LONGEST_SLEEP_NS: i64 = 50_000_000;
-/// The most by which a sleep is made shorter. What is slept too little is spun, and spinning costs processor time.
+/// Largest reduction of a sleep. The remaining time is spun, which costs processor time.
 const MOST_LEAD_NS: i64 = 20_000;
-/// How quickly the lead follows.
+/// Adjustment of the lead per late wake-up.
 const LEAD_STEP_NS: i64 = 100;
-/// One wake-up in so many comes early.
+/// One in this many wake-ups may be early.
 const EARLY_ONE_IN: i64 = 10;
 
-/// Waits for moments of the clock.
+/// Waits until points in time of the monotonic clock.
 #[derive(Debug)]
 pub(super) struct TimeWaiter {
     wait: Wait,
-    /// How much earlier than wanted the thread asks to be woken, because wake-ups are late by at least that.
+    /// How much earlier than due the thread asks to be woken, because most wake-ups are late by at least that much.
     lead_ns: i64,
 }
 
@@ -36,7 +35,7 @@ impl TimeWaiter {
         }
     }
 
-    /// How long after a query others may be due that are issued at the same wake-up.
+    /// Returns the interval after a query in which other queries are issued at the same wake-up.
     pub(super) const fn shared_wake_up_ns(&self) -> i64 {
         match self.wait {
             Wait::Spin => 0,
@@ -44,7 +43,7 @@ impl TimeWaiter {
         }
     }
 
-    /// Waits for a moment of the clock and returns the time then. Ends early when `stop` holds.
+    /// Waits until `due_ns` and returns the current time. Ends early when `stop` returns true.
     #[inline]
     pub(super) fn until(&mut self, due_ns: i64, stop: impl Fn() -> bool) -> i64 {
         loop {
@@ -56,14 +55,14 @@ impl TimeWaiter {
             if self.wait == Wait::Spin || wake_ns <= now {
                 spin_loop();
             } else {
-                // An interrupted sleep ends early; the loop looks at the clock again anyway.
+                // An interrupted sleep ends early; the loop then checks the clock again.
                 let _ = clock_nanosleep_absolute(ClockId::Monotonic, &to_timespec(wake_ns));
                 self.learn(now_ns() - wake_ns);
             }
         }
     }
 
-    /// Moves the lead towards what one wake-up in [`EARLY_ONE_IN`] falls short of.
+    /// Moves the lead towards the lateness that one wake-up in [`EARLY_ONE_IN`] stays below.
     fn learn(&mut self, late_ns: i64) {
         let step = if late_ns > self.lead_ns {
             LEAD_STEP_NS
@@ -88,7 +87,7 @@ mod tests {
         let (mut early, mut leads) = (0, 0);
         const ROUNDS: i64 = 10_000;
         for round in -ROUNDS..ROUNDS {
-            // From 5 to 15 us, evenly and in no order.
+            // Evenly distributed from 5 to 15 us, in no order.
             let late_ns = 5_000 + (round * round * 7_919 + round * 104_729).rem_euclid(10_007);
             if round >= 0 {
                 early += i64::from(late_ns <= waiter.lead_ns);

@@ -1,17 +1,17 @@
-//! Token latencies: when the first token of each sample came, and how long each further one took.
+//! Token latencies: the time to the first token of each sample, and the time per later token.
 
 use std::sync::Mutex;
 
 use super::faults::{Faults, lock};
 use crate::results::{Latencies, TokenLatencies};
 
-/// No value yet; LoadGen uses the same number and computes with it where a first token is missing.
+/// Marks a missing value. LoadGen uses the same number, and computes with it when a first token is missing.
 const MISSING: i64 = i64::MIN;
 
-/// Bytes that are kept for a sample: its first token's latency and bytes, and its time per token.
+/// Bytes per sample: its first token's latency and bytes, and its time per token.
 pub(super) const PER_SAMPLE: u64 = (2 * size_of::<i64>() + size_of::<Option<Box<[u8]>>>()) as u64;
 
-/// Records tokens of one series of queries. Benchmarks with tokens have long answers, so a lock does not hurt.
+/// Records tokens of one series of queries. Benchmarks with tokens have long responses, so a lock is cheap enough.
 #[derive(Debug)]
 pub(super) struct TokenRecorder {
     needs_first: bool,
@@ -27,7 +27,7 @@ struct State {
 }
 
 impl TokenRecorder {
-    /// `needs_first` is false for Offline, which has no first tokens.
+    /// Creates a recorder. `needs_first` is false for Offline, which has no first tokens.
     pub(super) fn new(needs_first: bool) -> Self {
         Self {
             needs_first,
@@ -35,7 +35,7 @@ impl TokenRecorder {
         }
     }
 
-    /// A first token of the sample at `position`. Its bytes are kept only if they will be logged.
+    /// Records a first token of the sample at `position`. Its bytes are kept only if they will be logged.
     pub(super) fn first(&self, position: usize, latency_ns: i64, bytes: Option<&[u8]>, faults: &Faults) {
         let mut state = lock(&self.state);
         if state.per_token.get(position).is_some_and(|&ns| ns != MISSING) {
@@ -53,7 +53,7 @@ impl TokenRecorder {
         }
     }
 
-    /// The answer of the sample at `position`. Returns its first token's bytes, if they were kept.
+    /// Records the response of the sample at `position`. Returns its first token's bytes, if they were kept.
     pub(super) fn complete(
         &self,
         position: usize,
@@ -77,7 +77,7 @@ impl TokenRecorder {
             .unwrap_or_default()
     }
 
-    /// What was recorded; nothing where there is no recorder.
+    /// Returns the recorded latencies; empty without a recorder.
     pub(super) fn finish(recorder: Option<&Self>) -> TokenLatencies {
         let Some(recorder) = recorder else {
             return TokenLatencies::default();

@@ -1,4 +1,4 @@
-//! How the issuing thread waits for answers, with a watchdog.
+//! Waiting of the issuing thread for responses, with a watchdog.
 
 use std::{
     hint::spin_loop,
@@ -10,7 +10,7 @@ use std::{
 use super::clock::now_ns;
 use crate::request::{IssueSettings, Wait};
 
-/// Wakes the issuing thread from answering threads; it costs them a load only while that thread is awake.
+/// Wakes the issuing thread from responding threads. While the issuing thread is awake, it costs them only a load.
 #[derive(Debug)]
 pub(super) struct IssuerWaker {
     issuer: Thread,
@@ -26,7 +26,7 @@ impl IssuerWaker {
         }
     }
 
-    /// Wakes the issuing thread. What it waits for must have been stored with sequential consistency before.
+    /// Wakes the issuing thread. The awaited value must have been stored before, with sequential consistency.
     #[inline]
     pub(super) fn ring(&self) {
         if self.asleep.load(Ordering::SeqCst) {
@@ -35,11 +35,11 @@ impl IssuerWaker {
     }
 }
 
-/// No answer came in time.
+/// The error when no response arrived in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stalled;
 
-/// Waits as the settings say.
+/// Waits for responses as the settings specify.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Waiter {
     wait: Wait,
@@ -55,7 +55,7 @@ impl Waiter {
         }
     }
 
-    /// Returns when `done` holds; gives up when `progress` has not changed for the stall timeout.
+    /// Waits until `done` returns true. Gives up when `progress` has not changed for the stall timeout.
     #[inline]
     pub(super) fn until(
         &self,
@@ -111,7 +111,7 @@ impl Waiter {
     }
 }
 
-/// Notices when nothing moves.
+/// Detects the lack of progress.
 struct Watchdog<P> {
     limit_ns: Option<i64>,
     progress: P,
@@ -131,7 +131,7 @@ impl<P: Fn() -> u64> Watchdog<P> {
         }
     }
 
-    /// Nanoseconds until it gives up; `None` if it never does.
+    /// Returns the nanoseconds until it gives up; `None` if it never does.
     fn time_left(&mut self) -> Option<u64> {
         let limit = self.limit_ns?;
         let (now, progress) = (now_ns(), (self.progress)());

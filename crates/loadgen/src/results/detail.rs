@@ -13,20 +13,20 @@ use super::{
     verdict::{StoppingResult, per_second_of_mean, token_percentile},
 };
 
-/// Takes a key and its value.
+/// A function that takes a key and its value.
 pub(crate) type Log<'a> = &'a mut dyn FnMut(&str, Value<'_>) -> io::Result<()>;
 
 impl Results<'_> {
     /// Writes every result as detail lines, for callers without a whole run's log.
     ///
     /// # Errors
-    /// When they cannot be written.
+    /// When writing fails.
     pub fn write_detail_lines<W: io::Write>(&self, out: W) -> io::Result<()> {
         let mut writer = DetailWriter::new(out, std::process::id());
         self.write_detail(&mut |key, value| writer.line(0, Level::Info, 0, key, &value))
     }
 
-    /// Hands every result to `log`, without `num_errors`, which only the log knows.
+    /// Passes every result to `log`, except `num_errors`, which only the log knows.
     pub(crate) fn write_detail(&self, log: Log<'_>) -> io::Result<()> {
         self.log_verdict(log)?;
         self.log_stopping(log)?;

@@ -1,14 +1,13 @@
-//! Early stopping: how many slow queries a run of a given length may discard and still, with 99 % confidence, keep its
-//! percentile. The statistics are those of LoadGen: the CDF of the binomial distribution by the incomplete beta
-//! function (DLMF 8.17).
+//! Early stopping: the number of slow queries that a run of a given length may discard. The run must still meet its percentile with 99 %
+//! confidence. The statistics are LoadGen's: the CDF of the binomial distribution by the incomplete beta function (DLMF 8.17).
 //!
-//! LoadGen searches the number of passing queries for 1, 2, 3 ... slow ones until the run is too short; the condition
-//! is monotone, so here the largest number is found by bisection. That is the same answer in milliseconds.
+//! LoadGen searches the number of passing queries for 1, 2, 3 ... slow ones until the run is too short. The condition is monotone, so
+//! bisection finds the same number in milliseconds.
 
 const CONFIDENCE: f64 = 0.99;
 
-/// Of `queries`, how many of the slowest stand for the target percentile `fraction`: the estimate is the latency of
-/// the last of them. `None` if the run is too short for any.
+/// Returns how many of the slowest of `queries` represent the target percentile `fraction`. The estimate is the latency of the last of
+/// them. `None` if the run is too short for any.
 #[must_use]
 pub fn slow_queries(queries: u64, fraction: f64) -> Option<u64> {
     if queries < fewest_queries(fraction) {
@@ -26,14 +25,14 @@ pub fn slow_queries(queries: u64, fraction: f64) -> Option<u64> {
     Some(passing)
 }
 
-/// The fewest queries with which early stopping can estimate the percentile `fraction` at all.
+/// Returns the fewest queries with which early stopping can estimate the percentile `fraction`.
 #[must_use]
 pub fn fewest_queries(fraction: f64) -> u64 {
     passing_queries(1, fraction) + 1
 }
 
-/// How many queries must keep the bound if `slow` do not. The search's range is that of LoadGen, and so is the answer
-/// where the range does not hold the true one.
+/// Returns how many queries must meet the bound if `slow` do not. The search range is LoadGen's. When the range does not contain the true
+/// value, the result is the same as LoadGen's.
 #[must_use]
 pub fn passing_queries(slow: u64, fraction: f64) -> u64 {
     let slow_f = to_f64(slow);
@@ -52,12 +51,12 @@ pub fn passing_queries(slow: u64, fraction: f64) -> u64 {
     low
 }
 
-/// The odds of at most `slow` slow queries in `passing + slow` if each is slow with probability `1 - fraction`.
+/// Returns the probability of at most `slow` slow queries in `passing + slow`, each slow with probability `1 - fraction`.
 fn odds(passing: u64, slow: u64, fraction: f64) -> f64 {
     beta_regularized(fraction, passing, 1 + slow)
 }
 
-/// The regularized incomplete beta function for integers, by DLMF 15.8.1 and the series 15.2.1.
+/// Returns the regularized incomplete beta function for integers, by DLMF 15.8.1 and the series 15.2.1.
 fn beta_regularized(x: f64, a: u64, b: u64) -> f64 {
     let (a_f, b_f) = (to_f64(a), to_f64(b));
     let log_beta = libm::lgamma(a_f) + libm::lgamma(b_f) - libm::lgamma(a_f + b_f);
@@ -65,7 +64,7 @@ fn beta_regularized(x: f64, a: u64, b: u64) -> f64 {
     factor * hypergeometric(1.0 - b_f, 1.0 + a_f, x / (x - 1.0))
 }
 
-/// The hypergeometric function with a first parameter of 1. `b` is not positive, so the series ends.
+/// Returns the hypergeometric function with a first parameter of 1. `b` is not positive, so the series ends.
 fn hypergeometric(b: f64, c: f64, x: f64) -> f64 {
     const TOLERANCE: f64 = 1.0 / (1_u64 << 33) as f64;
     let (mut term, mut result, mut i) = (1.0_f64, 1.0, 0.0);
@@ -95,7 +94,7 @@ const fn to_u64(value: f64) -> u64 {
 mod tests {
     use super::*;
 
-    /// The table of inference_rules, "early stopping criteria": fewest queries for no slow one.
+    /// The table in inference_rules, "early stopping criteria": fewest queries without a slow one.
     #[test]
     fn the_rules_minimum_counts() {
         assert_eq!(fewest_queries(0.90), 64);

@@ -1,14 +1,14 @@
-//! Latency distributions: recorded without allocation for short latencies, read as if they were one sorted list.
+//! Latency distributions: recorded without allocation for short latencies, read like one sorted list.
 
-/// Latencies below this are counted per nanosecond, longer ones are listed: a run with so short ones has many, a run
-/// with longer ones cannot have too many to list.
+/// Latencies below this limit, in nanoseconds, are counted per nanosecond; longer ones are listed. A run with short latencies has many of
+/// them. A run with longer ones has few enough to list.
 const COUNTED_BELOW: usize = 1 << 16;
 
-/// Long latencies that there is room for from the beginning, at most: those of 18 minutes without a pause. Room is address
-/// space; memory is only taken as it is written to.
+/// Largest number of listed latencies whose memory is reserved at the start: those of 18 minutes without a pause. Reserving only takes
+/// address space; memory is used when it is written.
 const MAX_RESERVED: usize = 1 << 24;
 
-/// Records latencies of one thread.
+/// Records the latencies of one thread.
 #[derive(Debug)]
 pub struct LatencyRecorder {
     counts: Box<[u64]>,
@@ -16,15 +16,15 @@ pub struct LatencyRecorder {
 }
 
 impl LatencyRecorder {
-    /// Bytes that a listed latency takes.
+    /// Bytes of a listed latency.
     pub(crate) const BYTES: u64 = size_of::<i64>() as u64;
-    /// Latencies from this on are listed, in seconds.
+    /// The shortest listed latency, in seconds.
     pub(crate) const SHORTEST_LISTED_S: f64 = COUNTED_BELOW as f64 / 1e9;
 
-    /// An empty recorder for up to `expected` latencies, more if need be. What counts is in place.
+    /// Creates an empty recorder for about `expected` latencies; it grows when there are more. The counters are resident.
     #[must_use]
     pub fn with_capacity(expected: u64) -> Self {
-        // Ones are written and taken back so that the pages are there before time is measured.
+        // Writing ones and clearing them makes the pages resident before time is measured.
         let mut counts = vec![1; COUNTED_BELOW];
         counts.fill(0);
         Self {
@@ -50,7 +50,7 @@ impl LatencyRecorder {
         }
     }
 
-    /// What was recorded.
+    /// Returns the recorded distribution.
     #[must_use]
     pub fn finish(self) -> Latencies {
         let mut listed = self.long;
@@ -62,15 +62,15 @@ impl LatencyRecorder {
 /// A distribution of latencies in nanoseconds, ready to be read in ascending order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Latencies {
-    /// How often each latency occurred, by latency.
+    /// Number of occurrences of each latency, indexed by latency.
     counts: Box<[u64]>,
-    /// All others, sorted. None is below `counts.len()` unless `counts` is empty.
+    /// All other latencies, sorted. None is below `counts.len()` unless `counts` is empty.
     listed: Vec<i64>,
     counted: u64,
 }
 
 impl Latencies {
-    /// From single values in any order.
+    /// Creates a distribution from single values in any order.
     #[must_use]
     pub fn from_values(mut values: Vec<i64>) -> Self {
         values.sort_unstable();
@@ -86,19 +86,20 @@ impl Latencies {
         }
     }
 
-    /// How many there are.
+    /// Returns the number of latencies.
     #[must_use]
     pub const fn len(&self) -> u64 {
         self.counted + self.listed.len() as u64
     }
 
-    /// Whether there are none.
+    /// Whether the distribution is empty.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The latency at `rank`, from 0, in ascending order; the largest for ranks beyond, 0 where there are none.
+    /// Returns the latency at `rank`, counted from 0, in ascending order. Returns the largest for ranks beyond the last, and 0 for an
+    /// empty distribution.
     #[must_use]
     pub fn at(&self, rank: u64) -> i64 {
         match rank.checked_sub(self.counted) {
@@ -127,7 +128,7 @@ impl Latencies {
             .unwrap_or(0)
     }
 
-    /// The latency below which the fraction lies, as LoadGen has it: at rank `len x fraction`, rounded down.
+    /// Returns LoadGen's percentile: the latency at rank `len x fraction`, rounded down.
     #[must_use]
     pub fn percentile(&self, fraction: f64) -> i64 {
         #[expect(
@@ -139,19 +140,19 @@ impl Latencies {
         self.at((self.len() as f64 * fraction) as u64)
     }
 
-    /// The smallest.
+    /// Returns the smallest latency.
     #[must_use]
     pub fn min(&self) -> i64 {
         self.at(0)
     }
 
-    /// The largest.
+    /// Returns the largest latency.
     #[must_use]
     pub fn max(&self) -> i64 {
         self.largest()
     }
 
-    /// The sum of all.
+    /// Returns the sum of all latencies.
     #[must_use]
     pub fn sum(&self) -> i64 {
         let counted = self
@@ -164,7 +165,7 @@ impl Latencies {
             .fold(0, i64::wrapping_add)
     }
 
-    /// How many are longer than `limit`.
+    /// Returns the number of latencies above `limit`.
     #[must_use]
     pub fn above(&self, limit: i64) -> u64 {
         let counted = self
@@ -177,7 +178,7 @@ impl Latencies {
     }
 }
 
-/// Positions within `counts` are far below the limit.
+/// Converts a position within `counts`, which is far below the limit of `i64`.
 fn to_i64(position: usize) -> i64 {
     i64::try_from(position).unwrap_or(i64::MAX)
 }
@@ -189,7 +190,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Counts and lists together read as the sorted list of all latencies.
+        /// Counts and list together give the sorted list of all latencies.
         #[test]
         fn a_recorder_reads_as_a_sorted_list(
             values in proptest::collection::vec(prop_oneof![0_i64..200, 65_000_i64..66_000, 0_i64..10_000_000], 1..300),

@@ -1,6 +1,6 @@
-//! From latencies to a verdict: percentiles, early stopping, constraints and the reasons, exactly as LoadGen has them.
+//! Computes a verdict from latencies: percentiles, early stopping, constraints and reasons, exactly as LoadGen does.
 //!
-//! Nothing here measures; the same code can judge latencies from anywhere.
+//! This module measures nothing. The latencies may come from any source.
 
 mod detail;
 pub mod early_stopping;
@@ -12,35 +12,35 @@ mod verdict;
 pub use latencies::{Latencies, LatencyRecorder};
 pub use verdict::Results;
 
-/// What a series of queries came to (LoadGen's `PerformanceResult`).
+/// The result of a series of queries (LoadGen's `PerformanceResult`).
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SeriesResult {
     /// Latencies of samples.
     pub samples: Latencies,
     /// MultiStream: latencies of queries.
     pub queries: Latencies,
-    /// Queries issued.
+    /// Number of issued queries.
     pub queries_issued: u64,
     /// The longest latency of a sample, seconds.
     pub max_latency_s: f64,
-    /// When the last query was due, seconds from the start.
+    /// When the last query was due, in seconds from the start.
     pub final_query_scheduled_s: f64,
-    /// When it was issued.
+    /// When the last query was issued, in seconds from the start.
     pub final_query_issued_s: f64,
-    /// When it was answered in full.
+    /// When the last query was complete, in seconds from the start.
     pub final_query_done_s: f64,
-    /// Token latencies, where they are measured.
+    /// Token latencies, when they are measured.
     pub tokens: TokenLatencies,
 }
 
 /// Token latencies of a series.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TokenLatencies {
-    /// From when a query was due to its first token, ns.
+    /// Time from a query's due time to its first token, ns.
     pub first: Latencies,
     /// Time per token after the first, ns.
     pub per_token: Latencies,
-    /// Tokens of all samples.
+    /// Number of tokens of all samples.
     pub count: u64,
 }
 

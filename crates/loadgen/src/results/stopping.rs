@@ -1,4 +1,4 @@
-//! The early stopping paragraph of the summary, and whether its condition is met.
+//! The early stopping paragraph of the summary, and the evaluation of its condition.
 
 use regatta_mllog::format::fixed;
 use regatta_types::Scenario;
@@ -9,7 +9,7 @@ use super::{
 };
 use crate::effective::EffectiveSettings;
 
-/// What early stopping says.
+/// The result of early stopping.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Stopping {
     pub(super) met: bool,
@@ -21,12 +21,12 @@ pub(super) struct Stopping {
     pub(super) estimate_ms: Option<i64>,
 }
 
-/// The percentile at which a SingleStream run may stand for a MultiStream one.
+/// The percentile at which a SingleStream run may replace a MultiStream one.
 const MULTI_STREAM_PERCENTILE: f64 = 0.99;
 
 impl Stopping {
-    /// Judges a run. `samples` and `queries` are the distributions that count, which for benchmarks with token
-    /// latencies are those of tokens; `bound_ns` is Server's.
+    /// Evaluates a run. `samples` and `queries` are the relevant distributions; for benchmarks with token latencies they are those of
+    /// tokens. `bound_ns` is Server's latency bound.
     pub(super) fn judge(
         settings: &EffectiveSettings,
         issued: u64,
@@ -105,7 +105,7 @@ impl Stopping {
     }
 }
 
-/// The paragraph and the estimate, or the paragraph that says how many queries are missing.
+/// Returns the paragraph and the estimate, or a paragraph with the required number of queries.
 fn estimate(fraction: f64, issued: u64, latencies: &Latencies) -> Result<(String, i64), String> {
     let fewest = fewest_queries(fraction);
     let Some(slow) = slow_queries(issued, fraction) else {

@@ -20,7 +20,7 @@ impl Results<'_> {
     /// Writes the results, their verdict and the parameters.
     ///
     /// # Errors
-    /// When they cannot be written.
+    /// When writing fails.
     pub fn write_summary<W: Write>(&self, out: Out<'_, W>) -> io::Result<()> {
         out.headline("MLPerf Results Summary")?;
         out.value("SUT name : ", self.sut_name)?;

@@ -11,7 +11,7 @@ use crate::{
     outcome::{Issued, LatencyStats, Metric, Performance},
 };
 
-/// A series of queries, judged.
+/// The results of a series of queries, with their verdict.
 #[derive(Debug, Clone)]
 pub struct Results<'a> {
     pub(super) sut_name: &'a str,
@@ -19,13 +19,13 @@ pub struct Results<'a> {
     pub(super) series: &'a SeriesResult,
     pub(super) min_duration_met: bool,
     pub(super) min_queries_met: bool,
-    /// Empty if the constraints are met.
+    /// LoadGen's advice on constraints that are not met; empty if they are met.
     pub(super) constraints_advice: String,
     pub(super) stopping: StoppingResult,
     faulted: bool,
 }
 
-/// Early stopping: of samples, or of tokens where token latencies are measured.
+/// Early stopping: of samples, or of tokens when token latencies are measured.
 #[derive(Debug, Clone)]
 pub(super) enum StoppingResult {
     Samples(Stopping),
@@ -40,7 +40,7 @@ impl StoppingResult {
         }
     }
 
-    /// The estimates that LoadGen is left with: those of the first tokens replace those of the tokens after.
+    /// Returns the estimates that LoadGen reports: those of the first tokens replace those of the later tokens.
     pub(super) fn estimates(&self) -> (Option<i64>, Option<i64>) {
         match self {
             Self::Samples(stopping) => (stopping.estimate_ss, stopping.estimate_ms),
@@ -53,7 +53,7 @@ impl StoppingResult {
 }
 
 impl<'a> Results<'a> {
-    /// Judges a series.
+    /// Evaluates a series.
     #[must_use]
     pub fn new(sut_name: &'a str, settings: &'a EffectiveSettings, series: &'a SeriesResult) -> Self {
         let samples = series.samples.len();
@@ -70,7 +70,7 @@ impl<'a> Results<'a> {
         }
     }
 
-    /// With what went wrong while it was measured: any fault makes it invalid.
+    /// Adds the faults of the measurement; any fault makes it invalid.
     #[must_use]
     pub const fn with_faults(mut self, faults: &[String]) -> Self {
         self.faulted = !faults.is_empty();
@@ -87,13 +87,13 @@ impl<'a> Results<'a> {
             && self.stopping.met()
     }
 
-    /// Server: whether the latency bounds are kept. Other scenarios have none.
+    /// Whether Server's latency bounds are met. Other scenarios have none.
     #[must_use]
     pub const fn constraints_met(&self) -> bool {
         self.constraints_advice.is_empty()
     }
 
-    /// What LoadGen recommends about the duration.
+    /// Returns LoadGen's recommendation about the duration.
     pub(super) const fn duration_advice(&self) -> &'static str {
         match self.settings.scenario {
             Scenario::SingleStream | Scenario::MultiStream => {
@@ -106,7 +106,7 @@ impl<'a> Results<'a> {
         }
     }
 
-    /// Latencies by which the scenario is judged: MultiStream's are those of queries.
+    /// Returns the latencies that determine the result. MultiStream's are those of queries.
     pub(super) const fn judged_latencies(&self) -> &'a Latencies {
         match self.settings.scenario {
             Scenario::MultiStream => &self.series.queries,
@@ -114,17 +114,17 @@ impl<'a> Results<'a> {
         }
     }
 
-    /// Server: completed queries per second. The last one opens the time that follows it, so it does not count.
+    /// Returns Server's completed queries per second. The last query starts the interval after it, so it does not count.
     pub(super) fn completed_per_second(&self) -> f64 {
         to_f64(self.series.samples.len().wrapping_sub(1)) / self.series.final_query_done_s
     }
 
-    /// Offline: samples per second.
+    /// Returns Offline's samples per second.
     pub(super) fn samples_per_second(&self) -> f64 {
         to_f64(self.series.samples.len()) / self.series.max_latency_s
     }
 
-    /// The mean, rounded down, as LoadGen divides it.
+    /// Returns the mean, rounded down, as LoadGen computes it.
     pub(super) fn mean(latencies: &Latencies) -> i64 {
         latencies
             .sum()
@@ -132,7 +132,7 @@ impl<'a> Results<'a> {
             .unwrap_or(0)
     }
 
-    /// The results for callers.
+    /// Returns the results as a value for callers.
     #[must_use]
     pub fn performance(&self) -> Performance {
         let (estimate_ss, estimate_ms) = self.stopping.estimates();
@@ -206,7 +206,7 @@ impl<'a> Results<'a> {
         }
     }
 
-    /// Why it is not valid, in LoadGen's sentences.
+    /// Returns why the run is not valid, in LoadGen's sentences.
     #[must_use]
     pub fn reasons(&self) -> Vec<String> {
         let mut reasons: Vec<String> = Vec::new();
@@ -265,7 +265,7 @@ fn constraints_advice(settings: &EffectiveSettings, series: &SeriesResult) -> St
     advice.join("\n * ")
 }
 
-/// LoadGen counts ranks of token latencies by the number of samples, and gives 0 where no first token came.
+/// Returns a percentile of token latencies; 0 when no first token arrived, as in LoadGen.
 pub(super) fn token_percentile(latencies: &Latencies, series: &SeriesResult, fraction: f64) -> i64 {
     if series.tokens.first.is_empty() {
         return 0;
@@ -286,7 +286,7 @@ fn judge_stopping(settings: &EffectiveSettings, series: &SeriesResult) -> Stoppi
     if !settings.use_token_latencies {
         return StoppingResult::Samples(judge(&series.samples, settings.target_latency_ns));
     }
-    // First tokens are only looked at if the tokens after them pass.
+    // LoadGen evaluates first tokens only if the later tokens pass.
     let per_token = judge(&series.tokens.per_token, settings.server_tpot_latency);
     let first = if per_token.met {
         judge(&series.tokens.first, settings.server_ttft_latency)
@@ -296,7 +296,7 @@ fn judge_stopping(settings: &EffectiveSettings, series: &SeriesResult) -> Stoppi
     StoppingResult::Tokens { first, per_token }
 }
 
-/// A rate without LoadGen's share: the inverse of the mean latency.
+/// Returns a rate without LoadGen's overhead: the inverse of the mean latency.
 pub(super) fn per_second_of_mean(mean_ns: i64) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "LoadGen computes in doubles")]
     {

@@ -3,7 +3,7 @@
 use super::{Mt19937, RngAbi};
 
 impl RngAbi {
-    /// A uniform integer below `bound` (`std::uniform_int_distribution` over `0..=bound - 1`); 0 means 2^64.
+    /// Returns a uniform integer below `bound` (`std::uniform_int_distribution` over `0..=bound - 1`); 0 means 2^64.
     #[inline]
     pub fn uniform_below(self, generator: &mut Mt19937, bound: u64) -> u64 {
         match u32::try_from(bound) {
@@ -17,7 +17,7 @@ impl RngAbi {
         }
     }
 
-    /// A uniform integer up to and including `last`, which needs more than 32 bits: built from two draws.
+    /// Returns a uniform integer up to and including `last`, which needs more than 32 bits, from two draws.
     fn uniform_wide(self, generator: &mut Mt19937, last: u64) -> u64 {
         loop {
             let high = self
@@ -31,7 +31,7 @@ impl RngAbi {
     }
 }
 
-/// Division into `bound` stretches of equal length; what lies beyond the last of them is drawn again. `bound` is not 0.
+/// Divides the range into `bound` intervals of equal length. A value beyond the last interval is drawn again. `bound` is not 0.
 #[inline]
 fn by_division(generator: &mut Mt19937, bound: u32) -> u32 {
     let stretch = u32::MAX / bound;
@@ -43,7 +43,7 @@ fn by_division(generator: &mut Mt19937, bound: u32) -> u32 {
     }
 }
 
-/// Lemire's multiplication with rejection of the low words that would favour some results.
+/// Multiplies as Lemire's method does, and rejects low words that would favour some results.
 #[inline]
 fn by_multiplication(generator: &mut Mt19937, bound: u32) -> u32 {
     let product = |generator: &mut Mt19937| u64::from(generator.next_u32()) * u64::from(bound);
@@ -55,12 +55,12 @@ fn by_multiplication(generator: &mut Mt19937, bound: u32) -> u32 {
             drawn = product(generator);
         }
     }
-    // A product of two 32-bit numbers, so the upper half fits.
+    // The product has two 32-bit factors, so the upper half fits.
     (drawn >> 32) as u32
 }
 
-/// A double in `0.0..1.0` from two draws (`std::generate_canonical` with 53 bits, which
-/// `std::uniform_real_distribution(0, 1)` returns unchanged).
+/// Returns a double in `0.0..1.0` from two draws (`std::generate_canonical` with 53 bits, which `std::uniform_real_distribution(0, 1)`
+/// returns unchanged).
 #[inline]
 pub fn canonical(generator: &mut Mt19937) -> f64 {
     const TWO_32: f64 = 4_294_967_296.0;
@@ -70,7 +70,7 @@ pub fn canonical(generator: &mut Mt19937) -> f64 {
     if value >= 1.0 { 1.0_f64.next_down() } else { value }
 }
 
-/// A double with exponential distribution (`std::exponential_distribution`); `rate` events per unit.
+/// Returns a double with exponential distribution (`std::exponential_distribution`); `rate` is events per unit.
 #[inline]
 pub fn exponential(generator: &mut Mt19937, rate: f64) -> f64 {
     -(1.0 - canonical(generator)).ln() / rate

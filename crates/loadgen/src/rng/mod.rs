@@ -1,7 +1,7 @@
 //! The random numbers of the official LoadGen, bit for bit: generator, distributions and shuffle of a C++ library.
 //!
-//! The C++ standard fixes the generator but not the distributions, so sample order depends on the standard library that
-//! LoadGen was built with. [`RngAbi`] names it.
+//! The C++ standard defines the generator but not the distributions. Sample order therefore depends on the standard library that LoadGen
+//! was built with, which [`RngAbi`] names.
 
 mod distributions;
 mod mt19937;
@@ -12,18 +12,18 @@ pub use mt19937::Mt19937;
 
 use std::fmt;
 
-/// Whose distributions and shuffle are reproduced. The two give other samples for the same seeds.
+/// The C++ library whose distributions and shuffle are reproduced. The variants select different samples for the same seeds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum RngAbi {
     /// GNU libstdc++ 11 and later: bounded integers by multiplication.
     #[default]
     Libstdcxx11,
-    /// GNU libstdc++ 10 and before, as JetPack 5 has it: bounded integers by division.
+    /// GNU libstdc++ 10 and before, as in JetPack 5: bounded integers by division.
     Libstdcxx10,
 }
 
 impl RngAbi {
-    /// The name in run records.
+    /// Returns the name in run records.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

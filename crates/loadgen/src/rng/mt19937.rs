@@ -1,4 +1,4 @@
-//! The Mersenne Twister MT19937 (Matsumoto and Nishimura 1998) as `std::mt19937` seeds and reads it.
+//! The Mersenne Twister MT19937 (Matsumoto and Nishimura 1998), with the seeding and output of `std::mt19937`.
 
 const WORDS: usize = 624;
 const SHIFT: usize = 397;
@@ -13,7 +13,7 @@ pub struct Mt19937 {
 }
 
 impl Mt19937 {
-    /// Seeds it. Of a 64-bit seed the lower 32 bits count, as in libstdc++.
+    /// Creates a generator. Only the lower 32 bits of a 64-bit seed count, as in libstdc++.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         let mut state = Box::new([0; WORDS]);
@@ -32,7 +32,7 @@ impl Mt19937 {
         Self { state, next: WORDS }
     }
 
-    /// The next 32 random bits.
+    /// Returns the next 32 random bits.
     #[inline]
     pub fn next_u32(&mut self) -> u32 {
         if self.next == WORDS {
@@ -46,7 +46,7 @@ impl Mt19937 {
         word ^ (word >> 18)
     }
 
-    /// The recurrence, in three stretches so that no index needs a remainder: this is on the path of every query.
+    /// Computes the recurrence in three sections, so that no index needs a remainder: every query depends on this code.
     fn refill(&mut self) {
         let state = &mut *self.state;
         for index in 0..WORDS - SHIFT {
@@ -67,7 +67,7 @@ const fn mixed(upper: u32, lower: u32) -> u32 {
 }
 
 impl Default for Mt19937 {
-    /// Seeded with the standard's default, 5489.
+    /// Creates a generator with the standard's default seed, 5489.
     fn default() -> Self {
         Self::new(5489)
     }

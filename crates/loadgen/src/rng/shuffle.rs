@@ -3,12 +3,12 @@
 use super::{Mt19937, RngAbi};
 
 impl RngAbi {
-    /// Shuffles in place. Where a range is small enough, libstdc++ draws two positions from one random number.
+    /// Shuffles in place. For small ranges, libstdc++ draws two positions from one random number.
     pub fn shuffle<T>(self, items: &mut [T], generator: &mut Mt19937) {
         walk(self, items.len(), generator, |a, b| items.swap(a, b));
     }
 
-    /// Advances the generator by what shuffling `length` items costs, which depends on the numbers drawn.
+    /// Advances the generator by the draws of shuffling `length` items. Their number depends on the drawn values.
     pub fn skip_shuffle(self, length: usize, generator: &mut Mt19937) {
         walk(self, length, generator, |_, _| {});
     }

@@ -1,8 +1,8 @@
-//! The simplest sample library: samples that lie in memory from the beginning, or that need none.
+//! The simplest sample library: its samples are in memory from the start, or it needs none.
 
 use super::{QuerySampleIndex, QuerySampleLibrary, SutError};
 
-/// A library that only counts: its samples are in memory already, or are computed from their index.
+/// A library that only counts samples. They are already in memory, or are computed from their index.
 #[derive(Debug, Clone)]
 pub struct ResidentLibrary {
     name: String,
@@ -11,7 +11,7 @@ pub struct ResidentLibrary {
 }
 
 impl ResidentLibrary {
-    /// A library of `total` samples, all of which may be used in a measurement.
+    /// Creates a library of `total` samples, all of which may be used in a measurement.
     #[must_use]
     pub fn new(name: impl Into<String>, total: usize) -> Self {
         Self {
@@ -21,7 +21,7 @@ impl ResidentLibrary {
         }
     }
 
-    /// The same, of which only so many samples are said to fit into memory together.
+    /// Returns the library with `performance` as the number of samples that fit into memory together.
     #[must_use]
     pub fn with_performance_samples(self, performance: usize) -> Self {
         Self { performance, ..self }

@@ -47,7 +47,7 @@ impl Log {
     }
 }
 
-/// Formats a time in milliseconds after the year's beginning, such as `01-31-2026 16:33:56.517`.
+/// Formats a time in milliseconds after the start of the year, for example `01-31-2026 16:33:56.517`.
 fn stamp(ms: u64) -> String {
     let (day, hour, minute) = (ms / 86_400_000 + 1, ms / 3_600_000 % 24, ms / 60_000 % 60);
     let (second, ms) = (ms / 1000 % 60, ms % 1000);

@@ -1,5 +1,5 @@
-//! Synthetic LoadGen runs: a detail log and a summary with every record that LoadGen writes, consistent with each other. Every
-//! query takes the same time, so that each figure is known. It measures nothing and runs no LoadGen.
+//! Synthetic LoadGen runs: a detail log and a summary with every record that LoadGen writes, consistent with each other. Every query takes
+//! the same time, so every figure is known. This module measures nothing and runs no LoadGen.
 
 mod detail_log;
 mod summary;
@@ -19,10 +19,10 @@ use serde_json::{Value, json};
 /// The listed percentiles, as LoadGen writes them.
 const PERCENTILES: [&str; 6] = ["50.00", "90.00", "95.00", "97.00", "99.00", "99.90"];
 
-/// From this library size on, the sample order is not generated.
+/// Smallest library size for which the sample order is not generated.
 const TOO_MANY: u64 = 131_073;
 
-/// A synthetic run: what its logs are derived from.
+/// A synthetic run, from which its logs are generated.
 #[derive(Debug, Clone)]
 pub struct SyntheticRun {
     /// The requested settings.
@@ -31,7 +31,7 @@ pub struct SyntheticRun {
     pub library: LibraryCounts,
     /// The name of the system under test.
     pub sut: String,
-    /// The run's number: runs of different numbers begin in different seconds and have different durations.
+    /// The run's number. Runs with different numbers start in different seconds and have different durations.
     pub number: u64,
     /// Latency of each sample.
     pub latency_ns: u64,
@@ -78,7 +78,7 @@ impl SyntheticRun {
             _ => (Pass::Performance, effective.performance_sample_count),
         };
         let set = match self.library.total.min(count) {
-            // Shuffling takes long without optimisation, and no check looks at the order of so many.
+            // Shuffling takes long in unoptimised builds, and no check reads the order of this many samples.
             many @ TOO_MANY.. => {
                 let distinct = usize::try_from(many.min(effective.performance_sample_count)).unwrap();
                 let samples = (0..distinct).collect();
@@ -126,7 +126,7 @@ impl SyntheticRun {
     }
 }
 
-/// The figures that a run's logs state.
+/// The figures in a run's logs.
 #[derive(Debug)]
 pub struct Figures {
     /// The effective settings.
@@ -149,13 +149,13 @@ impl Figures {
         self.duration_ns as f64 / 1e9
     }
 
-    /// Samples per second of an Offline run.
+    /// Returns the samples per second of an Offline run.
     #[must_use]
     pub fn rate(&self) -> f64 {
         self.samples as f64 / (self.latency as f64 / 1e9)
     }
 
-    /// Samples per second of a Server run: scheduled and completed.
+    /// Returns the samples per second of a Server run: scheduled and completed.
     #[must_use]
     pub fn server_rates(&self) -> [f64; 2] {
         [self.due_ns, self.duration_ns].map(|time| (self.queries - 1) as f64 / (time as f64 / 1e9))

@@ -1,31 +1,30 @@
-//! What an audit came to, as the record of its run keeps it. The verdict files lie beside the record; this is what can be
-//! read without them.
+//! The result of an audit in the record of its run. The verdict files are beside the record; this summary is readable without them.
 
 use serde::{Deserialize, Serialize};
 
 use super::AuditOf;
 
-/// The outcome of an audit's run, held against the runs that it audits.
+/// The result of an audit's run, compared with the runs that it audits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AuditResult {
-    /// Which audit, of what.
+    /// The audit and the runs that it repeats.
     #[serde(flatten)]
     pub of: AuditOf,
-    /// Whether it is passed: speeds agree, and responses or, in their place, accuracies.
+    /// Whether the audit passed: performance agrees, and so do the responses or, instead of them, the accuracies.
     pub passed: bool,
-    /// What the official script prints of the speeds, line by line.
+    /// The official script's output on performance, line by line.
     #[serde(default)]
     pub speeds: Vec<String>,
     /// TEST01's comparison of responses.
     #[serde(default)]
     pub responses: Option<AuditedResponses>,
-    /// TEST01's part III, where responses differ: accuracies instead of responses.
+    /// TEST01's part III, for differing responses: comparison of accuracies instead of responses.
     #[serde(default)]
     pub accuracies: Vec<AccuracyDelta>,
-    /// What a reviewer would ask about; it judges nothing.
+    /// Observations that a reviewer would ask about. They do not affect the result.
     #[serde(default)]
     pub observations: Vec<String>,
-    /// Why the audit could not be verified, where that is so.
+    /// Why the audit could not be verified, if so.
     #[serde(default)]
     pub fault: Option<String>,
 }
@@ -33,13 +32,13 @@ pub struct AuditResult {
 /// TEST01's comparison of responses.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditedResponses {
-    /// Responses that were compared.
+    /// Number of compared responses.
     pub compared: u64,
-    /// Those whose first element differs.
+    /// Number of responses whose first element differs.
     pub differing: u64,
-    /// Whether the comparison is passed.
+    /// Whether the comparison passed.
     pub passed: bool,
-    /// Why they differ, as far as the logs tell; a line per finding.
+    /// Why responses differ, as far as the logs show it; one line per finding.
     #[serde(default)]
     pub explanation: Vec<String>,
 }
@@ -47,14 +46,14 @@ pub struct AuditedResponses {
 /// One metric of TEST01's part III: the accuracy of the same samples in both runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AccuracyDelta {
-    /// The metric's official name, such as `acc`.
+    /// The metric's official name, for example `acc`.
     pub metric: String,
-    /// In the accuracy run; `None` where the accuracy script gave none.
+    /// The value in the accuracy run; `None` when the accuracy script printed none.
     pub baseline: Option<f64>,
-    /// In the audit's run.
+    /// The value in the audit's run.
     pub audited: Option<f64>,
-    /// How far they may lie apart, in percent.
+    /// Largest accepted difference, in percent.
     pub limit_percent: f64,
-    /// Whether they are no further apart.
+    /// Whether the difference is within the limit.
     pub passed: bool,
 }

@@ -1,24 +1,24 @@
-//! The device's state around a run: which one was asked for, and the proof of which one there was. The words of a wish are
-//! those of `regatta-state`; here they are only carried.
+//! The device's state around a run: the requested state and the proof of the state that was applied. `regatta-state` defines the settings
+//! and their values; these documents only carry them.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// The state that a run wants of its device. A run without one takes the device as it is.
+/// The device state that a run requests. A run without one leaves the device as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StateSpec {
-    /// What it is called: `MaxP`, `MaxQ`, or `own` for values that a plan names itself.
+    /// Its name: `MaxP`, `MaxQ`, or `own` for values that a plan sets itself.
     pub name: String,
-    /// Where the values come from, in words.
+    /// Where the values come from, as text.
     pub source: String,
-    /// The wish: `power-mode`, `fan`, `cores`, `cpu`, `gpu`, `memory`, `dla`, each with its value (`lock:max`,
+    /// The requested settings: `power-mode`, `fan`, `cores`, `cpu`, `gpu`, `memory`, `dla`, each with its value (`lock:max`,
     /// `cap:624750000`).
     pub wish: BTreeMap<String, String>,
 }
 
 impl StateSpec {
-    /// The wish in one line, as `regatta-state` takes it.
+    /// Returns the requested settings in one line, in the syntax of `regatta-state`.
     #[must_use]
     pub fn words(&self) -> String {
         let words: Vec<String> = self
@@ -30,54 +30,54 @@ impl StateSpec {
     }
 }
 
-/// What the device proves of its own state around a run.
+/// The device's proof of its own state around a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct StateProof {
-    /// What was asked for; `None` takes the device as it is.
+    /// The requested state; `None` leaves the device as it is.
     pub asked: Option<StateSpec>,
-    /// Every knob that was set, in the order of their names.
+    /// Every device control that was set, ordered by name.
     pub set: Vec<KnobProof>,
-    /// What could be read before anything was set, by knob.
+    /// Readable values before anything was set, by control.
     pub before: BTreeMap<String, String>,
-    /// What could be read when everything had been put back, by knob.
+    /// Readable values after the state was restored, by control.
     pub after: BTreeMap<String, String>,
-    /// What could not be put back, in words.
+    /// What could not be restored, as text.
     pub not_put_back: Option<String>,
-    /// What was seen while the run process ran: throttling, over-current, clocks below their lock, knobs that moved.
+    /// Events while the run process ran: throttling, over-current, clocks below their lock, controls that changed.
     pub findings: Vec<StateFinding>,
-    /// The samples that `telemetry.csv` holds.
+    /// Summary of the samples in `telemetry.csv`.
     pub telemetry: Telemetry,
 }
 
-/// One knob that was set.
+/// One device control that was set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnobProof {
-    /// Its name, such as `gpu-max`.
+    /// Its name, for example `gpu-max`.
     pub knob: String,
-    /// What was found.
+    /// The value before it was set.
     pub before: Option<String>,
-    /// What was wanted.
+    /// The requested value.
     pub wanted: String,
-    /// What was read after it had been set; a run is measured only when this is what was wanted.
+    /// The value read back after it was set. A run is measured only when this equals the requested value.
     pub read: Option<String>,
 }
 
-/// Something that a sample showed and a measurement should not have.
+/// An event in the telemetry samples that disturbs a measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StateFinding {
-    /// When it was first seen, in seconds of `telemetry.csv`.
+    /// Time of the first occurrence, in seconds of `telemetry.csv`.
     pub seconds: f64,
-    /// What.
+    /// Description of the event.
     pub what: String,
-    /// In how many samples.
+    /// Number of samples with the event.
     pub samples: u64,
 }
 
-/// What the samples of a run come to. Power is of the board's own sensors and no official measurement.
+/// Summary of a run's telemetry samples. Power comes from the board's own sensors and is not an official measurement.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Telemetry {
-    /// Samples that were taken, one a second.
+    /// Number of samples, one per second.
     pub samples: u64,
     /// Seconds without a sample.
     pub gaps: u64,
@@ -85,12 +85,12 @@ pub struct Telemetry {
     pub window_samples: u64,
     /// The hottest zone while LoadGen ran, in thousandths of a degree Celsius.
     pub hottest_millicelsius: Option<i64>,
-    /// Which rails make up the board's power.
+    /// The rails whose sum is the board's power.
     pub rails: Vec<String>,
-    /// Their mean power while LoadGen ran, in milliwatts.
+    /// Mean power of these rails while LoadGen ran, in milliwatts.
     pub milliwatts: Option<u64>,
     /// How long LoadGen ran, in milliseconds.
     pub window_ms: u64,
-    /// Energy while LoadGen ran, in millijoules: mean power times length.
+    /// Energy while LoadGen ran, in millijoules: mean power times duration.
     pub millijoules: Option<u64>,
 }

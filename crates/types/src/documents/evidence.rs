@@ -1,4 +1,4 @@
-//! `evidence.json`: what the device proves of a run. Sealed when the run ends, and signed over its exact bytes.
+//! `evidence.json`: the device's proof of a run. The agent seals it when the run ends and signs its exact bytes.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,11 +16,11 @@ pub struct Evidence {
     pub device: DeviceId,
     /// SHA-256 of the exact bytes of `spec.json`, hexadecimal.
     pub spec_sha256: String,
-    /// The agent that ran it: version and build.
+    /// Version and build of the agent that executed the run.
     pub agent: String,
-    /// How the run ended on the device, see [`Evidence::final_phase`].
+    /// How the run ended on the device; see [`Evidence::final_phase`].
     pub outcome: RunState,
-    /// What is not a valid measurement about this run (our LoadGen, a simulated device ...); empty when nothing is.
+    /// Reasons why the run is not a valid measurement (Regatta's own LoadGen, a simulated device, ...). Empty when there are none.
     pub not_a_measurement: Vec<String>,
     /// The attempts at the run: one, or `ranging` and `testing` when power is measured.
     pub attempts: Vec<Attempt>,
@@ -28,8 +28,8 @@ pub struct Evidence {
     pub before: DeviceFacts,
     /// The device's state after the run.
     pub after: DeviceFacts,
-    /// Power mode, clocks and fan: what was asked for, set, seen and put back. `None` in evidence of agents before the state
-    /// guard, and where a run never began.
+    /// Power mode, clocks and fan: requested, set, observed and restored values. `None` in evidence of agents older than the state guard,
+    /// and for runs that never started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<StateProof>,
     /// Every file of the run except this one and its signature.
@@ -38,8 +38,8 @@ pub struct Evidence {
 super::document!(Evidence, "evidence", 1);
 
 impl Evidence {
-    /// The final phase of the run: a run that ended well is sealed while it is still `draining`, and is `done` once it is
-    /// delivered. `None` when the evidence was sealed before the run had ended.
+    /// Returns the final phase of the run. A successful run is sealed while it is `draining` and becomes `done` on delivery. `None` when
+    /// the evidence was sealed before the run ended.
     #[must_use]
     pub const fn final_phase(&self) -> Option<RunPhase> {
         match self.outcome.phase {
@@ -49,13 +49,13 @@ impl Evidence {
         }
     }
 
-    /// The proof of one of the run's files.
+    /// Returns the proof of the run's file `name`.
     #[must_use]
     pub fn file(&self, name: &str) -> Option<&FileProof> {
         self.files.iter().find(|file| file.name.as_str() == name)
     }
 
-    /// Why this is no measurement of the state that was asked for, where it does not prove that the device was in it.
+    /// Returns the reason why the evidence does not prove the requested state. `None` when it does, or when no state was requested.
     #[must_use]
     pub fn unproven_state(&self, asked: Option<&StateSpec>) -> Option<String> {
         let asked = asked?;
@@ -75,16 +75,16 @@ impl Evidence {
     }
 }
 
-/// One pass of the run process: what the process itself reports, in `attempt.json`.
+/// One pass of the run process, as the process itself reports it in `attempt.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Attempt {
     /// `run`, or `ranging` and `testing`.
     pub name: String,
-    /// Which LoadGen was asked for.
+    /// The LoadGen that the spec requested.
     pub asked_loadgen: LoadgenChoice,
-    /// Which LoadGen ran. `None` when the process died before it began.
+    /// The LoadGen that ran. `None` when the process died before LoadGen started.
     pub loadgen: Option<LoadgenIdentity>,
-    /// The engine in words: kind, version, and what it runs on.
+    /// The engine as text: kind, version and hardware.
     pub engine: String,
     /// LoadGen's verdict; `None` when there is none.
     pub valid: Option<bool>,
@@ -94,15 +94,15 @@ pub struct Attempt {
     pub started: Option<Clock>,
     /// Clock readings at LoadGen's end.
     pub ended: Option<Clock>,
-    /// What the agent itself cost in the timed window.
+    /// The agent's own activity in the timed window.
     pub window: WindowCost,
-    /// How LoadGen's timing thread ran. `None` when it issued nothing, and in attempts of agents before this was noted.
+    /// How LoadGen's timing thread ran. `None` when it issued no query, and in attempts of agents older than this field.
     #[serde(default)]
     pub timing: Option<TimingThread>,
 }
 
 impl Attempt {
-    /// What can be said before anything is loaded: what was asked for.
+    /// Returns the attempt as it is known before anything is loaded: the requested LoadGen and engine.
     #[must_use]
     pub fn asked(spec: &RunSpec) -> Self {
         Self {
@@ -125,24 +125,24 @@ impl Attempt {
 pub struct TimingThread {
     /// What it did while it waited: `block` (slept) or `spin`.
     pub wait: String,
-    /// The one processor that it was allowed on; `None` where there were several.
+    /// The processor that it was pinned to; `None` when several were allowed.
     pub cpu: Option<u32>,
     /// Its real-time priority, 1 to 99; `None` under ordinary scheduling.
     pub realtime_priority: Option<u8>,
-    /// What was asked for and not to be had, with the system's reason.
+    /// The timing requests that the system refused, with the system's reason.
     pub refused: Vec<String>,
 }
 
-/// Which LoadGen ran.
+/// Identity of the LoadGen that ran.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoadgenIdentity {
     /// `regatta-loadgen` or `mlcommons-loadgen`.
     pub implementation: String,
     /// Its version.
     pub version: String,
-    /// Its git revision, `NA` where the source had none.
+    /// Its git revision, `NA` when the source had none.
     pub revision: String,
-    /// Whose distributions and shuffle it follows: `libstdc++-11` (and later) or `libstdc++-10` (and before).
+    /// The C++ library whose distributions and shuffle it follows: `libstdc++-11` (and later) or `libstdc++-10` (and before).
     pub rng_abi: String,
     /// SHA-256 of the `mlperf.conf` that it ran with, hexadecimal.
     pub mlperf_conf_sha256: String,
@@ -155,83 +155,83 @@ pub struct Clock {
     pub utc: String,
     /// `CLOCK_MONOTONIC` in nanoseconds.
     pub monotonic_ns: u64,
-    /// The kernel's boot id: monotonic times compare only within one boot.
+    /// The kernel's boot id. Monotonic times are comparable only within one boot.
     pub boot_id: String,
-    /// What a time daemon has told the kernel that the wall clock is off by, in microseconds, where it works through the
-    /// kernel's own loop (ntpd, systemd-timesyncd; not chrony, which steers by frequency).
+    /// Wall clock offset in microseconds, as a time daemon reported it to the kernel. Only daemons that use the kernel's own loop report
+    /// it (ntpd, systemd-timesyncd). chrony steers by frequency and does not.
     pub ntp_offset_us: Option<i64>,
-    /// Whether the kernel regards the wall clock as synchronised.
+    /// Whether the kernel considers the wall clock synchronised.
     pub synchronised: Option<bool>,
 }
 
-/// What the agent did besides the benchmark while LoadGen ran. `None` is what the kernel does not tell.
+/// The agent's activity besides the benchmark while LoadGen ran. `None` means that the kernel does not report the value.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct WindowCost {
-    /// Bytes that the daemon handed to the network.
+    /// Bytes that the daemon sent to the network.
     pub bytes_sent: u64,
     /// CPU time that the daemon used, in nanoseconds.
     pub daemon_cpu_ns: u64,
-    /// Times that the daemon's busy thread woke up.
+    /// Wake-ups of the daemon's busy thread.
     pub daemon_wakeups: Option<u64>,
-    /// Times that it moved to another processor.
+    /// Migrations of the daemon's busy thread to another processor.
     pub daemon_migrations: Option<u64>,
-    /// The processor of LoadGen's issuing thread, which the daemon could not use in the window.
+    /// The processor of LoadGen's issuing thread, from which the daemon was excluded in the window.
     pub daemon_kept_off_cpu: Option<u32>,
-    /// Times that LoadGen's issuing thread went to sleep by itself, with what the engine does on it.
+    /// Voluntary sleeps of LoadGen's issuing thread, including those of engine code that runs on it.
     pub timing_sleeps: Option<u64>,
-    /// Times that another thread took the issuing thread's processor.
+    /// Preemptions of the issuing thread by other threads.
     pub timing_preemptions: Option<u64>,
-    /// Times that the issuing thread moved to another processor.
+    /// Migrations of the issuing thread to another processor.
     pub timing_migrations: Option<u64>,
 }
 
-/// What a device is and in what state, as far as the operating system tells.
+/// A device's hardware, software and current state, as the operating system reports them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct DeviceFacts {
     /// Host name.
     pub hostname: String,
     /// The board's own name (device tree model, or DMI product).
     pub model: String,
-    /// Machine architecture, such as `aarch64`.
+    /// Machine architecture, for example `aarch64`.
     pub arch: String,
     /// Kernel release.
     pub kernel: String,
     /// Operating system, from os-release.
     pub os: String,
-    /// Part number of the compute module, such as `p3701-0005`, where the device tree tells one.
+    /// Part number of the compute module, for example `p3701-0005`, when the device tree has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub module: Option<String>,
-    /// DLA cores that the device tree has switched on.
+    /// Number of DLA cores that the device tree enables.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub dla_cores: u32,
     /// Logical CPUs.
     pub cpus: u32,
     /// Physical memory in bytes.
     pub memory_bytes: u64,
-    /// Scaling governor of CPU 0, where there is one.
+    /// Scaling governor of CPU 0, when there is one.
     pub cpu_governor: Option<String>,
-    /// Current frequency of CPU 0 in kHz, where there is one.
+    /// Current frequency of CPU 0 in kHz, when the kernel reports it.
     pub cpu_khz: Option<u64>,
-    /// Hottest thermal zone in thousandths of a degree Celsius, where there is one.
+    /// Hottest thermal zone in thousandths of a degree Celsius, when there is one.
     pub hottest_millicelsius: Option<i64>,
     /// One-minute load average.
     pub load_average: Option<f64>,
-    /// The GPUs, where CUDA was asked for them, in its own order.
+    /// The GPUs in CUDA's order. Empty unless CUDA was queried.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gpus: Vec<GpuFacts>,
 }
 
-/// What CUDA's driver says of a GPU.
+/// A GPU as CUDA's driver describes it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GpuFacts {
-    /// Its name, such as `Orin`.
+    /// Its name, for example `Orin`.
     pub name: String,
-    /// Compute capability, such as `8.7`.
+    /// Compute capability, for example `8.7`.
     pub compute_capability: String,
     /// Streaming multiprocessors.
     pub multiprocessors: u32,
-    /// Bytes of memory that it has, or shares with the host.
+    /// Its memory in bytes; shared with the host on integrated GPUs.
     pub memory_bytes: u64,
     /// Whether it shares the host's memory.
     pub integrated: bool,

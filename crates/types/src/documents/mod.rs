@@ -1,9 +1,9 @@
-//! The documents of a run: what was asked for, what the device proves, what the coordinator adds.
+//! The documents of a run: the request, the device's evidence, and the coordinator's record.
 //!
-//! Every document carries a `schema` number. Readers accept every number up to their own and refuse newer ones by
-//! name; a field is only ever added, with a default. The benchmark inside a [`RunSpec`] is the exception: a device that
-//! does not know one of its fields refuses the run, because to leave it out could mean to measure something else.
-//! Documents are hashed and signed over their exact bytes, so they are passed on as received and never re-serialised.
+//! Every document carries a `schema` number. Readers accept every number up to their own, and refuse newer ones with an error that names
+//! them. New fields always have a default. The benchmark inside a [`RunSpec`] is the exception. A device that does not know one of its
+//! fields refuses the run, because ignoring it could change what is measured. Documents are hashed and signed over their exact bytes. They
+//! are passed on as received and never re-serialised.
 
 mod audit;
 mod device_state;
@@ -26,22 +26,22 @@ pub use system_use::{PowerSetting, SystemUse};
 
 use serde::de::DeserializeOwned;
 
-/// A document that cannot be read.
+/// The error for a document that cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum DocumentError {
-    /// Not JSON, or a field is missing or of the wrong type.
+    /// The bytes are not JSON, or a field is missing or of the wrong type.
     #[error("the {kind} is not a well-formed document")]
     Malformed {
-        /// Which document.
+        /// The kind of document.
         kind: &'static str,
-        /// Where and why.
+        /// The position and the cause.
         #[source]
         source: serde_json::Error,
     },
-    /// Written by a newer Regatta.
+    /// A newer Regatta wrote the document.
     #[error("the {kind} has schema {found}; this program reads up to {known}: update it")]
     TooNew {
-        /// Which document.
+        /// The kind of document.
         kind: &'static str,
         /// The document's schema number.
         found: u16,
@@ -52,15 +52,15 @@ pub enum DocumentError {
 
 /// A JSON document with a schema number.
 pub trait Document: DeserializeOwned {
-    /// What a user would call it.
+    /// The name of the kind of document in messages.
     const KIND: &'static str;
     /// The schema number that this program writes, and the newest that it reads.
     const SCHEMA: u16;
 
-    /// The schema number that this document carries.
+    /// Returns the schema number of this document.
     fn schema(&self) -> u16;
 
-    /// Reads a document, refusing newer schemas by name.
+    /// Parses a document and refuses newer schemas.
     ///
     /// # Errors
     /// [`DocumentError`] when the bytes are not such a document or come from a newer program.

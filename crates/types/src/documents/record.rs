@@ -1,4 +1,4 @@
-//! `record.json`: what the coordinator knows of a run. It refers to the device's evidence and adds delivery and accuracy.
+//! `record.json`: the coordinator's record of a run. It refers to the device's evidence and adds delivery and accuracy.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,9 +14,9 @@ pub struct Record {
     pub run: RunId,
     /// The device's id.
     pub device: DeviceId,
-    /// The device's label at that time.
+    /// The device's label when the record was written.
     pub device_name: String,
-    /// The coordinator that wrote this: version and build.
+    /// Version and build of the coordinator that wrote the record.
     pub coordinator: String,
     /// When this record was written, RFC 3339 UTC.
     pub written: String,
@@ -24,34 +24,34 @@ pub struct Record {
     pub spec_sha256: String,
     /// SHA-256 of the exact bytes of `evidence.json`; `None` while it is missing.
     pub evidence_sha256: Option<String>,
-    /// Whether the evidence's signature fits the device's key; `None` while either is missing.
+    /// Whether the evidence's signature matches the device's key; `None` while either is missing.
     pub evidence_signature_valid: Option<bool>,
-    /// The run's final state: the one in the signed evidence, else the one that the device last reported.
+    /// The run's final state: from the signed evidence, or else the last one that the device reported.
     pub state: RunState,
-    /// What was delivered.
+    /// The delivered files.
     pub delivery: DeliveryProof,
-    /// Accuracy, where the run logged answers and the metric is known.
+    /// The accuracy, when the run logged responses and the metric is known.
     pub accuracy: Option<AccuracyResult>,
-    /// What the coordinator could not find out about the run, and why: an accuracy without labels, a summary that does not
-    /// read. Empty where nothing is open.
+    /// Facts that the coordinator could not determine, with the reason: an accuracy without labels, a summary that does not parse. Empty
+    /// when all are determined.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_judged: Vec<String>,
-    /// Where the device's messages or files differ from its evidence. Empty where everything agrees.
+    /// Differences between the device's messages or files and its evidence. Empty when there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub contradictions: Vec<String>,
-    /// What the agent itself did while LoadGen ran, by the evidence's last attempt.
+    /// The agent's own activity while LoadGen ran, from the evidence's last attempt.
     #[serde(default)]
     pub window: Option<WindowCost>,
-    /// What the audit came to, where the run is one.
+    /// The audit's result, when the run is an audit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub audit: Option<AuditResult>,
 }
 super::document!(Record, "run record", 1);
 
-/// What of a run arrived, compared with what the device proves.
+/// The delivered files of a run, compared with the device's evidence.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeliveryProof {
-    /// Whether every file of the evidence is here with the evidence's hash.
+    /// Whether the coordinator has every file of the evidence with the evidence's hash.
     pub complete: bool,
     /// Bytes committed.
     pub bytes: u64,
@@ -66,29 +66,29 @@ pub struct StreamProof {
     pub name: StreamName,
     /// Length in bytes as committed.
     pub bytes: u64,
-    /// SHA-256 of what lies on the coordinator's disk.
+    /// SHA-256 of the file on the coordinator's disk.
     pub sha256: Option<String>,
-    /// SHA-256 that the device stated when it ended the stream.
+    /// SHA-256 that the device sent when it ended the stream.
     pub stated_sha256: Option<String>,
 }
 
-/// An accuracy figure and how it was reached.
+/// An accuracy value and its basis.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AccuracyResult {
-    /// The metric's name, such as `top1`.
+    /// The metric's name, for example `top1`.
     pub metric: String,
     /// The value, in the metric's unit (percent for `top1`).
     pub value: f64,
-    /// Samples judged right, where the metric counts.
+    /// Number of correct samples, for metrics that count samples.
     pub correct: Option<u64>,
-    /// Samples judged.
+    /// Number of evaluated samples.
     pub total: u64,
-    /// The benchmark's target, where it has one.
+    /// The benchmark's target, when it has one.
     pub target: Option<f64>,
 }
 
 impl AccuracyResult {
-    /// Whether it suffices.
+    /// Whether the value reaches the target. `true` without a target.
     #[must_use]
     pub fn is_reached(&self) -> bool {
         self.target.is_none_or(|target| self.value >= target)

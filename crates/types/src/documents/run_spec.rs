@@ -1,4 +1,4 @@
-//! `spec.json`: one run, fully resolved by the coordinator; nothing is left for the device to look up or guess.
+//! `spec.json`: one run, fully resolved by the coordinator. The device looks up and guesses nothing.
 
 use std::{collections::BTreeMap, fmt, str::FromStr};
 
@@ -14,11 +14,11 @@ pub struct RunSpec {
     pub schema: u16,
     /// The run's id.
     pub run: RunId,
-    /// The device that is to run it.
+    /// The device that executes the run.
     pub device: DeviceId,
-    /// When the run was asked for, RFC 3339 UTC.
+    /// When the run was requested, RFC 3339 UTC.
     pub created: String,
-    /// The round whose rules apply, such as `v6.1`.
+    /// The round whose rules apply, for example `v6.1`.
     pub round: String,
     /// The benchmark, as its file under `configs/benchmarks/` describes it.
     pub benchmark: Benchmark,
@@ -26,34 +26,34 @@ pub struct RunSpec {
     pub scenario: Scenario,
     /// The mode.
     pub mode: Mode,
-    /// What computes the answers.
+    /// The engine and its settings.
     pub engine: EngineSpec,
-    /// Which LoadGen drives the run.
+    /// The LoadGen that drives the run.
     pub loadgen: LoadgenChoice,
     /// Whether the run has its full length.
     pub length: RunLength,
-    /// The configuration texts, exactly as they are to lie in the run's directory.
+    /// The configuration files of the run's directory, byte for byte.
     pub conf: ConfTexts,
     /// When logs leave the device.
     pub delivery: Delivery,
-    /// Which audit this run is, and of what. `None` for the submission's own runs.
+    /// The audit that this run performs, and the runs that it repeats. `None` for the submission's own runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub audit: Option<AuditOf>,
-    /// Which system's values stand among the engine's settings and in `user.conf`. `None` where none were taken.
+    /// The system whose values are in the engine's settings and in `user.conf`. `None` when the spec uses none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system: Option<SystemUse>,
-    /// The state that the device is to be in; `None` takes it as it is.
+    /// The requested device state; `None` leaves the device as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<StateSpec>,
-    /// What the device gets from the coordinator before the run. `None` where everything lies on the device; an agent that
-    /// does not know the field looks there.
+    /// The files that the device downloads from the coordinator before the run. `None` when all files are on the device. Agents that do
+    /// not know the field use the files on the device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub assets: Option<Assets>,
 }
 super::document!(RunSpec, "run spec", 2);
 
 impl RunSpec {
-    /// The schema number of a spec: with a state it is one that an agent without the state guard refuses, instead of
+    /// Returns the schema number of a spec. A spec with a state has number 2. Agents without the state guard refuse it instead of
     /// measuring the device as it is.
     #[must_use]
     pub const fn schema_with(state: Option<&StateSpec>) -> u16 {
@@ -82,38 +82,38 @@ impl RunSpec {
     }
 }
 
-/// An audit (compliance test) and the runs that it is held against.
+/// An audit (compliance test) and the runs that it is compared with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditOf {
-    /// The audit's name, such as `TEST01`.
+    /// The audit's name, for example `TEST01`.
     pub test: String,
     /// The performance run that it repeats.
     pub performance: RunId,
-    /// The accuracy run whose responses must come again, where the audit compares responses.
+    /// The accuracy run whose responses the audit must reproduce, when the audit compares responses.
     pub accuracy: Option<RunId>,
 }
 
-/// What computes the answers, and its settings.
+/// The engine of a run and its settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EngineSpec {
-    /// Which engine.
+    /// The kind of engine.
     pub kind: EngineKind,
-    /// Settings by LWIS's names where the meaning is the same (`batch_size`, ...).
+    /// Settings, under LWIS's names where the meaning is the same (`batch_size`, ...).
     #[serde(default)]
     pub settings: BTreeMap<String, String>,
 }
 
-/// The engines an agent may have.
+/// The engines that an agent may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EngineKind {
-    /// Answers at once with the sample index; measures LoadGen and harness alone.
+    /// Responds at once with the sample index; measures LoadGen and harness alone.
     Null,
     /// ONNX on the CPU.
     Tract,
     /// TensorRT on GPU and DLA.
     Tensorrt,
-    /// A modelled accelerator with set service times. Never a measurement.
+    /// A modelled accelerator with configured service times. Never a measurement.
     Sim,
 }
 
@@ -121,7 +121,7 @@ impl EngineKind {
     /// Every engine.
     pub const ALL: [Self; 4] = [Self::Null, Self::Tract, Self::Tensorrt, Self::Sim];
 
-    /// The command-line spelling.
+    /// Returns the command-line spelling.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -132,7 +132,7 @@ impl EngineKind {
         }
     }
 
-    /// Whether answers come from the benchmark's model. Others can never be staged (design, section 1.6).
+    /// Whether responses come from the benchmark's model. Results of other engines can never be staged (design, section 1.6).
     #[must_use]
     pub const fn computes(self) -> bool {
         matches!(self, Self::Tract | Self::Tensorrt)
@@ -148,7 +148,7 @@ impl fmt::Display for EngineKind {
 impl FromStr for EngineKind {
     type Err = UnknownWord;
 
-    /// Takes a name in any case.
+    /// Parses a name in any case.
     fn from_str(given: &str) -> Result<Self, UnknownWord> {
         Self::ALL
             .into_iter()
@@ -161,15 +161,15 @@ impl FromStr for EngineKind {
     }
 }
 
-/// Which LoadGen drives a run.
+/// The LoadGen of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LoadgenChoice {
-    /// Ours.
+    /// Regatta's own LoadGen.
     Native,
-    /// The MLCommons C++ LoadGen; `None` takes the newest plug-in installed.
+    /// The MLCommons C++ LoadGen; `None` selects the newest installed plug-in.
     Official {
-        /// The accepted revision that is wanted.
+        /// The requested revision.
         revision: Option<String>,
     },
 }
@@ -189,7 +189,7 @@ impl fmt::Display for LoadgenChoice {
 impl FromStr for LoadgenChoice {
     type Err = UnknownWord;
 
-    /// Takes the words in any case, and a revision as it is.
+    /// Parses the words in any case; a revision is case-sensitive.
     fn from_str(given: &str) -> Result<Self, UnknownWord> {
         let (word, revision) = given
             .split_once(':')
@@ -209,13 +209,13 @@ impl FromStr for LoadgenChoice {
     }
 }
 
-/// Whether a run has the length that the rules ask for. A label for readers: the numbers stand in `user.conf`.
+/// Whether a run has the length that the rules require. This is a label for readers; `user.conf` has the numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RunLength {
-    /// As the round asks.
+    /// The length that the round's rules require.
     Full,
-    /// `--test-run`: 60 s, as users of NVIDIA's harness know it.
+    /// `--test-run`: 60 s, as in NVIDIA's harness.
     TestRun,
     /// `--duration`, in milliseconds.
     Duration(u64),
@@ -224,9 +224,9 @@ pub enum RunLength {
 /// The conf files of a run, as texts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfTexts {
-    /// Plays the part of the official conf that is compiled into LoadGen: the only place that seeds are read from.
+    /// Replaces the official conf that is compiled into LoadGen. Seeds are read from this text only.
     pub mlperf_conf: String,
-    /// The user's tuning, with the official `user.conf`'s rights and no more.
+    /// The user's settings. The text may set the same keys as the official `user.conf`.
     pub user_conf: String,
     /// A compliance test's settings.
     pub audit_config: Option<String>,
@@ -236,8 +236,8 @@ pub struct ConfTexts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Delivery {
-    /// After LoadGen has ended; in the timed window only a heartbeat is sent.
+    /// After LoadGen has ended. In the timed window the agent sends only a heartbeat.
     After,
-    /// While LoadGen runs. The bytes sent in the window stand in the evidence.
+    /// While LoadGen runs. The evidence records the bytes sent in the window.
     Live,
 }

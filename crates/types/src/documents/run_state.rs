@@ -1,38 +1,37 @@
-//! The life of a run (design, section 4) as a state machine that is kept on the device's disk and mirrored as a
-//! retained message.
+//! State machine of a run (design, section 4). The device keeps it on disk and publishes it as a retained message.
 
 use serde::{Deserialize, Serialize};
 
-/// Where a run stands.
+/// Phase of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RunPhase {
-    /// Known to the device, waiting for its turn.
+    /// The device knows the run; it waits for its turn.
     Queued,
-    /// Assets are checked, the engine and samples are loaded.
+    /// The agent checks assets and loads the engine and the samples.
     Preparing,
-    /// Everything is loaded; LoadGen has not begun.
+    /// Everything is loaded; LoadGen has not started.
     Ready,
     /// LoadGen runs.
     Running,
-    /// LoadGen has ended; files are being sealed and delivered.
+    /// LoadGen has ended; the agent seals and delivers the files.
     Draining,
-    /// Ended, and everything is at the coordinator.
+    /// The run has ended and the coordinator has all files.
     Done,
-    /// Ended without a usable result; what was logged is kept and delivered.
+    /// The run ended without a usable result. Its logs are kept and delivered.
     Failed,
-    /// Ended because somebody asked for it.
+    /// The run was aborted on request.
     Aborted,
 }
 
 impl RunPhase {
-    /// Whether the run has come to its end.
+    /// Whether the phase is the last of a run.
     #[must_use]
     pub const fn is_final(self) -> bool {
         matches!(self, Self::Done | Self::Failed | Self::Aborted)
     }
 
-    /// Whether the state machine allows the step. Staying is allowed: states are idempotent.
+    /// Whether the state machine allows the transition. A transition to the same phase is allowed, because states are idempotent.
     #[must_use]
     pub fn may_become(self, next: Self) -> bool {
         use RunPhase::{Aborted, Done, Draining, Failed, Preparing, Queued, Ready, Running};
@@ -48,7 +47,7 @@ impl RunPhase {
             )
     }
 
-    /// The word that users read.
+    /// Returns the name of the phase in messages and documents.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -70,13 +69,13 @@ impl std::fmt::Display for RunPhase {
     }
 }
 
-/// A run's state, with what is needed to understand it.
+/// State of a run, with its reason and revision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunState {
-    /// Where the run stands.
+    /// The current phase.
     pub phase: RunPhase,
-    /// Why, when it failed or was aborted; what it waits for, while it is prepared: one sentence.
+    /// Why the run failed or was aborted, or what it waits for while it is prepared: one sentence.
     pub reason: Option<String>,
-    /// Counts the changes of this run's state, so that a late message cannot turn it back.
+    /// Counts the changes of this run's state. A late message can therefore not revert it.
     pub revision: u64,
 }

@@ -6,28 +6,28 @@ use serde::{Deserialize, Serialize};
 
 use crate::UnknownWord;
 
-/// The system's values that a run uses: part of its spec.
+/// The system's values that a run uses, as part of its spec.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SystemUse {
-    /// The file: a built-in one's name, the path that the user named, or `generic`.
+    /// The file: the name of a built-in one, the path that the user named, or `generic`.
     pub file: String,
     /// SHA-256 of the file's text, hexadecimal; `None` for the generic rule.
     pub sha256: Option<String>,
-    /// The system's name in it.
+    /// The system's name in the file.
     pub system: String,
-    /// The board's state that the values are for.
+    /// The power setting that the values are for.
     pub power: PowerSetting,
-    /// The values' source, in words.
+    /// The values' source, as text.
     pub source: String,
-    /// Whether they are derived.
+    /// Whether the values are derived.
     pub derived: bool,
-    /// The settings taken from it; the others were given by the user or left to the engine.
+    /// The settings from the file. The user set the others, or left them to the engine.
     pub settings: Vec<String>,
-    /// The lines of `user.conf` taken from it; the device's own rates and the user's lines override them.
+    /// The lines of `user.conf` from the file. The device's own rates and the user's lines override them.
     pub conf: Vec<String>,
 }
 
-/// The states of a board that results are published for.
+/// The power settings for which results are published.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum PowerSetting {
     /// The highest clocks.
@@ -38,7 +38,7 @@ pub enum PowerSetting {
 }
 
 impl PowerSetting {
-    /// The spelling in files and on the command line.
+    /// Returns the spelling in files and on the command line.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
