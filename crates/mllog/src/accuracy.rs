@@ -13,20 +13,20 @@ pub struct Entry<'a> {
     pub qsl_idx: usize,
     /// The response's bytes.
     pub data: &'a [u8],
-    /// What benchmarks with token latencies log besides.
+    /// The token data that benchmarks with token latencies log in addition.
     pub tokens: Option<Tokens<'a>>,
 }
 
-/// Token facts of a response.
+/// Token data of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tokens<'a> {
-    /// The first token's bytes; `None` where the scenario has no first tokens (Offline).
+    /// The first token's bytes, or `None` in scenarios without first tokens (Offline).
     pub first: Option<&'a [u8]>,
-    /// Tokens in the response.
+    /// The number of tokens in the response.
     pub count: i64,
 }
 
-/// Writes entries in the order in which they come.
+/// Writes entries in the order of the calls.
 #[derive(Debug)]
 pub struct AccuracyWriter<W> {
     out: W,
@@ -35,10 +35,10 @@ pub struct AccuracyWriter<W> {
 }
 
 impl<W: Write> AccuracyWriter<W> {
-    /// Begins the array.
+    /// Writes the beginning of the array.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// Returns the error of writing.
     pub fn new(mut out: W) -> io::Result<Self> {
         out.write_all(b"[")?;
         Ok(Self {
@@ -51,7 +51,7 @@ impl<W: Write> AccuracyWriter<W> {
     /// Writes one response.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// Returns the error of writing.
     pub fn entry(&mut self, entry: &Entry<'_>) -> io::Result<()> {
         self.line.clear();
         self.line
@@ -76,10 +76,10 @@ impl<W: Write> AccuracyWriter<W> {
         self.out.write_all(&self.line)
     }
 
-    /// Ends the array.
+    /// Writes the end of the array.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// Returns the error of writing.
     pub fn finish(mut self) -> io::Result<()> {
         self.out.write_all(b"\n]\n")?;
         self.out.flush()

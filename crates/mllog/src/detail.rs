@@ -1,4 +1,4 @@
-//! Writes `mlperf_log_detail.txt`: one `:::MLLOG` line per key. Which keys, and in which order, is LoadGen's business.
+//! Writes `mlperf_log_detail.txt`: one `:::MLLOG` line per key. LoadGen chooses the keys and their order.
 
 use std::{
     fmt::Write as _,
@@ -8,33 +8,33 @@ use std::{
 
 use crate::format;
 
-/// How grave a line is.
+/// The severity of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
-    /// A fact.
+    /// Information.
     Info,
-    /// `is_warning`.
+    /// A warning (`is_warning`).
     Warning,
-    /// `is_error`: checkers refuse logs that hold one.
+    /// An error (`is_error`). Checkers refuse logs with errors.
     Error,
 }
 
 /// A value, printed as the official LoadGen prints its C++ type.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value<'a> {
-    /// In quotation marks. Unlike the official LoadGen, what JSON forbids in them is escaped.
+    /// A text in quotation marks. Unlike the official LoadGen, characters that JSON forbids are escaped.
     Text(&'a str),
     /// A decimal integer.
     Unsigned(u64),
     /// A decimal integer.
     Integer(i64),
-    /// Six significant digits.
+    /// A number with six significant digits.
     Real(f64),
     /// `true` or `false`.
     Flag(bool),
-    /// `[1,2,3]`.
+    /// A list, for example `[1,2,3]`.
     Indices(&'a [usize]),
-    /// `{"name":"text"}`.
+    /// A map, for example `{"name":"text"}`.
     Names(&'a [(&'a str, &'a str)]),
 }
 
@@ -56,7 +56,7 @@ value_from! {
     &'a [usize] => |v| Value::Indices(v);
 }
 
-/// Writes detail lines and counts the grave ones.
+/// Writes detail lines and counts warnings and errors.
 #[derive(Debug)]
 pub struct DetailWriter<W> {
     out: W,
@@ -66,7 +66,7 @@ pub struct DetailWriter<W> {
 }
 
 impl<W: Write> DetailWriter<W> {
-    /// A writer for the process `pid`.
+    /// Creates a writer for the process `pid`.
     pub const fn new(out: W, pid: u32) -> Self {
         Self {
             out,
@@ -76,10 +76,10 @@ impl<W: Write> DetailWriter<W> {
         }
     }
 
-    /// Writes one line. `time_ns` counts from the beginning of the log, `tid` is the thread that speaks.
+    /// Writes one line. `time_ns` counts from the start of the log; `tid` is the thread that logs.
     ///
     /// # Errors
-    /// When the line cannot be written.
+    /// Returns the error of writing.
     #[track_caller]
     pub fn line(
         &mut self,
@@ -117,22 +117,22 @@ impl<W: Write> DetailWriter<W> {
         self.out.write_all(line.as_bytes())
     }
 
-    /// Lines with `is_error` so far.
+    /// Returns the number of lines with `is_error` so far.
     #[must_use]
     pub const fn errors(&self) -> u64 {
         self.errors
     }
 
-    /// Lines with `is_warning` so far.
+    /// Returns the number of lines with `is_warning` so far.
     #[must_use]
     pub const fn warnings(&self) -> u64 {
         self.warnings
     }
 
-    /// Hands what is buffered to the operating system.
+    /// Flushes the output.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// Returns the error of writing.
     pub fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }

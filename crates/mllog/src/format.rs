@@ -1,6 +1,6 @@
-//! How C++ prints numbers, since the official logs are printed by it: the default of its streams, and fixed.
+//! Formats numbers as C++ does, because the official logs are printed by C++: the default of its streams, and fixed.
 
-/// A double as a C++ stream prints it by default: six significant digits, like C's `%g`.
+/// Formats a double like a C++ stream by default: six significant digits, like C's `%g`.
 #[must_use]
 pub fn general(value: f64) -> String {
     const DIGITS: i32 = 6;
@@ -18,7 +18,7 @@ pub fn general(value: f64) -> String {
     format!("{}e{sign}{:02}", without_trailing_zeros(mantissa), exponent.abs())
 }
 
-/// A double with a set number of decimals, as C's `%.*f`.
+/// Formats a double with a fixed number of decimals, like C's `%.*f`.
 #[must_use]
 pub fn fixed(value: f64, decimals: usize) -> String {
     if value.is_finite() {
@@ -28,8 +28,9 @@ pub fn fixed(value: f64, decimals: usize) -> String {
     }
 }
 
-/// A double as it stands in detail logs: as a stream prints it, but infinities and not-a-number by the words that
-/// Python's JSON reader takes. The official LoadGen prints `inf` and `-nan` there, on which every JSON reader fails.
+/// Formats a double for detail logs: like a stream, but with Python's JSON words for infinities and NaN.
+///
+/// The official LoadGen prints `inf` and `-nan` there, on which every JSON reader fails.
 #[must_use]
 pub fn detail(value: f64) -> String {
     if value.is_nan() {

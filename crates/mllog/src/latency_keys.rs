@@ -1,11 +1,13 @@
-//! The detail log's keys of latency series: minimum, maximum, mean and the percentiles that LoadGen lists. It computes nothing.
+//! The detail log's keys of latency series: minimum, maximum, mean and the percentiles that LoadGen lists.
+//!
+//! The module computes nothing.
 
 /// A percentile that every log lists.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Percentile {
     /// The percentile as a fraction of 1.
     pub fraction: f64,
-    /// The percentile as LoadGen writes it, such as `99.90`.
+    /// The percentile as LoadGen writes it, for example `99.90`.
     pub name: &'static str,
 }
 

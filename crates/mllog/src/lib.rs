@@ -1,7 +1,7 @@
-//! The four `mlperf_log_*` files: read without ever panicking, written as LoadGen writes them.
+//! Reads and writes the four `mlperf_log_*` files: readers never panic, and writers follow LoadGen's format.
 //!
-//! The crate knows formats only. What is written, and when, is LoadGen's business (`regatta-loadgen`); what follows
-//! from what is read is the submission crate's.
+//! The crate only knows formats. LoadGen chooses what is written and when (`regatta-loadgen`). The submission crate interprets
+//! what is read.
 
 pub mod accuracy;
 pub mod detail;

@@ -1,4 +1,4 @@
-//! Writes `mlperf_log_summary.txt`: plain lines for people, of which some are read by official scripts.
+//! Writes `mlperf_log_summary.txt`: plain lines for people, some of which official scripts read.
 
 use std::{
     fmt::Display,
@@ -12,40 +12,40 @@ pub struct SummaryWriter<W> {
 }
 
 impl<W: Write> SummaryWriter<W> {
-    /// A writer.
+    /// Creates a writer.
     pub const fn new(out: W) -> Self {
         Self { out }
     }
 
-    /// A line as it is; it may hold line breaks.
+    /// Writes a line unchanged. It may contain line breaks.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// Returns the error of writing.
     pub fn line(&mut self, text: &str) -> io::Result<()> {
         writeln!(self.out, "{text}")
     }
 
-    /// A label, with its own blanks and colon, and a value.
+    /// Writes a label, which includes its spaces and colon, and a value.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// Returns the error of writing.
     pub fn value(&mut self, label: &str, value: impl Display) -> io::Result<()> {
         writeln!(self.out, "{label}{value}")
     }
 
-    /// A headline between rules.
+    /// Writes a headline between two rules.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// Returns the error of writing.
     pub fn headline(&mut self, title: &str) -> io::Result<()> {
         const RULE: &str = "================================================";
         writeln!(self.out, "{RULE}\n{title}\n{RULE}")
     }
 
-    /// Ends the file with the number of warnings and errors in the detail log.
+    /// Ends the file with the numbers of warnings and errors in the detail log.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// Returns the error of writing.
     pub fn finish(mut self, warnings: u64, errors: u64) -> io::Result<()> {
         match warnings {
             0 => writeln!(self.out, "\nNo warnings encountered during test."),

@@ -2,20 +2,20 @@
 
 use std::io::{self, Write};
 
-/// One sample's life, in nanoseconds from the trace's origin.
+/// The times of one sample, in nanoseconds from the trace's origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SampleTrace {
     /// The sample's sequence number in the run.
     pub sample_seq: u64,
-    /// Its query's sequence number.
+    /// The sequence number of its query.
     pub query_seq: u64,
     /// Its index in the library.
     pub sample_idx: usize,
-    /// When it was due.
+    /// The scheduled time.
     pub scheduled_ns: i64,
-    /// When its query was issued.
+    /// The time at which its query was issued.
     pub issued_ns: i64,
-    /// When it was answered.
+    /// The time of the answer.
     pub completed_ns: i64,
 }
 
@@ -27,19 +27,19 @@ pub struct TraceWriter<W> {
 }
 
 impl<W: Write> TraceWriter<W> {
-    /// Begins the file.
+    /// Writes the beginning of the file.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// Returns the error of writing.
     pub fn new(mut out: W, pid: u32) -> io::Result<Self> {
         out.write_all(b"{\"traceEvents\":[\n")?;
         Ok(Self { out, pid })
     }
 
-    /// Writes a sample's begin and end; `server` adds the stacked latency counters of that scenario.
+    /// Writes a sample's begin and end. `server` adds the stacked latency counters of the Server scenario.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// Returns the error of writing.
     pub fn sample(&mut self, sample: &SampleTrace, server: bool) -> io::Result<()> {
         let pid = self.pid;
         let begin = micros(sample.scheduled_ns);
@@ -68,10 +68,10 @@ impl<W: Write> TraceWriter<W> {
         )
     }
 
-    /// Ends the file; `origin_ns` is the trace's origin by the clock in use, `version` tells which LoadGen wrote it.
+    /// Ends the file. `origin_ns` is the trace's origin on the clock in use; `version` is the LoadGen that wrote it.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// Returns the error of writing.
     pub fn finish(mut self, origin_ns: i64, version: &str) -> io::Result<()> {
         writeln!(
             self.out,

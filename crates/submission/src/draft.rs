@@ -1,4 +1,4 @@
-//! A tree that is being written, file by file, and appears as a whole or not at all. What goes into it is the caller's part.
+//! Writes a tree file by file; the tree appears completely or not at all. The caller chooses its contents.
 
 use std::{
     fs::{self, File},
@@ -14,29 +14,29 @@ use crate::{
     files::{At, FileError},
 };
 
-/// Bytes copied at once.
+/// The number of bytes that are copied at once.
 const BLOCK: usize = 1 << 18;
 
-/// A tree that is being written. It is removed when it is dropped before it is finished.
+/// A tree that is being written. Dropping it before `finish` removes it.
 #[derive(Debug)]
 pub(crate) struct Draft {
     directory: DraftDirectory,
 }
 
 impl Draft {
-    /// Begins a tree, and removes what a killed process left of it.
+    /// Begins a tree, and removes the rest of an earlier, killed process.
     pub(crate) fn begin(place: &Path) -> Result<Self, DraftError> {
         let directory = DraftDirectory::begin(place)?;
         directory.clear()?;
         Ok(Self { directory })
     }
 
-    /// Where it is being written.
+    /// Returns the directory in which the tree is written.
     pub(crate) fn root(&self) -> &Path {
         self.directory.path()
     }
 
-    /// Writes a file at a path from the root on.
+    /// Writes a file at a path relative to the root.
     pub(crate) fn write(&self, path: &str, bytes: &[u8]) -> Result<(), FileError> {
         let to = self.root().join(path);
         make_parent(&to)?;
@@ -48,7 +48,7 @@ impl Draft {
         write().at("write", &to)
     }
 
-    /// Copies a file to a path from the root on, and returns the SHA-256 of what was copied, hexadecimal.
+    /// Copies a file to a path relative to the root. Returns the SHA-256 of the copied bytes, in hexadecimal.
     pub(crate) fn copy(&self, from: &Path, path: &Path) -> Result<String, FileError> {
         let to = self.root().join(path);
         make_parent(&to)?;

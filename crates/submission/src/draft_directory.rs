@@ -1,5 +1,6 @@
-//! A directory in which a tree is prepared, beside the place where it appears when it is complete. A process locks it, so that
-//! two that write the same tree never mix their files. What is in the tree is the caller's part.
+//! A directory in which a tree is prepared, beside the place where the complete tree appears.
+//!
+//! A lock prevents two processes that write the same tree from mixing their files. The caller chooses the contents.
 
 use std::{
     ffi::OsString,
@@ -14,11 +15,11 @@ use rustix::fs::{FlockOperation, flock, syncfs};
 
 use crate::files::{At, FileError};
 
-/// Why a tree was not written.
+/// The error if a tree was not written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DraftError {
-    /// The place is taken.
+    /// The place exists already.
     #[error("{path} exists already: name a new directory", path = path.display())]
     Exists {
         /// The directory.
@@ -35,18 +36,18 @@ pub enum DraftError {
     File(#[from] FileError),
 }
 
-/// A locked directory beside its final place. It is removed when it is dropped before it is placed.
+/// A locked directory beside its final place. Dropping it before `place` removes it.
 #[derive(Debug)]
 pub(crate) struct DraftDirectory {
     path: PathBuf,
     place: PathBuf,
-    /// The directory itself; the lock lasts until it is closed.
+    /// The open directory, which holds the lock until it is closed.
     lock: File,
     removed_on_drop: bool,
 }
 
 impl DraftDirectory {
-    /// Creates and locks the directory for `place`. It may have the files of a process that was killed.
+    /// Creates and locks the directory for `place`. It may contain files of a process that was killed.
     pub(crate) fn begin(place: &Path) -> Result<Self, DraftError> {
         let mut name = OsString::from(".");
         name.push(place.file_name().unwrap_or_default());
@@ -58,7 +59,7 @@ impl DraftDirectory {
             place: place.to_owned(),
             removed_on_drop: true,
         };
-        // Looked at under the lock: another process may have placed its tree a moment ago.
+        // Checked under the lock, because another process may just have placed its tree.
         if fs::symlink_metadata(place).is_ok() {
             return Err(DraftError::Exists {
                 path: place.to_owned(),
@@ -67,12 +68,12 @@ impl DraftDirectory {
         Ok(draft)
     }
 
-    /// The directory's path.
+    /// Returns the directory's path.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether the directory has no entries.
+    /// Returns whether the directory has no entries.
     pub(crate) fn is_empty(&self) -> Result<bool, FileError> {
         let mut entries = fs::read_dir(&self.path).at("list", &self.path)?;
         Ok(entries.next().is_none())
@@ -92,7 +93,7 @@ impl DraftDirectory {
         Ok(())
     }
 
-    /// Leaves the directory as it is, and returns its path.
+    /// Keeps the directory unchanged, and returns its path.
     pub(crate) fn leave(mut self) -> PathBuf {
         self.removed_on_drop = false;
         self.path.clone()
@@ -108,7 +109,7 @@ impl DraftDirectory {
     /// Moves the directory to its place.
     pub(crate) fn place(mut self) -> Result<(), FileError> {
         fs::rename(&self.path, &self.place).at("move the tree to", &self.place)?;
-        // Another process may begin a tree under the same name from now on.
+        // From now on, another process may begin a tree under the same name.
         self.removed_on_drop = false;
         let parent = self.place.parent().unwrap_or(Path::new(""));
         sync_directory(parent).at("flush", parent)
@@ -118,7 +119,7 @@ impl DraftDirectory {
 impl Drop for DraftDirectory {
     fn drop(&mut self) {
         if self.removed_on_drop {
-            // Half a tree is of no use; the next process clears what stays.
+            // A partial tree is useless. The next process removes anything that remains.
             let _ = fs::remove_dir_all(&self.path);
         }
     }
@@ -134,7 +135,7 @@ pub(crate) fn lock_for(place: &Path, directory: &File, path: &Path) -> Result<()
     }
 }
 
-/// Creates the directory, if it is missing, and locks it.
+/// Creates the directory if it does not exist, and locks it.
 fn lock(path: &Path, place: &Path) -> Result<File, DraftError> {
     loop {
         fs::create_dir_all(path).at("create", path)?;

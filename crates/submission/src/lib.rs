@@ -1,6 +1,6 @@
-//! From finished runs to a package, as functions over directory trees that may be anybody's.
+//! From finished runs to a package: functions over directory trees, which may come from untrusted sources.
 //!
-//! What a round asks is data (`regatta_config::round`); running benchmarks and talking to devices are not this crate's.
+//! The requirements of a round are data (`regatta_config::round`). This crate does not run benchmarks or connect to devices.
 
 pub mod audit;
 pub mod check;

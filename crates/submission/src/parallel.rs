@@ -1,5 +1,6 @@
-//! Work on many jobs at once, the largest first, so that none is left to one thread at the end; results in order. What one job
-//! needs while it runs is needed once per thread.
+//! Runs jobs in parallel, the largest first, so that no large job runs alone at the end. Results keep the jobs' order.
+//!
+//! The memory that a running job needs is needed once per thread.
 
 use std::{
     cmp::Reverse,
@@ -11,10 +12,10 @@ use std::{
     thread,
 };
 
-/// Disks and memory gain nothing from more.
+/// The largest number of threads. Disks and memory gain nothing from more.
 const MOST_THREADS: usize = 16;
 
-/// Applies `work` to every job, as many at a time as the machine has processors; `size` tells what there is to do.
+/// Applies `work` to every job, on one thread per processor. `size` returns the amount of work.
 pub(crate) fn map<T: Send, J: Sync>(
     jobs: &[J],
     size: impl Fn(&J) -> u64,

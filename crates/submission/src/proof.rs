@@ -1,5 +1,7 @@
-//! What proves a finished run: `evidence.json`, signed by the device's Ed25519 key, and the hashes in it. The device's id
-//! is the fingerprint of that key. Reads one run's directory; knows no workspace, and judges no figure.
+//! Verifies the proof of a finished run: `evidence.json`, signed by the device's Ed25519 key, and the hashes in it.
+//!
+//! The device's id is the fingerprint of that key. The module reads one run's directory. It does not use a workspace and does not
+//! check results.
 
 use std::{
     io,
@@ -21,29 +23,29 @@ use ring::signature::{ED25519, UnparsedPublicKey};
 
 use crate::files::{FileError, read_small, sha256};
 
-/// More than a key or a signature in hexadecimal.
+/// The largest key or signature file that is read, in bytes.
 const LARGEST_DIGITS: u64 = 4096;
 
 /// An Ed25519 public key.
 pub type PublicKey = [u8; 32];
 
-/// Evidence that is signed by the device that it names.
+/// Evidence with a valid signature of the device that it names.
 #[derive(Debug, Clone)]
 pub struct SignedEvidence {
     /// The evidence.
     pub evidence: Evidence,
-    /// SHA-256 of its exact bytes, hexadecimal.
+    /// The SHA-256 of its exact bytes, in hexadecimal.
     pub sha256: String,
 }
 
-/// Why a run or one of its files is not proven.
+/// The reason why a run or one of its files is not proven.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProofError {
-    /// The key is neither given nor in the run's directory.
+    /// The caller has no key, and the run's directory has none.
     #[error("the public key of the run's device is not known: there is no {}", .0.display())]
     NoKey(PathBuf),
-    /// The key file holds something else.
+    /// The key file does not contain a key.
     #[error("{} holds no public key", .0.display())]
     MalformedKey(PathBuf),
     /// The key belongs to another device.
@@ -54,18 +56,18 @@ pub enum ProofError {
         /// The fingerprint of the key.
         fingerprint: DeviceId,
     },
-    /// There is no signature.
+    /// The signature does not exist.
     #[error("its evidence is not signed by the device: there is no {EVIDENCE_SIGNATURE}")]
     NoSignature,
-    /// The signature is not the key's, or not over these bytes.
+    /// The signature was not made with this key over these bytes.
     #[error("its evidence is not signed by the device: {EVIDENCE_SIGNATURE} does not fit")]
     Signature,
-    /// The evidence does not read.
+    /// The evidence cannot be parsed.
     #[error("{path} cannot be used", path = path.display())]
     Document {
         /// The file.
         path: PathBuf,
-        /// Where and why.
+        /// The position and the reason.
         #[source]
         source: DocumentError,
     },
@@ -81,10 +83,10 @@ pub enum ProofError {
 }
 
 impl SignedEvidence {
-    /// Reads a run's evidence and verifies its signature. Without a `key`, the one in the run's directory counts.
+    /// Reads a run's evidence and verifies its signature. Without a `key`, uses the one in the run's directory.
     ///
     /// # Errors
-    /// [`ProofError`] when the device named in the evidence has not signed it.
+    /// Returns [`ProofError`] if the device named in the evidence has not signed it.
     pub fn read(run: &Path, key: Option<&PublicKey>) -> Result<Self, ProofError> {
         let files = run.join("files");
         let path = files.join(EVIDENCE);
@@ -110,7 +112,7 @@ impl SignedEvidence {
     /// Compares one of the run's files with the hash in the evidence.
     ///
     /// # Errors
-    /// [`ProofError`] when it is not the file that the device listed.
+    /// Returns [`ProofError`] if it is not the file that the device listed.
     pub fn verify_file(&self, run: &Path, name: &str) -> Result<(), ProofError> {
         let not_listed = || ProofError::NotListed(name.to_owned());
         let listed = self.evidence.file(name).ok_or_else(not_listed)?;
@@ -123,16 +125,16 @@ impl SignedEvidence {
     }
 }
 
-/// Whether a signature in hexadecimal is the key's over exactly these bytes.
+/// Returns whether a signature in hexadecimal was made with this key over exactly these bytes.
 #[must_use]
 pub fn signature_fits(key: &PublicKey, bytes: &[u8], signature: &[u8]) -> bool {
     decode(signature).is_some_and(|raw| UnparsedPublicKey::new(&ED25519, key).verify(bytes, &raw).is_ok())
 }
 
-/// The public key in a run's directory.
+/// Returns the public key in a run's directory, or `None` if the file does not exist.
 ///
 /// # Errors
-/// When it is there and is no key, or cannot be read.
+/// Returns an error if the file cannot be read or does not contain a key.
 pub fn key_beside(run: &Path) -> Result<Option<PublicKey>, ProofError> {
     let path = run.join(DEVICE_KEY);
     let Some(digits) = optional(&path)? else {
@@ -149,7 +151,7 @@ fn optional(path: &Path) -> Result<Option<Vec<u8>>, FileError> {
     }
 }
 
-/// Decodes hexadecimal digits with white space around them.
+/// Decodes hexadecimal digits with optional white space around them.
 fn decode(digits: &[u8]) -> Option<Vec<u8>> {
     unhex(std::str::from_utf8(digits.trim_ascii()).ok()?)
 }

@@ -1,7 +1,7 @@
-//! `mlperf_log_accuracy.json`, an entry at a time: the scanner with each response collected.
+//! Reads `mlperf_log_accuracy.json` entry by entry: the scanner, with each response collected.
 //!
-//! The file is a JSON array and can have gigabytes (segmentation volumes), so only the entry in hand is in memory.
-//! Labels and metrics are not this file's business: it gives the response bytes as LoadGen got them.
+//! The file is a JSON array and can have gigabytes (segmentation volumes), so only the current entry is in memory. The module
+//! returns the response bytes as LoadGen received them. It does not interpret labels or metrics.
 
 use std::io::Read;
 
@@ -13,19 +13,19 @@ use super::{
 /// One logged response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccuracyEntry {
-    /// The sample's number in order of issue.
+    /// The sample's sequence number in order of issue.
     pub seq_id: u64,
     /// The sample's index in the query sample library.
     pub qsl_idx: u64,
-    /// The response, as the SUT gave it.
+    /// The response, as the SUT returned it.
     pub data: Vec<u8>,
-    /// The first token's bytes, where the benchmark reports first tokens (LoadGen 4.0 and later).
+    /// The first token's bytes, if the benchmark reports first tokens (LoadGen 4.0 and later).
     pub token_data: Option<Vec<u8>>,
-    /// Output tokens, where the benchmark counts them.
+    /// The number of output tokens, if the benchmark counts them.
     pub token_count: Option<i64>,
 }
 
-/// Iterates over the entries of an accuracy log. After an error it ends.
+/// Iterates over the entries of an accuracy log. It ends after an error.
 ///
 /// ```
 /// let log = b"[\n{ \"seq_id\" : 0, \"qsl_idx\" : 3, \"data\" : \"07000000\" }\n]\n";
@@ -39,20 +39,20 @@ pub struct AccuracyReader<R> {
 }
 
 impl<R: Read> AccuracyReader<R> {
-    /// Reads from `input`, which need not be buffered.
+    /// Creates a reader of `input`, which need not be buffered.
     pub fn new(input: R) -> Self {
         Self {
             scanner: AccuracyScanner::new(input),
         }
     }
 
-    /// The number of the entry that was read last, from 1; 0 before the first.
+    /// Returns the number of the last entry, from 1; 0 before the first.
     #[must_use]
     pub fn entry_number(&self) -> u64 {
         self.scanner.entry_number()
     }
 
-    /// Bytes read so far, for showing progress.
+    /// Returns the number of bytes read so far, to show progress.
     #[must_use]
     pub fn bytes_read(&self) -> u64 {
         self.scanner.bytes_read()
@@ -82,7 +82,7 @@ impl<R: Read> Iterator for AccuracyReader<R> {
     }
 }
 
-/// Adds the bytes that pairs of hexadecimal digits stand for.
+/// Appends the bytes of pairs of hexadecimal digits.
 fn decode(digits: &[u8], bytes: &mut Vec<u8>) {
     bytes.extend(
         digits
@@ -91,8 +91,8 @@ fn decode(digits: &[u8], bytes: &mut Vec<u8>) {
     );
 }
 
-/// The value of a digit, of either case.
+/// Returns the value of a digit in upper or lower case.
 const fn value(digit: u8) -> u8 {
-    // In ASCII letters lie 9 above their value's last four bits, and bit 6 tells them from digits.
+    // In ASCII, a letter's last four bits are its value minus 9, and bit 6 distinguishes letters from digits.
     (digit & 0x0f) + 9 * (digit >> 6)
 }

@@ -1,10 +1,10 @@
-//! What can be wrong with an accuracy log, and where.
+//! The errors of reading an accuracy log, with their positions.
 
 use std::io;
 
 use super::json_fault::JsonFault;
 
-/// An accuracy log that does not read. Lines and entries count from 1, offsets from 0.
+/// The error if an accuracy log cannot be read. Lines and entries count from 1, offsets from 0.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AccuracyLogError {
@@ -14,32 +14,32 @@ pub enum AccuracyLogError {
     /// The file does not begin with `[`.
     #[error("the accuracy log is no JSON array (byte {offset}, line {line})")]
     NotAnArray {
-        /// Where something other than `[` stands.
+        /// The offset of the other byte.
         offset: u64,
         /// Its line.
         line: u64,
     },
-    /// An entry that is no object of `seq_id`, `qsl_idx` and hexadecimal `data`.
+    /// An entry is not an object of `seq_id`, `qsl_idx` and hexadecimal `data`.
     #[error("entry {entry} of the accuracy log does not read (byte {offset}, line {line})")]
     Entry {
-        /// Which entry.
+        /// The number of the entry.
         entry: u64,
-        /// Where reading stopped.
+        /// The offset at which reading stopped.
         offset: u64,
         /// Its line.
         line: u64,
-        /// What is wrong with it.
+        /// The reason.
         #[source]
         source: JsonFault,
     },
-    /// Something other than `,` or `]` after an entry.
+    /// The byte after an entry is neither `,` nor `]`.
     #[error(
         "after entry {entry} of the accuracy log stands neither `,` nor `]` (byte {offset}, line {line})"
     )]
     Separator {
-        /// The entry before.
+        /// The number of the entry before it.
         entry: u64,
-        /// Where.
+        /// The offset of the byte.
         offset: u64,
         /// Its line.
         line: u64,
@@ -47,33 +47,33 @@ pub enum AccuracyLogError {
     /// The file ends before its `]`: the run was killed, or the copy is incomplete.
     #[error("the accuracy log ends too early, within or after entry {entry} (byte {offset}, line {line})")]
     EndsEarly {
-        /// The last entry that was begun; 0 when there was none.
+        /// The number of the last entry that began; 0 if there was none.
         entry: u64,
-        /// The file's length.
+        /// The length of the file.
         offset: u64,
         /// Its last line.
         line: u64,
     },
-    /// The official truncation has taken out the middle: what remains is for the eye.
+    /// The official truncation removed the middle of the file, so it can no longer be parsed.
     #[error(
         "the accuracy log was truncated for submission (near byte {offset}): the whole log is needed here"
     )]
     Truncated {
-        /// Near the cut.
+        /// An offset near the cut.
         offset: u64,
     },
-    /// More after the closing `]`.
+    /// The file continues after the closing `]`.
     #[error("the accuracy log goes on after its end (byte {offset}, line {line})")]
     Trailing {
-        /// Where.
+        /// The offset of the additional byte.
         offset: u64,
         /// Its line.
         line: u64,
     },
-    /// The file cannot be read on.
+    /// Reading the file fails.
     #[error("the accuracy log cannot be read on after byte {offset}")]
     Io {
-        /// Bytes that were read.
+        /// The number of bytes that were read.
         offset: u64,
         /// The system's reason.
         #[source]

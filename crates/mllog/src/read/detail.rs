@@ -1,7 +1,7 @@
-//! `mlperf_log_detail.txt`, a record at a time.
+//! Reads `mlperf_log_detail.txt` record by record.
 //!
-//! A line is `:::MLLOG ` and a JSON object; other lines are passed over, as the official parsers do. Looking things up
-//! among the records is [`super::DetailLog`]'s part.
+//! A record's line is `:::MLLOG ` and a JSON object. Other lines are skipped, as by the official parsers. [`super::DetailLog`]
+//! looks up records.
 
 use std::io::BufRead;
 
@@ -15,24 +15,24 @@ use super::{
 
 const PREFIX: &str = ":::MLLOG ";
 
-/// One fact of the detail log.
+/// One record of the detail log.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DetailRecord {
     /// Its line in the file, from 1.
     pub line: u64,
-    /// What the fact is about, such as `effective_scenario`.
+    /// The key, for example `effective_scenario`.
     pub key: String,
-    /// The fact.
+    /// The value.
     pub value: Value,
-    /// How the value departs from JSON; `None` for nearly all.
+    /// The deviation of the value from JSON; `None` for nearly all records.
     pub quirk: Option<Quirk>,
-    /// Milliseconds since the log was opened.
+    /// The time in milliseconds since the log was opened.
     pub time_ms: Option<f64>,
     /// Whether the record counts as an error of the run.
     pub is_error: bool,
     /// Whether the record counts as a warning.
     pub is_warning: bool,
-    /// The source file that logged it, as LoadGen's build knew it.
+    /// The source file that logged it, by its path in LoadGen's build.
     pub source_file: Option<String>,
     /// The line in that file.
     pub source_line: Option<u64>,
@@ -42,26 +42,26 @@ pub struct DetailRecord {
     pub tid: Option<u64>,
 }
 
-/// A line of a detail log that does not read. Lines count from 1.
+/// The error if a line of a detail log cannot be read. Lines count from 1.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DetailError {
-    /// The line cannot be had as text.
+    /// The line cannot be read as text.
     #[error("the detail log does not read")]
     Line(#[from] LineError),
-    /// The line begins as a record does and is none.
+    /// The line begins like a record but cannot be parsed.
     #[error("line {line} of the detail log is no LoadGen record")]
     Record {
-        /// Which line.
+        /// The number of the line.
         line: u64,
-        /// What is wrong with it.
+        /// The reason.
         #[source]
         source: JsonFault,
     },
 }
 
-/// Iterates over the records of a detail log. It goes on after a line that is no record, so that all faults can be
-/// shown at once.
+/// Iterates over the records of a detail log. It continues after a line that cannot be parsed, so that all errors can be shown at
+/// once.
 ///
 /// ```
 /// let log = br#":::MLLOG {"key": "qsl_rng_seed", "value": 18446744073709551615, "metadata": {"is_error": false}}"#;
@@ -75,7 +75,7 @@ pub struct DetailReader<R> {
 }
 
 impl<R: BufRead> DetailReader<R> {
-    /// Reads from `input`.
+    /// Creates a reader of `input`.
     pub fn new(input: R) -> Self {
         Self {
             lines: Lines::new(input),
@@ -83,7 +83,7 @@ impl<R: BufRead> DetailReader<R> {
         }
     }
 
-    /// Lines passed over so far, because they hold something and do not begin with `:::MLLOG `.
+    /// Returns the number of skipped lines: lines with content that do not begin with `:::MLLOG `.
     #[must_use]
     pub fn passed_over(&self) -> u64 {
         self.passed_over
@@ -112,7 +112,7 @@ impl<R: BufRead> Iterator for DetailReader<R> {
     }
 }
 
-/// A line as JSON sees it. What the official parsers need is required, the rest is taken where it is there.
+/// The JSON object of a line. Fields that the official parsers need are required, the others are optional.
 #[derive(Deserialize)]
 #[serde(expecting = "an object of key, value and metadata")]
 struct Written {
@@ -145,7 +145,7 @@ fn read_record(line: u64, json: &str) -> Result<DetailRecord, serde_json::Error>
     }
 }
 
-/// Reads a line whose value is no JSON: LoadGen's fixed key order says where the value begins and ends.
+/// Reads a line whose value is not JSON. LoadGen's fixed key order determines where the value begins and ends.
 fn read_quirky(line: u64, json: &str) -> Option<DetailRecord> {
     const BEFORE: &str = "\"value\": ";
     const AFTER: &str = ", \"time_ms\": ";

@@ -1,6 +1,6 @@
-//! A whole detail log, for looking things up.
+//! A whole detail log in memory, for lookups by key.
 //!
-//! It knows no key by name: what a key means is the rules' and the checker's business.
+//! The module does not interpret keys. The rules and the checker do.
 
 use std::{collections::HashMap, io::BufRead};
 
@@ -9,7 +9,7 @@ use super::{
     detail_value::Value,
 };
 
-/// All records of a detail log in their order.
+/// All records of a detail log, in file order.
 #[derive(Debug, Clone, Default)]
 pub struct DetailLog {
     records: Vec<DetailRecord>,
@@ -21,7 +21,7 @@ impl DetailLog {
     /// Reads a log to its end.
     ///
     /// # Errors
-    /// The first line that does not read. To see all of them, iterate with [`DetailReader`].
+    /// Returns the error of the first line that cannot be read. To see all errors, iterate with [`DetailReader`].
     pub fn read(input: impl BufRead) -> Result<Self, DetailError> {
         let mut reader = DetailReader::new(input);
         let mut log = Self::default();
@@ -37,19 +37,19 @@ impl DetailLog {
         Ok(log)
     }
 
-    /// Every record, in the file's order.
+    /// Returns every record, in file order.
     #[must_use]
     pub fn records(&self) -> &[DetailRecord] {
         &self.records
     }
 
-    /// Lines with content that are no records.
+    /// Returns the number of lines with content that are not records.
     #[must_use]
     pub fn passed_over(&self) -> u64 {
         self.passed_over
     }
 
-    /// The records of one key, in the file's order.
+    /// Returns the records of one key, in file order.
     pub fn all(&self, key: &str) -> impl Iterator<Item = &DetailRecord> {
         self.by_key
             .get(key)
@@ -58,24 +58,24 @@ impl DetailLog {
             .filter_map(|&index| self.records.get(index))
     }
 
-    /// The first record of a key: the one that counts when a key occurs again (official `log_parser.py`).
+    /// Returns the first record of a key, which is the one that counts if a key repeats (official `log_parser.py`).
     #[must_use]
     pub fn first(&self, key: &str) -> Option<&DetailRecord> {
         self.all(key).next()
     }
 
-    /// The value of a key's first record.
+    /// Returns the value of a key's first record.
     #[must_use]
     pub fn value(&self, key: &str) -> Option<&Value> {
         self.first(key).map(|record| &record.value)
     }
 
-    /// Records marked as errors.
+    /// Returns the records marked as errors.
     pub fn errors(&self) -> impl Iterator<Item = &DetailRecord> {
         self.records.iter().filter(|record| record.is_error)
     }
 
-    /// Records marked as warnings.
+    /// Returns the records marked as warnings.
     pub fn warnings(&self) -> impl Iterator<Item = &DetailRecord> {
         self.records.iter().filter(|record| record.is_warning)
     }

@@ -1,38 +1,40 @@
-//! What a detail record holds, and LoadGen's departures from JSON in writing it.
+//! The values of detail records, and LoadGen's deviations from JSON.
 //!
-//! LoadGen writes numbers that JSON has no word for, does not escape text, and loses the opening bracket of an empty
-//! list or map (it takes off the last character, meaning a comma). Such a value is read for what was meant, and the
-//! departure is named, because the official parsers refuse some of them.
+//! LoadGen writes numbers that JSON cannot represent and does not escape text. It also loses the opening bracket of an empty list
+//! or map: it removes the last character as if it were a comma. The intended value is read, and the deviation is named, because
+//! the official parsers fail on some of them.
 
 use std::collections::BTreeMap;
 
-/// A value in a detail record.
+/// The value of a detail record.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
     /// JSON's `null`, which LoadGen never writes.
     Null,
-    /// Such as `effective_print_timestamps`.
+    /// A boolean, for example `effective_print_timestamps`.
     Bool(bool),
     /// Counts, seeds (the full 64 bits) and nanoseconds.
     Unsigned(u64),
-    /// A number below zero.
+    /// A negative integer.
     Signed(i64),
-    /// Rates and percentiles; also an integer beyond 64 bits.
+    /// Rates and percentiles, and integers beyond 64 bits.
     Float(f64),
-    /// Names, versions, messages.
+    /// Names, versions and messages.
     Text(String),
-    /// Such as `loaded_qsl_set`.
+    /// A list, for example `loaded_qsl_set`.
     List(Vec<Value>),
-    /// Such as `loadgen_file_sha1`.
+    /// A map, for example `loadgen_file_sha1`.
     Map(BTreeMap<String, Value>),
 }
 
-/// How a value departs from JSON.
+/// A deviation of a value from JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quirk {
-    /// `Infinity`, `-Infinity` or `NaN`. Python's parser, which the official tools use, reads them.
+    /// A number that is not finite: `Infinity`, `-Infinity` or `NaN`; also `nan` and `-nan`.
+    ///
+    /// Python's JSON parser, which the official tools use, accepts the first three.
     NonFinite,
-    /// Text with a quote or backslash that is not escaped. The official tools stop with an error.
+    /// Text with an unescaped quote or backslash. The official tools stop with an error.
     UnescapedText,
     /// `]` for an empty list. The official tools stop with an error.
     EmptyList,
@@ -41,7 +43,7 @@ pub enum Quirk {
 }
 
 impl Value {
-    /// Reads a value that strict JSON does not admit but LoadGen writes.
+    /// Reads a value that LoadGen writes but strict JSON does not allow.
     pub(super) fn from_quirk(written: &str) -> Option<(Self, Quirk)> {
         match written {
             "Infinity" => Some((Self::Float(f64::INFINITY), Quirk::NonFinite)),
@@ -56,7 +58,7 @@ impl Value {
         }
     }
 
-    /// The value where it is true or false.
+    /// Returns the value if it is a boolean.
     #[must_use]
     pub fn as_bool(&self) -> Option<bool> {
         if let Self::Bool(value) = self {
@@ -66,7 +68,7 @@ impl Value {
         }
     }
 
-    /// The value where it is an integer from 0 to 2^64 - 1.
+    /// Returns the value if it is an integer from 0 to 2^64 - 1.
     #[must_use]
     pub fn as_u64(&self) -> Option<u64> {
         if let Self::Unsigned(value) = self {
@@ -76,7 +78,7 @@ impl Value {
         }
     }
 
-    /// The value where it is any number; integers beyond 2^53 are rounded.
+    /// Returns the value if it is a number. Integers beyond 2^53 are rounded.
     #[must_use]
     pub fn as_f64(&self) -> Option<f64> {
         match self {
@@ -87,7 +89,7 @@ impl Value {
         }
     }
 
-    /// The value where it is text.
+    /// Returns the value if it is a text.
     #[must_use]
     pub fn as_str(&self) -> Option<&str> {
         if let Self::Text(value) = self {
@@ -97,7 +99,7 @@ impl Value {
         }
     }
 
-    /// The value where it is a list.
+    /// Returns the value if it is a list.
     #[must_use]
     pub fn as_list(&self) -> Option<&[Self]> {
         if let Self::List(values) = self {

@@ -1,4 +1,4 @@
-//! The readers on files by path, with the path in the error.
+//! Opens and reads log files by path, with the path in the error.
 
 use std::{
     error::Error,
@@ -11,11 +11,11 @@ use regatta_fsutil::regular_file;
 
 use super::{AccuracyReader, DetailError, DetailLog, Summary, SummaryError, TraceReader};
 
-/// A log file that cannot be opened or does not read.
+/// The error if a log file cannot be opened or read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LogFileError<E: Error + 'static> {
-    /// It cannot be opened.
+    /// The file cannot be opened.
     #[error("cannot open {path}", path = path.display())]
     Open {
         /// The file.
@@ -24,12 +24,12 @@ pub enum LogFileError<E: Error + 'static> {
         #[source]
         source: io::Error,
     },
-    /// It does not read.
+    /// The file cannot be read or parsed.
     #[error("cannot read {path}", path = path.display())]
     Read {
         /// The file.
         path: PathBuf,
-        /// Where and why.
+        /// The position and the reason.
         #[source]
         source: E,
     },
@@ -65,18 +65,18 @@ pub fn detail_file(path: &Path) -> Result<DetailLog, LogFileError<DetailError>> 
     })
 }
 
-/// Opens an accuracy log; its entries are read as they are asked for.
+/// Opens an accuracy log. The reader reads its entries on demand.
 ///
 /// # Errors
-/// When the file cannot be opened.
+/// Returns an error if the file cannot be opened.
 pub fn accuracy_file(path: &Path) -> io::Result<AccuracyReader<File>> {
     Ok(AccuracyReader::new(regular_file::open(path)?))
 }
 
-/// Opens a trace; its events are read as they are asked for.
+/// Opens a trace. The reader reads its events on demand.
 ///
 /// # Errors
-/// When the file cannot be opened.
+/// Returns an error if the file cannot be opened.
 pub fn trace_file(path: &Path) -> io::Result<TraceReader<BufReader<File>>> {
     Ok(TraceReader::new(BufReader::with_capacity(
         1 << 16,

@@ -1,11 +1,11 @@
-//! What a JSON parser says is wrong, without its own idea of the place.
+//! The message of a JSON parser without its position.
 //!
-//! The parser sees a piece of a file (a line, an entry) and counts from that piece's beginning; a reader of the error
-//! has the file before them. So the place is told by the reader's error, in the file's own lines and bytes.
+//! The parser sees a part of a file (a line or an entry) and counts from the beginning of that part. The readers' errors
+//! therefore state the position in the file's own lines and bytes.
 
 use std::{error::Error, fmt};
 
-/// Why a piece of a log is not the JSON it should be.
+/// The reason why a part of a log is not valid JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JsonFault {
     message: String,
@@ -13,7 +13,7 @@ pub struct JsonFault {
 }
 
 impl JsonFault {
-    /// Takes the parser's message alone.
+    /// Takes only the parser's message.
     pub(super) fn new(error: &serde_json::Error) -> Self {
         let text = error.to_string();
         let place = format!(" at line {} column {}", error.line(), error.column());
@@ -24,7 +24,7 @@ impl JsonFault {
         }
     }
 
-    /// A fault that this crate found itself.
+    /// Creates a fault that this crate detected itself.
     pub(super) fn from_message(message: String) -> Self {
         Self {
             message,
@@ -32,7 +32,7 @@ impl JsonFault {
         }
     }
 
-    /// Adds the column in a line of which the parser saw what follows its first `before` bytes.
+    /// Adds the column in a line. The parser saw the text after the line's first `before` bytes.
     pub(super) fn in_line(error: &serde_json::Error, before: usize) -> Self {
         Self {
             column: Some(before + error.column()),

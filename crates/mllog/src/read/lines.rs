@@ -1,40 +1,40 @@
-//! Numbered lines out of a file that may hold anything: no line is taken whole before its length is known to be sane.
+//! Reads numbered lines from a file with any content. The length of a line in memory is limited.
 
 use std::io::{self, BufRead, Read};
 
-/// Longer than any line LoadGen writes: a loaded set of the largest dataset (200,000 indices) has under 2 MiB.
+/// The longest line that is read, in bytes. A loaded set of the largest data set (200,000 indices) has under 2 MiB.
 const LONGEST_LINE: u64 = 64 << 20;
 
-/// A line that cannot be had. Lines count from 1.
+/// The error if a line cannot be read. Lines count from 1.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LineError {
-    /// The source fails.
+    /// The input fails.
     #[error("line {line} cannot be read")]
     Io {
-        /// Which line.
+        /// The number of the line.
         line: u64,
         /// The system's reason.
         #[source]
         source: io::Error,
     },
-    /// Bytes that are no UTF-8.
+    /// The line is not UTF-8.
     #[error("line {line} is not text (byte {column} is no UTF-8)")]
     NotText {
-        /// Which line.
+        /// The number of the line.
         line: u64,
-        /// The first wrong byte, from 1.
+        /// The first invalid byte, from 1.
         column: usize,
     },
-    /// A line of more than 64 MiB.
+    /// The line is longer than 64 MiB.
     #[error("line {line} is longer than 64 MiB")]
     TooLong {
-        /// Which line.
+        /// The number of the line.
         line: u64,
     },
 }
 
-/// Gives lines without their line ends; `\r\n` counts as one.
+/// Iterates over lines without their line ends; `\r\n` counts as one.
 #[derive(Debug)]
 pub(super) struct Lines<R> {
     input: R,
@@ -51,7 +51,7 @@ impl<R: BufRead> Lines<R> {
         }
     }
 
-    /// The number of the line given last.
+    /// Returns the number of the last line.
     pub(super) fn number(&self) -> u64 {
         self.line
     }
@@ -86,7 +86,7 @@ impl<R: BufRead> Lines<R> {
 impl<R: BufRead> Iterator for Lines<R> {
     type Item = Result<String, LineError>;
 
-    /// Goes on after a line that is no text; ends after one that could not be read to its end.
+    /// Continues after a line that is not UTF-8. Ends after a line that could not be read completely.
     fn next(&mut self) -> Option<Self::Item> {
         if self.failed {
             return None;

@@ -1,4 +1,4 @@
-//! Readers of the four files that a LoadGen run leaves, whoever's LoadGen wrote them.
+//! Readers of the four files that a LoadGen run writes, for any LoadGen implementation.
 //!
 //! | file | reader | in memory |
 //! |---|---|---|
@@ -8,8 +8,8 @@
 //! | the same, without its responses | [`AccuracyScanner`] | one buffer |
 //! | `mlperf_log_trace.json` | [`TraceReader`] | a line |
 //!
-//! Every reader takes any bytes without panicking, and says line or byte offset of what it cannot read. None of them
-//! judges: a log with `INVALID` in it reads as well as one with `VALID`.
+//! Readers accept any bytes without panicking, and their errors state the line or byte offset. They do not check results: a log
+//! with `INVALID` is read like one with `VALID`.
 
 mod accuracy;
 mod accuracy_error;
@@ -39,14 +39,14 @@ pub use summary::{EarlyStopping, Entry, Requirement, Summary, Verdict};
 pub use summary_error::SummaryError;
 pub use trace::{TraceError, TraceEvent, TraceReader};
 
-/// The official file names, as LoadGen writes them below its output directory.
+/// The official file names in LoadGen's output directory.
 pub mod file_name {
-    /// For people: verdict, metric, statistics, settings.
+    /// The summary for people: verdict, metric, statistics and settings.
     pub const SUMMARY: &str = "mlperf_log_summary.txt";
-    /// For programs: a record per fact.
+    /// The detail log for programs: one record per value.
     pub const DETAIL: &str = "mlperf_log_detail.txt";
-    /// The responses that were logged.
+    /// The logged responses.
     pub const ACCURACY: &str = "mlperf_log_accuracy.json";
-    /// Chrome trace events; empty unless tracing was on.
+    /// Chrome trace events; empty unless tracing is on.
     pub const TRACE: &str = "mlperf_log_trace.json";
 }

@@ -1,25 +1,25 @@
-//! The one form in which LoadGen writes an entry of the accuracy log, recognised at a glance.
+//! Recognises the one form in which LoadGen writes an entry of the accuracy log.
 //!
-//! It is there for speed alone: whatever it does not recognise is read by the grammar, faults included.
+//! This only saves time. The general parser reads all other entries and reports their errors.
 
 /// An entry in LoadGen's form, up to its `}`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PlainEntry<'a> {
     pub(super) seq_id: u64,
     pub(super) qsl_idx: u64,
-    /// The response's digits, an even number of them.
+    /// The digits of the response; their number is even.
     pub(super) digits: &'a [u8],
-    /// Bytes of the entry.
+    /// The length of the entry in bytes.
     pub(super) length: usize,
 }
 
 impl<'a> PlainEntry<'a> {
-    /// More digits than this are left to the grammar, which takes them piece by piece.
+    /// The largest number of digits. The general parser reads longer responses piece by piece.
     const MOST_DIGITS: usize = 16 << 10;
-    /// No entry recognised here is longer.
+    /// The greatest length of an entry that is recognised here, in bytes.
     pub(super) const LONGEST: usize = Self::MOST_DIGITS + 128;
 
-    /// The entry that `bytes` begin with.
+    /// Returns the entry at the beginning of `bytes`.
     #[inline]
     pub(super) fn at_start(bytes: &'a [u8]) -> Option<Self> {
         let (seq_id, rest) = number(bytes.strip_prefix(b"{ \"seq_id\" : ")?)?;
@@ -37,7 +37,7 @@ impl<'a> PlainEntry<'a> {
     }
 }
 
-/// A number of at most 19 digits, which always fits, and what follows it.
+/// Returns a number of at most 19 digits, which fits 64 bits, and the rest.
 #[inline]
 fn number(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let mut value = 0_u64;
@@ -54,10 +54,10 @@ fn number(bytes: &[u8]) -> Option<(u64, &[u8])> {
     plain.then_some((value, bytes.get(length..)?))
 }
 
-/// How many hexadecimal digits stand at the beginning of `bytes`.
+/// Returns the number of leading hexadecimal digits in `bytes`.
 #[inline]
 pub(super) fn hex_run(bytes: &[u8]) -> usize {
-    /// As wide as the compiler's vector code likes it.
+    /// The block size that the compiler vectorizes well.
     const BLOCK: usize = 32;
     let whole = bytes
         .chunks_exact(BLOCK)
@@ -73,7 +73,7 @@ const fn is_hex(byte: u8) -> bool {
     (byte.wrapping_sub(b'0') < 10) | ((byte | 0x20).wrapping_sub(b'a') < 6)
 }
 
-/// [`is_hex`] of every byte: looked up one by one, since a branch on random digits is guessed wrong every other time.
+/// The result of [`is_hex`] for every byte. A table avoids branches, which are mispredicted half of the time on random digits.
 const IS_HEX: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0_u8;

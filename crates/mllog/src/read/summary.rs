@@ -1,7 +1,7 @@
-//! `mlperf_log_summary.txt`: LoadGen's page for people, read back.
+//! Reads `mlperf_log_summary.txt`, LoadGen's page for people.
 //!
-//! The page has no grammar of its own, so known lines go where they belong and every other line is kept as it stands,
-//! in [`Summary::other`]. What programs decide by stands in the detail log; this is for showing and comparing.
+//! The page has no formal grammar. Known lines are parsed, and every other line is kept unchanged in [`Summary::other`]. Programs
+//! decide by the detail log; the summary is for display and comparison.
 
 use std::io::BufRead;
 
@@ -12,35 +12,35 @@ use super::{lines::Lines, summary_error::SummaryError};
 /// LoadGen's verdict on a performance run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// Every requirement is met.
+    /// All requirements are met.
     Valid,
-    /// One is not; [`Summary::requirements`] and [`Summary::recommendations`] say which.
+    /// A requirement is not met. [`Summary::requirements`] and [`Summary::recommendations`] say which.
     Invalid,
 }
 
 /// A line `label : value`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// What stands before the colon, without padding, such as `90.00 percentile latency (ns)`.
+    /// The text before the colon without padding, for example `90.00 percentile latency (ns)`.
     pub label: String,
-    /// What stands after it, as written.
+    /// The text after the colon, trimmed.
     pub value: String,
     /// Its line, from 1.
     pub line: u64,
 }
 
 impl Entry {
-    /// The value where it is a number.
+    /// Returns the value if it is a number.
     #[must_use]
     pub fn number(&self) -> Option<f64> {
         self.value.parse().ok()
     }
 }
 
-/// A line such as `Min duration satisfied : Yes`.
+/// A line of a requirement, for example `Min duration satisfied : Yes`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Requirement {
-    /// What was required, such as `Min duration`.
+    /// The name of the requirement, for example `Min duration`.
     pub name: String,
     /// Whether it was met.
     pub satisfied: bool,
@@ -51,44 +51,44 @@ pub struct Requirement {
 /// One early-stopping paragraph.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EarlyStopping {
-    /// `Early Stopping Result`, or with `TTFT` or `TPOT` before it.
+    /// The title: `Early Stopping Result`, optionally after `TTFT` or `TPOT`.
     pub title: String,
     /// Its lines as written, without the leading ` * `.
     pub lines: Vec<String>,
 }
 
-/// A summary. An accuracy run's has warnings and errors only.
+/// A summary. An accuracy run's summary only has warnings and errors.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// The SUT's name.
+    /// The name of the SUT.
     pub sut_name: Option<String>,
     /// The scenario.
     pub scenario: Option<Scenario>,
-    /// The mode; only performance results name one.
+    /// The mode; only performance results have one.
     pub mode: Option<Mode>,
-    /// LoadGen's metric: the lines between mode and verdict, of which the first is the official one.
+    /// LoadGen's metrics: the lines between mode and verdict. The first one is the official metric.
     pub metrics: Vec<Entry>,
     /// The verdict.
     pub verdict: Option<Verdict>,
-    /// What the verdict rests on.
+    /// The requirements that determine the verdict.
     pub requirements: Vec<Requirement>,
-    /// What LoadGen advises after `INVALID`; a continued line belongs to the one before.
+    /// LoadGen's recommendations after `INVALID`. A continuation line is appended to the one before.
     pub recommendations: Vec<String>,
-    /// What early stopping found.
+    /// The paragraphs of early stopping.
     pub early_stopping: Vec<EarlyStopping>,
     /// The section `Additional Stats`.
     pub statistics: Vec<Entry>,
     /// The section `Test Parameters Used`.
     pub parameters: Vec<Entry>,
-    /// Warnings counted; `None` when the closing line is missing.
+    /// The number of warnings, or `None` if the closing line is missing.
     pub warnings: Option<u64>,
-    /// Errors counted; `None` when the closing line is missing.
+    /// The number of errors, or `None` if the closing line is missing.
     pub errors: Option<u64>,
-    /// Lines that are none of the above, with their numbers.
+    /// All other lines, with their numbers.
     pub other: Vec<(u64, String)>,
 }
 
-/// Which part of the page the reader is in.
+/// A section of the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Section {
     Head,
@@ -100,7 +100,7 @@ enum Section {
 }
 
 impl Summary {
-    /// Reads a summary to its end. A later block of results, as FindPeakPerformance may leave, adds to the first.
+    /// Reads a summary to its end. Another block of results, which FindPeakPerformance may write, is added to the first.
     ///
     /// # Errors
     /// See [`SummaryError`].
@@ -117,19 +117,19 @@ impl Summary {
         Ok(summary)
     }
 
-    /// A statistic by its label.
+    /// Returns a statistic by its label.
     #[must_use]
     pub fn statistic(&self, label: &str) -> Option<&Entry> {
         self.statistics.iter().find(|entry| entry.label == label)
     }
 
-    /// A parameter by its label, such as `min_duration (ms)`.
+    /// Returns a parameter by its label, for example `min_duration (ms)`.
     #[must_use]
     pub fn parameter(&self, label: &str) -> Option<&Entry> {
         self.parameters.iter().find(|entry| entry.label == label)
     }
 
-    /// Puts one line where it belongs, and says which section the next one is in.
+    /// Stores one line, and returns the section of the next one.
     fn take(&mut self, section: Section, text: &str, line: u64) -> Result<Section, SummaryError> {
         if text.is_empty() || text.bytes().all(|byte| byte == b'=') {
             return Ok(section);
@@ -205,7 +205,7 @@ impl Summary {
         Ok(())
     }
 
-    /// Takes LoadGen's closing lines, such as `No errors encountered during test.` or `2 ERRORS encountered. ...`.
+    /// Reads LoadGen's closing lines, for example `No errors encountered during test.` or `2 ERRORS encountered. ...`.
     fn take_closing(&mut self, text: &str) -> bool {
         let Some((count, rest)) = text.split_once(' ') else {
             return false;
@@ -244,7 +244,7 @@ fn section_that_begins(text: &str) -> Option<Section> {
     }
 }
 
-/// Splits `label : value`. The first colon counts: no label of LoadGen's has one, a SUT's name may.
+/// Splits `label : value` at the first colon. LoadGen's labels have no colon, but a SUT's name may have one.
 fn entry(text: &str, line: u64) -> Option<Entry> {
     let (label, value) = text.split_once(':')?;
     Some(Entry {
@@ -254,7 +254,7 @@ fn entry(text: &str, line: u64) -> Option<Entry> {
     })
 }
 
-/// A line that begins with ` * ` is a new point; any other goes on with the last one.
+/// Starts a new point for a line with the prefix ` * `, and appends other lines to the last point.
 fn continue_or_push(points: &mut Vec<String>, text: &str) {
     match (text.strip_prefix(" * "), points.last_mut()) {
         (Some(point), _) => points.push(point.to_owned()),

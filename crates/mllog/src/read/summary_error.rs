@@ -1,36 +1,36 @@
-//! What can be wrong with a summary, and where.
+//! The errors of reading a summary, with their positions.
 
 use regatta_types::UnknownWord;
 
 use super::lines::LineError;
 
-/// A summary that does not read. Lines count from 1.
+/// The error if a summary cannot be read. Lines count from 1.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SummaryError {
-    /// A line cannot be had as text.
+    /// A line cannot be read as text.
     #[error("the summary does not read")]
     Line(#[from] LineError),
-    /// Scenario or mode is none of LoadGen's.
+    /// The scenario or mode is not one of LoadGen's.
     #[error("line {line} of the summary names none of LoadGen's words")]
     Word {
-        /// Which line.
+        /// The number of the line.
         line: u64,
-        /// What was expected.
+        /// The unknown word and the expected ones.
         #[source]
         source: UnknownWord,
     },
-    /// The verdict is neither `VALID` nor `INVALID`, or a requirement neither `Yes` nor `NO`.
+    /// The verdict is neither `VALID` nor `INVALID`, or a requirement is neither `Yes` nor `NO`.
     #[error("line {line} of the summary says `{found}` where {expected} is expected")]
     Answer {
-        /// Which line.
+        /// The number of the line.
         line: u64,
-        /// What stands there.
+        /// The text in the file.
         found: String,
-        /// What could stand there.
+        /// The expected texts.
         expected: &'static str,
     },
-    /// Neither results nor LoadGen's closing line about errors: this is no summary.
+    /// The file has neither results nor LoadGen's closing line about errors, so it is not a summary.
     #[error(
         "the file has neither results nor LoadGen's closing lines: it is no summary, or its run was cut off"
     )]

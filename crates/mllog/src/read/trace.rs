@@ -1,7 +1,7 @@
-//! `mlperf_log_trace.json`, an event at a time.
+//! Reads `mlperf_log_trace.json` event by event.
 //!
-//! LoadGen writes Chrome's trace format with an event per line; the file is empty when tracing was off, and lacks its
-//! end when the run was killed. Only that line form is read, so that a trace of any size fits.
+//! LoadGen writes Chrome's trace format with one event per line. The file is empty if tracing is off, and lacks its end if the
+//! run was killed. Only this line format is read, so a trace of any size needs little memory.
 
 use std::io::BufRead;
 
@@ -12,19 +12,19 @@ use super::{
     lines::{LineError, Lines},
 };
 
-/// An event as LoadGen's tracer writes it; times are in microseconds since the trace began.
+/// An event as LoadGen's tracer writes it. Times are in microseconds since the start of the trace.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(expecting = "an event")]
 pub struct TraceEvent {
-    /// What happened; `LastTrace` closes the file.
+    /// The name of the event; `LastTrace` closes the file.
     pub name: String,
     /// Chrome's phase: `X` complete, `b`/`n`/`e` asynchronous begin, instant, end, `C` counter.
     #[serde(rename = "ph", default)]
     pub phase: Option<String>,
-    /// When it began.
+    /// The start time.
     #[serde(rename = "ts", default)]
     pub start_us: Option<f64>,
-    /// How long it took.
+    /// The duration.
     #[serde(rename = "dur", default)]
     pub duration_us: Option<f64>,
     /// The process.
@@ -33,33 +33,33 @@ pub struct TraceEvent {
     /// The thread.
     #[serde(default)]
     pub tid: Option<u64>,
-    /// Joins the events of one asynchronous span.
+    /// The id that connects the events of one asynchronous span.
     #[serde(default)]
     pub id: Option<u64>,
-    /// What else was noted.
+    /// Additional values.
     #[serde(default)]
     pub args: serde_json::Map<String, serde_json::Value>,
 }
 
-/// A trace that does not read. Lines count from 1.
+/// The error if a trace cannot be read. Lines count from 1.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceError {
-    /// A line cannot be had as text.
+    /// A line cannot be read as text.
     #[error("the trace does not read")]
     Line(#[from] LineError),
-    /// The first line opens no list of events.
+    /// The first line does not begin a list of events.
     #[error("line {line} of the trace opens no list of events")]
     NoList {
-        /// Which line.
+        /// The number of the line.
         line: u64,
     },
-    /// A line that is no event.
+    /// A line is not an event.
     #[error("line {line} of the trace is no event")]
     Event {
-        /// Which line.
+        /// The number of the line.
         line: u64,
-        /// What is wrong with it.
+        /// The reason.
         #[source]
         source: JsonFault,
     },
@@ -78,7 +78,7 @@ enum Place {
     End,
 }
 
-/// Iterates over the events of a trace; an empty file has none.
+/// Iterates over the events of a trace. An empty file has none.
 #[derive(Debug)]
 pub struct TraceReader<R> {
     lines: Lines<R>,
@@ -86,7 +86,7 @@ pub struct TraceReader<R> {
 }
 
 impl<R: BufRead> TraceReader<R> {
-    /// Reads from `input`.
+    /// Creates a reader of `input`.
     pub fn new(input: R) -> Self {
         Self {
             lines: Lines::new(input),
@@ -129,7 +129,7 @@ impl<R: BufRead> TraceReader<R> {
 impl<R: BufRead> Iterator for TraceReader<R> {
     type Item = Result<TraceEvent, TraceError>;
 
-    /// Goes on after a line that is no event.
+    /// Continues after a line that is not an event.
     fn next(&mut self) -> Option<Self::Item> {
         let event = self.advance();
         if matches!(

@@ -1,29 +1,29 @@
-//! A byte source seen through one buffer of its own: the bytes at hand are a slice, and the place is known.
+//! A byte source with its own buffer. The unread bytes in it are a slice, and their position in the input is known.
 //!
-//! It is what makes [`super::AccuracyScanner`] quick, which can look at runs of bytes. It knows nothing of JSON.
+//! [`super::AccuracyScanner`] is fast because it can scan whole runs of bytes. This module does not parse JSON.
 
 use std::io::{self, Read};
 
-/// What the official truncation puts where it cut (`truncate_accuracy_log.py`); on Windows with `\r` before each `\n`.
+/// The mark at which the official truncation cut the file (`truncate_accuracy_log.py`). On Windows, `\r` precedes each `\n`.
 const CUT: &[u8] = b"\n\n...\n\n";
-/// The mark's length with every `\r`.
+/// The length of the mark including every `\r`, in bytes.
 const LONGEST_CUT: usize = CUT.len() + 4;
 
-/// Large enough that a system call costs nothing beside what is done with the bytes, small enough for a core's cache.
+/// The size of the buffer in bytes: large enough to make system calls cheap, small enough for a core's cache.
 const BUFFER: usize = 256 << 10;
 
-/// Bytes of `R`, from the one not yet passed.
+/// The bytes of `R`, from the first one that was not consumed.
 #[derive(Debug)]
 pub(super) struct Window<R> {
     input: R,
     buffer: Vec<u8>,
-    /// The next byte, in the buffer.
+    /// The index of the next byte in the buffer.
     start: usize,
-    /// The end of what has been read, in the buffer.
+    /// The end of the filled part of the buffer.
     end: usize,
-    /// Offset of the buffer's first byte in the input.
+    /// The offset of the buffer's first byte in the input.
     base: u64,
-    /// Line feeds before the buffer's first byte.
+    /// The number of line feeds before the buffer's first byte.
     lines: u64,
     ended: bool,
 }
@@ -41,23 +41,23 @@ impl<R: Read> Window<R> {
         }
     }
 
-    /// Bytes passed so far.
+    /// Returns the number of consumed bytes.
     pub(super) fn offset(&self) -> u64 {
         self.base + self.start as u64
     }
 
-    /// The line of the next byte, counted from 1. It counts anew, so it is for errors.
+    /// Returns the line of the next byte, from 1. It counts line feeds on every call, so it is meant for errors.
     pub(super) fn line(&self) -> u64 {
         self.lines + line_feeds(self.buffer.get(..self.start).unwrap_or_default()) + 1
     }
 
-    /// What is at hand, without reading on.
+    /// Returns the buffered bytes without reading more.
     #[inline]
     pub(super) fn at_hand(&self) -> &[u8] {
         self.buffer.get(self.start..self.end).unwrap_or_default()
     }
 
-    /// The next byte, not passed; `None` at the end.
+    /// Returns the next byte without consuming it, or `None` at the end.
     #[inline]
     pub(super) fn peek(&mut self) -> io::Result<Option<u8>> {
         if self.start == self.end && !self.refill()? {
@@ -66,13 +66,13 @@ impl<R: Read> Window<R> {
         Ok(self.buffer.get(self.start).copied())
     }
 
-    /// Passes `count` bytes of those at hand.
+    /// Consumes `count` of the buffered bytes.
     #[inline]
     pub(super) fn pass(&mut self, count: usize) {
         self.start = (self.start + count).min(self.end);
     }
 
-    /// Reads on, keeping what is not passed (and a little before it). False when there is nothing more, or no room.
+    /// Reads more bytes, and keeps the unconsumed ones and a few before them. Returns false at the end or if the buffer is full.
     pub(super) fn refill(&mut self) -> io::Result<bool> {
         if self.ended {
             return Ok(false);
@@ -102,7 +102,7 @@ impl<R: Read> Window<R> {
         }
     }
 
-    /// Whether the official truncation cut the file at this place, give or take the length of its mark.
+    /// Returns whether the official truncation cut the file near this position, within the length of its mark.
     pub(super) fn at_official_cut(&mut self) -> io::Result<bool> {
         while self.end - self.start < LONGEST_CUT && self.refill()? {}
         let from = self.start.saturating_sub(LONGEST_CUT);
@@ -114,7 +114,7 @@ impl<R: Read> Window<R> {
 }
 
 fn line_feeds(bytes: &[u8]) -> u64 {
-    // In portions whose count fits a byte, which the compiler counts many at a time.
+    // Each portion's count fits in a byte, so that the compiler can vectorize the loop.
     let portions = bytes.chunks(usize::from(u8::MAX));
     let counts = portions.map(|portion| portion.iter().map(|byte| u8::from(*byte == b'\n')).sum::<u8>());
     counts.map(u64::from).sum()

@@ -1,7 +1,7 @@
 //! TEST01's comparison of responses (`verify_accuracy.py`).
 //!
-//! The first response of a sample in the accuracy run counts. Each response of the audit's run is compared with what is
-//! kept of its sample, in its first element alone, and then takes its place: a later one is compared with it.
+//! The first response to a sample in the accuracy run is its reference. Each response of the audit's run is compared with the
+//! reference by the first element only. It then becomes the reference for later responses to the same sample.
 
 use std::{fmt::Write as _, path::Path};
 
@@ -11,32 +11,32 @@ use super::{
     responses::{Answer, Answers, Response, Responses, Shape},
 };
 
-/// How many differing responses are kept for the explanation.
+/// The number of differing responses that are kept for the explanation.
 const KEPT: usize = 1 << 16;
 
-/// What `verify_accuracy.py` counts.
+/// The counters of `verify_accuracy.py`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AccuracyCounts {
-    /// Entries of the accuracy run's log.
+    /// The number of entries in the accuracy run's log.
     pub reference_entries: u64,
-    /// Those of a sample that had one before.
+    /// The number of these entries whose sample had an earlier entry.
     pub reference_duplicates: u64,
-    /// Duplicates whose response differs from the sample's first.
+    /// The number of duplicates whose response differs from the sample's first response.
     pub reference_mismatches: u64,
-    /// Entries of the audit's log.
+    /// The number of entries in the audit's log.
     pub audited_entries: u64,
-    /// Those of a known sample.
+    /// The number of these entries with a known sample.
     pub matches: u64,
-    /// Those whose first element differs.
+    /// The number of these entries whose first element differs.
     pub mismatches: u64,
-    /// Those of a sample that is not known.
+    /// The number of these entries with an unknown sample.
     pub unknown: u64,
-    /// Whether the comparison is passed.
+    /// Whether the comparison passes.
     pub passed: bool,
 }
 
 impl AccuracyCounts {
-    /// The text of `verify_accuracy.txt`.
+    /// Returns the text of `verify_accuracy.txt`.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = "Verifying accuracy. This might take a while...\n\
@@ -67,37 +67,40 @@ impl AccuracyCounts {
 /// A response of the audit's run whose first element differs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Mismatch {
-    /// Its entry in the audit's log, from 1.
+    /// The number of its entry in the audit's log, from 1.
     pub entry: u64,
-    /// Its number in order of issue.
+    /// Its sequence number in order of issue.
     pub seq_id: u64,
-    /// Its sample.
+    /// The index of its sample.
     pub qsl_idx: u64,
-    /// The first element that was expected; `None` where the response was empty.
+    /// The expected first element, or `None` if the expected response is empty.
     pub expected: Option<Element>,
-    /// The first element that came.
+    /// The first element of this response, or `None` if it is empty.
     pub actual: Option<Element>,
-    /// Whether it was expected because of an earlier response in the audit's own log.
+    /// Whether the expected element comes from an earlier response in the audit's own log.
     pub against_audited: bool,
-    /// Marks the digits that came, to find them again.
+    /// A checksum of the response, to find the same response again.
     pub(super) mark: u64,
 }
 
-/// A comparison with what is needed to explain it.
+/// A comparison, with the data to explain it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comparison {
-    /// The official counts.
+    /// The official counters.
     pub counts: AccuracyCounts,
     /// The first 65,536 differing responses.
     pub mismatches: Vec<Mismatch>,
-    /// How the responses were read.
+    /// The data type of the responses.
     pub dtype: Dtype,
 }
 
-/// Compares the log of the accuracy run with that of the audit's run. Logs go by; 8 bytes stay of each sample, 12 where elements have 8.
+/// Compares the log of the accuracy run with the log of the audit's run.
+///
+/// The logs are streamed. Each sample takes 8 bytes of memory, or 12 where elements have 8 bytes.
 ///
 /// # Errors
-/// When a log cannot be read, is none, was truncated, or holds responses that are no whole number of elements.
+/// Returns an error if both paths are the same file. Fails if a log cannot be read, is not an accuracy log or was truncated. Also
+/// fails if a response is not a whole number of elements.
 pub fn compare_accuracy(
     reference: &Path,
     audited: &Path,
@@ -175,7 +178,7 @@ fn mismatch(entry: u64, answer: &Answer, kept: &Response, dtype: Dtype) -> Misma
     }
 }
 
-/// A log compared with itself always passes: whoever asks for that has mistaken a path.
+/// Refuses to compare a log with itself: that always passes, so a path must be wrong.
 fn refuse_same(reference: &Path, audited: &Path) -> Result<(), AuditError> {
     match (reference.canonicalize(), audited.canonicalize()) {
         (Ok(one), Ok(other)) if one == other => Err(AuditError::SameFile { path: one }),

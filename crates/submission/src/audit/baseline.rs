@@ -1,5 +1,6 @@
-//! TEST01's part III: the accuracy run's log cut down to the samples that the audit's run logged, so that the accuracy of
-//! both can be compared (`create_accuracy_baseline.sh`). Reckoning accuracies is the benchmark's script's part.
+//! TEST01's part III: reduces the accuracy run's log to the samples that the audit's run logged (`create_accuracy_baseline.sh`).
+//!
+//! The accuracies of both can then be compared. The benchmark's own script computes them.
 
 use std::{
     collections::HashSet,
@@ -14,20 +15,20 @@ use regatta_mllog::read::{AccuracyScanner, ScannedEntry};
 use super::AuditError;
 use crate::files::{At, FileError, replace_with};
 
-/// What a baseline came to.
+/// The result of writing a baseline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Baseline {
-    /// Entries of the accuracy run that were taken.
+    /// The number of entries taken from the accuracy run.
     pub entries: u64,
-    /// Samples that the audit logged and the accuracy run did not.
+    /// The number of samples that the audit logged and the accuracy run did not.
     pub missing: u64,
 }
 
-/// Writes to `output` the entries of `reference` whose sample occurs in `audited`, as they stand there, in their order.
+/// Writes to `output` the entries of `reference` whose sample occurs in `audited`, unchanged and in their order.
 ///
 /// # Errors
-/// When a log cannot be read, is none or was truncated, and when the baseline cannot be written; then `output` is as it
-/// was before.
+/// Returns an error if a log cannot be read, is not an accuracy log or was truncated. Also fails if the baseline cannot be
+/// written. `output` is then unchanged.
 pub fn write_baseline(reference: &Path, audited: &Path, output: &Path) -> Result<Baseline, AuditError> {
     let mut audited_samples = HashSet::new();
     each_entry(audited, |entry| {
@@ -77,7 +78,7 @@ fn each_entry(
     }
 }
 
-/// Copies an entry's bytes; `place` is where `source` stands.
+/// Copies an entry's bytes. `place` is the position of `source`.
 fn copy(
     source: &mut BufReader<File>,
     place: &mut u64,

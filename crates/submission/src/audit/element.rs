@@ -1,25 +1,25 @@
-//! The first element of a response, which is all that TEST01 compares, as NumPy would see it.
+//! The first element of a response as NumPy reads it. TEST01 compares nothing else.
 
 use std::{fmt, str::FromStr};
 
 use regatta_types::benchmark::Response;
 
-/// How a response's bytes are read; little-endian.
+/// The data type of a response's elements, in little-endian byte order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Dtype {
-    /// Signed bytes: the official default.
+    /// Signed bytes, the official default.
     #[default]
     Byte,
     /// IEEE single precision.
     Float32,
-    /// Signed, 4 bytes.
+    /// Signed 4-byte integers.
     Int32,
-    /// Signed, 8 bytes.
+    /// Signed 8-byte integers.
     Int64,
 }
 
 impl Dtype {
-    /// Bytes of an element.
+    /// Returns the size of an element in bytes.
     #[must_use]
     pub const fn size(self) -> u64 {
         match self {
@@ -29,7 +29,7 @@ impl Dtype {
         }
     }
 
-    /// How a benchmark's responses are read: as its file says, else as the official script does by itself.
+    /// Returns the data type of a benchmark's responses, from the benchmark's file.
     #[must_use]
     pub const fn of(response: Response) -> Self {
         match response {
@@ -39,7 +39,7 @@ impl Dtype {
         }
     }
 
-    /// The official spelling.
+    /// Returns the official name.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -50,7 +50,9 @@ impl Dtype {
         }
     }
 
-    /// The first element of a response that begins with these bytes (a little-endian number, zero where it is shorter).
+    /// Returns the first element of a response.
+    ///
+    /// `first` has the response's first bytes as a little-endian number, padded with zeros.
     pub(super) fn element(self, first: u64) -> Element {
         let [a, b, c, d, ..] = first.to_le_bytes();
         match self {
@@ -79,22 +81,22 @@ impl FromStr for Dtype {
     }
 }
 
-/// The name of no data type.
+/// The error for the name of an unknown data type.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown data type `{0}`; known are byte, float32, int32, int64")]
 pub struct UnknownDtype(String);
 
-/// A first element. Floats compare as IEEE says: NaN equals nothing, the two zeros are equal.
+/// A first element. Floats compare by IEEE rules: NaN equals nothing, and both zeros are equal.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Element {
-    /// Of an integer type.
+    /// An element of an integer type.
     Integer(i64),
-    /// Of a floating-point type.
+    /// An element of a floating-point type.
     Float(f32),
 }
 
 impl Element {
-    /// How far apart two are; `None` where that is no number.
+    /// Returns the absolute difference of two elements, or `None` if it is not finite or the types differ.
     #[must_use]
     pub fn distance(self, other: Self) -> Option<f64> {
         let distance = match (self, other) {
@@ -105,7 +107,7 @@ impl Element {
         distance.is_finite().then_some(distance)
     }
 
-    /// Its size without sign.
+    /// Returns the absolute value.
     #[must_use]
     pub fn magnitude(self) -> f64 {
         match self {

@@ -1,4 +1,4 @@
-//! What can keep an audit from being verified. A failed audit is no error.
+//! The errors of verifying an audit. A failed audit is not an error.
 
 use std::path::PathBuf;
 
@@ -7,89 +7,89 @@ use regatta_mllog::read::{AccuracyLogError, DetailError, LogFileError};
 use super::Dtype;
 use crate::files::FileError;
 
-/// An audit that cannot be judged.
+/// The error if an audit cannot be verified.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AuditError {
-    /// No such audit.
+    /// There is no audit of this name.
     #[error("`{name}` is no audit that can be verified here; these are TEST01, TEST04, TEST05")]
     UnknownTest {
-        /// What was given.
+        /// The requested name.
         name: String,
     },
-    /// The round does not ask for the audit.
+    /// The round does not have the audit.
     #[error("round {round} has no {test}")]
     NotInRound {
-        /// The audit.
+        /// The audit's name.
         test: &'static str,
-        /// The round.
+        /// The round's name.
         round: String,
     },
     /// A file cannot be read or written.
     #[error(transparent)]
     File(#[from] FileError),
-    /// An accuracy log does not read.
+    /// An accuracy log cannot be parsed.
     #[error("cannot read {path}", path = path.display())]
     AccuracyLog {
-        /// The log.
+        /// The log's path.
         path: PathBuf,
-        /// Where and why.
+        /// The position and the reason.
         #[source]
         source: AccuracyLogError,
     },
-    /// A detail log does not read.
+    /// A detail log cannot be parsed.
     #[error("an audit needs whole detail logs")]
     DetailLog(#[from] LogFileError<DetailError>),
-    /// A detail log lacks what scores are judged by.
+    /// A detail log lacks a value that the score needs.
     #[error("{path} has no usable `{key}`", path = path.display())]
     DetailKey {
-        /// The log.
+        /// The log's path.
         path: PathBuf,
-        /// The key.
+        /// The missing key.
         key: &'static str,
     },
-    /// A response that is no whole number of elements.
+    /// A response is not a whole number of elements.
     #[error(
         "the response of sample {qsl_idx} in {path} is no whole number of {dtype}: name the data type that the SUT writes", path = path.display()
     )]
     Ragged {
-        /// The log.
+        /// The log's path.
         path: PathBuf,
-        /// The sample.
+        /// The index of the sample.
         qsl_idx: u64,
-        /// The type in question.
+        /// The data type that was used.
         dtype: Dtype,
     },
-    /// A line of a summary that looks like a score and has none.
+    /// A line of a summary has the prefix of a score but no number.
     #[error("line {line} of {path} has no number after `: `", path = path.display())]
     SummaryLine {
-        /// The summary.
+        /// The summary's path.
         path: PathBuf,
         /// The line, from 1.
         line: usize,
     },
-    /// The summary is no text.
+    /// A summary is not UTF-8 text.
     #[error("{path} is no text", path = path.display())]
     SummaryText {
-        /// The summary.
+        /// The summary's path.
         path: PathBuf,
-        /// Where it stops being one.
+        /// The position of the invalid bytes.
         #[source]
         source: std::string::FromUtf8Error,
     },
-    /// The accuracy script did not do its work.
+    /// The accuracy script failed.
     #[error("no accuracy of {log}", log = log.display())]
     AccuracyScript {
-        /// The log that it was given.
+        /// The log that the script read.
         log: PathBuf,
-        /// Why.
+        /// The reason.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The two accuracy logs cannot be told apart or opened.
+    /// Both accuracy logs are the same file.
     #[error("{path} is not the log of another run: reference and audit are one file", path = path.display())]
     SameFile {
-        /// The file.
+        /// The file's path.
         path: PathBuf,
     },
 }

@@ -1,4 +1,4 @@
-//! The directory of a verified audit, as `run_verification.py` lays it out.
+//! The directory of a verified audit, with the layout of `run_verification.py`.
 
 use std::{
     fs,
@@ -10,7 +10,7 @@ use regatta_mllog::read::file_name;
 use super::{AuditError, Comparison, PerformanceVerdict, Request};
 use crate::files::{self, At, FileError, replace};
 
-/// Writes the verdicts and copies the audit's logs.
+/// Writes the verdicts and copies the audit's logs. Returns the directory.
 pub(super) fn write(
     request: &Request<'_>,
     performance: &PerformanceVerdict,
@@ -39,7 +39,7 @@ pub(super) fn write(
     Ok(directory)
 }
 
-/// Copies a log, unless it lies where it should already.
+/// Copies a log, unless source and destination are the same file.
 fn copy(from: &Path, to: &Path) -> Result<(), FileError> {
     let whole = from.canonicalize().at("open", from)?;
     if to.canonicalize().is_ok_and(|there| there == whole) {

@@ -1,13 +1,13 @@
-//! Audits (compliance tests) verified as the round's official scripts verify them.
+//! Verifies audits (compliance tests) as the round's official scripts do.
 //!
-//! [`verify`] takes the submission's runs and the audit's run, judges by the round's parameters
-//! (`regatta_config::procedures::Audit`) and writes what `run_verification.py` writes, where it writes it:
-//! `<output>/TESTxx/{verify_accuracy.txt, verify_performance.txt, accuracy/, performance/run_1/}`. Besides, it says why a
-//! TEST01 comparison fails ([`explain`]) and what the official scripts do not look at ([`Observation`]). TEST01's part
-//! III, accuracies instead of responses, is [`part_three`].
+//! [`verify`] reads the submission's runs and the audit's run, and applies the round's parameters
+//! (`regatta_config::procedures::Audit`). It writes the files of `run_verification.py` to the same places:
+//! `<output>/TESTxx/{verify_accuracy.txt, verify_performance.txt, accuracy/, performance/run_1/}`. It also explains why a TEST01
+//! comparison fails ([`explain`]), and reports what the official scripts do not check ([`Observation`]). [`part_three`] is
+//! TEST01's part III, which compares accuracies instead of responses.
 //!
-//! Two things are left out of `verify_performance.txt` on purpose: the time-stamped log lines with absolute paths that
-//! the scripts of v6.0 let in from Python's logging, and tracebacks. Running an audit is not this crate's part.
+//! Two things are deliberately left out of `verify_performance.txt`. One is the time-stamped log lines with absolute paths, which
+//! the scripts of v6.0 write through Python's logging. The other is tracebacks. This crate does not run audits.
 
 mod accuracy;
 mod baseline;
@@ -34,23 +34,23 @@ pub use performance::{PerformanceVerdict, compare_performance};
 use regatta_types::documents::AccuracyDelta;
 pub use request::{Audited, Request, Test};
 
-/// What a verification came to.
+/// The result of a verification.
 #[derive(Debug)]
 pub struct Report {
-    /// TEST01's comparison of responses; `None` for the other audits.
+    /// TEST01's comparison of responses, or `None` for the other audits.
     pub accuracy: Option<Comparison>,
-    /// What [`part_three`] came to, where the caller has asked for it.
+    /// The results of [`part_three`], if the caller ran it.
     pub accuracies: Vec<AccuracyDelta>,
-    /// The comparison of speeds.
+    /// The comparison of performance.
     pub performance: PerformanceVerdict,
-    /// What the official scripts do not look at and a reviewer would.
+    /// Observations that a reviewer would make and the official scripts do not.
     pub observations: Vec<Observation>,
     /// The directory that was written.
     pub directory: PathBuf,
 }
 
 impl Report {
-    /// Whether responses differ, so that accuracies must be compared in their place.
+    /// Returns whether responses differ, so that accuracies must be compared instead.
     #[must_use]
     pub fn needs_accuracies(&self) -> bool {
         self.accuracy
@@ -58,7 +58,7 @@ impl Report {
             .is_some_and(|accuracy| !accuracy.counts.passed)
     }
 
-    /// Whether the audit is passed: speeds agree, and responses or, in their place, accuracies.
+    /// Returns whether the audit passes: performance agrees, and so do responses or, instead of them, accuracies.
     #[must_use]
     pub fn passed(&self) -> bool {
         let accuracies_agree = !self.accuracies.is_empty() && self.accuracies.iter().all(|one| one.passed);
@@ -69,8 +69,8 @@ impl Report {
 /// Verifies an audit and writes its directory.
 ///
 /// # Errors
-/// When the round does not have the audit, or a log cannot be read or is none: the place is in the error. A failed audit
-/// is an answer, and its files are written.
+/// Returns an error if the round does not have the audit, or if a log cannot be read or parsed. The error names the file. A
+/// failed audit is a result and not an error; its files are written.
 pub fn verify(request: &Request<'_>) -> Result<Report, AuditError> {
     let rule = request
         .round

@@ -1,5 +1,6 @@
-//! What the official scripts do not look at: whether each run was made as its file claims and as the audit asks, all by
-//! one LoadGen. It judges nothing; a reviewer would ask about each of these.
+//! Observations that the official scripts do not make: whether the runs have the expected modes and settings, and one LoadGen.
+//!
+//! Observations do not change the verdict. A reviewer would ask about each of them.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +15,7 @@ const SEEDS: [&str; 3] = [
     "effective_sample_index_rng_seed",
     "effective_schedule_rng_seed",
 ];
-/// What must be the same in every run of a submission: LoadGen, and what it drove.
+/// Keys that must have the same value in every run of a submission: LoadGen and the system under test.
 const IDENTITY: [&str; 4] = [
     "loadgen_version",
     "sut_name",
@@ -22,25 +23,25 @@ const IDENTITY: [&str; 4] = [
     "qsl_reported_total_count",
 ];
 
-/// Something odd about a run.
+/// An unexpected value in a run's logs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Observation {
-    /// The log that shows it.
+    /// The log's path.
     pub path: PathBuf,
-    /// The line, from 1, where there is one.
+    /// The line, from 1, if there is one.
     pub line: Option<u64>,
-    /// What is odd, and what it should be.
+    /// The unexpected value and the expected one.
     pub message: String,
 }
 
-/// A detail log with its path, and what was observed in it.
+/// A detail log with its path, and the observations so far.
 struct Observed<'a> {
     path: PathBuf,
     log: DetailLog,
     found: &'a mut Vec<Observation>,
 }
 
-/// Looks through the logs of the submission's runs and the audit's.
+/// Compares the logs of the submission's runs and of the audit's run.
 pub(super) fn observe(request: &Request<'_>) -> Result<Vec<Observation>, AuditError> {
     let mut found = Vec::new();
     let mut performance = Observed::open(&request.audited.performance, &mut found)?;
@@ -48,7 +49,7 @@ pub(super) fn observe(request: &Request<'_>) -> Result<Vec<Observation>, AuditEr
     performance.expect_same_summary();
     let reference = performance.log;
 
-    // Whoever was given a tree may have no detail log of the accuracy run; the checker asks for it, not the audit.
+    // A tree that comes from others may lack the accuracy run's detail log. The checker requires it; the audit does not.
     let accuracy = &request.audited.accuracy;
     if request.test == Test::Test01 && accuracy.join(file_name::DETAIL).exists() {
         let mut accuracy = Observed::open(accuracy, &mut found)?;
@@ -103,7 +104,7 @@ impl<'a> Observed<'a> {
         self.expect("effective_test_mode", &text(mode.as_str()));
     }
 
-    /// What the other log says under these keys.
+    /// Expects the other log's values of these keys.
     fn expect_all(&mut self, keys: &[&str], reference: &DetailLog) {
         for key in keys {
             if let Some(value) = reference.value(key) {
@@ -112,7 +113,7 @@ impl<'a> Observed<'a> {
         }
     }
 
-    /// What the round's `audit.config` sets. A configuration that does not read says nothing of the run.
+    /// Expects the settings of the round's `audit.config`. A configuration that cannot be parsed is ignored.
     fn expect_settings(&mut self, request: &Request<'_>) {
         let scenario = self.log.value("effective_scenario").and_then(Value::as_str);
         let Some(scenario) = scenario.and_then(|name| name.parse::<Scenario>().ok()) else {
@@ -129,7 +130,7 @@ impl<'a> Observed<'a> {
         if expected.performance_issue_same {
             let many = ": the run asked for many samples, and shows nothing of caching";
             self.expect_because("effective_performance_issue_same", &Value::Bool(true), many);
-            // LoadGens of some rounds do not tell these.
+            // LoadGens of some rounds do not log these keys.
             for (key, value) in [
                 ("effective_performance_issue_unique", Value::Bool(false)),
                 (
@@ -144,7 +145,7 @@ impl<'a> Observed<'a> {
         }
     }
 
-    /// TEST05 is the same run with other seeds.
+    /// Expects seeds that differ from the submission's run, because TEST05 repeats it with other seeds.
     fn expect_other_seeds(&mut self, reference: &DetailLog) {
         for key in SEEDS {
             let record = self.log.first(key);
@@ -156,7 +157,7 @@ impl<'a> Observed<'a> {
         }
     }
 
-    /// The summary beside the log tells the same run. One that does not read is told by whoever needs it.
+    /// Compares the summary with the log beside it. Code that needs the summary reports one that cannot be parsed.
     fn expect_same_summary(&mut self) {
         let path = self.path.with_file_name(file_name::SUMMARY);
         let Ok(summary) = summary_file(&path) else {
@@ -187,7 +188,7 @@ impl<'a> Observed<'a> {
     }
 }
 
-/// What the audit's configuration makes of a run.
+/// Returns the settings that the audit's configuration makes.
 fn settings(request: &Request<'_>, scenario: Scenario) -> Option<TestSettings> {
     let rule = request.round.audits.get(request.test.name())?;
     let conf = Conf::parse("audit.config", &rule.config).ok()?;

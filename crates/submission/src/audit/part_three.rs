@@ -1,8 +1,9 @@
-//! TEST01's part III: where responses differ, the accuracies of the same samples may not. The accuracy run's log is cut
-//! down to the samples that the audit's run logged; both logs go to the benchmark's accuracy script, whose own output is
-//! put where the checker looks for it.
+//! TEST01's part III: if responses differ, the accuracies of the same samples must agree.
 //!
-//! What the script is, and how it is run, is the caller's affair.
+//! The accuracy run's log is reduced to the samples that the audit's run logged. The benchmark's accuracy script reads both logs.
+//! Its output is written where the checker expects it.
+//!
+//! The caller chooses the script and runs it.
 
 use std::{error::Error, fs, path::Path};
 
@@ -18,16 +19,16 @@ use crate::{
     files::{At, replace},
 };
 
-/// A metric whose values may lie so far apart.
+/// The allowed difference between two values of a metric.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Limit {
-    /// The metric's official name, such as `acc`.
+    /// The metric's official name, for example `acc`.
     pub metric: String,
-    /// How far apart, in percent.
+    /// The allowed difference in percent.
     pub percent: f64,
 }
 
-/// What the round asks of the two accuracies of a benchmark that it has, by one of its names.
+/// Returns the round's limits for a benchmark by one of its names. Returns `None` if the round does not have it.
 #[must_use]
 pub fn limits_by_name(round: &Round, name: &str) -> Option<Vec<Limit>> {
     let (official, rules) = round.submission.rules_of(name)?;
@@ -38,8 +39,9 @@ pub fn limits_by_name(round: &Round, name: &str) -> Option<Vec<Limit>> {
     Some(rules.accuracy.iter().map(|bound| limit(&bound.metric)).collect())
 }
 
-/// The same by a benchmark's file. A benchmark that the round does not have is judged by its own metric and the general
-/// limit.
+/// Returns the limits for a benchmark from its file.
+///
+/// A benchmark that the round does not have gets its own metric and the general limit of 1 %.
 #[must_use]
 pub fn limits(round: &Round, benchmark: &Benchmark) -> Vec<Limit> {
     let of_round = round
@@ -57,15 +59,17 @@ pub fn limits(round: &Round, benchmark: &Benchmark) -> Vec<Limit> {
     })
 }
 
-/// An accuracy script: takes an accuracy log, gives what the script prints.
+/// An accuracy script: reads an accuracy log and returns its output.
 pub type AccuracyScript<'a> = dyn FnMut(&Path) -> Result<String, Box<dyn Error + Send + Sync>> + 'a;
 
-/// Compares accuracies for an audit that [`super::verify`] has written. The baseline log is written to `baseline`, which
-/// is no part of a submission; `accuracy/` of the audit's directory gets `baseline_accuracy.txt`,
-/// `compliance_accuracy.txt`, and `accuracy.txt` for the hash that truncation appends.
+/// Compares accuracies for an audit that [`super::verify`] has written.
+///
+/// The baseline log is written to `baseline`, which is not part of a submission. Three files are written to `accuracy/` of the
+/// audit's directory: `baseline_accuracy.txt`, `compliance_accuracy.txt`, and `accuracy.txt` for the hash that truncation
+/// appends.
 ///
 /// # Errors
-/// When a log cannot be read, the script fails, or a file cannot be written.
+/// Returns an error if a log cannot be read, the script fails or a file cannot be written.
 pub fn compare_accuracies(
     request: &Request<'_>,
     limits: &[Limit],
@@ -93,7 +97,7 @@ pub fn compare_accuracies(
     Ok(judge(request.round, limits, &of_baseline, &of_audit))
 }
 
-/// Judges what a script printed about the baseline and about the audit's log.
+/// Compares the script's outputs for the baseline and for the audit's log.
 #[must_use]
 pub fn judge(round: &Round, limits: &[Limit], baseline: &str, audited: &str) -> Vec<AccuracyDelta> {
     let forms = round.submission.accuracy_forms;
@@ -101,7 +105,7 @@ pub fn judge(round: &Round, limits: &[Limit], baseline: &str, audited: &str) -> 
     limits.iter().map(delta).collect()
 }
 
-/// The last value that a text gives; the checkers take zero for none.
+/// Returns the last value in a text. The checkers treat zero as a missing value.
 fn value(limit: &Limit, forms: AccuracyForms, text: &str) -> Option<f64> {
     let last = text
         .lines()
@@ -110,7 +114,7 @@ fn value(limit: &Limit, forms: AccuracyForms, text: &str) -> Option<f64> {
     last.parse().ok().filter(|value| *value != 0.0)
 }
 
-/// `|1 - baseline / compliance|` in percent, as the checkers reckon it.
+/// Computes `|1 - baseline / compliance|` in percent, as the checkers do.
 fn delta(limit: &Limit, baseline: Option<f64>, audited: Option<f64>) -> AccuracyDelta {
     let apart = baseline.zip(audited).map(|(baseline, audited)| {
         let apart: f64 = 1.0 - baseline / audited;

@@ -1,4 +1,4 @@
-//! The comparison of two runs' speeds (`verify_performance.py`).
+//! Compares the performance of two runs (`verify_performance.py`).
 
 use std::path::Path;
 
@@ -10,25 +10,25 @@ use super::{
     score::{self, Score, Which},
 };
 
-/// SingleStream's latencies up to this one may differ more, in nanoseconds.
+/// SingleStream latencies up to this value may differ more, in nanoseconds.
 const SHORT_SINGLE_STREAM: f64 = 200_000.0;
-/// MultiStream's, in nanoseconds.
+/// MultiStream latencies up to this value may differ more, in nanoseconds.
 const SHORT_MULTI_STREAM: f64 = 1_600_000.0;
 
-/// What the comparison came to.
+/// The result of the comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PerformanceVerdict {
-    /// Whether it is passed.
+    /// Whether the comparison passes.
     pub passed: bool,
-    /// What the script prints.
+    /// The script's standard output.
     pub printed: String,
-    /// Why it refuses to compare, which it says on the error output; nothing when it compares.
+    /// The reason why the script does not compare, which it writes to standard error; `None` if it compares.
     pub refusal: Option<String>,
     refusal_in_file: bool,
 }
 
 impl PerformanceVerdict {
-    /// The text of `verify_performance.txt`.
+    /// Returns the text of `verify_performance.txt`.
     #[must_use]
     pub fn text(&self) -> String {
         match &self.refusal {
@@ -41,7 +41,7 @@ impl PerformanceVerdict {
 /// Compares the run whose logs are in `reference` with the audit's run in `test`.
 ///
 /// # Errors
-/// When a log cannot be read or lacks what is compared.
+/// Returns an error if a log cannot be read or lacks a value that is compared.
 pub fn compare_performance(
     rule: &Audit,
     reference: &Path,
@@ -95,8 +95,10 @@ fn not_comparable(source: ScoreSource, reference: &Score, test: &Score) -> Optio
     (test.target_latency != reference.target_latency).then_some("TEST FAIL: Server target latency mismatch")
 }
 
-/// Whether the test's score is within the round's bounds. TEST04 of every round compares its rates with the limits meant
-/// for latencies, so streams nearly always get the wider tolerance; that is followed here.
+/// Returns whether the test's score is within the round's bounds.
+///
+/// TEST04 of every round compares its rates with limits that are meant for latencies. Streams therefore nearly always get the
+/// wider tolerance, which this function reproduces.
 fn within(rule: &Audit, reference: &Score, test: &Score) -> bool {
     let short = match reference.scenario.as_str() {
         "SingleStream" => reference.value <= SHORT_SINGLE_STREAM,

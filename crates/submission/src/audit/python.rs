@@ -1,6 +1,6 @@
-//! Numbers as the official scripts print them: Python's `repr` of a float.
+//! Formats numbers as the official scripts print them, like Python's `repr` of a float.
 
-/// The shortest digits that give the number back; with an exponent below 1e-4 and from 1e16 on.
+/// Formats a number with the shortest digits that parse back, with an exponent below 1e-4 and from 1e16.
 pub(super) fn float_repr(value: f64) -> String {
     if value.is_nan() {
         return "nan".to_owned();
@@ -35,7 +35,7 @@ mod tests {
 
     #[test]
     fn numbers_print_as_in_python() {
-        // Seen in CPython 3.11.
+        // The expected texts are from CPython 3.11.
         for (value, printed) in [
             (0.0, "0.0"),
             (-0.0, "-0.0"),

@@ -1,4 +1,4 @@
-//! What is verified: the audit, the runs, the round.
+//! The input of a verification: the audit, the runs and the round.
 
 use std::path::{Path, PathBuf};
 
@@ -10,16 +10,16 @@ use super::{AuditError, Dtype};
 /// An audit that can be verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Test {
-    /// Responses of a performance run against those of the accuracy run, and its speed.
+    /// Compares responses of a performance run with those of the accuracy run, and its performance.
     Test01,
-    /// Speed when one sample is asked for again and again: nothing may be cached.
+    /// Compares performance when the same sample is issued repeatedly, which detects caching.
     Test04,
-    /// Speed with other seeds (until v4.1).
+    /// Compares performance with other seeds (until v4.1).
     Test05,
 }
 
 impl Test {
-    /// The audit's name, which is also its directory's.
+    /// Returns the audit's name, which is also the name of its directory.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -33,7 +33,7 @@ impl Test {
 impl std::str::FromStr for Test {
     type Err = AuditError;
 
-    /// Takes a name in any case.
+    /// Parses a name, ignoring case.
     fn from_str(name: &str) -> Result<Self, AuditError> {
         [Self::Test01, Self::Test04, Self::Test05]
             .into_iter()
@@ -44,17 +44,17 @@ impl std::str::FromStr for Test {
     }
 }
 
-/// The submission's runs that an audit is held against. Their accuracy log must be whole: audits come before truncation.
+/// The submission's runs with which an audit is compared. Their accuracy log must be complete, so audits precede truncation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Audited {
-    /// Holds the logs of the performance run.
+    /// The directory of the performance run's logs.
     pub performance: PathBuf,
-    /// Holds the logs of the accuracy run.
+    /// The directory of the accuracy run's logs.
     pub accuracy: PathBuf,
 }
 
 impl Audited {
-    /// The runs below a scenario's directory of results, as `run_verification.py` takes it.
+    /// Returns the runs in a scenario's results directory, with the layout that `run_verification.py` expects.
     #[must_use]
     pub fn in_results(results: &Path) -> Self {
         Self {
@@ -64,36 +64,36 @@ impl Audited {
     }
 }
 
-/// A verification.
+/// The input of a verification.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
-    /// Which audit.
+    /// The audit.
     pub test: Test,
     /// The submission's runs.
     pub audited: &'a Audited,
-    /// Holds the audit run's three logs.
+    /// The directory of the audit run's three logs.
     pub compliance: &'a Path,
-    /// Gets the directory `TESTxx`.
+    /// The directory in which `TESTxx` is written.
     pub output: &'a Path,
-    /// How TEST01 reads a response's first element.
+    /// The data type of a response's first element in TEST01.
     pub dtype: Dtype,
     /// The round.
     pub round: &'a Round,
 }
 
 impl Request<'_> {
-    /// The directory that is written.
+    /// Returns the directory that is written.
     pub(super) fn directory(&self) -> PathBuf {
         self.output.join(self.test.name())
     }
 
-    /// The accuracy run's log.
+    /// Returns the path of the accuracy run's accuracy log.
     #[must_use]
     pub fn accuracy_log(&self) -> PathBuf {
         self.audited.accuracy.join(file_name::ACCURACY)
     }
 
-    /// The log of responses of the audit's run.
+    /// Returns the path of the accuracy log of the audit's run.
     #[must_use]
     pub fn compliance_log(&self) -> PathBuf {
         self.compliance.join(file_name::ACCURACY)

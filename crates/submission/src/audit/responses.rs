@@ -1,7 +1,8 @@
-//! The responses of a run by sample, in 8 bytes each (12 where elements have 8): the first element, and a mark of the whole.
+//! The responses of a run by sample: the first element and a checksum of the whole response.
 //!
-//! Samples are numbered from 0, so they index a table; it is as long as the log could have entries, and the system gives
-//! memory only for the part that is touched. Numbers beyond it, which no real log has, go to a map.
+//! A response takes 8 bytes, or 12 if elements have 8. Sample indices start at 0 and index a table. The table is as long as the
+//! log could have entries. The operating system only allocates the pages that are used. Larger indices, which real logs do not
+//! have, go to a map.
 
 use std::{
     collections::HashMap,
@@ -15,41 +16,41 @@ use regatta_mllog::read::AccuracyScanner;
 use super::{AuditError, Dtype, element::Element};
 use crate::files::At;
 
-/// No entry takes fewer bytes in a log: `{"seq_id":0,"qsl_idx":0,"data":""},`.
+/// The size of the shortest entry in a log, in bytes: `{"seq_id":0,"qsl_idx":0,"data":""},`.
 const SHORTEST_ENTRY: u64 = 36;
-/// Bits of a kept mark.
+/// The number of bits of a stored checksum.
 const MARK_BITS: u32 = 29;
 
 /// Whether a response has a first element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
-    /// It has no bytes.
+    /// The response has no bytes.
     Empty,
-    /// Its bytes are whole elements.
+    /// The response has whole elements only.
     Whole,
-    /// Its last element is incomplete: NumPy refuses it.
+    /// The last element is incomplete, which NumPy refuses.
     Ragged,
 }
 
-/// A response as far as it is kept.
+/// The stored part of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Response {
-    /// Its first element's bytes, and no fewer than four, little-endian; zero where it is shorter.
+    /// The bytes of the first element, at least four, in little-endian order and padded with zeros.
     first: u64,
     pub(super) shape: Shape,
-    /// Whether it comes from the audit's log.
+    /// Whether the response comes from the audit's log.
     pub(super) audited: bool,
-    /// Different for responses that differ, but for one case in five hundred million.
+    /// A checksum. Two different responses have the same one in one of five hundred million cases.
     mark: u32,
 }
 
 impl Response {
-    /// The first element, where there is one.
+    /// Returns the first element, if there is one.
     pub(super) fn element(&self, dtype: Dtype) -> Option<Element> {
         (self.shape == Shape::Whole).then(|| dtype.element(self.first))
     }
 
-    /// The mark and the flags, and the first four bytes; never zero.
+    /// Packs the checksum, the flags and the first four bytes. The result is never zero.
     fn pack(self) -> u64 {
         let shape = match self.shape {
             Shape::Empty => 1,
@@ -60,7 +61,7 @@ impl Response {
         flags << 32 | self.first & u64::from(u32::MAX)
     }
 
-    /// `None` for the zeros of an untouched place. `rest` holds the bytes beyond the first four.
+    /// Unpacks a response, or returns `None` for the zeros of an unused entry. `rest` has the bytes after the first four.
     fn unpack(packed: u64, rest: u32) -> Option<Self> {
         let flags = (packed >> 32) as u32;
         let shape = match flags & 3 {
@@ -82,13 +83,13 @@ impl Response {
 #[derive(Debug)]
 pub(super) struct Responses {
     table: Vec<u64>,
-    /// The bytes of elements beyond their first four; empty where no element has more.
+    /// The bytes of elements after the first four; empty if elements have at most four bytes.
     rest: Vec<u32>,
     beyond: HashMap<u64, (u64, u32)>,
 }
 
 impl Responses {
-    /// For the entries of a log of so many bytes.
+    /// Creates a table for the entries of a log of `bytes` bytes.
     pub(super) fn for_log(bytes: u64, dtype: Dtype) -> Self {
         let length = usize::try_from(bytes / SHORTEST_ENTRY).unwrap_or(0);
         Self {
@@ -128,27 +129,28 @@ impl Responses {
     }
 }
 
-/// An entry of a log as it is compared.
+/// An entry of a log, as it is compared.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Answer {
     pub(super) seq_id: u64,
     pub(super) qsl_idx: u64,
-    /// The response's length.
+    /// The length of the response in bytes.
     pub(super) bytes: u64,
     pub(super) response: Response,
-    /// A checksum of the digits, and how many there are: different for different digits, but for one case in four
-    /// thousand million.
+    /// A checksum of the hexadecimal digits, and the length of the response.
+    ///
+    /// Two different responses have the same one in one of four thousand million cases.
     pub(super) mark: u64,
 }
 
-/// Gives the entries of an accuracy log one by one.
+/// Reads the entries of an accuracy log one by one.
 #[derive(Debug)]
 pub(super) struct Answers {
     scanner: AccuracyScanner<File>,
     path: PathBuf,
     dtype: Dtype,
     audited: bool,
-    /// The log's length.
+    /// The length of the log in bytes.
     pub(super) log_bytes: u64,
 }
 
@@ -165,7 +167,7 @@ impl Answers {
         })
     }
 
-    /// Entries given so far.
+    /// Returns the number of entries read so far.
     pub(super) fn count(&self) -> u64 {
         self.scanner.entry_number()
     }
@@ -208,12 +210,13 @@ impl Answers {
     }
 }
 
-/// A checksum and a length in fewer bits, all of which count.
+/// Combines a checksum and a length into fewer bits, all of which depend on both.
 fn short_mark(checksum: u32, bytes: u64) -> u32 {
     checksum.wrapping_add(bytes as u32).wrapping_mul(0x9E37_79B1) >> (u32::BITS - MARK_BITS)
 }
 
-/// The value of a digit that the scanner has checked: letters have bit 6, and their low bits count from 1.
+/// Returns the value of a hexadecimal digit that the scanner has checked. Letters have bit 6 set, and their low bits count from
+/// 1.
 fn value(digit: u8) -> u8 {
     (digit & 15) + 9 * (digit >> 6)
 }

@@ -1,7 +1,7 @@
-//! The score of a performance run as the official scripts take it: from the text of the summary, or from the detail log.
+//! The score of a performance run as the official scripts read it, from the summary or from the detail log.
 //!
-//! They go by prefixes and take what stands behind `: `; the score is printed again as it stands there. A later line
-//! wins over an earlier one.
+//! The scripts compare prefixes of lines, use the text after `: ` and print the score unchanged. Later lines override earlier
+//! ones.
 
 use std::path::Path;
 
@@ -11,32 +11,32 @@ use regatta_mllog::read::{detail_file, file_name};
 use super::{AuditError, python::float_repr};
 use crate::files::read_small;
 
-/// Larger than any summary.
+/// The largest summary that is read, in bytes.
 const LARGEST_SUMMARY: u64 = 16 << 20;
 
-/// A run's score.
+/// The score of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Score {
-    /// LoadGen's name of the scenario; empty where the summary names none.
+    /// LoadGen's name of the scenario; empty if the summary has none.
     pub(super) scenario: String,
     pub(super) value: f64,
     /// The value as the script prints it.
     pub(super) printed: String,
-    /// Server's latency bound, where the script compares it.
+    /// Server's latency limit in nanoseconds, if the script compares it.
     pub(super) target_latency: Option<u64>,
 }
 
-/// Which of the two runs.
+/// Selects one of the two runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Which {
     Reference,
     Test,
 }
 
-/// A score, or why the script refuses the run, in its words.
+/// A score, or the script's message if it refuses the run.
 pub(super) type Scored = Result<Score, String>;
 
-/// Reads the score of the run whose logs are in `run`. Lines that the script prints on the way go to `printed`.
+/// Reads the score of the run whose logs are in `run`. Appends the lines that the script prints to `printed`.
 pub(super) fn read(
     rule: &Audit,
     run: &Path,
@@ -102,7 +102,7 @@ fn from_summary(rule: &Audit, path: &Path, which: Which, printed: &mut String) -
     Ok(Ok(score))
 }
 
-/// Whether a line of the summary holds the scenario's score.
+/// Returns whether a line of the summary has the scenario's score.
 fn is_score(scenario: &str, line: &str, rule: &Audit) -> bool {
     let early_stopping = |percentiles: &[String]| {
         percentiles
@@ -118,7 +118,7 @@ fn is_score(scenario: &str, line: &str, rule: &Audit) -> bool {
     }
 }
 
-/// The count in a line such as `2 ERRORS encountered.`
+/// Returns the count from a line, for example `2 ERRORS encountered.`
 fn errors(line: &str) -> Option<&str> {
     let (count, rest) = line.split_once(' ')?;
     let digits = !count.is_empty() && count.bytes().all(|byte| byte.is_ascii_digit());
@@ -153,7 +153,7 @@ fn from_detail(path: &Path) -> Result<Scored, AuditError> {
         None => log.errors().count() as u64,
     };
     if errors > 0 {
-        // Here the script stops with a traceback.
+        // The script ends with a traceback here.
         return Ok(Err(format!(
             "TEST FAIL: {errors} errors reported in {}",
             path.display()

@@ -1,11 +1,11 @@
-//! `accuracy.txt`: metrics as the reference accuracy scripts print them, and the hash that truncation appends.
+//! Parses `accuracy.txt`: metrics as the reference accuracy scripts print them, and the hash that truncation appends.
 //!
-//! The official checkers find values by patterns at the beginning of a line, or anywhere in it; the forms that they
-//! accept grew with the rounds ([`AccuracyForms`]). Numbers are digits and dots: no sign, no exponent.
+//! The official checkers search for patterns at the start of a line or anywhere in it. Later rounds accept more forms
+//! ([`AccuracyForms`]). Numbers consist of digits and dots, without sign or exponent.
 
 use regatta_config::round::AccuracyForms;
 
-/// The text that stands for a metric's value in a line, `None` where the line does not give it.
+/// Returns the text of a metric's value in a line, or `None` if the line does not have it.
 pub(crate) fn metric<'a>(name: &str, forms: AccuracyForms, line: &'a str) -> Option<&'a str> {
     let loose = forms == AccuracyForms::Loose;
     match name {
@@ -40,7 +40,7 @@ pub(crate) fn metric<'a>(name: &str, forms: AccuracyForms, line: &'a str) -> Opt
     }
 }
 
-/// What `accuracy-imagenet.py` prints: the accuracy in percent, how many samples are right, and of how many.
+/// Parses the output of `accuracy-imagenet.py`: accuracy in percent, number of correct samples, number of samples.
 pub(crate) fn counted(line: &str) -> Option<(f64, u64, u64)> {
     let (percent, rest) = line.strip_prefix("accuracy=")?.split_once("%, good=")?;
     let (good, total) = rest.split_once(", total=")?;
@@ -48,7 +48,7 @@ pub(crate) fn counted(line: &str) -> Option<(f64, u64, u64)> {
     Some((percent.parse().ok()?, good.parse().ok()?, total.parse().ok()?))
 }
 
-/// The hash that a line gives: letters, digits and underscores after `hash=`, to the line's end.
+/// Returns the hash in a line: letters, digits and underscores from `hash=` to the end of the line.
 pub(crate) fn hash(line: &str) -> Option<&str> {
     let line = line.strip_suffix('\n').unwrap_or(line);
     let hash = line.strip_prefix("hash=")?;
@@ -56,7 +56,7 @@ pub(crate) fn hash(line: &str) -> Option<&str> {
     (!hash.is_empty() && hash.chars().all(word)).then_some(hash)
 }
 
-/// Whether TEST06's verification in these lines says that all its checks passed.
+/// Returns whether TEST06's verification says that all its checks passed.
 pub(crate) fn test06_passed<'a>(lines: impl Iterator<Item = &'a str> + Clone) -> bool {
     let says = |text: &str| lines.clone().any(|line| line.trim() == text);
     let first = says("First token check pass: True") || says("First token check pass: Skipped");
@@ -70,7 +70,7 @@ fn number(text: &str) -> Option<&str> {
     text.get(..end).filter(|digits| !digits.is_empty())
 }
 
-/// The last place in the line after one of `openers` where `take` finds something.
+/// Applies `take` after every occurrence of `openers` in the line, and returns the last result.
 fn last<'a>(line: &'a str, openers: &[&str], take: impl Fn(&'a str) -> Option<&'a str>) -> Option<&'a str> {
     openers
         .iter()
@@ -127,7 +127,7 @@ fn f1(line: &str) -> Option<&str> {
     rest.get(value.len()..)?.starts_with('}').then_some(value)
 }
 
-/// What follows a quoted name, its colon and space.
+/// Returns the text after a quoted name, its colon and white space.
 fn after_quoted<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let quote = ['"', '\''];
     let rest = text.strip_prefix(quote)?.strip_prefix(name)?;

@@ -1,53 +1,53 @@
-//! What a check finds: where, against which rule, and how to fix it.
+//! The findings of a check: the place, the rule and the fix.
 
 use std::collections::HashMap;
 
 use serde::Serialize;
 
-/// How much a finding matters.
+/// The importance of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// The submission is not in order.
+    /// The submission breaks a rule.
     Error,
-    /// Allowed, and likely a mistake.
+    /// Allowed, but probably a mistake.
     Warning,
-    /// Worth knowing in a review.
+    /// Useful to know in a review.
     Note,
 }
 
-/// A rule, and where it stands.
+/// A rule and its source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rule {
-    /// Its short name.
+    /// The rule's short name.
     pub name: &'static str,
-    /// The document or the official check that it comes from.
+    /// The document or the official check that the rule comes from.
     pub source: &'static str,
 }
 
-/// Something found in a submission.
+/// One finding in a submission.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct Finding {
-    /// How much it matters.
+    /// Its importance.
     pub severity: Severity,
     /// The rule's name and source.
     pub rule: String,
-    /// The file or directory, from the submission's root.
+    /// The file or directory, relative to the submission's root.
     pub path: String,
-    /// The line in the file, from 1, where there is one.
+    /// The line in the file, from 1, if there is one.
     pub line: Option<u64>,
     /// What is wrong, in a few words.
     pub message: String,
     /// How to fix it.
     #[serde(rename = "mend")]
     pub fix: String,
-    /// How many checks found it.
+    /// The number of checks that found it.
     #[serde(skip_serializing_if = "is_one")]
     pub count: u64,
 }
 
 impl Finding {
-    /// What findings are sorted by.
+    /// Returns the sort key.
     fn place(&self) -> (Severity, &str, Option<u64>) {
         (self.severity, &self.path, self.line)
     }
@@ -58,11 +58,11 @@ fn is_one(count: &u64) -> bool {
     *count == 1
 }
 
-/// Findings as they come up.
+/// The findings so far.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     list: Vec<Finding>,
-    /// Kept beside the list: it is asked for at every system and scenario, of which a hostile tree has any number.
+    /// The number of errors, stored because it is read for every system and scenario. A hostile tree can have any number of them.
     errors: usize,
 }
 
@@ -111,12 +111,12 @@ impl Findings {
         self.add(Severity::Warning, rule, place, message, fix);
     }
 
-    /// How many errors there are.
+    /// Returns the number of errors.
     pub(crate) fn errors(&self) -> usize {
         self.errors
     }
 
-    /// All of them, errors first, then by path and line. What several checks found is there once, with their count.
+    /// Returns all findings: errors first, then by path and line. Equal findings are merged, with their count.
     pub(crate) fn into_list(self) -> Vec<Finding> {
         let mut numbers = HashMap::new();
         let mut list: Vec<Finding> = Vec::new();
@@ -131,14 +131,14 @@ impl Findings {
         list
     }
 
-    /// Adds another's findings.
+    /// Adds the findings of `other`.
     pub(crate) fn extend(&mut self, other: Self) {
         self.errors += other.errors;
         self.list.extend(other.list);
     }
 }
 
-/// A path, perhaps with a line.
+/// A path with an optional line.
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
     path: String,

@@ -1,23 +1,23 @@
-//! The first value of each key of a detail log, in the order in which the keys appear.
+//! Stores the first value of each key of a detail log, in the order in which the keys appear.
 //!
-//! A log has some hundred keys and any number of lines that repeat them in the same order, so the key of the next line is guessed
-//! before it is looked up. Keys and line ends lie in one buffer: a log of a few hundred lines costs few allocations.
+//! A log has a few hundred keys, and its other lines repeat them in the same order. The next key is therefore predicted before it
+//! is looked up. Keys and line ends share one buffer, so a log of a few hundred lines needs few allocations.
 
 use std::{hash::BuildHasher as _, ops::Range};
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 use regatta_mllog::read::Value;
 
-/// Keys beyond this are not kept: LoadGen writes about two hundred.
+/// The largest number of keys that are kept. LoadGen writes about two hundred.
 const MOST_KEYS: usize = 4096;
-/// Keys for which there is room from the beginning.
+/// The number of keys for which memory is reserved at the start.
 const USUAL_KEYS: usize = 256;
-/// Bytes of keys and line ends for which there is room from the beginning.
+/// The number of bytes of keys and line ends that are reserved at the start.
 const USUAL_BYTES: usize = 16 << 10;
-/// Line ends beyond this many bytes are not kept: a log that changes them at every line must not fill the memory.
+/// The limit for kept line ends, in bytes. It bounds the memory for a log in which every line end differs.
 const MOST_BYTES: usize = 4 << 20;
 
-/// What the keys begin with that LoadGen writes any number of times, with other values.
+/// Prefixes of the keys that LoadGen writes repeatedly with different values.
 const REPEATED_KEYS: [&[u8]; 5] = [
     b"generic_message",
     b"logger_",
@@ -26,63 +26,63 @@ const REPEATED_KEYS: [&[u8]; 5] = [
     b"loaded_qsl_set",
 ];
 
-/// Where and when a record was written.
+/// The line and the time of a record.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Origin {
     pub(super) line: Option<u64>,
-    /// In milliseconds since the log was begun.
+    /// The time in milliseconds since the start of the log.
     pub(super) time_ms: Option<f64>,
 }
 
-/// The number of a key.
+/// The index of a key.
 pub(super) type Number = usize;
 
-/// All first values.
+/// The first values of all keys.
 #[derive(Debug, Default)]
 pub(super) struct FirstValues {
     list: Vec<First>,
     index: HashTable<Number>,
     hasher: DefaultHashBuilder,
-    /// Keys and line ends.
+    /// The bytes of keys and line ends.
     bytes: Vec<u8>,
-    /// The key that was met last.
+    /// The key of the last record.
     last: Number,
 }
 
-/// A key's first record.
+/// The first record of a key.
 #[derive(Debug)]
 struct First {
     key: Range<usize>,
     origin: Origin,
     value: Value,
-    /// Whether LoadGen writes the key with other values, too.
+    /// Whether LoadGen also writes the key with other values.
     may_change: bool,
-    /// How the key's last line ended, from its second one on; empty where that is not known.
+    /// The end of the key's last line, from its second line on; empty if unknown.
     tail: Range<usize>,
-    /// The key that followed when this one was met last.
+    /// The key that followed the last record of this one.
     next: Number,
 }
 
 impl FirstValues {
-    /// Whether there are none.
+    /// Returns whether there are no values.
     pub(super) fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// The number of a key that has a value.
+    /// Returns the index of a key that has a value.
     pub(super) fn find(&self, key: &[u8]) -> Option<Number> {
         let hash = self.hasher.hash_one(key);
         self.index.find(hash, |&number| self.key(number) == key).copied()
     }
 
-    /// The key that probably comes next.
+    /// Returns the predicted next key.
     pub(super) fn expected(&self) -> Option<(Number, &[u8])> {
         let number = self.list.get(self.last)?.next;
         let first = self.list.get(number)?;
         Some((number, self.bytes.get(first.key.clone())?))
     }
 
-    /// Notes that a key was met.
+    /// Records that a key occurred, for the prediction.
     pub(super) fn met(&mut self, number: Number) {
         if let Some(last) = self.list.get_mut(self.last) {
             last.next = number;
@@ -90,7 +90,7 @@ impl FirstValues {
         self.last = number;
     }
 
-    /// Adds the first value of a key that has none; nothing when there are too many keys.
+    /// Adds the first value of a new key. Does nothing if there are too many keys.
     pub(super) fn add(&mut self, key: &[u8], origin: Origin, value: Value) {
         if self.list.len() >= MOST_KEYS {
             return;
@@ -128,7 +128,7 @@ impl FirstValues {
         self.met(number);
     }
 
-    /// Keeps how a key's line ended.
+    /// Stores the end of a key's line.
     pub(super) fn keep_tail(&mut self, number: Number, tail: &[u8]) {
         let known = self.list.get(number).map(|first| first.tail.clone());
         let Some(known) = known else { return };
@@ -148,19 +148,19 @@ impl FirstValues {
         }
     }
 
-    /// How a key's last line ended; empty where that is not known.
+    /// Returns the end of a key's last line; empty if unknown.
     pub(super) fn tail(&self, number: Number) -> &[u8] {
         let tail = self.list.get(number).map(|first| first.tail.clone());
         tail.and_then(|tail| self.bytes.get(tail)).unwrap_or_default()
     }
 
-    /// A key's value, and where it was written.
+    /// Returns a key's value and its origin.
     pub(super) fn get(&self, key: &str) -> Option<(&Value, Origin)> {
         let first = self.list.get(self.find(key.as_bytes())?)?;
         Some((&first.value, first.origin))
     }
 
-    /// The value that every record of a key has; `None` where LoadGen writes others, too.
+    /// Returns the value that all records of a key must have, or `None` if LoadGen writes it with different values.
     pub(super) fn constant(&self, number: Number) -> Option<&Value> {
         let first = self.list.get(number).filter(|first| !first.may_change)?;
         Some(&first.value)

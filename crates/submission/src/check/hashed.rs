@@ -1,4 +1,4 @@
-//! A file that is hashed while it is read: power sessions name the SHA-1 of logs that are read for what they say, too.
+//! Hashes a file while it is read. Power sessions name the SHA-1 of logs whose contents are checked too.
 
 use std::{
     fs::File,
@@ -10,10 +10,10 @@ use sha1::{Digest as _, Sha1};
 
 use crate::tree::Tree;
 
-/// Bytes read at once where nobody looks at them.
+/// The number of bytes per read of the unread rest.
 const BLOCK: usize = 1 << 16;
 
-/// An open file and the hash of what was read of it.
+/// An open file and the hash of the bytes read so far.
 pub(crate) struct Hashed {
     file: File,
     sha1: Sha1,
@@ -23,7 +23,7 @@ impl Hashed {
     /// Opens the file at `path` of `tree`.
     ///
     /// # Errors
-    /// As [`Tree::open`].
+    /// Returns the errors of [`Tree::open`].
     pub(crate) fn open(tree: &Tree, path: &str) -> io::Result<Self> {
         Ok(Self {
             file: tree.open(path)?,
@@ -31,10 +31,10 @@ impl Hashed {
         })
     }
 
-    /// The whole file's SHA-1 in lower-case hexadecimal; what was not read yet is read for it.
+    /// Reads the rest of the file and returns the whole file's SHA-1 in lower-case hexadecimal.
     ///
     /// # Errors
-    /// As the system says.
+    /// Returns the error of reading the file.
     pub(crate) fn sha1(mut self) -> io::Result<String> {
         let mut block = vec![0; BLOCK];
         loop {

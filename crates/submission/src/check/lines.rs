@@ -1,4 +1,4 @@
-//! A file's lines as bytes, without copying those that lie whole in the buffer. What a line means is told elsewhere.
+//! Reads a file's lines as bytes, without copying lines that are completely in the buffer.
 
 use std::{
     cell::Cell,
@@ -7,13 +7,13 @@ use std::{
 
 use memchr::memchr;
 
-/// Bytes read at once.
+/// The number of bytes per read.
 const BLOCK: usize = 1 << 16;
-/// A larger buffer is not kept for the next file.
+/// The largest buffer that is kept for the next file, in bytes.
 const MOST_KEPT: usize = 4 << 20;
 
 thread_local! {
-    /// The buffer of the file that this thread read before, which need not be zeroed again.
+    /// The buffer of the file that this thread read before. Reusing it avoids zeroing it again.
     static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
@@ -22,15 +22,15 @@ pub(super) struct Lines<R> {
     input: R,
     longest: usize,
     buffer: Vec<u8>,
-    /// What was read and not yet given out lies between these.
+    /// The range of the buffer that is read but not yet returned.
     begin: usize,
     end: usize,
-    /// Whether the input has no more.
+    /// Whether the input is at its end.
     ended: bool,
 }
 
 impl<R: Read> Lines<R> {
-    /// Nothing is read yet.
+    /// Creates a reader; nothing is read yet.
     pub(super) fn new(input: R, longest: usize) -> Self {
         let mut buffer = BUFFER.take();
         buffer.resize(buffer.len().max(BLOCK), 0);
@@ -44,10 +44,10 @@ impl<R: Read> Lines<R> {
         }
     }
 
-    /// The next line; `None` at the end. A line that is longer than the limit comes without its end, and goes on in the next.
+    /// Returns the next line, or `None` at the end. A line longer than the limit is returned in parts.
     ///
     /// # Errors
-    /// As the system says.
+    /// Returns the error of the input.
     pub(super) fn next(&mut self) -> io::Result<Option<&[u8]>> {
         let mut searched = 0;
         loop {
@@ -68,7 +68,7 @@ impl<R: Read> Lines<R> {
         }
     }
 
-    /// Reads on behind the line that is not whole yet, which moves to the front.
+    /// Moves the incomplete line to the front of the buffer and reads more of it.
     fn fill(&mut self) -> io::Result<()> {
         self.buffer.copy_within(self.begin..self.end, 0);
         self.end -= self.begin;
@@ -106,7 +106,7 @@ mod tests {
 
     use super::Lines;
 
-    /// Gives out a few bytes at a time.
+    /// A reader that returns a few bytes at a time.
     struct Slowly<'a>(&'a [u8], usize);
 
     impl Read for Slowly<'_> {
@@ -117,7 +117,7 @@ mod tests {
     }
 
     proptest! {
-        /// The same lines as the standard library's, whatever the reads, the buffer and the limit.
+        /// The lines are those of the standard library, for any sizes of reads, buffer and limit.
         #[test]
         fn lines_are_those_of_the_standard_library(
             parts in prop::collection::vec((0_usize..40_000, any::<bool>()), 0..8),

@@ -1,6 +1,6 @@
-//! A line of a detail log, taken without copying what a check does not keep: most of a log is lists of sample indices.
+//! Parses a line of a detail log without copying what a check does not keep. Most of a log is lists of sample indices.
 //!
-//! It reads only what strict JSON admits. `regatta_mllog::read` reads the rest, and says what is wrong with it.
+//! It only accepts strict JSON. `regatta_mllog::read` parses other lines and reports their errors.
 
 use std::{borrow::Cow, fmt};
 
@@ -10,7 +10,7 @@ use serde::{
     de::{IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
 
-/// A record, as far as checks look at it.
+/// The fields of a record that checks use.
 #[derive(Debug, Deserialize)]
 pub(super) struct Record<'a> {
     #[serde(borrow)]
@@ -25,7 +25,7 @@ pub(super) struct Metadata {
     pub(super) is_error: bool,
 }
 
-/// A value that a check may look at; lists and maps are only known to be such.
+/// A value that a check may use. Lists and maps are only recognised, not stored.
 #[derive(Debug)]
 pub(super) enum Scalar<'a> {
     Null,
@@ -38,7 +38,7 @@ pub(super) enum Scalar<'a> {
 }
 
 impl Scalar<'_> {
-    /// The value, kept; `None` for lists and maps.
+    /// Converts to an owned value. Returns `None` for lists and maps.
     pub(super) fn kept(self) -> Option<Value> {
         Some(match self {
             Self::Null => Value::Null,

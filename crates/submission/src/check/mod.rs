@@ -1,6 +1,6 @@
-//! The submission checker: the official verdict with its gaps ([`as_official`]), and what the rules ask ([`strict`]).
+//! The submission checker: the official verdict with its gaps ([`as_official`]), and the rules themselves ([`strict`]).
 //!
-//! Both read the same [`Tree`](crate::tree::Tree), never change it, and turn whatever is in it into a verdict.
+//! Both read the same [`Tree`](crate::tree::Tree) and never change it. Any content of the tree leads to a verdict.
 
 mod accuracy_text;
 mod endpoints;
@@ -25,5 +25,5 @@ pub use strict::{Facts, Latency, Metric, Report, ResultRow, strict};
 
 use crate::parallel;
 
-/// Samples of a MultiStream query: the rules and LoadGen have no other number.
+/// The number of samples in a MultiStream query; the rules and LoadGen use no other number.
 const MULTISTREAM_SAMPLES: f64 = 8.0;

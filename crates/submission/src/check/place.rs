@@ -1,4 +1,4 @@
-//! Where a scenario lies in a submission, whatever its checker.
+//! The path of a scenario in a submission.
 
 /// The names of the directories that lead to a scenario.
 #[derive(Debug, Clone)]
@@ -7,17 +7,17 @@ pub(super) struct ScenarioPlace {
     pub(super) submitter: String,
     pub(super) system: String,
     pub(super) model: String,
-    /// As it is spelt there, perhaps in lower case.
+    /// The directory's name, which may be in lower case.
     pub(super) scenario: String,
 }
 
 impl ScenarioPlace {
-    /// The submitter's directory.
+    /// Returns the submitter's directory.
     pub(super) fn home(&self) -> String {
         format!("{}/{}", self.division, self.submitter)
     }
 
-    /// The scenario's directory below a part of the submission, such as `results`.
+    /// Returns the scenario's directory in a part of the submission, for example in `results`.
     pub(super) fn below(&self, part: &str) -> String {
         let Self {
             division,

@@ -1,35 +1,37 @@
-//! A record in the very form in which LoadGen writes it, in one pass over its bytes: nearly every line of every log.
+//! Parses a record in LoadGen's exact form in one pass over its bytes. Nearly every line of a log has this form.
 //!
-//! It takes no other form and judges none: what it does not take goes to [`super::log_line`].
+//! It accepts no other form; [`super::log_line`] parses the other lines.
 
 use memchr::memchr;
 
 use super::log_line::Scalar;
 
-/// A record up to its time; its value is as it stands in the line, and is JSON. The rest is taken by itself, because it is
-/// the same wherever one place in LoadGen writes, and can be compared instead. All of it is ASCII, but for a tail that is not taken.
+/// A record up to its time. The value is the JSON text of the line.
+///
+/// The tail is parsed separately. It is the same for all records from one place in LoadGen, so comparing it suffices. All parts
+/// except an unparsed tail are ASCII.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct PlainLine<'a> {
     pub(super) key: &'a [u8],
     pub(super) value: &'a [u8],
-    /// Milliseconds since the log was begun, a number of JSON.
+    /// The time in milliseconds since the start of the log, as a JSON number.
     pub(super) time: &'a [u8],
-    /// What follows the time.
+    /// The text after the time.
     pub(super) tail: &'a [u8],
 }
 
 impl<'a> PlainLine<'a> {
-    /// Whether the value is a list or a map.
+    /// Returns whether the value is a list or a map.
     pub(super) fn is_bulk(&self) -> bool {
         matches!(self.value.first(), Some(b'[' | b'{'))
     }
 
-    /// When it was written, in milliseconds since the log was begun.
+    /// Returns the time in milliseconds since the start of the log.
     pub(super) fn time_ms(&self) -> Option<f64> {
         std::str::from_utf8(self.time).ok()?.parse().ok()
     }
 
-    /// The value.
+    /// Parses the value.
     pub(super) fn scalar(&self) -> Scalar<'a> {
         match self.value {
             b"true" => Scalar::Bool(true),
@@ -40,7 +42,7 @@ impl<'a> PlainLine<'a> {
     }
 }
 
-/// Takes the record of a line without its marker, but for its tail. A key that is the `expected` one is not looked at again.
+/// Parses a line without its marker, up to the tail. A key that equals `expected` is not validated again.
 pub(super) fn take<'a>(json: &'a [u8], expected: &[u8]) -> Option<PlainLine<'a>> {
     let mut end = json.len();
     while end > 0 && matches!(json[end - 1], b'\n' | b'\r') {
@@ -62,7 +64,7 @@ pub(super) fn take<'a>(json: &'a [u8], expected: &[u8]) -> Option<PlainLine<'a>>
     })
 }
 
-/// Takes the tail of a record: whether it is of an error.
+/// Parses the tail of a record, and returns whether the record is an error.
 pub(super) fn take_tail(tail: &[u8]) -> Option<bool> {
     let mut rest = Rest(tail);
     rest.literal(b", \"namespace\": \"")?;
@@ -84,7 +86,7 @@ pub(super) fn take_tail(tail: &[u8]) -> Option<bool> {
     (rest.0 == b"}}").then_some(is_error)
 }
 
-/// What is left of the line.
+/// The rest of the line.
 struct Rest<'a>(&'a [u8]);
 
 impl<'a> Rest<'a> {
@@ -94,7 +96,7 @@ impl<'a> Rest<'a> {
         Some(())
     }
 
-    /// The text that is expected, with its closing quote.
+    /// Consumes the expected text and its closing quote.
     #[inline]
     fn known_text(&mut self, expected: &[u8]) -> Option<&'a [u8]> {
         let (text, rest) = self.0.split_at_checked(expected.len())?;
@@ -103,12 +105,12 @@ impl<'a> Rest<'a> {
         Some(text)
     }
 
-    /// The ASCII text up to its closing quote, where nothing in it is escaped or needs to be.
+    /// Consumes ASCII text up to its closing quote, if nothing in it is or needs to be escaped.
     #[inline]
     fn text(&mut self) -> Option<&'a [u8]> {
         let end = memchr(b'"', self.0)?;
         let (text, rest) = self.0.split_at_checked(end)?;
-        // No early end, so that whole words are compared at once.
+        // Without an early exit, the loop can compare whole machine words.
         let odd = |odd, &byte: &u8| odd | (byte < b' ') | (byte == b'\\') | (byte > 0x7e);
         if text.iter().fold(false, odd) {
             return None;
@@ -125,7 +127,7 @@ impl<'a> Rest<'a> {
         }
     }
 
-    /// A number by JSON's grammar. What follows it is not looked at.
+    /// Consumes a number by JSON's grammar. Does not look at the following text.
     #[inline]
     fn number(&mut self) -> Option<()> {
         let rest = self.0.strip_prefix(b"-").unwrap_or(self.0);
@@ -143,7 +145,7 @@ impl<'a> Rest<'a> {
         Some(())
     }
 
-    /// `[1,2,3]`, as sample indices are written.
+    /// Consumes a list of numbers, for example `[1,2,3]`, the form of sample indices.
     fn list(&mut self) -> Option<()> {
         if let Some(end) = end_of_counts(self.0) {
             self.0 = self.0.get(end..)?;
@@ -161,7 +163,7 @@ impl<'a> Rest<'a> {
         }
     }
 
-    /// `{"file":"hash","file":"hash"}`, as LoadGen writes its checksums.
+    /// Consumes a map of texts, for example `{"file":"hash","file":"hash"}`, the form of LoadGen's checksums.
     fn map(&mut self) -> Option<()> {
         if self.literal(b"}").is_some() {
             return Some(());
@@ -203,12 +205,14 @@ impl<'a> Rest<'a> {
     }
 }
 
-/// Where a list of counts ends, behind its bracket, sample indices are much of a log. `None` for any other list.
+/// Returns the index after the closing bracket of a list of counts, or `None` for other lists.
+///
+/// Lists of sample indices are a large part of a log.
 fn end_of_counts(bytes: &[u8]) -> Option<usize> {
     let end = memchr(b']', bytes)?;
     let list = bytes.get(..end)?;
-    // Which of the counts' digits is the first is told by its neighbours alone, so that whole words are looked at at once. Where
-    // all bytes are digits and commas, what is no comma is a digit.
+    // The neighbours alone tell whether a digit is the first of its count, so the loop can compare whole machine words. If all
+    // bytes are digits or commas, a byte that is not a comma is a digit.
     let is_digit = |byte: u8| byte.wrapping_sub(b'0') < 10;
     let is_odd = |byte: u8| !(is_digit(byte) | (byte == b','));
     let odd_three = |odd, ((&one, &two), &three): ((&u8, &u8), &u8)| {
@@ -216,7 +220,7 @@ fn end_of_counts(bytes: &[u8]) -> Option<usize> {
         odd | is_odd(one) | ((one == b',') & no_count)
     };
     let [first, .., before_last, last] = *list else {
-        // One or two counts, or none.
+        // Lists of fewer than three bytes use the general parser.
         return None;
     };
     let (next, after) = (list.get(1..)?, list.get(2..)?);
@@ -229,7 +233,7 @@ fn end_of_counts(bytes: &[u8]) -> Option<usize> {
     (!odd).then_some(end + 1)
 }
 
-/// The digits that the text begins with, at least one, and what follows them.
+/// Returns the leading digits of the text, at least one, and the rest.
 #[inline]
 fn digits(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let count = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -243,7 +247,7 @@ mod tests {
     use super::{PlainLine, take_tail};
     use crate::check::log_line::Record;
 
-    /// A whole record, and whether it is of an error.
+    /// Parses a whole record, and returns whether it is an error.
     fn take(json: &str) -> Option<(PlainLine<'_>, bool)> {
         let plain = super::take(json.as_bytes(), b"other")?;
         let is_error = take_tail(plain.tail)?;
@@ -317,7 +321,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is taken, the strict parser takes too, with the same key and error mark.
+        /// The strict parser accepts every accepted line, with the same key and error flag.
         #[test]
         fn it_takes_nothing_but_records(at in any::<prop::sample::Index>(), byte in 0_u8..128, value in "[0-9a-z\",.\\[\\]e+-]{0,8}") {
             let mut bytes = line(&value).into_bytes();

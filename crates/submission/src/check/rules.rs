@@ -1,7 +1,7 @@
-//! The rules that the strict check goes by, each with the place where it stands.
+//! The rules of the strict check, each with its source.
 //!
-//! `submission_rules.adoc` is mlcommons/policies, `inference_rules.adoc` mlcommons/inference_policies; "checker" is
-//! `tools/submission` of mlcommons/inference, "TESTnn" the script of that test there.
+//! `submission_rules.adoc` is in mlcommons/policies, and `inference_rules.adoc` in mlcommons/inference_policies. "checker" is
+//! `tools/submission` of mlcommons/inference, and "TESTnn" is the script of that test there.
 
 use super::finding::Rule;
 

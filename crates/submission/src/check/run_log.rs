@@ -1,6 +1,6 @@
-//! What checks need of a detail log: the first value of each key, the errors, and the lines that do not read.
+//! The parts of a detail log that checks need: each key's first value, the errors, and lines that cannot be parsed.
 //!
-//! The log is read once and a line at a time; what it means is the checks' business.
+//! The log is read once, line by line. The checks interpret it.
 
 use std::{
     borrow::Cow,
@@ -18,21 +18,21 @@ use super::{
 };
 use crate::tree::Tree;
 
-/// What a record begins with.
+/// The prefix of a record.
 const MARKER: &[u8] = b":::MLLOG ";
-/// Longer lines are none of LoadGen's, and are not taken into memory.
+/// The longest line that is read into memory, in bytes. LoadGen's lines are shorter.
 const LONGEST_LINE: usize = 64 << 20;
-/// Longer line ends are not kept: LoadGen's have at most some hundred bytes.
+/// The longest line end that is kept, in bytes. LoadGen's have at most a few hundred.
 const LONGEST_TAIL: usize = 4096;
-/// Errors and unreadable lines beyond this are only counted.
+/// The number of errors and unreadable lines that are kept. Further ones are only counted.
 const MOST_FAULTS: usize = 100;
 
-/// The list of samples that LoadGen loads before a series of queries.
+/// The key of the list of samples that LoadGen loads before a series of queries.
 const LOADED_SET: &[u8] = b"loaded_qsl_set";
-/// Bytes of a loaded set that are kept of its beginning and of its end.
+/// The number of bytes of a loaded set that are kept from its beginning and from its end.
 const LOADED_SET_ENDS: usize = 256;
 
-/// A line of a log and what it says or what is wrong with it.
+/// A line of a log, with its text or its error.
 #[derive(Debug, Clone)]
 pub(crate) struct LogLine {
     pub(crate) line: u64,
@@ -47,7 +47,7 @@ pub(crate) struct Repeat {
     pub(crate) value: Value,
 }
 
-/// The beginning and the end of a list as it is written; both are the whole list where it is short.
+/// The beginning and the end of a list as written. Both are the whole list if it is short.
 #[derive(Debug, Clone)]
 pub(crate) struct ListEnds {
     pub(crate) line: u64,
@@ -55,30 +55,30 @@ pub(crate) struct ListEnds {
     pub(crate) tail: String,
 }
 
-/// The facts of a detail log.
+/// The contents of a detail log.
 #[derive(Debug, Default)]
 pub(crate) struct RunLog {
-    /// Each key's first value; lists and maps are not kept.
+    /// The first value of each key, except lists and maps.
     first: FirstValues,
-    /// How the last line of a list or a map ended, where it is no error.
+    /// The end of the last line with a list or a map, if it is not an error.
     bulk_tail: Vec<u8>,
-    /// Records that LoadGen marked as errors, the first hundred.
+    /// The first hundred records that LoadGen marked as errors.
     pub(crate) errors: Vec<LogLine>,
-    /// How many there are.
+    /// The number of records marked as errors.
     pub(crate) error_count: u64,
-    /// Lines that are no records though they begin like one, the first hundred.
+    /// The first hundred lines that begin like a record but cannot be parsed.
     pub(crate) unreadable: Vec<LogLine>,
-    /// Lines that no official parser survives, the first hundred; a superset of `unreadable`.
+    /// The first hundred lines at which the official parsers fail. They include `unreadable`.
     pub(crate) refused: Vec<LogLine>,
-    /// Records that give a key another value than its first record does, the first hundred.
+    /// The first hundred records that give a key another value than its first record.
     pub(crate) repeats: Vec<Repeat>,
     /// The first set of samples that was loaded.
     pub(crate) loaded_set: Option<ListEnds>,
-    /// Whether there are lines at all.
+    /// Whether the file has any lines.
     has_lines: bool,
     /// Whether the first line is a record.
     pub(crate) begins_with_record: bool,
-    /// The file's SHA-1 in lower-case hexadecimal, where it was asked for.
+    /// The file's SHA-1 in lower-case hexadecimal, if it was requested.
     pub(crate) sha1: Option<String>,
 }
 
@@ -94,12 +94,12 @@ impl ListEnds {
     }
 }
 
-/// A log that cannot be read at all.
+/// The reason why a log cannot be read at all.
 #[derive(Debug, Clone)]
 pub(crate) struct Unreadable(pub(crate) String);
 
 impl RunLog {
-    /// A log of these values, in no file: errors in it are those that a value counts.
+    /// Creates a log from values without a file. The error count is the value of `num_errors`.
     pub(crate) fn of(values: impl IntoIterator<Item = (String, Value)>) -> Self {
         let mut log = Self::default();
         for (key, value) in values {
@@ -115,7 +115,7 @@ impl RunLog {
         Self::read_from(file)
     }
 
-    /// The same, and its hash.
+    /// Reads and hashes the log at `path`.
     pub(crate) fn read_hashed(tree: &Tree, path: &str) -> Result<Self, Unreadable> {
         let unreadable = |error: io::Error| Unreadable(error.to_string());
         let mut file = Hashed::open(tree, path).map_err(unreadable)?;
@@ -159,7 +159,7 @@ impl RunLog {
         }
     }
 
-    /// Takes a record in LoadGen's own form; `None`, and nothing is taken, for any other.
+    /// Reads a record in LoadGen's own form. Returns `None` and changes nothing for any other form.
     fn plain(&mut self, line: u64, json: &[u8]) -> Option<()> {
         let expected = self.first.expected();
         let plain = plain_line::take(json, expected.map_or(&[], |(_, key)| key))?;
@@ -182,7 +182,8 @@ impl RunLog {
             Some(number) => self.first.tail(number),
             None => &[],
         };
-        // Most lines repeat a key whose first value is known: theirs is not even parsed. An empty tail is none.
+        // Most lines repeat a key with a known first value and a known line end, so they need no parsing. An empty tail is
+        // unknown.
         let is_usual = !usual.is_empty() && *usual == *plain.tail;
         if let Some(number) = known {
             self.first.met(number);
@@ -211,7 +212,7 @@ impl RunLog {
         Some(())
     }
 
-    /// A record that strict JSON does not admit: what LoadGen meant by it, or what is wrong with it.
+    /// Reads a record that strict JSON does not allow: stores LoadGen's intended value, or the error.
     fn unusual(&mut self, line: u64, bytes: &[u8]) {
         match DetailReader::new(bytes).next() {
             Some(Ok(record)) => {
@@ -237,7 +238,7 @@ impl RunLog {
         }
     }
 
-    /// Takes a record, of which the line and the time are given.
+    /// Stores a record with its line and time.
     fn take(
         &mut self,
         (line, time_ms): (u64, Option<f64>),
@@ -274,42 +275,42 @@ impl RunLog {
         push(&mut self.refused, LogLine { line, text });
     }
 
-    /// Whether the file holds nothing.
+    /// Returns whether the file is empty.
     pub(crate) fn is_empty(&self) -> bool {
         !self.has_lines
     }
 
-    /// Whether no record of it could be read.
+    /// Returns whether the log has no readable record.
     pub(crate) fn has_no_records(&self) -> bool {
         self.first.is_empty()
     }
 
-    /// The value of a key's first record.
+    /// Returns the value of a key's first record.
     pub(crate) fn value(&self, key: &str) -> Option<&Value> {
         self.first.get(key).map(|(value, _)| value)
     }
 
-    /// When a key's first record was written, in milliseconds since the log was begun.
+    /// Returns the time of a key's first record, in milliseconds since the start of the log.
     pub(crate) fn time_ms(&self, key: &str) -> Option<f64> {
         self.first.get(key).and_then(|(_, origin)| origin.time_ms)
     }
 
-    /// The line of a key's first record.
+    /// Returns the line of a key's first record.
     pub(crate) fn line(&self, key: &str) -> Option<u64> {
         self.first.get(key).and_then(|(_, origin)| origin.line)
     }
 
-    /// A key's value where it is text.
+    /// Returns a key's value if it is a text.
     pub(crate) fn text(&self, key: &str) -> Option<&str> {
         self.value(key)?.as_str()
     }
 
-    /// A key's value where it is a number.
+    /// Returns a key's value if it is a number.
     pub(crate) fn number(&self, key: &str) -> Option<f64> {
         self.value(key)?.as_f64()
     }
 
-    /// A key's value where it is true or false.
+    /// Returns a key's value if it is a boolean.
     pub(crate) fn flag(&self, key: &str) -> Option<bool> {
         self.value(key)?.as_bool()
     }
@@ -321,7 +322,7 @@ fn push<T>(list: &mut Vec<T>, item: T) {
     }
 }
 
-/// A value for people, cut where it is long.
+/// Formats a value for a message, shortened to 200 characters.
 pub(crate) fn shown(value: &Value) -> String {
     let text = match value {
         Value::Null => "null".to_owned(),

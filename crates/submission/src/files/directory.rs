@@ -1,8 +1,8 @@
-//! Directories and files opened so that what is read is what was looked at.
+//! Opens directories and files so that the opened entry is the one that was checked.
 //!
-//! Everything is looked up in an open directory, a symbolic link is followed only where the caller says so, and an opened
-//! file is checked before it is used. A tree that somebody changes meanwhile can therefore lead nowhere else, and a FIFO that
-//! takes a file's place is not waited for.
+//! Paths are resolved relative to an open directory. A symbolic link is followed only if the caller allows it. An opened file is
+//! checked before it is used. A tree that changes meanwhile therefore cannot redirect a read. A FIFO in place of a file cannot
+//! block it.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -14,13 +14,13 @@ use std::{
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, openat, statat};
 
-/// Bytes of directory entries read at once.
+/// The number of bytes of directory entries that are read at once.
 const BLOCK: usize = 1 << 15;
 
 /// Whether the last part of a path may be a symbolic link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Links {
-    /// What a link leads to is taken.
+    /// Links are followed.
     Follow,
     /// A link is an error.
     Refuse,
@@ -35,7 +35,7 @@ impl Links {
     }
 }
 
-/// What a directory entry is.
+/// The type of a directory entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EntryType {
     /// A directory.
@@ -49,7 +49,7 @@ pub(crate) enum EntryType {
 }
 
 impl EntryType {
-    /// `None` where the file system does not tell without being asked for the entry itself.
+    /// Converts a file type. Returns `None` if the file system does not store the type in the directory.
     fn of(file_type: FileType) -> Option<Self> {
         match file_type {
             FileType::Directory => Some(Self::Directory),
@@ -61,11 +61,11 @@ impl EntryType {
     }
 }
 
-/// An entry of a directory, links not followed.
+/// An entry of a directory; links are not followed.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) name: OsString,
-    /// The error is of asking for the type, where the directory itself does not tell it.
+    /// The type, or the error of reading it from the entry itself if the directory does not store it.
     pub(crate) entry_type: io::Result<EntryType>,
 }
 
@@ -74,18 +74,18 @@ pub(crate) struct Entry {
 pub(crate) struct Directory(OwnedFd);
 
 impl Directory {
-    /// Opens the directory at `path`, or the one that a link there leads to.
+    /// Opens the directory at `path`, or the one to which a link there leads.
     ///
     /// # Errors
-    /// As the system says.
+    /// Returns the system's error.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         open_directory(CWD, path, Links::Follow)
     }
 
-    /// Opens a directory below this one; the empty path is the directory itself.
+    /// Opens a directory below this one. The empty path is the directory itself.
     ///
     /// # Errors
-    /// As the system says; also when it is a link and links are refused.
+    /// Returns the system's error, also if the path is a link and links are refused.
     pub(crate) fn directory(&self, path: &Path, links: Links) -> io::Result<Self> {
         open_directory(&self.0, path, links)
     }
@@ -93,15 +93,15 @@ impl Directory {
     /// Opens a regular file below this directory for reading.
     ///
     /// # Errors
-    /// As the system says; also when it is a link and links are refused, and when it is no regular file.
+    /// Returns the system's error. A path that is not a regular file is an error, and so is a link if links are refused.
     pub(crate) fn file(&self, path: &Path, links: Links) -> io::Result<File> {
         open_file(&self.0, path, links)
     }
 
-    /// What lies at a path below this directory, and its size in bytes.
+    /// Returns the type of the entry at a path below this directory, and its size in bytes.
     ///
     /// # Errors
-    /// As the system says.
+    /// Returns the system's error.
     pub(crate) fn look_at(&self, path: &Path, links: Links) -> io::Result<(EntryType, u64)> {
         let flags = match links {
             Links::Follow => AtFlags::empty(),
@@ -115,10 +115,10 @@ impl Directory {
         ))
     }
 
-    /// All entries by name.
+    /// Returns all entries in name order.
     ///
     /// # Errors
-    /// As the system says.
+    /// Returns the system's error.
     pub(crate) fn entries(&self) -> io::Result<Vec<Entry>> {
         let mut block = Vec::with_capacity(BLOCK);
         let mut listing = RawDir::new(&self.0, block.spare_capacity_mut());
@@ -148,7 +148,7 @@ impl Directory {
 /// Opens a regular file for reading.
 ///
 /// # Errors
-/// As the system says; also when it is a link and links are refused, and when it is no regular file.
+/// Returns the system's error. A path that is not a regular file is an error, and so is a link if links are refused.
 pub(super) fn open_regular(path: &Path, links: Links) -> io::Result<File> {
     open_file(CWD, path, links)
 }
@@ -164,7 +164,7 @@ fn open_directory(from: impl std::os::fd::AsFd, path: &Path, links: Links) -> io
 }
 
 fn open_file(from: impl std::os::fd::AsFd, path: &Path, links: Links) -> io::Result<File> {
-    // Without NONBLOCK, opening a FIFO waits for somebody who writes.
+    // Without NONBLOCK, opening a FIFO waits for a writer.
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY | links.flags();
     let file = match openat(from, path, flags, Mode::empty()) {
         Err(rustix::io::Errno::LOOP) if links == Links::Refuse => {
@@ -179,7 +179,7 @@ fn open_file(from: impl std::os::fd::AsFd, path: &Path, links: Links) -> io::Res
     }
 }
 
-/// What is said of a FIFO, a socket, a device or a directory where a file is asked for.
+/// Returns the error for a FIFO, a socket, a device or a directory in place of a file.
 fn not_regular() -> io::Error {
     io::Error::other("it is no regular file")
 }

@@ -1,4 +1,4 @@
-//! File access of this package, with errors that name the path. Atomic replacement and hashes are `regatta-fsutil`'s.
+//! File access of this package, with errors that name the path. `regatta-fsutil` provides atomic replacement and hashes.
 
 mod directory;
 
@@ -13,20 +13,20 @@ use std::{
 pub(crate) use directory::{Directory, EntryType, Links};
 use regatta_fsutil::{atomic_file::AtomicFile, hash::sha256_of_file, regular_file};
 
-/// Something that could not be done to a file or directory.
+/// The error of an action on a file or directory.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {action} {path}", path = path.display())]
 pub struct FileError {
-    /// What was tried.
+    /// The action that failed.
     pub action: &'static str,
-    /// To what.
+    /// The path.
     pub path: PathBuf,
     /// The system's reason.
     #[source]
     pub source: io::Error,
 }
 
-/// Adds to a system error what was tried to which path.
+/// Adds the action and the path to a system error.
 pub(crate) trait At<T> {
     fn at(self, action: &'static str, path: &Path) -> Result<T, FileError>;
 }
@@ -41,29 +41,29 @@ impl<T> At<T> for io::Result<T> {
     }
 }
 
-/// Opens a regular file that is no link.
+/// Opens a regular file; a link is an error.
 pub(crate) fn open_no_link(path: &Path) -> io::Result<File> {
     directory::open_regular(path, Links::Refuse)
 }
 
-/// Reads a whole regular file, or what a link to one leads to.
+/// Reads a whole regular file, following links.
 pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     regular_file::open(path)?.read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// Reads a file that is known to be small; more than `limit` bytes are an error, not a full memory.
+/// Reads a small file. More than `limit` bytes are an error, which bounds memory.
 pub(crate) fn read_small(path: &Path, limit: u64) -> Result<Vec<u8>, FileError> {
     regular_file::read(path, limit).at("read", path)
 }
 
-/// Replaces `path` by `content`. The permissions of a former file stay.
+/// Replaces `path` with `content`, keeping the permissions of an existing file.
 pub(crate) fn replace(path: &Path, content: &[u8]) -> Result<(), FileError> {
     AtomicFile::new(path).write(content).at("write", path)
 }
 
-/// Replaces `path` by what `write` writes, and returns what it returns. After an error the old content is still there.
+/// Replaces `path` with the output of `write`, and returns its value. After an error the old content remains.
 pub(crate) fn replace_with<T, E: From<FileError>>(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<File>) -> Result<T, E>,
@@ -71,7 +71,7 @@ pub(crate) fn replace_with<T, E: From<FileError>>(
     let mut result = None;
     let replaced = AtomicFile::new(path).write_with(|out| {
         let written = write(out);
-        // The reason is in `result`.
+        // The actual error is in `result`.
         let outcome = written
             .as_ref()
             .map(drop)
@@ -99,7 +99,8 @@ pub(crate) fn copy(from: &Path, to: &Path) -> io::Result<()> {
     target.set_permissions(permissions)
 }
 
-/// Whether `path` is `directory` or lies in it, links followed. What does not exist yet lies where its nearest ancestor does.
+/// Returns whether `path` is `directory` or inside it, with links followed. A path that does not exist counts as its nearest
+/// ancestor.
 pub(crate) fn lies_in(path: &Path, directory: &Path) -> bool {
     let whole = |path: &Path| {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
@@ -109,8 +110,9 @@ pub(crate) fn lies_in(path: &Path, directory: &Path) -> bool {
     whole(path).starts_with(whole(directory))
 }
 
-/// Makes `to` the same file as `from` was: linked where the file system can (nothing is copied then), else copied,
-/// with its content on the disk before this returns. `to` must not be there.
+/// Makes `to` a hard link to `from`, or a copy if the file system does not support links.
+///
+/// A copy's content is on the disk before this returns. `to` must not exist.
 pub(crate) fn keep(from: &Path, to: &Path) -> Result<(), FileError> {
     if let Some(parent) = to.parent() {
         fs::create_dir_all(parent).at("create", parent)?;
@@ -133,7 +135,7 @@ pub(crate) fn sha256(path: &Path) -> Result<(String, u64), FileError> {
     Ok((hash.hex(), hash.length))
 }
 
-/// The directories in `path` by name, sorted; links to directories count. Nothing when `path` is not there.
+/// Returns the sorted names of the directories in `path`, including links to directories. Empty if `path` does not exist.
 pub(crate) fn directories(path: &Path) -> Result<Vec<OsString>, FileError> {
     let entries = match fs::read_dir(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -150,7 +152,7 @@ pub(crate) fn directories(path: &Path) -> Result<Vec<OsString>, FileError> {
     Ok(names)
 }
 
-/// Reads in large pieces.
+/// Wraps `input` in a large buffer.
 pub(crate) fn buffered(input: impl io::Read) -> io::BufReader<impl io::Read> {
     io::BufReader::with_capacity(1 << 18, input)
 }

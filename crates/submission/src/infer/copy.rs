@@ -1,4 +1,4 @@
-//! Directories copied into a draft: what a submission holds, and nothing else.
+//! Copies directories into a draft, limited to the parts of a submission.
 
 use std::{fs, io, path::Path};
 
@@ -24,8 +24,10 @@ pub(super) fn tree(input: &Path, draft: &Draft) -> Result<(), FileError> {
     Ok(())
 }
 
-/// Copies a directory. A link to a file becomes the file, a link to a directory is refused: it may lead in a circle.
-/// So are sockets and pipes, which would be waited for.
+/// Copies a directory.
+///
+/// A link to a file becomes a file. A link to a directory is refused, because it may be circular. Sockets and pipes are refused,
+/// because reading them would block.
 pub(super) fn directory(from: &Path, to: &Path, draft: &Draft) -> Result<(), FileError> {
     let mut names = Vec::new();
     for entry in fs::read_dir(from).at("list", from)? {

@@ -1,4 +1,4 @@
-//! What a measured run must have in its log for its result to stand for another scenario's.
+//! Checks the log of a measured run from which another scenario's result is to be inferred.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use regatta_types::Scenario;
 pub(super) struct Measured(DetailLog);
 
 impl Measured {
-    /// Reads the log of a scenario's directory; the error is a sentence.
+    /// Reads the log from a scenario's directory. The error is a sentence.
     pub(super) fn read(scenario: &Path) -> Result<Self, String> {
         let path = scenario.join("performance").join("run_1").join(file_name::DETAIL);
         let log =
@@ -18,8 +18,9 @@ impl Measured {
         Ok(Self(log))
     }
 
-    /// Whether the result may stand for the other scenario's: it is measured itself, and has the figure that the checkers
-    /// work the other one out from.
+    /// Checks that the other scenario's result may be inferred.
+    ///
+    /// The run must be measured itself. Its log must have the value from which the checkers compute the other result.
     pub(super) fn may_stand(&self, inference: Inference) -> Result<(), String> {
         let Inference { from, to } = inference;
         let scenario = self.0.value("effective_scenario").and_then(Value::as_str);

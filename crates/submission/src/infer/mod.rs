@@ -1,9 +1,10 @@
-//! Results that stand for others: MultiStream and Offline of an edge system inferred from what was measured
-//! (`inference_rules.adoc`, "Scenarios"), and a benchmark's stricter variant submitted as the other one too.
+//! Infers results that the rules allow to copy from measured ones (`inference_rules.adoc`, "Scenarios").
 //!
-//! An inferred result is a copy of the directories of the one that was measured, under the scenario's name in lower case,
-//! as `preprocess_submission.py` makes it; the checkers work out its value. What a round allows stands in its file. Unlike
-//! the official tool this removes nothing, moves nothing to another division, and says why it left something alone.
+//! These are MultiStream and Offline of an edge system, and a benchmark's lower accuracy variant from its stricter one. An
+//! inferred result is a copy of the measured result's directories, under the scenario's name in lower case.
+//! `preprocess_submission.py` does the same, and the checkers compute the value. The round's file lists the allowed inferences.
+//! Unlike the official tool, this removes nothing and moves nothing to another division. It reports why it left something
+//! unchanged.
 
 mod copy;
 mod log;
@@ -25,36 +26,36 @@ use crate::{
     pack::DIVISIONS,
 };
 
-/// What is to be inferred.
+/// The input of an inference.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
     /// The submission's root.
     pub input: &'a Path,
-    /// The tree that is made, a directory that does not exist.
+    /// The new tree's directory, which must not exist.
     pub output: &'a Path,
-    /// The submitter's directory name; `None` takes all.
+    /// The submitter's directory name, or `None` for all submitters.
     pub submitter: Option<&'a str>,
     /// The round.
     pub round: &'a Round,
 }
 
-/// What came of it.
+/// The result of an inference.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Results that were made: from which directory, to which, both from the root on.
+    /// The inferred results: source and destination directory, relative to the root.
     pub inferred: Vec<(String, String)>,
-    /// What was not inferred: where, and why.
+    /// The places where nothing was inferred, with the reasons.
     pub left: Vec<(String, String)>,
 }
 
-/// Nothing was inferred.
+/// The error if no tree was written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InferError {
-    /// No such submitter.
+    /// There is no such submitter.
     #[error("{input} holds no results of {who} in closed/, open/ or network/", input = input.display())]
     NoSubmission {
-        /// The root that was given.
+        /// The submission's root.
         input: PathBuf,
         /// The submitter, or `anybody`.
         who: String,
@@ -62,7 +63,7 @@ pub enum InferError {
     /// The new tree would be copied into itself.
     #[error("{output} lies inside the submission {input}; hint: name a directory elsewhere", output = output.display(), input = input.display())]
     Inside {
-        /// The tree that was to be made.
+        /// The new tree's directory.
         output: PathBuf,
         /// The submission.
         input: PathBuf,
@@ -75,10 +76,11 @@ pub enum InferError {
     File(#[from] FileError),
 }
 
-/// Copies the tree and adds what may be inferred.
+/// Copies the tree and adds the results that may be inferred.
 ///
 /// # Errors
-/// When there is no such submission, the output exists, or a file cannot be read or written. Nothing is left then.
+/// Returns an error if there is no such submission, the output exists, or a file cannot be read or written. No output then
+/// remains.
 pub fn infer(request: &Request<'_>) -> Result<Report, InferError> {
     let homes = homes(request)?;
     if lies_in(request.output, request.input) {
@@ -102,7 +104,7 @@ pub fn infer(request: &Request<'_>) -> Result<Report, InferError> {
     Ok(report)
 }
 
-/// The submitters' directories from the root on.
+/// Returns the submitters' directories, relative to the root.
 fn homes(request: &Request<'_>) -> Result<Vec<String>, InferError> {
     let mut homes = Vec::new();
     for division in DIVISIONS {
@@ -128,7 +130,7 @@ fn homes(request: &Request<'_>) -> Result<Vec<String>, InferError> {
 struct Submitter<'a> {
     draft: &'a Draft,
     round: &'a Round,
-    /// Its directory from the root on.
+    /// The submitter's directory, relative to the root.
     home: &'a str,
 }
 
@@ -152,7 +154,7 @@ impl Submitter<'_> {
                     report.left.push((format!("{results}/{below}"), why));
                 }
             }
-            // After the scenarios, so that inferred ones come along.
+            // This follows the scenarios, so that inferred ones are copied too.
             for model in self.names(&format!("{results}/{system}"))? {
                 self.lower_accuracy(submission, &system, &model, report)?;
             }
@@ -211,7 +213,7 @@ impl Submitter<'_> {
         Ok(())
     }
 
-    /// Copies a scenario's directories, wherever the layout has them.
+    /// Copies a scenario's directories in all parts of the layout.
     fn copy_parts(&self, below: &str, from: &str, to: &str) -> Result<(), FileError> {
         for part in self.parts() {
             let directory = format!("{}/{part}/{below}", self.home);
@@ -222,7 +224,7 @@ impl Submitter<'_> {
         Ok(())
     }
 
-    /// Lets the stricter variant stand for the other one, where that has no results of its own.
+    /// Copies the stricter variant to the other one, if that has no results of its own.
     fn lower_accuracy(
         &self,
         submission: &Submission,
@@ -264,7 +266,7 @@ impl Submitter<'_> {
         Ok(())
     }
 
-    /// The parts of a submission that have a directory per result.
+    /// Returns the parts of a submission that have a directory per result.
     fn parts(&self) -> &'static [&'static str] {
         match self.round.submission.layout {
             Layout::Classic => &["results", "measurements", "compliance"],
@@ -281,7 +283,7 @@ impl Submitter<'_> {
         fs::symlink_metadata(self.draft.root().join(path)).is_ok()
     }
 
-    /// Directories by name; names that are no text belong to no submission and are passed over.
+    /// Returns the names of directories. Names that are not UTF-8 do not belong to a submission and are ignored.
     fn names(&self, path: &str) -> Result<Vec<String>, FileError> {
         let names = directories(&self.draft.root().join(path))?;
         Ok(names
@@ -290,14 +292,14 @@ impl Submitter<'_> {
             .collect())
     }
 
-    /// `system_type` of a system; empty where the description does not say.
+    /// Returns a system's `system_type`, or an empty string if the description does not have it.
     fn system_type(&self, system: &str) -> Result<String, FileError> {
         let json = self.json(&format!("{}/systems/{system}.json", self.home))?;
         let kind = json.get("system_type").and_then(serde_json::Value::as_str);
         Ok(kind.unwrap_or_default().to_owned())
     }
 
-    /// The open division's own names of models.
+    /// Returns the open division's own names of models.
     fn mapping(&self) -> Result<std::collections::BTreeMap<String, String>, FileError> {
         let json = self.json(&format!("{}/model_mapping.json", self.home))?;
         let names = json.as_object().into_iter().flatten();
@@ -306,7 +308,7 @@ impl Submitter<'_> {
             .collect())
     }
 
-    /// A JSON file; `null` where it is not there or does not read, which the checker tells.
+    /// Returns a JSON file, or `null` if it does not exist or cannot be parsed, which the checker reports.
     fn json(&self, path: &str) -> Result<serde_json::Value, FileError> {
         let path = self.draft.root().join(path);
         match regular_file::read(&path, LARGEST_TEXT) {

@@ -1,4 +1,6 @@
-//! The gzipped tar: every file below the divisions, by name, with its time and whether it may be run; nobody's user names.
+//! Writes the gzipped tar: every file in the divisions, in name order, with its modification time and execute permission.
+//!
+//! The archive contains no user names.
 
 use std::{
     fs::{self, File},
@@ -13,7 +15,7 @@ use tar::{Builder, EntryType, Header};
 use super::PackError;
 use crate::files::{At, open_no_link};
 
-/// Writes the divisions of `input`; gives the number of files.
+/// Writes the divisions of `input`, and returns the number of files.
 pub(super) fn write(input: &Path, divisions: &[&str], out: impl Write) -> Result<u64, PackError> {
     let mut tar = Builder::new(GzEncoder::new(out, Compression::default()));
     let mut files = 0;
@@ -72,7 +74,7 @@ fn is_program(metadata: &fs::Metadata) -> bool {
     metadata.permissions().mode() & 0o100 != 0
 }
 
-/// Gives exactly the bytes that the header promises, and notices when the file has other ones.
+/// A reader that returns exactly the number of bytes in the header, and detects that the file's size has changed.
 struct Counted {
     input: File,
     left: u64,

@@ -1,4 +1,4 @@
-//! SHA-1 of a package, in the line that `sha1sum` prints. It names a file, it protects nothing.
+//! The SHA-1 of a package, in the format of `sha1sum`. It identifies a file and is no protection.
 
 use std::{
     io::{self, Write},
@@ -11,7 +11,7 @@ use sha1::{Digest as _, Sha1};
 use super::PackError;
 use crate::files::{At, FileError, buffered, read_small};
 
-/// Hashes and counts the bytes on their way to `out`.
+/// A writer that hashes and counts the bytes that it passes to `out`.
 pub(super) struct HashingWriter<W> {
     out: W,
     sha1: Sha1,
@@ -19,7 +19,7 @@ pub(super) struct HashingWriter<W> {
 }
 
 impl<W> HashingWriter<W> {
-    /// A writer into `out` that has hashed nothing yet.
+    /// Creates a writer into `out`.
     pub(super) fn new(out: W) -> Self {
         Self {
             out,
@@ -57,13 +57,13 @@ pub(super) fn sha1(path: &Path) -> Result<String, FileError> {
     hash().at("read", path)
 }
 
-/// What `sha1sum` prints when it is called where the package lies.
+/// Returns the output of `sha1sum` in the package's directory.
 pub(super) fn line(sha1: &str, tarball: &Path) -> String {
     let name = tarball.file_name().unwrap_or_default().to_string_lossy();
     format!("{sha1}  {name}\n")
 }
 
-/// The SHA-1 that a checksum file states.
+/// Returns the SHA-1 in a checksum file.
 pub(super) fn stated(path: &Path) -> Result<String, PackError> {
     let text = read_small(path, 1 << 16)?;
     let word = text.split(u8::is_ascii_whitespace).next().unwrap_or_default();

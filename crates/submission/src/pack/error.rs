@@ -1,4 +1,4 @@
-//! What can keep a submission from being packed or unpacked.
+//! The errors of packing and unpacking a submission.
 
 use std::{fmt::Write as _, io, path::PathBuf};
 
@@ -7,7 +7,7 @@ use regatta_text::Escaped;
 use super::PackFinding;
 use crate::{DraftError, files::FileError};
 
-/// A package that was not made or not opened.
+/// The error if a package was not written or not opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PackError {
@@ -17,7 +17,7 @@ pub enum PackError {
     /// The unpacked tree cannot be written.
     #[error(transparent)]
     Draft(#[from] DraftError),
-    /// The submitter's name cannot be part of a file's name.
+    /// The submitter's name cannot be part of a file name.
     #[error("`{submitter}` cannot be part of a file name: use letters, digits, `_`, `-` and `.`")]
     NoName {
         /// The name.
@@ -26,44 +26,44 @@ pub enum PackError {
     /// The tree has none of the divisions.
     #[error("{input} has none of closed/, open/, network/: name the submission's root", input = input.display())]
     NoSubmission {
-        /// The root that was given.
+        /// The submission's root.
         input: PathBuf,
     },
     /// The package would contain itself.
     #[error("the package would lie in the submission itself, at {directory}: name another directory", directory = directory.display())]
     Inside {
-        /// The directory that was given.
+        /// The package's directory.
         directory: PathBuf,
     },
-    /// Things that cannot be uploaded.
+    /// The submission has paths that cannot be uploaded.
     #[error("the submission cannot be uploaded as it is:{list}", list = list(findings))]
     Unclean {
-        /// All of them.
+        /// All findings.
         findings: Vec<PackFinding>,
     },
-    /// There is no `openssl` to encrypt with.
+    /// The program `openssl` is not installed.
     #[error("cannot start openssl, which does the encryption: install the package `openssl`")]
     NoOpenssl {
         /// The system's reason.
         #[source]
         source: io::Error,
     },
-    /// `openssl` gave up.
+    /// The program `openssl` failed.
     #[error("openssl could not {action} {path}: {messages}", path = path.display())]
     Openssl {
-        /// Write or decrypt.
+        /// The action: write or decrypt.
         action: &'static str,
         /// The package.
         path: PathBuf,
-        /// What it said.
+        /// The messages of `openssl`.
         messages: String,
     },
-    /// The archive cannot be put together.
+    /// The archive cannot be written.
     #[error("cannot pack {path}", path = path.display())]
     Archive {
-        /// What was being packed.
+        /// The path that was being packed.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         #[source]
         source: io::Error,
     },
@@ -73,49 +73,49 @@ pub enum PackError {
         /// The file.
         path: PathBuf,
     },
-    /// The checksum file is not what `sha1sum` prints.
+    /// The checksum file does not have the format of `sha1sum`.
     #[error("{path} is no line of sha1sum", path = path.display())]
     ChecksumFile {
         /// The file.
         path: PathBuf,
     },
-    /// The package is not the one that was packed.
+    /// The package's SHA-1 is not the one in its checksum file.
     #[error("{path} has the SHA-1 {found}, not {stated}: it is damaged or another one", path = path.display())]
     Checksum {
         /// The package.
         path: PathBuf,
         /// Its SHA-1.
         found: String,
-        /// The one in the checksum file.
+        /// The SHA-1 in the checksum file.
         stated: String,
     },
-    /// What came out of the decryption is no archive: nearly always the password.
+    /// The decrypted data is not an archive, nearly always because of a wrong password.
     #[error("{path} does not open: the password is wrong, or it is no package", path = path.display())]
     NotAnArchive {
         /// The package.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         #[source]
         source: io::Error,
     },
-    /// An archive with something that no submission has.
+    /// The archive has an entry that a submission cannot have.
     #[error("the package holds `{path}`, which is no file or directory of a submission: nothing was unpacked", path = Escaped(path.display()))]
     Hostile {
         /// Its path in the archive.
         path: PathBuf,
     },
-    /// An archive that unpacks to more than it may.
+    /// The archive unpacks to more data than the limits allow.
     #[error(
         "the package unpacks to more than {bytes} bytes or {entries} files and directories: nothing was unpacked; hint: allow \
          more with --max-gib or --max-entries if you trust it"
     )]
     TooLarge {
-        /// Bytes that were allowed.
+        /// The allowed number of bytes.
         bytes: u64,
-        /// Files and directories that were allowed.
+        /// The allowed number of files and directories.
         entries: u64,
     },
-    /// The place to unpack to is taken.
+    /// The output exists already.
     #[error("{path} exists already: name a new directory", path = path.display())]
     Exists {
         /// The directory.
@@ -123,7 +123,7 @@ pub enum PackError {
     },
 }
 
-/// The flaws, one a line, not more than a screen of them.
+/// Lists the findings, one per line, up to a screenful.
 fn list(findings: &[PackFinding]) -> String {
     const SHOWN: usize = 20;
     let mut text = String::new();

@@ -1,5 +1,6 @@
-//! What keeps a tree from being uploaded (`repository_checks.sh`): links, hidden files, spaces in names, big files; and
-//! what would not arrive as it is: names that are no text, things that are no files.
+//! Checks what prevents an upload (`repository_checks.sh`): links, hidden files, spaces in names and large files.
+//!
+//! It also reports what an archive would change: names that are not UTF-8, and entries that are not files.
 
 use std::{
     fmt, fs,
@@ -9,34 +10,34 @@ use std::{
 
 use crate::files::{At, FileError};
 
-/// The directories of a submission that are packed, where they exist.
+/// The directories of a submission that are packed if they exist.
 pub const DIVISIONS: [&str; 3] = ["closed", "open", "network"];
-/// The largest file that the result repositories take, in bytes.
+/// The largest file that the result repositories accept, in bytes.
 const LARGEST_FILE: u64 = 50 << 20;
 
 /// A path that cannot be uploaded.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PackFinding {
-    /// From the submission's root on.
+    /// The path relative to the submission's root.
     pub path: PathBuf,
-    /// What is wrong with it.
+    /// The reason.
     pub kind: PackFindingKind,
 }
 
-/// What is wrong with a path.
+/// The reason why a path cannot be uploaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PackFindingKind {
     /// A symbolic link.
     Link,
-    /// A name that begins with a dot.
+    /// A name with a leading dot.
     Hidden,
     /// A name with white space.
     Space,
-    /// A name that is no UTF-8 or has control characters.
+    /// A name that is not UTF-8 or has control characters.
     Name,
     /// A file of more than 50 MiB.
     Big {
-        /// Its length.
+        /// Its length in bytes.
         bytes: u64,
     },
     /// A device, socket or pipe.
@@ -46,14 +47,14 @@ pub enum PackFindingKind {
 /// Lists the findings of the submission in `input`, by path.
 ///
 /// # Errors
-/// When a directory cannot be listed.
+/// Returns an error if a directory cannot be listed.
 pub fn hygiene(input: &Path) -> Result<Vec<PackFinding>, FileError> {
     let mut findings = Vec::new();
     let mut ahead: Vec<_> = DIVISIONS.into_iter().map(PathBuf::from).collect();
     while let Some(below) = ahead.pop() {
         let path = input.join(&below);
         let Ok(metadata) = fs::symlink_metadata(&path) else {
-            // A division that is not there; anything else was listed a moment ago and fails when it is packed.
+            // The division does not exist. Any other path was just listed, and packing it reports the error.
             continue;
         };
         let mut finding = |kind| {

@@ -1,4 +1,4 @@
-//! A reader that gives no more bytes than it was allowed: what unpacks to a million times its size ends early.
+//! A reader with a byte limit, which stops an archive that expands to a multiple of its size.
 
 use std::{
     cell::Cell,
@@ -6,14 +6,14 @@ use std::{
     rc::Rc,
 };
 
-/// How many bytes may still be read; shared with the reader.
+/// The number of bytes that may still be read, shared with the reader.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Allowance {
     left: Rc<Cell<u64>>,
     is_exceeded: Rc<Cell<bool>>,
 }
 
-/// Reads within its allowance.
+/// A reader that stays within its allowance.
 #[derive(Debug)]
 pub(super) struct MeteredReader<R> {
     inner: R,
@@ -21,19 +21,19 @@ pub(super) struct MeteredReader<R> {
 }
 
 impl Allowance {
-    /// Allows so many bytes from here on.
+    /// Allows `bytes` bytes from here on.
     pub(super) fn set(&self, bytes: u64) {
         self.left.set(bytes);
     }
 
-    /// Whether more was to be read than was allowed.
+    /// Returns whether a read would have exceeded the allowance.
     pub(super) fn is_exceeded(&self) -> bool {
         self.is_exceeded.get()
     }
 }
 
 impl<R> MeteredReader<R> {
-    /// A reader that reads what `allowance` allows.
+    /// Creates a reader with this allowance.
     pub(super) const fn new(inner: R, allowance: Allowance) -> Self {
         Self { inner, allowance }
     }
@@ -42,7 +42,7 @@ impl<R> MeteredReader<R> {
 impl<R: Read> Read for MeteredReader<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let left = self.allowance.left.get();
-        // One byte more than is allowed tells the end of the data from the end of the allowance.
+        // Reading one byte more than allowed distinguishes the end of the data from the end of the allowance.
         let most = usize::try_from(left.saturating_add(1)).unwrap_or(usize::MAX);
         let most = most.min(into.len());
         let read = self.inner.read(into.get_mut(..most).unwrap_or_default())?;

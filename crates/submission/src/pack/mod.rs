@@ -1,11 +1,11 @@
-//! The package that is handed in: an encrypted tar with its SHA-1, as `pack_submission.sh` makes it.
+//! The package that is submitted: an encrypted tar with its SHA-1, as `pack_submission.sh` creates it.
 //!
-//! `mlperf_submission_<SUBMITTER>.tar.gz` is a gzipped tar of `closed/`, `open/` and `network/` (which the official script
-//! forgets), encrypted by `openssl enc -aes256`; `mlperf_submission_<SUBMITTER>.sha1` holds what `sha1sum` prints of it.
-//! Either side is opened by the other. Encryption is the system's `openssl`: see `docs/decisions`.
+//! `mlperf_submission_<SUBMITTER>.tar.gz` is a gzipped tar of `closed/`, `open/` and `network/`, encrypted by `openssl enc
+//! -aes256`. The official script forgets `network/`. `mlperf_submission_<SUBMITTER>.sha1` has the output of `sha1sum` for it.
+//! Each implementation can open the other's package. The system's `openssl` encrypts it: see `docs/decisions`.
 //!
-//! [`pack`] looks at the tree's [`hygiene`] first and packs nothing that cannot be uploaded. Whether the submission is
-//! valid is the checker's business.
+//! [`pack`] checks the tree's [`hygiene`] first and does not pack a tree that cannot be uploaded. The checker decides whether the
+//! submission is valid.
 
 mod archive;
 mod checksum;
@@ -43,16 +43,17 @@ pub struct Package {
     pub sha1: String,
     /// The tar's length in bytes.
     pub bytes: u64,
-    /// Files in it.
+    /// The number of files in it.
     pub files: u64,
 }
 
 /// Packs the submission in `input` into `directory`, under the submitter's name.
 ///
-/// Both files appear when they are whole; a package of the same name is replaced.
+/// Both files appear when they are complete, and replace a package of the same name.
 ///
 /// # Errors
-/// When the tree has flaws, all of which are named; when there is no `openssl`; when something cannot be read or written.
+/// Returns an error with all findings if the tree cannot be uploaded. Also fails if there is no `openssl`, or if a file cannot be
+/// read or written.
 pub fn pack(
     input: &Path,
     submitter: &str,
@@ -79,7 +80,7 @@ pub fn pack(
         });
     }
     fs::create_dir_all(directory).at("create", directory)?;
-    // Package and checksum are two files: another process must not replace one of them between.
+    // Package and checksum are two files. The lock prevents another process from replacing only one of them.
     let locked = File::open(directory).at("open", directory)?;
     lock_for(&tarball, &locked, directory)?;
     let (files, sha1, bytes) = replace_with(&tarball, |out| {
@@ -87,7 +88,7 @@ pub fn pack(
         let files = openssl::encrypt(&mut hashed, &tarball, password, |out| {
             archive::write(input, &divisions, out)
         })?;
-        // The old checksum is removed first: there is never one beside a package that it does not fit.
+        // The old checksum is removed first, so that no package has a checksum of another one.
         match fs::remove_file(&sha1_file) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             removed => removed.at("remove", &sha1_file)?,
@@ -105,7 +106,7 @@ pub fn pack(
     })
 }
 
-/// The two files of a package.
+/// Returns the paths of a package's two files.
 pub(crate) fn package_files(directory: &Path, submitter: &str) -> Result<(PathBuf, PathBuf), PackError> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     if submitter.is_empty() || submitter.starts_with('.') || !submitter.chars().all(plain) {

@@ -1,7 +1,7 @@
-//! The system's `openssl enc`, which the official script uses and whoever receives the package has.
+//! Runs the system's `openssl enc`, which the official script uses and recipients of the package have.
 //!
-//! The form is OpenSSL's own: `Salted__`, 8 bytes of salt, AES-256-CBC, the key by one round of SHA-256 over password and
-//! salt. That protects by the password's length alone, and it is what the official script opens.
+//! The format is OpenSSL's own: `Salted__`, 8 bytes of salt, then AES-256-CBC. The key comes from one round of SHA-256 over
+//! password and salt. The protection therefore depends on the password's length alone, but the official script opens this format.
 
 use std::{
     io::{self, BufWriter, Read, Write},
@@ -14,15 +14,15 @@ use super::PackError;
 use crate::files::{At, buffered};
 use regatta_fsutil::regular_file;
 
-/// Carries a password to `openssl`; only this user's processes can read another's environment.
+/// The environment variable with the password for `openssl`. Only processes of the same user can read it.
 const VARIABLE: &str = "REGATTA_PACKAGE_PASSWORD";
 
-/// Where the password comes from.
+/// The source of the password.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Password {
-    /// `openssl` asks for it on the terminal.
+    /// `openssl` prompts for it on the terminal.
     Prompt,
-    /// This one.
+    /// The password itself.
     Text(String),
 }
 
@@ -35,7 +35,7 @@ impl std::fmt::Debug for Password {
     }
 }
 
-/// Encrypts what `write` writes, to `target`, and returns what `write` returns. Errors name the package `output`.
+/// Encrypts the output of `write` to `target`, and returns the value of `write`. Errors name the package `output`.
 pub(super) fn encrypt<T>(
     target: &mut (impl Write + Send),
     output: &Path,
@@ -47,7 +47,7 @@ pub(super) fn encrypt<T>(
         return Err(ended(child, ("write", output), None));
     };
     let (written, copied) = thread::scope(|scope| {
-        // `openssl` stops reading when nobody takes what it has encrypted.
+        // `openssl` stops reading if its output is not read.
         let copier = scope.spawn(move || io::copy(&mut buffered(encrypted), target));
         let mut input = BufWriter::with_capacity(1 << 18, input);
         let written = write(&mut input).and_then(|value| {
@@ -59,18 +59,18 @@ pub(super) fn encrypt<T>(
     });
     let copied = copied.unwrap_or_else(|_| Err(io::Error::other("the copying thread panicked")));
     if let Err(error) = copied {
-        // The full disk is the cause; `openssl` only reports a broken pipe.
+        // The cause is this error, for example a full disk; `openssl` only reports a broken pipe.
         wait(child);
         return Err(error).at("write", output)?;
     }
     match written {
         Ok(value) => finish(child, ("write", output)).map(|()| value),
-        // A pipe that broke says less than the one who broke it.
+        // The message of `openssl` explains more than the broken pipe.
         Err(error) => Err(ended(child, ("write", output), Some(error))),
     }
 }
 
-/// Hands what is encrypted in `input` to `read`.
+/// Decrypts `input` and passes the data to `read`.
 pub(super) fn decrypt<T>(
     input: &Path,
     password: &Password,
@@ -88,7 +88,7 @@ pub(super) fn decrypt<T>(
     }
 }
 
-/// Reads to the end also when `read` has enough, so that `openssl` does not die of a closed pipe.
+/// Reads to the end even if `read` stops earlier, so that `openssl` does not fail on a closed pipe.
 fn read_on<T>(
     output: ChildStdout,
     read: impl FnOnce(&mut dyn Read) -> Result<T, PackError>,
@@ -120,7 +120,7 @@ fn finish(child: Child, work: (&'static str, &Path)) -> Result<(), PackError> {
     Err(failed(work, messages))
 }
 
-/// What `openssl` said of the work that it gave up: what it was to do, and to which package.
+/// Returns the error with the messages of `openssl`, its action and the package.
 fn failed((action, path): (&'static str, &Path), messages: String) -> PackError {
     PackError::Openssl {
         action,
@@ -129,7 +129,7 @@ fn failed((action, path): (&'static str, &Path), messages: String) -> PackError 
     }
 }
 
-/// The error of a process that was left early: its own, unless it was content.
+/// Returns the error of a process whose pipe was closed early: the messages of `openssl`, unless it succeeded.
 fn ended(child: Child, work: (&'static str, &Path), error: Option<PackError>) -> PackError {
     let (succeeded, messages) = wait(child);
     match error {
@@ -141,13 +141,13 @@ fn ended(child: Child, work: (&'static str, &Path), error: Option<PackError>) ->
     }
 }
 
-/// Whether the process succeeded, and what it said besides its warning about the key's derivation.
+/// Returns whether the process succeeded, and its messages except the warning about key derivation.
 fn wait(mut child: Child) -> (bool, String) {
     let errors = child.stderr.take();
     let reader = thread::spawn(move || {
         let mut messages = String::new();
         if let Some(errors) = errors {
-            // What cannot be read is not told; the exit status is.
+            // Unreadable messages are ignored; the exit status is not.
             let _ = errors.take(1 << 16).read_to_string(&mut messages);
         }
         messages

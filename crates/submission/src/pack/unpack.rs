@@ -1,4 +1,4 @@
-//! Opens a package, by whichever side it was made, into a directory that did not exist before.
+//! Opens a package of either implementation into a new directory.
 
 use std::{
     fs,
@@ -16,20 +16,20 @@ use super::{
 };
 use crate::draft_directory::DraftDirectory;
 
-/// Bytes of an entry beside its content: its header, a long name, padding.
+/// The number of bytes of an entry besides its content: its header, a long name and padding.
 const ENTRY_OVERHEAD: u64 = 1 << 20;
 
-/// What a package may unpack to. It comes from somebody else: a few MiB can unpack to a full disk.
+/// The limits of unpacking. A package comes from outside, and a few MiB can expand to a full disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnpackLimits {
-    /// Bytes of all files together.
+    /// The total number of bytes of all files.
     pub bytes: u64,
-    /// Files and directories.
+    /// The number of files and directories.
     pub entries: u64,
 }
 
 impl Default for UnpackLimits {
-    /// Several times the largest round so far: 64 GiB in a million files.
+    /// Returns several times the largest round so far: 64 GiB in a million files.
     fn default() -> Self {
         Self {
             bytes: 64 << 30,
@@ -38,11 +38,13 @@ impl Default for UnpackLimits {
     }
 }
 
-/// Unpacks the submitter's package in `directory` into `output`; gives the number of files. The checksum is held against
-/// the package first, and `output` appears when everything is there.
+/// Unpacks the submitter's package in `directory` into `output`, and returns the number of files.
+///
+/// The checksum is verified first. `output` appears when it is complete.
 ///
 /// # Errors
-/// When the package is not the one that its checksum names, does not open, is beyond `limits`, or holds what no submission has.
+/// Returns an error if the checksum does not match or the package cannot be opened. Also fails if the package exceeds `limits` or
+/// has an entry that a submission cannot have.
 pub fn unpack(
     directory: &Path,
     submitter: &str,
@@ -112,7 +114,7 @@ fn extract(
         }
         files += u64::from(kind == EntryType::Regular);
     }
-    // Past the tar's end to the end of the gzip member, whose checksum stands there.
+    // This reads past the tar's end to the end of the gzip member, whose checksum is there.
     io::copy(&mut archive.into_inner(), &mut io::sink()).map_err(broken)?;
     Ok(files)
 }
@@ -124,7 +126,7 @@ const fn too_large(limits: UnpackLimits) -> PackError {
     }
 }
 
-/// Files and directories below a division, nothing else: no links, no devices, no way out.
+/// Returns whether an entry is a file or directory in a division. Links, devices and paths outside the tree are not.
 fn is_of_submission(path: &Path, kind: EntryType) -> bool {
     let mut parts = path.components().filter(|part| *part != Component::CurDir);
     let division = parts.next();

@@ -1,15 +1,18 @@
-//! What the system description says of accelerators: the GPUs that the runs used, as the device's driver named them. What no
-//! driver tells (the kind of memory, the bus) is left to the operator.
+//! The accelerator fields of a system description: the GPUs that the runs used, as the device's driver names them.
+//!
+//! The operator supplies what no driver reports, for example the type of memory and the bus.
 
 use regatta_types::documents::{EngineKind, GpuFacts};
 use serde_json::Value;
 
 use super::{run::Run, system::gib};
 
-/// What stands for something that the system does not have.
+/// The value for a component that the system does not have.
 const NONE: &str = "N/A";
 
-/// Fields and values, after every run of the system: a SingleStream run uses one of the GPUs that an Offline run uses together.
+/// Returns fields and values from all runs of the system.
+///
+/// All runs are needed: a SingleStream run may use one GPU where an Offline run uses several.
 pub(super) fn fields_of(runs: &[&Run]) -> Vec<(&'static str, Value)> {
     let on_gpus = || {
         runs.iter()
@@ -21,7 +24,8 @@ pub(super) fn fields_of(runs: &[&Run]) -> Vec<(&'static str, Value)> {
     }
 }
 
-/// Computed by the host's processors alone. The text `0`, since the checkers take the number for an empty field.
+/// Returns the fields of a system that only used its host processors. The checkers treat the number 0 as empty, hence the text
+/// `0`.
 fn none() -> Vec<(&'static str, Value)> {
     let named = [
         "accelerator_model_name",
@@ -35,7 +39,8 @@ fn none() -> Vec<(&'static str, Value)> {
     fields
 }
 
-/// The GPUs of a run: those that the setting names by number, else every one like the first, as the agent takes them.
+/// Returns the GPUs of a run: those that the setting lists, else all of the first one's model. The agent selects them the same
+/// way.
 fn used(run: &Run) -> Vec<&GpuFacts> {
     let gpus = &run.evidence.before.gpus;
     let alike = |gpu: &&GpuFacts| gpus[0].name == gpu.name;
@@ -68,7 +73,8 @@ fn described(gpus: &[&GpuFacts]) -> Vec<(&'static str, Value)> {
         ("accelerator_model_name", name.into()),
     ];
     if first.integrated {
-        // One chip with one memory; its DLA cores are part of the one accelerator, as in the published descriptions.
+        // The GPU is on the same chip and shares the host's memory. Published descriptions count its DLA cores as part of this
+        // accelerator.
         fields.extend([
             ("accelerator_memory_capacity", "Shared with host".into()),
             ("accelerator_host_interconnect", NONE.into()),

@@ -1,5 +1,6 @@
-//! What the operator knows and no run does: the submitter's name, the system's parts, how the model was made. A TOML
-//! file; `configs/examples/submission-answers.toml` shows every key.
+//! The operator's answers: what no run records, for example the submitter's name and how the model was made.
+//!
+//! They are a TOML file; `configs/examples/submission-answers.toml` shows every key.
 
 use std::{
     collections::BTreeMap,
@@ -17,42 +18,42 @@ const SCHEMA: u16 = 1;
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Answers {
-    /// Schema number of the file.
+    /// The schema number of the file.
     #[serde(default)]
     schema: u16,
-    /// The submitter: a directory name, and the field in every system description.
+    /// The submitter's name, used as a directory name and in every system description.
     #[serde(default)]
     pub submitter: Option<String>,
     /// The systems.
     #[serde(default)]
     pub system: Vec<SystemAnswers>,
-    /// What is to be said of a benchmark's implementation, by the benchmark's name in the runs.
+    /// Answers about the implementation of each benchmark, by the benchmark's name in the runs.
     #[serde(default)]
     pub benchmark: BTreeMap<String, BenchmarkAnswers>,
-    /// Documents.
+    /// Documents of the whole submission.
     #[serde(default)]
     pub documents: Documents,
-    /// Open division: own model names and the official ones that they stand for (`model_mapping.json`).
+    /// In the open division: own model names and the official ones that they map to (`model_mapping.json`).
     #[serde(default)]
     pub model_mapping: BTreeMap<String, String>,
-    /// Where relative paths begin.
+    /// The directory against which relative paths are resolved.
     #[serde(skip)]
     base: PathBuf,
 }
 
-/// One system.
+/// Answers about one system.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SystemAnswers {
-    /// Its name in directories and files (`system_desc_id`).
+    /// The system's name in directories and files (`system_desc_id`).
     pub name: String,
-    /// Names or ids of the devices that are this system; may be left out where there is one system.
+    /// Names or ids of the system's devices. Optional if there is only one system.
     #[serde(default)]
     pub devices: Vec<String>,
-    /// What `regatta-agent doctor --json` printed on the device: a draft of the description.
+    /// The output of `regatta-agent doctor --json` on the device: a draft of the description.
     #[serde(default)]
     pub doctor: Option<PathBuf>,
-    /// The template of its description (a name in `systems/`), where it is not the one for the device's module.
+    /// The template of its description (a name in `systems/`), if it is not the one for the device's module.
     #[serde(default)]
     pub template: Option<String>,
     /// Fields of the system description, as the round spells them.
@@ -60,19 +61,19 @@ pub struct SystemAnswers {
     pub description: BTreeMap<String, toml::Value>,
 }
 
-/// One benchmark's implementation.
+/// Answers about one benchmark's implementation.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 pub struct BenchmarkAnswers {
-    /// The implementation's name in directories and files; the engine's when not given.
+    /// The implementation's name in directories and files. The default is the engine's name.
     #[serde(default)]
     pub implementation: Option<String>,
     /// The directory with the code, which is copied.
     #[serde(default)]
     pub code: Option<PathBuf>,
-    /// A text that is put behind the README of each result.
+    /// A text that is appended to the README of each result.
     #[serde(default)]
     pub notes: Option<PathBuf>,
-    /// Directories that go into `accuracy/` as they are, such as the images of stable-diffusion-xl.
+    /// Directories that are copied into `accuracy/`, for example the images of stable-diffusion-xl.
     #[serde(default)]
     pub accuracy_directories: Vec<PathBuf>,
     /// Fields of the measurement file, as the round spells them.
@@ -84,10 +85,10 @@ pub struct BenchmarkAnswers {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Documents {
-    /// How calibration and quantization were done.
+    /// The document that describes calibration and quantization.
     #[serde(default)]
     pub calibration: Option<PathBuf>,
-    /// `mlperf.conf` files of LoadGens, from which the one that a run went by is taken by its SHA-256.
+    /// `mlperf.conf` files of LoadGen revisions. Staging selects the file of a run by its SHA-256.
     #[serde(default)]
     pub mlperf_confs: Vec<PathBuf>,
     /// The official checker's log, in rounds whose layout has a place for it.
@@ -96,10 +97,10 @@ pub struct Documents {
 }
 
 impl Answers {
-    /// Reads answers; relative paths in them begin at `base`, the file's own directory.
+    /// Reads answers. Relative paths are resolved against `base`, the file's own directory.
     ///
     /// # Errors
-    /// [`AnswersError`]; the parser's own message names line and column.
+    /// Returns [`AnswersError`]; the parser's own message names line and column.
     pub fn from_toml(text: &str, base: &Path) -> Result<Self, AnswersError> {
         let answers: Self = toml::from_str(text).map_err(Box::new)?;
         if answers.schema > SCHEMA {
@@ -114,7 +115,7 @@ impl Answers {
         })
     }
 
-    /// Adds an answer that was asked for.
+    /// Adds the answer to a question.
     pub fn answer(&mut self, question: &Question, text: &str) {
         match question {
             Question::Submitter => self.submitter = Some(text.to_owned()),
@@ -139,12 +140,12 @@ impl Answers {
         }
     }
 
-    /// A path of the answers, seen from where the program stands.
+    /// Resolves a path in the answers.
     pub(super) fn path(&self, path: &Path) -> PathBuf {
         self.base.join(path)
     }
 
-    /// What was said of a benchmark.
+    /// Returns the answers about a benchmark.
     pub(super) fn benchmark(&self, name: &str) -> BenchmarkAnswers {
         self.benchmark.get(name).cloned().unwrap_or_default()
     }

@@ -1,5 +1,7 @@
-//! Audits in the tree: the runs that are linked to a result's performance run, verified over the logs as they were just
-//! staged, which are whole, and written where the round wants them.
+//! Verifies the audits of each result and writes them where the round requires.
+//!
+//! The audit runs are linked to a result's performance run. They are verified against the logs just staged, which are not yet
+//! truncated.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -28,11 +30,11 @@ use crate::{
     files::{At, replace, sha256},
 };
 
-/// What the accuracy script says of the same samples in both runs, where responses differ (TEST01's part III).
+/// The accuracy script's output for the same samples of both runs, needed if responses differ (TEST01's part III).
 const PART_THREE: [&str; 2] = ["baseline_accuracy.txt", "compliance_accuracy.txt"];
 
 impl<'a> Staging<'a> {
-    /// Plans the audits of a result; those that the division asks for and that no run is are lacks.
+    /// Plans the audits of a result. Reports audits that the division requires and that have no run.
     pub(super) fn audits_of(
         &mut self,
         of: Of<'_>,
@@ -88,8 +90,9 @@ impl<'a> Staging<'a> {
     }
 }
 
-/// Verifies the planned audits over the tree in `root` and writes their directories. One that fails is a lack; a
-/// rehearsal shows it.
+/// Verifies the planned audits against the tree in `root` and writes their directories.
+///
+/// A failed audit is a finding in a submission and a note in a rehearsal.
 pub(super) fn write(staging: &mut Staging<'_>, root: &Path) -> Result<(), StageError> {
     for planned in std::mem::take(&mut staging.audits) {
         let run = planned.run;
@@ -130,7 +133,7 @@ pub(super) fn write(staging: &mut Staging<'_>, root: &Path) -> Result<(), StageE
     Ok(())
 }
 
-/// Holds the audit's logs against the device's proof; they are copied by the verification.
+/// Compares the audit's logs with the device's proof. The verification copies them.
 fn proven(run: &Run) -> Result<(), StageError> {
     for name in [file_name::SUMMARY, file_name::DETAIL, file_name::ACCURACY] {
         let path = run.file(name);
@@ -152,7 +155,7 @@ fn proven(run: &Run) -> Result<(), StageError> {
     Ok(())
 }
 
-/// Copies part III's files, where the run has them; whether its two accuracies are close enough.
+/// Copies part III's files if the run has them. Returns whether the two accuracies are close enough.
 fn part_three(round: &Round, run: &Run, directory: &Path) -> Result<bool, StageError> {
     let from = |name: &str| -> PathBuf {
         let verified = run.directory.join("audit").join(Test::Test01.name());
@@ -172,7 +175,8 @@ fn part_three(round: &Round, run: &Run, directory: &Path) -> Result<bool, StageE
     Ok(!deltas.is_empty() && deltas.iter().all(|delta| delta.passed))
 }
 
-/// Where a round truncates an audit's log within the results, its tool wants an `accuracy.txt` to put the hash into.
+/// Writes an empty `accuracy.txt` where a round truncates an audit's log within the results. Its tool appends the hash to that
+/// file.
 fn text_for_the_hash(staging: &Staging<'_>, test: Test, directory: &Path) -> Result<(), StageError> {
     let rule = staging.request.round.truncation.as_ref();
     let has_text = rule.is_some_and(|rule| rule.audits_in_results.iter().any(|audit| audit == test.name()));

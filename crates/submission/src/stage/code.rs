@@ -1,12 +1,12 @@
-//! Directories of the operator's that are copied: code, images. What a submission must not hold is found here, before
-//! anything is written.
+//! Plans directories of the operator that are copied: code and images. Forbidden contents are reported before anything is
+//! written.
 
 use std::{fs, path::Path};
 
 use super::{Kind, StageError, StagingFinding, places, staging::Staging, texts, tree::Content};
 use crate::files::At;
 
-/// Python's cache, which no submission holds.
+/// Python's cache directory, which a submission may not contain.
 const CACHE: &str = "__pycache__";
 
 /// Plans an implementation's code.
@@ -37,7 +37,9 @@ pub(super) fn plan(
     }
 }
 
-/// Plans a directory. Hidden files and Python's caches stay behind, with a note; what the checkers refuse is a lack.
+/// Plans the files of a directory.
+///
+/// Hidden files and Python caches are left out, with a note. Entries that the checkers refuse become findings.
 pub(super) fn directory(
     staging: &mut Staging<'_>,
     key: &str,

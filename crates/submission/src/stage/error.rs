@@ -1,4 +1,4 @@
-//! Why nothing was staged.
+//! The errors of staging.
 
 use std::path::PathBuf;
 
@@ -7,25 +7,25 @@ use regatta_types::documents::DocumentError;
 use super::{StagingFinding, staging_finding};
 use crate::{DraftError, audit::AuditError, files::FileError};
 
-/// A tree that was not made. Nothing is left of the attempt.
+/// The error if no tree was written. No part of the tree remains.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StageError {
-    /// Something is missing, or may not be submitted.
+    /// Something is missing or may not be submitted.
     #[error("nothing was staged; missing or not allowed ({count}):{list}", count = findings.len(), list = staging_finding::list(findings))]
     Refused {
-        /// All of them.
+        /// All findings.
         findings: Vec<StagingFinding>,
     },
-    /// The place is taken, or cannot be written.
+    /// The output exists already or cannot be written.
     #[error(transparent)]
     Draft(#[from] DraftError),
-    /// A run's document does not read.
+    /// A run's document cannot be parsed.
     #[error("{path} cannot be used", path = path.display())]
     Document {
-        /// The file.
+        /// The document's path.
         path: PathBuf,
-        /// Where and why.
+        /// The position and the reason.
         #[source]
         source: DocumentError,
     },
@@ -34,24 +34,24 @@ pub enum StageError {
     Audit {
         /// The run's directory.
         run: PathBuf,
-        /// Why.
+        /// The reason.
         #[source]
         source: AuditError,
     },
-    /// A file is not the one that the device proves.
+    /// A file differs from the one that the device proves.
     #[error("{path} has the SHA-256 {found}, not {proven} as its evidence says: the run was changed after delivery", path = path.display())]
     NotProven {
-        /// The file.
+        /// The file's path.
         path: PathBuf,
-        /// Its SHA-256.
+        /// The SHA-256 of the file.
         found: String,
-        /// The one in the evidence.
+        /// The SHA-256 in the evidence.
         proven: String,
     },
-    /// A file came from somewhere else than the device.
+    /// A file is not in the device's evidence.
     #[error("{path} is not listed in its evidence: it was added after the run", path = path.display())]
     NotListed {
-        /// The file.
+        /// The file's path.
         path: PathBuf,
     },
     /// A file cannot be read or written.
@@ -59,19 +59,19 @@ pub enum StageError {
     File(#[from] FileError),
 }
 
-/// Answers that do not read.
+/// The error if answers cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AnswersError {
-    /// Not TOML, or an unknown key.
+    /// The file is not TOML or has an unknown key.
     #[error("the answers do not read")]
     Toml(#[from] Box<toml::de::Error>),
-    /// Written for a newer program.
+    /// The file was written for a newer program.
     #[error("the answers have schema {found}; this program reads up to {known}: update it")]
     TooNew {
         /// The file's schema number.
         found: u16,
-        /// The newest that this program reads.
+        /// The newest schema number that this program reads.
         known: u16,
     },
 }

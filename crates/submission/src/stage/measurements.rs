@@ -1,5 +1,6 @@
-//! How a result was measured: `user.conf`, the `mlperf.conf` that LoadGen went by, README, the measurement file and the
-//! code, as entries of the tree's plan.
+//! Plans the files that describe how a result was measured.
+//!
+//! These are `user.conf`, the `mlperf.conf` that LoadGen used, the README, the measurement file and the code.
 
 use std::collections::BTreeMap;
 
@@ -105,11 +106,12 @@ impl Staging<'_> {
         fields
     }
 
-    /// The `mlperf.conf` that the run's LoadGen went by, found by the SHA-256 in the evidence and never rendered: among the
-    /// run's own files, else among those that the operator names.
+    /// Plans the `mlperf.conf` that the run's LoadGen used.
+    ///
+    /// It is found by the SHA-256 in the evidence, among the run's files or those that the operator names. It is never rendered.
     fn mlperf_conf(&mut self, run: &Run, place: String) -> Result<(), StageError> {
         let Some(loadgen) = run.loadgen() else {
-            // Without a LoadGen the run is refused, or rehearsed without this file.
+            // Without a LoadGen, a submission refuses the run, and a rehearsal omits this file.
             return Ok(());
         };
         let expected = &loadgen.mlperf_conf_sha256;
@@ -143,7 +145,7 @@ impl Staging<'_> {
         Ok(())
     }
 
-    /// Plans what lies beside the logs of the accuracy run in rounds that ask for it.
+    /// Plans the directories beside the accuracy run's logs that some rounds require.
     pub(super) fn accuracy_directories(
         &mut self,
         of: Of<'_>,
@@ -187,7 +189,7 @@ impl Staging<'_> {
     }
 }
 
-/// The type of what goes into the model, in the words of published measurements.
+/// Returns the data type of the model's input, as published measurements spell it.
 const fn input_type(benchmark: &Benchmark) -> &'static str {
     benchmark.model.input_dtype.word()
 }

@@ -1,14 +1,14 @@
-//! Staging: the tree of a submission built out of finished runs and the operator's answers, in the layout of the round.
+//! Staging: builds the tree of a submission from finished runs and the operator's answers, in the layout of the round.
 //!
-//! [`stage`] reads run directories, takes for every result the newest runs that are in order, and writes what the round
-//! asks for: system descriptions, measurements, logs, audits, `mlperf.conf`, code. Logs are copied and held against the
-//! hashes that the device signed; nothing in them is rendered anew. The tree appears as a whole or not at all, and the
-//! same runs and answers give the same bytes.
+//! [`stage`] reads run directories and takes the newest valid runs for every result. It writes what the round requires: system
+//! descriptions, measurements, logs, audits, `mlperf.conf` and code. Logs are copied and compared with the hashes that the device
+//! signed; they are never rendered again. The tree is written completely or not at all. The same runs and answers give the same
+//! bytes.
 //!
-//! What is missing is listed and not made up, and what is no measurement (our LoadGen, a simulated device, a pretend power
-//! meter, the bundled benchmark) is refused in every division. [`Kind::Rehearsal`] stages such runs too, into a tree that
-//! says so in its names and texts. Truncation comes afterwards ([`crate::truncate`]), and whether the tree is valid is the
-//! checker's business.
+//! Missing information is reported, never invented. Some runs are no measurements: those with Regatta's LoadGen, a simulated
+//! device, a simulated power meter or the bundled benchmark. They are refused in every division. [`Kind::Rehearsal`] stages such
+//! runs too, in a tree whose names and texts say so. Truncation is a later step ([`crate::truncate`]). The checker decides
+//! whether the tree is valid.
 
 mod accelerators;
 mod answers;
@@ -47,14 +47,14 @@ use tree::{Content, Files};
 
 use crate::draft::Draft;
 
-/// The submitter of a rehearsal when nobody named one.
+/// The submitter of a rehearsal if the answers name none.
 const NOBODY: &str = "nobody";
 
 /// Stages a submission.
 ///
 /// # Errors
-/// [`StageError::Refused`] lists everything that is missing or not allowed; other errors are of files. Nothing is left
-/// of the tree then.
+/// [`StageError::Refused`] lists everything that is missing or not allowed. The other errors concern files. After an error, no
+/// part of the tree remains.
 pub fn stage(request: &Request<'_>) -> Result<Staged, StageError> {
     let draft = Draft::begin(request.output)?;
     let mut runs = Vec::with_capacity(request.runs.len());
@@ -89,7 +89,7 @@ pub fn stage(request: &Request<'_>) -> Result<Staged, StageError> {
     })
 }
 
-/// The submitter's directory name.
+/// Returns the submitter's directory name.
 fn submitter(request: &Request<'_>, findings: &mut Vec<StagingFinding>) -> String {
     let stated = request.answers.submitter.as_deref();
     if let Some(name) = stated.filter(|name| !places::is_name(name)) {
@@ -107,7 +107,7 @@ fn submitter(request: &Request<'_>, findings: &mut Vec<StagingFinding>) -> Strin
     }
 }
 
-/// Fills the plan of the tree.
+/// Plans all files of the tree.
 fn plan(staging: &mut Staging<'_>, submitter: &str) -> Result<(), StageError> {
     let Request { answers, kind, .. } = *staging.request;
     let owner = Owner {
@@ -174,7 +174,7 @@ fn plan(staging: &mut Staging<'_>, submitter: &str) -> Result<(), StageError> {
     Ok(())
 }
 
-/// What the device's doctor told of it, where its words are at hand.
+/// Returns the system description from the output of `regatta-agent doctor`, if the answers name it.
 fn doctor(staging: &mut Staging<'_>, system_answers: Option<&SystemAnswers>) -> Map<String, Value> {
     let Some((system_answers, stated)) =
         system_answers.and_then(|system_answers| Some((system_answers, system_answers.doctor.as_ref()?)))
@@ -189,7 +189,7 @@ fn doctor(staging: &mut Staging<'_>, system_answers: Option<&SystemAnswers>) -> 
     })
 }
 
-/// The template of the system's description: the one that the operator names, else the one for the device of the last run.
+/// Returns the template of the system's description. It is the operator's choice, else the one for the device of the last run.
 fn template(
     staging: &mut Staging<'_>,
     system_answers: Option<&SystemAnswers>,
@@ -208,7 +208,7 @@ fn template(
     })
 }
 
-/// Fields that the round does not know are likely misspelt.
+/// Notes fields that the round does not know, because they are probably misspelt.
 fn unknown_fields(staging: &mut Staging<'_>, system_answers: Option<&SystemAnswers>) {
     let submission = &staging.request.round.submission;
     let known = [
@@ -227,7 +227,7 @@ fn unknown_fields(staging: &mut Staging<'_>, system_answers: Option<&SystemAnswe
     }
 }
 
-/// What the submitter's directory holds once.
+/// Plans the documents that the submitter's directory has once.
 fn documents(staging: &mut Staging<'_>) {
     let Request {
         answers,
@@ -269,7 +269,7 @@ fn documents(staging: &mut Staging<'_>) {
     }
 }
 
-/// Ends here when something is missing; what several results lack alike is told once.
+/// Fails if there are findings. Findings that several results share are listed once.
 fn refuse(staging: &mut Staging<'_>) -> Result<(), StageError> {
     let mut findings: Vec<StagingFinding> = Vec::new();
     for finding in std::mem::take(&mut staging.findings) {

@@ -1,5 +1,6 @@
-//! The reference accuracy script's own output, as `regatta accuracy --official` keeps it beside a run, and how staging
-//! knows that it is of this run's log.
+//! The reference accuracy script's own output, which `regatta accuracy --official` keeps beside a run.
+//!
+//! Staging checks that the output belongs to this run's log.
 //!
 //! ```text
 //! <run>/accuracy/accuracy.txt    what the script printed, to the byte
@@ -13,31 +14,31 @@ use serde::{Deserialize, Serialize};
 
 use crate::files::{FileError, read_small, replace, sha256};
 
-/// The output's name.
+/// The file name of the script's output.
 pub const OUTPUT: &str = "accuracy.txt";
 const PROVENANCE: &str = "official.json";
 const LARGEST: u64 = 64 << 20;
 const SCHEMA: u16 = 1;
 
-/// Where a kept output comes from.
+/// The origin of a kept output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Provenance {
-    /// Schema number.
+    /// The schema number.
     schema: u16,
     /// The script's file name.
     pub script: String,
-    /// SHA-256 of the script, hexadecimal.
+    /// The SHA-256 of the script, in hexadecimal.
     pub script_sha256: String,
-    /// SHA-256 of the accuracy log that it read, hexadecimal.
+    /// The SHA-256 of the accuracy log that the script read, in hexadecimal.
     pub log_sha256: String,
-    /// SHA-256 of what it printed, hexadecimal.
+    /// The SHA-256 of the script's output, in hexadecimal.
     pub output_sha256: String,
 }
 
-/// Keeps what a script printed about a log in `directory`.
+/// Writes a script's output about a log, and its origin, to `directory`.
 ///
 /// # Errors
-/// When the script or the log cannot be read, or the directory not be written.
+/// Returns an error if the script or the log cannot be read, or if the directory cannot be written.
 pub fn keep(directory: &Path, script: &Path, log: &Path, output: &[u8]) -> Result<Provenance, FileError> {
     use crate::files::At as _;
     let provenance = Provenance {
@@ -61,18 +62,18 @@ pub fn keep(directory: &Path, script: &Path, log: &Path, output: &[u8]) -> Resul
     Ok(provenance)
 }
 
-/// What is kept in a run's directory.
+/// The output that a run's directory contains.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum KeptOutput {
-    /// The script's output, of this log.
+    /// The script's output for this log.
     Output(PathBuf),
-    /// Nothing.
+    /// No output.
     Nothing,
-    /// Something that is not of this log, or was changed.
+    /// An output that is for another log, was changed, or has no usable origin; the text says which.
     Other(&'static str),
 }
 
-/// The output that was kept for a run's log, whose SHA-256 is given.
+/// Returns the output that was kept for a run's log, which has the SHA-256 `log_sha256`.
 pub(super) fn kept(run: &Path, log_sha256: &str) -> Result<KeptOutput, FileError> {
     let directory = run.join("accuracy");
     let path = directory.join(OUTPUT);

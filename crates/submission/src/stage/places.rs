@@ -1,18 +1,18 @@
-//! Where the parts of a result lie, in the layout of the round and relative to the submission's root
-//! (`submission_rules.adoc`, "Directory structure").
+//! The paths of a result's parts in the round's layout, relative to the submission's root (`submission_rules.adoc`, "Directory
+//! structure").
 
 use regatta_config::round::Layout;
 use regatta_types::{Division, Scenario};
 
-/// The places of one submitter.
+/// The paths of one submitter.
 #[derive(Debug, Clone)]
 pub(super) struct Places {
     layout: Layout,
-    /// `<division>/<submitter>`.
+    /// The submitter's directory, `<division>/<submitter>`.
     pub(super) home: String,
 }
 
-/// What a result is of, as its directories are named.
+/// The directory names that identify a result.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Of<'a> {
     pub(super) system: &'a str,
@@ -28,17 +28,17 @@ impl Places {
         }
     }
 
-    /// The system description.
+    /// Returns the path of the system description.
     pub(super) fn system(&self, system: &str) -> String {
         format!("{}/systems/{system}.json", self.home)
     }
 
-    /// The result's own directory.
+    /// Returns the directory of the result.
     pub(super) fn results(&self, of: Of<'_>) -> String {
         self.below("results", of)
     }
 
-    /// The directory of `user.conf` and the other texts about how it was measured.
+    /// Returns the directory of `user.conf` and the other texts about the measurement.
     pub(super) fn measurements(&self, of: Of<'_>) -> String {
         match self.layout {
             Layout::Classic => self.below("measurements", of),
@@ -46,7 +46,7 @@ impl Places {
         }
     }
 
-    /// The measurement file, in the spelling from which the checkers find the implementation.
+    /// Returns the path of the measurement file. The checkers read the implementation's name from it.
     pub(super) fn measurement_file(&self, of: Of<'_>, implementation: &str) -> String {
         let directory = self.measurements(of);
         match self.layout {
@@ -55,7 +55,7 @@ impl Places {
         }
     }
 
-    /// The directory that holds an audit's directory.
+    /// Returns the directory that contains the audits' directories.
     pub(super) fn audits(&self, of: Of<'_>) -> String {
         match self.layout {
             Layout::Classic => self.below("compliance", of),
@@ -63,7 +63,7 @@ impl Places {
         }
     }
 
-    /// The implementation's code.
+    /// Returns the directory of the implementation's code.
     pub(super) fn code(&self, model: &str, implementation: &str) -> String {
         let part = match self.layout {
             Layout::Classic => "code",
@@ -77,13 +77,13 @@ impl Places {
     }
 }
 
-/// Whether a text may be a directory's name in a submission: letters, digits, `_`, `-` and `.`, no dot in front.
+/// Returns whether a text is a valid directory name: letters, digits, `_`, `-` and `.`, without a leading dot.
 pub(super) fn is_name(text: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     !text.is_empty() && !text.starts_with('.') && text.chars().all(plain)
 }
 
-/// Whether a file's name has neither white space nor control characters, nor what was no text.
+/// Returns whether a file name has no white space, no control characters and no replacement characters.
 pub(super) fn is_plain(name: &str) -> bool {
     !name
         .chars()

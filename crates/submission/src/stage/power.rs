@@ -1,7 +1,7 @@
-//! Power measurements beside results: sessions as the Power working group's client leaves them, given by the operator.
+//! Plans power measurements beside results: sessions of the Power working group's client, which the operator names.
 //!
-//! A session belongs to the performance run whose detail log it holds, to the byte: that log is the one that the device
-//! signed. It is judged by the round's power checker before anything of it is taken. Measuring power is not here.
+//! A session belongs to the performance run whose detail log it contains, byte for byte; the device signed that log. The round's
+//! power checker checks the session first. This module does not measure power.
 
 use regatta_config::round::{Checker, Engine, OfficialCheck};
 use regatta_mllog::read::file_name;
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::check::power::{self, Outcome};
 
-/// What the client leaves, by directory; LoadGen's logs of the measured run are the result's own.
+/// The files of the client by directory. LoadGen's logs of the measured run come from the result itself.
 const FILES: [(&str, &[&str]); 3] = [
     (
         "power",
@@ -31,11 +31,11 @@ const FILES: [(&str, &[&str]); 3] = [
     ("ranging", &[file_name::SUMMARY, file_name::DETAIL, "spl.txt"]),
     ("run_1", &["spl.txt"]),
 ];
-/// What the operator writes about the meter; names begin so.
+/// Name prefixes of the files in which the operator describes the meter.
 const DESCRIPTIONS: [&str; 2] = ["analyzer_table.", "power_settings."];
 
 impl Staging<'_> {
-    /// Takes the session of a performance run along, where there is one.
+    /// Plans the power session of a performance run, if there is one.
     pub(super) fn power_of(&mut self, of: Of<'_>, performance: &Run) -> Result<(), StageError> {
         let Some(proof) = performance.proof(file_name::DETAIL) else {
             return Ok(());
@@ -70,7 +70,7 @@ impl Staging<'_> {
         Ok(())
     }
 
-    /// Tells of sessions that no staged result has.
+    /// Reports sessions that belong to no staged result.
     pub(super) fn power_left(&mut self) {
         let left: Vec<_> = self.power.iter().filter(|session| !session.taken).collect();
         let mut faults = Vec::new();
@@ -87,7 +87,7 @@ impl Staging<'_> {
         }
     }
 
-    /// Lacks of a submission, notes of a rehearsal.
+    /// Adds findings to a submission, or notes to a rehearsal.
     fn add_findings(&mut self, place: &str, faults: Faults) {
         for (what, fix) in faults {
             match self.request.kind {
@@ -98,7 +98,7 @@ impl Staging<'_> {
     }
 }
 
-/// The way out where a description of the meter is missing.
+/// The fix for a missing description of the meter.
 const DESCRIBE: &str = "write it (submission_rules.adoc, \"Power\") and put it into the session's directory";
 
 type SessionOutput<'a> = (&'a mut Files, &'a mut Faults);
@@ -131,7 +131,7 @@ fn take_descriptions(session: &Session, measurements: &str, (files, faults): Ses
     }
 }
 
-/// Whether the round wants the meter described; the checkers since v6.0 do not look.
+/// Returns whether the round requires a description of the meter. The checkers since v6.0 require it without checking it.
 fn asks_for_descriptions(checker: Option<&Checker>) -> bool {
     checker.is_some_and(|checker| {
         checker.engine == Engine::Package || checker.looks_at(OfficialCheck::PowerMeasurementFiles)

@@ -1,4 +1,4 @@
-//! A power session that the operator names: which run it is of. What of it is staged is `power`'s part.
+//! A power session that the operator names, and the run that it belongs to. `power` plans its files.
 
 use std::{
     io,
@@ -13,22 +13,22 @@ use crate::{
     tree::Tree,
 };
 
-/// What is wrong, with its fix.
+/// Messages, each with its fix.
 pub(super) type Faults = Vec<(String, &'static str)>;
 
-/// A measured session: holds `power/`, `ranging/` and `run_1/`.
+/// A power session: a directory with `power/`, `ranging/` and `run_1/`.
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) directory: PathBuf,
     pub(super) tree: Tree,
-    /// The SHA-256 of the measured run's detail log; `None` without that log.
+    /// The SHA-256 of the measured run's detail log, or `None` if the log does not exist.
     pub(super) log: Option<String>,
-    /// Whether a result has taken it.
+    /// Whether a result already uses the session.
     pub(super) taken: bool,
 }
 
 impl Session {
-    /// Reads what the session is of.
+    /// Scans the session's directory and hashes the measured run's detail log.
     fn read(directory: &Path) -> Result<Self, FileError> {
         let tree = Tree::scan(directory)
             .map_err(io::Error::other)
@@ -46,7 +46,9 @@ impl Session {
         })
     }
 
-    /// The session's checks cover the run's summary too, and the one that is staged is the device's.
+    /// Reports a session whose summary differs from the performance run's.
+    ///
+    /// The session's checks include the summary, but the staged summary is the device's.
     pub(super) fn other_summary(&self, performance: &Run) -> Result<Faults, FileError> {
         let path = format!("run_1/{}", file_name::SUMMARY);
         let Some(proof) = performance.proof(file_name::SUMMARY) else {

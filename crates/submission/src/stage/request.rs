@@ -1,4 +1,4 @@
-//! What is staged, and what comes of it.
+//! The input and the result of staging.
 
 use std::{
     collections::BTreeMap,
@@ -11,58 +11,61 @@ use regatta_types::{DeviceId, Division, RunId, Scenario};
 use super::Answers;
 use crate::proof::PublicKey;
 
-/// What the tree is for.
+/// The purpose of the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// To be submitted.
+    /// A tree to submit.
     Submission,
-    /// To see the way to a submission with runs that are none.
+    /// A tree that shows the steps to a submission with runs that cannot be submitted.
     Rehearsal,
 }
 
-/// What stands before the names of a rehearsal.
+/// The prefix of names in a rehearsal.
 pub const REHEARSAL: &str = "REHEARSAL-";
-/// A staging.
+/// The input of staging.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
     /// The round.
     pub round: &'a Round,
     /// The division.
     pub division: Division,
-    /// What the tree is for.
+    /// The purpose of the tree.
     pub kind: Kind,
-    /// What the operator knows.
+    /// The operator's answers.
     pub answers: &'a Answers,
-    /// Directories of runs: a workspace's `runs/<id>`, or what `regatta runs export` made. Those that are not needed are
-    /// left.
+    /// Directories of runs: `runs/<id>` of a workspace, or the output of `regatta runs export`. Runs that are not needed are
+    /// ignored.
     pub runs: &'a [PathBuf],
-    /// Public keys of the devices that the workspace knows. The others' are read from `device.pub` in a run's directory;
-    /// either has to have the device's id as its fingerprint.
+    /// Public keys of the devices that the workspace knows.
+    ///
+    /// The keys of other devices are read from `device.pub` in a run's directory. Each key must have the device's id as its
+    /// fingerprint.
     pub keys: &'a BTreeMap<DeviceId, PublicKey>,
-    /// Power sessions, directories that hold `power/`, `ranging/` and `run_1/`; each goes to the performance run whose
-    /// detail log it holds.
+    /// Directories of power sessions, with `power/`, `ranging/` and `run_1/`.
+    ///
+    /// Each session is assigned to the performance run whose detail log it contains.
     pub power: &'a [PathBuf],
-    /// The tree that is made, a directory that does not exist.
+    /// The tree's directory, which must not exist.
     pub output: &'a Path,
 }
 
 /// A staged tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Staged {
-    /// The submitter's directory name, with the mark of a rehearsal.
+    /// The submitter's directory name, including the prefix of a rehearsal.
     pub submitter: String,
     /// The results.
     pub results: Vec<StagedResult>,
-    /// Files written.
+    /// The number of files written.
     pub files: usize,
-    /// What should be known or done about it.
+    /// Notes about the tree for the operator.
     pub notes: Vec<String>,
 }
 
 /// A result in the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StagedResult {
-    /// Its directory, from the submission's root on.
+    /// The result's directory, relative to the submission's root.
     pub directory: String,
     /// The system's directory name.
     pub system: String,
@@ -70,10 +73,10 @@ pub struct StagedResult {
     pub model: String,
     /// The scenario.
     pub scenario: Scenario,
-    /// The performance run that was taken.
+    /// The performance run of the result.
     pub performance: RunId,
-    /// The accuracy run that was taken.
+    /// The accuracy run of the result.
     pub accuracy: RunId,
-    /// The audits that were taken, by name.
+    /// The audit runs of the result, by the audit's name.
     pub audits: BTreeMap<String, RunId>,
 }

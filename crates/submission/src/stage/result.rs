@@ -1,4 +1,4 @@
-//! One result: its logs, measurements, texts and audits, as entries of the tree's plan.
+//! Plans the files of one result: its logs, measurements, texts and audits.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -30,7 +30,7 @@ impl<'a> Staging<'a> {
         chosen: Chosen<'a>,
     ) -> Result<(), StageError> {
         let Some(accuracy) = chosen.accuracy else {
-            // Said already.
+            // `select` has reported the missing run.
             return Ok(());
         };
         let performance = chosen.performance;
@@ -68,7 +68,7 @@ impl<'a> Staging<'a> {
         Ok(())
     }
 
-    /// The directory name of a benchmark, as the round spells it, and the round's rules for it.
+    /// Returns the directory name of a benchmark, as the round spells it, and the round's rules for it.
     fn model(&mut self, benchmark: &Benchmark) -> (String, Option<&'a BenchmarkRules>) {
         let submission = &self.request.round.submission;
         let names = || std::iter::once(&benchmark.name).chain(&benchmark.aliases);
@@ -100,7 +100,7 @@ impl<'a> Staging<'a> {
         (own, rules)
     }
 
-    /// The round's benchmark that is judged by the same metric, through whose checks a rehearsal goes.
+    /// Returns a benchmark of the round with the same metric. A rehearsal is checked as that benchmark.
     fn rehearsed_as(&self, benchmark: &Benchmark) -> Option<String> {
         if self.request.kind == Kind::Submission {
             return None;
@@ -114,7 +114,7 @@ impl<'a> Staging<'a> {
         same.map(|(name, _)| name.clone())
     }
 
-    /// What keeps a run out of the tree.
+    /// Reports what excludes a run from the tree. A rehearsal only notes it.
     pub(super) fn judge(&mut self, run: &Run) {
         if self.request.kind == Kind::Rehearsal {
             let mut faults = run.faults();
@@ -151,10 +151,10 @@ impl<'a> Staging<'a> {
         self.accuracy_text(accuracy, format!("{results}/accuracy/{}", official::OUTPUT))
     }
 
-    /// `accuracy.txt`: the reference script's own output. Only a rehearsal may do without, and says so in it.
+    /// Plans `accuracy.txt`, the reference script's own output. Only a rehearsal may lack it, and then the file says so.
     fn accuracy_text(&mut self, run: &Run, place: String) -> Result<(), StageError> {
         let Some(log) = run.proof(file_name::ACCURACY) else {
-            // The log is missing, which was said.
+            // `logs` has reported the missing log.
             return Ok(());
         };
         let kept = official::kept(&run.directory, &log.sha256)?;
@@ -184,7 +184,7 @@ impl<'a> Staging<'a> {
         Ok(())
     }
 
-    /// Required scenarios that no run is of; what can be inferred is only noted.
+    /// Reports required scenarios without a run. Scenarios that can be inferred are only noted.
     pub(super) fn required_scenarios(&mut self, system: &SystemRuns<'_>, fields: &Map<String, Value>) {
         if self.request.division == Division::Open {
             return;
@@ -232,7 +232,7 @@ impl<'a> Staging<'a> {
         }
     }
 
-    /// Plans a file of a run, to be held against the device's proof.
+    /// Plans a file of a run, which is compared with the device's proof when it is copied.
     pub(super) fn proven(&mut self, run: &Run, name: &str, place: String) {
         match run.proof(name) {
             Some(proof) => {
@@ -250,7 +250,7 @@ impl<'a> Staging<'a> {
         }
     }
 
-    /// Plans a file of the operator's.
+    /// Plans a file that the operator supplies.
     pub(super) fn copy(&mut self, place: String, from: PathBuf, key: &str) {
         match std::fs::metadata(&from) {
             Ok(found) if found.is_file() => drop(self.files.insert(place, Content::Copy(from))),
@@ -274,7 +274,7 @@ impl<'a> Staging<'a> {
 
     /// Plans a JSON document.
     pub(super) fn json(&mut self, place: String, fields: &Map<String, Value>) {
-        // A map of texts and numbers always writes.
+        // A map of JSON values can always be serialized.
         let mut text = serde_json::to_string_pretty(fields).unwrap_or_default();
         text.push('\n');
         self.files.insert(place, Content::Text(text));

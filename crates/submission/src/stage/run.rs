@@ -1,5 +1,6 @@
-//! A finished run as it lies on the coordinator's disk, or as `regatta runs export` wrote it: `spec.json`,
-//! `record.json` and `files/`. Tells what about it is not proven and what about it can never be submitted.
+//! A finished run from the coordinator's disk or from `regatta runs export`: `spec.json`, `record.json` and `files/`.
+//!
+//! Reports what is not proven about it, and why it can never be submitted.
 
 use std::{
     collections::BTreeMap,
@@ -20,28 +21,28 @@ use crate::{
     proof::{ProofError, PublicKey, SignedEvidence},
 };
 
-/// What the MLCommons LoadGen calls itself in evidence.
+/// The name of the MLCommons LoadGen in evidence.
 const OFFICIAL_LOADGEN: &str = "mlcommons-loadgen";
-/// The revision of a LoadGen whose sources have no history.
+/// The revision of a LoadGen that was built from sources without a git history.
 const NO_REVISION: &str = "NA";
 
-/// One run.
+/// A finished run and its documents.
 #[derive(Debug, Clone)]
 pub(super) struct Run {
-    /// Its directory.
+    /// The run's directory.
     pub(super) directory: PathBuf,
-    /// What was asked for.
+    /// The requested run.
     pub(super) spec: RunSpec,
-    /// What the coordinator knows.
+    /// The coordinator's record.
     pub(super) record: Record,
-    /// What the device proves.
+    /// The device's signed evidence.
     pub(super) evidence: Evidence,
-    /// What contradicts itself between the three.
+    /// Contradictions between the three documents.
     contradictions: Vec<String>,
 }
 
 impl Run {
-    /// Reads a run's documents and verifies the device's signature. `keys` win over the key in the run's directory.
+    /// Reads a run's documents and verifies the device's signature. `keys` take precedence over the key in the run's directory.
     pub(super) fn read(directory: &Path, keys: &BTreeMap<DeviceId, PublicKey>) -> Result<Self, StageError> {
         let (spec, spec_sha256) = document::<RunSpec>(&directory.join(document_name::SPEC))?;
         let (record, _) = document::<Record>(&directory.join(document_name::RECORD))?;
@@ -79,12 +80,12 @@ impl Run {
         })
     }
 
-    /// Its id.
+    /// Returns the run's id.
     pub(super) const fn id(&self) -> RunId {
         self.spec.run
     }
 
-    /// The run in words, for messages.
+    /// Returns the run's name for messages.
     pub(super) fn called(&self) -> String {
         let spec = &self.spec;
         format!(
@@ -93,32 +94,32 @@ impl Run {
         )
     }
 
-    /// The last pass of the run process, which is the one that counts.
+    /// Returns the last attempt of the run process, which is the one that counts.
     pub(super) fn attempt(&self) -> Option<&Attempt> {
         self.evidence.attempts.last()
     }
 
-    /// Which LoadGen ran.
+    /// Returns the LoadGen that ran.
     pub(super) fn loadgen(&self) -> Option<&LoadgenIdentity> {
         self.attempt()?.loadgen.as_ref()
     }
 
-    /// The proof of one of its files.
+    /// Returns the proof of one of the run's files.
     pub(super) fn proof(&self, name: &str) -> Option<&FileProof> {
         self.evidence.file(name)
     }
 
-    /// Where one of its files lies.
+    /// Returns the path of one of the run's files.
     pub(super) fn file(&self, name: &str) -> PathBuf {
         self.directory.join("files").join(name)
     }
 
-    /// Whether it measures what `mode` says, for the submission and not for an audit.
+    /// Returns whether the run measures `mode` for the submission and not for an audit.
     pub(super) fn is_of(&self, mode: Mode) -> bool {
         self.spec.mode == mode && self.spec.conf.audit_config.is_none()
     }
 
-    /// What keeps it from standing for a result: it did not end well, or is not proven.
+    /// Returns why the run cannot be used for a result: it did not end well, or it is not proven.
     pub(super) fn faults(&self) -> Vec<String> {
         let mut faults = self.contradictions.clone();
         let recorded = self.record.state.phase;
@@ -138,7 +139,7 @@ impl Run {
         }
         match self.attempt().and_then(|attempt| attempt.valid) {
             Some(true) => {}
-            // Accuracy runs have no verdict of their own with the official LoadGen.
+            // The official LoadGen gives no verdict on accuracy runs.
             None if self.spec.mode == Mode::AccuracyOnly => {}
             None => faults.push("LoadGen gave no verdict".to_owned()),
             Some(false) => {
@@ -151,15 +152,16 @@ impl Run {
         faults
     }
 
-    /// Why it can never be submitted, in any division (design, section 1.6): what the device says, and what its documents
-    /// show whether the device says so or not.
+    /// Returns why the run can never be submitted, in any division (design, section 1.6).
+    ///
+    /// Reasons come from the device's statement, and from the documents even if the device states none.
     pub(super) fn not_submittable(&self) -> Vec<String> {
         let mut reasons = self.evidence.not_a_measurement.clone();
         if reasons.is_empty() {
             reasons = self.spec.not_a_measurement();
         }
         let mut also = |reason: String| {
-            // Reasons from the documents come first; the same reason again would only be noise.
+            // The device's reasons come first. Repeating the same reason would add nothing.
             if reasons.is_empty() {
                 reasons.push(reason);
             }

@@ -1,5 +1,6 @@
-//! Which runs stand for which result: runs are put together by system, benchmark and scenario, and of each mode the
-//! newest that is in order is taken. Looks at documents only.
+//! Selects the runs of each result: the newest valid run per system, benchmark, scenario and mode.
+//!
+//! It reads documents only.
 
 use std::collections::BTreeMap;
 
@@ -7,25 +8,25 @@ use regatta_types::{DeviceId, Mode, Scenario};
 
 use super::{Answers, Kind, StagingFinding, run::Run};
 
-/// One result: a scenario of a benchmark on a system.
+/// The runs of one result: a scenario of a benchmark on a system.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Chosen<'a> {
-    /// Its performance run.
+    /// The performance run.
     pub(super) performance: &'a Run,
-    /// Its accuracy run.
+    /// The accuracy run, if there is one.
     pub(super) accuracy: Option<&'a Run>,
 }
 
-/// A system with its results, by benchmark name and scenario.
+/// A system with its results.
 #[derive(Debug)]
 pub(super) struct SystemRuns<'a> {
-    /// The system's name in directories and files, without the mark of a rehearsal.
+    /// The system's name in directories and files, without the prefix of a rehearsal.
     pub(super) name: String,
-    /// Results by benchmark and scenario.
+    /// The results by benchmark name and scenario.
     pub(super) results: BTreeMap<(&'a str, Scenario), Chosen<'a>>,
 }
 
-/// Puts runs together. What keeps a run from being taken goes to `findings`.
+/// Groups runs by system and result. Adds to `findings` why a run cannot be assigned or a result lacks a run.
 pub(super) fn choose<'a>(
     runs: &'a [Run],
     answers: &Answers,
@@ -52,7 +53,7 @@ pub(super) fn choose<'a>(
         .collect()
 }
 
-/// The system that a run's device is.
+/// Returns the system that a run's device belongs to.
 fn system_of(run: &Run, answers: &Answers, runs: &[Run]) -> Option<String> {
     let (id, name) = (run.record.device.as_str(), run.record.device_name.as_str());
     let named = answers
@@ -63,7 +64,7 @@ fn system_of(run: &Run, answers: &Answers, runs: &[Run]) -> Option<String> {
         return Some(system.name.clone());
     }
     match answers.system.as_slice() {
-        // Nobody named systems: each device is one, under its own name.
+        // Without systems in the answers, each device is a system of its own name.
         [] => Some(name.to_owned()),
         [only] if only.devices.is_empty() && of_one_device(runs) => Some(only.name.clone()),
         _ => None,
@@ -108,7 +109,7 @@ fn results<'a>(
             ));
             continue;
         };
-        // Both runs of a result are of one device: equal ones are equal only on paper.
+        // Both runs of a result must come from the same device, because devices of one type can still differ.
         let accuracy = of(Mode::AccuracyOnly, Some(&performance.record.device));
         found.insert(
             key,
@@ -131,7 +132,7 @@ fn results<'a>(
     found
 }
 
-/// The newest run that is in order; without one the newest, whose faults are told when it is staged. Ids sort by time.
+/// Returns the newest valid run, or the newest run if none is valid. Staging then reports its faults. Ids sort by time.
 pub(super) fn newest<'a>(runs: impl Iterator<Item = &'a Run>, kind: Kind) -> Option<&'a Run> {
     runs.max_by_key(|run| {
         let submittable = kind == Kind::Rehearsal || run.not_submittable().is_empty();

@@ -1,4 +1,4 @@
-//! The plan of a tree. Results, audits, measurements and power sessions are added to it by the files of their names.
+//! The state of a tree while it is planned. `result`, `audits`, `measurements` and `power` add to it.
 
 use std::collections::BTreeMap;
 
@@ -7,15 +7,15 @@ use super::{
     power_session::Session, run::Run, tree::Files,
 };
 
-/// A tree while it is planned.
+/// The plan of a tree.
 pub(super) struct Staging<'a> {
     pub(super) request: &'a Request<'a>,
     pub(super) places: Places,
     pub(super) runs: &'a [Run],
-    /// Power sessions, taken or not.
+    /// The power sessions, used or not.
     pub(super) power: Vec<Session>,
     pub(super) files: Files,
-    /// `model_mapping.json`.
+    /// The contents of `model_mapping.json`.
     pub(super) mapping: BTreeMap<String, String>,
     pub(super) results: Vec<StagedResult>,
     pub(super) audits: Vec<PlannedAudit<'a>>,

@@ -1,24 +1,25 @@
-//! What keeps a submission from being staged: one finding for each thing that is missing or may not be submitted, with its place
-//! and a fix. A finding that the operator can fix with an answer has the question.
+//! The findings that prevent staging. Each names one thing that is missing or may not be submitted, its place and a fix.
+//!
+//! If an answer of the operator can fix it, the finding has the question.
 
 use std::fmt::{self, Write as _};
 
 use regatta_text::Escaped;
 
-/// A thing that is missing or may not be submitted.
+/// One thing that is missing or may not be submitted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StagingFinding {
-    /// Where: a run, a result, a line of the answers.
+    /// The place: a run, a result or a part of the answers.
     pub place: String,
-    /// What is missing there, in a few words.
+    /// What is missing or not allowed there.
     pub what: String,
-    /// What to do about it.
+    /// How to fix it.
     pub fix: String,
-    /// The answer that would fill the gap.
+    /// The question whose answer fixes it.
     pub question: Option<Question>,
 }
 
-/// An answer that only the operator has.
+/// A question that only the operator can answer.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Question {
     /// The submitter's name.
@@ -27,20 +28,20 @@ pub enum Question {
     System {
         /// The system's directory name.
         system: String,
-        /// The official field.
+        /// The official field name.
         field: String,
     },
     /// A field of the measurement file.
     Measurement {
-        /// The benchmark as the runs name it.
+        /// The benchmark's name in the runs.
         benchmark: String,
-        /// The official field.
+        /// The official field name.
         field: String,
     },
 }
 
 impl StagingFinding {
-    /// A finding that no answer fixes.
+    /// Creates a finding that no answer fixes.
     pub(super) fn new(place: impl Into<String>, what: impl Into<String>, fix: impl Into<String>) -> Self {
         Self {
             place: place.into(),
@@ -50,7 +51,7 @@ impl StagingFinding {
         }
     }
 
-    /// A finding that an answer of the operator fixes.
+    /// Creates a finding that an answer of the operator fixes.
     pub(super) fn unanswered(question: Question) -> Self {
         let (place, what, fix) = match &question {
             Question::Submitter => (
@@ -84,7 +85,7 @@ impl fmt::Display for StagingFinding {
     }
 }
 
-/// Lists the findings, one a line.
+/// Lists the findings, one per line.
 pub(super) fn list(findings: &[StagingFinding]) -> String {
     let mut text = String::new();
     for finding in findings {

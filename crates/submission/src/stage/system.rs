@@ -1,6 +1,7 @@
-//! The system description: the template of a known board, overruled by what the device told of itself in its runs and through its
-//! doctor, overruled by what the operator says. Nothing is made up: a field that none of them fills is asked for, and a rehearsal
-//! says in it that it was not stated.
+//! Builds the system description.
+//!
+//! The device's records and the output of its doctor override the template of a known board. The operator's answers override
+//! both. Nothing is invented: an empty required field becomes a question, and a rehearsal marks it as not stated.
 
 use std::{
     collections::{BTreeMap, btree_map::Entry},
@@ -14,16 +15,16 @@ use serde_json::{Map, Value};
 
 use super::{Kind, Question, StagingFinding, SystemAnswers, accelerators, run::Run, template::Template};
 
-/// What a rehearsal writes where nobody answered.
+/// The value that a rehearsal writes into fields without an answer.
 pub(super) const NOT_STATED: &str = "not stated (rehearsal)";
-/// Fields that every checker judges by their value, whatever else a round lets stay empty.
+/// Fields that every checker compares with allowed values, even if a round lets other fields be empty.
 const ALWAYS: [&str; 3] = ["status", "system_type", "system_name"];
-/// Fields that say whose and where the system is: they are not answered here.
+/// Fields that staging sets itself, from the submitter and the division.
 const OWN: [&str; 2] = ["division", "submitter"];
-/// Bytes of a GiB.
+/// The number of bytes in a GiB.
 const GIB: f64 = 1_073_741_824.0;
 
-/// Who submits the system where.
+/// The submitter, round and division of a system.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Owner<'a> {
     pub(super) round: &'a Round,
@@ -32,18 +33,18 @@ pub(super) struct Owner<'a> {
     pub(super) kind: Kind,
 }
 
-/// What is known of a system beside its runs.
+/// Sources of description fields other than the runs.
 #[derive(Debug)]
 pub(super) struct KnownFields<'a> {
-    /// What the operator says.
+    /// The operator's answers.
     pub(super) answers: Option<&'a SystemAnswers>,
-    /// What the device's doctor drafted.
+    /// The description that the device's doctor drafted.
     pub(super) doctor: Map<String, Value>,
-    /// What the table of known boards has.
+    /// The template of a known board.
     pub(super) template: Option<Template>,
 }
 
-/// The fields of the description. What is missing goes to `findings`, which fields come from the template to `notes`.
+/// Returns the fields of the description. Adds missing fields to `findings`, and the fields taken from the template to `notes`.
 pub(super) fn describe(
     owner: Owner<'_>,
     name: &str,
@@ -55,7 +56,7 @@ pub(super) fn describe(
     let mut fields = fields_of(runs);
     fields.extend(known.doctor.into_iter().filter(|(_, value)| is_filled(value)));
     for (field, value) in known.answers.into_iter().flat_map(|answers| &answers.description) {
-        // What JSON has no value for stays empty and is asked for.
+        // A TOML value without a JSON equivalent becomes null and is then reported as missing.
         fields.insert(field.clone(), serde_json::to_value(value).unwrap_or_default());
     }
     if let Some(template) = known.template {
@@ -93,7 +94,7 @@ pub(super) fn describe(
     fields.into_iter().collect()
 }
 
-/// Takes the round's fields that nobody else filled from the template, and says which.
+/// Fills the round's empty fields from the template, and returns a note that lists them.
 fn fill(
     system: &str,
     template: Template,
@@ -121,7 +122,7 @@ fn fill(
     })
 }
 
-/// The `system_description` in what `regatta-agent doctor --json` printed; the error is a sentence.
+/// Reads `system_description` from the output of `regatta-agent doctor --json`. The error is a sentence.
 pub(super) fn of_doctor(path: &Path) -> Result<Map<String, Value>, String> {
     let bytes = regular_file::read(path, LARGEST_TEXT)
         .map_err(|error| format!("{} cannot be read: {error}", path.display()))?;
@@ -133,10 +134,10 @@ pub(super) fn of_doctor(path: &Path) -> Result<Map<String, Value>, String> {
     }
 }
 
-/// What the runs' own records tell of the system.
+/// Returns the fields that the runs' own records determine.
 fn fields_of(runs: &[&Run]) -> BTreeMap<String, Value> {
     let mut fields = BTreeMap::new();
-    // Ids sort by time: the last run knows the system as it was last.
+    // Ids sort by time, so the last run has the latest state of the system.
     let Some(run) = runs.iter().max_by_key(|run| run.id()) else {
         return fields;
     };
@@ -152,7 +153,7 @@ fn fields_of(runs: &[&Run]) -> BTreeMap<String, Value> {
     if facts.memory_bytes > 0 {
         tell("host_memory_capacity", gib(facts.memory_bytes).into());
     }
-    // Elsewhere a processor that the system counts may be half a core.
+    // On other architectures, a processor that the operating system counts may be a hardware thread.
     if facts.arch == "aarch64" && facts.cpus > 0 {
         tell("host_processor_core_count", facts.cpus.into());
     }
@@ -174,7 +175,7 @@ fn fields_of(runs: &[&Run]) -> BTreeMap<String, Value> {
     fields
 }
 
-/// Memory, as much of it as the system leaves to programs.
+/// Formats the memory that is available to programs.
 pub(super) fn gib(bytes: u64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "given with one decimal")]
     let gib = bytes as f64 / GIB;
@@ -190,7 +191,7 @@ fn operating_system(facts: &DeviceFacts) -> String {
     }
 }
 
-/// What a rehearsal writes into a field that must hold one of a few values, and into any other.
+/// Returns the value that a rehearsal writes into an empty field. Some fields only allow certain values.
 fn stand_in(field: &str) -> &'static str {
     match field {
         "status" => "rdi",
@@ -200,7 +201,7 @@ fn stand_in(field: &str) -> &'static str {
     }
 }
 
-/// Says in the fields that become columns of the results that they are none.
+/// Marks the fields that become columns of the results as a rehearsal.
 fn mark(fields: &mut BTreeMap<String, Value>, runs: &[&Run]) {
     let text = |field: &str, fields: &BTreeMap<String, Value>| {
         let value = fields.get(field).and_then(Value::as_str);
@@ -226,7 +227,7 @@ fn mark(fields: &mut BTreeMap<String, Value>, runs: &[&Run]) {
     fields.insert("hw_notes".to_owned(), notes.trim_end().into());
 }
 
-/// Whether the official checkers take a value for an answer: nothing empty, and no number 0.
+/// Returns whether the official checkers accept a value as filled: it is not empty and not the number 0.
 pub(super) fn is_filled(value: &Value) -> bool {
     match value {
         Value::Null => false,

@@ -1,15 +1,17 @@
-//! Templates of system descriptions (`systems/`): what is known of a board or host before anybody asks it. What the device, its
-//! doctor or the operator says wins over a template. Who submits, whether the system is available, and the software are not in it.
+//! Templates of system descriptions (`systems/`): the known properties of a board or host.
+//!
+//! Values from the device, its doctor or the operator override a template. Templates do not contain the submitter, the
+//! availability or the software.
 
 use regatta_config::known;
 use regatta_types::documents::DeviceFacts;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-/// A template.
+/// A template and the devices that it describes.
 #[derive(Debug, Deserialize)]
 pub(super) struct Template {
-    /// Its file's name without the ending.
+    /// The template's file name without the extension.
     #[serde(skip)]
     pub(super) name: &'static str,
     #[serde(rename = "_template")]
@@ -19,13 +21,13 @@ pub(super) struct Template {
     pub(super) fields: Map<String, Value>,
 }
 
-/// The devices that a template describes. Without modules it describes those that the operator says.
+/// The devices that a template describes. A template without modules is only used if the operator names it.
 #[derive(Debug, Deserialize)]
 struct MatchRule {
-    /// Part numbers of the compute module, as the device tree has them.
+    /// Part numbers of the compute module, as in the device tree.
     #[serde(default)]
     modules: Vec<String>,
-    /// Words in the board's own name, for a module that also sits on other carriers.
+    /// A part of the board's model name, for a module that is also used on other carrier boards.
     #[serde(default)]
     model: Option<String>,
 }
@@ -39,7 +41,7 @@ impl MatchRule {
     }
 }
 
-/// The template that the operator names, else the closest one for the device; the error is a sentence.
+/// Returns the template that the operator names, else the most specific one for the device. The error is a sentence.
 pub(super) fn choose(named: Option<&str>, facts: &DeviceFacts) -> Result<Option<Template>, String> {
     let mut templates = Vec::new();
     for (name, text) in known::description_texts() {

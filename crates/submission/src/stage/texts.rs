@@ -1,5 +1,6 @@
-//! The texts that are written and not copied: how a result was measured, and what a rehearsal says of itself. Every fact
-//! in them is a run's own; no time and no path of this machine is in them, so that the same runs give the same bytes.
+//! The texts that staging writes itself: how a result was measured, and the labels of a rehearsal.
+//!
+//! Every fact comes from a run. The texts contain no time and no local path, so that the same runs give the same bytes.
 
 use std::fmt::Write as _;
 
@@ -8,7 +9,7 @@ use regatta_types::documents::{AccuracyResult, LoadgenChoice, RunSpec};
 
 use super::{places::Of, run::Run};
 
-/// The README of a result.
+/// Returns the README of a result.
 pub(super) fn readme(
     of: Of<'_>,
     round: &Round,
@@ -66,7 +67,7 @@ pub(super) fn readme(
     text
 }
 
-/// The command that asks for a run again.
+/// Returns the command that repeats a run.
 fn command(run: &Run) -> String {
     let RunSpec {
         benchmark,
@@ -77,7 +78,7 @@ fn command(run: &Run) -> String {
         ..
     } = &run.spec;
     let loadgen = match (&run.spec.loadgen, run.loadgen()) {
-        // The newest one was asked for; this is which that was.
+        // The request named no revision; the evidence has the one that ran.
         (LoadgenChoice::Official { revision: None }, Some(ran)) => format!("official:{}", ran.revision),
         (requested, _) => requested.to_string(),
     };
@@ -91,14 +92,14 @@ fn command(run: &Run) -> String {
     }
     match &run.spec.state {
         None => {}
-        // Values of one's own have no flag: they stand in a plan.
+        // Custom state values have no command-line option; a plan sets them.
         Some(state) if state.name == "own" => drop(write!(text, "    # in the state {}", state.words())),
         Some(state) => drop(write!(text, " --state {}    # {}", state.name, state.words())),
     }
     text
 }
 
-/// The label in the root of a rehearsal.
+/// Returns the text of `REHEARSAL.md` in the root of a rehearsal.
 pub(super) fn rehearsal(runs: &[&Run]) -> String {
     let mut reasons: Vec<String> = runs.iter().flat_map(|run| run.not_submittable()).collect();
     reasons.sort();
@@ -116,8 +117,9 @@ pub(super) fn rehearsal(runs: &[&Run]) -> String {
     text
 }
 
-/// What stands in a rehearsal's `accuracy.txt` where the reference script was not run: ours, which says that it is ours, in
-/// the reference script's form for the metric.
+/// Returns a rehearsal's `accuracy.txt` if the reference script was not run.
+///
+/// It has the reference script's form for the metric, and says that Regatta computed the value.
 pub(super) fn own_accuracy(found: &AccuracyResult) -> String {
     let line = match found.correct {
         Some(correct) => format!(
@@ -133,5 +135,5 @@ pub(super) fn own_accuracy(found: &AccuracyResult) -> String {
 pub(super) const NO_CALIBRATION: &str =
     "# REHEARSAL\n\nCalibration is not described: this tree is not submitted.\n";
 
-/// The code directory of a rehearsal.
+/// The README in the code directory of a rehearsal.
 pub(super) const NO_CODE: &str = "# REHEARSAL\n\nNo code is enclosed: this tree is not submitted.\n";

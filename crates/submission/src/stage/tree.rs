@@ -1,4 +1,4 @@
-//! The tree as it is to be: paths, and where their bytes come from.
+//! The planned tree: paths and the source of each file's bytes.
 
 use std::{
     collections::BTreeMap,
@@ -8,26 +8,26 @@ use std::{
 use super::StageError;
 use crate::draft::Draft;
 
-/// Where a file's bytes come from.
+/// The source of a file's bytes.
 #[derive(Debug, Clone)]
 pub(super) enum Content {
-    /// Written here.
+    /// A text that staging writes.
     Text(String),
-    /// Copied as they are.
+    /// A file that is copied unchanged.
     Copy(PathBuf),
-    /// Copied; they must have the SHA-256 that the device proves.
+    /// A file that is copied, and whose SHA-256 must be the one that the device proves.
     Proven {
         /// The run's file.
         from: PathBuf,
-        /// In lower-case hexadecimal.
+        /// The SHA-256, in lower-case hexadecimal.
         sha256: String,
     },
 }
 
-/// Files by their path from the submission's root.
+/// The planned files by path, relative to the submission's root.
 pub(super) type Files = BTreeMap<String, Content>;
 
-/// Writes files into a draft.
+/// Writes the files into a draft.
 pub(super) fn write(files: &Files, draft: &Draft) -> Result<(), StageError> {
     for (path, content) in files {
         match content {

@@ -6,7 +6,7 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 
 use super::Node;
 
-/// The numbers of all nodes by the hash of their paths; the paths themselves stay in the nodes.
+/// The indices of all nodes by the hash of their paths. The nodes store the paths.
 #[derive(Debug)]
 pub(super) struct Index {
     hasher: DefaultHashBuilder,
@@ -19,13 +19,13 @@ impl Index {
         let mut numbers = HashTable::with_capacity(nodes.len());
         let hash = |node: &Node| hasher.hash_one(node.path.as_str());
         for (number, node) in nodes.iter().enumerate() {
-            // Of two names that differ in bytes that are no text, either may be found by the same path.
+            // Two names that only differ in invalid UTF-8 have the same path; either node may be found.
             numbers.insert_unique(hash(node), number, |&number| nodes.get(number).map_or(0, hash));
         }
         Self { hasher, numbers }
     }
 
-    /// The number of the node at `path`.
+    /// Returns the index of the node at `path`.
     pub(super) fn find(&self, nodes: &[Node], path: &str) -> Option<usize> {
         let hash = self.hasher.hash_one(path);
         let found = |&number: &usize| nodes.get(number).is_some_and(|node| node.path == path);

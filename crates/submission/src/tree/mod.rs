@@ -1,7 +1,7 @@
-//! A submission tree as it was found: one walk, then look-ups in memory.
+//! A submission tree: one scan of the directories, then lookups in memory.
 //!
-//! Trees come from strangers. Links that lead in circles, names that are no text, sockets and pipes are all recorded as
-//! what they are; nothing but regular files is ever opened. Contents are not this module's business.
+//! Trees come from untrusted sources. Circular links, names that are not UTF-8, sockets and pipes are recorded. Only regular
+//! files are ever opened. This module does not interpret contents.
 
 mod index;
 mod node;
@@ -23,19 +23,19 @@ pub(crate) use scan::leads_upwards;
 #[derive(Debug)]
 pub struct Tree {
     root: PathBuf,
-    /// The root, open: files are opened below it.
+    /// The open root directory; files are opened relative to it.
     top: Directory,
-    /// Every directory is followed by all that lies below it.
+    /// The nodes; each directory is followed by everything below it.
     nodes: Vec<Node>,
     index: Index,
     faults: Vec<(String, String)>,
 }
 
 impl Tree {
-    /// Walks the tree below `root`.
+    /// Scans the tree below `root`.
     ///
     /// # Errors
-    /// When `root` itself cannot be listed. Anything below it that cannot is kept in [`Tree::faults`].
+    /// Returns an error if `root` itself cannot be listed. [`Tree::faults`] has the entries below it that cannot be read.
     pub fn scan(root: &Path) -> Result<Self, ScanError> {
         let scanned = scan::scan(root)?;
         Ok(Self {
@@ -47,49 +47,49 @@ impl Tree {
         })
     }
 
-    /// The directory that was walked.
+    /// Returns the root directory.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// What could not be walked: path and reason.
+    /// Returns the paths that could not be scanned, with the reasons.
     #[must_use]
     pub fn faults(&self) -> &[(String, String)] {
         &self.faults
     }
 
-    /// Everything below the root, parents before children, names in order.
+    /// Returns everything below the root, parents before children, in name order.
     #[must_use]
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
     }
 
-    /// What lies at `path`.
+    /// Returns the node at `path`.
     #[must_use]
     pub fn get(&self, path: &str) -> Option<&Node> {
         self.nodes.get(self.number(path)?)
     }
 
-    /// Whether something lies at `path`; a link that leads nowhere does not count.
+    /// Returns whether `path` exists. A broken link does not count.
     #[must_use]
     pub fn exists(&self, path: &str) -> bool {
         self.get(path).is_some_and(|node| node.kind != Kind::BrokenLink)
     }
 
-    /// Whether a directory, or a link to one, lies at `path`.
+    /// Returns whether `path` is a directory or a link to one.
     #[must_use]
     pub fn is_directory(&self, path: &str) -> bool {
         self.get(path).is_some_and(|node| node.kind == Kind::Directory)
     }
 
-    /// Whether a regular file, or a link to one, lies at `path`.
+    /// Returns whether `path` is a regular file or a link to one.
     #[must_use]
     pub fn is_file(&self, path: &str) -> bool {
         self.get(path).is_some_and(|node| node.kind == Kind::File)
     }
 
-    /// The size of the file at `path`, in bytes.
+    /// Returns the size of the file at `path` in bytes.
     #[must_use]
     pub fn size(&self, path: &str) -> Option<u64> {
         self.get(path)
@@ -97,25 +97,25 @@ impl Tree {
             .map(|node| node.size)
     }
 
-    /// Names of the directories in `path`, in order; `None` when `path` is no directory. The root is `""`.
+    /// Returns the names of the directories in `path` in order, or `None` if `path` is not a directory. The root is `""`.
     #[must_use]
     pub fn directories(&self, path: &str) -> Option<Vec<&str>> {
         self.children(path, Kind::Directory)
     }
 
-    /// Names of the regular files in `path`, in order; `None` when `path` is no directory.
+    /// Returns the names of the regular files in `path` in order, or `None` if `path` is not a directory.
     #[must_use]
     pub fn files(&self, path: &str) -> Option<Vec<&str>> {
         self.children(path, Kind::File)
     }
 
-    /// Everything below the directory `path`, parents before children, names in order.
+    /// Returns everything below the directory `path`, parents before children, in name order.
     #[must_use]
     pub fn below(&self, path: &str) -> &[Node] {
         self.number(path).map_or(&[], |number| self.below_number(number))
     }
 
-    /// The same without what lies below a link.
+    /// Returns everything below the directory `path`, except the contents of linked directories.
     pub(crate) fn below_without_links(&self, path: &str) -> impl Iterator<Item = &Node> {
         let mut rest = self.below(path).iter();
         std::iter::from_fn(move || {
@@ -127,7 +127,7 @@ impl Tree {
         })
     }
 
-    /// The size of all files below the directory `path`, in bytes.
+    /// Returns the total size of all files below the directory `path`, in bytes.
     pub(crate) fn size_below(&self, path: &str) -> u64 {
         let sizes = self.below(path).iter().map(|node| node.size);
         sizes.fold(0, u64::saturating_add)
@@ -136,7 +136,7 @@ impl Tree {
     /// Opens the regular file at `path`.
     ///
     /// # Errors
-    /// As the system says; `NotFound` when no regular file lies there.
+    /// Returns the system's error, or `NotFound` if `path` is not a regular file.
     pub fn open(&self, path: &str) -> io::Result<File> {
         let node = self
             .get(path)
@@ -146,12 +146,12 @@ impl Tree {
         self.top.file(node.on_disk(), links)
     }
 
-    /// The contents of the file at `path`, at most `limit` bytes.
+    /// Returns the contents of the file at `path`, which may have at most `limit` bytes.
     ///
     /// # Errors
-    /// As [`Tree::open`]; also when the file is longer than `limit`.
+    /// Returns the errors of [`Tree::open`], and an error if the file is longer than `limit`.
     pub fn read(&self, path: &str, limit: u64) -> io::Result<Vec<u8>> {
-        // Room for all of it at once, and for the byte that would be too many.
+        // The capacity has one byte more, to detect a file that is too long.
         let capacity = self.size(path).unwrap_or(0).min(limit) + 1;
         let mut bytes = Vec::with_capacity(usize::try_from(capacity).unwrap_or_default());
         self.open(path)?.take(limit + 1).read_to_end(&mut bytes)?;
@@ -161,7 +161,7 @@ impl Tree {
         Ok(bytes)
     }
 
-    /// Names in a directory; its children are found by leaving out what lies below each of them.
+    /// Returns the names in a directory. Skips the nodes below each child.
     fn children(&self, path: &str, kind: Kind) -> Option<Vec<&str>> {
         let number = self.number(path)?;
         self.nodes

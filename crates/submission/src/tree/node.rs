@@ -2,42 +2,42 @@
 
 use std::path::{Path, PathBuf};
 
-/// What an entry is, links followed.
+/// The type of an entry, with links followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A directory.
     Directory,
     /// A regular file.
     File,
-    /// A link that leads nowhere, or in a circle.
+    /// A broken or circular link.
     BrokenLink,
-    /// A socket, a pipe or a device: never opened.
+    /// A socket, a pipe or a device, which is never opened.
     Special,
 }
 
 /// An entry of a tree.
 #[derive(Debug)]
 pub struct Node {
-    /// Its path from the root, with `/` between names; what is no text is replaced.
+    /// The path relative to the root, with `/` between names. Invalid UTF-8 is replaced.
     pub path: String,
-    /// What it is.
+    /// The type of the entry.
     pub kind: Kind,
-    /// Its size in bytes, for files.
+    /// The size in bytes, for files.
     pub size: u64,
-    /// Whether it is a link.
+    /// Whether the entry is a link.
     pub link: bool,
-    /// Whether a directory is shown without its contents, because a link leads to it from within itself.
+    /// Whether the directory was not listed, for example because a link leads to it from within itself.
     pub closed: bool,
-    /// Where the last part of the path begins.
+    /// The byte offset of the last part of the path.
     pub(super) name_start: usize,
-    /// How many nodes lie below it; they follow it in the tree's list.
+    /// The number of nodes below it, which follow it in the tree's list.
     pub(super) below: usize,
-    /// Where it lies below the root, if its path is no text.
+    /// The path on disk relative to the root, if it is not UTF-8.
     pub(super) raw: Option<PathBuf>,
 }
 
 impl Node {
-    /// The tree's root.
+    /// Creates the node of the tree's root.
     pub(super) fn root() -> Self {
         Self {
             path: String::new(),
@@ -51,31 +51,31 @@ impl Node {
         }
     }
 
-    /// The last part of the path.
+    /// Returns the last part of the path.
     #[must_use]
     pub fn name(&self) -> &str {
         self.path.get(self.name_start..).unwrap_or(&self.path)
     }
 
-    /// Whether the name on disk is no UTF-8 text.
+    /// Returns whether the path on disk is not UTF-8.
     #[must_use]
     pub fn has_unreadable_name(&self) -> bool {
         self.raw.is_some()
     }
 
-    /// Whether a directory holds nothing.
+    /// Returns whether the entry is a directory without contents.
     #[must_use]
     pub fn is_empty_directory(&self) -> bool {
         self.kind == Kind::Directory && !self.closed && self.below == 0
     }
 
-    /// The path below the root by which it is opened.
+    /// Returns the path relative to the root with which the entry is opened.
     pub(super) fn on_disk(&self) -> &Path {
         on_disk(self.raw.as_deref(), &self.path)
     }
 }
 
-/// The path below the root by which a node is opened.
+/// Returns the path relative to the root with which a node is opened.
 pub(super) fn on_disk<'a>(raw: Option<&'a Path>, path: &'a str) -> &'a Path {
     raw.unwrap_or(Path::new(path))
 }

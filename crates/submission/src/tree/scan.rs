@@ -1,5 +1,6 @@
-//! The walk that makes a [`Tree`](super::Tree): the directories of one depth are listed at a time, by all processors, and then put into the
-//! order of the tree.
+//! Scans directories to build a [`Tree`](super::Tree).
+//!
+//! The directories of one depth are listed in parallel on all processors. The results are then put into the order of the tree.
 
 use std::{
     ffi::OsString,
@@ -13,14 +14,14 @@ use crate::{
     parallel,
 };
 
-/// Entries beyond this are not walked: no submission has as many, and memory stays bounded.
+/// The greatest number of entries that are scanned, which bounds memory. Submissions have fewer.
 const MOST_ENTRIES: usize = 4_000_000;
-/// Directories deeper than this are not walked; a submission needs nine levels.
+/// The greatest depth that is scanned. A submission needs nine levels.
 const DEEPEST: usize = 64;
-/// Directories that a thread lists at a time.
+/// The number of directories that a thread lists at a time.
 const CHUNK: usize = 64;
 
-/// A root that cannot be walked.
+/// The error if the root cannot be listed.
 #[derive(Debug, thiserror::Error)]
 #[error("the submission tree {} cannot be listed", root.display())]
 pub struct ScanError {
@@ -29,17 +30,17 @@ pub struct ScanError {
     source: io::Error,
 }
 
-/// What a walk finds.
+/// The result of a scan.
 pub(super) struct ScannedTree {
-    /// The root, open.
+    /// The open root directory.
     pub(super) top: Directory,
-    /// Every directory is followed by all that is below it.
+    /// The nodes; each directory is followed by everything below it.
     pub(super) nodes: Vec<Node>,
-    /// Paths that could not be walked, with the reason.
+    /// Paths that could not be scanned, with the reasons.
     pub(super) faults: Vec<(String, String)>,
 }
 
-/// Walks below `root`.
+/// Scans the tree below `root`.
 pub(super) fn scan(root: &Path) -> Result<ScannedTree, ScanError> {
     let failed = |source| ScanError {
         root: root.to_owned(),
@@ -65,18 +66,18 @@ pub(super) fn scan(root: &Path) -> Result<ScannedTree, ScanError> {
 
 /// A directory that is to be listed.
 struct Pending {
-    /// Below the root.
+    /// The path relative to the root.
     path: PathBuf,
     /// Whether a link leads to it or to a directory above it.
     is_linked: bool,
     links: Links,
 }
 
-/// What a directory holds.
+/// The entries of a directory.
 #[derive(Default)]
 struct Listing {
     entries: Vec<Entry>,
-    /// Why it was not looked into.
+    /// The reason why the directory was not listed.
     closed: Option<String>,
 }
 
@@ -101,15 +102,15 @@ struct Found {
     contents: Contents,
 }
 
-/// What is known of what lies below an entry.
+/// The state of an entry's contents.
 enum Contents {
-    /// It is no directory.
+    /// The entry is not a directory.
     Nothing,
-    /// It is not looked into, because a link leads to it from within a linked or enclosing directory.
+    /// The directory is not listed, because a link leads to it from within a linked or enclosing directory.
     Closed,
-    /// It is looked into, but not listed yet.
+    /// The directory is to be listed.
     Unlisted,
-    /// The number of its listing.
+    /// The index of the directory's listing.
     Listed(usize),
 }
 
@@ -119,7 +120,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// The listings of all directories; the root's is the first.
+    /// Returns the listings of all directories, the root's first.
     fn listings(&self) -> Vec<Listing> {
         let mut listings = Vec::new();
         let mut entries = 0;
@@ -145,7 +146,7 @@ impl Walk<'_> {
         }
         let is_full = entries > MOST_ENTRIES;
         listings.extend(level.iter().map(|_| match is_full {
-            // What is left out is said once, where the walk ends.
+            // The limit is reported once, at the place where the scan ends.
             true => Listing::default(),
             false => Listing::closed("deeper than any submission needs; not looked into".to_owned()),
         }));
@@ -202,7 +203,7 @@ impl Walk<'_> {
             EntryType::Link => Kind::BrokenLink,
             EntryType::Special => Kind::Special,
         };
-        // One link deep is enough for what submitters do, and no number of links can then make the walk endless.
+        // Following one level of links suffices for real submissions, and guarantees that the scan ends.
         let closed =
             || is_link && (pending.is_linked || leads_upwards(&self.root.join(&pending.path).join(name)));
         let contents = match kind {
@@ -219,7 +220,7 @@ impl Walk<'_> {
     }
 }
 
-/// Adds a directory to those that are listed next, the first of which gets the number `first`.
+/// Adds a directory to those that are listed next. The first of them gets the index `first`.
 fn number(parent: &Pending, entry: &mut Entry, first: usize, next: &mut Vec<Pending>) {
     if let Ok(found) = &mut entry.found
         && matches!(found.contents, Contents::Unlisted)
@@ -246,7 +247,7 @@ struct Flat {
 }
 
 impl Flat {
-    /// Adds what lies in the directory `parent`.
+    /// Adds the entries of the directory `parent`.
     fn directory(&mut self, parent: usize, listing: usize) {
         let Some(listing) = self.listings.get_mut(listing).map(std::mem::take) else {
             return;
@@ -308,7 +309,7 @@ impl Flat {
     }
 }
 
-/// Whether the link at `file` leads to a directory that encloses it.
+/// Returns whether the link at `file` leads to a directory that contains it.
 pub(crate) fn leads_upwards(file: &Path) -> bool {
     let enclosing = file.parent().and_then(|parent| parent.canonicalize().ok());
     match (file.canonicalize(), enclosing) {

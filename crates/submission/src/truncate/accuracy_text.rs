@@ -4,10 +4,10 @@ use regatta_config::procedures::Truncation as Rule;
 
 use super::targets::Mark;
 
-/// Larger than any script's verdict on accuracy.
+/// The largest `accuracy.txt` that is read, in bytes.
 pub(super) const LARGEST: u64 = 64 << 20;
 
-/// The values of all lines `hash=<word>`, in their order. The first is the one that the official tools take.
+/// Returns the values of all lines `hash=<word>` in order. The official tools use the first one.
 pub(super) fn hashes(text: &[u8]) -> impl Iterator<Item = &str> {
     text.split(|byte| matches!(byte, b'\n' | b'\r'))
         .filter_map(|line| {
@@ -17,7 +17,7 @@ pub(super) fn hashes(text: &[u8]) -> impl Iterator<Item = &str> {
         })
 }
 
-/// The text with a line for `hash`.
+/// Returns the text with a line for `hash`.
 pub(super) fn with_hash(text: &[u8], hash: &str, mark: Mark, rule: &Rule) -> Vec<u8> {
     let mut marked = if mark == Mark::Alone {
         Vec::new()

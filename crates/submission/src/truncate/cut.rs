@@ -1,8 +1,8 @@
-//! What is left of an accuracy log: its first 4096 characters, a mark, its last 4096 bytes.
+//! Cuts an accuracy log to its first 4096 characters, a mark and its last 4096 bytes.
 //!
-//! The official tool reads and writes the file as text. On LoadGen's logs, which are ASCII, that makes no difference;
-//! on others its line ends become line feeds here as there. Where it would stop with an error (bytes that are no UTF-8,
-//! a cut within a character) this goes on with the bytes as they are.
+//! The official tool reads and writes the file as text. On LoadGen's logs, which are ASCII, this makes no difference. In other
+//! files line ends become line feeds, as they do there. The official tool fails on invalid UTF-8 and on a cut within a character.
+//! This module then continues with the unchanged bytes.
 
 use std::{
     io::{self, Read, Seek, SeekFrom},
@@ -11,16 +11,16 @@ use std::{
 
 use regatta_fsutil::regular_file;
 
-/// Logs of this size and more count as not yet cut (`MAX_ACCURACY_LOG_SIZE`).
+/// The size from which a log counts as uncut, in bytes (`MAX_ACCURACY_LOG_SIZE`).
 pub const UNCUT_SIZE: u64 = 10 << 10;
-/// Characters kept at the beginning, bytes at the end (`VIEWABLE_SIZE`).
+/// The number of characters kept at the beginning and of bytes kept at the end (`VIEWABLE_SIZE`).
 const KEPT: usize = 4096;
-/// Stands for what was taken out.
+/// The mark in place of the removed text.
 const MARK: &[u8] = b"\n\n...\n\n";
-/// Holds 4096 characters, also when each takes four bytes and a carriage return goes before it.
+/// The number of bytes that hold 4096 characters, if each has four bytes and follows a carriage return.
 const HEAD: u64 = 5 * KEPT as u64;
 
-/// What is to be left of a file; `None` when it is left alone, being shorter than 4096 bytes.
+/// Returns the cut contents of a file, or `None` if it is shorter than 4096 bytes and stays unchanged.
 pub(super) fn cut_file(path: &Path) -> io::Result<Option<Vec<u8>>> {
     let mut file = regular_file::open(path)?;
     let size = file.metadata()?.len();
@@ -39,7 +39,7 @@ pub(super) fn cut_file(path: &Path) -> io::Result<Option<Vec<u8>>> {
     Ok(Some(left))
 }
 
-/// The first 4096 characters with line ends as line feeds; `None` when they are no text.
+/// Returns the first 4096 characters with line feeds as line ends, or `None` if they are not UTF-8 text.
 fn first_characters(head: &[u8]) -> Option<Vec<u8>> {
     let valid = match std::str::from_utf8(head) {
         Ok(_) => head,
@@ -49,13 +49,13 @@ fn first_characters(head: &[u8]) -> Option<Vec<u8>> {
     let text = std::str::from_utf8(&text).ok()?;
     match text.char_indices().nth(KEPT) {
         Some((end, _)) => text.get(..end).map(|kept| kept.as_bytes().to_vec()),
-        // Fewer characters than that: the whole file, or faulty bytes among the first 4096.
+        // There are fewer characters: this is the whole file, or there are invalid bytes among the first 4096 characters.
         None if valid.len() == head.len() || text.chars().count() == KEPT => Some(text.as_bytes().to_vec()),
         None => None,
     }
 }
 
-/// Text with line ends as line feeds; `None` when it is no text.
+/// Returns the text with line feeds as line ends, or `None` if it is not UTF-8 text.
 fn as_text(bytes: &[u8]) -> Option<Vec<u8>> {
     let text = std::str::from_utf8(bytes).ok()?;
     if !text.contains('\r') {

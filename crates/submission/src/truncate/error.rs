@@ -1,10 +1,10 @@
-//! What can go wrong with a truncation as a whole. What is wrong with a single log is a [`super::Problem`].
+//! The errors of a truncation as a whole. A [`super::Problem`] concerns a single log.
 
 use std::path::PathBuf;
 
 use crate::{DraftError, files::FileError};
 
-/// A truncation that could not be done, or not to its end.
+/// The error if a truncation was not completed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TruncateError {
@@ -14,70 +14,70 @@ pub enum TruncateError {
     /// The output cannot be written.
     #[error(transparent)]
     Draft(#[from] DraftError),
-    /// There is no directory of that submitter.
+    /// The submitter has no directory.
     #[error("{input} has no submission of `{submitter}` (looked for {looked_for})", input = input.display())]
     NoSubmission {
-        /// The root that was given.
+        /// The submission's root.
         input: PathBuf,
-        /// The submitter that was given.
+        /// The requested submitter.
         submitter: String,
-        /// The directories that would have been one.
+        /// The directories that were searched.
         looked_for: String,
     },
-    /// The submitter's name would lead elsewhere.
+    /// The submitter's name is not a single directory name.
     #[error("`{submitter}` is no directory name")]
     NoName {
-        /// The submitter that was given.
+        /// The requested submitter.
         submitter: String,
     },
-    /// The output is there already.
+    /// The output exists already.
     #[error("{path} exists already: name a new directory, or remove it", path = path.display())]
     OutputExists {
         /// The directory.
         path: PathBuf,
     },
-    /// Backup or output within the submission.
+    /// The backup or output is inside the submission.
     #[error("{path} lies inside the submission {input}, and would be submitted with it", path = path.display(), input = input.display())]
     Inside {
-        /// The backup or output that was given.
+        /// The backup or output.
         path: PathBuf,
         /// The submission.
         input: PathBuf,
     },
-    /// The place where the output is prepared holds something else.
+    /// The directory in which the output is prepared has other contents.
     #[error("{path} is in the way: it was not made by an interrupted truncation", path = path.display())]
     InTheWay {
         /// The directory.
         path: PathBuf,
     },
-    /// A link to a directory that holds it.
+    /// A link leads to a directory that contains it.
     #[error("{path} is a link to a directory that it lies in: remove it", path = path.display())]
     Circle {
         /// The link.
         path: PathBuf,
     },
-    /// A link to a directory below another one.
+    /// A link to a directory is below another such link.
     #[error("{path} is a link to a directory within a linked directory; hint: put the directory itself there", path = path.display())]
     LinkedTwice {
         /// The link.
         path: PathBuf,
     },
-    /// Directories that do not end.
+    /// The directories are nested too deeply.
     #[error("{path} lies too deep: links lead in a circle, or this is no submission", path = path.display())]
     TooDeep {
-        /// Where it was given up.
+        /// The directory at which the copy stopped.
         path: PathBuf,
     },
-    /// The manifest of a backup does not read.
+    /// The manifest of a backup cannot be parsed.
     #[error("the manifest {path} does not read", path = path.display())]
     Manifest {
         /// The manifest.
         path: PathBuf,
-        /// Where and why.
+        /// The position and the reason.
         #[source]
         source: serde_json::Error,
     },
-    /// A worker died, which it does on no input.
+    /// A worker thread panicked, which no input should cause.
     #[error("a worker thread of the truncation died")]
     Worker,
 }

@@ -1,4 +1,4 @@
-//! What lies in a backup: path, length and SHA-256 of every original, in one JSON file beside them.
+//! The manifest of a backup: path, length and SHA-256 of every original, in one JSON file beside them.
 
 use std::{
     collections::BTreeMap,
@@ -13,11 +13,11 @@ use crate::files::{FileError, read_small, replace};
 
 /// The manifest's name in the backup directory.
 const NAME: &str = "truncation-manifest.json";
-/// Far more than the largest submission's manifest.
+/// The largest manifest that is read, in bytes. The largest submission needs far less.
 const LARGEST: u64 = 64 << 20;
 const SCHEMA: u16 = 1;
 
-/// One original.
+/// The length and hash of an original.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Original {
     /// Its length in bytes.
@@ -26,22 +26,22 @@ pub struct Original {
     pub sha256: String,
 }
 
-/// The originals of a backup by their path in it, which is their path in the submission.
+/// The originals of a backup by their path, which is the same in the backup and in the submission.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
     schema: u16,
-    /// Path to original; paths have `/` between their parts.
+    /// The originals by path, with `/` between names.
     pub originals: BTreeMap<String, Original>,
     #[serde(skip)]
     path: PathBuf,
 }
 
 impl Manifest {
-    /// Reads the manifest of a backup; empty where there is none yet.
+    /// Reads the manifest of a backup. It is empty if the file does not exist yet.
     ///
     /// # Errors
-    /// When it is there and does not read.
+    /// Returns an error if the file exists and cannot be read or parsed.
     pub fn open(backup: &Path) -> Result<Self, TruncateError> {
         let path = backup.join(NAME);
         let text = match read_small(&path, LARGEST) {
@@ -61,7 +61,7 @@ impl Manifest {
         }
     }
 
-    /// Adds an original, on the disk when this returns.
+    /// Adds an original. The manifest is on the disk when this returns.
     pub(super) fn add(&mut self, path: &Path, original: Original) -> Result<(), TruncateError> {
         let key = path.to_string_lossy().into_owned();
         if self.originals.get(&key) == Some(&original) {

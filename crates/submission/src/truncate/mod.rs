@@ -1,15 +1,15 @@
-//! Truncation of accuracy logs for the submission, as the round's `truncate_accuracy_log.py` does it.
+//! Truncates accuracy logs for the submission, as the round's `truncate_accuracy_log.py` does.
 //!
-//! On sound trees the result is the official tool's to the byte (apart from the line feed below). It goes further where
-//! the official tool breaks:
-//! * every file is replaced as a whole, so that a killed run leaves nothing half-written, and the next one goes on;
-//! * a log whose hash already stands in `accuracy.txt` is not hashed a second time;
-//! * before v5.0 the hash is put on a line of its own also when `accuracy.txt` lacks its last line feed;
-//! * logs shorter than 4096 bytes and logs that are no UTF-8 are taken like any other;
-//! * a relative backup directory is where the caller stands, not in the submission, and one inside it is refused;
-//! * the backup has a manifest, and [`verify`] proves each cut log from it.
+//! On valid trees the result equals the official tool's byte for byte, apart from the line feed below. It also handles cases in
+//! which the official tool fails:
+//! * Every file is replaced atomically. A killed run leaves no partial file, and the next run continues.
+//! * A log whose hash is already in `accuracy.txt` is not hashed a second time.
+//! * Before v5.0, the hash is on its own line even if `accuracy.txt` lacks its last line feed.
+//! * Logs shorter than 4096 bytes and logs that are not UTF-8 are handled like others.
+//! * A relative backup directory is resolved against the caller's working directory. One inside the submission is refused.
+//! * The backup has a manifest, and [`verify`] proves each cut log from it.
 //!
-//! Whether a cut log may be submitted is the checker's business.
+//! The checker decides whether a cut log may be submitted.
 
 mod accuracy_text;
 mod cut;
@@ -36,12 +36,12 @@ pub use verify::{Proof, ProofFinding, verify};
 
 /// Truncates a submitter's accuracy logs.
 ///
-/// A log that cannot be treated is told in the report, and the others are treated nevertheless, as the official tool
-/// does. Repeating the call after a failure finishes what was begun.
+/// The report lists logs that cannot be truncated; the others are truncated, as the official tool does. Repeating the call after
+/// a failure completes the truncation.
 ///
 /// # Errors
-/// When the request makes no sense, and when a file cannot be read or written; then what was done before stays done and
-/// is sound.
+/// Returns an error if the request is invalid, or if a file cannot be read or written. Completed steps then remain and are
+/// consistent.
 pub fn truncate(request: &Request<'_>) -> Result<Report, TruncateError> {
     match &request.destination {
         Destination::Output(output) => output::truncate_into(request, output),

@@ -1,4 +1,4 @@
-//! A cut copy of the submission, which appears as a whole.
+//! Writes a cut copy of the submission, which appears completely or not at all.
 
 use std::{
     fs::{self, File},
@@ -17,9 +17,9 @@ use crate::{
     tree::leads_upwards,
 };
 
-/// Says that a directory was made here and may be thrown away.
+/// The file that marks a directory as created here, so that it may be removed.
 const MARKER: &str = ".regatta-truncation-in-progress";
-/// Deeper than any submission (`open/<submitter>/code/...` is the deepest part).
+/// The greatest depth that is copied. The deepest part of a submission is `open/<submitter>/code/...`.
 const DEEPEST: usize = 128;
 
 /// Truncates into `output`.
@@ -38,7 +38,7 @@ pub(super) fn truncate_into(request: &Request<'_>, output: &Path) -> Result<Repo
     Ok(report)
 }
 
-/// Makes the cut copy in `part`.
+/// Creates the cut copy in `part`.
 fn fill(request: &Request<'_>, targets: &[Target], part: &Path) -> Result<Report, TruncateError> {
     for (_, directory) in submitter_directories(request.input, request.submitter, request.rule)? {
         let is_copied = |from: &Path| {
@@ -61,7 +61,7 @@ fn fill(request: &Request<'_>, targets: &[Target], part: &Path) -> Result<Report
     Ok(report)
 }
 
-/// The log itself, where nothing was cut off: it was too short, had been cut before, or has a problem.
+/// Copies a log from which nothing was cut: it was too short, was cut before or has a problem.
 fn copy_uncut(outcome: &Outcome, from: &Path, to: &Path) -> Result<(), TruncateError> {
     let missing = matches!(outcome, Outcome::Endpoints | Outcome::Left(step::Problem::NoLog));
     if missing || to.exists() || !from.is_file() {
@@ -70,7 +70,7 @@ fn copy_uncut(outcome: &Outcome, from: &Path, to: &Path) -> Result<(), TruncateE
     Ok(copy_file(from, to)?)
 }
 
-/// Begins an empty directory for `output`. Only what an interrupted truncation left is removed.
+/// Creates an empty directory for `output`. It only removes the rest of an interrupted truncation.
 fn prepare(output: &Path) -> Result<DraftDirectory, TruncateError> {
     let draft = DraftDirectory::begin(output)?;
     let marker = draft.path().join(MARKER);
@@ -82,15 +82,16 @@ fn prepare(output: &Path) -> Result<DraftDirectory, TruncateError> {
     Ok(draft)
 }
 
-/// How deep a directory lies, and whether a link leads to it or to one above it.
+/// The depth of a directory, and whether a link leads to it or to one above it.
 #[derive(Debug, Clone, Copy, Default)]
 struct Place {
     depth: usize,
     is_linked: bool,
 }
 
-/// Copies a directory with what links lead to, as the official tool does; only files that are `is_copied`. Links to directories
-/// below other such links are refused: a few of them can stand for more copies than any disk holds.
+/// Copies a directory and the targets of links, as the official tool does. Only copies files for which `is_copied` returns true.
+///
+/// Links to directories below other such links are refused, because a few of them can expand to a full disk.
 fn copy_tree(
     from: &Path,
     to: &Path,
@@ -127,13 +128,13 @@ fn copy_tree(
     Ok(())
 }
 
-/// Copies content, permissions and time.
+/// Copies content, permissions and modification time.
 fn copy_file(from: &Path, to: &Path) -> Result<(), crate::files::FileError> {
     copy(from, to).at("copy", from)?;
     let time = fs::metadata(from).and_then(|metadata| metadata.modified());
     let set = time.and_then(|time| File::options().append(true).open(to)?.set_modified(time));
     match set {
-        // A file that may not be written, even by its owner, keeps the time of copying.
+        // A file without write permission gets the current time.
         Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => Ok(()),
         set => set.at("set the time of", to),
     }

@@ -1,4 +1,4 @@
-//! What a truncation did, log by log.
+//! The report of a truncation, log by log.
 
 use std::{
     num::NonZero,
@@ -13,31 +13,31 @@ use super::{
     targets::Target,
 };
 
-/// What became of one accuracy log.
+/// The outcome for one accuracy log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Treated {
-    /// Its directory from the root on, such as `closed/ACME/results/sys/resnet/Offline/accuracy`.
+    /// Its directory relative to the root, for example `closed/ACME/results/sys/resnet/Offline/accuracy`.
     pub directory: PathBuf,
-    /// What was done.
+    /// The outcome.
     pub outcome: Outcome,
 }
 
-/// What became of all of them, by directory.
+/// The outcomes for all logs, by directory.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Report {
-    /// Every place where the round's tool looks for an accuracy log.
+    /// Every place in which the round's tool searches for an accuracy log.
     pub treated: Vec<Treated>,
 }
 
 impl Report {
-    /// How many logs this call cut.
+    /// Returns the number of logs that this call cut.
     #[must_use]
     pub fn cut(&self) -> usize {
         let cut = |treated: &&Treated| matches!(treated.outcome, Outcome::Cut { .. });
         self.treated.iter().filter(cut).count()
     }
 
-    /// Those that were left alone because something is wrong with them.
+    /// Returns the logs that were left unchanged because of a problem.
     pub fn problems(&self) -> impl Iterator<Item = (&Path, &Problem)> {
         self.treated.iter().filter_map(|treated| match &treated.outcome {
             Outcome::Left(problem) => Some((treated.directory.as_path(), problem)),
@@ -46,7 +46,7 @@ impl Report {
     }
 }
 
-/// Treats the targets on all cores; most of the time goes into reading them.
+/// Applies `treat` to the targets on all processors. Most of the time is spent reading them.
 pub(super) fn treat_all(
     targets: &[Target],
     treat: impl Fn(&Target) -> Result<Outcome, TruncateError> + Sync,
@@ -61,7 +61,7 @@ pub(super) fn treat_all(
                     outcome,
                 }),
                 Err(error) => {
-                    // Nobody begins another one.
+                    // The other workers do not start another target.
                     next.store(targets.len(), Ordering::Relaxed);
                     return Err(error);
                 }

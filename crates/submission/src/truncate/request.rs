@@ -1,4 +1,4 @@
-//! What is truncated, and where the originals stay.
+//! The input of a truncation, and the place of the originals.
 
 use std::path::{Path, PathBuf};
 
@@ -7,31 +7,31 @@ use regatta_config::procedures::Truncation as Rule;
 use super::TruncateError;
 use crate::files::lies_in;
 
-/// Where the originals stay.
+/// The place of the originals.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Destination {
-    /// The cut tree is written here, a directory that does not exist; the input stays as it is.
+    /// The cut tree is written to this directory, which must not exist. The input stays unchanged.
     Output(PathBuf),
-    /// The input is cut in place; originals go here.
+    /// The input is cut in place, and the originals are kept in this directory.
     Backup(PathBuf),
 }
 
-/// A truncation.
+/// The input of a truncation.
 #[derive(Debug, Clone)]
 pub struct Request<'a> {
-    /// The submission's root, which holds `closed/`, `open/`.
+    /// The submission's root, which contains `closed/` or `open/`.
     pub input: &'a Path,
     /// The submitter's directory name.
     pub submitter: &'a str,
-    /// Where the originals stay.
+    /// The place of the originals.
     pub destination: Destination,
-    /// Scenario directories to leave alone.
+    /// Scenario directories that stay unchanged.
     pub skip_scenarios: &'a [String],
-    /// The round's rule.
+    /// The round's truncation rule.
     pub rule: &'a Rule,
 }
 
-/// Refuses a backup or output inside the submission: it would be submitted with it.
+/// Refuses a backup or output inside the submission, because it would be submitted with it.
 pub(super) fn refuse_inside(input: &Path, other: &Path) -> Result<(), TruncateError> {
     if lies_in(other, input) {
         return Err(TruncateError::Inside {

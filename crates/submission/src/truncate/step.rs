@@ -1,4 +1,4 @@
-//! One accuracy log: keep the original, mark its hash, cut it. Each step leaves a state that the next call goes on from.
+//! Truncates one accuracy log: keeps the original, writes its hash and cuts it. The next call can continue after each step.
 
 use std::{
     fmt, fs, io,
@@ -18,27 +18,27 @@ use crate::files::{At, FileError, keep, read, read_small, replace, sha256};
 pub(super) const LOG: &str = "mlperf_log_accuracy.json";
 pub(super) const TEXT: &str = "accuracy.txt";
 
-/// What was done with an accuracy log.
+/// The outcome for an accuracy log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// Hashed, and cut where it has 4096 bytes and more.
+    /// The log was hashed, and cut if it has at least 4096 bytes.
     Cut {
         /// The original's length in bytes.
         bytes: u64,
         /// The original's SHA-256.
         sha256: String,
-        /// Whether a hash of something else stood in `accuracy.txt` already. The official tool adds a second one too.
+        /// Whether `accuracy.txt` already had another hash. The official tool also adds a second one.
         second_hash: bool,
     },
-    /// It has its hash and is small: done before.
+    /// The log is small and has a hash from an earlier call.
     AlreadyCut,
-    /// A scenario of the endpoints layout, which has no accuracy log to cut.
+    /// A scenario of the endpoints layout, which has no accuracy log.
     Endpoints,
-    /// Left alone.
+    /// The log was left unchanged because of this problem.
     Left(Problem),
 }
 
-/// Why an accuracy log was left alone.
+/// The reason why an accuracy log was left unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Problem {
     /// There is no `mlperf_log_accuracy.json`.
@@ -47,9 +47,9 @@ pub enum Problem {
     NoText,
     /// The log is a link, a directory or a device.
     NoFile,
-    /// Another original of the same name lies in the backup.
+    /// The backup has a different original of the same name.
     BackupDiffers {
-        /// The file there.
+        /// The file in the backup.
         backup: PathBuf,
     },
 }
@@ -72,18 +72,18 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Where the originals stay.
+/// The place of the originals.
 pub(super) enum Originals<'a> {
-    /// In the input, which nobody changes.
+    /// In the input, which is not changed.
     Input,
-    /// In a backup.
+    /// In a backup with a manifest.
     Kept {
         backup: &'a Path,
         manifest: &'a Mutex<Manifest>,
     },
 }
 
-/// Treats the log in `from`; what is left of it, and its `accuracy.txt`, go to `to`, which may be the same directory.
+/// Truncates the log in `from`. The cut log and its `accuracy.txt` are written to `to`, which may be the same directory.
 pub(super) fn treat(
     target: &Target,
     from: &Path,
@@ -119,7 +119,7 @@ pub(super) fn treat(
     }
     let left = cut_file(&log).at("read", &log)?;
     if stated && left.is_none() {
-        // With a cut ahead, the last call ended between marking and cutting, and this one goes on.
+        // If there is something to cut, the last call ended between the hash and the cut, and this one continues.
         return Ok(Outcome::AlreadyCut);
     }
     if let Some(problem) = keep_original(&log, &target.directory.join(LOG), &hash, bytes, originals)? {
@@ -153,8 +153,9 @@ fn without_log(from: &Path) -> Outcome {
     }
 }
 
-/// Whether a log is what a call before this one left of the original in the backup. Its size does not tell: where characters have
-/// several bytes, 4096 of them and the last 4096 bytes can be as large as a log that is uncut.
+/// Returns whether an earlier call cut this log from the original in the backup.
+///
+/// The size alone does not tell. If characters have several bytes, a cut log can be as large as an uncut one.
 fn is_left_of_kept(
     log: &Path,
     size: u64,
@@ -175,7 +176,7 @@ fn is_left_of_kept(
     Ok(read(log).at("read", log)? == left)
 }
 
-/// Puts the original where it stays, with its entry in the manifest. What is there already must be the same.
+/// Keeps the original and adds it to the manifest. An existing original must be the same file.
 fn keep_original(
     log: &Path,
     path: &Path,

@@ -1,4 +1,4 @@
-//! Where the round's tool looks for accuracy logs. It looks at directories only, not into the files.
+//! Finds the places in which the round's tool searches for accuracy logs. It only reads directories.
 
 use std::{
     ffi::OsStr,
@@ -10,26 +10,26 @@ use regatta_config::procedures::Truncation as Rule;
 use super::{Request, TruncateError};
 use crate::files::directories;
 
-/// How an accuracy log is marked with its hash.
+/// The place of the hash of an accuracy log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mark {
-    /// In `accuracy.txt`, which must be there.
+    /// In `accuracy.txt`, which must exist.
     Required,
-    /// In `accuracy.txt`, which is created where it is missing.
+    /// In `accuracy.txt`, which is created if it does not exist.
     Created,
-    /// In an `accuracy.txt` that holds nothing else.
+    /// In an `accuracy.txt` that contains nothing else.
     Alone,
 }
 
-/// A place for an accuracy log.
+/// A place of an accuracy log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Target {
-    /// The directory of the log, from the root on.
+    /// The directory of the log, relative to the root.
     pub(super) directory: PathBuf,
     pub(super) mark: Mark,
 }
 
-/// All places, in the order of their names.
+/// Returns all places, in name order.
 pub(super) fn find(request: &Request<'_>) -> Result<Vec<Target>, TruncateError> {
     let roots = submitter_directories(request.input, request.submitter, request.rule)?;
     let mut targets = Vec::new();
@@ -73,7 +73,7 @@ pub(super) fn find(request: &Request<'_>) -> Result<Vec<Target>, TruncateError> 
     Ok(targets)
 }
 
-/// The directories `<division>/<submitter>` that exist, from the root on.
+/// Returns the existing directories `<division>/<submitter>`, relative to the root.
 pub(super) fn submitter_directories(
     input: &Path,
     submitter: &str,
@@ -114,7 +114,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// Calls `take` with each scenario's directory (from the submission's root on) and the directories in it.
+    /// Calls `take` with each scenario's directory, relative to the submission's root, and the directories in it.
     fn each_scenario(&self, mut take: impl FnMut(&Path, &[std::ffi::OsString])) -> Result<(), TruncateError> {
         let list = |below: &Path| directories(&self.input.join(below));
         for system in list(&self.root)? {

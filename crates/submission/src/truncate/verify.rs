@@ -1,4 +1,4 @@
-//! Proves that a cut log comes from the original that is kept: same hash, same beginning and end.
+//! Proves that a cut log comes from the kept original: same hash, same beginning and same end.
 
 use std::{
     fmt, fs,
@@ -13,42 +13,42 @@ use super::{
 };
 use crate::files::{At, read, read_small, sha256};
 
-/// What the proof of one log came to.
+/// The proof of one log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proof {
-    /// The log's directory from the root on.
+    /// The log's directory, relative to the root.
     pub directory: PathBuf,
-    /// Why it is not proven; empty when it is.
+    /// The reasons why it is not proven; empty if it is.
     pub findings: Vec<ProofFinding>,
 }
 
 /// A reason why a cut log is not proven.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProofFinding {
-    /// The original is not kept.
+    /// The original does not exist.
     NoOriginal {
-        /// Where it should be.
+        /// The expected path.
         expected: PathBuf,
     },
-    /// The tree has no such log any more.
+    /// The tree no longer has the log.
     NoLog,
-    /// `accuracy.txt` has no hash line.
+    /// The file `accuracy.txt` has no hash line.
     NoHash,
-    /// `accuracy.txt` states another hash first, which is the one that counts.
+    /// The first hash in `accuracy.txt`, which counts, is another one.
     OtherHash {
-        /// The hash that stands there.
+        /// The hash in `accuracy.txt`.
         stated: String,
-        /// The original's.
+        /// The original's hash.
         original: String,
     },
-    /// More than one hash line.
+    /// There is more than one hash line.
     SeveralHashes {
-        /// How many.
+        /// The number of hash lines.
         count: usize,
     },
-    /// The log is not what the original gives when it is cut.
+    /// The log differs from the cut original.
     OtherContent,
-    /// The original is not the one that the manifest names.
+    /// The original differs from the one in the manifest.
     OtherThanManifest,
 }
 
@@ -80,11 +80,13 @@ impl fmt::Display for ProofFinding {
     }
 }
 
-/// Holds every accuracy log of a cut tree against its original. `request.input` is the cut tree, `originals` the backup
-/// or, after a truncation into a new directory, the tree that was its input.
+/// Compares every accuracy log of a cut tree with its original.
+///
+/// `request.input` is the cut tree. `originals` is the backup or, after a truncation into a new directory, the tree that was its
+/// input.
 ///
 /// # Errors
-/// When a file cannot be read. A log that cannot be proven is an answer, not an error.
+/// Returns an error if a file cannot be read. A log that is not proven is a result and not an error.
 pub fn verify(request: &Request<'_>, originals: &Path) -> Result<Vec<Proof>, TruncateError> {
     let targets = targets::find(request)?;
     let manifest = Manifest::open(originals)?;
@@ -170,7 +172,7 @@ fn is_cut_of(log: &Path, original: &Path) -> Result<bool, TruncateError> {
 }
 
 impl Proof {
-    /// Whether nothing speaks against it.
+    /// Returns whether the log is proven.
     #[must_use]
     pub fn holds(&self) -> bool {
         self.findings.is_empty()

@@ -1,4 +1,4 @@
-//! The grammar of one entry of an accuracy log, whoever wrote it: keys in any order, any white space, unknown keys passed.
+//! The grammar of one entry of an accuracy log: keys in any order, any white space, unknown keys skipped.
 
 use std::io::Read;
 
@@ -52,7 +52,7 @@ impl<R: Read> AccuracyScanner<R> {
         })
     }
 
-    /// `"name" :`, passed.
+    /// Consumes `"name" :` and returns the name.
     #[inline]
     fn key(&mut self) -> Result<Key, EntryFault> {
         self.expect(b'"', "a key")?;
@@ -71,7 +71,7 @@ impl<R: Read> AccuracyScanner<R> {
         Ok(key)
     }
 
-    /// An integer of JSON's form that fits 64 bits.
+    /// Reads an integer of JSON's form that fits 64 bits.
     #[inline]
     fn unsigned(&mut self) -> Result<u64, EntryFault> {
         let first = self.past_space()?.ok_or(EntryFault::Ends)?;
@@ -83,7 +83,7 @@ impl<R: Read> AccuracyScanner<R> {
         loop {
             let next = self.input.peek()?;
             let Some(digit) = next.filter(u8::is_ascii_digit).map(|byte| u64::from(byte - b'0')) else {
-                // Also what would make it a fraction: `,`, `}` or a space comes next in a sound entry.
+                // A fraction or exponent is an error. In a valid entry `,`, `}` or a space follows.
                 return match next {
                     Some(b'.' | b'e' | b'E') => Err(EntryFault::Wrong("expected a whole number".to_owned())),
                     _ => Ok(value),
@@ -114,7 +114,7 @@ impl<R: Read> AccuracyScanner<R> {
             .map_err(|_| EntryFault::Wrong("a number beyond 64 bits".to_owned()))
     }
 
-    /// A string of hexadecimal digits; its length in bytes.
+    /// Reads a string of hexadecimal digits, and returns its length in bytes.
     #[inline]
     fn hexadecimal(&mut self, mut data: impl FnMut(&[u8])) -> Result<u64, EntryFault> {
         self.expect(b'"', "a string of hexadecimal digits")?;
@@ -151,7 +151,7 @@ impl<R: Read> AccuracyScanner<R> {
         }
     }
 
-    /// Passes a value of a key that LoadGen does not write, of whatever kind.
+    /// Skips the value of a key that LoadGen does not write, of any type.
     fn skip_value(&mut self) -> Result<(), EntryFault> {
         let mut depth = 0_u32;
         loop {
@@ -196,7 +196,7 @@ impl<R: Read> AccuracyScanner<R> {
         }
     }
 
-    /// A number, `true`, `false` or `null`: judged no closer, since nothing is taken from it.
+    /// Skips a number, `true`, `false` or `null` without validating it, because the value is not used.
     fn skip_word(&mut self) -> Result<(), EntryFault> {
         while self
             .input
@@ -221,7 +221,7 @@ impl<R: Read> AccuracyScanner<R> {
     }
 }
 
-/// A key's first bytes: enough to tell LoadGen's keys from any other.
+/// The first bytes of a key, enough to distinguish LoadGen's keys.
 #[derive(Default)]
 struct Key {
     bytes: [u8; 16],
@@ -237,7 +237,7 @@ impl Key {
         self.length += 1;
     }
 
-    /// The key; empty for one that is longer than all of LoadGen's.
+    /// Returns the key; empty if it is longer than all of LoadGen's keys.
     #[inline]
     fn as_bytes(&self) -> &[u8] {
         self.bytes.get(..self.length).unwrap_or_default()

@@ -1,8 +1,8 @@
-//! Why an entry of an accuracy log does not read.
+//! The reason why an entry of an accuracy log cannot be read.
 
 use std::io;
 
-/// Why an entry does not read, before its place is added.
+/// The reason why an entry cannot be read, without its position.
 pub(super) enum EntryFault {
     Io(io::Error),
     Ends,

@@ -1,7 +1,7 @@
-//! `mlperf_log_accuracy.json` at the speed of the disk, for those who need not hold the responses.
+//! Scans `mlperf_log_accuracy.json` at the speed of the disk, for callers that need not store the responses.
 //!
-//! The grammar is JSON's, checked in full (a test holds it against a JSON library), but a response's digits are handed on
-//! piece by piece, so an entry of any size costs one buffer. Keys with escapes are not unescaped: no LoadGen writes any.
+//! It checks JSON's grammar; a test compares it with a JSON library. A response's digits are passed on piece by piece, so an
+//! entry of any size needs one buffer. Keys with escapes are not unescaped, because LoadGen writes none.
 
 mod entry;
 mod fault;
@@ -13,35 +13,35 @@ use super::{
 };
 use fault::EntryFault;
 
-/// An entry whose data went by.
+/// An entry whose data was passed on during the scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScannedEntry {
-    /// The sample's number in order of issue.
+    /// The sample's sequence number in order of issue.
     pub seq_id: u64,
     /// The sample's index in the query sample library.
     pub qsl_idx: u64,
-    /// The response's length in bytes: half the digits.
+    /// The response's length in bytes: half the number of digits.
     pub bytes: u64,
-    /// The first token's length in bytes, where the benchmark reports first tokens.
+    /// The first token's length in bytes, if the benchmark reports first tokens.
     pub token_bytes: Option<u64>,
-    /// Output tokens, where the benchmark counts them.
+    /// The number of output tokens, if the benchmark counts them.
     pub token_count: Option<i64>,
-    /// Where the entry's `{` stands in the file.
+    /// The offset of the entry's `{` in the file.
     pub offset: u64,
-    /// How many bytes of the file the entry takes, from `{` to `}`.
+    /// The number of bytes from `{` to `}`.
     pub length: u64,
 }
 
-/// Where digits stand that are handed on.
+/// The field to which the digits belong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Field {
-    /// `data`.
+    /// The field `data`.
     Data,
-    /// `token_data`.
+    /// The field `token_data`.
     TokenData,
 }
 
-/// Scans an accuracy log. After an error, and after the end, it gives nothing more.
+/// Scans an accuracy log. It returns no more entries after an error or after the end.
 ///
 /// ```
 /// let log = b"[\n{ \"seq_id\" : 0, \"qsl_idx\" : 3, \"data\" : \"07000000\" }\n]\n";
@@ -67,7 +67,7 @@ enum Place {
 }
 
 impl<R: Read> AccuracyScanner<R> {
-    /// Scans `input`, which need not be buffered.
+    /// Creates a scanner of `input`, which need not be buffered.
     pub fn new(input: R) -> Self {
         Self {
             input: Window::new(input),
@@ -76,20 +76,21 @@ impl<R: Read> AccuracyScanner<R> {
         }
     }
 
-    /// The number of the entry that was scanned last, from 1; 0 before the first.
+    /// Returns the number of the last entry, from 1; 0 before the first.
     #[must_use]
     pub fn entry_number(&self) -> u64 {
         self.entry
     }
 
-    /// Bytes scanned so far.
+    /// Returns the number of bytes scanned so far.
     #[must_use]
     pub fn bytes_read(&self) -> u64 {
         self.input.offset()
     }
 
-    /// Scans the next entry. `data` gets the response's hexadecimal digits, checked, in pieces of even length; pieces of
-    /// an entry that turns out to be faulty have been handed on when the error comes.
+    /// Scans the next entry. `data` receives the response's valid hexadecimal digits in pieces of even length.
+    ///
+    /// If an entry is faulty, `data` has already received pieces of it when the error is returned.
     ///
     /// # Errors
     /// See [`AccuracyLogError`].
@@ -104,7 +105,7 @@ impl<R: Read> AccuracyScanner<R> {
         })
     }
 
-    /// As [`next_entry`](Self::next_entry), with the digits of the first token too.
+    /// Scans the next entry like [`next_entry`](Self::next_entry), and also passes on the digits of the first token.
     pub(super) fn next_fields(
         &mut self,
         digits: impl FnMut(Field, &[u8]),
@@ -191,7 +192,7 @@ impl<R: Read> AccuracyScanner<R> {
         })
     }
 
-    /// An entry as LoadGen itself writes it, when it is at hand as a whole; nothing is passed otherwise.
+    /// Scans an entry in LoadGen's own form if it is completely in the buffer. Otherwise consumes nothing.
     #[inline]
     fn plain(
         &mut self,
@@ -199,7 +200,7 @@ impl<R: Read> AccuracyScanner<R> {
     ) -> Result<Option<ScannedEntry>, AccuracyLogError> {
         self.past_space().map_err(|source| self.io(source))?;
         if self.input.at_hand().len() < PlainEntry::LONGEST {
-            // Should the source fail, the grammar meets it again, at the byte where it matters.
+            // If the input fails, the general parser meets the error again at the byte that it needs.
             let _ = self.input.refill();
         }
         let offset = self.input.offset();
@@ -231,7 +232,7 @@ impl<R: Read> AccuracyScanner<R> {
         }
     }
 
-    /// The official truncation's cut, or a failing source, when one of them explains why scanning failed here.
+    /// Returns the official truncation's cut or an error of the input, if one of them explains the failed scan.
     fn cut_or_io(&mut self) -> Option<AccuracyLogError> {
         let offset = self.input.offset();
         match self.input.at_official_cut() {

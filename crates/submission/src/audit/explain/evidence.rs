@@ -1,4 +1,4 @@
-//! What the two logs show about differing responses, gathered in one more reading of each. What it means is told above.
+//! Collects evidence about differing responses in a second pass over both logs. The parent module interprets it.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -11,19 +11,20 @@ use crate::audit::{
     responses::{Answer, Answers},
 };
 
-/// Shifts of sample numbers that are looked for: an index from 1 instead of 0, a padded batch.
+/// The shifts of sample indices that are tested. Indices from 1 instead of 0, or a padded batch, cause such shifts.
 const SHIFTS: std::ops::RangeInclusive<i64> = -4..=4;
-/// Periods in the order of issue that are looked for: units or batch places that take turns.
+/// The periods in the order of issue that are tested, for units or batch places that alternate.
 const PERIODS: std::ops::RangeInclusive<u64> = 2..=16;
-/// So many differing responses were to be expected where there is none, before that counts as a rule: chance does it
-/// once in 160,000 cases.
+/// The number of differing responses that must be expected, and absent, before this counts as a pattern.
+///
+/// Chance produces such a pattern once in 160,000 cases.
 const EXPECTED: f64 = 12.0;
-/// Responses of at least this many bytes are not alike by chance.
+/// The length in bytes from which equal responses are not a coincidence.
 const DISTINCTIVE_BYTES: u64 = 16;
 
-/// The differing responses by what they are looked up by.
+/// The differing responses by their lookup keys.
 pub(super) struct Differing<'a> {
-    /// The first of each sample.
+    /// The first differing response of each sample.
     pub(super) by_sample: HashMap<u64, &'a Mismatch>,
     marks: HashSet<u64>,
     entries: HashSet<u64>,
@@ -43,11 +44,11 @@ impl<'a> Differing<'a> {
     }
 }
 
-/// What the audit's log shows.
+/// The evidence in the audit's log.
 pub(super) struct InAudit {
-    /// Lengths of the differing responses, by sample.
+    /// The lengths of the differing responses, by sample.
     pub(super) lengths: HashMap<u64, u64>,
-    /// For each period and remainder: entries, and those that differ.
+    /// For each period and remainder: the number of entries, and the number of those that differ.
     turns: Vec<(u64, Vec<[u64; 2]>)>,
 }
 
@@ -81,7 +82,7 @@ impl InAudit {
         Ok(seen)
     }
 
-    /// The shortest period of which some remainders have no differing response though they should have had many.
+    /// Returns the shortest period for which some remainders have no differing response although many are expected.
     pub(super) fn period(&self) -> Option<Reason> {
         self.turns.iter().find_map(|(period, turns)| {
             let sum = |part: fn(&[u64; 2]) -> u64| turns.iter().map(part).sum::<u64>() as f64;
@@ -96,14 +97,14 @@ impl InAudit {
     }
 }
 
-/// What the accuracy run's log shows.
+/// The evidence in the accuracy run's log.
 #[derive(Default)]
 pub(super) struct InReference {
-    /// Differing responses that are those of a sample so many places on.
+    /// The number of differing responses that equal the response of a sample shifted by the key.
     pub(super) shifts: HashMap<i64, usize>,
     pub(super) of_other_samples: u64,
     pub(super) other_lengths: u64,
-    /// A sample with both lengths.
+    /// The index of a sample with two lengths, and both lengths.
     pub(super) other_length: Option<(u64, u64, u64)>,
 }
 

@@ -1,8 +1,8 @@
-//! Why a TEST01 comparison failed, as far as the two logs tell it: how many responses differ, how far, and by what rule.
+//! Explains why a TEST01 comparison failed, as far as the two logs show it.
 //!
-//! It reads both logs a second time, which is worth its while only when something differs. What it says is a reading of
-//! evidence, not a verdict. Which unit of the chip computed a response is told where the agent noted it beside the audit's
-//! log ([`regatta_types::response_units`]).
+//! The explanation says how many responses differ, how far and in what pattern. It interprets evidence and is not a verdict. The
+//! module reads both logs a second time, but only if something differs. If the agent recorded units of the chip beside the
+//! audit's log, it names the unit that computed a response ([`regatta_types::response_units`]).
 
 mod evidence;
 mod reason;
@@ -17,45 +17,45 @@ pub use reason::Reason;
 pub use units::UnitShare;
 use units::Units;
 
-/// So many responses must differ before a rule is read out of them.
+/// The number of differing responses below which no pattern is reported.
 const FEW: usize = 8;
-/// Floats nearer than this, relative to their size, differ by arithmetic alone.
+/// The relative difference up to which floats differ by arithmetic only.
 const ROUNDING: f64 = 1e-2;
 
-/// How far apart first elements are.
+/// The differences between first elements.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Distances {
-    /// The smallest.
+    /// The smallest difference.
     pub least: f64,
-    /// Half are smaller.
+    /// The median difference.
     pub median: f64,
-    /// The largest.
+    /// The largest difference.
     pub greatest: f64,
-    /// The largest in relation to the expected element's size; `None` where one of those is zero.
+    /// The largest difference relative to the expected element, or `None` if an expected element is zero.
     pub greatest_relative: Option<f64>,
 }
 
-/// An explanation.
+/// The explanation of a failed comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Explanation {
-    /// Differing responses.
+    /// The number of differing responses.
     pub responses: u64,
-    /// Compared responses.
+    /// The number of compared responses.
     pub compared: u64,
-    /// Different samples among the differing responses (those that were kept).
+    /// The number of different samples among the differing responses that were kept.
     pub samples: usize,
-    /// How far apart they are; `None` where that is no number.
+    /// The differences, or `None` if one of them is not a number.
     pub distances: Option<Distances>,
-    /// What each unit of the chip had to do with it, where the run noted its units.
+    /// The share of each unit of the chip, if the run recorded its units.
     pub units: Vec<UnitShare>,
-    /// What else shows.
+    /// Other patterns in the logs.
     pub reasons: Vec<Reason>,
 }
 
-/// Explains a comparison of these logs; nothing is read when nothing differs.
+/// Explains a comparison of these logs. Reads nothing if nothing differs.
 ///
 /// # Errors
-/// When a log cannot be read again.
+/// Returns an error if a log cannot be read again.
 pub fn explain(comparison: &Comparison, reference: &Path, audited: &Path) -> Result<Explanation, AuditError> {
     let differing = Differing::new(&comparison.mismatches);
     let mut reasons = Vec::new();

@@ -1,55 +1,55 @@
-//! Why responses differ.
+//! The reasons why responses differ.
 
-/// Something that the logs show about the differing responses.
+/// A pattern that the logs show among the differing responses.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reason {
-    /// None is as expected.
+    /// All compared responses differ.
     All,
-    /// Each is that of a sample so many places on.
+    /// Each differing response is that of a sample at a constant distance.
     Shifted {
-        /// How many places.
+        /// The distance in sample indices.
         by: i64,
     },
-    /// So many are the whole response of some other sample.
+    /// Some differing responses equal the whole response to another sample.
     OfOtherSamples {
-        /// How many.
+        /// The number of these responses.
         count: u64,
     },
-    /// So many differ from an earlier response to the same sample in the audit's own run.
+    /// Some responses differ from an earlier response to the same sample in the audit's own run.
     AuditDisagrees {
-        /// How many.
+        /// The number of these responses.
         count: u64,
     },
-    /// The accuracy run itself gave so many second responses that differ.
+    /// The accuracy run itself has different responses to the same sample.
     ReferenceDisagrees {
-        /// How many.
+        /// The number of repeated responses that differ.
         count: u64,
     },
-    /// So many have another length than the expected ones.
+    /// Some responses have another length than the expected ones.
     Lengths {
-        /// How many.
+        /// The number of these responses.
         count: u64,
-        /// One of the samples.
+        /// The index of one of the samples.
         qsl_idx: u64,
-        /// Its length in the accuracy run.
+        /// Its length in the accuracy run, in bytes.
         expected: u64,
-        /// Its length in the audit's run.
+        /// Its length in the audit's run, in bytes.
         actual: u64,
     },
-    /// They are near the expected ones.
+    /// The differing responses are close to the expected ones.
     Rounding,
-    /// They come from some places in the order of issue only.
+    /// The differing responses only occur at some places in the order of issue.
     Periodic {
         /// The period in `seq_id`.
         period: u64,
         /// The remainders that have differing responses.
         remainders: Vec<u64>,
     },
-    /// They are few.
+    /// Few responses differ.
     Few,
-    /// Which unit computed them was noted, but the notes cannot be used.
+    /// The run recorded which unit computed each response, but the record cannot be used.
     UnitsUnknown {
-        /// Why.
+        /// The reason.
         why: String,
     },
 }

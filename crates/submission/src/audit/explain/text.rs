@@ -1,4 +1,4 @@
-//! The explanation in sentences.
+//! Formats the explanation as sentences.
 
 use std::fmt;
 

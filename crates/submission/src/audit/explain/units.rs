@@ -1,4 +1,4 @@
-//! Which of the chip's units computed the differing responses, where the audit's run noted it beside its logs.
+//! The units of the chip that computed the differing responses, if the audit's run recorded them beside its logs.
 
 use std::{
     io::{self, BufReader},
@@ -9,28 +9,28 @@ use regatta_types::response_units::{RESPONSE_UNITS, ResponseUnits};
 
 use regatta_fsutil::regular_file;
 
-/// A unit's part in a comparison.
+/// The share of a unit in a comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnitShare {
-    /// Its name; `None` for responses of which no unit was noted.
+    /// The unit's name, or `None` for responses without a recorded unit.
     pub unit: Option<String>,
-    /// Differing responses that it computed.
+    /// The number of differing responses that it computed.
     pub differing: u64,
-    /// Compared responses that it computed.
+    /// The number of compared responses that it computed.
     pub compared: u64,
 }
 
-/// Units' shares while the audit's log is read.
+/// The shares of units, counted while the audit's log is read.
 #[derive(Default)]
 pub(super) struct Units {
     noted: Option<ResponseUnits>,
     pub(super) shares: Vec<UnitShare>,
-    /// Why the notes cannot be used.
+    /// The reason why the record cannot be used.
     pub(super) fault: Option<String>,
 }
 
 impl Units {
-    /// The notes of the run whose accuracy log this is.
+    /// Reads the record beside an accuracy log.
     pub(super) fn beside(log: &Path) -> Self {
         match regular_file::open(&log.with_file_name(RESPONSE_UNITS)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Self::default(),

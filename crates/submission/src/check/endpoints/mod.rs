@@ -1,5 +1,6 @@
-//! What the endpoints harness (mlcommons/endpoints) wrote for a scenario, read into the keys of LoadGen's detail log, as
-//! `parsers/endpoints_parser.py` of the official checker does. What it means is the checks' business.
+//! Reads the documents of the endpoints harness (mlcommons/endpoints) into the keys of LoadGen's detail log.
+//!
+//! It follows `parsers/endpoints_parser.py` of the official checker. The checks interpret the values.
 
 mod yaml;
 
@@ -10,33 +11,33 @@ use serde_json::{Map, Value};
 use super::run_log::RunLog;
 use crate::tree::Tree;
 
-/// Longer documents are none of the harness's: a summary has a few kilobytes.
+/// The largest document that is read, in bytes. A summary has a few kilobytes.
 const LONGEST: u64 = 64 << 20;
 const CONFIGS: [&str; 2] = ["config.yaml", "config.yml"];
 
-/// One of the harness's documents.
+/// One document of the harness.
 #[derive(Debug)]
 pub(crate) struct Document {
-    /// Where it lies, or should.
+    /// The actual or expected path.
     pub(crate) path: String,
-    /// An empty object where it does not read, as the official parser goes on.
+    /// The contents, or an empty object if they cannot be read, with which the official parser continues.
     pub(crate) value: Value,
-    /// Why it does not read.
+    /// The reason why the document cannot be read.
     pub(crate) fault: Option<String>,
 }
 
 /// The documents of a scenario.
 #[derive(Debug)]
 pub(crate) struct Documents {
-    /// `performance/result_summary.json`
+    /// The document `performance/result_summary.json`.
     pub(crate) summary: Document,
-    /// `accuracy/accuracy_results.json`
+    /// The document `accuracy/accuracy_results.json`.
     pub(crate) accuracy: Document,
-    /// `config.yaml`
+    /// The document `config.yaml`.
     pub(crate) config: Document,
 }
 
-/// The scenario as checks look at it.
+/// The scenario's values, in the form that the checks use.
 #[derive(Debug, Default)]
 pub(crate) struct Logs {
     pub(crate) performance: RunLog,
@@ -46,7 +47,7 @@ pub(crate) struct Logs {
 }
 
 impl Documents {
-    /// Reads those of the scenario in `directory`.
+    /// Reads the documents of the scenario in `directory`.
     pub(crate) fn read(tree: &Tree, directory: &str) -> Self {
         let config = CONFIGS.map(|name| format!("{directory}/{name}"));
         let config = config.iter().find(|path| tree.exists(path)).unwrap_or(&config[0]);
@@ -67,7 +68,7 @@ impl Documents {
         }
     }
 
-    /// The values that `rules` say where to find. The error is where the official parser ends.
+    /// Extracts the values from the fields that `rules` name. The error is the reason why the official parser ends.
     pub(crate) fn logs(&self, rules: Option<&Rules>) -> Result<Logs, String> {
         let performance = self.values(rules, &self.summary);
         let mut accuracy = self.values(rules, &self.accuracy);
@@ -136,8 +137,10 @@ fn find<'a>(field: &EndpointsField, results: &'a Value, config: &'a Value) -> Op
     results.chain(config).next()
 }
 
-/// What lies at a path of names with dots between them. Names may have dots themselves (`99.9`): at each level the
-/// longest that is there wins, and a last `.0` may be missing from it. Null and empty collections count as nothing.
+/// Returns the value at a path of names separated by dots.
+///
+/// Names may contain dots (`99.9`), so the longest existing name is used at each level. A last `.0` may be missing from the name.
+/// Null and empty collections count as missing.
 fn nested<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
     let parts: Vec<_> = path.split('.').collect();
     let mut current = value;
@@ -199,7 +202,7 @@ fn scores(accuracy: &Document) -> Result<Vec<Map<String, Value>>, String> {
     entries.collect()
 }
 
-/// Samples of the accuracy data sets, those that scored a performance data set left out.
+/// Returns the number of samples in the accuracy data sets, without entries that score a performance data set.
 fn accuracy_samples(scores: &[Map<String, Value>]) -> Result<Option<u64>, String> {
     let mut sum = None;
     for score in scores {
@@ -222,7 +225,7 @@ fn accuracy_samples(scores: &[Map<String, Value>]) -> Result<Option<u64>, String
     Ok(sum)
 }
 
-/// The rate, where it is not given: queries by duration.
+/// Adds the rate as queries divided by duration, if the documents do not have it.
 fn rate(values: &mut Values) -> Result<(), String> {
     let number = |key: &str| values.get(key).filter(|value| value.as_f64() != Some(0.0));
     let (Some(duration), Some(count), Some(scenario)) = (

@@ -1,7 +1,7 @@
-//! A YAML document as PyYAML's `safe_load` reads it, as a JSON value: the official checker reads `config.yaml` with it.
+//! Reads a YAML document like PyYAML's `safe_load`, as a JSON value. The official checker reads `config.yaml` with it.
 //!
-//! The grammar is the library's; here are YAML 1.1's plain scalars, and bounds on depth and size, since a file of a few
-//! lines can stand for a document of any size. Merge keys (`<<`) and times are taken as text.
+//! A library parses the grammar. This module adds YAML 1.1's plain scalars and limits on depth and size. The limits are needed
+//! because aliases in a few lines can expand to a document of any size. Merge keys (`<<`) and times are read as text.
 
 use std::collections::HashMap;
 
@@ -11,14 +11,14 @@ use yaml_rust2::{
     scanner::TScalarStyle,
 };
 
-/// Deeper documents are none of the harness's.
+/// The greatest nesting depth that is read.
 const DEEPEST: usize = 64;
-/// Nodes beyond this are not read, those that aliases stand for included.
+/// The greatest number of nodes that are read, including the expansion of aliases.
 const MOST_NODES: usize = 1 << 18;
 /// The prefix of YAML's own tags.
 const CORE_TAG: &str = "tag:yaml.org,2002:";
 
-/// Reads the one document of `text`; the error says what is wrong, and in which line.
+/// Reads the single document of `text`. The error has the reason and the line.
 pub(super) fn read(text: &str) -> Result<Value, String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut parser = Parser::new_from_str(text);
@@ -34,13 +34,13 @@ pub(super) fn read(text: &str) -> Result<Value, String> {
     }
 }
 
-/// A collection whose end has not come yet, with its anchor.
+/// An unfinished collection with its anchor.
 enum Open {
     List(usize, Vec<Value>),
     Map(usize, Map<String, Value>, Option<Key>),
 }
 
-/// A key: only a text can be asked for later, so others are dropped with what they name.
+/// A key of a map. Only text keys can be looked up, so entries with other keys are dropped.
 enum Key {
     Text(String),
     Other,
@@ -118,7 +118,7 @@ impl Builder {
     }
 }
 
-/// How many nodes a value has.
+/// Returns the number of nodes in a value.
 fn size(value: &Value) -> usize {
     match value {
         Value::Array(list) => 1 + list.iter().map(size).sum::<usize>(),
@@ -127,7 +127,7 @@ fn size(value: &Value) -> usize {
     }
 }
 
-/// Tags other than YAML's own make `safe_load` fail.
+/// Refuses tags other than YAML's own, as `safe_load` does.
 fn known(tag: Option<&Tag>) -> Result<(), &'static str> {
     match tag {
         Some(tag) if !format!("{}{}", tag.handle, tag.suffix).starts_with(CORE_TAG) => Err("an unknown tag"),
@@ -141,7 +141,7 @@ fn scalar(text: String, style: TScalarStyle, tag: Option<&Tag>) -> Result<Value,
     Ok(if is_text { Value::String(text) } else { plain(text) })
 }
 
-/// What a scalar without quotes stands for.
+/// Returns the value of a scalar without quotes.
 fn plain(text: String) -> Value {
     let lower = text.to_ascii_lowercase();
     let cased = [lower.clone(), text.to_ascii_uppercase(), capitalised(&lower)].contains(&text);
@@ -164,7 +164,7 @@ fn capitalised(lower: &str) -> String {
         .map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// An integer in one of YAML 1.1's notations; beyond 64 bits as the nearest float.
+/// Parses an integer in one of YAML 1.1's notations. Integers beyond 64 bits become the nearest float.
 fn whole(text: &str) -> Option<Value> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),
@@ -193,7 +193,8 @@ fn whole(text: &str) -> Option<Value> {
     Some(Value::Number(number))
 }
 
-/// A float: with a point, and a sign in its exponent. Infinities and `.nan`, which JSON has not, stay texts.
+/// Parses a float, which has a decimal point, and a sign in its exponent. Infinities and `.nan` stay texts, because JSON lacks
+/// them.
 fn fraction(text: &str) -> Option<Value> {
     let body = text.strip_prefix(['-', '+']).unwrap_or(text);
     let (mantissa, exponent) = body.split_once('e').unwrap_or((body, "+0"));

@@ -1,13 +1,13 @@
-//! The results of a strict check as a table for spreadsheets. The official checker's own file is [`crate::check::csv`].
+//! Formats the results of a strict check as CSV. The official checker's own file is [`crate::check::csv`].
 
 use std::fmt::Write as _;
 
 use crate::check::strict::Report;
 
-/// The columns: those of the JSON document's results.
+/// The columns, which are the fields of a result in the JSON report.
 const COLUMNS: &str = "division,submitter,system,model,scenario,result,units,power,accepted\n";
 
-/// One line per result, quoted as RFC 4180 has it. Findings are not in it.
+/// Returns one line per result, quoted by RFC 4180. The table does not contain findings.
 #[must_use]
 pub fn strict_csv(report: &Report) -> String {
     let mut text = COLUMNS.to_owned();

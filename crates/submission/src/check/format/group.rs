@@ -1,21 +1,21 @@
-//! Groups of findings with the same rule, severity and fix, then with the same words.
+//! Groups findings by severity, rule and fix, then by message.
 
 use std::collections::BTreeMap;
 
 use crate::check::finding::{Finding, Severity};
 
-/// A group.
+/// A group of findings.
 pub(super) struct Group<'a> {
     pub(super) severity: Severity,
-    /// Name and source of the rule.
+    /// The name and the source of the rule.
     pub(super) rule: &'a str,
     pub(super) fix: &'a str,
-    /// What was found, and where, in the order of paths.
+    /// The messages and their findings, in path order.
     pub(super) messages: Vec<(&'a str, Vec<&'a Finding>)>,
 }
 
 impl Group<'_> {
-    /// How many findings it has, in words.
+    /// Returns the number of findings as text.
     pub(super) fn places(&self) -> String {
         match self
             .messages
@@ -29,7 +29,7 @@ impl Group<'_> {
     }
 }
 
-/// Groups in the order of severity, then of rules.
+/// Groups findings, ordered by severity and then by rule.
 pub(super) fn by_rule(findings: &[Finding]) -> Vec<Group<'_>> {
     let mut groups: BTreeMap<(Severity, &str, &str), BTreeMap<&str, Vec<&Finding>>> = BTreeMap::new();
     for finding in findings {
@@ -46,7 +46,7 @@ pub(super) fn by_rule(findings: &[Finding]) -> Vec<Group<'_>> {
     groups.into_iter().map(group).collect()
 }
 
-/// How a severity is called.
+/// Returns the word for a severity.
 pub(super) fn word(severity: Severity) -> &'static str {
     match severity {
         Severity::Error => "error",
@@ -55,7 +55,7 @@ pub(super) fn word(severity: Severity) -> &'static str {
     }
 }
 
-/// How many checks found it, where that is more than one.
+/// Returns the number of checks that found it as text, if it is more than one.
 pub(super) fn times(finding: &Finding) -> String {
     match finding.count {
         1 => String::new(),
@@ -63,7 +63,7 @@ pub(super) fn times(finding: &Finding) -> String {
     }
 }
 
-/// The words before a fix; a note needs no fix.
+/// Returns the words before a fix. A note needs no fix.
 pub(super) fn advice(severity: Severity) -> &'static str {
     match severity {
         Severity::Error | Severity::Warning => "To fix it: ",
@@ -71,7 +71,7 @@ pub(super) fn advice(severity: Severity) -> &'static str {
     }
 }
 
-/// A rule's two parts.
+/// Splits a rule into its name and its source.
 pub(super) fn name_and_source(rule: &str) -> (&str, &str) {
     rule.split_once(": ").unwrap_or((rule, ""))
 }

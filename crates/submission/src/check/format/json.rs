@@ -1,4 +1,4 @@
-//! The JSON of `submission check`: verdict, results and findings.
+//! Formats the JSON of `submission check`: verdict, results and findings.
 
 use serde::Serialize;
 
@@ -15,18 +15,18 @@ struct Document<'a> {
     findings: &'a [Finding],
 }
 
-/// A strict report.
+/// Returns a strict report as JSON.
 ///
 /// # Errors
-/// None in practice: all its values are texts and numbers.
+/// Does not fail in practice, because all values are texts and numbers.
 pub fn strict_json(report: &Report) -> serde_json::Result<String> {
     document(report.passes(), &report.results, &report.findings)
 }
 
-/// An official verdict: its rows as results, its messages as findings.
+/// Returns an official verdict as JSON, with its rows as results and its messages as findings.
 ///
 /// # Errors
-/// As [`strict_json`].
+/// Returns the errors of [`strict_json`].
 pub fn official_json(official: &Official) -> serde_json::Result<String> {
     document(
         official.verdict == Verdict::Accept,
@@ -43,7 +43,7 @@ fn document(passes: bool, results: &[ResultRow], findings: &[Finding]) -> serde_
     })
 }
 
-/// The rows of an official checker, as results.
+/// Converts the rows of an official checker to results.
 pub(super) fn rows(official: &Official) -> Vec<ResultRow> {
     official.rows.iter().map(result).collect()
 }
@@ -62,7 +62,7 @@ fn result(row: &crate::check::official::Row) -> ResultRow {
     }
 }
 
-/// What the official checker found, as findings; the end of a crashing one among them.
+/// Converts the messages of an official checker to findings, including its traceback if it crashes.
 pub(super) fn findings(official: &Official) -> Vec<Finding> {
     let rule = format!("as-official: checker {}", official.checker.revision);
     let finding = |severity, path: &str, message: String, fix: &str| Finding {

@@ -1,4 +1,4 @@
-//! Reports for programs, spreadsheets and people.
+//! Formats reports for programs, spreadsheets and people.
 
 mod csv;
 mod group;

@@ -1,9 +1,9 @@
-//! Numbers for people. Programs get all digits.
+//! Formats numbers for people. The JSON and CSV reports contain all digits.
 
-/// Digits that a metric computed from samples is worth.
+/// The number of significant digits of a metric that is computed from samples.
 const SIGNIFICANT: i32 = 6;
 
-/// A result as its log gives it; power, which is computed here, to six digits.
+/// Formats a result as its log has it. Power, which is computed here, has six significant digits.
 pub(super) fn shown(value: f64, computed: bool) -> String {
     if computed {
         significant(value)
@@ -12,7 +12,7 @@ pub(super) fn shown(value: f64, computed: bool) -> String {
     }
 }
 
-/// The value to six significant digits.
+/// Formats the value with six significant digits.
 pub(super) fn significant(value: f64) -> String {
     let whole = value.abs().log10().floor();
     if !whole.is_finite() {

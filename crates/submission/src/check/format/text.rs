@@ -1,4 +1,4 @@
-//! Reports for a terminal: results, then findings grouped by rule, few words each.
+//! Formats reports for a terminal: results, then findings grouped by rule.
 
 use std::fmt::Write as _;
 
@@ -11,10 +11,10 @@ use crate::check::{
     strict::{Report, ResultRow},
 };
 
-/// Places of one kind of finding that are shown.
+/// The number of places that are listed per message.
 const SHOWN: usize = 5;
 
-/// A strict report.
+/// Returns a strict report as text.
 #[must_use]
 pub fn strict_text(report: &Report) -> String {
     let mut text = String::new();
@@ -60,13 +60,13 @@ pub fn strict_text(report: &Report) -> String {
     text
 }
 
-/// Benchmark and scenario of a result.
+/// Returns the benchmark and scenario of a result.
 fn name(row: &ResultRow) -> String {
     let power = if row.power { ", power" } else { "" };
     escape(&format!("{} {}{power}", row.model, row.scenario)).into_owned()
 }
 
-/// An official verdict: its messages, and the last lines of its log.
+/// Returns an official verdict as text: its messages and the last lines of its log.
 #[must_use]
 pub fn official_text(official: &Official) -> String {
     let mut text = String::new();

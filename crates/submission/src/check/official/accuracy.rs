@@ -1,26 +1,26 @@
-//! Reading `accuracy.txt` as the official checkers do: in order, until every metric and the hash have been seen.
+//! Reads `accuracy.txt` as the official checkers do: line by line, until every metric and the hash are found.
 
 use regatta_config::round::{AccuracyBound, AccuracyForms, BenchmarkRules, SubmittedScenario, Trait};
 
 use super::{Context, python::Raised};
 use crate::check::accuracy_text;
 
-/// Longer files are none of the reference scripts'.
+/// The largest file that is read, in bytes. Output of the reference scripts is shorter.
 const LONGEST: u64 = 64 << 20;
 
-/// What the file says.
+/// The metrics and the hash that were found in the file.
 #[derive(Debug, Default, Clone)]
 pub(super) struct AccuracyResult {
-    /// Metric and its last text, in the order in which the metrics were first seen.
+    /// Each metric's name and its last value as text, in the order of first occurrence.
     pub(super) metrics: Vec<(String, String)>,
-    /// Whether every bound is met and every metric present.
+    /// Whether every metric is present and within its bounds.
     pub(super) met: bool,
-    /// Whether there is a hash.
+    /// Whether the file has a hash.
     pub(super) hash: bool,
 }
 
 impl AccuracyResult {
-    /// All metrics as the CSV gives them since v5.0.
+    /// Returns all metrics in the format of the CSV since v5.0.
     pub(super) fn listed(&self) -> String {
         let metrics: Vec<_> = self
             .metrics
@@ -31,12 +31,12 @@ impl AccuracyResult {
     }
 }
 
-/// A text file as Python reads it: every line end is a line feed.
+/// A text file as Python reads it: every line ending is a line feed.
 #[derive(Debug)]
 pub(super) struct Text(String);
 
 impl Text {
-    /// The lines, each with its line feed.
+    /// Returns the lines, each with its line feed.
     pub(super) fn lines(&self) -> impl Iterator<Item = &str> + Clone {
         self.0.split_inclusive('\n')
     }
@@ -55,7 +55,7 @@ pub(super) fn text(context: &Context<'_>, path: &str) -> Result<Text, Raised> {
     Ok(Text(text))
 }
 
-/// Judges the text by the bounds of `rules`, as the checkers since v3.1 do.
+/// Checks the text by all bounds of `rules`, as the checkers since v3.1 do.
 pub(super) fn judge(
     rules: &BenchmarkRules,
     scenario: Option<SubmittedScenario>,
@@ -93,7 +93,7 @@ pub(super) fn judge(
     Ok(result)
 }
 
-/// Judges the text by the first bound alone, as the checkers of v2.1 and v3.0 do: the last value before the hash counts.
+/// Checks the text by the first bound only, as the checkers of v2.1 and v3.0 do. The last value before the hash counts.
 pub(super) fn judge_first(
     rules: &BenchmarkRules,
     forms: AccuracyForms,
@@ -118,8 +118,9 @@ pub(super) fn judge_first(
     Ok(result)
 }
 
-/// How the two accuracies of TEST01 in `directory` lie too far apart, as its fallback compares them; `None` when they are
-/// close. `model` is the official benchmark.
+/// Compares the two accuracies of TEST01 in `directory` like its fallback, and describes a difference that is too large.
+///
+/// Returns `None` if they are close enough. `model` is the official benchmark.
 pub(super) fn apart(
     context: &Context<'_>,
     (rules, scenario): (&BenchmarkRules, Option<SubmittedScenario>),
@@ -139,7 +140,7 @@ pub(super) fn apart(
         };
         let most = rules.delta_percent(model, metric);
         let delta = (1.0 - baseline / compliance).abs() * 100.0;
-        // Written so that a value that is missing (0) or no number fails.
+        // The condition is false for missing values (0) and NaN, so both fail.
         let close = baseline != 0.0 && compliance != 0.0 && delta <= most;
         if !close {
             return Ok(Some(format!(
@@ -151,7 +152,7 @@ pub(super) fn apart(
     Ok(None)
 }
 
-/// The last value of each metric; 0 where there is none.
+/// Returns the last value of each metric, or 0 if there is none.
 fn last_values(bounds: &[AccuracyBound], forms: AccuracyForms, text: &Text) -> Result<Vec<f64>, Raised> {
     let mut values = vec![0.0; bounds.len()];
     for line in text.lines() {

@@ -1,4 +1,4 @@
-//! What the parts of an official check have in common: their input, and running them in parallel.
+//! What the parts of an official check share: their input and a parallel runner.
 
 use regatta_config::round::{Checker, Round};
 
@@ -15,7 +15,7 @@ pub(super) struct Context<'a> {
     pub(super) checker: &'a Checker,
 }
 
-/// Runs jobs in parallel and returns their results in the jobs' order; `place` is where a job's scenario is.
+/// Runs jobs in parallel and returns their results in the jobs' order. `place` returns the scenario of a job.
 pub(super) fn run_all<T: Send, J: Sync>(
     context: &Context<'_>,
     jobs: &[J],

@@ -1,15 +1,15 @@
-//! The exact files that some directories must hold.
+//! The exact sets of files that some directories must contain.
 
 use super::Context;
 
-/// Files that belong in a directory, and files that may.
+/// The required and the optional files of a directory.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FileSet {
     needed: &'static [&'static str],
     allowed: &'static [&'static str],
 }
 
-/// Ignored wherever they lie.
+/// Files that are allowed in every directory.
 const ALWAYS_ALLOWED: [&str; 3] = ["mlperf_log_trace.json", "results.json", ".gitkeep"];
 const LOGS: &[&str] = &["mlperf_log_summary.txt", "mlperf_log_detail.txt"];
 const LOGS_AND_SAMPLES: &[&str] = &["mlperf_log_summary.txt", "mlperf_log_detail.txt", "spl.txt"];
@@ -59,7 +59,7 @@ impl FileSet {
     };
 }
 
-/// How the files of `directory` differ from `set`; `None` when they do not.
+/// Describes how the files of `directory` differ from `set`, or returns `None` if they do not.
 pub(super) fn fault(context: &Context<'_>, directory: &str, set: FileSet) -> Option<String> {
     let Some(found) = context.tree.files(directory) else {
         return Some("is no directory".to_owned());

@@ -1,7 +1,7 @@
-//! The verdict of the round's official checker: results, CSV and exit status as that program gives them, with its gaps.
+//! The verdict of the round's official checker: the same results, CSV and exit status, including its gaps.
 //!
-//! What the rules ask is [`super::strict`]'s part. Where an official checker dies with a traceback, that is its verdict
-//! ([`Verdict::Crash`]); this one goes on and says where.
+//! [`super::strict`] checks what the rules require. Where an official checker ends with a traceback, the verdict is
+//! [`Verdict::Crash`]; this checker continues and says where.
 
 mod accuracy;
 mod context;
@@ -27,36 +27,36 @@ pub use row::{Row, csv};
 use super::place::ScenarioPlace;
 use crate::tree::Tree;
 
-/// No official checker to judge as.
+/// The error if no official checker can be reproduced.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OfficialError {
-    /// A revision that the round has no checker of.
+    /// The round has no checker of this revision.
     #[error("round {round} has no official checker `{revision}`; known are {known}")]
     UnknownRevision {
-        /// The round.
+        /// The round's name.
         round: String,
-        /// What was asked for.
+        /// The requested revision.
         revision: String,
-        /// The revisions that are known.
+        /// The revisions that the round has, separated by commas.
         known: String,
     },
-    /// What the round's file says of a checker does not fit the round.
+    /// The `instead` table of a checker in the round's file does not fit the round.
     #[error("round {round}, checker {revision}: `instead` does not fit")]
     Instead {
-        /// The round.
+        /// The round's name.
         round: String,
-        /// The checker.
+        /// The checker's revision.
         revision: String,
-        /// Why.
+        /// The error of the deserializer.
         source: Box<toml::de::Error>,
     },
 }
 
-/// Judges `tree` as an official checker of `round` does; `revision` names which, the round's default without it.
+/// Checks `tree` as an official checker of `round` does. `revision` names the checker; `None` selects the round's default.
 ///
 /// # Errors
-/// When the round has no such checker, or its file is wrong about it.
+/// Returns an error if the round has no such checker, or if its `instead` table does not fit the round.
 pub fn as_official(tree: &Tree, round: &Round, revision: Option<&str>) -> Result<Official, OfficialError> {
     let checker = round
         .submission

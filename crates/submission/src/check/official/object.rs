@@ -1,13 +1,13 @@
-//! JSON objects of a tree, as `json.load` and the look-ups after it take them.
+//! Reads JSON objects of a tree like Python's `json.load`.
 
 use serde_json::{Map, Value};
 
 use super::{Context, python::Raised};
 
-/// Longer files are none of a submission's descriptions.
+/// The largest file that is read, in bytes. Descriptions in a submission are shorter.
 const LONGEST: u64 = 16 << 20;
 
-/// Reads an object.
+/// Reads a JSON object.
 pub(super) fn read(context: &Context<'_>, path: &str) -> Result<Map<String, Value>, Raised> {
     let bytes = context
         .tree

@@ -1,4 +1,4 @@
-//! The power metric as the official checkers compute it: watts for Offline and Server, energy per query otherwise.
+//! The power metric as the official checkers compute it: watts for Offline and Server, energy per query for the streams.
 
 use std::borrow::Cow;
 
@@ -18,7 +18,7 @@ use crate::check::{
     run_log::RunLog,
 };
 
-/// The power metric of the run in `directory`, whose detail log is `log`; `None` without samples in its window.
+/// Returns the power metric of the run in `directory`, whose detail log is `log`. Returns `None` if its window has no samples.
 pub(super) fn metric(
     context: &Context<'_>,
     directory: &str,
@@ -54,7 +54,7 @@ pub(super) fn metric(
     };
     let inferred =
         scenario == SubmittedScenario::MultiStream && log.text("effective_scenario") == Some("SingleStream");
-    // In the official order of operations, so that the last digit agrees.
+    // This is the official order of operations, so that the last digit agrees.
     let mut energy = mean.watts * mean.seconds;
     if inferred {
         energy *= MULTISTREAM_SAMPLES;
@@ -65,7 +65,9 @@ pub(super) fn metric(
     Ok(Some(energy / queries))
 }
 
-/// What the Power working group's checker holds against the session in `directory`, where this checker asks it.
+/// Returns the failed checks of the Power working group's checker for the session in `directory`.
+///
+/// The list is empty if this official checker does not run that one. Each entry has a path and a text.
 pub(super) fn faults(context: &Context<'_>, directory: &str) -> Vec<(String, String)> {
     let rules = context.round.power.as_ref();
     let Some(rules) = rules.filter(|_| context.checker.looks_at(OfficialCheck::PowerChecker)) else {

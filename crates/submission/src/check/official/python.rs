@@ -1,9 +1,9 @@
-//! What Python makes of values: the official checkers print and compare with its rules, and their output is reproduced.
+//! Python's formatting and truth rules for values, because the official checkers' output is reproduced.
 
 use regatta_mllog::read::Value as LogValue;
 use serde_json::Value;
 
-/// What an official checker's code would have raised.
+/// The message of an exception that an official checker would raise.
 #[derive(Debug, Clone)]
 pub(super) struct Raised(pub(super) String);
 
@@ -13,7 +13,7 @@ impl Raised {
     }
 }
 
-/// A number that prints as Python prints it: integers without a point.
+/// A number that is formatted as in Python: integers have no decimal point.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Number {
     Integer(i128),
@@ -28,7 +28,7 @@ impl Number {
         }
     }
 
-    /// What arithmetic can be done with, out of a log.
+    /// Converts a log value to a number for arithmetic. Booleans count as integers, as in Python.
     pub(super) fn of(value: Option<&LogValue>) -> Result<Self, Raised> {
         match value {
             Some(LogValue::Unsigned(value)) => Ok(Self::Integer(i128::from(*value))),
@@ -40,7 +40,7 @@ impl Number {
         }
     }
 
-    /// What `float()` takes, out of a log: numbers in texts too.
+    /// Converts a log value like Python's `float()`, which also accepts numbers in texts.
     pub(super) fn float(value: Option<&LogValue>) -> Result<f64, Raised> {
         if let Some(LogValue::Text(text)) = value {
             let number = text.trim().parse();
@@ -59,7 +59,7 @@ impl std::fmt::Display for Number {
     }
 }
 
-/// A float as `repr` gives it: the shortest digits that read back, an exponent below 1e-4 and from 1e16.
+/// Formats a float like Python's `repr`: the shortest digits that parse back, with an exponent below 1e-4 and from 1e16.
 pub(crate) fn float(value: f64) -> String {
     if value.is_nan() {
         return "nan".to_owned();
@@ -85,7 +85,7 @@ pub(crate) fn float(value: f64) -> String {
     }
 }
 
-/// `str()` of a JSON value.
+/// Formats a JSON value like Python's `str()`.
 pub(super) fn text(value: Option<&Value>) -> String {
     match value {
         Some(Value::String(text)) => text.clone(),
@@ -118,7 +118,7 @@ fn repr(value: &Value) -> String {
     }
 }
 
-/// Whether a JSON value counts as true: not null, empty, zero or false.
+/// Returns whether Python treats a JSON value as true: it is not null, empty, zero or false.
 pub(crate) fn truthy(value: &Value) -> bool {
     match value {
         Value::Null => false,
@@ -130,7 +130,7 @@ pub(crate) fn truthy(value: &Value) -> bool {
     }
 }
 
-/// Whether a log's value counts as true.
+/// Returns whether Python treats a log value as true.
 pub(super) fn log_truthy(value: Option<&LogValue>) -> bool {
     match value {
         None | Some(LogValue::Null) => false,

@@ -1,4 +1,4 @@
-//! What an official checker reports.
+//! The report of an official check.
 
 use std::collections::BTreeMap;
 
@@ -6,41 +6,41 @@ use regatta_config::round::Checker;
 
 use super::row::Row;
 
-/// What the official checker says of the whole tree.
+/// The official checker's verdict on the whole tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// `SUMMARY: submission looks OK`, exit status 0.
+    /// The checker prints `SUMMARY: submission looks OK` and exits with status 0.
     Accept,
-    /// `SUMMARY: submission has errors`, exit status 1.
+    /// The checker prints `SUMMARY: submission has errors` and exits with status 1.
     Reject,
-    /// A traceback and no summary, for this reason.
+    /// The checker ends with a traceback and no summary, for this reason.
     Crash(String),
 }
 
-/// A message: what it is about, and what was found.
+/// A message about a path in the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
-    /// A path in the tree.
+    /// The path in the tree.
     pub path: String,
-    /// What was found there.
+    /// The message.
     pub text: String,
-    /// Whether the official checker fails for it; otherwise it only logs it.
+    /// Whether the official checker fails because of it. Otherwise it only logs the message.
     pub fatal: bool,
 }
 
-/// The outcome of an official checker.
+/// The verdict, results and messages of an official checker.
 #[derive(Debug, Clone)]
 pub struct Official {
-    /// Which checker.
+    /// The checker that was reproduced.
     pub checker: Checker,
-    /// Its verdict.
+    /// The checker's verdict.
     pub verdict: Verdict,
-    /// The rows of its CSV, in the order of paths.
+    /// The rows of its CSV, in path order.
     pub rows: Vec<Row>,
-    /// Its items: path to result, `None` for `NoResults`.
+    /// Its items: a path and its result, or `None` for `NoResults`.
     pub items: BTreeMap<String, Option<String>>,
-    /// What it found on the way.
+    /// Its messages.
     pub notes: Vec<Note>,
-    /// The last lines of its log: items, counts, summary.
+    /// The last lines of its log: items, counts and summary.
     pub summary: Vec<String>,
 }

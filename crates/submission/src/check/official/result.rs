@@ -1,4 +1,4 @@
-//! The result of a run: its key in the log, its unit, and results that are inferred from another scenario's run.
+//! The result of a run: its key in the log, its unit, and results inferred from another scenario's run.
 
 use regatta_config::round::{BenchmarkRules, SubmittedScenario};
 use regatta_types::Scenario;
@@ -12,7 +12,7 @@ use crate::check::{MULTISTREAM_SAMPLES, run_log::RunLog};
 const NANOSECONDS_PER_MILLISECOND: f64 = 1e6;
 const MILLISECONDS_PER_SECOND: f64 = 1e3;
 
-/// The result in the log, in milliseconds for the streams.
+/// Returns the result from the log: in the benchmark's unit for the streams, as logged for rates.
 pub(super) fn measured(
     context: &Context<'_>,
     rules: &BenchmarkRules,
@@ -23,7 +23,7 @@ pub(super) fn measured(
     let general = keys
         .get(&scenario)
         .ok_or_else(|| Raised::new(format!("{scenario} has no result key")))?;
-    // Both are read even where only one counts: a log without the first fails.
+    // Both keys are read even if only the second counts: a log without the first one fails.
     let mut value = Number::float(log.value(general))?;
     if let Some(key) = rules.result_keys.get(&scenario) {
         value = Number::float(log.value(key))?;
@@ -31,9 +31,9 @@ pub(super) fn measured(
     Ok(in_unit(rules, scenario, value))
 }
 
-/// A result out of the log's nanoseconds in its own unit; rates are given as they are.
+/// Converts a latency from nanoseconds to the benchmark's unit. Rates are returned unchanged.
 pub(super) fn in_unit(rules: &BenchmarkRules, scenario: Scenario, value: f64) -> f64 {
-    // Divided twice as the official code does, so that the last digit agrees.
+    // Dividing twice, as the official code does, makes the last digit agree.
     match scenario {
         Scenario::SingleStream | Scenario::MultiStream if rules.latency_in_seconds => {
             value / NANOSECONDS_PER_MILLISECOND / MILLISECONDS_PER_SECOND
@@ -43,15 +43,15 @@ pub(super) fn in_unit(rules: &BenchmarkRules, scenario: Scenario, value: f64) ->
     }
 }
 
-/// What a run of `from` gives for `to`, where the rules know a way (`inference_rules.adoc`, "Inferred results").
+/// A result inferred from a run of another scenario (`inference_rules.adoc`, "Inferred results").
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Inferred {
     pub(super) value: Number,
-    /// Whether early stopping gave an estimate to infer from.
+    /// Whether early stopping gave the estimate that the inference needs.
     pub(super) usable: bool,
 }
 
-/// Infers a result; `None` where the official checkers have no formula for the pair.
+/// Infers a result for `to` from a run of `from`. Returns `None` if the official checkers have no formula for the pair.
 pub(super) fn inferred(
     log: &RunLog,
     from: Scenario,
@@ -82,7 +82,7 @@ pub(super) fn inferred(
     Ok(Some(Inferred { value, usable: true }))
 }
 
-/// The unit of the power metric.
+/// Returns the unit of the power metric.
 pub(super) fn power_unit(scenario: SubmittedScenario, joules: bool) -> &'static str {
     match scenario.run() {
         Scenario::Offline | Scenario::Server => "Watts",

@@ -1,4 +1,4 @@
-//! A row of an official `summary.csv`, and how each checker writes it.
+//! A row of the official `summary.csv`, and the format in which each checker writes it.
 
 use std::fmt::Write as _;
 
@@ -7,46 +7,46 @@ use serde_json::{Map, Value};
 
 use super::python;
 
-/// A row: a result, or the power metric beside one. Texts are as the official checker prints them.
+/// A row of the CSV: a result, or the power metric of a result. Texts are as the official checker prints them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
-    /// `Organization`.
+    /// The `Organization` column.
     pub submitter: String,
-    /// `Division`.
+    /// The `Division` column.
     pub division: String,
-    /// `SystemType`.
+    /// The `SystemType` column.
     pub system_type: String,
-    /// `Platform`, the system's directory.
+    /// The `Platform` column: the system's directory.
     pub system: String,
-    /// `Model`, the benchmark's directory.
+    /// The `Model` column: the benchmark's directory.
     pub model: String,
-    /// `MlperfModel`, the official benchmark.
+    /// The `MlperfModel` column: the official benchmark.
     pub benchmark: String,
-    /// `Scenario`.
+    /// The `Scenario` column.
     pub scenario: String,
-    /// `Result`.
+    /// The `Result` column.
     pub result: String,
-    /// The same as a number.
+    /// The result as a number.
     pub value: f64,
-    /// `Units`.
+    /// The `Units` column.
     pub units: String,
-    /// Whether this is the power metric's row.
+    /// Whether this is the row of the power metric.
     pub power: bool,
-    /// `Accuracy`.
+    /// The `Accuracy` column.
     pub accuracy: String,
-    /// `Location`.
+    /// The `Location` column.
     pub location: String,
-    /// Faults so far among the model's scenarios (monolith).
+    /// The number of errors in the model's scenarios up to this one. Only the monolith counts them.
     pub errors: u64,
-    /// Whether the result comes from another scenario's run.
+    /// Whether the result is inferred from another scenario's run.
     pub inferred: bool,
-    /// `has_power`.
+    /// The `has_power` column.
     pub has_power: bool,
-    /// Whether compliance was found in order.
+    /// Whether the compliance tests passed.
     pub compliant: bool,
-    /// `weight_data_types`.
+    /// The `weight_data_types` column.
     pub weights: String,
-    /// `design_power_watts`, where the checker has it.
+    /// The `design_power_watts` column, if the checker has it.
     pub design_power: String,
     pub(super) system_json: std::sync::Arc<Map<String, Value>>,
 }
@@ -63,7 +63,7 @@ const MONOLITH_QUOTED: [&str; 9] = [
     "weight_data_types",
 ];
 
-/// The file `summary.csv` as `checker` writes it.
+/// Returns the file `summary.csv` as `checker` writes it.
 #[must_use]
 pub fn csv(checker: &Checker, version: &str, rows: &[Row]) -> String {
     let columns = columns(checker);
@@ -74,7 +74,7 @@ pub fn csv(checker: &Checker, version: &str, rows: &[Row]) -> String {
             let comma = if index == 0 { "" } else { "," };
             let value = row.field(column, checker, version);
             let quoted = checker.engine == Engine::Package || MONOLITH_QUOTED.contains(column);
-            // The official checkers escape nothing.
+            // The official checkers do not escape quotes.
             let quote = if quoted { "\"" } else { "" };
             // Writing to a String cannot fail.
             let _ = write!(text, "{comma}{quote}{value}{quote}");
@@ -125,7 +125,7 @@ fn columns(checker: &Checker) -> Vec<&'static str> {
 }
 
 impl Row {
-    /// A field as the official file gives it, by its column's name.
+    /// Returns the field of the named column, in the official format.
     fn field(&self, column: &str, checker: &Checker, version: &str) -> String {
         let package = checker.engine == Engine::Package;
         match column {
@@ -183,7 +183,7 @@ impl Row {
     }
 }
 
-/// What `int()` takes.
+/// Converts a JSON value like Python's `int()`.
 pub(super) fn integer(value: Option<&Value>) -> Option<i64> {
     match value? {
         Value::String(text) => text.trim().parse().ok(),

@@ -1,4 +1,4 @@
-//! The last lines of an official log: items, counts and the summary, in the official words because scripts look for them.
+//! The last lines of an official log: items, counts and summary. The wording is the official one, because scripts search for it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use regatta_config::round::Trait;
 
 use super::{Context, Row, Verdict};
 
-/// The lines.
+/// Returns the last lines of the log.
 pub(super) fn lines(
     context: &Context<'_>,
     items: &BTreeMap<String, Option<String>>,
@@ -48,12 +48,12 @@ pub(super) fn lines(
     lines
 }
 
-/// Items with a result. A result of 0 counts as none, yet is not listed as such either.
+/// Counts the items with a result. The official checker does not count a result of 0, but does not list it as missing either.
 pub(super) fn with_results(items: &BTreeMap<String, Option<String>>) -> usize {
     items.values().flatten().filter(|value| !is_zero(value)).count()
 }
 
-/// Whether Python takes the printed number for false.
+/// Returns whether the printed number is false in Python.
 pub(super) fn is_zero(value: &str) -> bool {
     matches!(value, "0.0" | "-0.0" | "0")
 }

@@ -1,10 +1,10 @@
-//! What client, server and PTDaemon said to each other: versions, names, and the replies of an ordinary session.
+//! Checks the messages between client, server and PTDaemon: versions, names and the replies of a regular session.
 
 use serde_json::Value;
 
 use super::session::{Session, Verdict, list, text};
 
-/// PTDaemon's number for the meter that measures on two channels.
+/// PTDaemon's number of the meter that measures on two channels.
 const TWO_CHANNELS: i64 = 77;
 
 /// A command to PTDaemon and its reply.
@@ -24,7 +24,7 @@ fn exchanges(messages: &[Value]) -> Result<Vec<Exchange<'_>>, String> {
     messages.iter().map(exchange).collect()
 }
 
-/// PTDaemon's version and meter, its replies, and that the ranges were set back as they had been found.
+/// Checks PTDaemon's version, its meter and its replies, and that the meter's initial ranges were restored.
 pub(super) fn ptd(session: &Session<'_>) -> Verdict {
     let messages = exchanges(list(&session.server, "ptd_messages")?)?;
     identity(session, &messages)?;
@@ -102,7 +102,7 @@ fn identity(session: &Session<'_>, messages: &[Exchange<'_>]) -> Verdict {
     Ok(())
 }
 
-/// Every reply to commands that begin so is the expected one; the third `Stop` finds nothing to stop.
+/// Checks that all commands with this prefix have the expected reply. The third `Stop` has no measurement to stop.
 fn replies(messages: &[Exchange<'_>], start: &str, expected: &str) -> Verdict {
     let mut expected = expected;
     let mut stops = 0;
@@ -124,7 +124,7 @@ fn replies(messages: &[Exchange<'_>], start: &str, expected: &str) -> Verdict {
     Ok(())
 }
 
-/// The range that the meter had, out of PTDaemon's answer; `Auto` where it chose for itself.
+/// Returns the meter's initial range from PTDaemon's reply, or `Auto` if the meter selected it.
 fn initial(ranges: &str, field: usize) -> Result<&str, String> {
     let unreadable = || format!("the meter's ranges are not in `{ranges}`");
     let mut fields = ranges.split(',').skip(field);
@@ -136,7 +136,7 @@ fn initial(ranges: &str, field: usize) -> Result<&str, String> {
     Ok(if size > 0.0 { range } else { "Auto" })
 }
 
-/// Both descriptions name the same client and the same server.
+/// Checks that both descriptions name the same client and the same server.
 pub(super) fn uuids(session: &Session<'_>) -> Verdict {
     for side in ["client", "server"] {
         let uuid = |description: &serde_json::Map<String, Value>| {
@@ -162,7 +162,7 @@ pub(super) fn uuids(session: &Session<'_>) -> Verdict {
     Ok(())
 }
 
-/// Both descriptions name the same session.
+/// Checks that both descriptions name the same session.
 pub(super) fn names(session: &Session<'_>) -> Verdict {
     let (client, server) = (
         session.client.get("session_name"),
@@ -180,7 +180,7 @@ pub(super) fn names(session: &Session<'_>) -> Verdict {
     .into())
 }
 
-/// Both sides kept the same messages, and are of one version.
+/// Checks that both sides recorded the same messages and have the same version.
 pub(super) fn messages(session: &Session<'_>) -> Verdict {
     let (client, server) = (
         list(&session.client, "messages")?,
@@ -222,7 +222,7 @@ pub(super) fn messages(session: &Session<'_>) -> Verdict {
     Ok(())
 }
 
-/// The analyzers are known ones; one with two channels is used with both.
+/// Checks that the analyzers are accepted ones, and that one with two channels uses both.
 pub(super) fn configuration(session: &Session<'_>) -> Verdict {
     let configuration = session.server.get("ptd_config").ok_or("ptd_config is missing")?;
     let analyzers = match configuration {
@@ -253,7 +253,7 @@ fn two_channels(analyzer: &Value) -> bool {
     ranges.is_some_and(|ranges| ranges.split(',').count() == 2) && channel.is_some_and(|list| list.len() == 2)
 }
 
-/// The server did not run in debug mode.
+/// Checks that the server did not run in debug mode.
 pub(super) fn debug(session: &Session<'_>) -> Verdict {
     match session.server.get("debug") {
         None | Some(Value::Bool(false)) => Ok(()),

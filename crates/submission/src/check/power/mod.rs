@@ -1,7 +1,7 @@
-//! The Power working group's checks of a measured session (`power_checker.py`): eleven, each with a verdict of its own.
+//! The Power working group's eleven checks of a measured session (`power_checker.py`), each with its own verdict.
 //!
-//! A session is the directory that holds `power/`, `ranging/` and `run_1/`. What the checks know of a round is data
-//! ([`PowerRules`]). Nothing here proves that a meter was there: no check of the official program does.
+//! A session is the directory with `power/`, `ranging/` and `run_1/`. The values that depend on the round are data
+//! ([`PowerRules`]). These checks do not prove that a meter was present, and neither does the official program.
 
 mod commands;
 mod phases;
@@ -19,24 +19,24 @@ use session::{Session, SessionFinding, Verdict};
 
 use crate::tree::Tree;
 
-/// What became of a check.
+/// The outcome of a check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "outcome", content = "reason", rename_all = "lowercase")]
 pub enum Outcome {
-    /// Nothing was found.
+    /// The check passed.
     Passed,
-    /// It passes, and auditors are told this.
+    /// The check passed with this warning for auditors.
     Warned(String),
-    /// It does not pass.
+    /// The check failed for this reason.
     Failed(String),
 }
 
-/// A check of a session.
+/// One check of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PowerCheck {
-    /// The official program's name for it.
+    /// The name that the official program uses.
     pub name: &'static str,
-    /// What became of it.
+    /// The outcome.
     #[serde(flatten)]
     pub outcome: Outcome,
 }
@@ -44,12 +44,12 @@ pub struct PowerCheck {
 /// The checks of a session, in the official order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PowerReport {
-    /// All of them; one alone where the session's descriptions do not read, which ends the official program.
+    /// All checks. If the session's descriptions cannot be read, a single failed one, because the official program ends there.
     pub checks: Vec<PowerCheck>,
 }
 
 impl PowerReport {
-    /// Whether every check passes, with or without a warning.
+    /// Returns whether every check passed, with or without a warning.
     #[must_use]
     pub fn passes(&self) -> bool {
         let failed = |check: &PowerCheck| matches!(check.outcome, Outcome::Failed(_));
@@ -57,7 +57,7 @@ impl PowerReport {
     }
 }
 
-/// Judges the session in `directory` of `tree` (`""` for the root), as the round's power checker does.
+/// Checks the session in `directory` of `tree` (`""` for the root), as the round's power checker does.
 #[must_use]
 pub fn check(tree: &Tree, directory: &str, rules: &PowerRules) -> PowerReport {
     match Session::read(tree, directory, rules, SessionLogs::default()) {
@@ -66,8 +66,9 @@ pub fn check(tree: &Tree, directory: &str, rules: &PowerRules) -> PowerReport {
     }
 }
 
-/// The same, and what a stricter reading of PTDaemon's log finds, by line: the official one ends at its first warning and
-/// leaves out the run's first and last minutes.
+/// Checks the session, and also returns what the official check of PTDaemon's log overlooks, by line.
+///
+/// The official check ends at its first warning and skips the run's first and last minutes.
 pub(crate) fn review(
     tree: &Tree,
     directory: &str,

@@ -1,4 +1,4 @@
-//! When things happened: the clocks of client and server, LoadGen's window within the phases, and both runs compared.
+//! Checks times and power: the clocks of client and server, LoadGen's window within the phases, and both runs compared.
 
 use regatta_config::round::DurationRule;
 use serde_json::{Map, Value};
@@ -9,10 +9,10 @@ use super::{
 };
 use crate::check::hashed::Hashed;
 
-/// A clock that was not set back from summer time is forgiven by the official checker.
+/// The official checker accepts a clock that is off by daylight saving time, in seconds.
 const SUMMER_TIME: f64 = 3600.0;
 
-/// Checks.
+/// Checks the times of a session.
 pub(super) fn check(session: &Session<'_>) -> Verdict {
     let mut windows = Vec::new();
     for (phase, run) in [("ranging", "ranging"), ("testing", "run_1")] {
@@ -58,7 +58,7 @@ pub(super) fn check(session: &Session<'_>) -> Verdict {
     }
 }
 
-/// The wall-clock times of a phase's checkpoints.
+/// Returns the wall-clock times of a phase's checkpoints.
 fn times(description: &Map<String, Value>, phase: &str) -> Result<Vec<f64>, String> {
     let list = description
         .get("phases")
@@ -80,7 +80,7 @@ fn clocks(session: &Session<'_>, phase: &str, client: &[f64], server: &[f64]) ->
     let most = f64::from(session.rules.clock_tolerance_ms) / 1000.0;
     for (number, (client, server)) in (1..).zip(client.iter().zip(server)) {
         let apart = (client - server).abs();
-        // Written so that what is no number fails.
+        // The comparison is false for NaN, so NaN fails.
         let close = apart <= most;
         if !close {
             let text = format!(
@@ -127,7 +127,7 @@ fn durations(rule: DurationRule, ranging: f64, testing: f64) -> Verdict {
     }
 }
 
-/// The mean of a run's samples, -1 without any.
+/// Returns the mean of a run's samples in watts, or -1 if there are none.
 fn mean_power(session: &Session<'_>, run: &str, window: (&str, &str)) -> Result<f64, String> {
     let reading = Reading {
         every_line: session.rules.every_sample_line,
@@ -143,7 +143,7 @@ fn mean_power(session: &Session<'_>, run: &str, window: (&str, &str)) -> Result<
     Ok(rounded(mean.map_or(-1.0, |mean| mean.watts), 5))
 }
 
-/// Rounded to so many decimal places, as Python rounds.
+/// Rounds to `places` decimal places, as Python does.
 fn rounded(value: f64, places: usize) -> f64 {
     format!("{value:.places$}").parse().unwrap_or(value)
 }

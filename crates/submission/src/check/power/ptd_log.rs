@@ -1,4 +1,4 @@
-//! PTDaemon's own log (`ptd_logs.txt`): its errors and warnings, by when they came up.
+//! Checks the errors and warnings in PTDaemon's own log (`ptd_logs.txt`), by the time at which they occurred.
 
 use memchr::memchr_iter;
 use regatta_config::round::PowerRules;
@@ -9,48 +9,48 @@ use super::{
     session::{Session, SessionFinding, Verdict},
 };
 
-/// The log in a session's directory.
+/// The log's path in a session's directory.
 pub(super) const FILE: &str = "power/ptd_logs.txt";
-/// A longer log is none of PTDaemon's: a session prints some hundred kilobytes.
+/// The largest log that is read, in bytes. A session prints a few hundred kilobytes.
 const LONGEST: u64 = 256 << 20;
-/// `08-03-2022 08:11:56.642`
+/// The length of a timestamp, for example `08-03-2022 08:11:56.642`.
 const STAMP: usize = 23;
-/// What stands before a report, by [`Word`].
+/// The prefixes of reports, indexed by [`Word`].
 const WORDS: [&str; 2] = ["WARNING:", "ERROR:"];
-/// What PTDaemon may report during the testing run.
+/// The error that PTDaemon may report during the testing run.
 const KNOWN_TESTING_ERROR: &str = "USB.";
 
 pub(super) struct Log<'a> {
     rules: &'a PowerRules,
     text: String,
-    /// Whether the text is the file's to the byte.
+    /// Whether the text equals the file byte for byte.
     verbatim: bool,
-    /// Added to its stamps, in seconds.
+    /// The seconds that are added to its timestamps.
     shift: f64,
     ranging: (f64, f64),
     run: (f64, f64),
 }
 
-/// How a line reports something.
+/// The severity of a report.
 #[derive(Debug, Clone, Copy)]
 enum Word {
     Warning,
     Error,
 }
 
-/// A line with one of [`WORDS`] or both.
+/// A line with one or both of [`WORDS`].
 struct ReportLine<'a> {
     number: u64,
     line: &'a str,
-    /// Where each of the words is first.
+    /// The first position of each of the words.
     words: [Option<usize>; 2],
     time: Time,
 }
 
-/// When a line was written: `None` where it bears no stamp, an error where the stamp is of no time.
+/// The time of a line. It is `None` without a timestamp, and an error if the timestamp is not a valid time.
 type Time = Result<Option<f64>, String>;
 
-/// A line that reports something.
+/// A report in a line.
 struct Report<'a> {
     line: &'a str,
     text: &'a str,
@@ -58,14 +58,14 @@ struct Report<'a> {
 }
 
 impl Report<'_> {
-    /// The line without its stamp: the same words in every session are one matter.
+    /// Returns the line without its timestamp, so that equal reports have equal texts.
     fn message(&self) -> &str {
         let message = self.line.get(STAMP..).unwrap_or(self.line);
         message.trim_start_matches([':', ' '])
     }
 }
 
-/// Checks, as the official program does: its first complaint ends it. A review reads on, for what that leaves out.
+/// Checks the log like the official program, which ends at its first report. A review continues to find what that overlooks.
 pub(super) fn check(session: &Session<'_>) -> Verdict {
     let log = session.ptd_log()?;
     let mut verdict = log.uncertainty_checked();
@@ -99,7 +99,7 @@ impl<'a> Log<'a> {
             .read(&session.at(name), LONGEST)
             .map_err(|error| format!("{name} cannot be read: {error}"))?;
         let text = String::from_utf8(bytes).map_err(|_| format!("{name} is no UTF-8 text"))?;
-        // Line ends of two characters stay, so that the text is the file's; a return alone ends a line for the official program.
+        // CRLF line ends are kept, so that the text equals the file. The official program also ends a line at a single CR.
         let mut returns = memchr_iter(b'\r', text.as_bytes());
         let verbatim = returns.all(|at| text.as_bytes().get(at + 1) == Some(&b'\n'));
         let text = match verbatim {
@@ -131,17 +131,17 @@ impl<'a> Log<'a> {
         Ok(log)
     }
 
-    /// The file's contents, where they are at hand as they are.
+    /// Returns the file's contents, if the text equals the file.
     pub(super) fn contents(&self) -> Option<&[u8]> {
         self.verbatim.then_some(self.text.as_bytes())
     }
 
-    /// When a line was written; `None` where it bears no stamp.
+    /// Returns the time of a line, or `None` if it has no timestamp.
     fn time(&self, line: &str) -> Time {
         let Some(stamp) = line.get(..STAMP) else {
             return Ok(None);
         };
-        // Nearly all are plain: only the others are asked whether they are stamps at all.
+        // Nearly all timestamps are regular. Only others need the test whether they are timestamps at all.
         let time = plain_unix_seconds(stamp);
         if time.is_none() && !looks_like_stamp(stamp) {
             return Ok(None);
@@ -152,7 +152,7 @@ impl<'a> Log<'a> {
         }
     }
 
-    /// From the mark of the ranging run to the next completed test.
+    /// Finds the ranging run: from its mark to the next completed test.
     fn find_ranging(&self, name: &str) -> Result<(f64, f64), String> {
         let quote = if name.contains('\'') { '"' } else { '\'' };
         let start = format!(": Go with mark {quote}{name}_ranging{quote}");
@@ -173,7 +173,7 @@ impl<'a> Log<'a> {
         Err("the ranging run is not in ptd_logs.txt".to_owned())
     }
 
-    /// PTDaemon watched over the uncertainty before the ranging run began.
+    /// Checks that PTDaemon's uncertainty check was active before the ranging run began.
     fn uncertainty_checked(&self) -> Verdict {
         let activated = |line: &str| {
             let (_, rest) = line.split_once("Uncertainty checking for Yokogawa")?;
@@ -189,7 +189,7 @@ impl<'a> Log<'a> {
         }
     }
 
-    /// The lines that hold one of [`WORDS`]: few of many, or, while a meter cannot tell its uncertainty, nearly all.
+    /// Returns the lines with one of [`WORDS`]. They are few, or nearly all if a meter cannot determine its uncertainty.
     fn report_line(&self) -> impl Iterator<Item = ReportLine<'_>> {
         (1..).zip(self.lines()).filter_map(|(number, line)| {
             let words = words_of(line);
@@ -202,7 +202,7 @@ impl<'a> Log<'a> {
         })
     }
 
-    /// All lines, with their ends.
+    /// Returns all lines, with their line ends.
     fn lines(&self) -> impl Iterator<Item = &str> {
         let mut begin = 0;
         let ends = memchr_iter(b'\n', self.text.as_bytes()).map(|newline| newline + 1);
@@ -213,7 +213,7 @@ impl<'a> Log<'a> {
         })
     }
 
-    /// What the official program says of a line.
+    /// Returns the official program's verdict on a line.
     fn judge(&self, report_line: &ReportLine<'_>) -> Verdict {
         if let Some(report) = report(report_line, Word::Warning)? {
             self.warning(&report)?;
@@ -224,16 +224,16 @@ impl<'a> Log<'a> {
         Ok(())
     }
 
-    /// An error outside of the ranging run, which the official program overlooks behind its first warning.
+    /// Returns an error outside the ranging run, which the official program overlooks after its first warning.
     fn overlooked_error<'b>(&self, report_line: &ReportLine<'b>) -> Option<&'b str> {
         let report = report(report_line, Word::Error).ok()??;
         let known = report.text == KNOWN_TESTING_ERROR;
         (!known && !self.in_ranging(report.time)).then_some(report.text)
     }
 
-    /// An uncertainty in the part of the run that the official program leaves out.
+    /// Returns an uncertainty in the part of the run that the official program skips.
     fn overlooked_uncertainty<'b>(&self, report_line: &ReportLine<'b>) -> Option<&'b str> {
-        // A session warns of every sample in the ranging run: most are not of interest, which their text tells at once.
+        // A session warns about every sample of the ranging run. This test quickly skips most of those warnings.
         if !report_line.line.contains('%') {
             return None;
         }
@@ -279,7 +279,7 @@ impl<'a> Log<'a> {
     }
 }
 
-/// What a line says behind `word`.
+/// Returns the report after `word` in a line.
 fn report<'a>(report_line: &ReportLine<'a>, word: Word) -> Result<Option<Report<'a>>, String> {
     let word = word as usize;
     let Some(at) = report_line.words[word] else {
@@ -302,7 +302,7 @@ fn report<'a>(report_line: &ReportLine<'a>, word: Word) -> Result<Option<Report<
     }
 }
 
-/// Where each of [`WORDS`] is first in a line: they end at one of its few colons.
+/// Returns the first position of each of [`WORDS`] in a line. It only searches at colons, because the words end with one.
 fn words_of(line: &str) -> [Option<usize>; 2] {
     let mut words = [None; 2];
     for colon in memchr_iter(b':', line.as_bytes()) {
@@ -316,7 +316,7 @@ fn words_of(line: &str) -> [Option<usize>; 2] {
     words
 }
 
-/// Digits, dashes and colons where a stamp has them.
+/// Returns whether a text has digits, dashes and colons at the places of a timestamp.
 fn looks_like_stamp(text: &str) -> bool {
     let form = b"dd-dd-dddd dd:dd:dd?ddd";
     text.len() == STAMP
@@ -327,7 +327,7 @@ fn looks_like_stamp(text: &str) -> bool {
         })
 }
 
-/// `Uncertainty 1.20%, which is above 1.00% limit for the last sample!` within the text.
+/// Returns whether the text contains `Uncertainty 1.20%, which is above 1.00% limit for the last sample!` with any number.
 fn is_uncertainty(text: &str) -> bool {
     text.match_indices("Uncertainty ").any(|(at, word)| {
         let rest = text.get(at + word.len()..).unwrap_or_default();

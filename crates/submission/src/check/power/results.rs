@@ -1,4 +1,4 @@
-//! Checksums: of the client's and server's source code, and of the session's files.
+//! Checks checksums: of the client's and server's source code, and of the session's files.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::check::hashed::Hashed;
 
-/// The files of a session that one of the descriptions must have hashed.
+/// The files of a session that must have a checksum in one of the descriptions.
 const FILES: [&str; 9] = [
     "power/client.log",
     "power/ptd_logs.txt",
@@ -25,7 +25,7 @@ const FILES: [&str; 9] = [
     "run_1/spl.txt",
 ];
 
-/// The source code is that of an accepted release.
+/// Checks that the source code is that of an accepted release.
 pub(super) fn sources(session: &Session<'_>, description: &Map<String, Value>) -> Verdict {
     let Some(Value::Object(sources)) = description.get("sources") else {
         return Err("sources is no object".into());
@@ -39,7 +39,7 @@ pub(super) fn sources(session: &Session<'_>, description: &Map<String, Value>) -
     if session.rules.sources.iter().any(is) {
         return Ok(());
     }
-    // The release that is nearest says which files differ.
+    // The error lists the differences from the most similar release.
     let differing = |release: &BTreeMap<String, String>| {
         let same = |file: &String| {
             sources.get(file).and_then(Value::as_str) == release.get(file).map(String::as_str)
@@ -59,7 +59,7 @@ pub(super) fn sources(session: &Session<'_>, description: &Map<String, Value>) -
     Err(format!("the source code is that of no accepted release: {files} differ").into())
 }
 
-/// The files are those whose checksums both sides took.
+/// Checks that the files have the checksums that both sides recorded.
 pub(super) fn check(session: &Session<'_>) -> Verdict {
     let (client, server) = (hashes(&session.client)?, hashes(&session.server)?);
     for (file, hash) in &server {
@@ -80,7 +80,7 @@ pub(super) fn check(session: &Session<'_>) -> Verdict {
     Ok(())
 }
 
-/// A description's checksums of the files that count.
+/// Returns a description's checksums of the files in `FILES`.
 fn hashes(description: &Map<String, Value>) -> Result<BTreeMap<String, String>, String> {
     let Some(Value::Object(results)) = description.get("results") else {
         return Err("results is no object".to_owned());
@@ -91,7 +91,7 @@ fn hashes(description: &Map<String, Value>) -> Result<BTreeMap<String, String>, 
         .collect())
 }
 
-/// The SHA-1 of a file of the session; `None` where there is none.
+/// Returns the SHA-1 of a file of the session, or `None` if the file does not exist.
 fn sha1(session: &Session<'_>, name: &str) -> Result<Option<String>, String> {
     let path = session.at(name);
     if !session.tree.exists(&path) {

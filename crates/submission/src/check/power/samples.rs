@@ -1,47 +1,47 @@
-//! The power run's samples (`spl.txt`) within the measured window, as PTDaemon writes them and the checkers read them.
+//! Reads the power samples (`spl.txt`) in the run's time window, as PTDaemon writes them and the checkers read them.
 //!
-//! Whether the measurement followed the rules is not this file's business.
+//! It does not check whether the measurement followed the rules.
 
 use std::io::Read;
 
 use crate::{check::lines::Lines, tree::Tree};
 
-/// A longer line is none of PTDaemon's.
+/// The longest line that is read, in bytes. PTDaemon's lines are shorter.
 const LONGEST_LINE: usize = 1 << 16;
 
-/// Which lines and samples count; it changed with the rounds.
+/// The lines and samples that count, which depends on the round.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reading {
-    /// Lines that do not begin with `Time` are read too, and must be samples.
+    /// Whether lines that do not begin with `Time` are read too. They must then be samples.
     pub(crate) every_line: bool,
-    /// Samples of 0 W and less count.
+    /// Whether samples of 0 W and less count.
     pub(crate) zeros: bool,
-    /// Each sample must have a power factor.
+    /// Whether each sample must have a power factor.
     pub(crate) factor: bool,
 }
 
-/// `08-03-2022 08:11:56.642`
+/// The length of a timestamp, for example `08-03-2022 08:11:56.642`.
 const PLAIN: usize = 23;
 
-/// Where PTDaemon writes the power factor, counted from the watts.
+/// The number of fields that `nth` skips between the watts and the power factor.
 const FACTOR_AFTER_WATTS: usize = 5;
 
-/// The mean power and the window's length.
+/// The mean power in a time window, and properties of its samples.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct MeanPower {
-    /// In watts.
+    /// The mean power in watts.
     pub(crate) watts: f64,
-    /// In seconds.
+    /// The length of the window in seconds.
     pub(crate) seconds: f64,
-    /// Samples within the window.
+    /// The number of samples in the window.
     pub(crate) samples: u64,
     /// The longest time in the window without a sample, in seconds.
     pub(crate) longest_gap: f64,
-    /// Whether a sample is older than the one before it.
+    /// Whether a sample is older than the previous one.
     pub(crate) disordered: bool,
 }
 
-/// Averages the samples of `path` that lie strictly between two LoadGen stamps; `None` when there is none.
+/// Averages the samples of `path` strictly between two LoadGen timestamps. Returns `None` if there are none.
 pub(crate) fn mean(
     tree: &Tree,
     path: &str,
@@ -52,7 +52,7 @@ pub(crate) fn mean(
     mean_of(file, path, window, reading)
 }
 
-/// The same of what `input` gives, which is read to its end unless there is an error.
+/// Averages the samples of `input` like `mean`. Reads `input` to its end unless an error occurs.
 pub(crate) fn mean_of(
     input: impl Read,
     path: &str,
@@ -102,7 +102,7 @@ pub(crate) fn mean_of(
     }))
 }
 
-/// `month-day-year hour:minute:second.fraction` in microseconds since the year 0.
+/// Converts `month-day-year hour:minute:second.fraction` to microseconds since the year 0.
 pub(crate) fn microseconds(text: &str) -> Option<i64> {
     match <&[u8; PLAIN]>::try_from(text.as_bytes()) {
         Ok(plain) => plain_microseconds(plain).or_else(|| any_microseconds(text)),
@@ -110,7 +110,7 @@ pub(crate) fn microseconds(text: &str) -> Option<i64> {
     }
 }
 
-/// The same of a stamp with each digit in its place, as nearly all are; `None` for any other.
+/// Converts a timestamp with a fixed number of digits, which nearly all have; returns `None` for others.
 fn plain_microseconds(text: &[u8; PLAIN]) -> Option<i64> {
     let odd_mark = |(&byte, &mark): (&u8, &u8)| mark != b'd' && byte != mark;
     if text.iter().zip(b"dd-dd-dddd dd:dd:dd.ddd").any(odd_mark) {
@@ -157,17 +157,17 @@ fn any_microseconds(text: &str) -> Option<i64> {
     stamp.microseconds()
 }
 
-/// The numbers of a stamp.
+/// The numbers of a timestamp.
 struct Stamp {
-    /// Year, month, day.
+    /// The year, month and day.
     date: (i64, i64, i64),
-    /// Hour, minute, second.
+    /// The hour, minute and second.
     time: (i64, i64, i64),
     micros: i64,
 }
 
 impl Stamp {
-    /// Since the year 0; `None` for numbers that no clock shows.
+    /// Returns the microseconds since the year 0, or `None` if a number is out of range.
     fn microseconds(&self) -> Option<i64> {
         let ((year, month, day), (hour, minute, second)) = (self.date, self.time);
         let valid = (1..=12).contains(&month)
@@ -181,23 +181,23 @@ impl Stamp {
     }
 }
 
-/// The same in seconds since 1970, as the client and server stamp their phases; the stamp is taken for UTC.
+/// Converts a timestamp to seconds since 1970, like those of the client's and server's phases. It is treated as UTC.
 pub(super) fn unix_seconds(text: &str) -> Option<f64> {
     microseconds(text).map(since_1970)
 }
 
-/// The same of a stamp with each digit in its place; `None` for any other.
+/// Converts a timestamp with a fixed number of digits to seconds since 1970; returns `None` for others.
 pub(super) fn plain_unix_seconds(text: &str) -> Option<f64> {
     let text = text.as_bytes().try_into().ok()?;
     plain_microseconds(text).map(since_1970)
 }
 
-/// Microseconds since the year 0 as seconds since 1970.
+/// Converts microseconds since the year 0 to seconds since 1970.
 fn since_1970(microseconds: i64) -> f64 {
     (microseconds - days(1970, 1, 1) * 86_400_000_000) as f64 / 1e6
 }
 
-/// Days since the first of March of the year 0 in the Gregorian calendar.
+/// Returns the days since 1 March of the year 0 in the Gregorian calendar.
 fn days(year: i64, month: i64, day: i64) -> i64 {
     let (year, month) = if month > 2 {
         (year, month - 3)

@@ -1,4 +1,4 @@
-//! A session's descriptions, `client.json` and `server.json`, and how checks speak.
+//! A session's descriptions, `client.json` and `server.json`, and the result types of its checks.
 
 use std::{
     cell::{OnceCell, RefCell},
@@ -11,9 +11,9 @@ use serde_json::{Map, Value};
 use super::ptd_log;
 use crate::{check::run_log::RunLog, tree::Tree};
 
-/// Longer descriptions are none of the client's and server's.
+/// The largest description that is read, in bytes. Those of the client and server are shorter.
 const LONGEST: u64 = 64 << 20;
-/// Fields that both descriptions must have.
+/// The fields that both descriptions must have.
 const FIELDS: [&str; 9] = [
     "version",
     "timezone",
@@ -26,12 +26,12 @@ const FIELDS: [&str; 9] = [
     "phases",
 ];
 
-/// What stands against a check.
+/// A finding of one check.
 #[derive(Debug)]
 pub(super) enum SessionFinding {
-    /// It passes, with this.
+    /// The check passes with this warning.
     Warning(String),
-    /// It fails.
+    /// The check fails for this reason.
     Fault(String),
 }
 
@@ -47,10 +47,10 @@ impl From<&str> for SessionFinding {
     }
 }
 
-/// What a check says.
+/// The verdict of a check.
 pub(super) type Verdict = Result<(), SessionFinding>;
 
-/// The logs of a session that were read already.
+/// Logs of a session that the caller has already read.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct SessionLogs<'a> {
     /// The ranging run's detail log.
@@ -70,19 +70,19 @@ pub(super) struct Session<'a> {
     pub(super) server: Map<String, Value>,
     ranging: Window,
     run: Window,
-    /// PTDaemon's log, read when it is first asked for.
+    /// PTDaemon's log, read on first use.
     ptd_log: OnceCell<Result<ptd_log::Log<'a>, String>>,
-    /// Hashes of files that were read for what they say.
+    /// Hashes of files that were read completely.
     sha1: RefCell<BTreeMap<String, String>>,
-    /// What the official program overlooks in PTDaemon's log, by line, where that is asked for.
+    /// What the official program overlooks in PTDaemon's log, by line, if the caller requests it.
     pub(super) overlooked: Option<RefCell<Vec<(u64, String)>>>,
 }
 
-/// LoadGen's stamps of a run's beginning and end, or why there are none.
+/// LoadGen's timestamps of a run's begin and end, or the reason why they are missing.
 type Window = Result<(String, String), String>;
 
 impl<'a> Session<'a> {
-    /// Reads both descriptions, and the runs' logs where they are not known.
+    /// Reads both descriptions, and the runs' logs that the caller has not read.
     pub(super) fn read(
         tree: &'a Tree,
         directory: &'a str,
@@ -129,24 +129,24 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// PTDaemon's log, or why it cannot be used.
+    /// Returns PTDaemon's log, or the reason why it cannot be used.
     pub(super) fn ptd_log(&self) -> Result<&ptd_log::Log<'a>, String> {
         let log = self.ptd_log.get_or_init(|| ptd_log::Log::read(self));
         log.as_ref().map_err(Clone::clone)
     }
 
-    /// Keeps the hash of a file that was read to its end.
+    /// Stores the hash of a file that was read completely.
     pub(super) fn keep_sha1(&self, name: &str, sha1: &str) {
         let mut known = self.sha1.borrow_mut();
         known.insert(name.to_owned(), sha1.to_owned());
     }
 
-    /// The hash of a file that was read to its end.
+    /// Returns the hash of a file that was read completely.
     pub(super) fn known_sha1(&self, name: &str) -> Option<String> {
         self.sha1.borrow().get(name).cloned()
     }
 
-    /// The path in the tree of a file of the session.
+    /// Returns the path in the tree of a file of the session.
     pub(super) fn at(&self, name: &str) -> String {
         if self.directory.is_empty() {
             name.to_owned()
@@ -155,7 +155,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// LoadGen's stamps of the beginning and end of the ranging or the testing run.
+    /// Returns LoadGen's timestamps of the begin and end of the ranging or the testing run.
     pub(super) fn window(&self, run: &str) -> Window {
         match run {
             "ranging" => self.ranging.clone(),
@@ -184,7 +184,7 @@ impl<'a> Session<'a> {
     }
 }
 
-/// The values of a list in a description.
+/// Returns the values of a list in a description.
 pub(super) fn list<'a>(description: &'a Map<String, Value>, field: &str) -> Result<&'a [Value], String> {
     match description.get(field) {
         Some(Value::Array(list)) => Ok(list),
@@ -192,7 +192,7 @@ pub(super) fn list<'a>(description: &'a Map<String, Value>, field: &str) -> Resu
     }
 }
 
-/// A text in an object.
+/// Returns a text in an object.
 pub(super) fn text<'a>(object: &'a Value, field: &str) -> Result<&'a str, String> {
     let text = object.get(field).and_then(Value::as_str);
     text.ok_or_else(|| format!("{field} is missing, or no text"))

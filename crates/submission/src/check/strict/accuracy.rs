@@ -1,4 +1,4 @@
-//! The accuracy run: its metrics, the hash and the truncated log.
+//! Checks the accuracy run: its metrics, the hash and the truncated log.
 
 use memchr::memchr;
 use regatta_fsutil::hash::sha256_hex;
@@ -17,9 +17,9 @@ use crate::check::{
     run_log::RunLog,
 };
 
-/// Longer files are none of the reference scripts'.
+/// The largest file that is read, in bytes. Output of the reference scripts is shorter.
 const LONGEST: u64 = 64 << 20;
-/// Truncation leaves shorter logs as they are.
+/// The size in bytes below which truncation leaves a log unchanged.
 const SHORTEST_CUT: u64 = 4096;
 const FILES: [&str; 4] = [
     "accuracy.txt",
@@ -28,7 +28,7 @@ const FILES: [&str; 4] = [
     "mlperf_log_summary.txt",
 ];
 
-/// Judges the accuracy directory; gives the last value of each metric that the benchmark is judged by.
+/// Checks the accuracy directory. Returns the last value of each metric that the benchmark's accuracy target uses.
 pub(super) fn check(case: &Case<'_>, log: Option<&RunLog>, findings: &mut Findings) -> Vec<Metric> {
     let directory = format!("{}/accuracy", case.results);
     files(case, &directory, findings);
@@ -43,7 +43,7 @@ pub(super) fn check(case: &Case<'_>, log: Option<&RunLog>, findings: &mut Findin
     metrics
 }
 
-/// The files that the round asks for beside the accuracy log.
+/// Checks the additional accuracy files that the round requires.
 pub(super) fn extra_files(case: &Case<'_>, findings: &mut Findings) {
     let directory = format!("{}/accuracy", case.results);
     for (folder, names) in &case.rules.extra_accuracy_files {
@@ -63,7 +63,7 @@ pub(super) fn extra_files(case: &Case<'_>, findings: &mut Findings) {
     }
 }
 
-/// The lines of a text file, with bytes that are no text replaced: one of them must not hide a metric.
+/// Returns the lines of a text file. Invalid UTF-8 is an error and is replaced, so that it cannot hide a metric.
 pub(super) fn lines(case: &Case<'_>, path: &str, findings: &mut Findings) -> Option<Vec<String>> {
     match case.context.tree.read(path, LONGEST) {
         Ok(bytes) => {
@@ -203,7 +203,7 @@ fn hash(path: &str, lines: &[String], findings: &mut Findings) {
     }
 }
 
-/// The hash is that of the accuracy log, where nothing was cut from it.
+/// Checks that the hash is that of the accuracy log, if nothing was truncated from the log.
 fn hash_of_log(case: &Case<'_>, path: &str, lines: &[String], findings: &mut Findings) {
     let Some((directory, _)) = path.rsplit_once('/') else {
         return;
@@ -231,7 +231,7 @@ fn hash_of_log(case: &Case<'_>, path: &str, lines: &[String], findings: &mut Fin
     }
 }
 
-/// The log is there and was truncated.
+/// Checks that the log exists and was truncated.
 pub(super) fn truncated(case: &Case<'_>, path: &str, findings: &mut Findings) {
     let limit = case.context.round.submission.max_accuracy_log_bytes;
     match case.context.tree.size(path) {
@@ -244,13 +244,13 @@ pub(super) fn truncated(case: &Case<'_>, path: &str, findings: &mut Findings) {
     }
 }
 
-/// How many samples an accuracy run covers.
+/// Returns the number of samples in an accuracy run.
 pub(super) fn library(log: &RunLog) -> Option<u64> {
     let count = |key| log.value(key).and_then(Value::as_u64);
     count("effective_accuracy_sample_count").or_else(|| count("qsl_reported_total_count"))
 }
 
-/// The run is over the data set of the rules; the open division may choose another.
+/// Checks that the run used the data set of the rules. The open division may use another one.
 fn dataset(case: &Case<'_>, path: &str, log: &RunLog, findings: &mut Findings) {
     let Some(expected) = case.rules.dataset_samples_in(case.scenario) else {
         return;

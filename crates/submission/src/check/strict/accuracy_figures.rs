@@ -1,5 +1,7 @@
-//! The figures in an `accuracy.txt` against each other: a reference script prints most of them twice, as a result and as what it
-//! is made of. Whether a result is good enough is not judged here.
+//! Checks the figures in an `accuracy.txt` against each other.
+//!
+//! A reference script prints most results together with the figures that they are computed from. This module does not check
+//! whether a result meets its target.
 
 use super::case::Case;
 use crate::check::{
@@ -8,20 +10,20 @@ use crate::check::{
     rules,
 };
 
-/// How to fix figures that a script has not printed.
+/// The fix for figures that the reference script cannot have printed.
 const FIX: &str = "put the reference accuracy script's own output there";
-/// Top-1 accuracies are given to three places of a percentage.
+/// The tolerance for percentages with three decimal places.
 const THREE_PLACES: f64 = 0.001;
-/// Averages of four places.
+/// The tolerance for averages with four decimal places.
 const FOUR_PLACES: f64 = 0.0001;
-/// What a script prints of the detections of COCO's evaluation before `mAP`.
+/// The prefix of the line that COCO's evaluation of detections prints before `mAP`.
 const AVERAGE_PRECISION: &str = "Average Precision  (AP) @[ IoU=0.50:0.95 | area=   all | maxDets=100 ] =";
-/// By how much a result may be above the reference model's.
+/// The factor by which a result may exceed the reference model's.
 const ABOVE_REFERENCE: f64 = 1.02;
-/// Metrics that grow where a part of the data set is left out, and hardly otherwise.
+/// Metrics that rarely exceed the reference unless a part of the data set is left out.
 const OF_WHOLE_SET: [&str; 7] = ["acc", "mAP", "F1", "WER", "ACCURACY", "DICE", "AUC"];
 
-/// A text file's lines and where they are.
+/// The path and the lines of a text file.
 pub(super) struct Text<'a> {
     pub(super) path: &'a str,
     pub(super) lines: &'a [String],
@@ -37,7 +39,7 @@ impl Text<'_> {
     }
 }
 
-/// Judges the figures; `library` is the number of samples that the accuracy run had.
+/// Checks the figures. `library` is the number of samples in the accuracy run.
 pub(super) fn check(case: &Case<'_>, text: &Text<'_>, library: Option<u64>, findings: &mut Findings) {
     let data_set = case
         .rules
@@ -61,13 +63,13 @@ pub(super) fn check(case: &Case<'_>, text: &Text<'_>, library: Option<u64>, find
     average_precision(text, findings);
 }
 
-/// A top-1 accuracy is the share of good samples.
+/// Checks that a top-1 accuracy is the share of correct samples.
 fn top1(text: &Text<'_>, (line, written): (u64, &str), findings: &mut Findings) {
     let Some((percent, good, total)) = counted(written) else {
         return;
     };
     let share = good as f64 / total as f64 * 100.0;
-    // Written so that 0 of 0 fails.
+    // The comparison is false for NaN, so 0 of 0 is an error.
     let close = (share - percent).abs() < THREE_PLACES;
     if !close {
         let found = format!("accuracy is {percent} %, {good} of {total} are {share:.3} %");
@@ -75,10 +77,10 @@ fn top1(text: &Text<'_>, (line, written): (u64, &str), findings: &mut Findings) 
     }
 }
 
-/// Results that are sums or averages of others in their line.
+/// Checks results that are sums or averages of other figures in the same line.
 fn sums(text: &Text<'_>, (line, written): (u64, &str), findings: &mut Findings) {
     let mut judge = |what: &str, found: f64, made: f64, slack: f64| {
-        // Written so that what is no number fails.
+        // The comparison is false for NaN, so NaN is an error.
         let close = (found - made).abs() <= slack;
         if !close {
             text.error(
@@ -121,7 +123,7 @@ fn sums(text: &Text<'_>, (line, written): (u64, &str), findings: &mut Findings) 
     }
 }
 
-/// The average precision that `mAP` repeats in percent.
+/// Checks that `mAP` repeats the average precision in percent.
 fn average_precision(text: &Text<'_>, findings: &mut Findings) {
     let mut average = None;
     for (line, written) in text.numbered() {
@@ -140,14 +142,14 @@ fn average_precision(text: &Text<'_>, findings: &mut Findings) {
     }
 }
 
-/// A result that the reference model does not have over the whole data set.
+/// Warns about a result that is higher than the reference model's over the whole data set.
 pub(super) fn too_good(
     case: &Case<'_>,
     (path, line): (&str, u64),
     (metric, value, reference): (&str, f64, f64),
     findings: &mut Findings,
 ) {
-    // Some rounds give the reference as a share, where the script prints a percentage.
+    // Some rounds state the reference as a fraction although the script prints a percentage.
     let reference = if value > 10.0 * reference {
         reference * 100.0
     } else {
@@ -161,7 +163,7 @@ pub(super) fn too_good(
     }
 }
 
-/// The number behind a quoted name and its colon, quoted itself or not.
+/// Returns the number after a quoted name and its colon. The number may be quoted.
 fn named(line: &str, name: &str) -> Option<f64> {
     ['\'', '"'].into_iter().find_map(|quote| {
         let rest = after_text(line, &format!("{quote}{name}{quote}:"))?;
@@ -177,7 +179,7 @@ fn after_text<'a>(line: &'a str, opener: &str) -> Option<&'a str> {
     line.split_once(opener).map(|(_, rest)| rest)
 }
 
-/// The number that a text begins with, behind spaces.
+/// Returns the number at the start of a text, after spaces.
 fn first_number(text: &str) -> Option<f64> {
     let text = text.trim_start();
     let part_of_number = |c: char| c.is_ascii_digit() || matches!(c, '.' | '-' | '+' | 'e');

@@ -1,4 +1,4 @@
-//! Whether the runs of a scenario are of one system under test, one sample library and one LoadGen.
+//! Checks that the runs of a scenario use the same system under test, sample library and LoadGen.
 
 use super::case::Case;
 use crate::check::{
@@ -9,7 +9,7 @@ use crate::check::{
 
 const LIBRARY: &str = "qsl_reported_total_count";
 
-/// Compares the performance and the accuracy run.
+/// Compares the accuracy run with the performance run.
 pub(super) fn check(
     case: &Case<'_>,
     performance: Option<&RunLog>,
@@ -24,12 +24,13 @@ pub(super) fn check(
     library((performance, accuracy), &path, Severity::Warning, findings);
 }
 
-/// Compares the run of a test, whose log lies at `path`, with the performance run that it repeats.
+/// Compares the run of a test, whose log is at `path`, with the performance run that it repeats.
 pub(super) fn check_test(both: (&RunLog, &RunLog), path: &str, findings: &mut Findings) {
     compare(both, path, findings);
     let (reference, run) = both;
     let counts = [reference, run].map(|log| log.number(LIBRARY));
-    // A performance run's library may hold only what it draws from; a test that draws from less is easier.
+    // A performance run's library may contain only the samples that it draws from. A test that draws from fewer samples is
+    // easier.
     let severity = match counts {
         [Some(reference), Some(run)] if run < reference => Severity::Error,
         _ => Severity::Warning,

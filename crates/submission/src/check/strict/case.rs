@@ -1,35 +1,35 @@
-//! A scenario under judgement.
+//! The input of the checks of one scenario.
 
 use regatta_config::round::{BenchmarkRules, Layout, SubmittedScenario};
 
 use super::{context::Context, walk::Job};
 
-/// A scenario while it is judged.
+/// One scenario of one benchmark, with the rules that apply to it.
 #[derive(Clone, Copy)]
 pub(super) struct Case<'a> {
     pub(super) context: &'a Context<'a>,
     pub(super) job: &'a Job,
     pub(super) rules: &'a BenchmarkRules,
-    /// The scenario that the directory stands for.
+    /// The scenario that the directory name denotes.
     pub(super) scenario: SubmittedScenario,
-    /// `results/<system>/<benchmark>/<scenario>` of the submitter.
+    /// The path `results/<system>/<benchmark>/<scenario>` of the submitter, from the submission's root.
     pub(super) results: &'a str,
-    /// Whether the endpoints harness ran it, and not LoadGen.
+    /// Whether the endpoints harness ran the scenario instead of LoadGen.
     pub(super) endpoints: bool,
 }
 
 impl Case<'_> {
-    /// Whether the layout has its measurements and tests beside the results.
+    /// Returns whether the layout keeps measurements and compliance tests beside the results.
     pub(super) fn classic(&self) -> bool {
         self.context.round.submission.layout == Layout::Classic
     }
 
-    /// Whether the division has accuracy targets and compliance tests.
+    /// Returns whether the division has accuracy targets and compliance tests.
     pub(super) fn bound(&self) -> bool {
         self.job.place.division != "open"
     }
 
-    /// Whether power was measured beside the result.
+    /// Returns whether the result has a power measurement.
     pub(super) fn has_power(&self) -> bool {
         let directory = format!("{}/performance/power", self.results);
         self.context.tree.exists(&directory)

@@ -1,11 +1,11 @@
-//! What all parts of the strict check have in common.
+//! The input that all parts of the strict check share.
 
 use regatta_config::round::{Checker, Engine, Layout, OfficialCheck, Round};
 
 use super::loaded_sets::LoadedSets;
 use crate::{check::finding::Severity, tree::Tree};
 
-/// The input of every part of the check.
+/// The submission tree, its round and the cached sample sets.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Context<'a> {
     pub(super) tree: &'a Tree,
@@ -14,7 +14,7 @@ pub(super) struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// Describes a file that could not be read.
+    /// Describes why a file could not be read.
     pub(super) fn unread(&self, path: &str, error: impl std::fmt::Display) -> String {
         match self.tree.get(path) {
             None => "is missing".to_owned(),
@@ -22,8 +22,9 @@ impl Context<'_> {
         }
     }
 
-    /// The severity of a file too many beside a result: the monoliths compare the files of its directories, the package since
-    /// v6.0 does so for tests and power only.
+    /// Returns the severity of a surplus file beside a result.
+    ///
+    /// The monoliths compare the files of its directories. The package since v6.0 only does so for compliance tests and power.
     pub(super) fn file_set_severity(&self) -> Severity {
         match self.round.submission.layout {
             Layout::Classic => Severity::Error,
@@ -31,7 +32,7 @@ impl Context<'_> {
         }
     }
 
-    /// The severity of a rule that came into force with some round: a warning before it.
+    /// Returns the severity of a rule that a certain round introduced: a warning in earlier rounds, an error since.
     pub(super) fn since(&self, check: OfficialCheck) -> Severity {
         let before = |checker: &Checker| checker.engine == Engine::Monolith && !checker.looks_at(check);
         match self.round.submission.checkers.first() {

@@ -1,4 +1,4 @@
-//! What a review wants to see of a scenario beside its result: accuracy, queries and latencies, as its logs give them.
+//! The facts that a review needs beside a scenario's result: accuracy, queries and latencies from its logs.
 
 use regatta_config::round::SubmittedScenario;
 use regatta_mllog::{
@@ -9,40 +9,40 @@ use regatta_mllog::{
 use super::case::Case;
 use crate::check::run_log::RunLog;
 
-/// A latency of the performance run.
+/// One latency statistic of the performance run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Latency {
-    /// The percentile, such as `99.00`; `min`, `mean`, `max`.
+    /// The name of the statistic: a percentile, for example `99.00`, or `min`, `mean` or `max`.
     pub name: &'static str,
-    /// In nanoseconds.
+    /// The latency in nanoseconds.
     pub nanoseconds: f64,
 }
 
-/// A metric of the accuracy run, as texts.
+/// One accuracy metric of the accuracy run, as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Metric {
-    /// Its official name.
+    /// The metric's official name.
     pub name: String,
-    /// What the accuracy script gave.
+    /// The value that the accuracy script printed.
     pub value: String,
 }
 
-/// What a scenario's logs say.
+/// The facts from one scenario's logs.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Facts {
-    /// The scenario's directory, from the submission's root.
+    /// The scenario's directory, relative to the submission's root.
     pub path: String,
-    /// The metrics that the benchmark is judged by.
+    /// The metrics that the benchmark's accuracy target uses.
     pub accuracy: Vec<Metric>,
-    /// Queries of the performance run.
+    /// The number of queries in the performance run.
     pub queries: Option<u64>,
-    /// The version of LoadGen, or of the harness in its place.
+    /// The version of LoadGen, or of the harness that replaces it.
     pub loadgen: Option<String>,
-    /// Latencies from the lowest to the highest: of queries in MultiStream, else of samples.
+    /// The latencies from lowest to highest: per query in MultiStream, per sample in the other scenarios.
     pub latencies: Vec<Latency>,
 }
 
-/// Collects them out of the performance run's log, beside the metrics of the accuracy run.
+/// Collects the facts from the performance run's log and the metrics of the accuracy run.
 pub(super) fn of(case: &Case<'_>, performance: Option<&RunLog>, accuracy: Vec<Metric>) -> Facts {
     Facts {
         path: case.results.to_owned(),
@@ -57,10 +57,10 @@ pub(super) fn of(case: &Case<'_>, performance: Option<&RunLog>, accuracy: Vec<Me
     }
 }
 
-/// Reads the latencies of a performance run, the lowest first.
+/// Returns the latencies of a performance run, lowest first.
 fn latencies(log: &RunLog, scenario: SubmittedScenario) -> Vec<Latency> {
     let series = match scenario {
-        // A result that was inferred has latencies of samples only.
+        // An inferred MultiStream result only has latencies per sample.
         SubmittedScenario::MultiStream => &[LatencyKeys::QUERIES, LatencyKeys::SAMPLES][..],
         _ => &[LatencyKeys::SAMPLES],
     };

@@ -1,4 +1,4 @@
-//! The queries that LoadGen generates of a run's settings and seeds: how many, for how long, and of which samples.
+//! Checks the queries that LoadGen generates from a run's settings and seeds: their number, duration and samples.
 
 use std::sync::Arc;
 
@@ -16,23 +16,25 @@ use super::{
 };
 use crate::check::{finding::Findings, rules, run_log::ListEnds};
 
-/// Server's arrival times are drawn one after the other; of more of them only the mean is judged.
+/// The number of Server arrivals up to which the schedule is regenerated. Above it, only the mean is checked, because LoadGen
+/// draws arrival times one by one.
 const MOST_ARRIVALS: f64 = 2e4;
-/// Characters of a list that a finding quotes.
+/// The number of characters of a list that a finding quotes.
 const SHOWN: usize = 60;
-/// Larger libraries are not shuffled for a check; those of edge benchmarks have up to 50,000 samples.
+/// The largest library that a check shuffles. Libraries of edge benchmarks have up to 50,000 samples.
 const LARGEST_LIBRARY: u64 = 1 << 17;
-/// How far a number of arrivals may lie from its mean, in standard deviations.
+/// The allowed deviation of the number of arrivals from its mean, in standard deviations.
 const DEVIATIONS: f64 = 7.0;
-/// Arrivals by which the end of a schedule may lie off its mean.
+/// The allowed deviation of a schedule's end from its mean, in arrivals.
 const FEW_ARRIVALS: f64 = 50.0;
-/// LoadGen rounds the time between two arrivals down to a nanosecond, which takes half of one from the mean.
+/// Half a nanosecond, in seconds. LoadGen rounds the time between two arrivals down to a nanosecond, which lowers the mean by
+/// this.
 const ROUNDED_OFF: f64 = 0.5e-9;
 
-/// Judges the queries of a run whose settings are LoadGen's own.
+/// Checks the queries of a run whose effective settings are those that LoadGen derives.
 pub(super) fn check(run: &LoggedRun<'_>, requested: &Requested, findings: &mut Findings) {
     let (mut settings, _) = EffectiveSettings::new(&requested.settings, requested.library);
-    // What was made of rates with more digits than the log gives.
+    // LoadGen computed these values from rates with more digits than it logs.
     if let Some(samples) = run.count("effective_samples_per_query") {
         settings.samples_per_query = samples;
     }
@@ -58,7 +60,7 @@ pub(super) fn check(run: &LoggedRun<'_>, requested: &Requested, findings: &mut F
     counts(run, requested, &settings, &set, findings);
 }
 
-/// So many queries arrive in so long a time, but for chance.
+/// Checks that the number of arrivals fits the duration, within statistical deviation.
 fn arrivals_on_average(run: &LoggedRun<'_>, settings: &EffectiveSettings, findings: &mut Findings) {
     const QUERIES: &str = "generated_query_count";
     const DURATION: &str = "generated_query_duration";
@@ -78,7 +80,10 @@ fn arrivals_on_average(run: &LoggedRun<'_>, settings: &EffectiveSettings, findin
     }
 }
 
-/// The set of samples that was loaded first, which seed and sizes determine; a finding where it is another.
+/// Returns the set of samples that was loaded first, as seed and sizes determine it.
+///
+/// Adds a warning if the log lists other samples, and then returns the set of the first shuffle implementation. Returns `None` if
+/// the log lists no set.
 fn first_set(
     run: &LoggedRun<'_>,
     requested: &Requested,
@@ -87,7 +92,7 @@ fn first_set(
 ) -> Option<Arc<LoadableSet>> {
     let logged = run.log.loaded_set.as_ref()?;
     let total = requested.library.total;
-    // Since v6.0 no more of the library is shuffled than is wanted; before, all of it was.
+    // Since v6.0, LoadGen shuffles only as many samples as it needs; earlier versions shuffle the whole library.
     let count = match (run.count("effective_accuracy_sample_count"), settings.mode) {
         (None, _) => total,
         (Some(samples), Mode::AccuracyOnly) => samples,
@@ -115,10 +120,10 @@ fn first_set(
     first
 }
 
-/// Whether a list of samples is the one that the log gives the ends of.
+/// Returns whether `samples` is the list whose two ends the log has.
 fn is_written(samples: &[usize], logged: &ListEnds) -> bool {
     let (head, tail) = (logged.head.as_str(), logged.tail.as_str());
-    // Enough of either end to be longer than what is kept.
+    // One sample per logged character is at least as long as the kept text of either end.
     let enough = samples.len().min(head.len());
     let text = |samples: &[usize]| {
         let words: Vec<_> = samples.iter().map(ToString::to_string).collect();
@@ -132,15 +137,15 @@ fn is_written(samples: &[usize], logged: &ListEnds) -> bool {
     first.starts_with(head) && last.ends_with(tail)
 }
 
-/// What LoadGen says of the queries, in the terms of its log.
+/// Counts of the generated queries, by the names in LoadGen's log.
 #[derive(Debug, Clone, Copy)]
 struct Counts {
-    /// The fewest and the most: of the rates that are logged with six digits.
+    /// The smallest and the largest number of queries, because the log gives rates with six digits.
     queries: (f64, f64),
     samples: u64,
-    /// From one query to the next.
+    /// The mean time from one query to the next, in nanoseconds.
     between_ns: f64,
-    /// The number by the rate as it is logged, and when their last one ends.
+    /// The number of queries at the logged rate, and the end of the last one in nanoseconds.
     exact: (f64, f64),
 }
 
@@ -150,7 +155,7 @@ impl Counts {
     }
 }
 
-/// The counts that LoadGen logs of the queries.
+/// Checks the counts that LoadGen logs for the generated queries.
 fn counts(
     run: &LoggedRun<'_>,
     requested: &Requested,
@@ -177,13 +182,13 @@ fn counts(
         let text = format!("{} is {queries}, the settings make {}", keys[0], plan.queries.0);
         run.error(findings, rules::SETTINGS, keys[0], text);
     }
-    // LoadGens up to v4.1 log the number before it is filled up to whole sets.
+    // LoadGen up to v4.1 logs the number before it is padded to whole sets.
     let filled_up = [settings.samples_per_query, plan.samples];
     if !filled_up.iter().any(|expected| samples == *expected as f64) {
         let text = format!("{} is {samples}, the settings make {}", keys[1], plan.samples);
         run.error(findings, rules::SETTINGS, keys[1], text);
     }
-    // Server's last arrivals are not as far apart as the others on average.
+    // The last arrivals in Server can be closer together than the mean.
     let (expected, few) = match settings.scenario {
         _ if queries == plan.exact.0 => (plan.exact.1, queries),
         Scenario::Server => (plan.between_ns * queries, plan.between_ns * FEW_ARRIVALS),
@@ -195,7 +200,7 @@ fn counts(
     }
 }
 
-/// What LoadGens make of settings: they differ where whole permutations are issued.
+/// Returns the counts that LoadGen versions may generate from the settings. They differ where whole permutations are issued.
 fn planned(settings: &EffectiveSettings, set: &LoadableSet, permutation: bool, recent: bool) -> Vec<Counts> {
     let pass = match settings.mode {
         Mode::AccuracyOnly => Pass::Accuracy,
@@ -217,7 +222,7 @@ fn planned(settings: &EffectiveSettings, set: &LoadableSet, permutation: bool, r
         return Vec::new();
     };
     let loaded = set.samples.len() as f64;
-    // LoadGens before v5.0 fill up otherwise, by a set at most.
+    // LoadGen before v5.0 pads differently, by at most one set.
     let step = if permutation && !recent { loaded } else { 0.0 };
     let counts = |(fewest, most): (f64, f64)| Counts {
         queries: (fewest - step, most + step),
@@ -225,7 +230,7 @@ fn planned(settings: &EffectiveSettings, set: &LoadableSet, permutation: bool, r
         between_ns: duration / queries,
         exact: (queries, duration),
     };
-    // LoadGens of v4.0 and v4.1 make Offline's query as often as there are samples, and issue it once.
+    // LoadGen v4.0 and v4.1 generate the Offline query once per sample, and issue it once.
     match permutation && settings.scenario == Scenario::Offline {
         true => vec![counts((queries, queries)), counts((loaded, loaded))],
         false => vec![counts((fewest.0, most.0))],

@@ -1,4 +1,4 @@
-//! Files and names, whatever is in them.
+//! Checks files and names, independent of their contents.
 
 use regatta_config::round::OfficialCheck;
 
@@ -11,13 +11,13 @@ use crate::{
     tree::{Kind, Node, Tree},
 };
 
-/// Directories of a submitter where documents lie.
+/// Names of a submitter's directories that contain documents.
 const DOCUMENTS: [&str; 3] = ["documentation", "documents", "calibration"];
-/// What the names of documents end with.
+/// File name extensions of documents.
 const TEXTS: [&str; 5] = ["md", "adoc", "txt", "pdf", "rst"];
 const DIVISIONS: [&str; 3] = ["closed", "open", "network"];
 
-/// The root, and every entry of the tree.
+/// Checks the root and every entry of the tree.
 pub(super) fn root(context: &Context<'_>, findings: &mut Findings) {
     for (path, reason) in context.tree.faults() {
         let fix = "see that every directory can be listed and no link leads in a circle";
@@ -123,7 +123,7 @@ fn entry(context: &Context<'_>, node: &Node, findings: &mut Findings) {
     }
 }
 
-/// What lies in a submitter's directory without belonging to a result.
+/// Checks the files in a submitter's directory that do not belong to a result.
 pub(super) fn submitter(context: &Context<'_>, home: &str, division: &str, findings: &mut Findings) {
     let tree = context.tree;
     let results = tree.directories(&format!("{home}/results")).unwrap_or_default();
@@ -145,7 +145,7 @@ pub(super) fn submitter(context: &Context<'_>, home: &str, division: &str, findi
     }
 }
 
-/// Calibration and quantization are described: for the whole submission, or beside each result.
+/// Checks that calibration and quantization are described, for the whole submission or beside each result.
 fn calibration(context: &Context<'_>, home: &str, systems: &[&str], findings: &mut Findings) {
     let tree = context.tree;
     let path = format!("{home}/calibration.md");
@@ -153,7 +153,7 @@ fn calibration(context: &Context<'_>, home: &str, systems: &[&str], findings: &m
     if official.iter().any(|path| tree.is_file(path)) {
         return;
     }
-    // The package does not look for it, while the rules go on asking for it.
+    // The package does not check for the file, but the rules still require it.
     let severity = context
         .since(OfficialCheck::Calibration)
         .max(if results_only(context) {
@@ -208,7 +208,7 @@ fn calibration(context: &Context<'_>, home: &str, systems: &[&str], findings: &m
     }
 }
 
-/// Whether a directory has a document whose name says that it is about calibration.
+/// Returns whether a directory has a non-empty document about calibration, by its name or the directory's name.
 fn describes_calibration(tree: &Tree, directory: &str) -> bool {
     let within = directory.to_ascii_lowercase().ends_with("/calibration");
     let names = tree.files(directory).unwrap_or_default();
@@ -224,7 +224,7 @@ fn results_only(context: &Context<'_>) -> bool {
     context.round.submission.layout == regatta_config::round::Layout::ResultsOnly
 }
 
-/// Scenarios below `measurements` or `compliance` that have no results.
+/// Reports benchmark directories below `measurements` or `compliance` that have no results.
 fn unmatched(context: &Context<'_>, home: &str, part: &str, findings: &mut Findings) {
     let tree = context.tree;
     let base = format!("{home}/{part}");

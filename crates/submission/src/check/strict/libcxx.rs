@@ -1,9 +1,10 @@
-//! `std::shuffle` as LLVM's libc++ does it, which LoadGens on macOS are built with. The GNU library's is LoadGen's own in
-//! `regatta-loadgen`.
+//! `std::shuffle` as implemented in LLVM's libc++, which LoadGen uses on macOS.
+//!
+//! `regatta-loadgen` implements the GNU library's variant.
 
 use regatta_loadgen::rng::Mt19937;
 
-/// The numbers from 0 to `count`, shuffled.
+/// Returns the numbers from 0 to `count` (exclusive), shuffled.
 pub(super) fn shuffled(count: usize, seed: u64) -> Vec<usize> {
     let mut generator = Mt19937::new(seed);
     let mut items: Vec<_> = (0..count).collect();
@@ -14,7 +15,9 @@ pub(super) fn shuffled(count: usize, seed: u64) -> Vec<usize> {
     items
 }
 
-/// A number below `bound`, which is less than 2^32: the lowest bits of the generator's, until they are small enough.
+/// Returns a random number below `bound`, which must be less than 2^32.
+///
+/// It takes the lowest bits of the generator's output and draws again until the number is below `bound`.
 fn below(generator: &mut Mt19937, bound: usize) -> usize {
     let bits = usize::BITS - (bound - 1).leading_zeros();
     let mask = (1_usize << bits) - 1;
@@ -30,7 +33,7 @@ fn below(generator: &mut Mt19937, bound: usize) -> usize {
 mod tests {
     use super::shuffled;
 
-    /// The first samples of published logs of Macs.
+    /// The expected values are the first samples in published logs from Macs.
     #[test]
     fn the_order_is_that_of_published_logs() {
         for (seed, first) in [

@@ -11,10 +11,10 @@ use regatta_types::Scenario;
 
 use super::libcxx;
 
-/// Sets that are kept.
+/// The largest number of cached sets.
 const MOST_SETS: usize = 32;
 
-/// The first set of samples of each library and seed: most runs of a submission have the same few.
+/// A cache of the first set of samples per library and seed. Most runs of a submission share a few sets.
 #[derive(Debug, Default)]
 pub(super) struct LoadedSets(Mutex<Vec<(SetKey, Arc<LoadableSet>)>>);
 
@@ -28,7 +28,7 @@ struct SetKey {
     library: Shuffle,
 }
 
-/// Whose shuffle a LoadGen was built with.
+/// The implementation of `std::shuffle` that a LoadGen was built with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shuffle {
     Gnu(RngAbi),
@@ -36,7 +36,7 @@ pub(super) enum Shuffle {
 }
 
 impl LoadedSets {
-    /// Returns the set that is loaded first, or `None` where the sizes do not allow one.
+    /// Returns the set that LoadGen loads first, or `None` if the sizes do not allow a set.
     pub(super) fn first(
         &self,
         settings: &EffectiveSettings,
@@ -75,7 +75,7 @@ impl LoadedSets {
         }
         let set = Arc::new(set);
         let mut sets = sets();
-        // A hostile tree has any number of libraries.
+        // The limit bounds memory: a hostile tree can name any number of libraries.
         if sets.len() < MOST_SETS {
             sets.push((key, Arc::clone(&set)));
         }

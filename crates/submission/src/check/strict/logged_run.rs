@@ -1,4 +1,4 @@
-//! A LoadGen run under judgement: its detail log, where the log lies, and what of it findings quote.
+//! A LoadGen run with its detail log, and access to the values that the checks and findings use.
 
 use regatta_mllog::read::Value;
 use regatta_types::Scenario;
@@ -9,9 +9,9 @@ use crate::check::{
     run_log::{RunLog, shown},
 };
 
-/// How to fix a log that contradicts itself.
+/// The fix for a log that contradicts itself.
 pub(super) const FIX: &str = "put LoadGen's own log of the run in its place";
-/// How far apart two writings of a rate may lie, as a share of it: logs give six digits.
+/// The allowed relative difference between two values of a rate, because logs have six digits.
 pub(super) const SIX_DIGITS: f64 = 1e-5;
 
 /// A run and its detail log.
@@ -19,17 +19,17 @@ pub(super) const SIX_DIGITS: f64 = 1e-5;
 pub(super) struct LoggedRun<'a> {
     pub(super) case: &'a Case<'a>,
     pub(super) log: &'a RunLog,
-    /// The detail log's path.
+    /// The path of the file that findings name.
     pub(super) path: &'a str,
 }
 
 impl<'a> LoggedRun<'a> {
-    /// The scenario that LoadGen ran.
+    /// Returns the scenario that LoadGen ran.
     pub(super) fn scenario(&self) -> Option<Scenario> {
         self.log.text("effective_scenario")?.parse().ok()
     }
 
-    /// A key's value where it is an integer.
+    /// Returns a key's value if it is an integer.
     pub(super) fn integer(&self, key: &str) -> Option<i128> {
         match self.log.value(key)? {
             Value::Unsigned(value) => Some((*value).into()),
@@ -38,17 +38,17 @@ impl<'a> LoggedRun<'a> {
         }
     }
 
-    /// A key's value where it is a count.
+    /// Returns a key's value if it is an unsigned integer.
     pub(super) fn count(&self, key: &str) -> Option<u64> {
         self.log.value(key)?.as_u64()
     }
 
-    /// A key's value where it is a finite number.
+    /// Returns a key's value if it is a finite number.
     pub(super) fn number(&self, key: &str) -> Option<f64> {
         self.log.number(key).filter(|value| value.is_finite())
     }
 
-    /// A key's value for people.
+    /// Returns a key's value as text for a message, or `missing`.
     pub(super) fn found(&self, key: &str) -> String {
         self.log.value(key).map_or_else(|| "missing".to_owned(), shown)
     }

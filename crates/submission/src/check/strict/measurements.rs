@@ -1,9 +1,9 @@
-//! The measurement files of a scenario, and the code that they come from.
+//! Checks the measurement files of a scenario and the code directory of its benchmark.
 
 use super::{case::Case, system};
 use crate::check::{finding::Findings, official::truthy, rules};
 
-/// Judges them.
+/// Checks that the round's measurement files exist and have their fields, and that the code exists.
 pub(super) fn check(case: &Case<'_>, findings: &mut Findings) {
     let directory = if case.classic() {
         case.job.place.below("measurements")
@@ -19,7 +19,7 @@ pub(super) fn check(case: &Case<'_>, findings: &mut Findings) {
         );
     };
     for name in &case.context.round.submission.measurement_files {
-        // LoadGen reads it, and the endpoints harness does not.
+        // LoadGen reads user.conf; the endpoints harness does not.
         if name == "user.conf" && case.endpoints {
             continue;
         }

@@ -1,6 +1,7 @@
-//! What the rules ask, whatever the official checkers look at: recomputed from the logs wherever they allow it.
+//! Checks a submission tree by the rules themselves, including those that the official checkers do not check.
 //!
-//! Every scenario is judged for itself, so that one fault hides no other.
+//! Values are recomputed from the logs wherever the logs allow it. Each scenario is checked independently, so that one error does
+//! not hide another.
 
 mod accuracy;
 mod accuracy_figures;
@@ -42,7 +43,7 @@ pub use report::{Report, ResultRow};
 use super::{finding::Findings, parallel};
 use crate::tree::Tree;
 
-/// Judges `tree` by the rules of `round`.
+/// Checks `tree` by the rules of `round`.
 #[must_use]
 pub fn strict(tree: &Tree, round: &Round) -> Report {
     let sets = LoadedSets::default();

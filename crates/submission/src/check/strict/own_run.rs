@@ -1,6 +1,8 @@
-//! Whether each result and each test is of a run of its own. Two logs are of one run where they name the same millisecond as
-//! its beginning, the log's own clock shows the same at its end, or the latencies are the same to the nanosecond. What the
-//! rules let stand for two results is no fault. Which of two places a run was copied to is not decided here: both are named.
+//! Checks that every result and every compliance test has its own run.
+//!
+//! Two logs belong to the same run if they agree in one of three values. These are the begin timestamp in milliseconds, the log's
+//! own clock at the end of the run, and the latencies in nanoseconds. Two results may share a run where the rules allow it. The
+//! check does not decide which of the two places holds the copy; it reports both.
 
 use std::collections::HashMap;
 
@@ -11,9 +13,9 @@ use super::{
 };
 use crate::check::{finding::Findings, place::ScenarioPlace, rules};
 
-/// What the directories of a benchmark's accuracies end with, in all rounds.
+/// Accuracy suffixes of benchmark directory names in all rounds.
 const ACCURACIES: [&str; 3] = ["-95", "-99", "-99.9"];
-/// Names every log whose run stands in another place, too, where it may not.
+/// Reports every log whose run also appears in another place where the rules do not allow it.
 pub(super) fn check(jobs: &[Job], outcomes: &mut [Outcome]) {
     let mut places: HashMap<&Mark, Vec<(usize, usize)>> = HashMap::new();
     for (job, outcome) in outcomes.iter().enumerate() {
@@ -56,8 +58,10 @@ fn report(run: &RunIdentity, other: &str, findings: &mut Findings) {
     findings.error(rules::OWN_RUN, (run.path.as_str(), run.line), text, fix);
 }
 
-/// Whether one run may stand for both: for two scenarios and two accuracies of a benchmark on a submitter's system, which may be
-/// entered in two divisions.
+/// Returns whether two places may share one run.
+///
+/// Scenarios and accuracy variants of one benchmark on one system of a submitter may share it. The submitter may enter this
+/// system in two divisions.
 fn may_share(
     (one, run): (&ScenarioPlace, &RunIdentity),
     (other, second): (&ScenarioPlace, &RunIdentity),
@@ -68,7 +72,7 @@ fn may_share(
         && family(&one.model) == family(&other.model)
 }
 
-/// The benchmark without its accuracy.
+/// Returns the benchmark name without its accuracy suffix.
 fn family(model: &str) -> &str {
     let mut plain = ACCURACIES.iter().filter_map(|end| model.strip_suffix(end));
     plain.next().unwrap_or(model)

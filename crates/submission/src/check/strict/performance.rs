@@ -1,4 +1,4 @@
-//! A performance run: of the submission, or of a compliance test.
+//! Checks a performance run: of the submission itself or of a compliance test.
 
 use regatta_conf::{Conf, ConfKind, TestSettings};
 use regatta_mllog::read::Value;
@@ -12,15 +12,15 @@ use crate::check::{
     run_log::{RunLog, shown},
 };
 
-/// A clock may be set while a run lasts.
+/// The share of the minimum duration that suffices, because the clock may be adjusted during a run.
 const CLOCK: f64 = 0.99;
 
-/// What a run is for; some settings differ.
+/// The purpose of a run; the expected settings depend on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose<'a> {
-    /// The result itself.
+    /// The submitted result.
     Submission,
-    /// A compliance test, by its name.
+    /// The compliance test of this name.
     Test(&'a str),
 }
 
@@ -31,7 +31,7 @@ struct Judge<'a> {
     findings: &'a mut Findings,
 }
 
-/// Judges the run whose log lies in `directory`.
+/// Checks the run whose log was read from `directory`.
 pub(super) fn check(
     case: &Case<'_>,
     directory: &str,
@@ -67,7 +67,7 @@ pub(super) fn check(
     judge.network();
 }
 
-/// The seeds and the mode of the accuracy run.
+/// Checks the log, the prescribed settings, the mode and the seeds of the accuracy run.
 pub(super) fn check_accuracy_run(case: &Case<'_>, directory: &str, log: &RunLog, findings: &mut Findings) {
     let path = format!("{directory}/mlperf_log_detail.txt");
     let run = LoggedRun {
@@ -88,20 +88,20 @@ pub(super) fn check_accuracy_run(case: &Case<'_>, directory: &str, log: &RunLog,
     judge.seeds(Purpose::Submission);
 }
 
-/// What the log of any run must say, and say of one run.
+/// Checks what holds for the log of every run.
 fn log_of(run: &LoggedRun<'_>, findings: &mut Findings) {
     records::check(run, findings);
     if let Some(requested) = settings::requested(run) {
         let before = findings.errors();
         settings::check(run, &requested, findings);
-        // What is generated of settings that are not LoadGen's own says nothing.
+        // Queries can only be recomputed from settings that LoadGen itself derives.
         if findings.errors() == before {
             generated::check(run, &requested, findings);
         }
     }
 }
 
-/// The run lasted as long as the rules ask, by the clock that stamped it.
+/// Checks the run's minimum duration by the timestamps `power_begin` and `power_end`.
 fn duration(run: &LoggedRun<'_>, findings: &mut Findings) {
     const END: &str = "power_end";
     let stamp = |key| run.log.text(key).and_then(microseconds);
@@ -110,7 +110,7 @@ fn duration(run: &LoggedRun<'_>, findings: &mut Findings) {
     };
     let needed = run.case.context.round.submission.min_duration_ms as f64 / 1e3;
     let seconds = (end - begin) as f64 / 1e6;
-    // An end before the beginning is a contradiction of its own.
+    // Another check reports an end before the beginning.
     if !run.case.rules.any_duration && (0.0..needed * CLOCK).contains(&seconds) {
         let text = format!("the run lasted {seconds:.1} s, at least {needed} s are needed");
         let fix = "repeat the run at its full length";
@@ -118,7 +118,7 @@ fn duration(run: &LoggedRun<'_>, findings: &mut Findings) {
     }
 }
 
-/// The files of `run_1`; `surplus` is the severity of one too many.
+/// Checks the files of `run_1`. `surplus` is the severity of a file that does not belong there.
 pub(super) fn files(case: &Case<'_>, directory: &str, surplus: Severity, findings: &mut Findings) {
     let Some(found) = case.context.tree.files(directory) else {
         let fix = "add the performance run";
@@ -269,7 +269,7 @@ impl Judge<'_> {
         }
     }
 
-    /// The value of `key` is a number of at least `needed`.
+    /// Reports an error unless the value of `key` is a number of at least `needed`.
     fn at_least(&mut self, rule: crate::check::finding::Rule, key: &str, needed: u64, fix: &str) {
         if !self.log.number(key).is_some_and(|found| found >= needed as f64) {
             let text = format!("{key} is {}, at least {needed} is needed", self.found(key));
@@ -282,7 +282,7 @@ impl Judge<'_> {
         let key = "effective_performance_sample_count";
         let fix = "raise performance_sample_count";
         self.at_least(rules::SAMPLES, key, rules_of.performance_samples, fix);
-        // LoadGen loads no more samples than there are.
+        // LoadGen cannot load more samples than the library has.
         let library = "qsl_reported_total_count";
         if self.log.number(key) > self.log.number(library) {
             self.at_least(
@@ -343,7 +343,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Token latencies are recorded, and within the bounds of the directory's scenario.
+    /// Checks that token latencies are recorded and within the limits of the directory's scenario.
     fn tokens(&mut self) {
         const KEY: &str = "requested_use_token_latencies";
         let rules_of = self.case.rules;
@@ -391,8 +391,9 @@ impl Judge<'_> {
         }
     }
 
-    /// Each sample is issued as often as the others. LoadGens before v5.0 may not log the setting: then the queries are whole
-    /// sets.
+    /// Checks that every sample is issued equally often.
+    ///
+    /// LoadGen before v5.0 may not log the setting. Then the queries must be whole sets of samples.
     fn equal_issue(&mut self) {
         const KEY: &str = "effective_sample_concatenate_permutation";
         const FIX: &str = "set sample_concatenate_permutation to 1";
@@ -418,7 +419,7 @@ impl Judge<'_> {
         }
     }
 
-    /// TEST01 logs the responses that its `audit.config` draws, and no other run logs any.
+    /// Checks that TEST01 logs the responses that its `audit.config` samples, and that other runs log none.
     fn sampling(&mut self, purpose: Purpose<'_>) {
         const SEED: &str = "effective_accuracy_log_rng_seed";
         let test01 = purpose == Purpose::Test("TEST01");
@@ -453,7 +454,7 @@ impl Judge<'_> {
         }
     }
 
-    /// The seed by which the round's TEST01 draws the responses that are logged.
+    /// Returns the seed with which the round's TEST01 samples the logged responses.
     fn sampling_seed(&self) -> Option<u64> {
         let audit = self.case.context.round.audits.get("TEST01")?;
         let conf = Conf::parse("audit.config", &audit.config).ok()?;

@@ -1,4 +1,5 @@
-//! Power beside a result: its files, its session, and the metric from the samples in the run's own window.
+//! Checks the power measurement of a result: its files, its session and its samples. Computes the metric from the run's time
+//! window.
 
 use regatta_config::round::{OfficialCheck, Trait};
 use regatta_types::Scenario;
@@ -29,12 +30,12 @@ const FILES: [&str; 5] = [
     "server.json",
     "server.log",
 ];
-/// PTDaemon may miss some samples of one a second.
+/// The longest accepted gap between samples, in seconds. PTDaemon samples once per second and may miss some samples.
 const LONGEST_GAP: f64 = 15.0;
-/// What the names of the files begin with that describe the meter.
+/// Name prefixes of the files that describe the meter.
 const DESCRIPTIONS: [&str; 2] = ["analyzer_table.", "power_settings."];
 
-/// The power metric and its units, where the scenario has power at all.
+/// Checks the power measurement. Returns the power metric and its units, or `None` if the scenario has no power measurement.
 pub(super) fn check(
     case: &Case<'_>,
     performance: Option<&RunLog>,
@@ -110,7 +111,9 @@ pub(super) fn check(
     Some((metric, units))
 }
 
-/// The operator describes the meter and its settings, beside the measurements or up to three directories above them.
+/// Checks that the operator describes the meter and its settings.
+///
+/// The files are beside the measurements or up to three directories above them.
 fn described(case: &Case<'_>, findings: &mut Findings) {
     let directory = match case.classic() {
         true => case.job.place.below("measurements"),
@@ -139,7 +142,7 @@ fn described(case: &Case<'_>, findings: &mut Findings) {
     }
 }
 
-/// The Power working group's own checks, and what they overlook.
+/// Runs the Power working group's own checks, and reports what those overlook.
 fn session(case: &Case<'_>, base: &str, known: SessionLogs<'_>, findings: &mut Findings) {
     let Some(rules_of) = &case.context.round.power else {
         return;
@@ -165,7 +168,7 @@ fn session(case: &Case<'_>, base: &str, known: SessionLogs<'_>, findings: &mut F
     }
 }
 
-/// The document that a check is about, where it is about one.
+/// Returns the document that a check reads, or an empty string if it is not a single one.
 fn document(check: &str) -> &'static str {
     match check {
         "Check client sources checksum" => "/client.json",
@@ -178,13 +181,13 @@ fn document(check: &str) -> &'static str {
     }
 }
 
-/// Whether the round gives energy in joules.
+/// Returns whether the round states energy in joules.
 fn joules(case: &Case<'_>) -> bool {
     let checker = case.context.round.submission.checkers.first();
     checker.is_some_and(|checker| checker.has(Trait::PowerInJoules))
 }
 
-/// The mean of the run's samples in its own window, and the hash of the file that holds them.
+/// Returns the mean of the run's samples in its time window, and the SHA-1 of the file with the samples.
 fn mean_power(
     case: &Case<'_>,
     directory: &str,
@@ -226,8 +229,7 @@ fn mean_power(
     }
 }
 
-/// PTDaemon samples once a second, from the run's beginning to its end: what was not measured as a whole has a gap, and what
-/// has more samples was not measured so.
+/// Checks that PTDaemon sampled about once per second during the whole run, in order and without long gaps.
 fn judge_samples(mean: Option<MeanPower>, path: &str, findings: &mut Findings) {
     let text = match mean {
         None => "has no samples in the run's window".to_owned(),
@@ -247,7 +249,7 @@ fn judge_samples(mean: Option<MeanPower>, path: &str, findings: &mut Findings) {
     findings.error(rules::POWER, path, text, fix);
 }
 
-/// Watts of rates, energy per query of latencies.
+/// Returns watts for scenarios that measure a rate, and energy per query for scenarios that measure a latency.
 fn metric(case: &Case<'_>, log: &RunLog, mean: MeanPower) -> Option<f64> {
     if matches!(case.scenario.run(), Scenario::Offline | Scenario::Server) {
         return Some(mean.watts);

@@ -1,17 +1,17 @@
-//! Settings that the round's `mlperf.conf` prescribes, and that only the open division may change.
+//! Checks the settings that the round's `mlperf.conf` prescribes. Only the open division may change them.
 
 use regatta_types::Scenario;
 
 use super::logged_run::{LoggedRun, SIX_DIGITS};
 use crate::check::{finding::Findings, rules};
 
-/// Judges a run's percentile and its samples per query.
+/// Checks a run's latency percentile and its samples per query.
 pub(super) fn check(run: &LoggedRun<'_>, findings: &mut Findings) {
     if !run.case.bound() {
         return;
     }
     let Some(scenario) = run.scenario() else { return };
-    // Offline has no percentile of its own; LoadGen writes the same for all.
+    // Offline has no percentile of its own: LoadGen logs the same value for every Offline run.
     if scenario != Scenario::Offline {
         let key = "effective_target_latency_percentile";
         let share = of_round(run, scenario, "target_latency_percentile").map(|percent| percent / 100.0);
@@ -23,7 +23,7 @@ pub(super) fn check(run: &LoggedRun<'_>, findings: &mut Findings) {
     }
 }
 
-/// The value of the round's conf, as LoadGen looks it up.
+/// Returns the value from the round's `mlperf.conf`, looked up in LoadGen's order of precedence.
 fn of_round(run: &LoggedRun<'_>, scenario: Scenario, key: &str) -> Option<f64> {
     let model = run.case.job.benchmark.as_str();
     let conf = &run.case.context.round.mlperf_conf;

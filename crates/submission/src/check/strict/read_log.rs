@@ -1,4 +1,4 @@
-//! Reads the detail logs of a scenario, and finds lines in them that do not read.
+//! Reads the detail logs of a scenario and reports lines that cannot be parsed.
 
 use super::case::Case;
 use crate::{
@@ -10,12 +10,12 @@ use crate::{
     tree::Tree,
 };
 
-/// Reads the detail log in `directory`; lines that do not read are findings, and the rest is judged.
+/// Reads the detail log in `directory`. Lines that cannot be parsed become findings; the other lines are still checked.
 pub(super) fn read_log(case: &Case<'_>, directory: &str, findings: &mut Findings) -> Option<RunLog> {
     judged_log(RunLog::read, case, directory, findings)
 }
 
-/// Reads and hashes the detail log in `directory`: a power session names its hash.
+/// Reads and hashes the detail log in `directory`, because a power session names its hash.
 pub(super) fn read_hashed_log(case: &Case<'_>, directory: &str, findings: &mut Findings) -> Option<RunLog> {
     judged_log(RunLog::read_hashed, case, directory, findings)
 }

@@ -1,5 +1,6 @@
-//! Whether a detail log holds every record that LoadGen writes, each with one value: without them, what they would
-//! contradict cannot be seen.
+//! Checks that a detail log has every record that LoadGen writes, each with one value.
+//!
+//! Without a record, the checks cannot detect a contradiction to it.
 
 use regatta_mllog::latency_keys::LatencyKeys;
 use regatta_types::Scenario;
@@ -7,9 +8,9 @@ use regatta_types::Scenario;
 use super::logged_run::{FIX, LoggedRun};
 use crate::check::{finding::Findings, rules, run_log::shown};
 
-/// Missing records that a finding names; the rest is counted.
+/// The number of missing records that a finding names. It only counts the others.
 const NAMED: usize = 5;
-/// LoadGen has written these in every run since v2.1.
+/// The records that LoadGen has written in every run since v2.1.
 const ALWAYS: [&str; 55] = [
     "loadgen_version",
     "loadgen_build_date_local",
@@ -67,7 +68,7 @@ const ALWAYS: [&str; 55] = [
     "power_begin",
     "power_end",
 ];
-/// Beside them, in every performance run.
+/// The additional records of every performance run.
 const PERFORMANCE: [&str; 5] = [
     "result_validity",
     "result_min_duration_met",
@@ -76,7 +77,7 @@ const PERFORMANCE: [&str; 5] = [
     "result_query_count",
 ];
 
-/// The settings of a scenario.
+/// Returns the keys of a scenario's requested settings.
 fn requested(scenario: Scenario) -> &'static [&'static str] {
     match scenario {
         Scenario::SingleStream => &[
@@ -98,7 +99,7 @@ fn requested(scenario: Scenario) -> &'static [&'static str] {
     }
 }
 
-/// The results of a scenario.
+/// Returns the keys of a scenario's results.
 fn results(scenario: Scenario) -> &'static [&'static str] {
     match scenario {
         Scenario::SingleStream => &[
@@ -118,14 +119,14 @@ fn results(scenario: Scenario) -> &'static [&'static str] {
     }
 }
 
-/// Judges the log of a run.
+/// Checks that the records of a run's log are complete and consistent.
 pub(super) fn check(run: &LoggedRun<'_>, findings: &mut Findings) {
     missing(run, findings);
     repeated(run, findings);
 }
 
 fn missing(run: &LoggedRun<'_>, findings: &mut Findings) {
-    // A log without scenario or mode is found to have none.
+    // Other checks report a log without a scenario or mode.
     let Some(scenario) = run.scenario() else { return };
     let performance = run.log.text("effective_test_mode") == Some("PerformanceOnly");
     let fixed = |keys: &[&str]| keys.iter().map(|&key| key.to_owned()).collect::<Vec<_>>();
@@ -163,7 +164,7 @@ fn missing(run: &LoggedRun<'_>, findings: &mut Findings) {
     findings.error(rules::LOG, run.path, text, FIX);
 }
 
-/// A key has one value; an accuracy run repeats the keys of its series for each set of samples.
+/// Checks that each key has one value. An accuracy run repeats `power_*` and `generated_*` keys for each set of samples.
 fn repeated(run: &LoggedRun<'_>, findings: &mut Findings) {
     let accuracy = run.log.text("effective_test_mode") != Some("PerformanceOnly");
     let of_series = |key: &str| key.starts_with("power_") || key.starts_with("generated_");

@@ -1,46 +1,46 @@
-//! What a strict check reports.
+//! The report of a strict check.
 
 use serde::Serialize;
 
 use super::facts::Facts;
 use crate::check::finding::{Finding, Severity};
 
-/// A result of a submission, as the JSON and the page give it.
+/// One result of a submission, as in the JSON and HTML reports.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ResultRow {
-    /// `closed`, `open` or `network`.
+    /// The division: `closed`, `open` or `network`.
     pub division: String,
-    /// The submitter's directory.
+    /// The name of the submitter's directory.
     pub submitter: String,
-    /// The system's directory.
+    /// The name of the system's directory.
     pub system: String,
-    /// The benchmark's directory.
+    /// The name of the benchmark's directory.
     pub model: String,
-    /// The scenario.
+    /// The scenario's name.
     pub scenario: String,
-    /// The result; `None` where there is none.
+    /// The result, or `None` if the logs do not contain one.
     pub result: Option<f64>,
-    /// Its units.
+    /// The units of the result.
     pub units: String,
-    /// Whether this is the power metric beside a result.
+    /// Whether this row is the power metric of a result.
     pub power: bool,
-    /// Whether it is in order.
+    /// Whether the check found no error for this result.
     pub accepted: bool,
 }
 
-/// The outcome of a strict check.
+/// The results, findings and facts of a strict check.
 #[derive(Debug, Clone, Default)]
 pub struct Report {
-    /// Results in the order of paths.
+    /// The results, in path order.
     pub results: Vec<ResultRow>,
-    /// Findings, errors first.
+    /// The findings, errors first.
     pub findings: Vec<Finding>,
-    /// What the logs of each scenario say beside its result.
+    /// The facts from each scenario's logs.
     pub facts: Vec<Facts>,
 }
 
 impl Report {
-    /// Whether nothing stands against the submission.
+    /// Returns whether the submission has results and the check found no errors.
     #[must_use]
     pub fn passes(&self) -> bool {
         !self.results.is_empty()

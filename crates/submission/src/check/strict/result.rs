@@ -14,7 +14,7 @@ use crate::check::{
 const NANOSECONDS_PER_MILLISECOND: f64 = 1e6;
 const MILLISECONDS_PER_SECOND: f64 = 1e3;
 
-/// The result out of the run's log; what keeps it from being one is a finding.
+/// Returns the result from the run's log. If the log has no valid result, adds a finding and returns `None`.
 pub(super) fn measured(
     case: &Case<'_>,
     directory: &str,

@@ -1,13 +1,15 @@
-//! What distinguishes one run from another in their logs. Which runs may be the same is `own_run`'s part.
+//! The values that distinguish one run from another in their logs.
+//!
+//! `own_run` decides which places may share a run.
 
 use super::{case::Case, logged_run::LoggedRun};
 use crate::check::run_log::RunLog;
 
-/// Clocks and latencies below these are too coarse to tell runs apart.
+/// Clock readings and latencies below these limits are too coarse to distinguish runs.
 const SHORTEST_LOG_MS: f64 = 1000.0;
 const SHORTEST_LATENCY_NS: i128 = 10_000;
 
-/// The part that a run has in a submission.
+/// The purpose of a run in a submission.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Role {
     Performance,
@@ -16,17 +18,17 @@ pub(super) enum Role {
     Test(String),
 }
 
-/// A value that no two runs have in common.
+/// A value that two different runs do not share.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Mark {
     Begin(String),
-    /// The log's clock when the run was over, in bits.
+    /// The log's clock at the end of the run, in milliseconds, as the bits of an `f64`.
     LogTime(u64),
-    /// The shortest latency, the longest one and the mean.
+    /// The minimum, maximum and mean latency in nanoseconds.
     Latencies([i128; 3]),
 }
 
-/// A log and the values that distinguish its run from others.
+/// A log, and the values that distinguish its run from others.
 #[derive(Debug)]
 pub(super) struct RunIdentity {
     pub(super) role: Role,
@@ -36,7 +38,7 @@ pub(super) struct RunIdentity {
 }
 
 impl RunIdentity {
-    /// Reads the identity of the log in `directory`.
+    /// Builds the identity from `log`, which was read from `directory`.
     pub(super) fn of(case: &Case<'_>, directory: &str, log: &RunLog, role: Role) -> Self {
         let path = format!("{directory}/mlperf_log_detail.txt");
         let run = LoggedRun {

@@ -1,4 +1,4 @@
-//! One scenario: its runs, their agreement, its measurements, tests and power.
+//! Checks one scenario: its runs, their agreement, measurements, compliance tests and power.
 
 use super::{
     accuracy, agreement,
@@ -20,21 +20,21 @@ use crate::check::{
     run_log::RunLog,
 };
 
-/// What became of a scenario.
+/// The findings, results and facts of one scenario.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     pub(super) findings: Findings,
     pub(super) results: Vec<ResultRow>,
     pub(super) facts: Option<Facts>,
-    /// What tells its runs from those of other results.
+    /// The identities of its runs, to find runs that other results share.
     pub(super) runs: Vec<RunIdentity>,
 }
 
-/// Judges a scenario.
+/// Checks a scenario.
 pub(super) fn check(context: &Context<'_>, job: &Job) -> Outcome {
     let mut outcome = Outcome::default();
     let results = job.place.below("results");
-    // A benchmark or scenario that the round does not have was found on the way here.
+    // `walk` reports a benchmark or scenario that the round does not have.
     let known = context
         .round
         .submission
@@ -115,7 +115,9 @@ fn judge(case: &Case<'_>, outcome: &mut Outcome) {
     }));
 }
 
-/// The package since v6.0 takes every scenario in lower case for inferred, as the rules name those.
+/// Warns about a measured scenario whose directory is not spelt as in the rules.
+///
+/// The package since v6.0 treats every scenario in lower case as inferred, because the rules spell inferred scenarios so.
 fn spelling(case: &Case<'_>, performance: Option<&RunLog>, findings: &mut Findings) {
     let (found, scenario) = (&case.job.place.scenario, case.scenario);
     let ran = performance.and_then(|log| log.text("effective_scenario"));

@@ -1,5 +1,6 @@
-//! The settings that a run says it went by, against those that LoadGen makes of what was requested. What the round asks of
-//! settings is not judged here.
+//! Compares the effective settings in a run's log with those that LoadGen derives from the requested settings.
+//!
+//! This module does not check what the round requires of the settings.
 
 use std::fmt;
 
@@ -11,18 +12,18 @@ use regatta_types::{Mode, Scenario};
 use super::logged_run::{LoggedRun, SIX_DIGITS};
 use crate::check::{finding::Findings, rules, run_log::shown};
 
-/// Counts and durations beyond this are none of a run's, and would overflow.
+/// The largest plausible count or duration. Larger values would overflow.
 const LARGEST: u64 = 1 << 42;
 
-/// What a run asked for, as far as its log says.
+/// The settings that a run requested, as far as its log has them.
 pub(super) struct Requested {
     pub(super) settings: TestSettings,
     pub(super) library: LibraryCounts,
-    /// Whether the log tells if whole permutations were issued; LoadGen does since v5.0.
+    /// Whether the log says if whole permutations were issued. LoadGen logs this since v5.0.
     pub(super) permutation_known: bool,
 }
 
-/// What the log says was requested; `None` where it does not say enough.
+/// Returns the requested settings from the log, or `None` if the log lacks one of them.
 pub(super) fn requested(run: &LoggedRun<'_>) -> Option<Requested> {
     let scenario = run.scenario()?;
     let mode = run.log.text("effective_test_mode")?.parse::<Mode>().ok()?;
@@ -88,8 +89,10 @@ fn of_scenario(run: &LoggedRun<'_>, settings: &mut TestSettings) -> Option<()> {
 }
 
 impl Requested {
-    /// Whether whole permutations were issued, as far as the log determines it: where it does not say, the minimum of
-    /// SingleStream's queries does.
+    /// Returns the possible values of "whole permutations were issued".
+    ///
+    /// If the log does not have the setting, SingleStream's minimum query count determines it. In other scenarios both values
+    /// remain possible.
     pub(super) fn permutation(&self, run: &LoggedRun<'_>) -> Vec<bool> {
         let requested = self.settings.sample_concatenate_permutation;
         match (self.permutation_known, self.settings.scenario) {
@@ -100,11 +103,11 @@ impl Requested {
     }
 }
 
-/// What a record should say.
+/// The expected value of a record.
 enum Expected {
-    /// Exactly this.
+    /// Exactly this value.
     Value(Value),
-    /// A number, and how far from it the record may be.
+    /// A number and the allowed deviation from it.
     Near(f64, f64),
 }
 
@@ -128,7 +131,7 @@ impl fmt::Display for Expected {
     }
 }
 
-/// Judges the effective settings of a run.
+/// Checks the effective settings of a run.
 pub(super) fn check(run: &LoggedRun<'_>, requested: &Requested, findings: &mut Findings) {
     for key in ["scenario", "test_mode"] {
         let [requested, used] = ["requested", "effective"].map(|start| format!("{start}_{key}"));
@@ -146,7 +149,7 @@ pub(super) fn check(run: &LoggedRun<'_>, requested: &Requested, findings: &mut F
         }
     }
     let found = departures(run, requested, requested.settings.sample_concatenate_permutation);
-    // Where the log does not tell whether whole permutations were issued, either may be.
+    // If the log does not say whether whole permutations were issued, both values are accepted.
     if !requested.permutation_known && departures(run, requested, true).is_empty() {
         return;
     }
@@ -159,7 +162,7 @@ pub(super) fn check(run: &LoggedRun<'_>, requested: &Requested, findings: &mut F
     }
 }
 
-/// The effective settings that are not those of the request, and what they would be.
+/// Returns the logged effective settings that differ from those derived from the request, with the expected values.
 fn departures(
     run: &LoggedRun<'_>,
     requested: &Requested,
@@ -178,18 +181,18 @@ fn departures(
         let product = Value::Unsigned(queries.wrapping_mul(samples));
         list.push(("effective_min_sample_count", Expected::Value(product)));
     }
-    // A record that is missing is found to be.
+    // `records` reports missing records.
     list.retain(|(key, expected)| run.log.value(key).is_some_and(|found| !expected.is(found)));
     list
 }
 
-/// What LoadGen logs of its settings.
+/// Returns the records that LoadGen logs for its effective settings.
 fn expected(s: &EffectiveSettings, library: LibraryCounts) -> Vec<(&'static str, Expected)> {
     let count = |count: u64| Expected::Value(Value::Unsigned(count));
     let flag = |flag: bool| Expected::Value(Value::Bool(flag));
     let time = |time: i64| Expected::Value(Value::Unsigned(time.cast_unsigned()));
     let rate = |rate: f64| Expected::Near(rate, rate.abs() * SIX_DIGITS);
-    // What is reckoned from a rate of six digits, and rounded down.
+    // LoadGen computes these counts from a rate that has more than the six logged digits, and rounds them down.
     let from_rate = |count: u64, step: u64| {
         let slack = count as f64 * SIX_DIGITS + 1.0 + step as f64;
         Expected::Near(count as f64, slack)

@@ -1,4 +1,4 @@
-//! LoadGen's summary says the same as its detail log: people read the one, programs the other.
+//! Checks that LoadGen's summary agrees with its detail log. People read the summary; programs read the detail log.
 
 use std::io::BufReader;
 
@@ -13,13 +13,13 @@ use super::{
 use crate::check::{finding::Findings, rules, run_log::RunLog};
 
 const FIX: &str = "take both files from the same run";
-/// Where rates are given to two places.
+/// The tolerance for rates with two decimal places.
 const TWO_PLACES: f64 = 0.0051;
 
 /// Compares the summary in `directory` with the detail log beside it.
 pub(super) fn check(case: &Case<'_>, directory: &str, log: &RunLog, findings: &mut Findings) {
     let path = format!("{directory}/mlperf_log_summary.txt");
-    // A missing file is the file set's finding.
+    // The file set check reports a missing file.
     let Ok(file) = case.context.tree.open(&path) else {
         return;
     };
@@ -132,7 +132,7 @@ fn figures(run: &LoggedRun<'_>, summary: &Summary, findings: &mut Findings) {
     }
 }
 
-/// Whether the summary's entry is the detail log's value, as far as its digits go.
+/// Returns whether the summary's entry equals the detail log's value, within the digits that are printed.
 fn is_same(entry: &Entry, logged: &Value, scale: f64) -> bool {
     let whole = |value: &Value| match value {
         Value::Unsigned(value) => Some(i128::from(*value)),
@@ -146,7 +146,7 @@ fn is_same(entry: &Entry, logged: &Value, scale: f64) -> bool {
     let both = entry.number().zip(logged.as_f64());
     both.is_some_and(|(stated, logged)| {
         let logged = logged * scale;
-        // Not finite in both is the same, too.
+        // Two equal infinite values have no finite difference.
         (stated - logged).abs() <= (logged.abs() * SIX_DIGITS).max(TWO_PLACES) || stated == logged
     })
 }
@@ -154,7 +154,7 @@ fn is_same(entry: &Entry, logged: &Value, scale: f64) -> bool {
 /// The detail log's record of a figure.
 struct Figure {
     key: String,
-    /// By what it has to be multiplied for the summary.
+    /// The factor from the detail log's value to the summary's.
     scale: f64,
 }
 
@@ -167,7 +167,7 @@ impl Figure {
     }
 }
 
-/// The record of a result or statistic; `None` for those that the detail log does not have.
+/// Returns the record of a result or statistic, or `None` if the detail log does not have it.
 fn figure(scenario: Scenario, label: &str) -> Option<Figure> {
     let key = match label {
         "Samples per second" => "result_samples_per_second",
@@ -181,7 +181,7 @@ fn figure(scenario: Scenario, label: &str) -> Option<Figure> {
         "QPS w/o loadgen overhead" => "result_qps_without_loadgen_overhead",
         "TPS w/ loadgen overhead" => "result_token_throughput_with_loadgen_overhead",
         "TPS w/o loadgen overhead" => {
-            // The detail log has it per nanosecond.
+            // The detail log states this rate per nanosecond.
             let key = "result_token_throughput".to_owned();
             return Some(Figure { key, scale: 1e9 });
         }
@@ -190,10 +190,10 @@ fn figure(scenario: Scenario, label: &str) -> Option<Figure> {
     Some(Figure::of(key))
 }
 
-/// The record of a latency.
+/// Returns the key of a latency.
 fn latency(scenario: Scenario, label: &str) -> Option<String> {
     let (which, of) = match label.split_once(" percentile ") {
-        // `90th` in older LoadGens, `90.0th` since, and `50.00` among the statistics.
+        // Older LoadGens print `90th`, newer ones `90.0th`, and the statistics have `50.00`.
         Some((share, of)) => {
             let (share, first) = match share.split_once("th ") {
                 Some((share, "first token")) => (share, true),
@@ -227,7 +227,7 @@ fn latency(scenario: Scenario, label: &str) -> Option<String> {
     })
 }
 
-/// The record of a parameter such as `min_duration (ms)`.
+/// Returns the key of a parameter, for example of `min_duration (ms)`.
 fn parameter(label: &str) -> String {
     let name = label.replace(" (ms)", "_ms").replace(" (ns)", "_ns");
     match name.as_str() {

@@ -1,4 +1,4 @@
-//! The system description.
+//! Checks the system description.
 
 use regatta_config::round::Layout;
 use serde_json::{Map, Value};
@@ -10,21 +10,21 @@ use crate::check::{
     rules,
 };
 
-/// Longer files are no descriptions.
+/// The largest JSON file that is read, in bytes.
 const LONGEST: u64 = 16 << 20;
 const STATUSES: [&str; 3] = ["available", "preview", "rdi"];
 const TYPES: [&str; 4] = ["datacenter", "edge", "datacenter,edge", "edge,datacenter"];
 
-/// What later checks need of a system.
+/// The properties of a system that later checks use.
 #[derive(Debug, Default)]
 pub(super) struct System {
-    /// `system_type`, empty where it is none.
+    /// The value of `system_type`, or an empty string if it is invalid.
     pub(super) kind: String,
-    /// Whether it is reached over a network.
+    /// Whether the system is reached over a network.
     pub(super) network: bool,
 }
 
-/// Reads a JSON object; what is wrong with it is a finding.
+/// Reads a JSON object. Adds a finding and returns `None` if it cannot be read or parsed.
 pub(super) fn object(
     context: &Context<'_>,
     path: &str,
@@ -53,7 +53,7 @@ pub(super) fn object(
     }
 }
 
-/// Judges the description of a system.
+/// Checks the description of a system.
 pub(super) fn check(
     context: &Context<'_>,
     (division, submitter, name): (&str, &str, &str),
@@ -113,7 +113,7 @@ fn check_division(
     if found == division {
         return;
     }
-    // The comparison heeds case up to v5.1 and not since.
+    // The official comparison is case-sensitive up to v5.1 and ignores case since then.
     let tolerated =
         context.round.submission.layout == Layout::ResultsOnly && found.eq_ignore_ascii_case(division);
     let severity = if tolerated {

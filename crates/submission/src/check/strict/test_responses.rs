@@ -1,5 +1,6 @@
-//! TEST01's comparison of responses, or the two accuracies that stand in for it. The script's counters determine one another,
-//! and the runs that they are of determine them.
+//! Checks TEST01's comparison of responses, or the two accuracies that replace it.
+//!
+//! The script's counters must agree with each other and with the two runs that they describe.
 
 use regatta_loadgen::effective::EffectiveSettings;
 
@@ -7,10 +8,10 @@ use super::{accuracy, case::Case, logged_run::LoggedRun, settings};
 use crate::check::{accuracy_text, finding::Findings, rules, run_log::RunLog};
 
 const FIX: &str = "run TEST01's verification again and put its own output there";
-/// How far the number of logged responses may lie from the expected one, in standard deviations.
+/// The allowed deviation of the number of logged responses from the expected number, in standard deviations.
 const DEVIATIONS: f64 = 7.0;
 
-/// Judges TEST01's files in `directory`, beside the log of its run and that of the accuracy run.
+/// Checks TEST01's files in `directory` against the log of its run and the log of the accuracy run.
 pub(super) fn check(
     case: &Case<'_>,
     directory: &str,
@@ -42,7 +43,7 @@ pub(super) fn check(
     let base = format!("{directory}/accuracy");
     for name in ["mlperf_log_accuracy.json", "accuracy.txt"] {
         let file = format!("{base}/{name}");
-        // The new layout's official truncation leaves a passed TEST01 without its accuracy files.
+        // In the new layout, the official truncation removes the accuracy files of a passed TEST01.
         if !case.context.tree.is_file(&file) && (case.classic() || !passed) {
             findings.error(
                 rules::TEST_ACCURACY,
@@ -61,7 +62,7 @@ pub(super) fn check(
     }
 }
 
-/// The number behind a label, in whatever case.
+/// Returns the number after `label =`, ignoring the label's letter case.
 pub(super) fn labelled(line: &str, label: &str) -> Option<f64> {
     let (left, right) = line.split_once('=')?;
     left.trim()
@@ -69,14 +70,14 @@ pub(super) fn labelled(line: &str, label: &str) -> Option<f64> {
         .then(|| right.trim().parse().ok())?
 }
 
-/// The counters that the script prints.
+/// The counters in the script's output.
 struct Counters<'a> {
     lines: &'a [String],
     path: &'a str,
 }
 
 impl Counters<'_> {
-    /// A counter and its line.
+    /// Returns a counter's line number and value.
     fn get(&self, label: &str) -> Option<(u64, f64)> {
         let mut lines = (1..).zip(self.lines);
         lines.find_map(|(line, text)| Some((line, labelled(text, label)?)))
@@ -86,7 +87,7 @@ impl Counters<'_> {
         findings.error(rules::TEST_ACCURACY, (self.path, line), text, FIX);
     }
 
-    /// They agree with one another and with the verdict.
+    /// Checks the counters against each other and against the verdict.
     fn check(&self, passed: bool, findings: &mut Findings) {
         let Some((line, compared)) = self.get("num_perf_log_entries") else {
             return self.error(None, "the script's counters are missing".to_owned(), findings);
@@ -134,8 +135,9 @@ impl Counters<'_> {
         }
     }
 
-    /// The script compared the whole accuracy run: as many samples as the data set has, some of them twice where sets of
-    /// MultiStream are filled up.
+    /// Checks that the script compared the whole accuracy run.
+    ///
+    /// It must have as many samples as the data set. MultiStream repeats some of them to fill its last set.
     fn check_accuracy_run(&self, case: &Case<'_>, accuracy: Option<&RunLog>, findings: &mut Findings) {
         let data_set = case.rules.dataset_samples_in(case.scenario);
         let Some(expected) = data_set.or_else(|| accuracy.and_then(accuracy::library)) else {
@@ -146,7 +148,7 @@ impl Counters<'_> {
         };
         let repeated = self.get("num_acc_log_duplicate_keys").map(|(_, count)| count);
         let samples = entries - repeated.unwrap_or_default();
-        // The short form of the output does not tell how many there are.
+        // The short form of the output does not have the number of repeated samples.
         let right = match repeated {
             Some(_) => samples == expected as f64,
             None => samples >= expected as f64,
@@ -159,7 +161,7 @@ impl Counters<'_> {
         }
     }
 
-    /// As many responses were compared as the test's run logged: each with the probability of its settings.
+    /// Checks that the script compared as many responses as the test's run logged, by the logging probability of its settings.
     fn check_run(&self, run: &LoggedRun<'_>, findings: &mut Findings) {
         let (Some((line, found)), Some(requested)) =
             (self.get("num_perf_log_entries"), settings::requested(run))

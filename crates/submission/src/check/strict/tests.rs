@@ -1,4 +1,4 @@
-//! Compliance tests: their runs judged as runs, their verdicts recomputed from the logs instead of believed.
+//! Checks compliance tests: their runs like other runs, and their verdicts recomputed from the logs.
 
 use regatta_config::procedures::{Audit, Bounds, ScoreSource};
 use regatta_types::Scenario;
@@ -19,11 +19,11 @@ use crate::check::{
     run_log::RunLog,
 };
 
-/// Streams with a reference below these many nanoseconds may differ more.
+/// Up to these latencies in nanoseconds, a stream test may deviate more from its reference.
 const SHORT_SINGLE_STREAM: f64 = 200_000.0;
 const SHORT_MULTI_STREAM: f64 = 1_600_000.0;
 
-/// Judges the tests of a scenario; the open division has none.
+/// Checks the compliance tests of a scenario. The open division has none.
 pub(super) fn check(
     case: &Case<'_>,
     (reference, accuracy): (Option<&RunLog>, Option<&RunLog>),
@@ -68,7 +68,9 @@ pub(super) fn check(
     }
 }
 
-/// The verdict of a test that verifies no score: of language and recommendation models, by responses that no tree holds.
+/// Checks the verdict of a test that has no performance score.
+///
+/// These tests of language and recommendation models evaluate responses that a submission tree does not contain.
 fn verdict(case: &Case<'_>, (directory, test): (&str, &str), findings: &mut Findings) {
     let name = match test {
         "TEST09" => "verify_output_len.txt",
@@ -88,7 +90,7 @@ fn verdict(case: &Case<'_>, (directory, test): (&str, &str), findings: &mut Find
     }
 }
 
-/// The test's verdict file says that it passed, with the numbers that its logs give.
+/// Checks that the test's verdict file says that it passed, with the scores from the logs.
 fn verify_performance(
     case: &Case<'_>,
     (directory, test): (&str, &str),
@@ -118,7 +120,7 @@ fn verify_performance(
         let text = "the verdict cannot be recomputed: a score is missing from the logs";
         return findings.error(rules::TEST_PERFORMANCE, &path, text, "repeat the test");
     };
-    // The summary gives fewer digits than the log that is recomputed from: two after the point of Server's rate.
+    // The summary has fewer digits than the detail log: Server's rate has two decimal places.
     let rounding = match audit.scores {
         ScoreSource::Summary if scenario == Scenario::Server.as_str() => 0.0051,
         _ => 0.0,
@@ -145,7 +147,7 @@ fn verify_performance(
     }
 }
 
-/// A run's score as the test's script takes it.
+/// Returns a run's score as the test's script computes it.
 fn score(audit: &Audit, log: &RunLog) -> Option<f64> {
     let scenario = log.text("effective_scenario")?.parse::<Scenario>().ok()?;
     let key = match scenario {
@@ -162,7 +164,7 @@ fn score(audit: &Audit, log: &RunLog) -> Option<f64> {
     Some(if as_rate { 1e9 / value } else { value })
 }
 
-/// Whether the test's score is as close to the reference's as its script asks for.
+/// Returns whether the test's score is within the script's tolerance of the reference score.
 fn within(audit: &Audit, scenario: Scenario, reference: f64, found: f64) -> bool {
     let short = match scenario {
         Scenario::SingleStream => reference <= SHORT_SINGLE_STREAM,

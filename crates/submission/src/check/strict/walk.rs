@@ -1,4 +1,4 @@
-//! From the tree's root down to scenarios, judging submitters, systems and models on the way.
+//! Walks from the tree's root to the scenarios and checks submitters, systems and models on the way.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -11,23 +11,23 @@ use super::{
 };
 use crate::check::{finding::Findings, place::ScenarioPlace, rules};
 
-/// A scenario to judge.
+/// A scenario to check.
 #[derive(Debug)]
 pub(super) struct Job {
     pub(super) place: ScenarioPlace,
-    /// The official benchmark.
+    /// The official name of the benchmark.
     pub(super) benchmark: String,
     pub(super) description: Arc<System>,
-    /// Whether something above the scenario stands against it.
+    /// Whether the scenario's system or model has an error.
     pub(super) tainted: bool,
 }
 
-/// The scenario that a directory stands for.
+/// Returns the scenario that a directory name denotes.
 pub(super) fn scenario_of(directory: &str) -> Option<SubmittedScenario> {
     directory.parse().ok()
 }
 
-/// Walks the tree; what is wrong above the scenarios is found here.
+/// Walks the tree, adds the findings above scenario level, and returns the scenarios to check.
 pub(super) fn walk(context: &Context<'_>, findings: &mut Findings) -> Vec<Job> {
     let mut jobs = Vec::new();
     for division in ["closed", "open", "network"] {
@@ -95,7 +95,7 @@ fn walk_system(
     }
 }
 
-/// The benchmark is one of the round, and its scenarios are all there and no others.
+/// Checks that the round has the benchmark, and that exactly the allowed and required scenarios exist.
 fn check_model(
     context: &Context<'_>,
     (path, benchmark): (&str, &str),
@@ -149,7 +149,7 @@ fn check_model(
     }
 }
 
-/// The names of `model_mapping.json`, in the open division.
+/// Returns the entries of `model_mapping.json` in the open division; the map is empty in other divisions.
 fn own_names(
     context: &Context<'_>,
     division: &str,

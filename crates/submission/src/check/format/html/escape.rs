@@ -1,4 +1,4 @@
-//! Text that is safe within a page.
+//! Escapes text for an HTML page.
 
 use regatta_text::escape;
 

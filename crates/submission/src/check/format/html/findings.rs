@@ -1,4 +1,4 @@
-//! Findings on the page: a group for each rule and fix, errors first and open.
+//! Formats the findings on the page: one group per rule and fix, errors first and expanded.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use crate::check::{
     format::group,
 };
 
-/// All findings.
+/// Writes all findings.
 pub(super) fn groups(page: &mut String, findings: &[Finding]) {
     page.push_str("<h2 id=findings>Findings</h2>\n");
     if findings.is_empty() {

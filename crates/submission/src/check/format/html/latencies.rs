@@ -1,4 +1,4 @@
-//! Latencies of all scenarios on one logarithmic scale, so that a wide or shifted distribution shows at a glance.
+//! Formats the latencies of all scenarios on one logarithmic scale, which shows wide or shifted distributions.
 
 use std::fmt::Write as _;
 
@@ -7,10 +7,10 @@ use regatta_mllog::latency_keys::LISTED_PERCENTILES;
 use super::escaped;
 use crate::check::strict::{Facts, Latency};
 
-/// Width of the drawing in its own units.
+/// The width of the drawing, in its own units.
 const WIDTH: f64 = 176.0;
 
-/// The table, where there is any latency.
+/// Writes the table, if there are any latencies.
 pub(super) fn table(page: &mut String, facts: &[Facts]) {
     let with: Vec<_> = facts.iter().filter(|facts| !facts.latencies.is_empty()).collect();
     let all = with.iter().flat_map(|facts| &facts.latencies);
@@ -50,7 +50,7 @@ pub(super) fn table(page: &mut String, facts: &[Facts]) {
     page.push_str("</table></div>\n");
 }
 
-/// The names of the latencies in the order of the columns.
+/// Returns the names of the latencies in column order.
 fn columns() -> impl Iterator<Item = &'static str> {
     let percentiles = LISTED_PERCENTILES.map(|percentile| percentile.name);
     ["min", "mean"].into_iter().chain(percentiles).chain(["max"])
@@ -68,7 +68,7 @@ fn log(nanoseconds: f64) -> Option<f64> {
     (nanoseconds.is_finite() && nanoseconds > 0.0).then(|| nanoseconds.log10())
 }
 
-/// Four significant digits, or all before the point.
+/// Formats nanoseconds as milliseconds with four significant digits, or with all digits before the decimal point.
 fn milliseconds(nanoseconds: f64) -> String {
     let value = nanoseconds / 1e6;
     let whole = value.abs().log10().floor();

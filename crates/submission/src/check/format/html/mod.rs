@@ -1,6 +1,6 @@
-//! The report as one page that needs nothing else: results, latencies and findings, made to be read in a review.
+//! Formats the report as one self-contained page for a review: results, latencies and findings.
 //!
-//! Names and messages come from strangers and are escaped; there is no script in the page.
+//! Names and messages come from untrusted trees and are escaped. The page has no script.
 
 mod escape;
 mod findings;
@@ -19,7 +19,7 @@ use crate::check::{
 
 const STYLE: &str = include_str!("style.css");
 
-/// A strict report of a submission to `round`.
+/// Returns a strict report of a submission to `round` as a page.
 #[must_use]
 pub fn strict_html(report: &Report, round: &str) -> String {
     let passes = report.passes();
@@ -38,7 +38,7 @@ pub fn strict_html(report: &Report, round: &str) -> String {
     page
 }
 
-/// An official verdict on a submission to `round`.
+/// Returns an official verdict on a submission to `round` as a page.
 #[must_use]
 pub fn official_html(official: &Official, round: &str) -> String {
     let verdict = match official.verdict {
@@ -88,7 +88,7 @@ fn begun(title: &str, passes: bool, rows: &[ResultRow], found: &[Finding], how: 
     )
 }
 
-/// A table per system, power beside the result that it was measured with.
+/// Writes one table per system. Power is in the row of its result.
 fn results(page: &mut String, rows: &[ResultRow], facts: &[Facts], found: &[Finding]) {
     page.push_str("<h2>Results</h2>\n");
     let mut systems: BTreeMap<(&str, &str, &str), Vec<&ResultRow>> = BTreeMap::new();
@@ -120,7 +120,7 @@ fn results(page: &mut String, rows: &[ResultRow], facts: &[Facts], found: &[Find
     }
 }
 
-/// The cells of the power that was measured with a result.
+/// Returns the cells of a result's power, if it was measured.
 fn power(row: &ResultRow, rows: &[ResultRow]) -> Option<String> {
     let power = rows
         .iter()
@@ -187,7 +187,7 @@ fn same_scenario(one: &ResultRow, other: &ResultRow) -> bool {
     key(one) == key(other)
 }
 
-/// Whether a path lies in a result's scenario, whatever part of the submission it is in.
+/// Returns whether a path belongs to a result's scenario, in any part of the submission.
 fn is_of(path: &str, row: &ResultRow) -> bool {
     let mut parts = path.split('/');
     let mut next = || parts.next().unwrap_or_default();
@@ -199,7 +199,7 @@ fn is_of(path: &str, row: &ResultRow) -> bool {
         && next().eq_ignore_ascii_case(&row.scenario)
 }
 
-/// A metric's text, to six significant digits where it has more.
+/// Shortens a metric's text to six significant digits.
 fn short(text: &str) -> String {
     match text.parse() {
         Ok(value) if text.len() > 8 => number::significant(value),
@@ -207,7 +207,7 @@ fn short(text: &str) -> String {
     }
 }
 
-/// A count with thin spaces between thousands.
+/// Formats a count with thin spaces between groups of three digits.
 fn grouped(count: u64) -> String {
     let digits = count.to_string();
     let mut text = String::new();

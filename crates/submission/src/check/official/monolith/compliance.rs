@@ -13,7 +13,7 @@ use super::{
 };
 use crate::check::accuracy_text;
 
-/// Whether the tests of `place` are in order.
+/// Returns whether the compliance tests of `place` passed.
 pub(super) fn check(
     run: Run<'_>,
     place: &ScenarioPlace,
@@ -32,7 +32,7 @@ pub(super) fn check(
     }
     let without_performance = tests.iter().any(|test| test == "TEST06");
     let mut good = true;
-    // The official code reuses the last test's verdict when a log cannot be judged, and dies when there is none.
+    // If a log cannot be checked, the official code reuses the previous test's verdict. Without one, it ends with a traceback.
     let mut last = None;
     for test in tests {
         let test_directory = format!("{directory}/{test}");
@@ -85,7 +85,7 @@ fn fatal(path: &str, text: String) -> Note {
     }
 }
 
-/// `verify_performance.txt` says that the test passed, and the run's files are there.
+/// Returns whether `verify_performance.txt` says that the test passed and the run's files exist.
 fn verified(context: &Context<'_>, directory: &str, notes: &mut Vec<Note>) -> Result<bool, Crash> {
     let path = format!("{directory}/verify_performance.txt");
     let mut good = true;

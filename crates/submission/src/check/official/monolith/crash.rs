@@ -1,8 +1,8 @@
-//! Where the official program ends with a traceback.
+//! The error type for places where the official program ends with a traceback.
 
 use super::super::python::Raised;
 
-/// The reason of a traceback, which ends the official program.
+/// The reason of a traceback that ends the official program.
 #[derive(Debug, Clone)]
 pub(super) struct Crash(pub(super) String);
 

@@ -1,5 +1,6 @@
-//! v4.1's way to find out whether samples were issued equally often: in the conf files beside the measurements, where
-//! later checkers look into the log.
+//! v4.1's check that samples were issued equally often: it reads the conf files beside the measurements.
+//!
+//! Later checkers read the log instead.
 
 use super::{
     super::{
@@ -11,10 +12,10 @@ use super::{
 
 const CONFS: [&str; 2] = ["mlperf.conf", "user.conf"];
 
-/// Whether a conf file of `place` says so, for a benchmark of which it is asked.
+/// Returns whether a conf file of `place` turns the setting on, for a benchmark that requires it.
 pub(super) fn in_conf(context: &Context<'_>, place: &ScenarioPlace) -> Result<bool, Crash> {
     let directory = place.below("measurements");
-    // Here the directory's name stands for the benchmark.
+    // The official code uses the directory's name as the benchmark here.
     let rules = context.round.submission.benchmarks.get(&place.model);
     if place.division == "open" || !rules.is_some_and(|rules| rules.equal_issue) {
         return Ok(false);
@@ -31,7 +32,8 @@ pub(super) fn in_conf(context: &Context<'_>, place: &ScenarioPlace) -> Result<bo
     Ok(used)
 }
 
-/// What the first line about this benchmark and scenario says; the error is a line that ends the official program.
+/// Returns the setting from the first line for this benchmark and scenario. The error is a line at which the official program
+/// ends.
 fn setting(text: &Text, place: &ScenarioPlace) -> Result<Option<bool>, String> {
     let benchmark = place.model.replace("-99.9", "").replace("-99", "");
     let is = |part: &str, name: &str| part == name || part == "*";

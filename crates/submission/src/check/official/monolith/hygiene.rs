@@ -1,4 +1,4 @@
-//! What the monolith asks of files and names, whatever is in them. The first fault ends the check of a submitter.
+//! The monolith's checks of files and names, independent of their contents. The first error ends the check of a submitter.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use regatta_config::round::{OfficialCheck, Trait};
 use super::super::Context;
 use crate::tree::{Kind, Node};
 
-/// Files in the root that belong into a division.
+/// Describes files in the root that belong in a division.
 pub(super) fn root(context: &Context<'_>) -> Option<String> {
     if !context.checker.looks_at(OfficialCheck::RootFiles) {
         return None;
@@ -20,7 +20,7 @@ pub(super) fn root(context: &Context<'_>) -> Option<String> {
     (!extra.is_empty()).then(|| format!("files outside the divisions: {}", extra.join(", ")))
 }
 
-/// Files in a division that belong to a submitter.
+/// Describes files in a division that belong to a submitter.
 pub(super) fn division(context: &Context<'_>, division: &str) -> Option<String> {
     if !context.checker.looks_at(OfficialCheck::DivisionFiles) {
         return None;
@@ -29,12 +29,12 @@ pub(super) fn division(context: &Context<'_>, division: &str) -> Option<String> 
     (!files.is_empty()).then(|| format!("files outside the submitters: {}", files.join(", ")))
 }
 
-/// The first kind of fault below a submitter's directory, with an example of it.
+/// Returns the first kind of error below a submitter's directory, with one path as an example.
 ///
-/// The error is where the official program ends: it asks a broken link for its size.
+/// The error is the reason why the official program ends: it reads the size of a broken link.
 pub(super) fn submitter(context: &Context<'_>, home: &str) -> Result<Option<(String, String)>, String> {
     let looks_at = |check| context.checker.looks_at(check);
-    // Python's walk shows a link to a directory and does not enter it.
+    // Python's `os.walk` lists a link to a directory but does not enter it.
     let entries: Vec<&Node> = std::iter::once(context.tree.get(home))
         .flatten()
         .chain(context.tree.below_without_links(home))
@@ -103,7 +103,7 @@ pub(super) fn submitter(context: &Context<'_>, home: &str) -> Result<Option<(Str
     Ok(None)
 }
 
-/// Systems and measurements that have no results.
+/// Returns systems and measurements that have no results, each with a message.
 pub(super) fn unmatched(context: &Context<'_>, home: &str) -> Result<Vec<(String, String)>, String> {
     if !context.checker.looks_at(OfficialCheck::SystemsWithoutResults) {
         return Ok(Vec::new());
@@ -128,7 +128,7 @@ pub(super) fn unmatched(context: &Context<'_>, home: &str) -> Result<Vec<(String
     Ok(faults)
 }
 
-/// The calibration document, which closed and network submissions need.
+/// Describes a missing calibration document, which closed and network submissions need.
 pub(super) fn calibration(context: &Context<'_>, division: &str, home: &str) -> Option<String> {
     if division == "open" || !context.checker.looks_at(OfficialCheck::Calibration) {
         return None;
@@ -139,7 +139,7 @@ pub(super) fn calibration(context: &Context<'_>, division: &str, home: &str) -> 
     (!there).then(|| "has neither calibration.md nor documentation/calibration.md".to_owned())
 }
 
-/// Whether the official checker takes a link for broken: it looks for the target from the root, not from the link.
+/// Returns whether the official checker treats a link as broken. It resolves the target from the root instead of the link.
 fn looks_broken(context: &Context<'_>, node: &Node) -> bool {
     let link = context.tree.root().join(&node.path);
     fs::read_link(link).map_or(true, |target| !context.tree.root().join(target).exists())

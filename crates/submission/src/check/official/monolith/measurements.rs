@@ -1,4 +1,4 @@
-//! The monolith's check of a measurement directory and the code that it points to.
+//! The monolith's check of a measurement directory and of the code that it names.
 
 use regatta_config::round::{OfficialCheck, Trait};
 
@@ -11,13 +11,13 @@ use super::{
 };
 use crate::tree::Kind;
 
-/// The outcome: whether it is in order, and `weight_data_types` for the CSV.
+/// Whether the directory is correct, and `weight_data_types` for the CSV.
 pub(super) struct Measurements {
     pub(super) good: bool,
     pub(super) weights: String,
 }
 
-/// Checks the directory of `place`.
+/// Checks the measurement directory of `place`.
 pub(super) fn check(
     context: &Context<'_>,
     place: &ScenarioPlace,
@@ -74,10 +74,10 @@ fn required_files(context: &Context<'_>, directory: &str) -> Vec<String> {
         .collect()
 }
 
-/// What the names of power analyzer files begin with.
+/// Name prefixes of power analyzer files.
 const POWER_FILES: [&str; 2] = ["analyzer_table", "power_settings"];
 
-/// Power analyzer files that are missing, or empty where that counts.
+/// Returns messages for power analyzer files that are missing, or empty where the checker tests this.
 fn power_files(context: &Context<'_>, directory: &str) -> Vec<String> {
     let empty_counts = context.checker.looks_at(OfficialCheck::EmptyMeasurementFiles);
     let anywhere = context.checker.has(Trait::PowerFilesAnywhere);
@@ -95,7 +95,7 @@ fn power_files(context: &Context<'_>, directory: &str) -> Vec<String> {
     POWER_FILES.into_iter().filter_map(fault).collect()
 }
 
-/// Whether the file in the directory, or up to three levels above it, has contents; the outermost counts.
+/// Returns whether the file in the directory or up to three levels above it is not empty. The outermost file counts.
 fn power_file_above(context: &Context<'_>, directory: &str, start: &str) -> Option<bool> {
     let mut levels = vec![directory];
     for _ in 0..3 {
@@ -109,8 +109,9 @@ fn power_file_above(context: &Context<'_>, directory: &str, start: &str) -> Opti
     })
 }
 
-/// Whether any such file below the directory that is three levels above has contents. Hidden directories are not looked
-/// into, as Python's `glob` does not.
+/// Returns whether any such file below the directory three levels above is not empty.
+///
+/// Hidden directories are skipped, as in Python's `glob`.
 fn power_file_anywhere(context: &Context<'_>, directory: &str, start: &str) -> Option<bool> {
     let above = |path: &'_ str| path.rsplit_once('/').map_or(0, |(above, _)| above.len());
     let root = (0..3).fold(directory, |path, _| &path[..above(path)]);
@@ -125,7 +126,7 @@ fn power_file_anywhere(context: &Context<'_>, directory: &str, start: &str) -> O
         .reduce(|one, other| one || other)
 }
 
-/// The measurement file's name and the implementation that it names.
+/// Returns the measurement file's name and the implementation that it names.
 fn json_name<'a>(
     context: &'a Context<'_>,
     place: &ScenarioPlace,
@@ -147,7 +148,8 @@ fn json_name<'a>(
     Some((name, implementation))
 }
 
-/// The code of the model: `code/<model>/<implementation>`, or `code/<model>`, which may be a file naming another.
+/// Checks the code of the model: `code/<model>/<implementation>` or `code/<model>`. The latter may be a file that names another
+/// directory.
 fn code(context: &Context<'_>, place: &ScenarioPlace, implementation: &str) -> Option<String> {
     let code = format!("{}/code", place.home());
     let own = format!("{code}/{}", place.model);

@@ -1,4 +1,6 @@
-//! The checkers up to v5.1, one file each: they walk division, submitter, system, model, scenario and judge directories.
+//! The checkers up to v5.1, which are one file each.
+//!
+//! They walk division, submitter, system, model and scenario, and check directories on the way.
 
 mod compliance;
 mod crash;
@@ -19,7 +21,7 @@ use walk::Step;
 
 use super::{Context, Note, Official, Verdict, run_all, summary};
 
-/// Judges the tree.
+/// Checks the tree.
 pub(super) fn check(context: &Context<'_>) -> Official {
     let walk = walk::walk(context);
     let jobs: Vec<_> = walk.steps.iter().flat_map(Step::jobs).collect();
@@ -64,7 +66,7 @@ pub(super) fn check(context: &Context<'_>) -> Official {
     official
 }
 
-/// Adds a model's scenarios in order; the reason when the official program ends within them.
+/// Adds the outcomes of a model's scenarios in order. Returns the reason if the official program ends within them.
 fn take_model(
     official: &mut Official,
     model: &walk::Model,
@@ -81,7 +83,7 @@ fn take_model(
         }
         errors += outcome.errors;
         if let Some(scenario) = outcome.passed {
-            // Interactive is a run of Server, and required nowhere.
+            // Interactive is a Server run, and no benchmark requires it.
             if scenario != SubmittedScenario::Interactive {
                 missing.remove(&scenario.run());
             }
@@ -110,7 +112,7 @@ fn take_model(
         });
         last = Some(model.path.clone());
     }
-    // The official code charges whatever it looked at last.
+    // The official code attributes this error to the path that it handled last.
     if let Some(path) = last.filter(|_| model.closed && model.server_or_interactive && !online) {
         official.items.insert(path, None);
         official.notes.push(Note {

@@ -1,4 +1,4 @@
-//! The monolith's check of a performance run's detail log, also of each compliance test's.
+//! The monolith's check of a performance run's detail log, including the runs of compliance tests.
 
 use regatta_config::round::{BenchmarkRules, OfficialCheck, Seeds, SubmittedScenario, TokenLimits, Trait};
 use regatta_mllog::read::Value;
@@ -14,20 +14,20 @@ use super::{
 };
 use crate::check::run_log::{RunLog, shown};
 
-/// What is known before the log is read.
+/// The input of the check of one run.
 #[derive(Clone, Copy)]
 pub(super) struct Run<'a> {
     pub(super) context: &'a Context<'a>,
     pub(super) rules: &'a BenchmarkRules,
     pub(super) system: &'a System,
     pub(super) division: &'a str,
-    /// The scenario that the directory stands for; `None` for a name that is none.
+    /// The scenario that the directory name denotes, or `None` if it denotes none.
     pub(super) scenario: Option<SubmittedScenario>,
-    /// The directory that holds the log.
+    /// The directory that contains the log.
     pub(super) directory: &'a str,
 }
 
-/// A run's outcome.
+/// The validity and the result of a run.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Outcome {
     pub(super) valid: bool,
@@ -42,7 +42,7 @@ struct Judge<'a> {
     valid: bool,
 }
 
-/// Reads a log as the monolith's parser does: one bad line, and it raises.
+/// Reads a log as the monolith's parser does: a single bad line raises an exception.
 pub(super) fn read(context: &Context<'_>, directory: &str) -> Result<RunLog, Raised> {
     let path = format!("{directory}/mlperf_log_detail.txt");
     let log =
@@ -53,7 +53,7 @@ pub(super) fn read(context: &Context<'_>, directory: &str) -> Result<RunLog, Rai
     }
 }
 
-/// How many errors the log holds, as the revision counts them.
+/// Returns the number of errors in the log, as the checker's revision counts them.
 pub(super) fn errors(context: &Context<'_>, log: &RunLog) -> u64 {
     match log.value("num_errors") {
         Some(value) if context.checker.has(Trait::CountsNumErrors) => value.as_u64().unwrap_or(1),
@@ -61,7 +61,7 @@ pub(super) fn errors(context: &Context<'_>, log: &RunLog) -> u64 {
     }
 }
 
-/// Judges a log.
+/// Checks the log of a run.
 pub(super) fn check(run: Run<'_>, log: &RunLog, notes: &mut Vec<Note>) -> Result<Outcome, Raised> {
     let path = format!("{}/mlperf_log_detail.txt", run.directory);
     let mut judge = Judge {
@@ -90,7 +90,7 @@ pub(super) fn check(run: Run<'_>, log: &RunLog, notes: &mut Vec<Note>) -> Result
 }
 
 impl Judge<'_> {
-    /// Notes a fault; `fatal` says whether the run fails for it.
+    /// Adds a note; the run fails if it is `fatal`.
     fn fault(&mut self, fatal: bool, text: String) {
         self.valid &= !fatal;
         let path = self.path.clone();
@@ -142,13 +142,13 @@ impl Judge<'_> {
         Ok(())
     }
 
-    /// Whether the token latencies are within bounds, where there are any.
+    /// Returns whether the token latencies are within their limits, if there are any.
     fn token_limits(&mut self, log: &RunLog) -> Result<bool, Raised> {
         let Some(limits) = self.limits_required()? else {
             return Ok(true);
         };
         let (first, each) = (limits.first_token_ns as f64, limits.per_token_ns as f64);
-        // The second is not even looked up when the first is too high.
+        // The second key is not read if the first one is too high.
         let found = Number::of(log.value("result_first_token_99.00_percentile_latency_ns"))?;
         if found.value() >= first {
             self.fault(
@@ -322,7 +322,7 @@ impl Judge<'_> {
             if to == SubmittedScenario::Interactive && scenario != Scenario::Server {
                 self.fault(true, format!("{to} is no run of {scenario}"));
             }
-            // The monolith takes any other scenario's log with its own value.
+            // The monolith accepts the log of any other scenario with that scenario's value.
             return Ok((Number::Float(result), false));
         };
         if !inferred.usable {

@@ -1,4 +1,4 @@
-//! The monolith's check of one scenario: measurements, accuracy, performance, power, compliance, in this order.
+//! The monolith's check of one scenario: measurements, accuracy, performance, power and compliance, in this order.
 
 mod accuracy;
 mod performance;
@@ -13,25 +13,25 @@ use super::{
     walk::Job,
 };
 
-/// What became of a scenario.
+/// The items, rows and notes of one scenario.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     pub(super) path: String,
-    /// The item's value; `None` for `NoResults`.
+    /// The item's value, or `None` for `NoResults`.
     pub(super) value: Option<String>,
-    /// Further items without result.
+    /// Additional items without a result.
     pub(super) failed_items: Vec<String>,
-    /// The scenario, when its performance run is valid.
+    /// The scenario, if its performance run is valid.
     pub(super) passed: Option<SubmittedScenario>,
-    /// Faults that the CSV counts.
+    /// The number of errors that the CSV counts.
     pub(super) errors: u64,
     pub(super) rows: Vec<Row>,
     pub(super) notes: Vec<Note>,
-    /// Why the official program ends here.
+    /// The reason why the official program ends here, if it does.
     pub(super) crash: Option<String>,
 }
 
-/// Judges a scenario.
+/// Checks a scenario.
 pub(super) fn check(context: &Context<'_>, job: &&Job) -> Outcome {
     let mut judge = Judge {
         context,
@@ -49,7 +49,7 @@ pub(super) fn check(context: &Context<'_>, job: &&Job) -> Outcome {
     judge.outcome
 }
 
-/// The scenario that a directory stands for: exactly spelt, or all in lower case.
+/// Returns the scenario that a directory name denotes: spelt exactly, or all in lower case.
 fn fixed(context: &Context<'_>, directory: &str) -> Option<SubmittedScenario> {
     if directory == "interactive" && context.checker.has(Trait::InteractiveHalfKnown) {
         return None;
@@ -63,18 +63,18 @@ struct Judge<'a> {
     context: &'a Context<'a>,
     job: &'a Job,
     scenario: Option<SubmittedScenario>,
-    /// Whether the conf files say that samples were issued equally often, to a checker that asks them.
+    /// Whether the conf files say that samples were issued equally often. Only set for checkers that read them.
     equal_issue: bool,
     outcome: Outcome,
 }
 
-/// Accuracy as far as the rest needs it.
+/// The accuracy values that later checks need.
 struct Accuracy {
     valid: bool,
     shown: String,
 }
 
-/// A performance run as far as the rest needs it.
+/// The values of a performance run that later checks need.
 struct Performance {
     result: Number,
     inferred: bool,
@@ -132,7 +132,7 @@ impl Judge<'_> {
         self.outcome.notes.push(Note { path, text, fatal });
     }
 
-    /// A fault of the scenario itself, counted.
+    /// Adds and counts an error of the scenario itself.
     fn fault(&mut self, text: String) {
         self.outcome.errors += 1;
         let path = self.outcome.path.clone();
@@ -150,7 +150,7 @@ impl Judge<'_> {
         }
     }
 
-    /// The weights' types; `None` when the scenario ends here.
+    /// Returns the weight data types, or `None` if the check of the scenario ends here.
     fn measurements(&mut self, has_power: bool) -> Result<Option<String>, Crash> {
         let directory = self.job.place.below("measurements");
         let fatal = self.context.checker.fails(OfficialCheck::Measurements);

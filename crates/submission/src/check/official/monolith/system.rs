@@ -13,18 +13,18 @@ use super::{
 const STATUSES: [&str; 3] = ["available", "preview", "rdi"];
 const TYPES: [&str; 4] = ["datacenter", "edge", "datacenter,edge", "edge,datacenter"];
 
-/// A system as its description gives it.
+/// The properties of a system from its description.
 #[derive(Debug, Clone)]
 pub(super) struct System {
     pub(super) json: Arc<Map<String, Value>>,
-    /// `system_type`.
+    /// The value of `system_type`.
     pub(super) kind: String,
-    /// `is_network` says true.
+    /// Whether `is_network` is true.
     pub(super) network: bool,
 }
 
 impl System {
-    /// What is wrong with the network mode in this division.
+    /// Describes a contradiction between `is_network` and the division.
     pub(super) fn network_fault(&self, division: &str) -> Option<String> {
         let expected = match division {
             "network" => true,
@@ -36,7 +36,7 @@ impl System {
     }
 }
 
-/// The system, or `None` when the check fails in order.
+/// Returns the system, or `None` if the check fails without a traceback.
 pub(super) fn check(
     context: &Context<'_>,
     (division, submitter, system): (&str, &str, &str),
@@ -109,7 +109,7 @@ fn fields(context: &Context<'_>, json: &Map<String, Value>, network: bool) -> Ve
         .collect()
 }
 
-/// Whether `system_power_only` is set and the checker heeds it.
+/// Returns whether `system_power_only` is set and the checker supports it.
 pub(super) fn power_only(checker: &Checker, system: &System) -> bool {
     use regatta_config::round::Trait;
     checker.has(Trait::PowerOnlySystems)

@@ -1,4 +1,4 @@
-//! The monolith's way through the tree down to models: what it judges there itself, and the scenarios that remain.
+//! Walks the tree down to models as the monolith does. It returns the monolith's own findings and the scenarios to check.
 
 use std::collections::BTreeMap;
 
@@ -13,16 +13,16 @@ use super::{
 };
 use crate::check::place::ScenarioPlace;
 
-/// A step of the walk, in order.
+/// One step of the walk, in order.
 #[derive(Debug)]
 pub(super) enum Step {
-    /// Something that was found.
+    /// A message about a path.
     Note(Note),
-    /// A path without result.
+    /// A path without a result.
     Item(String),
-    /// The official program ends here.
+    /// The reason why the official program ends here.
     Crash(String),
-    /// A model's scenarios.
+    /// The scenarios of a model.
     Model(Model),
 }
 
@@ -30,25 +30,25 @@ pub(super) enum Step {
 #[derive(Debug)]
 pub(super) struct Model {
     pub(super) path: String,
-    /// Closed or network division.
+    /// Whether the division is closed or network.
     pub(super) closed: bool,
     pub(super) required: Vec<Scenario>,
-    /// Whether one of Server and Interactive is required.
+    /// Whether Server or Interactive is required.
     pub(super) server_or_interactive: bool,
     pub(super) scenarios: Vec<Job>,
 }
 
-/// A scenario to judge.
+/// A scenario to check.
 #[derive(Debug)]
 pub(super) struct Job {
     pub(super) place: ScenarioPlace,
-    /// The official benchmark.
+    /// The official name of the benchmark.
     pub(super) benchmark: String,
     pub(super) description: System,
 }
 
 impl Step {
-    /// The scenarios of this step.
+    /// Returns the scenarios of this step.
     pub(super) fn jobs(&self) -> impl Iterator<Item = &Job> {
         let jobs = match self {
             Self::Model(model) => model.scenarios.as_slice(),
@@ -203,7 +203,7 @@ impl Walk {
     }
 }
 
-/// The submitter's own names of benchmarks; none without the file.
+/// Returns the submitter's own names of benchmarks. The map is empty if the file does not exist.
 fn own_names(context: &Context<'_>, path: &str) -> Result<BTreeMap<String, String>, String> {
     if !context.tree.exists(path) {
         return Ok(BTreeMap::new());

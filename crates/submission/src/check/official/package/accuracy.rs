@@ -10,7 +10,7 @@ use super::{
     raised,
 };
 
-/// Checks, and gives the metrics for the CSV.
+/// Checks the accuracy run and returns the metrics for the CSV.
 pub(super) fn check(
     context: &Context<'_>,
     rules: &BenchmarkRules,
@@ -32,7 +32,7 @@ pub(super) fn check(
         .value("effective_accuracy_sample_count")
         .or_else(|| log.value("qsl_reported_total_count"));
     if let Some(expected) = rules.dataset_samples {
-        // Scenarios' own numbers are looked up by the directory's exact name.
+        // The package looks up a scenario's own number of samples by the exact directory name.
         let exact = loaded
             .scenario
             .filter(|scenario| scenario.as_str() == loaded.directory);
@@ -52,7 +52,7 @@ pub(super) fn check(
     shown
 }
 
-/// What `accuracy.txt` says, and the log that it was made from.
+/// Checks `accuracy.txt` and the size of the accuracy log. Returns the metrics for the CSV.
 fn reported(
     context: &Context<'_>,
     rules: &BenchmarkRules,

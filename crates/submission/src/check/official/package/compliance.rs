@@ -15,7 +15,7 @@ use super::{
 };
 use crate::check::accuracy_text;
 
-/// Checks; the open division has no tests.
+/// Checks the compliance tests. The open division has none.
 pub(super) fn check(context: &Context<'_>, rules: &BenchmarkRules, loaded: &Loaded<'_>, faults: &mut Faults) {
     if loaded.endpoints.is_some() {
         return endpoints::tests(context, rules, loaded, faults);
@@ -35,7 +35,7 @@ pub(super) fn check(context: &Context<'_>, rules: &BenchmarkRules, loaded: &Load
                 faults.push(raised(&directory, error));
             }
         }
-        // One that raises ends the group of checks.
+        // An exception ends this group of checks.
         if accuracy.is_ok() {
             accuracy = accuracy_of(context, rules, loaded, (test, &directory)).map(|found| {
                 faults.extend(found);
@@ -48,7 +48,7 @@ pub(super) fn check(context: &Context<'_>, rules: &BenchmarkRules, loaded: &Load
     }
 }
 
-/// What is wrong with a test's accuracy, or whatever else it verifies beside performance.
+/// Returns the errors in a test's accuracy, or in the other properties that it verifies beside performance.
 fn accuracy_of(
     context: &Context<'_>,
     rules: &BenchmarkRules,
@@ -114,7 +114,7 @@ fn verified(context: &Context<'_>, directory: &str, faults: &mut Faults) -> Resu
     Ok(())
 }
 
-/// TEST01's accuracy: its own verdict, or two accuracies that lie close together.
+/// Checks TEST01's accuracy: its own verdict, or two accuracies that are close to each other.
 fn test01(
     context: &Context<'_>,
     rules: &BenchmarkRules,

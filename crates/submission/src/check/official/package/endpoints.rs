@@ -1,5 +1,6 @@
-//! The package's checks of a scenario that the endpoints harness ran: fewer than of LoadGen's runs, and each fails for
-//! itself.
+//! The package's checks of a scenario that the endpoints harness ran.
+//!
+//! There are fewer of them than for LoadGen runs. Each fails independently.
 
 use regatta_config::round::{BenchmarkRules, Endpoints, SubmittedScenario};
 use serde_json::{Map, Value};
@@ -17,8 +18,9 @@ use super::{
 };
 use crate::check::run_log::RunLog;
 
-/// The scenario as the official code goes on with it: the directory's name before the configuration's. The error is where
-/// it ends.
+/// Returns the scenario that the official code continues with: from the directory's name, else from the configuration.
+///
+/// The error is the reason why the official program ends.
 pub(super) fn effective(log: &RunLog, directory: &str) -> Result<String, String> {
     let is = |name: &str| directory.eq_ignore_ascii_case(name);
     if is("singlestream") {
@@ -37,11 +39,11 @@ pub(super) fn effective(log: &RunLog, directory: &str) -> Result<String, String>
     })
 }
 
-/// Judges the performance run; its result, where there is one.
+/// Checks the performance run. Returns its result if no check failed.
 pub(super) fn performance(run: Run<'_>, effective: &str, faults: &mut Faults) -> Option<Number> {
     let before = faults.len();
     let mut fault = |text: String| faults.push((run.path.to_owned(), text));
-    // There is no seed of the sample library here.
+    // The harness has no seed for the sample library.
     for wrong in performance::seeds(run).filter(|wrong| !wrong.starts_with("qsl")) {
         fault(wrong);
     }
@@ -77,7 +79,7 @@ fn allowed<'a>(context: &Context<'a>) -> Option<&'a Endpoints> {
     context.round.submission.endpoints.as_ref()
 }
 
-/// The 99th percentile within the scenario's bound; language models have bounds of their own.
+/// Checks the 99th percentile against the scenario's limit. Language models have token limits instead.
 fn latency(run: Run<'_>) -> Result<Option<String>, Raised> {
     let bound = match run.scenario {
         _ if run.rules.token_latencies => None,
@@ -91,7 +93,7 @@ fn latency(run: Run<'_>) -> Result<Option<String>, Raised> {
         .then(|| format!("the 99th percentile is {found} ns, at most {bound} ns")))
 }
 
-/// Token latencies, where the scenario is spelt as the official code looks for it.
+/// Checks token latencies if the scenario is spelt as the official code expects it.
 fn token_limits(run: Run<'_>, effective: &str) -> Result<Option<String>, Raised> {
     match scenario_of(effective).filter(|scenario| scenario.as_str() == effective) {
         Some(scenario) => performance::token_limits(run, scenario),
@@ -99,7 +101,7 @@ fn token_limits(run: Run<'_>, effective: &str) -> Result<Option<String>, Raised>
     }
 }
 
-/// The scenario that a text stands for in whatever case.
+/// Returns the scenario that a text denotes, ignoring case.
 fn scenario_of(text: &str) -> Option<SubmittedScenario> {
     text.parse().ok()
 }
@@ -109,7 +111,7 @@ fn inference(run: Run<'_>, effective: &str) -> Result<Option<String>, Raised> {
         return Ok(None);
     }
     match scenario_of(effective) {
-        // Interactive stands for nothing else, as Server does but for Interactive itself.
+        // An Interactive run is only accepted as Interactive. A Server run is also accepted as Interactive.
         Some(SubmittedScenario::Interactive) => Ok(Some(format!(
             "{} cannot be inferred from {effective}",
             run.job.place.scenario
@@ -127,7 +129,7 @@ fn measured(run: Run<'_>, effective: &str) -> Result<Number, Raised> {
     let key = scenario_of(effective).and_then(|scenario| keys?.get(&scenario));
     let key = key.ok_or_else(|| Raised::new(format!("{effective} has no result key")))?;
     let mut value = Number::float(run.log.value(key))?;
-    // From here on the official code compares with heed to case.
+    // From here on, the official code compares case-sensitively.
     let exact = scenario_of(effective).filter(|scenario| scenario.as_str() == effective);
     let loadgen = exact.filter(|&scenario| scenario != SubmittedScenario::Interactive);
     if let Some(scenario) = loadgen.map(SubmittedScenario::run) {
@@ -150,7 +152,7 @@ fn measured(run: Run<'_>, effective: &str) -> Result<Number, Raised> {
     }
 }
 
-/// The accuracy run's score, as the CSV gives it; what it must reach is looked at for few benchmarks.
+/// Returns the accuracy run's score for the CSV. The package compares it with the target for a few benchmarks only.
 pub(super) fn accuracy(
     context: &Context<'_>,
     (rules, loaded): (&BenchmarkRules, &Loaded<'_>),
@@ -179,7 +181,7 @@ pub(super) fn accuracy(
         .to_owned()
 }
 
-/// A score as a number; of several, the one of the benchmark's metric or else a usual name.
+/// Returns a score as a number. Of several scores, it is the one with the metric's name or with a common name.
 fn score_of(score: &Value, metric: &str) -> Option<f64> {
     let number = |value: &Value| match value {
         Value::Number(number) => number.as_f64(),
@@ -197,7 +199,7 @@ fn score_of(score: &Value, metric: &str) -> Option<f64> {
         .find_map(|name| number(scores.get(*name)?))
 }
 
-/// `json.dumps` of a value.
+/// Formats a value like Python's `json.dumps`.
 fn dumped(value: &Value) -> String {
     match value {
         Value::Array(list) => {
@@ -219,7 +221,7 @@ fn dumped(value: &Value) -> String {
     }
 }
 
-/// The audits: their files must say that they passed, where they are there; few must be.
+/// Checks that existing audit files say that the audit passed. Few of them are required.
 pub(super) fn tests(context: &Context<'_>, rules: &BenchmarkRules, loaded: &Loaded<'_>, faults: &mut Faults) {
     let Some(endpoints) = allowed(context) else { return };
     for test in &rules.tests {

@@ -1,11 +1,11 @@
-//! What the package's checks of a scenario find.
+//! The errors that the package's checks of a scenario find.
 
 use super::super::python::Raised;
 
-/// The outcome of a check: paths and texts, none when it passes.
+/// The errors of a check as pairs of path and text. The list is empty if the check passes.
 pub(super) type Faults = Vec<(String, String)>;
 
-/// Converts an exception into a fault: the package catches it, and the check has failed.
+/// Converts an exception into an error of the check, because the package catches it.
 pub(super) fn raised(path: &str, raised: Raised) -> (String, String) {
     (path.to_owned(), raised.0)
 }

@@ -1,4 +1,4 @@
-//! What the package loads of a scenario before it judges. How it loads is `scenario`'s part.
+//! The files of a scenario that the package loads before it checks them. `scenario` loads them.
 
 use std::collections::BTreeMap;
 
@@ -8,28 +8,28 @@ use serde_json::{Map, Value};
 use super::walk::Job;
 use crate::check::run_log::RunLog;
 
-/// Everything that the package loads before it judges.
+/// The files of one scenario, loaded.
 pub(super) struct Loaded<'a> {
     pub(super) job: &'a Job,
     pub(super) results: String,
-    /// Where the tests lie.
+    /// The directory of the compliance tests.
     pub(super) tests: String,
     pub(super) measurements_path: String,
     pub(super) performance: RunLog,
     pub(super) accuracy: RunLog,
-    /// What the logs are from, where LoadGen did not write them.
+    /// The endpoints harness run, if LoadGen did not write the logs.
     pub(super) endpoints: Option<EndpointsRun>,
-    /// TEST01's and TEST04's detail logs by path.
+    /// The detail logs of TEST01 and TEST04 by path.
     pub(super) test_logs: BTreeMap<String, RunLog>,
     pub(super) scenario: Option<SubmittedScenario>,
-    /// The scenario's directory, as the official code goes on with it.
+    /// The scenario's directory name, as the official code continues with it.
     pub(super) directory: &'a str,
 }
 
-/// A run by the endpoints harness.
+/// A run of the endpoints harness.
 pub(super) struct EndpointsRun {
     /// The scenario, as the official code spells it.
     pub(super) effective: String,
-    /// The accuracy run's scores.
+    /// The scores of the accuracy run.
     pub(super) scores: Vec<Map<String, Value>>,
 }

@@ -1,4 +1,4 @@
-//! The package's check of measurements: four checks, each of which fails for itself.
+//! The package's four checks of measurements, which fail independently.
 
 use super::{
     super::{
@@ -10,7 +10,7 @@ use super::{
     raised,
 };
 
-/// Where the measurement JSON lies; an error where the official program ends while it looks for it.
+/// Returns the path of the measurement JSON. The error is the reason why the official program ends while it searches for it.
 pub(super) fn path(context: &Context<'_>, place: &ScenarioPlace, classic: bool) -> Result<String, String> {
     if !classic {
         return Ok(format!("{}/measurements.json", place.below("results")));
@@ -26,7 +26,7 @@ pub(super) fn path(context: &Context<'_>, place: &ScenarioPlace, classic: bool) 
     Ok(format!("{directory}/{}", name.unwrap_or("None")))
 }
 
-/// Checks, and gives `weight_data_types` for the CSV.
+/// Checks the measurements and returns `weight_data_types` for the CSV.
 pub(super) fn check(context: &Context<'_>, loaded: &Loaded<'_>, faults: &mut Faults) -> String {
     let rules = &context.round.submission;
     let path = &loaded.measurements_path;

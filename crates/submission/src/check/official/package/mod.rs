@@ -1,5 +1,6 @@
-//! The checker since v6.0, a package: it loads and judges scenario by scenario, and writes all rows at the end, so that a
-//! traceback while loading leaves no rows at all.
+//! The checker since v6.0, which is a Python package.
+//!
+//! It loads and checks each scenario in turn and writes all rows at the end. A traceback while loading therefore leaves no rows.
 
 mod accuracy;
 mod compliance;
@@ -18,7 +19,7 @@ use faults::{Faults, raised};
 
 use super::{Context, Official, Verdict, run_all, summary};
 
-/// Judges the tree.
+/// Checks the tree.
 pub(super) fn check(context: &Context<'_>) -> Official {
     let walk = walk::walk(context);
     let outcomes = run_all(

@@ -1,4 +1,4 @@
-//! The package's check of a performance run's detail log, also of TEST01's and TEST04's: each check fails for itself.
+//! The package's check of a performance run's detail log, including those of TEST01 and TEST04. Each check fails independently.
 
 use regatta_config::round::{BenchmarkRules, SubmittedScenario};
 use regatta_mllog::read::Value;
@@ -15,26 +15,26 @@ use super::{
 };
 use crate::check::run_log::{RunLog, shown};
 
-/// A run and what it is judged by.
+/// A run and the rules that apply to it.
 #[derive(Clone, Copy)]
 pub(super) struct Run<'a> {
     pub(super) context: &'a Context<'a>,
     pub(super) rules: &'a BenchmarkRules,
     pub(super) job: &'a Job,
-    /// The scenario that the directory stands for.
+    /// The scenario that the directory name denotes.
     pub(super) scenario: Option<SubmittedScenario>,
     pub(super) log: &'a RunLog,
     pub(super) path: &'a str,
 }
 
-/// The scenario pairs that results may be inferred by.
+/// The pairs of scenarios between which results may be inferred.
 const INFERENCES: [(Scenario, SubmittedScenario); 3] = [
     (Scenario::SingleStream, SubmittedScenario::MultiStream),
     (Scenario::MultiStream, SubmittedScenario::Offline),
     (Scenario::SingleStream, SubmittedScenario::Offline),
 ];
 
-/// Judges the run; its result, where there is one.
+/// Checks the run. Returns its result if no check failed.
 pub(super) fn check(run: Run<'_>, faults: &mut Faults) -> Option<Number> {
     let scenario = run.log.text("effective_scenario").and_then(|name| {
         Scenario::ALL
@@ -64,7 +64,7 @@ pub(super) fn check(run: Run<'_>, faults: &mut Faults) -> Option<Number> {
     if run.rules.token_latencies && !log_truthy(run.log.value("requested_use_token_latencies")) {
         faults.push((run.path.to_owned(), "use_token_latencies is not on".to_owned()));
     } else {
-        // The run's own scenario counts: Interactive's bounds are not looked at.
+        // The scenario in the log counts, so Interactive's limits are not checked.
         match token_limits(run, scenario.into()) {
             Ok(fault) => faults.extend(fault.map(|fault| (run.path.to_owned(), fault))),
             Err(error) => faults.push(raised(run.path, error)),
@@ -79,7 +79,7 @@ pub(super) fn check(run: Run<'_>, faults: &mut Faults) -> Option<Number> {
     }
 }
 
-/// A fault, where there is one.
+/// The message of a failed check, `None` if it passes, or the exception that it raises.
 type Check = Result<Option<String>, Raised>;
 
 fn samples(run: Run<'_>) -> Check {
@@ -152,7 +152,7 @@ fn counts(run: Run<'_>, scenario: Scenario) -> Check {
     Ok(short.then(|| format!("samples_per_query {found}, at least {needed} are needed")))
 }
 
-/// Token latencies of a language model within the bounds of a scenario that has any.
+/// Checks that a language model's token latencies are within the limits of the scenario, if it has limits.
 pub(super) fn token_limits(run: Run<'_>, scenario: SubmittedScenario) -> Check {
     if !run.rules.token_latencies || scenario.run() != Scenario::Server {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! The package's check of one scenario: six groups of checks, all of which are made whatever the others say.
+//! The package's check of one scenario: six groups of checks, all of which always run.
 
 use std::collections::BTreeMap;
 
@@ -23,19 +23,19 @@ use super::{
 };
 use crate::check::{endpoints::Documents, run_log::RunLog};
 
-/// What became of a scenario.
+/// The item, rows and notes of one scenario.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
-    /// The item: the detail log of the performance run.
+    /// The item's path: the detail log of the performance run.
     pub(super) path: String,
     pub(super) value: Option<String>,
     pub(super) rows: Vec<Row>,
     pub(super) notes: Vec<Note>,
-    /// Why the official program ends here.
+    /// The reason why the official program ends here, if it does.
     pub(super) crash: Option<String>,
 }
 
-/// Judges a scenario.
+/// Checks a scenario.
 pub(super) fn check(context: &Context<'_>, job: &Job) -> Outcome {
     let results = job.place.below("results");
     let mut outcome = Outcome {
@@ -49,7 +49,7 @@ pub(super) fn check(context: &Context<'_>, job: &Job) -> Outcome {
     outcome
 }
 
-/// Reads a log as the package's parser does: the first line must be a record, and none may be broken.
+/// Reads a log as the package's parser does: the first line must be a record, and every record must parse.
 pub(super) fn log(context: &Context<'_>, path: &str) -> Result<RunLog, String> {
     let log = RunLog::read(context.tree, path).map_err(|error| format!("{path}: {}", error.0))?;
     if let Some(bad) = log.refused.first() {
@@ -62,7 +62,7 @@ pub(super) fn log(context: &Context<'_>, path: &str) -> Result<RunLog, String> {
     }
 }
 
-/// Loads what the package loads, in its order; an error is where it ends with a traceback.
+/// Loads the files that the package loads, in its order. The error is the reason why it ends with a traceback.
 fn load<'a>(context: &Context<'_>, job: &'a Job, results: String) -> Result<Loaded<'a>, String> {
     let classic = context.round.submission.layout == Layout::Classic;
     let tests = if classic {

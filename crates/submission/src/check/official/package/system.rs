@@ -11,7 +11,7 @@ use super::{
 const STATUSES: [&str; 3] = ["available", "preview", "rdi"];
 const TYPES: [&str; 4] = ["datacenter", "edge", "datacenter,edge", "edge,datacenter"];
 
-/// Checks.
+/// Checks the description of the scenario's system.
 pub(super) fn check(context: &Context<'_>, loaded: &Loaded<'_>, faults: &mut Faults) {
     let job = loaded.job;
     let json = &job.description;
@@ -28,7 +28,7 @@ pub(super) fn check(context: &Context<'_>, loaded: &Loaded<'_>, faults: &mut Fau
         fault(wrong);
     }
     let rules = &context.round.submission;
-    // Any value counts as a network system here, even `false` as text.
+    // Any true value in Python makes it a network system here, including the text `false`.
     let network = json.get("is_network").is_some_and(truthy);
     let further = network.then_some(&rules.network_fields).into_iter().flatten();
     for field in rules.system_fields.iter().chain(further) {
@@ -50,7 +50,7 @@ pub(super) fn check(context: &Context<'_>, loaded: &Loaded<'_>, faults: &mut Fau
     }
 }
 
-/// Whether the system says that it is reached over a network; `None` where that is no text.
+/// Returns whether the system is reached over a network, or `None` if `is_network` is not a text.
 pub(super) fn network(loaded_json: &serde_json::Map<String, Value>) -> Option<bool> {
     match loaded_json.get("is_network") {
         None | Some(Value::Null) => Some(false),
@@ -66,7 +66,7 @@ fn network_fault(loaded: &Loaded<'_>) -> Option<String> {
     wrong_network(network, &loaded.job.place.division)
 }
 
-/// What is wrong with the network mode in a division.
+/// Describes a contradiction between `is_network` and the division.
 pub(super) fn wrong_network(network: bool, division: &str) -> Option<String> {
     let wrong = (network && division == "closed") || (!network && division == "network");
     wrong.then(|| format!("is_network is {network}, the division is {division}"))

@@ -1,4 +1,4 @@
-//! The package's way through the tree to the scenarios.
+//! Walks the tree to the scenarios as the package does.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -8,17 +8,17 @@ use serde_json::{Map, Value};
 use super::super::{Context, Note, object};
 use crate::check::place::ScenarioPlace;
 
-/// A scenario to judge.
+/// A scenario to check.
 #[derive(Debug)]
 pub(super) struct Job {
     pub(super) place: ScenarioPlace,
     pub(super) benchmark: String,
     pub(super) description: Arc<Map<String, Value>>,
-    /// What is wrong with the model's set of scenarios; every scenario fails for it.
+    /// The error in the model's set of scenarios. It fails every scenario of the model.
     pub(super) set_fault: Option<String>,
 }
 
-/// The scenarios, and where the official program ends while it looks for them.
+/// The scenarios to check, and the reason if the official program ends while it searches for them.
 #[derive(Debug, Default)]
 pub(super) struct Walk {
     pub(super) jobs: Vec<Job>,
@@ -111,7 +111,7 @@ impl Walk {
     }
 }
 
-/// What is missing from or unknown in a model's scenarios; an error where the official program ends.
+/// Describes missing and unknown scenarios of a model. The error is the reason why the official program ends.
 fn set_fault(
     context: &Context<'_>,
     benchmark: &str,

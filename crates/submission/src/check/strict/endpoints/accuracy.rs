@@ -1,4 +1,4 @@
-//! The score of a run of the endpoints harness: there, complete, of the whole data set, and what the rules ask.
+//! Checks the score of an endpoints harness run: present, complete, over the whole data set and within the accuracy targets.
 
 use regatta_config::round::AccuracyBound;
 use serde_json::{Map, Value};
@@ -7,7 +7,7 @@ use super::Judge;
 use crate::check::{finding::Findings, rules, run_log::shown};
 
 impl Judge<'_> {
-    /// The score is there, complete, of the whole data set, and what the rules ask.
+    /// Checks that the score is present, complete, over the whole data set and within the accuracy targets.
     pub(super) fn accuracy(&self, findings: &mut Findings) {
         let path = &self.documents.accuracy.path;
         let fix = "run accuracy over the whole data set, and put its document there";
@@ -28,7 +28,7 @@ impl Judge<'_> {
             let text = format!("{found} samples, the data set has {expected}");
             findings.error(rules::DATASET, path, text, fix);
         }
-        // A performance run may score its own responses beside the accuracy run's.
+        // A performance run may also score its own responses.
         let mut entries = self.logs.scores.iter();
         let is_accuracy = |entry: &&Map<String, Value>| {
             entry
@@ -77,7 +77,8 @@ fn name_of(entry: &Map<String, Value>) -> &str {
         .unwrap_or("a data set")
 }
 
-/// A metric of a score, in the unit of its bound: alone where the benchmark has one metric, or by its name.
+/// Returns the value of a metric in the unit of its bound. A score that is not an object is accepted if the benchmark has one
+/// metric.
 fn value_of(score: &Value, bound: &AccuracyBound, alone: bool) -> Option<f64> {
     let value = match score {
         Value::Object(metrics) => {
@@ -88,7 +89,7 @@ fn value_of(score: &Value, bound: &AccuracyBound, alone: bool) -> Option<f64> {
         _ if alone => number(score)?,
         _ => return None,
     };
-    // Scorers give shares where the targets are in percent.
+    // Some scorers print a fraction although the target is a percentage.
     let is_share = (0.0..=1.0).contains(&value) && bound.reference > 1.0;
     Some(if is_share { value * 100.0 } else { value })
 }

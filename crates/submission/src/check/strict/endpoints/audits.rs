@@ -1,4 +1,4 @@
-//! The audits that the endpoints harness ran, and what stands in for those that it cannot run.
+//! Checks the audits that the endpoints harness ran, and the checks that replace audits which it cannot run.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use super::Judge;
 use crate::check::{finding::Findings, official::truthy, rules, run_log::shown, strict::system};
 
 impl Judge<'_> {
-    /// The audits that the round asks for passed.
+    /// Checks that the audits of the round passed.
     pub(super) fn tests(&self, findings: &mut Findings) {
         if !self.case.bound() {
             return;
@@ -35,7 +35,7 @@ impl Judge<'_> {
         }
     }
 
-    /// A test that bounds the mean of output tokens, which the run's own summary gives.
+    /// Checks a test that limits the mean number of output tokens, which is in the run's own summary.
     fn output_tokens(&self, test: &str, findings: &mut Findings) {
         let Some(&(low, high)) = self.endpoints.mean_output_tokens.get(test) else {
             return;

@@ -1,5 +1,6 @@
-//! A scenario that the endpoints harness ran: its documents stand in for LoadGen's logs. The official checker compares
-//! hardly any of what is compared here.
+//! Checks a scenario that the endpoints harness ran. Its documents replace LoadGen's logs.
+//!
+//! The official checker makes few of these comparisons.
 
 mod accuracy;
 mod audits;
@@ -16,13 +17,13 @@ use crate::check::{
     run_log::RunLog,
 };
 
-/// What the page and the results need of the scenario.
+/// The log and the result of the scenario, for the facts and the result row.
 pub(super) struct Judged {
     pub(super) log: RunLog,
     pub(super) result: Option<f64>,
 }
 
-/// Whether the scenario was run by the endpoints harness: it has its files and no LoadGen logs.
+/// Returns whether the endpoints harness ran the scenario: it has the harness's files and no LoadGen logs.
 pub(super) fn is_one(case: &Case<'_>) -> bool {
     let there = |path: &str| case.context.tree.exists(&format!("{}/{path}", case.results));
     !there("performance/run_1/mlperf_log_detail.txt")
@@ -30,7 +31,7 @@ pub(super) fn is_one(case: &Case<'_>) -> bool {
         && (there("config.yaml") || there("config.yml") || there("performance/result_summary.json"))
 }
 
-/// Judges it; `None` where its documents cannot be read as such.
+/// Checks the scenario. Returns `None` if its documents cannot be read as logs.
 pub(super) fn check(case: &Case<'_>, findings: &mut Findings) -> Option<Judged> {
     let round = case.context.round;
     let Some(endpoints) = &round.submission.endpoints else {

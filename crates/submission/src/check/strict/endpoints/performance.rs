@@ -1,5 +1,6 @@
-//! The measured run of the endpoints harness: came to its end, was of its scenario, with the round's seeds and duration, within the
-//! bounds; and its result.
+//! Checks the performance run of the endpoints harness, and reads its result.
+//!
+//! The run must be complete, of its directory's scenario, with the round's seeds and duration, and within the latency limits.
 
 use regatta_config::round::SubmittedScenario;
 use regatta_types::Scenario;
@@ -9,7 +10,7 @@ use super::Judge;
 use crate::check::{endpoints::Document, finding::Findings, rules, run_log::shown};
 
 impl Judge<'_> {
-    /// The run came to its end, and every request was answered.
+    /// Checks that the run is complete and that every request was answered.
     pub(super) fn run(&self, findings: &mut Findings) {
         let Document { path, value, .. } = &self.documents.summary;
         let fix = "repeat the run until every request is answered";
@@ -35,13 +36,13 @@ impl Judge<'_> {
         }
     }
 
-    /// The configuration is that of the directory's scenario.
+    /// Checks that the configuration matches the directory's scenario.
     pub(super) fn scenario(&self, findings: &mut Findings) {
         let path = &self.documents.config.path;
         let run_type = self.config(&["type"]).and_then(Value::as_str).unwrap_or_default();
         let to = self.case.scenario;
         let fits = match to {
-            // One request after the other is an online run with a concurrency of one.
+            // A SingleStream run is an online run with a concurrency of one.
             SubmittedScenario::SingleStream => {
                 ["online", "singlestream"].contains(&run_type.to_ascii_lowercase().as_str())
             }
@@ -68,7 +69,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Seeds and duration.
+    /// Checks the seeds and the minimum duration.
     pub(super) fn settings(&self, findings: &mut Findings) {
         let path = &self.documents.config.path;
         let log = &self.logs.performance;
@@ -108,7 +109,7 @@ impl Judge<'_> {
         }
     }
 
-    /// The answers come within the scenario's bounds: the tokens of language models, the whole answers of others.
+    /// Checks that latencies are within the scenario's limits: token latencies for language models, whole answers for others.
     pub(super) fn latencies(&self, findings: &mut Findings) {
         let rules_of = self.case.rules;
         let whole = match self.case.scenario {
@@ -146,7 +147,7 @@ impl Judge<'_> {
         let scenario = self.case.scenario.run();
         let own = self.case.rules.result_keys.get(&scenario);
         let streams = matches!(scenario, Scenario::SingleStream | Scenario::MultiStream);
-        // The official checker takes the benchmark's own key for the streams alone.
+        // The official checker only uses the benchmark's own key for SingleStream and MultiStream.
         let key = own.filter(|_| streams).unwrap_or(key);
         let value = self.logs.performance.number(key);
         let value = value.filter(|value| value.is_finite() && *value > 0.0);

@@ -1,4 +1,4 @@
-//! What early stopping says of a run, recomputed from its number of queries.
+//! The early-stopping results of a run, recomputed from its number of queries.
 
 use regatta_loadgen::results::early_stopping::{fewest_queries, passing_queries, slow_queries};
 use regatta_types::Scenario;
@@ -6,17 +6,17 @@ use regatta_types::Scenario;
 use super::{super::logged_run::LoggedRun, Sizes};
 use crate::check::{finding::Findings, rules};
 
-/// The percentile at which a SingleStream run may stand for a MultiStream one.
+/// The percentile at which a MultiStream result is inferred from a SingleStream run.
 const INFERRED: f64 = 0.99;
 
-/// Whether early stopping's condition is met; `None` where the log does not determine it.
+/// Returns whether the early-stopping condition is met, or `None` if the log does not determine it.
 pub(super) fn is_met(run: &LoggedRun<'_>, sizes: &Sizes) -> Option<bool> {
     let share = target(run)?;
     match sizes.scenario {
         Scenario::Offline => Some(true),
         Scenario::SingleStream | Scenario::MultiStream => Some(sizes.queries >= fewest_queries(share)),
         Scenario::Server => {
-            // Of tokens the log does not tell how many were too late.
+            // For token latencies, the log does not say how many exceeded their bounds.
             let tokens = run.log.flag("requested_use_token_latencies") == Some(true);
             let late = run.count("result_overlatency_query_count")?;
             let few = late <= sizes.queries && !tokens;
@@ -27,15 +27,15 @@ pub(super) fn is_met(run: &LoggedRun<'_>, sizes: &Sizes) -> Option<bool> {
 
 fn target(run: &LoggedRun<'_>) -> Option<f64> {
     let share = run.number("effective_target_latency_percentile")?;
-    // The share that the rules have nothing below, and a search that ends.
+    // The rules use no percentile below 0.5. The upper limit bounds the search.
     (0.5..0.99999).contains(&share).then_some(share)
 }
 
-/// Judges the paragraph of early stopping.
+/// Checks the numbers in the early-stopping paragraph.
 pub(super) fn check(run: &LoggedRun<'_>, sizes: &Sizes, findings: &mut Findings) {
     let tokens = run.log.flag("requested_use_token_latencies") == Some(true);
     let keys: &[_] = match tokens {
-        // Of the later tokens the log has no estimate beside the paragraph.
+        // For later tokens, the log has no estimate outside the paragraph.
         true => &["early_stopping_ttft_result"],
         false => &["early_stopping_result"],
     };
@@ -51,7 +51,7 @@ pub(super) fn check(run: &LoggedRun<'_>, sizes: &Sizes, findings: &mut Findings)
     }
 }
 
-/// The numbers of the paragraph, in its order, without percentages.
+/// Returns the numbers that the paragraph must have, in its order and without percentages.
 fn expected(run: &LoggedRun<'_>, sizes: &Sizes) -> Option<Vec<i128>> {
     let share = target(run)?;
     let queries = sizes.queries;
@@ -79,7 +79,7 @@ fn expected(run: &LoggedRun<'_>, sizes: &Sizes) -> Option<Vec<i128>> {
     Some(numbers)
 }
 
-/// The whole numbers of a text that are no percentages, such as `99.0th`.
+/// Returns the integers in a text. Percentiles, for example `99.0th`, are not integers.
 pub(in super::super) fn numbers(text: &str) -> Vec<i128> {
     text.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '.' | '-'))
         .filter_map(|word| word.trim_end_matches('.').parse().ok())

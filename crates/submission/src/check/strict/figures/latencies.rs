@@ -1,4 +1,4 @@
-//! The latencies that a log lists are of one sorted series: each stands at its place in it, and the mean is that of all.
+//! Checks that the latencies in a log can come from one sorted series with the logged mean.
 
 use regatta_loadgen::results::early_stopping::slow_queries;
 use regatta_mllog::latency_keys::{LISTED_PERCENTILES, LatencyKeys};
@@ -7,17 +7,17 @@ use regatta_types::Scenario;
 use super::{super::logged_run::LoggedRun, Sizes};
 use crate::check::{finding::Findings, rules};
 
-/// LoadGen adds latencies up in 64 bits, and goes on with what is left of larger sums.
+/// LoadGen sums latencies in 64 bits; larger sums wrap around.
 const WRAP: i128 = 1 << 64;
 
-/// A latency and its place in the sorted series, from 0.
+/// A latency and its zero-based index in the sorted series.
 struct Point {
     place: u64,
     latency: i128,
     key: String,
 }
 
-/// Judges all series of a run.
+/// Checks all latency series of a run.
 pub(super) fn check(run: &LoggedRun<'_>, sizes: &Sizes, findings: &mut Findings) {
     let tokens = run.log.flag("requested_use_token_latencies") == Some(true);
     let (samples, queries) = (sizes.samples, sizes.queries);
@@ -66,7 +66,7 @@ fn points(run: &LoggedRun<'_>, series: &LatencyKeys, count: u64) -> Vec<Point> {
         .collect()
 }
 
-/// The estimates of early stopping are latencies of the series, too.
+/// Returns the early-stopping estimates, which are also latencies of the series.
 fn estimates(run: &LoggedRun<'_>, sizes: &Sizes) -> Vec<Point> {
     let target = run.number("effective_target_latency_percentile");
     let (target, key) = match sizes.scenario {
@@ -127,10 +127,10 @@ fn check_series(
     }
 }
 
-/// Between which sums the latencies lie: none is below the point before it or above the one behind it.
+/// Returns the smallest and largest possible sum of the series. Each latency is between its two neighbouring points.
 fn sums(count: u64, points: &[Point]) -> Option<(i128, i128)> {
     let (first, last) = (points.first()?, points.last()?);
-    // Without the ends the series has no bounds.
+    // Without its minimum and maximum, the series has no bounds.
     if first.place != 0 || last.place != count - 1 {
         return None;
     }
@@ -144,13 +144,13 @@ fn sums(count: u64, points: &[Point]) -> Option<(i128, i128)> {
     Some((between.0 + last.latency, between.1 + first.latency))
 }
 
-/// Whether LoadGen makes `mean` of a sum between these.
+/// Returns whether LoadGen can compute `mean` from a sum between `least` and `most`.
 fn is_mean(mean: i128, count: i128, (least, most): (i128, i128)) -> bool {
     let lowest = mean.saturating_mul(count);
     let highest = lowest.saturating_add(count - 1);
-    // The wraps that lift the sum up to the least one.
+    // The number of wraps that raise the sum to at least `least`.
     let missing = (least - highest).max(0);
     let wraps = (missing + WRAP - 1) / WRAP;
-    // Latencies below zero, of a clock that was set back, wrap the other way.
+    // Negative latencies, from a clock that was set back, wrap in the other direction.
     least < 0 || lowest.saturating_add(wraps * WRAP) <= most
 }

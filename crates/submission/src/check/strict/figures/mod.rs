@@ -1,5 +1,6 @@
-//! A performance run's figures against each other, as LoadGen's `results.cc` makes them out of the same latencies: who edits
-//! one of them leaves the others as they were. What a result must be is not judged here.
+//! Compares a performance run's figures with each other, as LoadGen's `results.cc` derives them from the same latencies.
+//!
+//! An edited figure then contradicts the others. This module does not check what a result must be.
 
 mod early_stopping;
 mod latencies;
@@ -15,7 +16,7 @@ use sizes::{Sizes, samples_of_rate};
 use super::logged_run::LoggedRun;
 use crate::check::finding::Findings;
 
-/// Judges the figures of a performance run.
+/// Checks the figures of a performance run.
 pub(super) fn check(run: &LoggedRun<'_>, findings: &mut Findings) {
     let Some(sizes) = Sizes::of(run) else { return };
     latencies::check(run, &sizes, findings);
@@ -25,19 +26,19 @@ pub(super) fn check(run: &LoggedRun<'_>, findings: &mut Findings) {
     tokens::check(run, &sizes, findings);
 }
 
-/// The samples of a run; `None` where its log does not say.
+/// Returns the number of samples of a run, or `None` if its log does not determine it.
 pub(super) fn samples(run: &LoggedRun<'_>) -> Option<u64> {
     Some(Sizes::of(run)?.samples)
 }
 
-/// Whether each of the loaded samples was issued as often as the others, by the number of queries or samples generated.
+/// Returns whether every loaded sample was issued equally often, by the number of generated queries or samples.
 pub(super) fn issues_whole_sets(run: &LoggedRun<'_>) -> bool {
     let Some(sizes) = Sizes::of(run) else { return false };
     let loaded = ["effective_performance_sample_count", "qsl_reported_total_count"].map(|key| run.count(key));
     let ([Some(set), Some(total)], Some(queries)) = (loaded, run.count("generated_query_count")) else {
         return false;
     };
-    // An empty library is no set.
+    // The divisor must be positive, also for an empty library.
     let set = set.min(total).max(1);
     match sizes.scenario {
         Scenario::Offline => sizes.samples.is_multiple_of(set),

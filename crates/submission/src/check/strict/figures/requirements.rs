@@ -1,4 +1,4 @@
-//! LoadGen's requirements of a run, recomputed from its figures, and the verdict from the requirements.
+//! LoadGen's requirements for a run, recomputed from its figures, and the verdict that follows from them.
 
 use regatta_mllog::latency_keys::{LISTED_PERCENTILES, LatencyKeys};
 use regatta_types::Scenario;
@@ -16,7 +16,7 @@ const CONSTRAINTS: &str = "result_perf_constraints_met";
 const STOPPING: &str = "early_stopping_met";
 const REASON: &str = "result_invalid_reason";
 
-/// Judges the requirements.
+/// Checks the requirements and the verdict.
 pub(super) fn check(run: &LoggedRun<'_>, sizes: &Sizes, findings: &mut Findings) {
     for (key, expected) in [
         (DURATION, duration(run, sizes)),
@@ -35,7 +35,7 @@ pub(super) fn check(run: &LoggedRun<'_>, sizes: &Sizes, findings: &mut Findings)
     late(run, sizes, findings);
 }
 
-/// The verdict is what the requirements say, and an INVALID run has a reason.
+/// Checks that a VALID run meets all requirements and has no reason for being INVALID.
 fn verdict(run: &LoggedRun<'_>, findings: &mut Findings) {
     let flags = [DURATION, QUERIES, CONSTRAINTS, STOPPING];
     let unmet: Vec<_> = flags
@@ -56,7 +56,7 @@ fn verdict(run: &LoggedRun<'_>, findings: &mut Findings) {
     }
 }
 
-/// `None` where the figures are too coarse to tell.
+/// Returns whether the minimum duration was met, or `None` if the figures are too coarse.
 fn duration(run: &LoggedRun<'_>, sizes: &Sizes) -> Option<bool> {
     let needed = run.number("effective_min_duration_ms")? / 1e3;
     let gaps = (sizes.queries - 1) as f64;
@@ -71,7 +71,7 @@ fn duration(run: &LoggedRun<'_>, sizes: &Sizes) -> Option<bool> {
             let due = gaps / run.number("result_scheduled_samples_per_sec")?;
             (due * (1.0 - SIX_DIGITS), due * (1.0 + SIX_DIGITS))
         }
-        // Until the last query was issued; the log tells when it was answered.
+        // LoadGen measures until the last query is issued, but the log only has the time of its answer.
         Scenario::MultiStream => {
             let mean = run.number("result_mean_query_latency_ns")? / 1e9;
             (mean * gaps - longest, f64::INFINITY)
@@ -90,7 +90,7 @@ fn queries(run: &LoggedRun<'_>, sizes: &Sizes) -> Option<bool> {
     Some(sizes.queries >= queries && sizes.samples >= samples)
 }
 
-/// Whether Server's percentile is within its bound, by the number of queries that are not.
+/// Returns whether Server's latency percentile is within its bound, by the number of late queries.
 fn constraints(run: &LoggedRun<'_>, sizes: &Sizes) -> Option<bool> {
     if sizes.scenario != Scenario::Server {
         return None;
@@ -122,7 +122,7 @@ fn tokens(run: &LoggedRun<'_>) -> Option<bool> {
     Some(first && later)
 }
 
-/// Each percentile lies on that side of Server's bound that the number of late queries says.
+/// Checks that each percentile is on the side of Server's latency bound that the number of late queries implies.
 fn late(run: &LoggedRun<'_>, sizes: &Sizes, findings: &mut Findings) {
     const LATE: &str = "result_overlatency_query_count";
     if sizes.scenario != Scenario::Server {

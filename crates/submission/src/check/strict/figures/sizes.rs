@@ -1,10 +1,10 @@
-//! How many queries and samples a run had, by its log.
+//! The numbers of queries and samples of a run, from its log.
 
 use regatta_types::Scenario;
 
 use super::super::logged_run::LoggedRun;
 
-/// How many queries and samples a run had.
+/// The numbers of queries and samples of a run.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sizes {
     pub(super) scenario: Scenario,
@@ -13,7 +13,7 @@ pub(super) struct Sizes {
 }
 
 impl Sizes {
-    /// Reads them from the log; `None` where it does not state them or states what no run has.
+    /// Reads the numbers from the log. Returns `None` if they are missing or out of range.
     pub(super) fn of(run: &LoggedRun<'_>) -> Option<Self> {
         const MOST: u64 = 1 << 40;
         let scenario = run.scenario()?;
@@ -36,8 +36,10 @@ impl Sizes {
     }
 }
 
-/// The samples of Offline's query: as many as were generated, filled up to whole sets where each sample is issued as often as
-/// the others. LoadGens up to v4.1 log the number before.
+/// Returns the number of samples in the Offline query.
+///
+/// It is the generated number, padded to whole sets where each sample is issued equally often. LoadGen up to v4.1 logs the number
+/// before padding.
 fn offline_samples(run: &LoggedRun<'_>, generated: u64) -> u64 {
     let loaded = ["effective_performance_sample_count", "qsl_reported_total_count"].map(|key| run.count(key));
     let [Some(set), Some(total)] = loaded else {
@@ -56,7 +58,7 @@ fn offline_samples(run: &LoggedRun<'_>, generated: u64) -> u64 {
     }
 }
 
-/// The number of samples that Offline's rate and longest latency are of.
+/// Returns the number of samples that follows from Offline's rate and its longest latency.
 pub(super) fn samples_of_rate(run: &LoggedRun<'_>) -> Option<f64> {
     Some(run.number("result_samples_per_second")? * run.number("result_max_latency_ns")? / 1e9)
 }

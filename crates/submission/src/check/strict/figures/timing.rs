@@ -1,4 +1,4 @@
-//! The time that a run took: by its stamps, by its latencies, by its rates and by the log's own clock.
+//! Checks the duration of a run by its timestamps, latencies and rates, and by the log's own clock.
 
 use regatta_types::Scenario;
 
@@ -14,30 +14,31 @@ use crate::check::{
 
 const BEGIN: &str = "power_begin";
 const END: &str = "power_end";
-/// Stamps are of milliseconds, and LoadGen takes two clocks one after the other.
+/// The allowed difference of timestamps in seconds. They have milliseconds, and LoadGen reads two clocks one after the other.
 const STAMPS: f64 = 0.003;
-/// Clocks of local time are set by this, twice a year.
+/// The daylight saving shift of local time, in seconds.
 const SUMMER_TIME: f64 = 3600.0;
-/// A query may take this much longer than its latency, until the next one is issued: published runs stay below a tenth of a
-/// millisecond and two hundredths of the latency, but for some.
+/// The allowed time from a query's answer to the next query: seconds, and a share of the latency.
+///
+/// Most published runs stay below 0.1 ms and 0.02 of the latency.
 const BETWEEN_QUERIES: (f64, f64) = (0.0005, 0.03);
-/// How far two clocks of a machine may go apart, in published runs up to 4 s.
+/// The allowed difference between two clocks of a machine, in seconds. Published runs differ by up to 4 s.
 const CLOCKS_APART: f64 = 10.0;
-/// Time zones lie a multiple of this apart.
+/// The step between time zones, in seconds.
 const ZONE_STEP: f64 = 900.0;
-/// From the earliest time zone to the latest.
+/// The earliest and the latest time zone, in seconds from UTC.
 const ZONES: (f64, f64) = (-12.0 * 3600.0, 14.0 * 3600.0);
 
 fn stamp(run: &LoggedRun<'_>, key: &str) -> Option<i64> {
     run.log.text(key).and_then(microseconds)
 }
 
-/// How long the run lasted by its stamps, in local time.
+/// Returns the run's duration by its timestamps, which are in local time, in seconds.
 pub(super) fn seconds_by_stamps(run: &LoggedRun<'_>) -> Option<f64> {
     Some((stamp(run, END)? - stamp(run, BEGIN)?) as f64 / 1e6)
 }
 
-/// Judges the times of a run.
+/// Checks the times of a run.
 pub(super) fn check(run: &LoggedRun<'_>, sizes: &Sizes, findings: &mut Findings) {
     let time = Time { run, sizes, findings };
     time.judge();
@@ -82,7 +83,7 @@ impl Time<'_, '_> {
         Some(self.run.number(key)? / 1e9)
     }
 
-    /// The length by the stamps, where an hour was taken or added to local time in between.
+    /// Returns the duration by the timestamps, corrected by one hour if daylight saving time changed during the run.
     fn without_summer_time(&self, seconds: f64) -> f64 {
         let Some((least, most)) = self.bounds() else {
             return seconds;
@@ -92,7 +93,7 @@ impl Time<'_, '_> {
         candidates.into_iter().find(fits).unwrap_or(seconds)
     }
 
-    /// How long the run can have lasted, by its latencies and rates; until the last answer.
+    /// Returns the shortest and longest possible duration until the last answer, by latencies and rates, in seconds.
     fn bounds(&self) -> Option<(f64, f64)> {
         let (shortest, longest) = (
             self.seconds("result_min_latency_ns")?,
@@ -119,7 +120,7 @@ impl Time<'_, '_> {
         Some((least - STAMPS, most + STAMPS))
     }
 
-    /// Offline's rate is that of all samples until the last one is done.
+    /// Checks that Offline's rate is the number of all samples divided by the time until the last one is done.
     fn offline_rate(&mut self) {
         const KEY: &str = "result_samples_per_second";
         let Some(found) = samples_of_rate(self.run) else {
@@ -137,14 +138,14 @@ impl Time<'_, '_> {
         }
     }
 
-    /// The rate without LoadGen is that of the mean latency, and queries follow one another.
+    /// Checks that the rate without LoadGen overhead is the inverse of the mean latency.
     fn single_stream_rate(&mut self) {
         const KEY: &str = "result_qps_without_loadgen_overhead";
         let (Some(rate), Some(mean)) = (self.run.number(KEY), self.run.number("result_mean_latency_ns"))
         else {
             return;
         };
-        // LoadGen rounds the mean down to a nanosecond, which it goes on with.
+        // LoadGen rounds the mean down to a nanosecond before it computes the rate.
         let expected = 1e9 / mean;
         if (rate - expected).abs() > expected * SIX_DIGITS {
             let text = format!("{KEY} is {rate}, the mean latency of {mean} ns makes {expected:.6}");
@@ -152,7 +153,8 @@ impl Time<'_, '_> {
         }
     }
 
-    /// In the streams a query is issued when the one before is answered: no time is in no query.
+    /// Checks the time between queries. In SingleStream and MultiStream, LoadGen issues a query when the previous one is
+    /// answered.
     fn between_queries(&mut self, seconds: f64) {
         let key = match self.sizes.scenario {
             Scenario::SingleStream => "result_mean_latency_ns",
@@ -178,7 +180,7 @@ impl Time<'_, '_> {
         }
     }
 
-    /// The log's own clock runs on through the run, which begins after the log.
+    /// Checks the timestamps against the log's own clock, which starts before the run and continues through it.
     fn log_clock(&mut self, begin: f64, seconds: f64) {
         let Some(written) = self.run.log.time_ms(BEGIN).map(|ms| ms / 1e3) else {
             return;
@@ -191,7 +193,7 @@ impl Time<'_, '_> {
         let Some(started) = started.map(|micros| micros as f64 / 1e6) else {
             return;
         };
-        // The log begins in universal time, and the run in that of some zone; whole seconds are rounded down.
+        // `test_datetime` is in UTC with whole seconds rounded down; `power_begin` is in an unknown local time zone.
         let latest = begin - started + CLOCKS_APART;
         let earliest = begin - started - (written - seconds) - CLOCKS_APART;
         let zone = (earliest / ZONE_STEP).ceil() * ZONE_STEP;
@@ -208,7 +210,7 @@ impl Time<'_, '_> {
     }
 }
 
-/// `2026-01-30T16:33:51Z` in microseconds since the year 0.
+/// Converts a timestamp, for example `2026-01-30T16:33:51Z`, to microseconds since the year 0.
 fn universal(text: &str) -> Option<i64> {
     let (date, time) = text.strip_suffix('Z')?.split_once('T')?;
     let (year, day) = date.split_once('-')?;

@@ -1,4 +1,4 @@
-//! Rates of tokens, against the rates of samples and the tokens that a sample is taken for.
+//! Checks rates of tokens against rates of samples and the number of tokens per sample.
 
 use regatta_types::Scenario;
 
@@ -8,10 +8,10 @@ use super::{
 };
 use crate::check::{finding::Findings, rules};
 
-/// How far apart the numbers of tokens may lie that rates of six digits are of, as a share of them.
+/// The allowed relative difference between token counts that are computed from rates with six digits.
 const SLACK: f64 = 3.0 * SIX_DIGITS;
 
-/// Judges the rates.
+/// Checks the token rates.
 pub(super) fn check(run: &LoggedRun<'_>, sizes: &Sizes, findings: &mut Findings) {
     let inferred = match sizes.scenario {
         Scenario::Offline => ("result_inferred_tokens_per_second", "result_samples_per_second"),
@@ -36,13 +36,13 @@ pub(super) fn check(run: &LoggedRun<'_>, sizes: &Sizes, findings: &mut Findings)
     }
 }
 
-/// An inferred rate takes each sample for the same whole number of tokens.
+/// Checks that an inferred rate counts the same whole number of tokens for each sample.
 fn each_sample(run: &LoggedRun<'_>, (tokens, samples): (&str, &str), findings: &mut Findings) {
     let (Some(rate), Some(samples)) = (run.number(tokens), run.number(samples)) else {
         return;
     };
     let each = rate / samples;
-    // Written so that a rate of no samples is found.
+    // The comparison is false for NaN, which a rate of no samples gives.
     let whole = (each - each.round()).abs() <= each * 2.0 * SIX_DIGITS;
     if !whole {
         let text = format!("{tokens} is {rate}, which makes {each:.4} tokens of each sample");
@@ -50,7 +50,7 @@ fn each_sample(run: &LoggedRun<'_>, (tokens, samples): (&str, &str), findings: &
     }
 }
 
-/// The tokens that each of the log's rates is of.
+/// Returns the number of tokens that follows from each logged rate.
 fn counts(run: &LoggedRun<'_>, sizes: &Sizes) -> Vec<(&'static str, f64)> {
     let gaps = (sizes.queries - 1) as f64;
     let in_samples = run

@@ -1,4 +1,4 @@
-//! The accuracy directory of a scenario.
+//! The monolith's check of a scenario's accuracy directory.
 
 use regatta_config::round::{BenchmarkRules, OfficialCheck, Trait};
 use regatta_mllog::read::Value;
@@ -15,7 +15,7 @@ use super::{
 };
 
 impl Judge<'_> {
-    /// The accuracy; `None` when the scenario ends here.
+    /// Returns the accuracy, or `None` if the check of the scenario ends here.
     pub(super) fn accuracy(
         &mut self,
         rules: &BenchmarkRules,
@@ -91,7 +91,7 @@ impl Judge<'_> {
         Ok(Accuracy { valid, shown })
     }
 
-    /// Faults of the accuracy run's detail log.
+    /// Returns the errors in the accuracy run's detail log, each with its path.
     fn accuracy_log(
         &mut self,
         rules: &BenchmarkRules,

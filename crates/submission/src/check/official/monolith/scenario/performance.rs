@@ -1,4 +1,4 @@
-//! The performance run of a scenario, and the power that was measured with it.
+//! The monolith's check of a scenario's performance run and of its power measurement.
 
 use regatta_config::round::{BenchmarkRules, OfficialCheck, SubmittedScenario, Trait};
 use regatta_types::Scenario;
@@ -19,7 +19,7 @@ use super::{
 use crate::check::run_log::RunLog;
 
 impl Judge<'_> {
-    /// The run, when it is valid; its value becomes the item's.
+    /// Returns the run if it is valid, and sets the item's value from it.
     pub(super) fn performance(
         &mut self,
         rules: &BenchmarkRules,
@@ -75,7 +75,7 @@ impl Judge<'_> {
         let log = performance::read(context, directory)?;
         let outcome = performance::check(self.run_of(rules, directory), &log, notes)?;
         if context.checker.has(Trait::EqualIssueInConf) {
-            // The log's own setting is compared with a text, which LoadGen does not write.
+            // The official code compares the log's setting with a text, which LoadGen does not write.
             let log = log.text("effective_sample_concatenate_permutation") == Some("true");
             let required = rules.equal_issue && self.job.place.division != "open";
             if required && !log && !self.equal_issue {
@@ -129,7 +129,7 @@ impl Judge<'_> {
         }))
     }
 
-    /// The ranging run's log, which must have a result.
+    /// Returns the ranging run's log, which must have a result.
     fn ranging(&self, rules: &BenchmarkRules, directory: &str) -> Result<RunLog, Raised> {
         let log = performance::read(self.context, directory)?;
         let scenario = log.text("effective_scenario").and_then(|name| {
@@ -143,7 +143,7 @@ impl Judge<'_> {
     }
 }
 
-/// The power metric of a run, which must have samples in its window.
+/// Returns the power metric of a run, which must have samples in its window.
 fn mean_power(
     context: &Context<'_>,
     directory: &str,

@@ -1,4 +1,4 @@
-//! The CSV's rows of a scenario.
+//! The CSV rows of a scenario.
 
 use regatta_config::round::{BenchmarkRules, SubmittedScenario, Trait};
 use serde_json::Value;
