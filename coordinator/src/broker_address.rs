@@ -1,4 +1,4 @@
-//! A broker's address: `mqtts://host:port` over TLS, `mqtt://host:port` in plain TCP.
+//! A broker's address: `mqtts://host:port` for TLS, `mqtt://host:port` for plain TCP.
 
 use std::{
     fmt,
@@ -9,26 +9,26 @@ use std::{
 /// MQTT's registered ports: plain, and over TLS.
 const DEFAULT_PORTS: (u16, u16) = (1883, 8883);
 
-/// An address that cannot be used.
+/// An invalid address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not of the form mqtts://host:port or mqtt://host:port")]
 pub(crate) struct BrokerAddressError {
     text: String,
 }
 
-/// Where a broker is.
+/// The address of a broker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct BrokerAddress {
-    /// Name or number of the host, without brackets.
+    /// Name or address of the host, without brackets.
     pub(crate) host: String,
     /// TCP port.
     pub(crate) port: u16,
-    /// Whether it is spoken to over TLS.
+    /// Whether the connection uses TLS.
     pub(crate) tls: bool,
 }
 
 impl BrokerAddress {
-    /// The address of a socket.
+    /// Returns the address of a socket.
     pub(crate) fn of(socket: SocketAddr, tls: bool) -> Self {
         Self {
             host: socket.ip().to_string(),
@@ -37,7 +37,7 @@ impl BrokerAddress {
         }
     }
 
-    /// Whether it is on this machine, where nobody on the network can listen in.
+    /// Returns whether the address is on this machine, where nobody on the network can eavesdrop.
     pub(crate) fn is_loopback(&self) -> bool {
         self.host == "localhost" || self.host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
     }

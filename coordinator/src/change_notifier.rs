@@ -19,7 +19,7 @@ struct State {
 }
 
 impl ChangeNotifier {
-    /// A notifier without changes.
+    /// Creates a notifier without changes.
     pub(crate) fn new() -> Self {
         Self::default()
     }
@@ -30,7 +30,7 @@ impl ChangeNotifier {
         self.inner.1.notify_all();
     }
 
-    /// Ends all waiting, now and later.
+    /// Ends all current and future waits.
     pub(crate) fn close(&self) {
         self.state().closed = true;
         self.inner.1.notify_all();

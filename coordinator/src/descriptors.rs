@@ -1,25 +1,25 @@
-//! File descriptors: how many this process may have, and how many each part of it gets. The sum of all parts stays below the
-//! limit, so that unknown clients on one port never keep another port, a log or the store from being opened.
+//! Shares out the process's file descriptors. The sum of all parts stays below the limit. Unknown clients on one port therefore cannot
+//! exhaust the descriptors for another port, a log or the store.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// For everything that is not counted: the store, records, logs, helpers, what a closed socket takes until it is gone.
+/// The reserve for everything that is not counted: the store, records, logs, helpers, and closing sockets.
 const RESERVE: u64 = 192;
 
-/// Descriptors that the parts get.
+/// The number of connections or files for each part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DescriptorBudget {
-    /// Connections of one port whose peer is not known yet; there are three such ports.
+    /// Unproven connections on one port. There are three such ports.
     pub(crate) handshakes: usize,
-    /// Connections of devices to the embedded broker. Each takes two.
+    /// Connections of devices to the embedded broker. Each takes two descriptors.
     pub(crate) broker_connections: usize,
-    /// Connections of devices to the store of assets. Each takes two: itself, and the file that is sent.
+    /// Connections of devices to the asset server. Each takes two descriptors: the socket and the file being sent.
     pub(crate) asset_connections: usize,
-    /// Streams of logs that are held open.
+    /// Open streams of logs.
     pub(crate) open_streams: usize,
 }
 
-/// What each part can use at most.
+/// The largest useful number for each part.
 const LARGEST: DescriptorBudget = DescriptorBudget {
     handshakes: 256,
     broker_connections: 4096,
@@ -28,7 +28,7 @@ const LARGEST: DescriptorBudget = DescriptorBudget {
 };
 
 impl DescriptorBudget {
-    /// Raises this process's soft limit as far as it is of use, and shares out what it has then.
+    /// Raises this process's soft limit as far as useful, and shares out the result.
     pub(crate) fn raise() -> Self {
         let limits = getrlimit(Resource::Nofile);
         let requested = RESERVE + LARGEST.total();
@@ -76,7 +76,7 @@ impl DescriptorBudget {
         }
     }
 
-    /// All descriptors of the parts together.
+    /// The number of descriptors for all parts.
     const fn total(self) -> u64 {
         (3 * self.handshakes + 2 * self.broker_connections + 2 * self.asset_connections + self.open_streams)
             as u64

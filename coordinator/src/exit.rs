@@ -1,4 +1,4 @@
-//! Exit codes and the one error type of the commands: what went wrong, the exit code, and a hint.
+//! Exit codes, and the error type of the commands: the failure, the exit code and a hint.
 //!
 //! Libraries and the modules below use their own errors. A command turns them into a [`Failure`], and `main` prints its chain once.
 
@@ -6,16 +6,16 @@ use std::fmt;
 
 use regatta_text::{ErrorChain, escape_lines};
 
-/// All is well.
+/// Success.
 pub(crate) const OK: u8 = 0;
-/// The answer is no: a run is invalid, too inexact or could not be judged, a check failed.
+/// A negative result: a run is invalid, too inexact or could not be judged, or a check failed.
 pub(crate) const NO: u8 = 1;
-/// Wrong use: unknown words, files that contradict each other.
+/// Wrong use: unknown words, or files that contradict each other.
 pub(crate) const USAGE: u8 = 2;
-/// The command could not do its work: input or output, network, device.
+/// The command failed: input or output, network, device.
 pub(crate) const COULD_NOT: u8 = 3;
 
-/// What a command returns: its exit code, or why it could not.
+/// The result of a command: its exit code or a failure.
 pub type CommandResult = Result<u8, Failure>;
 
 /// The error of a command.
@@ -27,7 +27,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// Wrong use of the command (exit 2).
+    /// Creates a failure for wrong use (exit 2).
     pub(crate) fn usage(error: impl Into<anyhow::Error>) -> Self {
         Self {
             code: USAGE,
@@ -36,12 +36,12 @@ impl Failure {
         }
     }
 
-    /// Wrong use, in words of the command's own (exit 2).
+    /// Creates a failure for wrong use with its own message (exit 2).
     pub(crate) fn misuse(sentence: impl fmt::Display) -> Self {
         Self::usage(anyhow::anyhow!("{sentence}"))
     }
 
-    /// The command could not do its work, in words of its own (exit 3).
+    /// Creates a failure of the command with its own message (exit 3).
     pub(crate) fn could_not(sentence: impl fmt::Display) -> Self {
         Self {
             code: COULD_NOT,
@@ -50,13 +50,13 @@ impl Failure {
         }
     }
 
-    /// Says what the failure is about, such as a file.
+    /// Adds the subject of the failure, such as a file.
     pub(crate) fn context(mut self, subject: impl fmt::Display) -> Self {
         self.error = self.error.context(subject.to_string());
         self
     }
 
-    /// Adds what the user can do about it.
+    /// Adds a hint for the user.
     pub(crate) fn hint(mut self, advice: impl fmt::Display) -> Self {
         self.hint = Some(advice.to_string());
         self
@@ -79,7 +79,7 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
 }
 
 impl fmt::Display for Failure {
-    /// The chain as one sentence, and the hint on a line of its own.
+    /// Prints the error chain as one sentence, and the hint on its own line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "regatta: {}", ErrorChain(self.error.as_ref()))?;
         if let Some(hint) = &self.hint {

@@ -1,5 +1,5 @@
-//! A bounded number of slots, shared fairly by key: an address, or a device. When none is free, whoever holds the most loses
-//! its oldest, so that one that takes many takes them from itself. What a slot stands for is the caller's.
+//! A bounded number of slots, shared fairly by key (an address or a device). When none is free, the key with the most slots loses its
+//! oldest. The caller decides what a slot represents.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -20,7 +20,7 @@ pub(crate) struct FairSlots<K> {
 #[derive(Debug)]
 struct Inner<K> {
     next: u64,
-    /// Held slots by key, the oldest first. No key without a slot.
+    /// Held slots by key, oldest first. Every key has at least one slot.
     held: HashMap<K, VecDeque<HeldSlot>>,
     count: usize,
 }
@@ -31,7 +31,7 @@ struct HeldSlot {
     evict: oneshot::Sender<()>,
 }
 
-/// A held slot; it is free again when this is dropped.
+/// A held slot. Dropping it frees the slot.
 #[derive(Debug)]
 pub(crate) struct Slot<K: Eq + Hash> {
     slots: Arc<FairSlots<K>>,
@@ -39,12 +39,12 @@ pub(crate) struct Slot<K: Eq + Hash> {
     number: u64,
 }
 
-/// Tells the holder of a slot that it has lost it.
+/// Notifies the holder of a slot that it was evicted.
 #[derive(Debug)]
 pub(crate) struct Eviction(oneshot::Receiver<()>);
 
 impl<K: Eq + Hash + Clone> FairSlots<K> {
-    /// `total` slots, of which one key holds at most `per_key`.
+    /// Creates `total` slots, at most `per_key` for one key.
     pub(crate) fn new(total: usize, per_key: usize) -> Arc<Self> {
         Arc::new(Self {
             total,
@@ -57,7 +57,7 @@ impl<K: Eq + Hash + Clone> FairSlots<K> {
         })
     }
 
-    /// Takes a slot, and evicts another holder where there is none left.
+    /// Takes a slot, and evicts another holder if none is free.
     pub(crate) fn take(self: &Arc<Self>, key: K) -> (Slot<K>, Eviction) {
         let (evict, evicted) = oneshot::channel();
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
@@ -84,7 +84,7 @@ impl<K: Eq + Hash + Clone> FairSlots<K> {
 }
 
 impl<K: Eq + Hash + Clone> Inner<K> {
-    /// The key with the most slots; of several, the one that has held one for longest.
+    /// The key with the most slots. Of several, the one with the oldest slot.
     fn largest_holder(&self) -> Option<K> {
         let oldest = |held: &VecDeque<HeldSlot>| held.front().map_or(0, |held| held.number);
         self.held
@@ -99,7 +99,7 @@ impl<K: Eq + Hash + Clone> Inner<K> {
         };
         if let Some(oldest) = held.pop_front() {
             self.count -= 1;
-            // A holder that does not listen has ended.
+            // A holder that no longer listens has ended.
             let _ = oldest.evict.send(());
         }
         if held.is_empty() {
@@ -109,7 +109,7 @@ impl<K: Eq + Hash + Clone> Inner<K> {
 }
 
 impl<K: Eq + Hash> Slot<K> {
-    /// Frees the slot; `false` when it was lost before. Only one of both happens.
+    /// Frees the slot. Returns `false` when the slot was evicted before. Only one of both happens.
     pub(crate) fn free(self) -> bool {
         self.give_back()
     }
@@ -137,7 +137,7 @@ impl<K: Eq + Hash> Drop for Slot<K> {
 }
 
 impl Eviction {
-    /// Waits until the slot is lost: for ever when its holder frees it first.
+    /// Waits until the slot is evicted. Never returns when the holder frees it first.
     pub(crate) async fn wait(&mut self) {
         if (&mut self.0).await.is_err() {
             std::future::pending::<()>().await;

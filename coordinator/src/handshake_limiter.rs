@@ -18,7 +18,7 @@ use crate::{
 
 /// The longest time that a handshake may take.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// New connections of one address: a fleet behind one router reconnects at once after a restart.
+/// The rate of new connections from one address. A fleet behind one router reconnects at the same time after a restart.
 const ARRIVALS: Rate = Rate {
     burst: 1024,
     per_second: 256.0,
@@ -35,7 +35,7 @@ pub(crate) struct HandshakeLimiter {
 pub(crate) type Place = Slot<IpAddr>;
 
 impl HandshakeLimiter {
-    /// A limiter with this many slots.
+    /// Creates a limiter with this many slots.
     pub(crate) fn new(places: usize) -> Self {
         Self {
             places: FairSlots::new(places, places),
@@ -43,7 +43,7 @@ impl HandshakeLimiter {
         }
     }
 
-    /// Whether a new connection from an address is within its rate.
+    /// Returns whether a new connection from an address is within its rate.
     pub(crate) fn lets_in(&self, from: IpAddr) -> bool {
         self.arrivals.try_take(network(from))
     }
@@ -53,10 +53,10 @@ impl HandshakeLimiter {
         self.places.take(network(from))
     }
 
-    /// Does the work of an unproven connection, while it has its slot and time.
+    /// Runs `work` of an unproven connection within its slot and time limit.
     ///
     /// # Errors
-    /// The error of the work; the work took too long; the slot was taken by another connection.
+    /// Returns the error of `work`, or an error when it took too long or the slot was evicted.
     pub(crate) async fn admit<T>(
         &self,
         from: IpAddr,
@@ -70,10 +70,10 @@ impl HandshakeLimiter {
     }
 }
 
-/// Does the work of an unproven connection within its time.
+/// Runs `work` of an unproven connection within its time limit.
 ///
 /// # Errors
-/// The error of the work; the work took too long.
+/// Returns the error of `work`, or an error when it took too long.
 pub(crate) async fn in_time<T>(work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
     timeout(PATIENCE, work)
         .await

@@ -6,7 +6,7 @@ fn main() -> ExitCode {
     match regatta_coordinator::run() {
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
-            // Nobody reads the message when standard error is closed.
+            // The message is lost when standard error is closed.
             let _ = writeln!(std::io::stderr(), "{failure}");
             ExitCode::from(failure.code())
         }

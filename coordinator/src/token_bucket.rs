@@ -1,4 +1,4 @@
-//! Token buckets, one for each key: so many at once, so many a second. A caller either waits for its token or does without.
+//! Token buckets, one per key, with a burst and a rate per second. A caller either waits for a token or goes without.
 
 use std::{
     collections::HashMap,
@@ -7,15 +7,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Keys that are remembered at most. Beyond it full buckets are forgotten, and all of them if that is not enough.
+/// The maximum number of buckets. Beyond it full buckets are dropped, and all of them if that is not enough.
 const KEYS: usize = 4096;
 
-/// How much is allowed.
+/// A rate limit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rate {
-    /// Tokens of a full bucket.
+    /// The number of tokens in a full bucket.
     pub(crate) burst: u32,
-    /// Tokens that come back each second.
+    /// The number of tokens added per second.
     pub(crate) per_second: f64,
 }
 
@@ -28,13 +28,13 @@ pub(crate) struct TokenBuckets<K> {
 
 #[derive(Debug)]
 struct Bucket {
-    /// Below zero: tokens that were promised to callers who wait.
+    /// The number of tokens. A negative number counts tokens promised to waiting callers.
     level: f64,
     updated: Instant,
 }
 
 impl<K: Eq + Hash> TokenBuckets<K> {
-    /// Full buckets.
+    /// Creates full buckets.
     pub(crate) fn new(rate: Rate) -> Self {
         Self {
             rate,
@@ -42,7 +42,7 @@ impl<K: Eq + Hash> TokenBuckets<K> {
         }
     }
 
-    /// Takes a token if there is one.
+    /// Takes a token if there is one. Returns whether it did.
     pub(crate) fn try_take(&self, key: K) -> bool {
         self.change(key, Instant::now(), |level| {
             let has_one = *level >= 1.0;
@@ -53,7 +53,7 @@ impl<K: Eq + Hash> TokenBuckets<K> {
         })
     }
 
-    /// Takes a token, and waits until it is there.
+    /// Takes a token, and waits until it is available.
     pub(crate) async fn take(&self, key: K) {
         let wait = self.reserve(key, Instant::now());
         if !wait.is_zero() {
@@ -61,7 +61,7 @@ impl<K: Eq + Hash> TokenBuckets<K> {
         }
     }
 
-    /// Takes a token; how long it takes until it is there.
+    /// Takes a token and returns the time until it is available.
     fn reserve(&self, key: K, now: Instant) -> Duration {
         let missing = self.change(key, now, |level| {
             *level -= 1.0;

@@ -1,23 +1,23 @@
-//! Where the two binaries lie: beside the test executables, as a workspace build puts them there.
+//! Finds the two binaries beside the test executables, where a workspace build puts them.
 
 use std::path::PathBuf;
 
-/// The coordinator's binary.
+/// The path of the coordinator's binary.
 #[must_use]
 pub fn regatta() -> PathBuf {
     binary("regatta")
 }
 
-/// The agent's binary.
+/// The path of the agent's binary.
 #[must_use]
 pub fn agent() -> PathBuf {
     binary("regatta-agent")
 }
 
-/// Builds both binaries as a user gets them: benches run beside them.
+/// Builds both binaries in the release profile, for benches.
 ///
 /// # Panics
-/// When they cannot be built.
+/// Panics when the build fails.
 pub fn build_release_binaries() {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut build = std::process::Command::new(cargo);
@@ -32,7 +32,7 @@ pub fn build_release_binaries() {
         "--bin",
         "regatta-agent",
     ]);
-    // What cargo told this program of its own package would have ring's build script run again, here and in the next build.
+    // With cargo's variables for this package, ring's build script would run again, here and in the next build.
     for (name, _) in std::env::vars_os() {
         let name = name.to_string_lossy();
         if name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_") {

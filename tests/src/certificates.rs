@@ -1,5 +1,5 @@
-//! Certificates as an attacker, or a careless lab, could make them. Some are signed with the lab's own authority: what a
-//! broker must refuse all the same.
+//! Certificates that an attacker or a careless lab could make. Some are signed by the lab's own authority, and a broker must still refuse
+//! them.
 
 use std::{fs, path::Path};
 
@@ -12,19 +12,19 @@ use sha2::{Digest as _, Sha256};
 
 use crate::raw_client::ClientIdentity;
 
-/// An authority whose private key the test has: the lab's, or one of its own.
+/// An authority with a known private key: the lab's, or a new one.
 pub struct Authority {
     key: KeyPair,
     params: CertificateParams,
-    /// Its certificate, DER.
+    /// The authority's certificate in DER.
     pub certificate: Vec<u8>,
 }
 
 impl Authority {
-    /// The lab's own, from its workspace.
+    /// Loads the lab's own authority from its workspace.
     ///
     /// # Panics
-    /// When the workspace has none.
+    /// Panics when the workspace has no keys.
     #[must_use]
     pub fn of_lab(workspace: &Path) -> Self {
         let keys = workspace.join("keys");
@@ -41,10 +41,10 @@ impl Authority {
         }
     }
 
-    /// One that calls itself by the lab's name.
+    /// Creates an authority with the name of the lab's.
     ///
     /// # Panics
-    /// When the system has no randomness.
+    /// Panics when the system provides no random numbers.
     #[must_use]
     pub fn self_made(named_like: &Self) -> Self {
         let key = new_key();
@@ -58,10 +58,10 @@ impl Authority {
         }
     }
 
-    /// A client's certificate over a new key, for this name (that of the key's fingerprint by default), until this year.
+    /// Issues a client certificate for a new key, valid until this year. The default name is the key's fingerprint.
     ///
     /// # Panics
-    /// When the library refuses.
+    /// Panics when the library fails.
     #[must_use]
     pub fn issue(
         &self,
@@ -88,10 +88,10 @@ impl Authority {
     }
 }
 
-/// What an enrolled device has: its own certificate and key, and its id.
+/// Returns an enrolled device's certificate, key and id.
 ///
 /// # Panics
-/// When the state directory holds no enrolment.
+/// Panics when the state directory has no enrolment.
 #[must_use]
 pub fn of_device(state: &Path) -> (ClientIdentity, String) {
     let key = fs::read(state.join("device.key")).expect("the device's key");
@@ -117,7 +117,7 @@ fn new_key() -> KeyPair {
     KeyPair::generate_for(&PKCS_ED25519).expect("the system has randomness")
 }
 
-/// As the lab's authority describes itself.
+/// The parameters of the lab authority's own certificate.
 fn params(key: &KeyPair) -> CertificateParams {
     let digest: String = Sha256::digest(key.public_key_raw())
         .iter()

@@ -1,5 +1,5 @@
-//! A yard from which boards are deployed to: a lab whose coordinator runs, packages, and a user at the workstation with a home of
-//! his own. The boards are [`crate::sshd`]'s.
+//! The deploy lab fixture: a lab with a running coordinator, packages, and a workstation user with a separate home directory.
+//! [`crate::sshd`] provides the boards.
 
 use std::{
     fs,
@@ -13,15 +13,15 @@ use crate::{
     succeed_output,
 };
 
-/// The device that is deployed.
+/// The name of the deployed device.
 pub const BOAT: &str = "boat-1";
 
-/// A shim of TensorRT that is packed with every agent. Its bytes are the agent's version: nobody opens it.
+/// A TensorRT shim that is packed with every agent. Its content is the agent's version, because nothing loads it.
 pub const SHIM: &str = "libregatta_trt-8.5.2.so";
 
-/// A lab, packages, and a user's home.
+/// A lab, packages, and a user's home directory.
 pub struct DeployLab {
-    /// Its lab.
+    /// The lab.
     pub lab: Lab,
     directory: tempfile::TempDir,
 }
@@ -33,10 +33,10 @@ impl Default for DeployLab {
 }
 
 impl DeployLab {
-    /// A yard whose coordinator calls itself `host`, and is to be had at 127.0.0.1 alone.
+    /// Creates a lab whose coordinator has the address `host` in its configuration, and listens on 127.0.0.1 only.
     ///
     /// # Panics
-    /// When it does not come up.
+    /// Panics when the lab does not start.
     #[must_use]
     pub fn at(host: &str) -> Self {
         let mut lab = Lab::secure(Broker::Embedded).expect("a lab");
@@ -52,28 +52,28 @@ impl DeployLab {
         deploy_lab
     }
 
-    /// A place for what a test makes.
+    /// The directory for files of a test.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.directory.path()
     }
 
-    /// The user's home.
+    /// The user's home directory.
     #[must_use]
     pub fn home(&self) -> PathBuf {
         self.path().join("home")
     }
 
-    /// Where the packages lie.
+    /// The directory of the packages.
     #[must_use]
     pub fn dist(&self) -> PathBuf {
         self.path().join("dist")
     }
 
-    /// Packs a program as the agent of this machine, in both ways, with the [`SHIM`] of the same version.
+    /// Packs a program as this machine's agent, in both package formats, with the [`SHIM`] of the same version.
     ///
     /// # Panics
-    /// When the disk refuses.
+    /// Panics when the packages cannot be made.
     pub fn pack(&self, program: &Path, version: &str) {
         let _ = fs::remove_dir_all(self.dist());
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging/package.sh");
@@ -87,10 +87,10 @@ impl DeployLab {
         let _ = succeed_output(command.arg("--out").arg(self.dist()));
     }
 
-    /// Packs the real agent, the first time; afterwards what was packed is there again.
+    /// Packs the real agent on the first call. Later calls restore the same packages.
     ///
     /// # Panics
-    /// When the disk refuses.
+    /// Panics when the packages cannot be made.
     pub fn pack_agent(&self) {
         let kept = self.path().join("kept");
         if !kept.exists() {
@@ -103,10 +103,10 @@ impl DeployLab {
         let _ = succeed_output(Command::new("cp").arg("-r").arg(kept).arg(self.dist()));
     }
 
-    /// Packs a script in place of the agent: enough for whatever ends before it would start.
+    /// Packs a script instead of the agent, for tests that end before the agent would start.
     ///
     /// # Panics
-    /// When the disk refuses.
+    /// Panics when the packages cannot be made.
     pub fn pack_script(&self, script: &str, version: &str) {
         let program = self.path().join("script");
         fs::write(&program, format!("#!/bin/sh\n{script}\n")).expect("a program");
@@ -114,10 +114,10 @@ impl DeployLab {
         self.pack(&program, version);
     }
 
-    /// `regatta device deploy boat-1 sailor@127.0.0.1:PORT`, letting in by key and knowing the host, with more words.
+    /// Runs `regatta device deploy boat-1 sailor@127.0.0.1:PORT` with the key and the host key, and more arguments.
     ///
     /// # Panics
-    /// When it cannot be started.
+    /// Panics when the command cannot be started.
     #[must_use]
     pub fn deploy(&self, sshd: &Sshd, more: &[&str]) -> Output {
         let mut command = self.bare(BOAT, sshd);
@@ -128,7 +128,7 @@ impl DeployLab {
         command.output().expect("regatta starts")
     }
 
-    /// The same without key and host.
+    /// Returns the same command without the key and the host key.
     #[must_use]
     pub fn bare(&self, name: &str, sshd: &Sshd) -> Command {
         let mut command = self.command();
@@ -136,7 +136,7 @@ impl DeployLab {
         command
     }
 
-    /// `regatta device deploy` with this yard's packages, as its user, who has no ssh-agent and no terminal.
+    /// Returns `regatta device deploy` with this lab's packages, for a user without an ssh-agent and a terminal.
     #[must_use]
     pub fn command(&self) -> Command {
         let mut command = self.lab.regatta();

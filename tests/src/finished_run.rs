@@ -1,5 +1,5 @@
-//! A run with a large log that has ended on the device and is still to be delivered: what the tests of back-pressure and
-//! the throughput bench move.
+//! A run with a large log that has ended on the device and is not delivered yet. The tests of back-pressure and the throughput bench
+//! deliver it.
 
 use std::{
     fs::{self, File},
@@ -13,15 +13,15 @@ use serde_json::Value;
 
 use crate::Lab;
 
-/// The log that is moved.
+/// The name of the large log.
 pub const LARGE_LOG: &str = "mlperf_log_accuracy.json";
 
 impl Lab {
-    /// Has a run begin, cuts the device's power, and puts `log` where LoadGen's accuracy log was. The coordinator must
-    /// serve; the device is left switched off. Returns the run.
+    /// Starts a run, kills the device, and replaces LoadGen's accuracy log by `log`. The coordinator must be running. The device is not
+    /// restarted. Returns the run's id.
     ///
     /// # Panics
-    /// When the run does not begin.
+    /// Panics when the run does not begin.
     #[must_use]
     pub fn leave_run(&mut self, log: &Path) -> String {
         self.start_device();
@@ -48,7 +48,7 @@ impl Lab {
         run
     }
 
-    /// Whether the coordinator's store has a stream whole: flushed, its hash equal, recorded.
+    /// Returns whether the coordinator's store has a complete stream: flushed, with an equal hash, and recorded.
     #[must_use]
     pub fn is_whole(&self, run: &str, stream: &str) -> bool {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY;
@@ -60,13 +60,13 @@ impl Lab {
         matches!(whole, Ok(Some(true)))
     }
 
-    /// Where the coordinator keeps a file of a run until it has it whole.
+    /// The coordinator's path of an incomplete file of a run.
     #[must_use]
     pub fn arriving(&self, run: &str, file: &str) -> PathBuf {
         self.workspace().join("runs").join(run).join("partial").join(file)
     }
 
-    /// Where the coordinator keeps a whole file of a run.
+    /// The coordinator's path of a complete file of a run.
     #[must_use]
     pub fn delivered(&self, run: &str, file: &str) -> PathBuf {
         self.workspace().join("runs").join(run).join("files").join(file)
@@ -83,10 +83,10 @@ fn kill_run_process(run_dir: &Path) {
     }
 }
 
-/// Writes what looks like an accuracy log of `bytes` bytes: numbered entries of hexadecimal noise.
+/// Writes a file of `bytes` bytes that resembles an accuracy log: numbered entries of hexadecimal noise.
 ///
 /// # Errors
-/// When the disk refuses.
+/// Returns an error when the file cannot be written.
 pub fn write_accuracy_log(path: &Path, bytes: u64) -> io::Result<()> {
     let mut file = BufWriter::with_capacity(1 << 20, File::create(path)?);
     let (mut state, mut written, mut number) = (0x9e37_79b9_7f4a_7c15_u64, 0_u64, 0_u64);

@@ -1,5 +1,5 @@
-//! A lab on loopback: a workspace with `regatta serve`, a device directory with `regatta-agent serve`, a broker between. In
-//! plain ([`Lab::new`]), or with keys, enrolment and TLS as a user's lab has them ([`Lab::secure`]).
+//! A lab on loopback: a workspace with `regatta serve`, a device directory with `regatta-agent serve`, and a broker. It is either
+//! unencrypted ([`Lab::new`]), or has keys, enrolment and TLS as a user's lab ([`Lab::secure`]).
 
 use std::{
     collections::BTreeMap,
@@ -12,52 +12,52 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{Mosquitto, Process, agent, eventually, free_port, regatta};
 
-/// Which broker a lab uses.
+/// The broker of a lab.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Broker {
-    /// The one inside `regatta serve`.
+    /// The one in `regatta serve`.
     Embedded,
     /// Debian's mosquitto.
     Mosquitto,
 }
 
-/// The name of a lab's one device.
+/// The name of a lab's device.
 pub const DEVICE: &str = "boat";
 
-/// A running lab. Everything ends and is removed with it.
+/// A running lab. Dropping it ends its processes and removes its files.
 pub struct Lab {
     is_secure: bool,
     /// The broker's port on loopback.
     pub port: u16,
-    /// The broker, where it is a process of its own.
+    /// The broker, if it is a separate process.
     pub mosquitto: Option<Mosquitto>,
     /// `regatta serve`, while it runs.
     pub coordinator: Option<Process>,
     /// `regatta-agent serve`, while it runs.
     pub device: Option<Process>,
-    /// Words before the coordinator's command, such as those that put it on a processor or into a network namespace.
+    /// Words before the coordinator's command, for example to set its CPU or network namespace.
     pub coordinator_prefix: Vec<String>,
     /// Words before the device's command.
     pub device_prefix: Vec<String>,
-    /// Removed last: a failed test prints its processes' logs, which lie there.
+    /// Dropped last, because a failed test prints the logs in it.
     directory: tempfile::TempDir,
 }
 
 impl Lab {
-    /// Lays out a lab and starts the broker; coordinator and device are started by the test. `None`, with the reason
-    /// printed, where the broker is not installed.
+    /// Creates a lab and starts the broker. The test starts coordinator and device. Returns `None` and prints the reason when the broker
+    /// is not installed.
     ///
     /// # Panics
-    /// When the directories cannot be written.
+    /// Panics when the directories cannot be written.
     #[must_use]
     pub fn new(broker: Broker) -> Option<Self> {
         Self::plain_in(&std::env::temp_dir(), broker)
     }
 
-    /// As [`Self::new`], below a directory of the caller's choice.
+    /// Does the same as [`Self::new`] below a given directory.
     ///
     /// # Panics
-    /// When the directories cannot be written.
+    /// Panics when the directories cannot be written.
     #[must_use]
     pub fn plain_in(parent: &Path, broker: Broker) -> Option<Self> {
         let directory = tempfile::tempdir_in(parent).expect("a temporary directory");
@@ -91,20 +91,20 @@ impl Lab {
         Some(lab)
     }
 
-    /// As [`Self::new`], as a user makes it: `regatta init`, TLS, and a device that enrols with a token when it is first
-    /// started. mosquitto runs with the configuration that `regatta init` wrote.
+    /// Creates a lab with `regatta init` and TLS. The device enrols with a token when it is first started. mosquitto uses the
+    /// configuration of `regatta init`.
     ///
     /// # Panics
-    /// When the directories cannot be written.
+    /// Panics when the directories cannot be written.
     #[must_use]
     pub fn secure(broker: Broker) -> Option<Self> {
         Self::secure_in(&std::env::temp_dir(), broker, "127.0.0.1")
     }
 
-    /// As [`Self::secure`], below a directory of the caller's choice, with the coordinator at an address of its choice.
+    /// Does the same as [`Self::secure`] below a given directory, with a given coordinator address.
     ///
     /// # Panics
-    /// When the directories cannot be written.
+    /// Panics when the directories cannot be written.
     #[must_use]
     pub fn secure_in(parent: &Path, broker: Broker, host: &str) -> Option<Self> {
         let directory = tempfile::tempdir_in(parent).expect("a temporary directory");
@@ -174,19 +174,19 @@ impl Lab {
         self.directory.path().join("workspace")
     }
 
-    /// The device's own directory: configuration, and `state/` below it.
+    /// The device's directory, with its configuration and `state/`.
     #[must_use]
     pub fn device_directory(&self) -> PathBuf {
         self.directory.path().join("device")
     }
 
-    /// Models and data.
+    /// The directory of models and data.
     #[must_use]
     pub fn scratch(&self) -> PathBuf {
         self.directory.path().join("scratch")
     }
 
-    /// A `regatta` command in the lab's workspace.
+    /// Returns a `regatta` command in the lab's workspace.
     #[must_use]
     pub fn regatta(&self) -> Command {
         self.regatta_behind(&[])
@@ -201,7 +201,7 @@ impl Lab {
         command
     }
 
-    /// Where the device keeps its key, its enrolment and its runs.
+    /// The directory of the device's key, enrolment and runs.
     #[must_use]
     pub fn state(&self) -> PathBuf {
         self.device_directory().join("state")
@@ -215,10 +215,10 @@ impl Lab {
         self.coordinator = Some(Process::start(&mut command, &log));
     }
 
-    /// A token for a device of this name.
+    /// Issues a token for a device of this name.
     ///
     /// # Panics
-    /// When the coordinator gives none.
+    /// Panics when the coordinator issues none.
     #[must_use]
     pub fn token(&self, name: &str) -> String {
         let added = succeed_output(self.regatta().args(["device", "add", name, "--format", "json"]));
@@ -226,7 +226,7 @@ impl Lab {
         added["token"].as_str().expect("a token").to_owned()
     }
 
-    /// An agent's command in the device's directory.
+    /// Returns an agent command in the device's directory.
     #[must_use]
     pub fn agent(&self, command: &str) -> Command {
         let mut agent = prefixed(&self.device_prefix, &agent());
@@ -236,10 +236,10 @@ impl Lab {
         agent
     }
 
-    /// Enrols the device of a secure lab. The coordinator has been started by then.
+    /// Enrols the device of a secure lab. The coordinator must be running.
     ///
     /// # Panics
-    /// When it does not answer within 20 s.
+    /// Panics when the enrolment does not succeed within 20 s.
     pub fn enrol_device(&self) {
         let token = self.token(DEVICE);
         eventually("the device to enrol", 20, || {
@@ -252,7 +252,7 @@ impl Lab {
         });
     }
 
-    /// Starts `regatta-agent serve`; in a secure lab, enrols the device first if it is not.
+    /// Starts `regatta-agent serve`. In a secure lab, enrols the device first if needed.
     pub fn start_device(&mut self) {
         if self.is_secure && !self.device_directory().join("state/enrolment.json").exists() {
             self.enrol_device();
@@ -260,22 +260,22 @@ impl Lab {
         self.start_unenrolled_device();
     }
 
-    /// Starts `regatta-agent serve` as it is, enrolled or not.
+    /// Starts `regatta-agent serve` without enrolling the device.
     pub fn start_unenrolled_device(&mut self) {
         let mut command = self.agent("serve");
         self.device = Some(Process::start(&mut command, &self.device_log()));
     }
 
-    /// What the device says goes here.
+    /// The path of the device's log.
     #[must_use]
     pub fn device_log(&self) -> PathBuf {
         self.directory.path().join("device.log")
     }
 
-    /// Waits until the coordinator's store knows the device.
+    /// Waits until the coordinator's store has the device.
     ///
     /// # Panics
-    /// When it does not within 20 s.
+    /// Panics when that takes more than 20 s.
     pub fn wait_for_device(&self) {
         eventually("the device to say hello", 20, || {
             let output = self
@@ -287,7 +287,7 @@ impl Lab {
         });
     }
 
-    /// The SHA-256 of every file of a run, on the coordinator's and on the device's disk.
+    /// Returns the SHA-256 of every file of a run, on the coordinator's and on the device's disk.
     #[must_use]
     pub fn hashes(&self, run: &str) -> [BTreeMap<String, String>; 2] {
         [self.workspace(), self.device_directory().join("state")]
@@ -295,7 +295,7 @@ impl Lab {
     }
 }
 
-/// A program behind other words, such as `ip netns exec NAME`.
+/// Returns a command for a program after other words, for example `ip netns exec NAME`.
 #[must_use]
 pub fn prefixed(prefix: &[String], program: &Path) -> Command {
     let Some((first, rest)) = prefix.split_first() else {
@@ -306,10 +306,10 @@ pub fn prefixed(prefix: &[String], program: &Path) -> Command {
     command
 }
 
-/// Runs a command that must succeed, and returns what it printed.
+/// Runs a command and returns its output.
 ///
 /// # Panics
-/// When it fails, with what it said.
+/// Panics with the command's output when the command fails.
 #[must_use]
 pub fn succeed_output(command: &mut Command) -> Output {
     let output = command.output().expect("the command starts");

@@ -1,7 +1,7 @@
-//! What the end-to-end tests share: the real binaries, a real mosquitto, a lab of coordinator and agent on loopback.
-//! Holds no test of its own, and knows nothing of what is inside the binaries.
+//! The shared parts of the end-to-end tests: the real binaries, a real mosquitto, and a lab of coordinator and agent on loopback. It has
+//! no tests, and does not know the internals of the binaries.
 
-// Test code says what it expects.
+// Test code may panic on an unmet expectation.
 #![expect(
     clippy::expect_used,
     clippy::panic,
@@ -28,7 +28,7 @@ pub use mosquitto::Mosquitto;
 pub use process::Process;
 pub use regatta_test_support::{eventually, free_port};
 
-/// All that a command has said: its output, then its errors.
+/// Returns a command's standard output followed by its standard error.
 #[must_use]
 pub fn printed(output: &std::process::Output) -> String {
     [&output.stdout, &output.stderr]
@@ -36,10 +36,10 @@ pub fn printed(output: &std::process::Output) -> String {
         .concat()
 }
 
-/// Says why a test does nothing here, or fails where nothing may be left out (`CI=true`).
+/// Prints why a test is skipped, or fails under CI (`CI=true`), where no test may be skipped.
 ///
 /// # Panics
-/// Under CI.
+/// Panics under CI.
 pub fn left_out(why: &str) {
     assert!(
         std::env::var_os("CI").is_none_or(|value| value != "true"),

@@ -1,4 +1,4 @@
-//! Debian's mosquitto on a loopback port of its own, without persistence, gone when the test is.
+//! Debian's mosquitto on its own loopback port, without persistence. It ends with the test.
 
 use std::{net::TcpStream, path::Path, process::Command};
 
@@ -13,10 +13,10 @@ pub struct Mosquitto {
 }
 
 impl Mosquitto {
-    /// Starts one with its files in `directory`. `None`, with the reason printed, where mosquitto is not installed.
+    /// Starts mosquitto with its files in `directory`. Returns `None` and prints the reason when mosquitto is not installed.
     ///
     /// # Panics
-    /// When it does not come up; under CI, when it is not installed.
+    /// Panics when mosquitto does not start and, under CI, when it is not installed.
     #[must_use]
     pub fn start(directory: &Path) -> Option<Self> {
         let port = free_port();
@@ -28,10 +28,10 @@ impl Mosquitto {
         Self::start_with(directory, port)
     }
 
-    /// Starts one with the `mosquitto.conf` that lies in `directory` and makes it listen on `port`.
+    /// Starts mosquitto with the `mosquitto.conf` in `directory`, listening on `port`.
     ///
     /// # Panics
-    /// As [`Self::start`].
+    /// Panics in the same cases as [`Self::start`].
     #[must_use]
     pub fn start_with(directory: &Path, port: u16) -> Option<Self> {
         let Some(process) = Self::spawn(directory) else {
@@ -47,10 +47,10 @@ impl Mosquitto {
         Some(broker)
     }
 
-    /// Kills it and starts it again: everything that it held is lost.
+    /// Kills mosquitto and starts it again. Its state is lost.
     ///
     /// # Panics
-    /// When it does not come up again.
+    /// Panics when it does not start again.
     pub fn restart(&mut self) {
         self.process.kill();
         self.process = Self::spawn(&self.directory).expect("it was there a moment ago");

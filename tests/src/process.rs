@@ -1,4 +1,4 @@
-//! A child process that does not outlive its test.
+//! A child process that ends with its test.
 
 use std::{
     fs::File,
@@ -6,17 +6,17 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-/// A running child; killed with SIGKILL when dropped.
+/// A running child process. Dropping it sends SIGKILL.
 pub struct Process {
     child: Child,
     log: PathBuf,
 }
 
 impl Process {
-    /// Starts `command` with both outputs going to the file `log`.
+    /// Starts `command` with both outputs redirected to the file `log`.
     ///
     /// # Panics
-    /// When it cannot be started.
+    /// Panics when it cannot be started.
     #[must_use]
     pub fn start(command: &mut Command, log: &Path) -> Self {
         let out = File::options()
@@ -33,22 +33,22 @@ impl Process {
         }
     }
 
-    /// What it has printed so far.
+    /// Returns its output so far.
     #[must_use]
     pub fn output(&self) -> String {
         String::from_utf8_lossy(&std::fs::read(&self.log).unwrap_or_default()).into_owned()
     }
 
-    /// Its process id.
+    /// Returns its process id.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// The most memory that it has had resident, in KiB.
+    /// Returns its peak resident memory in KiB.
     ///
     /// # Panics
-    /// When it has ended.
+    /// Panics when the process has ended.
     #[must_use]
     pub fn peak_kib(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.id())).expect("it runs");
@@ -57,28 +57,28 @@ impl Process {
         kib.expect("the kernel tells")
     }
 
-    /// Processor time that it has used, in seconds.
+    /// Returns its CPU time in seconds.
     ///
     /// # Panics
-    /// When it has ended.
+    /// Panics when the process has ended.
     #[must_use]
     pub fn cpu_seconds(&self) -> f64 {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.id())).expect("it runs");
         let (_, behind_name) = stat.rsplit_once(')').expect("a name in parentheses");
         let fields: Vec<&str> = behind_name.split_ascii_whitespace().collect();
-        // User and system time in clock ticks, which are hundredths of a second on Linux.
+        // User and system time in clock ticks of a hundredth of a second on Linux.
         let ticks = |field: usize| fields[field].parse::<f64>().expect("a number");
         (ticks(11) + ticks(12)) / 100.0
     }
 
-    /// Whether it still runs.
+    /// Returns whether it is running.
     pub fn is_running(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Kills it as a power cut would: SIGKILL, no time to clean up.
+    /// Kills it with SIGKILL, as a power cut would, so that it cannot clean up.
     pub fn kill(&mut self) {
-        // It may have ended by itself; either way it is gone afterwards.
+        // It may have ended by itself. Either way it is gone afterwards.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

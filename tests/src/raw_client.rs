@@ -1,5 +1,5 @@
-//! An MQTT 5 client that says whatever a test wants, over TLS with whatever certificate: what an honest client library would
-//! not do. Blocking, small, and good for tests only.
+//! A raw MQTT 5 client that sends whatever a test needs, over TLS with any certificate. It can do what an honest client library would
+//! not. It is blocking and for tests only.
 
 use std::{
     io::{self, Read as _, Write as _},
@@ -15,9 +15,9 @@ use rustls::{
     version::TLS13,
 };
 
-/// The reason code for what an access rule forbids.
+/// The reason code of a refused access.
 pub const NOT_AUTHORIZED: u8 = 0x87;
-/// The reason code for what is well.
+/// The reason code of success.
 pub const SUCCESS: u8 = 0;
 
 const CONNACK: u8 = 2;
@@ -25,7 +25,7 @@ const PUBLISH: u8 = 3;
 const PUBACK: u8 = 4;
 const SUBACK: u8 = 9;
 
-/// A certificate with its private key, DER.
+/// A certificate and its private key, in DER.
 pub struct ClientIdentity {
     /// The certificate.
     pub certificate: Vec<u8>,
@@ -36,19 +36,19 @@ pub struct ClientIdentity {
 /// A connection.
 pub struct RawClient {
     stream: StreamOwned<ClientConnection, TcpStream>,
-    /// Messages that came while something else was waited for: topic and payload.
+    /// Messages that arrived while the client waited for another packet: topic and payload.
     heard: Vec<(String, Vec<u8>)>,
     next_id: u16,
 }
 
 impl RawClient {
-    /// Shakes hands with the broker at `port`, trusting `authority`.
+    /// Connects to the broker at `port`, and trusts `authority`.
     ///
     /// # Errors
-    /// When the broker refuses. In TLS 1.3 a certificate may be refused after this, at the first answer.
+    /// Returns an error when the broker refuses. In TLS 1.3 the broker may refuse a certificate after this, at the first read.
     ///
     /// # Panics
-    /// When what is given is no certificate.
+    /// Panics when an argument is not a certificate.
     pub fn reach(port: u16, authority: &[u8], certificates: Option<&ClientIdentity>) -> io::Result<Self> {
         let mut roots = RootCertStore::empty();
         roots
@@ -81,10 +81,10 @@ impl RawClient {
         })
     }
 
-    /// GET over HTTP instead of MQTT; head and body of the answer, as text.
+    /// Sends a GET over HTTP instead of MQTT. Returns head and body of the response as text.
     ///
     /// # Errors
-    /// When the connection ends without one.
+    /// Returns an error when the connection ends without a response.
     pub fn get(&mut self, address: &str, header: &str) -> io::Result<String> {
         self.request(address, &format!("{header}Connection: close\r\n"))?;
         let mut answer = Vec::new();
@@ -96,20 +96,20 @@ impl RawClient {
         Ok(String::from_utf8_lossy(&answer).into_owned())
     }
 
-    /// Sends a GET over HTTP, and leaves the connection and the answer as they are.
+    /// Sends a GET over HTTP and does not read the response.
     ///
     /// # Errors
-    /// When the connection has ended.
+    /// Returns an error when the connection has ended.
     pub fn request(&mut self, address: &str, header: &str) -> io::Result<()> {
         let request = format!("GET {address} HTTP/1.1\r\nHost: x\r\n{header}\r\n");
         self.stream.write_all(request.as_bytes())?;
         self.stream.flush()
     }
 
-    /// Sends one frame that depends on what both ends derive from this connection under `label`, and reads the answer.
+    /// Sends one frame and reads the answer. `frame` gets the keying material that both ends export under `label`.
     ///
     /// # Errors
-    /// When the connection ends without one.
+    /// Returns an error when the connection ends without an answer.
     pub fn exchange(
         &mut self,
         label: &[u8],
@@ -129,10 +129,10 @@ impl RawClient {
         Ok(answer)
     }
 
-    /// CONNECT, with a last will on `will` where one is given; the broker's reason code.
+    /// Sends CONNECT, with a last will on topic `will` if given. Returns the broker's reason code.
     ///
     /// # Errors
-    /// When the connection ends instead.
+    /// Returns an error when the connection ends instead.
     pub fn connect(&mut self, client_id: &str, will: Option<&str>) -> io::Result<u8> {
         let mut body = text("MQTT");
         let flags = if will.is_some() { 0b0000_0110 } else { 0b0000_0010 };
@@ -148,29 +148,29 @@ impl RawClient {
         Ok(self.answer(CONNACK)?.get(1).copied().unwrap_or(u8::MAX))
     }
 
-    /// PUBLISH with QoS 1; the broker's reason code.
+    /// Sends PUBLISH with QoS 1. Returns the broker's reason code.
     ///
     /// # Errors
-    /// When the connection ends instead.
+    /// Returns an error when the connection ends instead.
     pub fn publish(&mut self, topic: &str, payload: &[u8]) -> io::Result<u8> {
         self.say(topic, payload, false)?;
         let answer = self.answer(PUBACK)?;
-        // A short acknowledgement means success.
+        // A short PUBACK means success.
         Ok(answer.get(2).copied().unwrap_or(SUCCESS))
     }
 
-    /// PUBLISH with QoS 1, without waiting for the answer.
+    /// Sends PUBLISH with QoS 1, and does not wait for the answer.
     ///
     /// # Errors
-    /// When the connection has ended.
+    /// Returns an error when the connection has ended.
     pub fn say(&mut self, topic: &str, payload: &[u8], retain: bool) -> io::Result<()> {
         self.say_with_property(topic, payload, retain, "")
     }
 
-    /// As [`Self::say`], with a user property of this value unless it is empty.
+    /// Does the same as [`Self::say`], with a user property of this value unless it is empty.
     ///
     /// # Errors
-    /// When the connection has ended.
+    /// Returns an error when the connection has ended.
     pub fn say_with_property(
         &mut self,
         topic: &str,
@@ -192,10 +192,10 @@ impl RawClient {
         self.send(0x32 | u8::from(retain), &body)
     }
 
-    /// SUBSCRIBE with QoS 1; the broker's reason code for the filter.
+    /// Sends SUBSCRIBE with QoS 1. Returns the broker's reason code for the filter.
     ///
     /// # Errors
-    /// When the connection ends instead.
+    /// Returns an error when the connection ends instead.
     pub fn subscribe(&mut self, filter: &str) -> io::Result<u8> {
         let mut body = self.number().to_vec();
         body.push(0);
@@ -205,7 +205,7 @@ impl RawClient {
         Ok(self.answer(SUBACK)?.last().copied().unwrap_or(u8::MAX))
     }
 
-    /// The messages that came within `patience`, and before: topic and payload.
+    /// Returns the messages that arrived within `patience` or earlier: topic and payload.
     pub fn hear(&mut self, patience: Duration) -> Vec<(String, Vec<u8>)> {
         let _ = self.stream.sock.set_read_timeout(Some(patience));
         let begun = std::time::Instant::now();
@@ -220,16 +220,16 @@ impl RawClient {
         std::mem::take(&mut self.heard)
     }
 
-    /// Any bytes at all.
+    /// Sends arbitrary bytes.
     ///
     /// # Errors
-    /// When the connection has ended.
+    /// Returns an error when the connection has ended.
     pub fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.stream.write_all(bytes)?;
         self.stream.flush()
     }
 
-    /// Whether the broker has ended the connection within 10 s.
+    /// Returns whether the broker closes the connection within 10 s.
     pub fn is_cut_off(&mut self) -> bool {
         loop {
             match self.packet() {
@@ -254,7 +254,7 @@ impl RawClient {
         self.bytes(&packet)
     }
 
-    /// Waits for a packet of one kind; keeps messages that come before it.
+    /// Waits for a packet of one type, and stores messages that arrive before it.
     fn answer(&mut self, kind: u8) -> io::Result<Vec<u8>> {
         loop {
             match self.packet()? {
@@ -283,11 +283,11 @@ impl RawClient {
         Ok((kind, body))
     }
 
-    /// Keeps a message; QoS 1 ones stay unacknowledged, which a test can live with.
+    /// Stores a message. A QoS 1 message stays unacknowledged, which does not matter to a test.
     fn keep(&mut self, body: &[u8]) {
         let length = usize::from(u16::from_be_bytes([body[0], body[1]]));
         let topic = String::from_utf8_lossy(&body[2..2 + length]).into_owned();
-        // Number (QoS 1) and an empty list of properties, as both brokers send them.
+        // Packet identifier (QoS 1) and an empty list of properties, as both brokers send them.
         let payload = body.get(2 + length + 3..).unwrap_or_default().to_vec();
         self.heard.push((topic, payload));
     }

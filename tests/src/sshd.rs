@@ -1,5 +1,5 @@
-//! A board to deploy to: Debian's sshd on a loopback port, with a user of its own whose home is a directory of the test. Nothing
-//! of the machine is changed: the accounts are files laid over /etc in a mount namespace of the server's own.
+//! A board for deployments: Debian's sshd on a loopback port, with its own user whose home is a directory of the test. The machine is not
+//! changed: the accounts are files mounted over /etc in the server's own mount namespace.
 
 use std::{
     fs,
@@ -10,39 +10,39 @@ use std::{
 
 use crate::{Process, eventually, free_port, left_out, succeed_output};
 
-/// The board's one user.
+/// The board's user.
 pub const SAILOR: &str = "sailor";
-/// His password.
+/// The user's password.
 pub const PASSWORD: &str = "a rope & an 'anchor'";
-/// His number: nobody else's on an ordinary system.
+/// The user's id, which is unused on an ordinary system.
 const UID: u32 = 48_731;
 
 /// A running sshd.
 pub struct Sshd {
     directory: tempfile::TempDir,
-    /// Its port on loopback.
+    /// The server's port on loopback.
     pub port: u16,
     server: Option<Process>,
 }
 
-/// What a board is to be like.
+/// The properties of a board.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Likeness<'a> {
-    /// Programs that it has before the system's: name, and shell script.
+    /// Programs that precede the system's: name and shell script.
     pub programs: &'a [(&'a str, &'a str)],
-    /// The mount options of its home, when that is a disk of its own: `size=2m`, `size=2m,ro`.
+    /// The mount options of the home, if it is a separate disk: `size=2m`, `size=2m,ro`.
     pub home: Option<&'a str>,
-    /// Further lines of its sshd's configuration.
+    /// Additional lines of sshd's configuration.
     pub config: &'a str,
-    /// Whether systemd is said to run, and the real sudo lets him be root for his password. Without, no systemd runs.
+    /// Whether the board has systemd, and the real sudo allows the user with the password. Otherwise no systemd runs.
     pub sudo: bool,
 }
 
 impl Sshd {
-    /// Starts a board. `None`, with the reason printed, where there is no sshd or no root to give it users.
+    /// Starts a board. Returns `None` and prints the reason when sshd is missing or the test does not run as root.
     ///
     /// # Panics
-    /// When it does not come up.
+    /// Panics when the server does not start.
     #[must_use]
     pub fn start(likeness: Likeness<'_>) -> Option<Self> {
         if !Path::new("/usr/sbin/sshd").exists() {
@@ -68,28 +68,28 @@ impl Sshd {
         Some(sshd)
     }
 
-    /// The user's home, as it is on the board.
+    /// The user's home directory on the board.
     #[must_use]
     pub fn home(&self) -> PathBuf {
         self.path().join("home")
     }
 
-    /// The private key that the board lets in.
+    /// The private key that the board accepts.
     #[must_use]
     pub fn key(&self) -> PathBuf {
         self.path().join("login_key")
     }
 
-    /// Its `/etc/sudoers`, where it has one.
+    /// The board's `/etc/sudoers`, if it has one.
     #[must_use]
     pub fn sudoers(&self) -> PathBuf {
         self.path().join("sudoers")
     }
 
-    /// The fingerprint of its host key, as `ssh-keygen -l` prints it.
+    /// The fingerprint of its host key in the format of `ssh-keygen -l`.
     ///
     /// # Panics
-    /// When ssh-keygen does not run.
+    /// Panics when ssh-keygen fails.
     #[must_use]
     pub fn fingerprint(&self) -> String {
         let listed = succeed_output(
@@ -105,10 +105,10 @@ impl Sshd {
             .to_owned()
     }
 
-    /// Gives it another host key, as a board that was flashed anew has.
+    /// Replaces the host key, as on a board that was flashed again.
     ///
     /// # Panics
-    /// When it does not come up again.
+    /// Panics when the server does not restart.
     pub fn change_host_key(&mut self) {
         self.server = None;
         fs::remove_file(self.path().join("host_key")).expect("the host key");
@@ -116,10 +116,10 @@ impl Sshd {
         self.run(Likeness::default());
     }
 
-    /// Lets the owner of another private key in, too.
+    /// Accepts another private key, too.
     ///
     /// # Panics
-    /// When its public half does not read.
+    /// Panics when its public key cannot be read.
     pub fn let_in(&self, key: &Path) {
         let public = fs::read_to_string(key.with_extension("pub")).expect("a public key");
         let file = self.path().join("authorized_keys");
@@ -133,7 +133,7 @@ impl Sshd {
 
     fn lay_out(&self, likeness: Likeness<'_>) {
         let here = self.path();
-        // The user goes through it to his home.
+        // The user needs access to the parent of the home.
         fs::set_permissions(here, fs::Permissions::from_mode(0o755)).expect("permissions");
         for name in ["home", "bin"] {
             fs::create_dir(here.join(name)).expect("a directory");
@@ -177,7 +177,7 @@ impl Sshd {
         let disk = likeness.home.map_or_else(String::new, |options| {
             format!("mount -t tmpfs -o uid={UID},gid={UID},mode=755,{options} tmpfs {here}/home\n")
         });
-        // What runs on this machine does not run on the board.
+        // The machine's own systemd must not be visible on the board.
         let system = if likeness.sudo {
             format!("mkdir -p /run/systemd/system\nmount --bind {here}/sudoers /etc/sudoers\n")
         } else {
@@ -189,7 +189,7 @@ impl Sshd {
              exec /usr/sbin/sshd -D -e -f {here}/sshd_config"
         );
         let mut command = Command::new("unshare");
-        // Its own process namespace too: whatever the board has started ends with it.
+        // A separate PID namespace ends every process that the board has started.
         command.args([
             "--mount",
             "--propagation",

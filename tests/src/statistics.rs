@@ -1,6 +1,6 @@
 //! Medians and bootstrap intervals for the benches.
 
-/// The middle value; NaN of none.
+/// Returns the median; NaN for no values.
 #[must_use]
 pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
@@ -13,7 +13,7 @@ pub fn median(values: &[f64]) -> f64 {
     }
 }
 
-/// The 95 % percentile bootstrap interval of `median(a) / median(b)`, from a fixed seed.
+/// Returns the 95 % percentile bootstrap interval of `median(a) / median(b)`, with a fixed seed.
 #[must_use]
 pub fn interval_of_ratio(a: &[f64], b: &[f64]) -> (f64, f64) {
     const RESAMPLES: usize = 2000;
@@ -34,7 +34,7 @@ pub fn interval_of_ratio(a: &[f64], b: &[f64]) -> (f64, f64) {
     (ratios[RESAMPLES / 40], ratios[RESAMPLES - 1 - RESAMPLES / 40])
 }
 
-/// A ratio of medians with its interval, as tables have it.
+/// Formats a ratio of medians with its interval for tables.
 #[must_use]
 pub fn ratio(a: &[f64], b: &[f64]) -> String {
     let (low, high) = interval_of_ratio(a, b);

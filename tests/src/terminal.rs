@@ -1,5 +1,5 @@
-//! A program at a terminal of its own (a pty), as a person has it: what it shows is waited for, what is typed goes to it. Knows
-//! nothing of the programs.
+//! A program at its own terminal (a pty), as a user runs it. Tests wait for its output and type its input. This module does not know the
+//! programs.
 
 use std::{
     fs::File,
@@ -14,10 +14,10 @@ use std::{
 
 use crate::eventually;
 
-/// How long a program may take to show something: these tests run beside others.
+/// The longest wait for output, because these tests run beside others.
 const PATIENCE_S: u64 = 60;
 
-/// A program at a terminal; killed when dropped.
+/// A program at a terminal. Dropping it kills the program.
 pub struct Terminal {
     keyboard: File,
     shown: Arc<Mutex<Vec<u8>>>,
@@ -26,14 +26,14 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    /// Starts `command` with a terminal of 80 columns as its only one: standard input, both outputs, and where its signals come from.
+    /// Starts `command` with its own controlling terminal of 80 columns for standard input and both outputs.
     ///
     /// # Panics
-    /// When it cannot be started.
+    /// Panics when the command cannot be started.
     #[must_use]
     pub fn start(command: &Command) -> Self {
         let (near, far) = pty().expect("a terminal");
-        // util-linux: what it starts has the terminal to itself.
+        // setsid (util-linux) makes it the controlling terminal.
         let mut own = Command::new("setsid");
         own.arg("--ctty")
             .arg(command.get_program())
@@ -69,16 +69,16 @@ impl Terminal {
         }
     }
 
-    /// Everything that was shown so far.
+    /// Returns all output so far.
     #[must_use]
     pub fn shown(&self) -> String {
         String::from_utf8_lossy(&self.shown.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
     }
 
-    /// Waits until `text` is shown, after what was waited for before.
+    /// Waits until `text` appears in the output after the previously awaited text.
     ///
     /// # Panics
-    /// When it does not come.
+    /// Panics when it does not appear.
     pub fn wait_for(&mut self, text: &str) {
         let from = self.read;
         let at = |shown: String| shown.get(from..).and_then(|new| new.find(text));
@@ -88,34 +88,34 @@ impl Terminal {
         self.read = from + at(self.shown()).unwrap_or_default() + text.len();
     }
 
-    /// Types: `\n` is Enter, `\x03` Ctrl-C.
+    /// Types keys: `\n` is Enter, `\x03` is Ctrl-C.
     ///
     /// # Panics
-    /// When the terminal is gone.
+    /// Panics when the terminal is gone.
     pub fn type_in(&mut self, keys: &str) {
         self.keyboard.write_all(keys.as_bytes()).expect("the terminal");
     }
 
-    /// Whether the terminal shows what is typed, line by line, and takes Ctrl-C itself: as a shell leaves it to a program.
+    /// Returns whether the terminal echoes input, is in line mode and handles Ctrl-C, as a shell leaves it.
     ///
     /// # Panics
-    /// When the terminal is gone.
+    /// Panics when the terminal is gone.
     #[must_use]
     pub fn is_in_order(&self) -> bool {
         let mut settings = MaybeUninit::<libc::termios>::uninit();
-        // SAFETY: the pointer is to a `termios` that the call fills in when it says 0.
+        // SAFETY: the pointer is to a `termios`, which the call fills in when it returns 0.
         let done = unsafe { libc::tcgetattr(self.keyboard.as_raw_fd(), settings.as_mut_ptr()) };
         assert_eq!(done, 0, "the terminal's settings");
-        // SAFETY: filled in, as was just looked at.
+        // SAFETY: the call returned 0, so the value is initialized.
         let flags = unsafe { settings.assume_init() }.c_lflag;
         let usual = libc::ECHO | libc::ICANON | libc::ISIG;
         flags & usual == usual
     }
 
-    /// Waits until a secret is asked for: until what is typed is not shown any more.
+    /// Waits until the program asks for a secret and turns echo off.
     ///
     /// # Panics
-    /// When that does not come.
+    /// Panics when that does not happen.
     pub fn wait_until_hidden(&self) {
         eventually("a secret to be asked for", PATIENCE_S, || !self.is_in_order());
     }
@@ -123,7 +123,7 @@ impl Terminal {
     /// Waits for the program's end.
     ///
     /// # Panics
-    /// When it does not come.
+    /// Panics when it does not end.
     pub fn end(&mut self) -> ExitStatus {
         let mut status = None;
         eventually("the program to end", PATIENCE_S, || {
@@ -134,7 +134,7 @@ impl Terminal {
     }
 }
 
-/// A new terminal of 80 columns: where its user is, and where its programs are.
+/// Opens a terminal of 80 columns. Returns the user's end and the programs' end.
 fn pty() -> io::Result<(OwnedFd, OwnedFd)> {
     let size = libc::winsize {
         ws_row: 24,
@@ -143,7 +143,7 @@ fn pty() -> io::Result<(OwnedFd, OwnedFd)> {
         ws_ypixel: 0,
     };
     let (mut near, mut far) = (-1, -1);
-    // SAFETY: two places for descriptors and a size that the call only reads; no name and no settings are wanted.
+    // SAFETY: two valid places for descriptors, and a size that the call only reads. Name and settings are null.
     let done = unsafe {
         libc::openpty(
             &raw mut near,
@@ -156,7 +156,7 @@ fn pty() -> io::Result<(OwnedFd, OwnedFd)> {
     if done != 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: both were just opened, and nobody else knows them.
+    // SAFETY: both descriptors were just opened and have no other owner.
     Ok(unsafe { (OwnedFd::from_raw_fd(near), OwnedFd::from_raw_fd(far)) })
 }
 

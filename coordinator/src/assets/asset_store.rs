@@ -1,4 +1,4 @@
-//! Where assets lie: every file once, under its SHA-256, never changed. Putting in, looking up, sweeping out.
+//! Stores assets: each file once, under its SHA-256, and never changed. Files are added, looked up and swept.
 //!
 //! ```text
 //! assets/ab/abcdef...   a file, or a tree's manifest
@@ -26,33 +26,33 @@ use sha2::{Digest as _, Sha256};
 
 use crate::workspace::Workspace;
 
-/// Names of files that are being put in.
+/// The prefix of files that are being added.
 const UNFINISHED: &str = ".new-";
-/// The file whose lock is held.
+/// The name of the lock file.
 const LOCK: &str = ".lock";
 
-/// What cannot be put in or swept.
+/// An error of the asset store.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AssetStoreError {
     /// A file or directory cannot be used.
     #[error("cannot use {}", .path.display())]
     Io {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// A name that no manifest can hold.
+    /// A manifest cannot hold the name.
     #[error("{} has a name that cannot be kept: too long, not UTF-8, or with control characters in it", .0.display())]
     Name(PathBuf),
-    /// Samples that their preparation is not done with.
+    /// The preparation of the samples is not finished.
     #[error(transparent)]
     NotWhole(#[from] NotWhole),
-    /// Neither a file nor a directory.
+    /// The source is neither a file nor a directory.
     #[error("{} is neither a file nor a directory", .0.display())]
     Kind(PathBuf),
-    /// A tree's manifest that has gone bad: which files the tree needs is not known.
+    /// A tree's manifest is damaged, so the files that the tree needs are unknown.
     #[error(
         "{} has gone bad, and which files its tree needs is not known: add the tree again with `regatta asset add`, or \
          remove it with `regatta asset remove`",
@@ -61,27 +61,27 @@ pub(crate) enum AssetStoreError {
     Manifest {
         /// The manifest.
         path: PathBuf,
-        /// The first line that does not read.
+        /// The first line that cannot be parsed.
         #[source]
         source: NotALine,
     },
 }
 
-/// An asset that was put in.
+/// An asset that was added.
 #[derive(Debug)]
 pub(crate) struct Added {
-    /// What specs name.
+    /// The asset as specs name it.
     pub(crate) asset: Asset,
     /// Number of files.
     pub(crate) files: u64,
 }
 
-/// What sweeping came to.
+/// The result of a sweep.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct SweepResult {
-    /// Files that were removed.
+    /// The number of removed files.
     pub(crate) files: u64,
-    /// Their bytes.
+    /// The number of removed bytes.
     pub(crate) bytes: u64,
 }
 
@@ -89,8 +89,8 @@ pub(crate) struct SweepResult {
 #[derive(Debug, Clone)]
 pub(crate) struct AssetStore(PathBuf);
 
-/// The asset store, locked by the one process that may add and sweep. A sweep removes every file that the store does not name, and
-/// an added file is named later: hold the lock until then.
+/// The asset store, locked for the one process that may add and sweep. A sweep removes every file that the store's rows do not name. A
+/// new file is named only after it is added, so the lock must be held until then.
 #[derive(Debug)]
 pub(crate) struct LockedAssetStore {
     asset_store: AssetStore,
@@ -98,29 +98,29 @@ pub(crate) struct LockedAssetStore {
 }
 
 impl AssetStore {
-    /// The workspace's.
+    /// Returns the asset store of a workspace.
     pub(crate) fn of(workspace: &Workspace) -> Self {
         Self(workspace.root().join("assets"))
     }
 
-    /// Where what has this SHA-256 lies; `None` for what is no SHA-256.
+    /// The path of the file with this SHA-256. `None` when the text is not a SHA-256.
     pub(super) fn place(&self, sha256: &str) -> Option<PathBuf> {
         is_sha256(sha256).then(|| self.0.join(sha256.get(..2).unwrap_or_default()).join(sha256))
     }
 
-    /// Bytes of the file of that name.
+    /// Returns the length in bytes of the file with this SHA-256.
     ///
     /// # Errors
-    /// When it is not here, or cannot be looked at.
+    /// Returns an error when the file is missing or its metadata cannot be read.
     pub(super) fn bytes_of(&self, sha256: &str) -> io::Result<u64> {
         let place = self.place(sha256).ok_or(io::ErrorKind::NotFound)?;
         Ok(fs::metadata(place)?.len())
     }
 
-    /// Locks the asset store for changes. `waiting` is called if another process has the lock.
+    /// Locks the asset store for changes. Calls `waiting` if another process has the lock.
     ///
     /// # Errors
-    /// [`AssetStoreError::Io`] when it cannot be made or locked.
+    /// Returns [`AssetStoreError::Io`] when the lock file cannot be created or locked.
     pub(crate) fn hold(self, waiting: impl FnOnce()) -> Result<LockedAssetStore, AssetStoreError> {
         fs::create_dir_all(&self.0).map_err(at(&self.0))?;
         let path = self.0.join(LOCK);
@@ -144,10 +144,10 @@ impl AssetStore {
 }
 
 impl LockedAssetStore {
-    /// Puts in a copy of a file, or of a directory with all that is below it. Links are followed.
+    /// Adds a copy of a file, or of a directory with everything below it. Symbolic links are followed.
     ///
     /// # Errors
-    /// [`AssetStoreError`].
+    /// Returns [`AssetStoreError`].
     pub(crate) fn put(&self, source: &Path, path: &str) -> Result<Added, AssetStoreError> {
         let kind = fs::metadata(source).map_err(at(source))?;
         if kind.is_file() {
@@ -194,7 +194,7 @@ impl LockedAssetStore {
         Ok(Added { asset, files })
     }
 
-    /// Copies a file and hashes the copy on its way; length and SHA-256.
+    /// Copies a file and hashes the copy. Returns its length and SHA-256.
     fn put_file(&self, source: &Path) -> Result<(u64, String), AssetStoreError> {
         let beside = self
             .asset_store
@@ -220,7 +220,7 @@ impl LockedAssetStore {
         }
         let name = hex(&hasher.finalize());
         let place = self.asset_store.place(&name).unwrap_or_default();
-        // A copy that has gone bad meanwhile is replaced.
+        // A stored copy that is damaged is replaced.
         if sha256_of_file(&place).is_ok_and(|found| found.hex() == name) {
             fs::remove_file(&beside).map_err(at(&beside))?;
         } else {
@@ -233,10 +233,10 @@ impl LockedAssetStore {
         Ok((bytes, name))
     }
 
-    /// Removes every file that no asset of `kept` is or has.
+    /// Removes every file that no asset of `kept` needs.
     ///
     /// # Errors
-    /// [`AssetStoreError`]; nothing is removed before everything that is kept is known.
+    /// Returns [`AssetStoreError`]. Nothing is removed before every needed file is known.
     pub(crate) fn sweep(&self, kept: &[Asset]) -> Result<SweepResult, AssetStoreError> {
         let mut needed = BTreeSet::new();
         for asset in kept {
@@ -274,7 +274,7 @@ impl LockedAssetStore {
             return Ok(());
         };
         let file = match File::open(&place) {
-            // A tree whose manifest is gone has nothing that could still be served.
+            // The tree's manifest is missing, so none of its files can be served.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             opened => opened.map_err(at(&place))?,
         };
@@ -311,7 +311,7 @@ fn entries(directory: &Path) -> Result<Vec<PathBuf>, AssetStoreError> {
     paths.map_err(at(directory))
 }
 
-/// Paths of all files below a directory, as a manifest has them. A directory of half-made samples is refused.
+/// Lists the paths of all files below a directory in the manifest's format. Refuses a directory with unfinished samples.
 fn files_below(directory: &Path, prefix: &str, files: &mut Vec<String>) -> Result<(), AssetStoreError> {
     SampleSet::check_whole(directory)?;
     for entry in entries(directory)? {

@@ -1,5 +1,5 @@
-//! The bytes of an answer, read from the disk as fast as the device takes them: a few pieces wait in memory, whatever the
-//! length. A device that takes nothing for a while, or is removed, is left alone.
+//! The body of a response, read from disk as fast as the device receives it. Memory holds a few pieces for any length. The transfer ends
+//! when the device receives nothing for a while or is removed.
 
 use std::{
     io::SeekFrom,
@@ -23,19 +23,19 @@ use super::tree::Part;
 use crate::fleet::Admission;
 
 const PIECE: usize = 64 * 1024;
-/// Pieces that wait.
+/// The number of pieces in the queue.
 const WAITING: usize = 4;
-/// How long a device may take nothing.
+/// The longest time without progress.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// An answer's bytes, of a length that is known before.
+/// A response body of known length.
 #[derive(Debug)]
 pub(super) struct Content {
     pieces: mpsc::Receiver<io::Result<Bytes>>,
     left: u64,
 }
 
-/// Who gets it, whether it still may, and its turn, which ends when all is sent.
+/// The receiving device, its admission, and its transfer permit, which is released at the end.
 pub(super) struct Recipient {
     pub(super) device: DeviceId,
     pub(super) admission: Arc<Admission>,
@@ -43,16 +43,16 @@ pub(super) struct Recipient {
 }
 
 impl Content {
-    /// A short text.
+    /// Creates a body with a short text.
     pub(super) fn text(text: &str) -> Self {
         let (sender, pieces) = mpsc::channel(1);
-        // A channel that was just made has room.
+        // A new channel has capacity.
         let _ = sender.try_send(Ok(Bytes::copy_from_slice(text.as_bytes())));
         let left = text.len() as u64;
         Self { pieces, left }
     }
 
-    /// `bytes` bytes of files.
+    /// Creates a body with `bytes` bytes of files.
     pub(super) fn of(
         parts: impl Iterator<Item = io::Result<Part>> + Send + 'static,
         bytes: u64,
@@ -62,7 +62,7 @@ impl Content {
         tokio::spawn(async move {
             if let Err(error) = send(parts, &sender, &to).await {
                 tracing::debug!(device = %to.device, "an asset was not sent to its end: {error}");
-                // The length that was promised tells the device that this is not all.
+                // The body is shorter than its Content-Length, which tells the device that it is incomplete.
                 let _ = sender.try_send(Err(error));
             }
         });

@@ -1,6 +1,7 @@
-//! Assets, the coordinator's half: models, preprocessed data and caches that devices get from here. Each file is stored once under
-//! its SHA-256 ([`asset_store`]); the store has the path of each below the scratch directory; devices get them over HTTPS
-//! ([`server`]). The agent's half, and how the bytes travel: docs/assets.md.
+//! Assets at the coordinator: models, preprocessed data and caches for devices.
+//!
+//! Each file is stored once under its SHA-256 ([`asset_store`]). The store has the path of each below the scratch directory. Devices
+//! download them over HTTPS ([`server`]). docs/assets.md describes the agent's part and the transfer.
 
 mod asset_store;
 mod body;
@@ -19,28 +20,28 @@ use crate::{
     workspace::Config,
 };
 
-/// Why a run's assets cannot be named.
+/// The reason why a run's assets cannot be named.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AssetsError {
-    /// The store.
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] store::StoreError),
-    /// Nobody serves them.
+    /// No server for assets is configured.
     #[error(
         "the benchmark's files are assets, and none are served: set `assets_listen = \"0.0.0.0:8885\"` in regatta.toml, or \
          drop them with `regatta asset remove`"
     )]
     NotServed,
-    /// Something that was named is no asset.
+    /// A requested name is not an asset.
     #[error("`{0}` is no asset; `regatta asset list` shows those that there are")]
     Unknown(String),
 }
 
-/// Names in a run's spec the assets that the run needs: those that hold its benchmark's model, samples and map, and those
-/// in `wanted`. Engines that look at no data need none.
+/// Adds the assets that a run needs to its spec: those with its benchmark's model, samples and map, and those in `requested`. Engines
+/// that read no data need none.
 ///
 /// # Errors
-/// [`AssetsError`].
+/// Returns [`AssetsError`].
 pub(crate) fn name_in(
     spec: &mut RunSpec,
     requested: &[String],
@@ -68,7 +69,7 @@ pub(crate) fn name_in(
     Ok(())
 }
 
-/// Where a run looks for its files.
+/// The paths at which a run looks for its files.
 fn places(spec: &RunSpec) -> [&str; 3] {
     let benchmark = &spec.benchmark;
     [
@@ -78,7 +79,7 @@ fn places(spec: &RunSpec) -> [&str; 3] {
     ]
 }
 
-/// Whether what lies at `place` below the scratch directory is the asset at `path`, is in it, or holds it.
+/// Returns whether `place`, below the scratch directory, is the asset at `path`, is inside it, or contains it.
 pub(crate) fn holds(path: &str, place: &str) -> bool {
     let within = |inner: &str, outer: &str| {
         inner

@@ -1,5 +1,5 @@
-//! Assets over HTTPS: TLS 1.3 with the lab's authority, a certificate of an admitted device or nothing, and two kinds of
-//! addresses. What is not in the asset store does not exist; there is no listing.
+//! Serves assets over HTTPS, with TLS 1.3, the lab's authority and client certificates of admitted devices. It has two kinds of URLs and
+//! no listing.
 //!
 //! ```text
 //! GET /v1/file/SHA256    a file, or a tree's manifest
@@ -36,16 +36,16 @@ use crate::{
     handshake_limiter::HandshakeLimiter, keys,
 };
 
-/// Connections of one device at once: the one it uses, and those that were cut and are not yet known to be.
+/// Concurrent connections of one device: the current one, and broken ones that are not noticed yet.
 const CONNECTIONS_PER_DEVICE: usize = 4;
-/// Assets that are sent at once; others wait for their turn, for a while.
+/// The maximum number of concurrent transfers. Other requests wait for a while.
 const TURNS: usize = 64;
-/// The longest wait for a turn. A device takes silence for a cut after 20 s; told to, it asks again.
+/// The longest wait for a transfer. A device considers 20 s of silence a lost connection. After an explicit refusal it asks again.
 const TURN_PATIENCE: Duration = Duration::from_secs(10);
-/// How long a device may take to say what it wants.
+/// The longest time for receiving a request's header.
 const HEADER_PATIENCE: Duration = Duration::from_secs(10);
 
-/// Why assets are not served.
+/// The error of a server that cannot start.
 #[derive(Debug, thiserror::Error)]
 #[error("assets cannot be served at {address} (assets_listen)")]
 pub(crate) struct ServerError {
@@ -60,12 +60,12 @@ pub(crate) struct Server {
     task: JoinHandle<()>,
 }
 
-/// What every connection shares.
+/// State that all connections share.
 struct Shared {
     asset_store: AssetStore,
     admission: Arc<Admission>,
     handshake_limiter: HandshakeLimiter,
-    /// The connections of each device.
+    /// The slots for the connections of each device.
     devices: Arc<FairSlots<DeviceId>>,
     turns: Arc<Semaphore>,
 }
@@ -74,7 +74,7 @@ impl Server {
     /// Listens and serves until [`Self::stop`].
     ///
     /// # Errors
-    /// [`ServerError`] when the address cannot be listened on.
+    /// Returns [`ServerError`] when the server cannot listen on the address.
     pub(crate) async fn start(
         listen: SocketAddr,
         tls: Arc<ServerConfig>,
@@ -99,12 +99,12 @@ impl Server {
         Ok(Self { address, task })
     }
 
-    /// Where it listens.
+    /// The address on which the server listens.
     pub(crate) const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Takes no more connections.
+    /// Stops accepting connections.
     pub(crate) fn stop(self) {
         self.task.abort();
     }
@@ -153,7 +153,8 @@ async fn serve(
     Ok(())
 }
 
-/// Finds out who comes. Who is not admitted hears so, as a stranger, and that is all: `None`.
+/// Performs the TLS handshake and returns the device. A device that is not admitted gets a refusal within its handshake slot, and the
+/// result is `None`.
 async fn meet(
     stream: TcpStream,
     acceptor: TlsAcceptor,
@@ -176,10 +177,10 @@ async fn meet(
     Ok(None)
 }
 
-/// Whether a connection may bring more than one request.
+/// Whether a connection may carry more than one request.
 struct KeepAlive(bool);
 
-/// Speaks HTTP over a connection until it ends.
+/// Serves HTTP on a connection until it ends.
 async fn speak(
     stream: TlsStream<TcpStream>,
     device: &DeviceId,
@@ -260,7 +261,7 @@ fn answer(
     }
 }
 
-/// A turn to be sent something; `None` when it is long in coming.
+/// Waits for a transfer permit. Returns `None` after the longest wait.
 async fn turn(shared: &Shared) -> Option<OwnedSemaphorePermit> {
     timeout(TURN_PATIENCE, Arc::clone(&shared.turns).acquire_owned())
         .await
@@ -268,7 +269,7 @@ async fn turn(shared: &Shared) -> Option<OwnedSemaphorePermit> {
         .ok()
 }
 
-/// Bytes of what is asked for. A manifest may be long: it is read off the network's threads.
+/// The length of the requested content in bytes. A manifest may be long, so it is read on a blocking thread.
 async fn length(shared: &Arc<Shared>, kind: AssetKind, sha256: &str) -> io::Result<u64> {
     let (shared, sha256) = (Arc::clone(shared), sha256.to_owned());
     let look = move || match kind {
@@ -278,7 +279,7 @@ async fn length(shared: &Arc<Shared>, kind: AssetKind, sha256: &str) -> io::Resu
     tokio::task::spawn_blocking(look).await?
 }
 
-/// The answer about an asset that cannot be sent. A device tries again what is the disk's fault, and nothing else.
+/// The response for an asset that cannot be sent. A device retries only after an error of the coordinator's disk.
 fn unreadable(device: &DeviceId, error: &io::Error) -> Response<Content> {
     match error.kind() {
         io::ErrorKind::NotFound => refusal(StatusCode::NOT_FOUND, "the coordinator has no such asset"),
@@ -307,13 +308,13 @@ fn parts(asset_store: &AssetStore, kind: AssetKind, sha256: &str, from: u64, byt
     }
 }
 
-/// What an address names.
+/// Parses the asset kind and SHA-256 from a URL path.
 fn requested(path: &str) -> Option<(AssetKind, String)> {
     let (kind, sha256) = path.strip_prefix("/v1/")?.split_once('/')?;
     Some((kind.parse().ok()?, sha256.to_owned()))
 }
 
-/// N of `bytes=N-`.
+/// Parses N from `bytes=N-`.
 fn first_byte(range: &[u8]) -> Option<u64> {
     let range = std::str::from_utf8(range).ok()?;
     range.strip_prefix("bytes=")?.strip_suffix('-')?.parse().ok()

@@ -1,5 +1,5 @@
-//! A tree's content as one run of bytes: its files one after the other, in the order of its manifest, from any byte on. The
-//! manifest is read line by line: trees have tens of thousands of files.
+//! Serves a tree's content as one byte sequence: its files in the order of its manifest, from any offset. The manifest is read line by
+//! line, because trees have tens of thousands of files.
 
 use std::{
     fs::File,
@@ -11,21 +11,21 @@ use regatta_types::assets::ManifestLine;
 
 use super::asset_store::AssetStore;
 
-/// A piece of what is sent: a file, from a byte on.
+/// A file of the content, from an offset to its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Part {
-    /// The file.
+    /// The file's path.
     pub(super) path: PathBuf,
-    /// Where to begin.
+    /// The offset of the first byte to send.
     pub(super) from: u64,
-    /// Its length.
+    /// The file's length in bytes.
     pub(super) bytes: u64,
 }
 
-/// Bytes of a tree.
+/// Returns the length of a tree in bytes.
 ///
 /// # Errors
-/// When the manifest is not here, cannot be read or is none.
+/// Returns an error when the manifest is missing, cannot be read or cannot be parsed.
 pub(super) fn bytes_of(asset_store: &AssetStore, manifest: &str) -> io::Result<u64> {
     let mut sum = 0_u64;
     for line in lines(asset_store, manifest)? {
@@ -34,7 +34,7 @@ pub(super) fn bytes_of(asset_store: &AssetStore, manifest: &str) -> io::Result<u
     Ok(sum)
 }
 
-/// The parts of a tree from byte `from` on.
+/// Returns the parts of a tree from byte `from` on.
 pub(super) fn parts(
     asset_store: &AssetStore,
     manifest: &str,

@@ -1,4 +1,4 @@
-//! Turns an accepted socket into a proven peer: the TLS handshake, and the certificate that names the peer.
+//! Turns an accepted socket into an authenticated peer by the TLS handshake and the client certificate.
 
 use std::{io, sync::Arc};
 
@@ -10,23 +10,23 @@ use tokio_rustls::{TlsAcceptor, server::TlsStream};
 use super::rights::Peer;
 use crate::{handshake_limiter::in_time, keys};
 
-/// How connections are accepted.
+/// How the broker accepts connections.
 pub(crate) enum Acceptor {
-    /// Without TLS. The configuration limits this to loopback by default.
+    /// Without TLS. By default the configuration allows this only on loopback.
     Plain,
-    /// Over TLS 1.3, with a certificate of the lab.
+    /// TLS 1.3 with client certificates of the lab.
     Tls {
-        /// The broker's side of TLS.
+        /// The server's TLS configuration.
         config: Arc<ServerConfig>,
-        /// The key by which the coordinator is known.
+        /// The coordinator's Ed25519 public key.
         coordinator_key: [u8; 32],
     },
 }
 
-/// Does the handshake and returns the peer.
+/// Performs the TLS handshake and returns the peer.
 ///
 /// # Errors
-/// When the client shows no certificate of the lab, speaks no TLS 1.3, or takes too long.
+/// Returns an error when the client has no certificate of the lab, does not speak TLS 1.3, or takes too long.
 pub(super) async fn handshake(
     stream: TcpStream,
     config: &Arc<ServerConfig>,

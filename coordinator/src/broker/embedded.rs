@@ -1,7 +1,7 @@
-//! The embedded broker over `mqtt5`: our own acceptor in front of its routing.
+//! The embedded broker: Regatta's own acceptor in front of the routing of the `mqtt5` crate.
 //!
-//! The acceptor is ours so that a connection's rights follow from how it was accepted: TLS and its certificates stand
-//! between accepting and handing over (`acceptor`).
+//! The acceptor is Regatta's own because a connection's rights follow from how it was accepted. The TLS handshake and the certificate
+//! check (`acceptor`) come before the connection is handed to `mqtt5`.
 
 use std::{
     io,
@@ -40,9 +40,9 @@ use crate::{
     token_bucket::{Rate, TokenBuckets},
 };
 
-/// Connections of one device at once: the one it uses, and those it has given up and the broker has not.
+/// Concurrent connections of one device: the current one, and closed ones that the broker has not noticed yet.
 const CONNECTIONS_PER_DEVICE: usize = 4;
-/// How many failed handshakes are logged.
+/// The rate at which failed handshakes are logged.
 const REFUSALS_LOGGED: Rate = Rate {
     burst: 16,
     per_second: 0.1,
@@ -56,7 +56,7 @@ pub(crate) struct Broker {
     acceptor: JoinHandle<()>,
 }
 
-/// What every connection shares.
+/// State that all connections share.
 struct Shared {
     config: Arc<BrokerConfig>,
     router: Arc<MessageRouter>,
@@ -68,20 +68,21 @@ struct Shared {
     handshake_limiter: HandshakeLimiter,
     admission: Arc<Admission>,
     pace: Arc<Pace>,
-    /// The connections of each device.
+    /// The slots for the connections of each device.
     devices: Arc<FairSlots<DeviceId>>,
     live: Live,
-    /// Connections at once, unproven ones included.
+    /// The maximum number of concurrent connections, unproven ones included.
     most: usize,
-    /// Failed handshakes that are logged.
+    /// The rate limiter for logged handshake failures.
     refusals: TokenBuckets<()>,
 }
 
 impl Broker {
-    /// Listens and serves until [`Self::stop`]. What devices log goes into `inbox`.
+    /// Listens and serves until [`Self::stop`]. Log messages of devices go to `inbox`.
     ///
     /// # Errors
-    /// [`BrokerError::PortInUse`] when another program listens there.
+    /// Returns [`BrokerError::PortInUse`] when another program uses the port, and `BrokerError::Listen` for any other failure to
+    /// listen.
     pub(crate) async fn start(
         listen: SocketAddr,
         acceptor: Acceptor,
@@ -119,19 +120,19 @@ impl Broker {
         })
     }
 
-    /// Where it listens, with the port that port 0 became.
+    /// The address on which the broker listens. Port 0 is replaced by the actual port.
     pub(crate) const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The coordinator's own way in.
+    /// The connector for the coordinator's own connection.
     pub(crate) fn loopback_connector(&self) -> LoopbackConnector {
         self.connector.clone()
     }
 
-    /// Ends every connection and frees the port.
+    /// Closes every connection and frees the port.
     pub(crate) async fn stop(self) {
-        // Fails only when the receiver is gone.
+        // Sending fails only when the receiver is gone.
         let _ = self.shutdown.send(());
         let _ = self.acceptor.await;
     }
@@ -175,8 +176,8 @@ impl Shared {
         }
     }
 
-    /// Serves a connection from outside until it ends. It has a slot of the handshake limiter until its CONNECT is accepted,
-    /// and only until then it may lose it.
+    /// Serves an external connection until it ends. The connection holds a slot of the handshake limiter until its CONNECT is accepted,
+    /// and can be evicted only until then.
     async fn serve(&self, stream: TcpStream, from: SocketAddr) -> anyhow::Result<()> {
         let (place, mut eviction) = self.handshake_limiter.enter(from.ip());
         tokio::select! {
@@ -208,7 +209,7 @@ impl Shared {
         let ended = tokio::select! {
             ended = &mut run => ended,
             () = lost.wait() => {
-                // Its session is still to be taken down.
+                // The library still has to close the session.
                 self.live.cut(live);
                 run.await
             }
@@ -217,8 +218,8 @@ impl Shared {
         ended
     }
 
-    /// Logs that a handshake failed for the sake of a certificate, as with a device that trusts another lab's authority. Strangers
-    /// may come in any number, and are logged at [`REFUSALS_LOGGED`].
+    /// Logs a handshake that failed because of a certificate, such as a device that trusts another lab's authority. Failures are logged
+    /// at the rate [`REFUSALS_LOGGED`], because anyone can cause them.
     fn tell_refused(&self, from: SocketAddr, error: &io::Error) {
         let is_tls = error.get_ref().is_some_and(|cause| cause.is::<rustls::Error>());
         if is_tls && self.refusals.try_take(()) {
@@ -226,7 +227,7 @@ impl Shared {
         }
     }
 
-    /// Lets the library speak MQTT over a connection, with rights of its own.
+    /// Runs MQTT on a connection with its own rights.
     async fn run(
         &self,
         transport: BrokerTransport,
@@ -240,7 +241,7 @@ impl Shared {
             pace: Arc::clone(&self.pace),
             place: Mutex::new(place),
         };
-        // Boxed: the library's future is large.
+        // The library's future is large, so it is boxed.
         Ok(Box::pin(self.handler(transport, from, rights).run()).await?)
     }
 
@@ -280,7 +281,7 @@ async fn accept(listener: TcpListener, mut own: mpsc::Receiver<TcpStream>, share
         let (stream, from) = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
-                // Out of file descriptors or the like: wait, or this loop takes a whole core.
+                // Typically file descriptors have run out. Without a pause this loop would use a whole core.
                 tracing::warn!("the broker cannot accept a connection: {error}");
                 tokio::time::sleep(std::time::Duration::from_millis(100)).await;
                 continue;
@@ -311,7 +312,7 @@ async fn accept(listener: TcpListener, mut own: mpsc::Receiver<TcpStream>, share
     }
 }
 
-/// Serves a connection of the coordinator's own connector.
+/// Serves a connection from the coordinator's own connector.
 async fn serve_coordinator(shared: Arc<Shared>, stream: TcpStream) {
     let nodelay = stream.set_nodelay(true);
     let ended = match nodelay.and_then(|()| stream.peer_addr()) {

@@ -1,6 +1,7 @@
-//! The embedded broker's one hook into what is published. A log goes to [`Intake`]. Anything else waits for its device's
-//! [`Pace`], is retained only where [`Retained`] allows it, and loses its MQTT properties: nobody here reads them, and a
-//! message that is kept would keep 64 KiB of them.
+//! The embedded broker's hook on published messages.
+//!
+//! A log goes to [`Intake`]. Any other message waits for its device's [`Pace`] and is retained only where [`Retained`] allows it. Its
+//! MQTT properties are removed: Regatta does not read them, and a stored message could hold 64 KiB of them.
 
 use std::{future::Future, pin::Pin, sync::Arc};
 
@@ -12,7 +13,7 @@ use regatta_wire::topic::{Leaf, Topic};
 
 use super::{intake::Intake, pace::Pace, retained::Retained};
 
-/// What is asked of every message, in this order.
+/// The checks of every message, in this order.
 pub(super) struct Hook {
     pace: Arc<Pace>,
     retained: Retained,
@@ -20,7 +21,7 @@ pub(super) struct Hook {
 }
 
 impl Hook {
-    /// A hook that hands logs to `intake`.
+    /// Creates a hook that sends logs to `intake`.
     pub(super) fn new(intake: Intake, pace: Arc<Pace>) -> Self {
         Self {
             pace,
@@ -30,7 +31,7 @@ impl Hook {
     }
 
     async fn take(&self, event: ClientPublishEvent) -> PublishAction {
-        // Whether the sender may publish there has been decided, and that it is one of our topics.
+        // `Rights` has already checked the sender's right to publish, and that the topic is one of Regatta's.
         let Ok(topic) = Topic::parse(&event.topic) else {
             return PublishAction::Handled;
         };

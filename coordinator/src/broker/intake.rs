@@ -1,9 +1,10 @@
-//! The short way of logs: from the embedded broker's hook straight into the ingest's inbox, with a bound on what is on it.
+//! Sends logs from the embedded broker's hook directly to the ingest's inbox, with a bound on messages in transit.
 //!
-//! The library awaits the hook before it acknowledges a publication and before it reads the connection on. A slow
-//! ingest therefore holds back the device by TCP itself, and what lies here is bounded whatever the number of devices.
-//! Everything that is not a log goes the broker's ordinary way. So does everything under another broker, where the
-//! windows of link and devices are the bound.
+//! The library awaits the hook before it acknowledges a PUBLISH and before it reads more from the connection. A slow ingest therefore
+//! slows the device through TCP, and the memory in use is bounded for any number of devices.
+//!
+//! All other messages go through the broker's routing. With another broker, logs do too, and the receive windows of the link and the
+//! devices are the bound.
 
 use std::{
     sync::{
@@ -21,12 +22,12 @@ use tokio::{
 
 use crate::link::Inbound;
 
-/// Log messages between the broker and the end of their batch. With chunks of 64 KiB this is 16 MiB.
+/// The maximum number of log messages between the broker and the end of their batch. With chunks of 64 KiB this is 16 MiB.
 pub(crate) const INBOX_CAPACITY: usize = 256;
-/// Longest wait for room. A waiting connection answers no pings, and a device takes it for dead after 15 s.
+/// The longest wait for capacity. A waiting connection answers no pings, and a device considers it dead after 15 s.
 const PATIENCE: Duration = Duration::from_secs(4);
 
-/// What the broker does with what devices publish.
+/// The path of logs from the broker to the ingest.
 pub(super) struct Intake {
     inbox: mpsc::Sender<Inbound>,
     capacity: Arc<Semaphore>,
@@ -35,7 +36,7 @@ pub(super) struct Intake {
 }
 
 impl Intake {
-    /// An intake that fills `inbox`.
+    /// Creates an intake that fills `inbox`.
     pub(super) fn new(inbox: mpsc::Sender<Inbound>) -> Self {
         Self {
             inbox,
@@ -45,10 +46,10 @@ impl Intake {
         }
     }
 
-    /// Hands a log message on, as soon as there is room.
+    /// Sends a log message to the ingest once there is capacity. Drops it after the longest wait.
     pub(super) async fn take(&self, event: ClientPublishEvent) {
         let Ok(capacity) = timeout(self.patience, self.capacity()).await else {
-            // The device hears nothing of this chunk, and sends it again after a pause.
+            // The device gets no acknowledgement of this chunk and sends it again after a pause.
             let dropped = self.dropped.fetch_add(1, Ordering::Relaxed) + 1;
             if dropped.is_power_of_two() {
                 tracing::warn!(
@@ -63,7 +64,7 @@ impl Intake {
         }
     }
 
-    /// Room for one message; `None` when the coordinator is ending.
+    /// Capacity for one message. `None` when the coordinator is shutting down.
     async fn capacity(&self) -> Option<(mpsc::Permit<'_, Inbound>, OwnedSemaphorePermit)> {
         let permit = Arc::clone(&self.capacity).acquire_owned().await.ok()?;
         let place = self.inbox.reserve().await.ok()?;
@@ -131,7 +132,7 @@ mod tests {
     async fn a_coordinator_that_is_ending_takes_nothing_and_holds_up_nobody() {
         let (intake, inbound) = full(Duration::from_secs(3600)).await;
         drop(inbound);
-        // Its messages are gone, and with them what they took up.
+        // Dropping the inbox dropped its messages and released their permits.
         intake.take(event(LOG)).await;
         assert_eq!(intake.capacity.available_permits(), INBOX_CAPACITY);
     }

@@ -1,4 +1,4 @@
-//! What the embedded broker allows: its library's defaults, changed where a fleet of devices needs another value.
+//! The embedded broker's limits: the library's defaults, except where a fleet of devices needs another value.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -8,20 +8,22 @@ use mqtt5::broker::{
 };
 use regatta_wire::frame;
 
-/// Largest packet: the largest frame, its topic and MQTT's own fields.
+/// The largest packet in bytes: the largest frame, its topic and MQTT's own fields.
 const PACKET: usize = frame::HEADER_LEN + frame::MAX_BODY + 1024;
-/// Messages on their way to one subscriber beside those in its window.
+/// The maximum number of messages in transit to one subscriber, besides those in its receive window.
 const CHANNEL: usize = 128;
-/// Bytes that may wait for one subscriber, with the library's own for each message: states and hellos, as logs take a way of their
-/// own. The oldest are dropped beyond that; devices repeat hellos, and the dispatcher asks again for states.
+/// The maximum bytes queued for one subscriber, including the library's overhead per message.
+///
+/// The queue holds states and hellos, because logs bypass it. When it is full, the oldest messages are dropped. Devices repeat hellos,
+/// and the dispatcher requests states again.
 const QUEUED_BYTES: usize = 16 * 1024 * 1024;
-/// Messages that may wait for one subscriber. Most are small: the bytes bound the memory.
+/// The maximum number of messages queued for one subscriber. Most are small: `QUEUED_BYTES` bounds the memory.
 const QUEUED_MESSAGES: usize = 65_536;
-/// Retained messages: a hello per device and a state per run that is not yet forgotten. What one device may leave is bounded
-/// by [`super::retained`]: this is for 64 devices that all leave as much as they may.
+/// The maximum number of retained messages: a hello per device and a state per run that is not yet forgotten. [`super::retained`] bounds
+/// the share of one device. This value allows 64 devices their full share.
 const RETAINED: usize = 64 * super::retained::MESSAGES_PER_DEVICE;
 
-/// The broker's configuration. It keeps nothing on disk: devices repeat what is missing.
+/// The broker's configuration. The broker stores nothing on disk: devices repeat missing messages.
 pub(super) fn broker(listen: SocketAddr) -> BrokerConfig {
     BrokerConfig {
         bind_addresses: vec![listen],
@@ -36,7 +38,7 @@ pub(super) fn broker(listen: SocketAddr) -> BrokerConfig {
         client_channel_capacity: CHANNEL,
         max_outbound_inflight: crate::link::WINDOW,
         sys_topics_enabled: false,
-        // Who may do what is decided per connection, by `rights`.
+        // `rights` decides per connection.
         auth_config: AuthConfig::default(),
         storage_config: StorageConfig {
             backend: StorageBackendType::Memory,
@@ -49,9 +51,10 @@ pub(super) fn broker(listen: SocketAddr) -> BrokerConfig {
     }
 }
 
-/// The library's own limits, all off: connections are bounded by the acceptor, for each device and address. No message rate:
-/// a log may come as fast as it can be committed, and a broker that rejects a message by rate only makes the device send it
-/// again. What is no log waits in [`super::pace`].
+/// The library's own resource limits, all disabled.
+///
+/// The acceptor bounds connections per device and per address. There is no message rate: a log may arrive as fast as it is committed, and
+/// a rejected message would only be sent again. [`super::pace`] delays all other messages.
 pub(super) fn resources() -> ResourceLimits {
     ResourceLimits {
         max_connections: usize::MAX,

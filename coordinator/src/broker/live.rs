@@ -1,5 +1,5 @@
-//! The devices that are connected to the embedded broker now, each with a handle on its socket, so that one that is
-//! removed can be cut off.
+//! The devices that are connected to the embedded broker, each with a handle on its socket. The handle closes the connection of a removed
+//! device.
 
 use std::{
     collections::BTreeMap,
@@ -14,7 +14,7 @@ use tokio::net::TcpStream;
 
 use crate::fleet::Admission;
 
-/// Live connections of devices.
+/// The current connections of devices.
 #[derive(Debug, Default)]
 pub(super) struct Live {
     inner: Mutex<Connections>,
@@ -27,7 +27,7 @@ struct Connections {
 }
 
 impl Live {
-    /// Keeps a handle on a device's connection; the returned number names it.
+    /// Stores a handle on a device's connection and returns the connection's number.
     pub(super) fn add(&self, device: DeviceId, stream: &TcpStream) -> io::Result<u64> {
         let socket = Socket::from(stream.as_fd().try_clone_to_owned()?);
         let mut connections = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
@@ -37,29 +37,29 @@ impl Live {
         Ok(number)
     }
 
-    /// The connection has ended.
+    /// Removes the handle of a connection that has ended.
     pub(super) fn remove(&self, number: u64) {
         let mut connections = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         connections.open.remove(&number);
     }
 
-    /// Cuts off one connection. Its handler ends as if the network had failed.
+    /// Shuts down one connection. Its handler ends as after a network failure.
     pub(super) fn cut(&self, number: u64) {
         let connections = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((device, socket)) = connections.open.get(&number) {
             tracing::debug!(%device, "cut off: it has newer connections");
-            // Fails only when the connection has ended by itself.
+            // This fails only when the connection has already ended.
             let _ = socket.shutdown(Shutdown::Both);
         }
     }
 
-    /// Cuts off every device that is not admitted any more. Its handler ends as if the network had failed.
+    /// Shuts down the connections of devices that are no longer admitted. Their handlers end as after a network failure.
     pub(super) fn cut_off(&self, admission: &Admission) {
         let connections = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         for (device, socket) in connections.open.values() {
             if !admission.admits(device) {
                 tracing::info!(%device, "cut off: it is no longer let in");
-                // Fails only when the connection has ended by itself.
+                // This fails only when the connection has already ended.
                 let _ = socket.shutdown(Shutdown::Both);
             }
         }

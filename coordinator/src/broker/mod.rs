@@ -1,7 +1,7 @@
-//! The embedded broker, behind an interface of our own: start, address, stop.
+//! The embedded broker behind Regatta's own interface: start, address, stop.
 //!
-//! Delivery does not depend on the broker: this one is for convenience, and the configuration can name another. [`limits`] has its
-//! limits, [`rights`] the rights of its clients, and [`intake`] the path of logs to the ingest.
+//! Delivery does not depend on this broker, and the configuration can name another. [`limits`] has its limits, [`rights`] the rights of
+//! its clients, and [`intake`] the path of logs to the ingest.
 
 mod acceptor;
 mod embedded;
@@ -20,18 +20,18 @@ pub(crate) use acceptor::Acceptor;
 pub(crate) use embedded::Broker;
 pub(crate) use intake::INBOX_CAPACITY;
 
-/// Why the broker did not start.
+/// The reason the broker did not start.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BrokerError {
-    /// Another program listens there.
+    /// Another program uses the port.
     #[error("the embedded broker cannot listen on {0}: another program has that port")]
     PortInUse(SocketAddr),
-    /// The address cannot be listened on.
+    /// The broker cannot listen on the address.
     #[error("the embedded broker cannot listen on {address}")]
     Listen {
         /// The address.
         address: SocketAddr,
-        /// Why.
+        /// The cause.
         #[source]
         source: io::Error,
     },

@@ -1,5 +1,5 @@
-//! A configuration with which Debian's mosquitto does what the embedded broker does: TLS 1.3 with client certificates of the
-//! lab, every device within its own topics and its own session, and nothing for those that were removed. Starts no broker.
+//! Writes a configuration with which Debian's mosquitto replaces the embedded broker. It requires TLS 1.3 and client certificates of the
+//! lab. Each device is limited to its own topics and session, and removed devices have no rights. This module does not start the broker.
 //!
 //! ```text
 //! mosquitto/mosquitto.conf   the configuration; it may be edited
@@ -9,8 +9,8 @@
 //! mosquitto/ca.pem           the lab's authority
 //! ```
 //!
-//! mosquitto takes a certificate's name as user and as client id, so that a device's rights and its session follow from its
-//! certificate. It reads `acl` again on SIGHUP and `crl.pem` when it starts.
+//! mosquitto uses the certificate's name as user name and as client id. A device's rights and session therefore follow from its
+//! certificate. mosquitto rereads `acl` on SIGHUP, and reads `crl.pem` when it starts.
 
 use std::{fmt::Write as _, fs, net::SocketAddr, path::Path};
 
@@ -29,10 +29,10 @@ const ACCESS: &str = "acl";
 const REVOKED: &str = "crl.pem";
 const PID: &str = "mosquitto.pid";
 
-/// Writes a new configuration into `directory`, which is made.
+/// Writes a new configuration to `directory`, and creates the directory.
 ///
 /// # Errors
-/// When a file is there already or cannot be written, or no certificate can be made.
+/// Returns an error when a file exists or cannot be written, or when the certificate cannot be created.
 pub(crate) fn write(
     directory: &Path,
     keys: &Keys,
@@ -55,10 +55,10 @@ pub(crate) fn write(
     write_access(&directory, keys, store)
 }
 
-/// Writes who may do what, as the store knows it now.
+/// Writes the access rules and the revocation list from the store's members.
 ///
 /// # Errors
-/// When a file cannot be written.
+/// Returns an error when the store fails, the list cannot be signed or a file cannot be written.
 pub(crate) fn write_access(directory: &Path, keys: &Keys, store: &Store) -> anyhow::Result<()> {
     let removed: Vec<String> = store
         .members()?
@@ -78,13 +78,13 @@ pub(crate) fn write_access(directory: &Path, keys: &Keys, store: &Store) -> anyh
     Ok(())
 }
 
-/// Makes a running mosquitto read its access rules again. `false` when it is not there, or not ours to tell.
+/// Makes a running mosquitto reread its access rules. Returns `false` when it is not running or may not be signalled.
 pub(crate) fn reload(directory: &Path) -> bool {
     let pid = fs::read_to_string(directory.join(PID)).ok();
     let pid = pid
         .and_then(|text| text.trim().parse().ok())
         .and_then(Pid::from_raw);
-    // A number that was left behind may be another program's by now.
+    // A stale pid file may name a process of another program.
     let is_mosquitto = |pid: Pid| {
         fs::read_to_string(format!("/proc/{}/comm", pid.as_raw_nonzero()))
             .is_ok_and(|name| name.trim() == "mosquitto")
@@ -129,7 +129,7 @@ fn configuration(directory: &Path, listen: SocketAddr) -> String {
     )
 }
 
-/// The name of the user that this process runs as, where the machine has one for it.
+/// The user name of this process, if `/etc/passwd` has one.
 fn own_name() -> Option<String> {
     let id = rustix::process::geteuid().as_raw().to_string();
     let users = fs::read_to_string("/etc/passwd").ok()?;
@@ -148,7 +148,7 @@ fn access(removed: &[String]) -> String {
          topic readwrite {ROOT}/#\n"
     );
     for device in removed {
-        // Writing to a String cannot fail.
+        // Writing to a `String` cannot fail.
         let _ = write!(text, "\n# removed\nuser {device}\ntopic deny #\n");
     }
     let _ = write!(

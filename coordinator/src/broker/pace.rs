@@ -1,29 +1,31 @@
-//! How fast one device may speak in the embedded broker beside its logs. A hello or a state costs the ingest a commit to disk,
-//! and the broker's queue to the coordinator drops its oldest message when it is full: without a pace, one device's hellos
-//! would displace every other device's states. A device that is too fast is made to wait, by TCP, and nothing is lost.
+//! Limits how fast one device may publish to the embedded broker, logs excepted.
+//!
+//! A hello or a state costs the ingest a commit to disk. When the broker's queue to the coordinator is full, it drops its oldest message.
+//! Without a limit, one device's hellos would displace the states of all other devices. A device over its rate waits, through TCP, and
+//! loses nothing.
 
 use regatta_types::DeviceId;
 use regatta_wire::topic::Leaf;
 
 use crate::token_bucket::{Rate, TokenBuckets};
 
-/// Connections, each of which may bring a last will.
+/// The rate of connections. Each may bring a last will.
 const CONNECTIONS: Rate = Rate {
     burst: 32,
     per_second: 2.0,
 };
-/// Hellos. An honest device says one for each connection, and another when it finds something new about itself.
+/// The rate of hellos. An honest device sends one per connection, and one when its description changes.
 const HELLOS: Rate = Rate {
     burst: 64,
     per_second: 10.0,
 };
-/// States and signs of life. After a reconnection a device repeats the state of every run it has.
+/// The rate of states and telemetry. After a reconnect, a device repeats the state of each of its runs.
 const STATES: Rate = Rate {
     burst: 1024,
     per_second: 100.0,
 };
 
-/// What each device may still say.
+/// The rate limiters for each device.
 #[derive(Debug)]
 pub(super) struct Pace {
     connections: TokenBuckets<DeviceId>,
@@ -47,7 +49,7 @@ impl Pace {
         self.connections.take(device.clone()).await;
     }
 
-    /// Waits until a device may say this. Logs have a pace of their own, that of the disk.
+    /// Waits until a device may publish on a leaf. Logs are limited by the disk instead.
     pub(super) async fn speak(&self, device: &DeviceId, leaf: &Leaf) {
         match leaf {
             Leaf::Hello => self.hellos.take(device.clone()).await,

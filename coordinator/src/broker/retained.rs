@@ -1,6 +1,5 @@
-//! What a device may leave behind in the embedded broker: its hello and its runs' states, and no more of them than any
-//! honest device has. The library bounds retained messages for all together; without a bound for each, one device could use
-//! up everybody's.
+//! Limits the retained messages of one device in the embedded broker to its hello and its runs' states. The library bounds retained
+//! messages only in total. Without a limit per device, one device could use the whole total.
 
 use std::{
     collections::HashMap,
@@ -10,12 +9,13 @@ use std::{
 use regatta_types::DeviceId;
 use regatta_wire::topic::{Leaf, Topic};
 
-/// Messages that one device may leave: its hello, and the states of more runs than a hello can list.
+/// The maximum number of retained messages of one device: its hello, and states of more runs than a hello can list.
 pub(super) const MESSAGES_PER_DEVICE: usize = 4096;
-/// Bytes that one device may leave, topics included: all those states at some hundred bytes each, and a large hello.
+/// The maximum bytes of one device's retained messages, topics included. This is enough for all states at some hundred bytes each, and a
+/// large hello.
 const BYTES_PER_DEVICE: usize = 4 * 1024 * 1024;
 
-/// Who has left what.
+/// The retained messages of each device.
 #[derive(Debug, Default)]
 pub(super) struct Retained {
     left: Mutex<HashMap<DeviceId, Left>>,
@@ -28,7 +28,8 @@ struct Left {
 }
 
 impl Retained {
-    /// Whether a message may be kept, with a payload of so many bytes; remembers it if so. An empty one takes another away.
+    /// Returns whether a message may be retained, and counts it if so. `payload` is its length in bytes. Length 0 removes the retained
+    /// message of the topic.
     pub(super) fn may_leave(&self, topic: &Topic, text: &Arc<str>, payload: usize) -> bool {
         if !matches!(topic.leaf, Leaf::Hello | Leaf::State(_)) {
             return false;

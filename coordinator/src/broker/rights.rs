@@ -1,6 +1,5 @@
-//! What one connection may do in the embedded broker. Every connection has a provider of its own, so that its rights
-//! come from how it was accepted and not from what it says of itself. They are asked for at every message, so that a
-//! device that is removed has none from that moment on.
+//! The rights of one connection in the embedded broker. Each connection has its own `AuthProvider`, so its rights follow from how it was
+//! accepted, not from what the client states. The broker checks them for every message, so a removed device loses them immediately.
 
 use std::{
     future::Future,
@@ -21,14 +20,15 @@ use regatta_wire::topic::{Leaf, ROOT, Topic, agent_client_id};
 use super::pace::Pace;
 use crate::{fleet::Admission, handshake_limiter::Place};
 
-/// Who is at the other end, as the acceptor knows it.
+/// The peer of a connection, as the acceptor knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Peer {
-    /// Somebody on a plain connection: a user of this machine, since plain TCP stays on loopback. May play any part.
+    /// A client without a certificate, on plain TCP. By default that is a user of this machine. It may act as any admitted device or as
+    /// the coordinator.
     Unproven,
-    /// A device that has proven to hold its key.
+    /// A device that has proven possession of its key.
     Device(DeviceId),
-    /// The coordinator: through its own connector, or with its certificate.
+    /// The coordinator, through its own connector or with its certificate.
     Coordinator,
 }
 
@@ -38,13 +38,13 @@ pub(super) struct Rights {
     pub(super) peer: Peer,
     pub(super) admission: Arc<Admission>,
     pub(super) pace: Arc<Pace>,
-    /// Its slot of the handshake limiter, until its CONNECT is accepted.
+    /// The connection's slot of the handshake limiter, until its CONNECT is accepted.
     pub(super) place: Mutex<Option<Place>>,
 }
 
 impl Rights {
-    /// Whether this peer may be here as this client. A device has one client id, so that it can take over no session but
-    /// its own. A last will passes no hook of the broker's, so that it may say one thing only: that its own device is gone.
+    /// Returns whether the peer may connect with this client id and last will. A device has one client id, so it can take over no session
+    /// but its own. A last will bypasses the hook, so it may go only to the hello topic of a device for which the peer may publish.
     fn may_connect(&self, client_id: &str, will_topic: Option<&str>) -> bool {
         let known = match &self.peer {
             Peer::Unproven | Peer::Coordinator => true,
@@ -54,7 +54,7 @@ impl Rights {
         known && will_topic.is_none_or(|topic| is_hello(topic) && self.may_publish(topic))
     }
 
-    /// Whether it was a stranger in good standing until now: one that had to leave for others stays out.
+    /// Releases the slot of the handshake limiter. Returns `false` for a connection that was already evicted.
     fn leaves_the_strangers(&self) -> bool {
         let mut place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
         place.take().is_none_or(Place::free)

@@ -1,5 +1,5 @@
-//! `regatta accuracy`: judges logged answers, of our runs or of anybody's; with `--official` the reference script does, and
-//! ours is the cross-check.
+//! `regatta accuracy`: judges logged answers, of Regatta's runs or any others. With `--official` the reference script judges, and
+//! Regatta's figure is the cross-check.
 
 mod args;
 mod official;
@@ -19,15 +19,15 @@ use crate::{
     workspace::Workspace,
 };
 
-/// Both figures are rounded to three digits behind the point.
+/// The tolerance for comparing the figures, which are both rounded to three decimal places.
 const ROUNDING: f64 = 0.0011;
 
-/// What was found about one log.
+/// The result for one log.
 #[derive(Debug)]
 struct Judged {
-    /// Our own figure, where the labels are at hand.
+    /// Regatta's own figure, if the labels are available.
     own: Option<AccuracyResult>,
-    /// What the reference script said.
+    /// The reference script's output.
     official: Option<ScriptOutput>,
 }
 
@@ -35,7 +35,7 @@ pub(super) fn run(args: &Args, context: &Context) -> CommandResult {
     let workspace = context.open_if_there()?;
     let catalogue = Catalogue::read(workspace.as_ref()).map_err(Failure::usage)?;
     let benchmark = catalogue.benchmark(&args.benchmark).map_err(Failure::usage)?;
-    // Only the reference script may do without: it may take its labels from elsewhere.
+    // Labels are optional only for the reference script, which may read them from elsewhere.
     let scratch = match labels(args.scratch.as_deref(), workspace.as_ref()) {
         Err(_) if args.official.is_some() => None,
         found => Some(found?),
@@ -68,14 +68,14 @@ fn judge(args: &Args, benchmark: &Benchmark, scratch: Option<&Path>, log: &Path)
             official: None,
         });
     };
-    // The cross-check needs labels that the reference script may take from elsewhere.
+    // The cross-check needs labels. The reference script may read them from elsewhere.
     let own = scratch.map(|scratch| {
         judge_accuracy(benchmark, args.dtype, scratch, log)
             .map_err(|error| format!("{:#}", anyhow::Error::from(error)))
     });
     let script = official::run(args, script, benchmark, scratch, log);
     let (own, official) = match (own, script) {
-        // The script's traceback seldom says what is wrong with a log.
+        // The script's traceback seldom explains what is wrong with a log.
         (Some(Err(why)), Err(failure)) => return Err(failure.hint(format!("nothing was kept; {why}"))),
         (own, script) => (own, Some(script?)),
     };
@@ -83,7 +83,7 @@ fn judge(args: &Args, benchmark: &Benchmark, scratch: Option<&Path>, log: &Path)
     Ok(Judged { own, official })
 }
 
-/// Where the labels lie: what was named, else the workspace's scratch directory, else `MLPERF_SCRATCH_PATH`.
+/// The directory of the labels: the named one, otherwise the workspace's scratch directory, otherwise `MLPERF_SCRATCH_PATH`.
 pub(super) fn labels(named: Option<&Path>, workspace: Option<&Workspace>) -> Result<PathBuf, Failure> {
     named
         .map(Path::to_owned)
@@ -97,7 +97,7 @@ impl Judged {
         self.own.as_ref().is_none_or(AccuracyResult::is_reached) && self.agrees() != Some(false)
     }
 
-    /// Whether the reference script's figure is ours; `None` where one of them is missing.
+    /// Returns whether the two figures agree. `None` when one of them is missing.
     fn agrees(&self) -> Option<bool> {
         let official = official::figure(&self.official.as_ref()?.output)?;
         Some((official - self.own.as_ref()?.value).abs() < ROUNDING)
@@ -130,7 +130,7 @@ fn text(judged: &Judged) -> String {
     format!("{output}kept in {} ({check})", script.kept.display())
 }
 
-/// The official script's own line, and whether that suffices.
+/// Formats the official script's line, and whether the accuracy target is met.
 fn line(found: &AccuracyResult) -> String {
     format!(
         "accuracy={:.3}%, good={}, total={}; target {:.3}%: {}",

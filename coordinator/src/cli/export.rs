@@ -1,5 +1,5 @@
-//! `regatta runs export`: a run's spec, record and files, byte for byte, for whoever is to check it elsewhere. Leaves a whole copy
-//! or none. Says nothing about whether the run is any good: that is [`super::verify`]'s.
+//! `regatta runs export`: copies a run's spec, record and files byte for byte, for verification elsewhere. It leaves a complete copy or
+//! none. It does not judge the run, as [`super::verify`] does.
 
 use std::{
     fs, io,
@@ -18,18 +18,17 @@ use crate::{
     workspace::Workspace,
 };
 
-/// A file of the copy.
+/// A file to copy.
 struct Copied {
     /// Its path in the copy.
     name: String,
-    /// Where it lies in the workspace.
+    /// Its path in the workspace.
     from: PathBuf,
-    /// The SHA-256 that the device stated, hexadecimal; `None` for what the coordinator itself wrote.
+    /// The SHA-256 that the device stated, in hexadecimal. `None` for files that the coordinator wrote.
     stated: Option<String>,
 }
 
-/// Exports a run that is recorded: `spec.json`, `record.json`, `files/`, the device's public key, and `SHA256SUMS` over the
-/// run's own, which `sha256sum -c` reads.
+/// Exports a recorded run: `spec.json`, `record.json`, `files/`, the device's public key, and `SHA256SUMS` for `sha256sum -c`.
 pub(super) fn export(workspace: &Workspace, store: &Store, row: &RunRow, out: &Path) -> Result<(), Failure> {
     if row.recorded.is_none() {
         return Err(Failure::could_not(format!(
@@ -83,12 +82,12 @@ pub(super) fn export(workspace: &Workspace, store: &Store, row: &RunRow, out: &P
     Ok(())
 }
 
-/// Makes the copy; the number of files.
+/// Copies the files and returns their number.
 fn copy(files: &[Copied], key: Option<&[u8; 32]>, out: &Path) -> anyhow::Result<usize> {
     let directory = out.join("files");
     fs::create_dir_all(&directory).with_context(|| format!("cannot make {}", directory.display()))?;
     if let Some(key) = key {
-        // With it the copy can be verified by anybody: `regatta runs verify DIR`.
+        // With the key, anyone can verify the copy with `regatta runs verify DIR`.
         write(&out.join(document_name::DEVICE_KEY), &format!("{}\n", hex(key)))?;
     }
     let mut manifest = String::new();
@@ -116,7 +115,7 @@ fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Half a copy is none: removed, as this command made it.
+/// Removes an incomplete copy that this command created.
 fn undo(error: anyhow::Error, files: &[Copied], row: &RunRow, out: &Path) -> Failure {
     let cause = error.downcast_ref::<io::Error>().map(io::Error::kind);
     let advice = match cause {

@@ -1,4 +1,4 @@
-//! What a user can do about a daemon that does not start.
+//! Hints for a daemon that does not start.
 
 use crate::{
     broker::BrokerError,
@@ -8,7 +8,7 @@ use crate::{
     workspace::{CONFIG_FILE, LockError, Workspace},
 };
 
-/// Says what a user can do about a daemon that does not start.
+/// Adds the hint to the error of a daemon that does not start.
 pub(crate) fn with_hint(error: anyhow::Error, workspace: &Workspace) -> Failure {
     let config = workspace.root().join(CONFIG_FILE);
     let hint = match error.downcast_ref() {

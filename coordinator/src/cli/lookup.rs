@@ -1,4 +1,4 @@
-//! Finds the device or the run that a user means.
+//! Finds the device or the run that a user names.
 
 use regatta_types::RunId;
 
@@ -7,7 +7,7 @@ use crate::{
     store::{DeviceRow, RunRow, Store},
 };
 
-/// The device that a user means by name or id; the only one there is, when none is named.
+/// Returns the device with a name or id. Without one, returns the only device.
 pub(super) fn device(store: &Store, name_or_id: Option<&str>) -> Result<DeviceRow, Failure> {
     let devices = store.devices()?;
     let known = || {
@@ -42,7 +42,7 @@ pub(super) fn device(store: &Store, name_or_id: Option<&str>) -> Result<DeviceRo
     }
 }
 
-/// The run that a user means by its id, or by enough of its beginning or end.
+/// Returns the run with an id, or with a unique beginning or end of it.
 pub(super) fn run(store: &Store, name_or_id: &str) -> Result<RunRow, Failure> {
     if let Ok(id) = name_or_id.parse::<RunId>()
         && let Some(row) = store.run(id)?

@@ -1,5 +1,5 @@
-//! Waiting for runs: bars on a terminal, a line per change elsewhere. Reads the store and nothing else, so that it may
-//! be ended and started at any time.
+//! Waits for runs, with bars on a terminal and a line per change elsewhere. It only reads the store, so it can be stopped and started at
+//! any time.
 
 use std::{
     collections::BTreeMap,
@@ -17,10 +17,10 @@ use crate::{
     workspace::Workspace,
 };
 
-/// How often the store is read.
+/// The interval for polling the store.
 const PAUSE: Duration = Duration::from_millis(150);
 
-/// The runs' rows, in the order of `ids`.
+/// Returns the runs' rows, in the order of `ids`.
 pub(crate) fn rows(store: &Store, ids: &[RunId]) -> Result<Vec<RunRow>, Failure> {
     let mut rows = Vec::with_capacity(ids.len());
     for &id in ids {
@@ -33,7 +33,7 @@ pub(crate) fn rows(store: &Store, ids: &[RunId]) -> Result<Vec<RunRow>, Failure>
     Ok(rows)
 }
 
-/// Waits until every run is over, telling how they fare.
+/// Waits until every run is recorded, and shows progress.
 pub(super) fn wait(
     context: &Context,
     workspace: &Workspace,
@@ -59,7 +59,7 @@ pub(super) fn wait(
     }
 }
 
-/// How progress is shown.
+/// The display of progress.
 pub(crate) struct View {
     bars: Option<MultiProgress>,
     shown: BTreeMap<RunId, Shown>,
@@ -73,7 +73,7 @@ struct Shown {
 }
 
 impl View {
-    /// A view: drawn in place when `lively`, else a line per change.
+    /// Creates a display, drawn in place when `lively`, otherwise with a line per change.
     pub(crate) fn new(lively: bool) -> Self {
         Self {
             bars: lively.then(MultiProgress::new),
@@ -81,7 +81,7 @@ impl View {
         }
     }
 
-    /// Shows how a run stands.
+    /// Shows the state of a run.
     pub(crate) fn show(&mut self, row: &RunRow, bytes: u64) {
         let bars = self.bars.as_ref();
         let shown = self.shown.entry(row.id).or_insert_with(|| Shown {
@@ -109,7 +109,7 @@ impl View {
         match &shown.bar {
             Some(bar) if row.is_over() => bar.finish_with_message(format!("{title} {news}")),
             Some(bar) => bar.set_message(format!("{title} {news}")),
-            // A log wants what matters: that a run began, and what came of it.
+            // A log only needs the start and the result of a run.
             None if changed && (phase == RunPhase::Running || row.is_over()) => {
                 tell(&format!("{title} {news}"))
             }
@@ -117,7 +117,7 @@ impl View {
         }
     }
 
-    /// Leaves what was drawn as it is.
+    /// Leaves what was drawn on the terminal.
     pub(crate) fn end(&self) {
         for shown in self.shown.values() {
             if let Some(bar) = &shown.bar
@@ -129,7 +129,7 @@ impl View {
     }
 }
 
-/// A new line among `bars`. It may tick only once it is one of them: before that it would draw itself on a line of its own.
+/// Adds a line to `bars`. It may tick only after it is added, otherwise it would draw itself on a separate line.
 fn spinner_in(bars: &MultiProgress) -> ProgressBar {
     let bar = bars.add(ProgressBar::new_spinner());
     if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {

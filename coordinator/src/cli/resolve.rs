@@ -1,5 +1,4 @@
-//! From words to drafts: what a command line or a plan says, looked up and checked. Nothing is stored here, so that a
-//! plan with one wrong word asks for nothing.
+//! Resolves the input of a command line or plan to drafts. It stores nothing, so that a plan with an error requests no run.
 
 use std::str::FromStr;
 
@@ -23,8 +22,8 @@ use crate::{
     store::{DeviceRow, RunDraft, Store},
 };
 
-/// Turns words into drafts: one per mode and scenario, modes outside, so that the accuracy runs, which are short, give
-/// the later ones an idea of the device's speed.
+/// Resolves the input to drafts, one per mode and scenario. Modes are the outer loop: the short accuracy runs come first and give the
+/// later runs an estimate of the device's speed.
 pub(crate) fn resolve(words: &Words, catalogue: &Catalogue, store: &Store) -> Result<Vec<RunDraft>, Failure> {
     let benchmark = catalogue.benchmark(&words.benchmark).map_err(Failure::usage)?;
     let round = catalogue.round(words.round.as_deref()).map_err(Failure::usage)?;
@@ -51,7 +50,7 @@ pub(crate) fn resolve(words: &Words, catalogue: &Catalogue, store: &Store) -> Re
         ));
     }
     check_settings(engine, words)?;
-    // The device comes last: a misspelt word is wrong on every device, and also while there is none.
+    // The device is checked last: a wrong word is an error for every device, and also without any.
     let device = lookup::device(store, words.device.as_deref())?;
     check_engine(&device, engine)?;
     let facts = reported_facts(&device)?;
@@ -91,7 +90,7 @@ pub(crate) fn resolve(words: &Words, catalogue: &Catalogue, store: &Store) -> Re
     Ok(drafts)
 }
 
-/// What a device says of itself. How it runs what follows from that: better no run than one by guesses.
+/// Parses a device's own description. How the device runs follows from it, so an unreadable description is an error.
 fn reported_facts(device: &DeviceRow) -> Result<DeviceFacts, Failure> {
     device.reported_facts().map_err(|error| {
         Failure::could_not(format!(
@@ -102,7 +101,7 @@ fn reported_facts(device: &DeviceRow) -> Result<DeviceFacts, Failure> {
     })
 }
 
-/// Refuses engine settings that the device would refuse too.
+/// Rejects engine settings that the device would reject.
 fn check_settings(engine: EngineKind, words: &Words) -> Result<(), Failure> {
     EngineSettings::read(engine, &words.set)
         .map(drop)
@@ -154,14 +153,14 @@ fn length(words: &Words) -> Result<RunLength, Failure> {
     }
 }
 
-/// The values of the system that the words name, or of the device's own where they name none.
+/// Returns the values of the named system, or of the device's own system by default.
 fn system(
     words: &Words,
     catalogue: &Catalogue,
     facts: &DeviceFacts,
     requested: &Wanted<'_>,
 ) -> Result<Option<Chosen>, Failure> {
-    /// The word that asks for no system's values.
+    /// The name that selects no system's values.
     const NONE: &str = "none";
     let systems = catalogue.systems();
     match words.system.as_deref() {

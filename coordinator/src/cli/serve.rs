@@ -1,4 +1,4 @@
-//! `regatta serve`: the daemon in the foreground, until it is told to end.
+//! `regatta serve`: runs the daemon in the foreground until a signal ends it.
 
 use anyhow::Context as _;
 use regatta_text::EscapedLog;
@@ -24,7 +24,7 @@ async fn serve(workspace: &Workspace) -> CommandResult {
     let daemon = Daemon::start(workspace)
         .await
         .map_err(|error| with_hint(error, workspace))?;
-    // Only now: until here the signal ends the process at once, also while it waits for a locked store.
+    // Before this line the signal ends the process at once, also while it waits for a locked store.
     let mut terminate = signal(SignalKind::terminate())?;
     say(&format!(
         "serving {} at {}",
@@ -52,7 +52,7 @@ async fn serve(workspace: &Workspace) -> CommandResult {
     }
 }
 
-/// The daemon's threads for the network. Two suffice: disk and hashing have threads of their own.
+/// The runtime for the network. Two threads are enough, because disk access and hashing have their own.
 pub(crate) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -61,8 +61,7 @@ pub(crate) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
         .context("cannot start the network's threads")
 }
 
-/// Logs to standard error. `REGATTA_LOG` sets our own level (error, warn, info, debug or trace); of the libraries below
-/// us only errors are told.
+/// Logs to standard error. `REGATTA_LOG` sets Regatta's own level (error, warn, info, debug or trace). The libraries log only errors.
 fn start_log() {
     let level = std::env::var("REGATTA_LOG")
         .ok()
@@ -72,7 +71,7 @@ fn start_log() {
         .with_target("regatta", level.unwrap_or(Level::INFO));
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(|| EscapedLog(std::io::stderr()))
-        // Colours are escape sequences, too.
+        // Colours are escape sequences too.
         .with_ansi(false)
         .with_target(false);
     tracing_subscriber::registry().with(lines).with(ours).init();

@@ -1,4 +1,4 @@
-//! `regatta runs verify`: whether runs are still what their devices left.
+//! `regatta runs verify`: verifies that runs are unchanged since their devices delivered them.
 
 use std::path::Path;
 
@@ -15,25 +15,25 @@ use crate::{
     workspace::Workspace,
 };
 
-/// A verified run as programs get it.
+/// A verified run as JSON.
 #[derive(Serialize)]
 struct Document {
-    /// What was named.
+    /// The run or directory as the user named it.
     subject: String,
-    /// Whether it is as the device left it.
+    /// Whether the run is as the device left it.
     intact: bool,
     #[serde(flatten)]
     verification: Verification,
 }
 
-/// Verifies what is named, or everything.
+/// Verifies the named runs, or every recorded run.
 pub(super) fn run(subjects: &[String], context: &Context) -> CommandResult {
     let mut documents = Vec::new();
     if subjects.is_empty() {
         let (workspace, store) = context.open_store()?;
         for row in store.runs()?.iter().filter(|row| row.recorded.is_some()) {
             let verification = in_workspace(&workspace, &store, row)?;
-            // A run that never delivered evidence has nothing that could have been changed; its record says so.
+            // A run without evidence has nothing that could be changed, and its record says so.
             if verification.has_evidence || !verification.findings.is_empty() {
                 documents.push(document(row.id.to_string(), verification));
             }
@@ -67,7 +67,7 @@ fn in_workspace(workspace: &Workspace, store: &Store, row: &RunRow) -> anyhow::R
 
 fn exported(directory: &Path) -> anyhow::Result<Verification> {
     let public_key = match key_beside(directory) {
-        // A finding: the signature cannot be verified.
+        // This is a finding, because the signature cannot be verified.
         Err(ProofError::MalformedKey(_)) => None,
         read => read?,
     };

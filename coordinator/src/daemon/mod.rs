@@ -1,6 +1,6 @@
-//! The daemon: broker, enrolment, link, ingest, dispatch and finish, started together and ended together.
+//! The daemon: starts and stops broker, enrolment, link, ingest, dispatch and finish together.
 //!
-//! `regatta serve` and `regatta quickstart` run the same daemon. It holds the workspace's lock while it lives.
+//! `regatta serve` and `regatta quickstart` run the same daemon. It holds the workspace's lock while it runs.
 
 mod security;
 
@@ -39,10 +39,11 @@ impl Daemon {
     /// Starts every part, or none.
     ///
     /// # Errors
-    /// When another daemon serves the workspace, the broker cannot listen or be reached, or the store cannot be opened.
+    /// Returns an error when another daemon serves the workspace, or the store cannot be opened. The broker may also fail to listen or to
+    /// be reached.
     pub(crate) async fn start(workspace: &Workspace) -> anyhow::Result<Self> {
         let lock = workspace.lock()?;
-        // Makes the store, and brings an older one up to date, before several parts open it.
+        // Creates or migrates the store before several parts open it.
         let store = Store::open(&workspace.database())?;
         runs::expect_runs_in_store(workspace, &store)?;
         store.forget_who_is_online()?;
@@ -92,17 +93,17 @@ impl Daemon {
         })
     }
 
-    /// The broker's address, for agents of this machine.
+    /// The broker's address for agents on this machine.
     pub(crate) const fn address(&self) -> &BrokerAddress {
         &self.address
     }
 
-    /// Where devices enrol, in a lab with keys.
+    /// The address of the enrolment listener, in a lab with keys.
     pub(crate) fn enrolment(&self) -> Option<std::net::SocketAddr> {
         self.enrolment.as_ref().map(enrolment::Listener::address)
     }
 
-    /// Waits for ever while every part does its work; returns the name of one that has ended by itself.
+    /// Waits until a part ends by itself, and returns its name.
     pub(crate) async fn watch(&self) -> String {
         loop {
             if let Some(ended) = self.threads.iter().find(|thread| thread.is_finished()) {
@@ -112,10 +113,10 @@ impl Daemon {
         }
     }
 
-    /// Ends every part: no message is half dealt with afterwards.
+    /// Stops every part. No message is left half processed.
     ///
     /// # Errors
-    /// When a part had panicked.
+    /// Returns an error when a part has panicked.
     pub(crate) async fn stop(self) -> anyhow::Result<()> {
         if let Some(enrolment) = self.enrolment {
             enrolment.stop();
@@ -124,7 +125,7 @@ impl Daemon {
             assets.stop();
         }
         self.link.stop().await;
-        // Ends the ingest too: with link and broker gone, its inbox closes.
+        // This ends the ingest too: its inbox closes with the link and the broker.
         if let Some(broker) = self.broker {
             broker.stop().await;
         }

@@ -1,5 +1,5 @@
-//! What the daemon needs to know of keys: loaded once, and turned into what each part asks for. In a workspace without keys
-//! every part works in plain, on this machine only.
+//! The daemon's security configuration. Keys are loaded once and turned into the settings of each part. Without keys, every part works
+//! unencrypted, by default on this machine only.
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -18,7 +18,7 @@ use crate::{
     workspace::Workspace,
 };
 
-/// The lab's keys, where it has some, and who may take part.
+/// The lab's keys, if it has any, and the admission.
 pub(super) struct Security {
     pub(super) keys: Option<Arc<Keys>>,
     pub(super) admission: Arc<Admission>,
@@ -26,7 +26,7 @@ pub(super) struct Security {
 }
 
 impl Security {
-    /// Loads what the workspace has.
+    /// Loads the workspace's keys and members.
     pub(super) fn of(workspace: &Workspace, store: &Store) -> anyhow::Result<Self> {
         let config = workspace.config();
         let keys = if config.tls {
@@ -53,7 +53,7 @@ impl Security {
         })
     }
 
-    /// How an external broker is reached.
+    /// The transport to an external broker.
     pub(super) fn transport_to(&self, address: &BrokerAddress) -> anyhow::Result<Transport> {
         if !address.tls && !address.is_loopback() {
             tracing::warn!(%address, "PLAIN MQTT: anyone on the network can read and forge what is sent");
@@ -64,7 +64,7 @@ impl Security {
         })
     }
 
-    /// Begins to serve assets, in a lab with keys that wants to.
+    /// Starts the asset server, if the lab has keys and is configured for it.
     pub(super) async fn serve_assets(
         &self,
         workspace: &Workspace,
@@ -81,7 +81,7 @@ impl Security {
         Ok(Some(server))
     }
 
-    /// Begins to take enrolments, in a lab with keys.
+    /// Starts the enrolment listener, if the lab has keys.
     pub(super) async fn take_enrolments(
         &self,
         workspace: &Workspace,
@@ -104,7 +104,7 @@ impl Security {
     }
 }
 
-/// The names that a server's certificate of this lab is good for, beside the one that devices ask for.
+/// The host names for a server certificate of this lab, besides the name that devices request.
 pub(crate) fn server_hosts(host: &str) -> Vec<String> {
     let mut hosts = vec!["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned()];
     if !hosts.iter().any(|known| known == host) {

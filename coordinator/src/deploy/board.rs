@@ -1,22 +1,22 @@
-//! The seam between the steps of a deployment and the link to the board: run a script there, with words, input and rights.
-//! Knows the shell's quoting and nothing of SSH; tests stand in for the board behind [`Board`].
+//! The interface between a deployment's steps and the link to the board: runs a script with arguments, input and rights. It has the shell
+//! quoting and does not know SSH. Tests implement [`Board`] themselves.
 
 use std::io::Read;
 
 use super::secret::Secret;
 use crate::fleet::printable;
 
-/// A link that does not carry any more. What was begun on the board may have been done or not.
+/// A lost link. An action that had begun on the board may or may not be complete.
 #[derive(Debug, thiserror::Error)]
 #[error("the link to the board was lost while {doing}: {why}")]
 pub(crate) struct LinkLost {
-    /// What was going on, in words.
+    /// The action at that time, for messages.
     pub(crate) doing: String,
-    /// What the link said.
+    /// The link's error message.
     pub(crate) why: String,
 }
 
-/// What a script left.
+/// The result of a script.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Output {
     /// Its exit code.
@@ -28,8 +28,8 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// What it complained of: what our own scripts and packages said, else the last lines of its standard error, else of its
-    /// output.
+    /// The script's error message: the lines of Regatta's own scripts and packages. Without such lines, the last lines of standard error,
+    /// or of standard output.
     pub(crate) fn error_text(&self) -> String {
         let text = if self.err.trim().is_empty() {
             &self.out
@@ -48,10 +48,10 @@ impl Output {
     }
 }
 
-/// Characters of a line from a board that are shown.
+/// The maximum number of characters to show of a line from a board.
 const LONGEST_LINE: usize = 500;
 
-/// The last few lines of a text that came from a board, as one, for a sentence.
+/// The last lines of a text from a board, joined for use in a sentence.
 pub(crate) fn last_lines(text: &str) -> String {
     let lines: Vec<String> = text
         .lines()
@@ -65,10 +65,10 @@ pub(crate) fn last_lines(text: &str) -> String {
 
 /// A machine at the other end of a link.
 pub(crate) trait Board {
-    /// Runs one command line in the login shell there, feeding it `input`. `sent` is told how many bytes of it have gone.
+    /// Runs a command line in the login shell with `input`. Calls `sent` with the number of input bytes sent.
     ///
     /// # Errors
-    /// [`LinkLost`]; a command that fails is no error here.
+    /// Returns [`LinkLost`]. A failing command is not an error here.
     fn run(
         &self,
         doing: &str,
@@ -78,41 +78,41 @@ pub(crate) trait Board {
     ) -> Result<Output, LinkLost>;
 }
 
-/// How root's rights are had.
+/// How root rights are obtained.
 #[derive(Debug, Clone)]
 pub(crate) enum Root {
-    /// The login is root's.
+    /// The login is root.
     Already,
-    /// By sudo, which asks for nothing.
+    /// With sudo, which requires no password.
     Sudo,
-    /// By sudo with a password.
+    /// With sudo and a password.
     SudoWith(Secret),
 }
 
-/// One script of ours with its words.
+/// One of Regatta's scripts with its arguments.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Script<'a> {
-    /// What it does, for messages: `copying the package`.
+    /// What the script does, for messages, for example `copying the package`.
     pub(crate) doing: &'a str,
-    /// POSIX shell.
+    /// The POSIX shell script.
     pub(crate) text: &'a str,
-    /// Its `$1`, `$2` ...
+    /// The arguments `$1`, `$2` ...
     pub(crate) words: &'a [&'a str],
 }
 
 impl Script<'_> {
-    /// Runs it as the login's user.
+    /// Runs the script as the login's user.
     ///
     /// # Errors
-    /// [`LinkLost`].
+    /// Returns [`LinkLost`].
     pub(crate) fn run(&self, board: &dyn Board, input: &mut dyn Read) -> Result<Output, LinkLost> {
         board.run(self.doing, &self.line(), input, &mut |_| {})
     }
 
-    /// As [`Self::run`], telling how much of the input has gone.
+    /// Does the same as [`Self::run`] and reports the number of input bytes sent.
     ///
     /// # Errors
-    /// [`LinkLost`].
+    /// Returns [`LinkLost`].
     pub(crate) fn feed(
         &self,
         board: &dyn Board,
@@ -122,11 +122,13 @@ impl Script<'_> {
         board.run(self.doing, &self.line(), input, sent)
     }
 
-    /// Runs it as root where `root` says how, else as the login's user. The password travels on the link's own input, before
-    /// what the script reads. sudo reads that line or none, as its rules say; the script reads on from [`INPUT`].
+    /// Runs the script as `root` says, or as the login's user without it.
+    ///
+    /// The password is the first line of the input. sudo may or may not read that line, depending on its rules. The script skips to the
+    /// line [`INPUT`] and reads on from there.
     ///
     /// # Errors
-    /// [`LinkLost`].
+    /// Returns [`LinkLost`].
     pub(crate) fn run_as(
         &self,
         root: Option<&Root>,
@@ -144,7 +146,7 @@ impl Script<'_> {
             Some(Root::SudoWith(password)) => {
                 let line = format!("{}\n{INPUT}\n", password.expose());
                 let mut input = line.as_bytes().chain(input);
-                // The shell's `read` takes no byte beyond its line.
+                // The shell's `read` consumes no byte after its line.
                 let skip = format!("while IFS= read -r line && [ \"$line\" != '{INPUT}' ]; do :; done");
                 let text = format!("{skip}\n{}", self.text);
                 let script = Script { text: &text, ..*self };
@@ -158,8 +160,8 @@ impl Script<'_> {
         }
     }
 
-    /// The command line: whatever shell the login has, it starts `sh` with quoted words. At the end stands [`END`], by which
-    /// a script that was heard to its end is told from a link that broke.
+    /// The command line. It starts `sh` with quoted arguments, because the login may have any shell. The last output line is [`END`],
+    /// which distinguishes a finished script from a broken link.
     fn line(&self) -> String {
         let text = format!("(\n{}\n)\ncode=$?\nprintf '\\n{END}\\n'\nexit $code", self.text);
         let mut line = format!("sh -c {} regatta", quoted(&text));
@@ -171,13 +173,13 @@ impl Script<'_> {
     }
 }
 
-/// The line before what a script reads, where a password came first.
+/// The line before the script's own input, where a password precedes it.
 const INPUT: &str = "regatta: input follows";
 
 /// The last line of every script's output.
 pub(crate) const END: &str = "regatta: heard to the end";
 
-/// One word of a shell, whatever is in it.
+/// Quotes one shell word.
 fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }

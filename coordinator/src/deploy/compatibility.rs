@@ -1,4 +1,4 @@
-//! Which package and which way fit a board, decided from its survey alone, before anything is copied.
+//! Selects the package and install method for a board, from its survey alone, before anything is copied.
 
 use super::{
     install_method::InstallMethod,
@@ -6,62 +6,62 @@ use super::{
     survey::{Sudo, Survey},
 };
 
-/// The oldest C library that the agent runs with: JetPack 5's.
+/// The oldest glibc that the agent supports: JetPack 5's.
 const OLDEST_GLIBC: (u32, u32) = (2, 31);
-/// Room that stays free, in KiB.
+/// The space that must stay free, in KiB.
 const SPARE_KIB: u64 = 16 * 1024;
 
-/// A board that the agent cannot be installed on.
+/// The reason why the agent cannot be installed on a board.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum CompatibilityError {
-    /// No package for its processor.
+    /// There is no package for its architecture.
     #[error("this board is {machine}, and the packages at hand are for {at_hand}")]
     Architecture {
-        /// Its processor.
+        /// Its architecture.
         machine: String,
-        /// What there is.
+        /// The architectures of the packages.
         at_hand: String,
     },
-    /// Its C library is too old.
+    /// Its glibc is too old.
     #[error(
         "this board has glibc {}.{}{}, and the agent needs {}.{} (JetPack 5) or later",
         .found.0, .found.1, .jetpack, OLDEST_GLIBC.0, OLDEST_GLIBC.1
     )]
     OldGlibc {
-        /// What it has.
+        /// Its version.
         found: (u32, u32),
-        /// ` (JetPack 4.6.1)`, or nothing.
+        /// ` (JetPack 4.6.1)`, or empty.
         jetpack: String,
     },
-    /// It has another C library.
+    /// It has another C library than glibc.
     #[error("this board has no glibc, which the agent needs")]
     NoGlibc,
-    /// Too little room.
+    /// A disk has too little free space.
     #[error("{place} has {free_kib} KiB free, and {needed_kib} KiB are needed")]
     Disk {
-        /// Where.
+        /// The directory.
         place: String,
-        /// What is free.
+        /// The free space in KiB.
         free_kib: u64,
-        /// What is needed.
+        /// The required space in KiB.
         needed_kib: u64,
     },
-    /// Root's rights were asked for and cannot be had.
+    /// Root rights are required and not available.
     #[error("{user} has no sudo on this board, and the system service needs root's rights")]
     NoSudo {
-        /// The login.
+        /// The login's user.
         user: String,
     },
-    /// root has no service of its own.
+    /// The user install is requested for root, which it does not support.
     #[error("the login is root's, and the agent of a user runs without root's rights")]
     RootAsUser,
-    /// No dpkg for the system's package.
+    /// The board has no dpkg or no systemd for the system package.
     #[error("this board has no dpkg or no systemd, and the system service needs both")]
     NoDpkg,
 }
 
 impl CompatibilityError {
-    /// What the user can do about it.
+    /// The hint for the user.
     pub(crate) const fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Architecture { .. } => {
@@ -77,10 +77,10 @@ impl CompatibilityError {
     }
 }
 
-/// The way to install: the one that was asked for, else the system's where root's rights, dpkg and systemd are at hand.
+/// Returns the install method: the requested one, or the system's where root rights, dpkg and systemd are available.
 ///
 /// # Errors
-/// [`CompatibilityError`] when what was asked for cannot be.
+/// Returns [`CompatibilityError`] when the requested method is not possible.
 pub(crate) fn way(
     survey: &Survey,
     requested: Option<InstallMethod>,
@@ -100,10 +100,10 @@ pub(crate) fn way(
     }
 }
 
-/// The package for a board.
+/// Returns the package for a board.
 ///
 /// # Errors
-/// [`CompatibilityError`].
+/// Returns [`CompatibilityError`].
 pub(crate) fn package<'a>(
     survey: &Survey,
     way: InstallMethod,
@@ -131,17 +131,17 @@ pub(crate) fn package<'a>(
         })
 }
 
-/// Whether there is room for the copy and for what is in it.
+/// Checks that the board has space for the copy and for its content.
 ///
 /// # Errors
-/// [`CompatibilityError::Disk`].
+/// Returns [`CompatibilityError::Disk`].
 pub(crate) fn check_space(survey: &Survey, package: &Package) -> Result<(), CompatibilityError> {
     let copy_kib = package.length / 1024;
     let unpacked_kib = package.unpacked / 1024;
     let (home_kib, usr_kib) = match package.way {
-        // The copy, root's own copy of it, what is unpacked, and what was there before.
+        // The copy, root's own copy of it, the unpacked files, and the previous version.
         InstallMethod::System => (copy_kib, copy_kib + unpacked_kib * 2),
-        // Unpacked, installed, and the one before.
+        // The unpacked files, the installed files, and the previous version.
         InstallMethod::User => (copy_kib + unpacked_kib * 3, 0),
     };
     for (place, free_kib, needed_kib) in [
@@ -173,7 +173,7 @@ fn at_hand(packages: &[Package], way: InstallMethod) -> String {
     }
 }
 
-/// Whether the board has exactly what the package would install.
+/// Returns whether the board already has exactly the package's files.
 pub(crate) fn is_installed(survey: &Survey, package: &Package) -> bool {
     let whole = package
         .files

@@ -1,5 +1,5 @@
-//! The bytes of the two packages: a Debian package's members and a tar in gzip, read without dpkg. What they mean for a board
-//! stands in [`super::package`].
+//! Reads the two package formats without dpkg: a Debian package's members and a gzip-compressed tar. [`super::package`] interprets them
+//! for a board.
 
 use std::{
     io::{self, Read},
@@ -11,10 +11,10 @@ use regatta_fsutil::{hash::sha256_hex, regular_file};
 
 use super::install_method::InstallMethod;
 
-/// Nothing in a package of ours is larger; what claims to be is none.
+/// The maximum size of a file in a package, in bytes. A larger one is not Regatta's.
 const LARGEST_FILE: u64 = 256 << 20;
 
-/// What a package holds.
+/// The content of a package.
 pub(super) struct Contents {
     pub(super) way: InstallMethod,
     pub(super) architecture: String,
@@ -23,7 +23,7 @@ pub(super) struct Contents {
     pub(super) files: Vec<(String, String)>,
 }
 
-/// The members of an `ar` archive: a header of 60 bytes, the body, a byte of padding after odd lengths.
+/// Reads the members of an `ar` archive: a header of 60 bytes, the body, and a padding byte after odd lengths.
 fn ar_members(path: &Path) -> io::Result<Vec<(String, Vec<u8>)>> {
     let mut file = regular_file::open(path)?;
     let mut magic = [0; 8];
@@ -57,7 +57,7 @@ fn ar_members(path: &Path) -> io::Result<Vec<(String, Vec<u8>)>> {
     Ok(members)
 }
 
-/// The regular files of a tar in gzip.
+/// Reads the regular files of a gzip-compressed tar.
 fn files_of(compressed: impl Read) -> io::Result<Vec<(String, Vec<u8>)>> {
     let mut files = Vec::new();
     let mut archive = tar::Archive::new(GzDecoder::new(compressed));
@@ -77,10 +77,10 @@ fn files_of(compressed: impl Read) -> io::Result<Vec<(String, Vec<u8>)>> {
     Ok(files)
 }
 
-/// Reads the Debian package; `None` for another archive of `ar`.
+/// Reads a Debian package. Returns `None` for another `ar` archive.
 ///
 /// # Errors
-/// What reading or unpacking gave.
+/// Returns an error when reading or unpacking fails.
 pub(super) fn debian(path: &Path) -> io::Result<Option<Contents>> {
     let members = ar_members(path)?;
     let member = |name: &str| {
@@ -109,7 +109,7 @@ pub(super) fn debian(path: &Path) -> io::Result<Option<Contents>> {
         return Ok(None);
     };
     let data = files_of(data)?;
-    // Documents are left out by minimal systems, and make no difference.
+    // Minimal systems omit documentation, so it does not count.
     let files = data
         .iter()
         .filter(|(name, _)| !name.starts_with("usr/share/doc/"))
@@ -124,10 +124,10 @@ pub(super) fn debian(path: &Path) -> io::Result<Option<Contents>> {
     }))
 }
 
-/// Reads the archive; `None` for what is none.
+/// Reads the archive for one user. Returns `None` for another file.
 ///
 /// # Errors
-/// What reading or unpacking gave.
+/// Returns an error when reading or unpacking fails.
 pub(super) fn archive(path: &Path) -> io::Result<Option<Contents>> {
     let data = match files_of(regular_file::open(path)?) {
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => return Ok(None),
@@ -143,7 +143,7 @@ pub(super) fn archive(path: &Path) -> io::Result<Option<Contents>> {
     else {
         return Ok(None);
     };
-    // The agent, the shims beside it, and the unit; the rest is not installed, or is the user's from then on.
+    // The agent, the shims beside it, and the unit. The rest is not installed, or belongs to the user afterwards.
     let place = |path: &str| match path.split_once('/')?.1 {
         "regatta-agent.service" => Some("~/.config/systemd/user/regatta-agent.service".to_owned()),
         inside => Some(format!("~/.local/bin/{}", inside.strip_prefix("bin/")?)),

@@ -1,5 +1,5 @@
-//! One board, from its survey to its first hello: what is done in which order, what is left alone because it is right already,
-//! and what happens when a step fails. Every step can be repeated; the board is never left worse than it was found.
+//! Deploys to one board, from the survey to the first hello: the order of steps, what is already correct, and the handling of a failed
+//! step. Every step can be repeated. A failure restores the board's previous state.
 
 use std::net::IpAddr;
 
@@ -25,31 +25,31 @@ use crate::{
     workspace::Workspace,
 };
 
-/// Everything that one deployment needs.
+/// The inputs of one deployment.
 pub(crate) struct Deployment<'a> {
     /// The link to the board.
     pub(crate) board: &'a dyn Board,
-    /// This machine's address on that link, as far as the board sees it.
+    /// This machine's address on that link, if the board can use it.
     pub(crate) link_address: Option<IpAddr>,
     /// Receives the progress.
     pub(crate) progress: &'a dyn ProgressReporter,
-    /// The workspace that the board is to belong to.
+    /// The workspace that the board joins.
     pub(crate) workspace: &'a Workspace,
-    /// Its store.
+    /// The workspace's store.
     pub(crate) store: &'a Store,
-    /// How boards reach it.
+    /// How boards reach the lab.
     pub(crate) lab: &'a Lab,
-    /// The packages at hand.
+    /// The available packages.
     pub(crate) packages: &'a [Package],
-    /// What is to be done.
+    /// The user's options.
     pub(crate) order: &'a Order,
 }
 
 impl Deployment<'_> {
-    /// Deploys. `password` is asked for sudo's password where the board wants one, and told whether the one before was wrong.
+    /// Deploys to the board. Calls `password` when sudo requires one. Its argument is whether the previous password was wrong.
     ///
     /// # Errors
-    /// [`DeployError`]; the board is then as it was, or the error says how it stands.
+    /// Returns [`DeployError`]. The board is then in its previous state, or the error describes its state.
     pub(crate) fn run(
         &self,
         password: &mut dyn FnMut(bool) -> Option<Secret>,
@@ -116,12 +116,12 @@ impl Deployment<'_> {
         }
     }
 
-    /// Looks at the board, and chooses way and package.
+    /// Surveys the board, and selects install method and package.
     fn examine(
         &self,
         requested: Option<InstallMethod>,
     ) -> Result<(Survey, InstallMethod, &Package), DeployError> {
-        // Which of the two copies matters is known only after the survey; it is asked about the system's first.
+        // Only the survey shows which of the two copies matters, so it checks the system package's.
         let survey = Survey::of(
             self.board,
             Package::copy_name(InstallMethod::System),
@@ -145,7 +145,7 @@ impl Deployment<'_> {
         Ok(Identity::of(self.board, site.root.as_ref(), &site.places)?)
     }
 
-    /// A lab without keys takes every board as it is.
+    /// Returns the board's enrolment state. A lab without keys needs no enrolment.
     fn enrolment_state(&self, identity: &Identity) -> Result<EnrolmentState, DeployError> {
         match &self.lab.authority {
             Some(authority) => Ok(enrolment_state(
@@ -170,7 +170,7 @@ impl Deployment<'_> {
         let fits = compatibility::is_installed(survey, package);
         let config = site.read(&site.places.config)?;
         let configure = config.is_empty() || settings.applied_to(&config) != config;
-        // An agent that cannot tell who it is does not do its work either.
+        // An agent that cannot report its identity is broken and must be replaced.
         let fits = fits && enrolment_state != EnrolmentState::Unanswered;
         let enrol = enrolment_state == EnrolmentState::ToEnrol;
         let runs = site.is_running()?;
@@ -212,7 +212,7 @@ impl Deployment<'_> {
         Ok(site.install(package)?)
     }
 
-    /// Configures, enrols, starts, and waits for the hello. Returns who said it and the agent's version.
+    /// Configures, enrols and starts the agent, and waits for its hello. Returns the device and the agent's version.
     fn bring_up(
         &self,
         site: &Site<'_>,
@@ -235,7 +235,7 @@ impl Deployment<'_> {
             }
         }
         let enrol = match plan.install {
-            // The agent that is there now has the last word on who this is.
+            // The newly installed agent may report another identity.
             Some(_) => self.enrolment_state(&self.identity(site)?)? == EnrolmentState::ToEnrol,
             None => plan.enrol,
         };
@@ -263,7 +263,7 @@ impl Deployment<'_> {
 
     fn enrol(&self, site: &Site<'_>, host: &str) -> Result<(), DeployError> {
         let name = &self.order.name;
-        // Who came up with the installation, or was there before.
+        // The identity after the installation, or the existing one.
         let identity = self.identity(site)?;
         let returning = match &identity.device {
             Some(device) => self.store.member(device)?.map(|member| member.device),
@@ -272,13 +272,13 @@ impl Deployment<'_> {
         self.progress.say(&format!("enrolling it as {name}, at {host}"));
         let made = self.lab.token(self.store, name, host, returning.as_ref(), None)?;
         site.enrol(&made.token.to_string()).map_err(|error| {
-            // Nobody will use it: the name is free for the next attempt.
+            // The token will not be used, so its name is free for the next attempt.
             let _ = self.store.forget_unused_tokens(name);
             error.into()
         })
     }
 
-    /// Puts back what was there before a failure.
+    /// Restores the previous state after a failure.
     fn undo(&self, site: &Site<'_>, plan: &Plan, had_program: bool, cause: DeployError) -> DeployError {
         let log = match &cause {
             DeployError::HelloError(_) => site.log(),

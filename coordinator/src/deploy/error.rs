@@ -1,4 +1,4 @@
-//! Why a deployment fails: the layers' own errors under one roof, and what the user can do about each.
+//! Errors of a deployment: the errors of its layers, and the hint for each.
 
 use super::{
     board::LinkLost, compatibility::CompatibilityError, hello::HelloError, identity::IdentityError,
@@ -6,48 +6,48 @@ use super::{
 };
 use crate::{enrolment::TokenError, store::StoreError};
 
-/// Why a board is not deployed to.
+/// The reason why a deployment failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DeployError {
-    /// It could not be looked at.
+    /// The survey failed.
     #[error(transparent)]
     Survey(#[from] SurveyError),
-    /// The link broke.
+    /// The link was lost.
     #[error(transparent)]
     Link(#[from] LinkLost),
-    /// The agent does not fit it.
+    /// The agent does not support the board.
     #[error(transparent)]
     CompatibilityError(#[from] CompatibilityError),
-    /// It is not the board that is meant.
+    /// The board is not the expected one.
     #[error(transparent)]
     IdentityError(#[from] IdentityError),
-    /// The lab takes no boards.
+    /// The lab cannot accept boards.
     #[error(transparent)]
     Lab(#[from] LabError),
-    /// No token.
+    /// No token could be issued.
     #[error(transparent)]
     Token(#[from] TokenError),
     /// A step failed.
     #[error(transparent)]
     Step(#[from] StepError),
-    /// It was not heard.
+    /// The coordinator received no hello.
     #[error(transparent)]
     HelloError(#[from] HelloError),
     /// The store failed.
     #[error("the store cannot be read")]
     Store(#[from] StoreError),
-    /// Something failed after the board was changed, and this is what became of it.
+    /// A failure after the board was changed, with the board's state now.
     #[error("{cause}; {undone}")]
     Undone {
-        /// What failed.
+        /// The cause.
         cause: Box<Self>,
-        /// How the board stands now.
+        /// The board's state now.
         undone: String,
     },
 }
 
 impl DeployError {
-    /// What the user can do about it.
+    /// The hint for the user.
     pub(crate) fn hint(&self) -> Option<String> {
         match self {
             Self::CompatibilityError(unfit) => unfit.hint().map(str::to_owned),

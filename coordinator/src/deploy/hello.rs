@@ -1,4 +1,4 @@
-//! Waits until the coordinator has received a board's hello. Reads the store, and notices a coordinator that has ended.
+//! Waits until the coordinator has received a board's hello. It polls the store, and notices a coordinator that has ended.
 
 use std::{
     thread,
@@ -12,16 +12,16 @@ use crate::{
     workspace::Workspace,
 };
 
-/// How often the store is read.
+/// The interval for polling the store.
 const PAUSE: Duration = Duration::from_millis(150);
 
-/// Why no hello of a board was seen.
+/// The reason why no hello arrived.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum HelloError {
-    /// The time is over.
+    /// The time has elapsed.
     #[error("the coordinator has not heard it for {} s", .0.as_secs())]
     Silent(Duration),
-    /// Nobody listens.
+    /// The coordinator has ended.
     #[error("the coordinator has ended meanwhile")]
     Unserved,
     /// The store failed.
@@ -29,10 +29,10 @@ pub(crate) enum HelloError {
     Store(#[from] StoreError),
 }
 
-/// Waits until a device is online and was heard after `since` (RFC 3339, as the store writes it).
+/// Waits until a device is online and was seen after `since` (RFC 3339, in the store's format).
 ///
 /// # Errors
-/// [`HelloError`].
+/// Returns [`HelloError`].
 pub(crate) fn wait(
     workspace: &Workspace,
     store: &Store,

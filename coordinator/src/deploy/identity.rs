@@ -1,5 +1,5 @@
-//! Compares the identity of a board with the device that the store has under its name: the same, a new one, or another. Another one
-//! is refused before anything on the board is changed.
+//! Compares a board's identity with the device that the store has under its name. A different device is refused before anything on the
+//! board is changed.
 
 use regatta_types::DeviceId;
 use serde::Deserialize;
@@ -15,16 +15,16 @@ use crate::{
     store::{self, Store},
 };
 
-/// What `regatta-agent identity` prints.
+/// The output of `regatta-agent identity`.
 #[derive(Debug, Clone, Default, Deserialize, PartialEq, Eq)]
 pub(crate) struct Identity {
-    /// The device's id; `None` before its first start.
+    /// The device's id. `None` before its first start.
     #[serde(default)]
     pub(crate) device: Option<DeviceId>,
-    /// Where it is enrolled.
+    /// The lab that the device is enrolled in.
     #[serde(default)]
     pub(crate) enrolment: Option<EnrolledIn>,
-    /// Whether there is a key and no agent that tells whose.
+    /// Whether the board has a key but no agent that can report its id.
     #[serde(default)]
     pub(crate) unanswered: bool,
 }
@@ -32,19 +32,19 @@ pub(crate) struct Identity {
 /// The lab that a board is enrolled in.
 #[derive(Debug, Clone, Deserialize, PartialEq, Eq)]
 pub(crate) struct EnrolledIn {
-    /// Its name there.
+    /// Its name in that lab.
     pub(crate) name: String,
-    /// The broker there.
+    /// That lab's broker.
     pub(crate) broker: String,
-    /// SHA-256 of that lab's authority, hexadecimal.
+    /// SHA-256 of that lab's authority, in hexadecimal.
     pub(crate) authority_sha256: String,
 }
 
 impl Identity {
-    /// Asks the board. A board without an agent, or with one that cannot answer, has none yet.
+    /// Queries the board's identity. A board without a working agent has an empty one.
     ///
     /// # Errors
-    /// [`LinkLost`].
+    /// Returns [`LinkLost`].
     pub(crate) fn of(board: &dyn Board, root: Option<&Root>, places: &Places) -> Result<Self, LinkLost> {
         let script = Script {
             doing: "asking who it is",
@@ -56,7 +56,7 @@ impl Identity {
     }
 }
 
-/// A board that is not deployed to.
+/// The reason why a board is not deployed to.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum IdentityError {
     /// The name belongs to a device with another key.
@@ -64,9 +64,9 @@ pub(crate) enum IdentityError {
     Changed {
         /// The name.
         name: String,
-        /// The id that the store knows.
+        /// The id in the store.
         known: DeviceId,
-        /// The id of the board; `None` without a key.
+        /// The board's id. `None` without a key.
         found: Option<DeviceId>,
     },
     /// The board is in the lab under another name.
@@ -74,7 +74,7 @@ pub(crate) enum IdentityError {
     OtherName {
         /// Its id.
         device: DeviceId,
-        /// Its name.
+        /// Its name in the lab.
         known: String,
     },
     /// The board was removed from the lab.
@@ -88,9 +88,9 @@ pub(crate) enum IdentityError {
     /// The board belongs to another lab.
     #[error("this board is enrolled in another lab, as {name} with the broker {broker}")]
     OtherLab {
-        /// Its name there.
+        /// Its name in that lab.
         name: String,
-        /// The broker there.
+        /// That lab's broker.
         broker: String,
     },
     /// The store failed.
@@ -105,7 +105,7 @@ fn or_nobody(found: &Option<DeviceId>) -> String {
 }
 
 impl IdentityError {
-    /// What the user can do about it.
+    /// The hint for the user.
     pub(crate) fn hint(&self) -> Option<String> {
         match self {
             Self::Changed { name, .. } => Some(format!(
@@ -123,21 +123,21 @@ impl IdentityError {
     }
 }
 
-/// How a board stands.
+/// The enrolment state of a board.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EnrolmentState {
-    /// Enrolled here under this name, with what it needs to connect.
+    /// The board is enrolled in this lab under this name, and can connect.
     Enrolled,
-    /// To be enrolled; a device that is a member keeps its id.
+    /// The board must be enrolled. A device that is already a member keeps its id.
     ToEnrol,
-    /// The agent has to be mended before it can tell.
+    /// The agent must be repaired before it can report the state.
     Unanswered,
 }
 
-/// Finds out how a board stands. `authority` is this lab's.
+/// Determines a board's enrolment state. `authority` is this lab's fingerprint.
 ///
 /// # Errors
-/// [`IdentityError`].
+/// Returns [`IdentityError`].
 pub(crate) fn enrolment_state(
     store: &Store,
     name: &str,

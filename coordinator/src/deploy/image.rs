@@ -1,9 +1,8 @@
-//! What a board gets before its first boot, so that it comes into the lab by itself: the agent's package, its configuration, a
-//! token, and a unit that installs them. As a tar to be unpacked into a root file system, and as cloud-init's user data.
+//! The files that let a new board join the lab at its first boot: the agent's package, its configuration, a token, and a unit that
+//! installs them. They come as a tar for the root file system, and as cloud-init user data.
 //!
-//! The package is installed by the board's own dpkg at its first boot, not unpacked over it: a board that was flashed and one that
-//! was deployed to are then the same, and are upgraded in the same way. The lab's authority need not lie in the image: the token
-//! names its fingerprint, and the enrolment brings it.
+//! The board's own dpkg installs the package at first boot. A flashed board and a deployed one are then equal and are upgraded in the
+//! same way. The image does not need the lab's authority: the token has its fingerprint, and the enrolment delivers it.
 
 use std::{fs, io};
 
@@ -12,26 +11,26 @@ use flate2::{Compression, write::GzEncoder};
 
 use super::{package::Package, settings::Settings};
 
-/// Where everything lies until it is installed.
+/// The directory of the files until they are installed.
 const HERE: &str = "usr/lib/regatta-first-boot";
 const UNIT: &str = "etc/systemd/system/regatta-first-boot.service";
 const SERVICE_LINK: &str = "etc/systemd/system/multi-user.target.wants/regatta-first-boot.service";
 const EXAMPLE: &str = include_str!("../../../agent/agent.example.toml");
 
-/// What goes onto a board.
+/// The files for one board.
 #[derive(Debug)]
 pub(crate) struct Image {
     /// The device's name.
     name: String,
-    /// Path without the first slash, mode, bytes.
+    /// Path without the leading slash, mode, and content of each file.
     files: Vec<(String, u32, Vec<u8>)>,
 }
 
 impl Image {
-    /// Collects the files. `token` is for this board alone.
+    /// Collects the files. `token` is for this board only.
     ///
     /// # Errors
-    /// When the package cannot be read.
+    /// Returns an error when the package cannot be read.
     pub(crate) fn new(package: &Package, settings: &Settings, token: &str) -> io::Result<Self> {
         let config = settings.applied_to(EXAMPLE).replace(
             "\nstate_dir = \"state\"\n",
@@ -55,11 +54,11 @@ impl Image {
         })
     }
 
-    /// The overlay: a tar in gzip. Nothing but our own files and our own directory is in it, all root's, so that no mode of a
-    /// directory that is there is changed.
+    /// Returns the overlay as a gzip-compressed tar. It has only Regatta's own files and directory, all owned by root, so that the modes
+    /// of existing directories do not change.
     ///
     /// # Errors
-    /// None in practice: it is made in memory.
+    /// Returns no error in practice, because the archive is built in memory.
     pub(crate) fn overlay(&self) -> io::Result<Vec<u8>> {
         let mut archive = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::default()));
         let mut directory = header(0o755, 0);
@@ -74,7 +73,7 @@ impl Image {
         archive.into_inner()?.finish()
     }
 
-    /// cloud-init's `user-data`: the same files, and the unit started.
+    /// Returns cloud-init's `user-data`: the same files, and a command that starts the unit.
     pub(crate) fn user_data(&self) -> String {
         let mut text = String::from("#cloud-config\nwrite_files:\n");
         for (path, mode, bytes) in &self.files {
@@ -87,7 +86,8 @@ impl Image {
         text
     }
 
-    /// cloud-init's `meta-data`, beside the user data on a medium called CIDATA. `instance` tells this image from the one before.
+    /// Returns cloud-init's `meta-data`, to store beside the user data on a medium labelled CIDATA. `instance` distinguishes this image
+    /// from the previous one.
     pub(crate) fn meta_data(&self, instance: &str) -> String {
         format!(
             "instance-id: {}-{instance}\nlocal-hostname: {}\n",

@@ -1,4 +1,4 @@
-//! The ways in which a package is installed on a board.
+//! The install methods of a package on a board.
 
 /// How a package is installed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,5 +1,5 @@
-//! How boards reach the coordinator: which address, which ports, by which authority it is known. Decided before a board is
-//! touched, because a board that cannot reach it gains nothing from an installation.
+//! How boards reach the coordinator: its address, its ports and its authority. This is decided before a board is changed, because a board
+//! that cannot reach the coordinator must not be installed on.
 
 use std::net::IpAddr;
 
@@ -15,30 +15,30 @@ use crate::{
     workspace::{BrokerChoice, Config, Workspace},
 };
 
-/// Time that a deployment's token can be used: it is used within seconds.
+/// The lifetime of a deployment's token, which is used within seconds.
 const TOKEN_LIFETIME: SignedDuration = SignedDuration::from_mins(15);
 
-/// A lab that boards cannot be brought into.
+/// The reason why boards cannot be added to the lab.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LabError {
-    /// Nobody would answer.
+    /// No coordinator is running.
     #[error("no coordinator serves this workspace, so that no board can be enrolled or heard")]
     Unserved,
-    /// It listens to itself only.
+    /// The coordinator listens on loopback only.
     #[error("the coordinator listens on this machine only (`{0}`), and a board elsewhere cannot reach it")]
     LoopbackOnly(&'static str),
-    /// Nobody said how the board reaches us.
+    /// The address at which the board reaches this machine is unknown.
     #[error(
         "the board reaches this machine neither by `host` of regatta.toml, a loopback address, nor by the link's own address"
     )]
     NoAddress,
-    /// The keys do not read.
+    /// The lab's keys cannot be read.
     #[error("the lab's keys cannot be read")]
     Keys(#[from] KeysError),
 }
 
 impl LabError {
-    /// What the user can do about it.
+    /// The hint for the user.
     pub(crate) const fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Unserved => Some("start `regatta serve` first"),
@@ -51,26 +51,26 @@ impl LabError {
     }
 }
 
-/// What boards need to know of the lab.
+/// The lab's settings that boards need.
 #[derive(Debug, Clone)]
 pub(crate) struct Lab {
-    /// SHA-256 of the authority; `None` in a lab without keys.
+    /// SHA-256 of the authority's certificate. `None` in a lab without keys.
     pub(crate) authority: Option<[u8; 32]>,
-    /// This machine as the workspace calls it.
+    /// This machine's address in the workspace's configuration.
     host: String,
     broker: BrokerAddress,
-    /// Whether the broker is on this machine, so that it moves with the address by which a board reaches it.
+    /// Whether the broker is on this machine. If so, its address is the one at which a board reaches this machine.
     broker_is_here: bool,
     enrol_port: u16,
-    /// The first setting by which only this machine itself is listened to.
+    /// The first setting that limits listening to this machine.
     local: Option<&'static str>,
 }
 
 impl Lab {
-    /// Reads a workspace.
+    /// Reads the lab's settings from a workspace.
     ///
     /// # Errors
-    /// [`LabError::Keys`].
+    /// Returns [`LabError::Keys`].
     pub(crate) fn of(workspace: &Workspace) -> Result<Self, LabError> {
         let config: &Config = workspace.config();
         let authority = if config.tls {
@@ -107,11 +107,11 @@ impl Lab {
         })
     }
 
-    /// The address by which a board reaches the coordinator: the one that the user names, else the workspace's own, else, where
-    /// that is a loopback address, the one that the link comes from.
+    /// Returns the address at which a board reaches the coordinator. This is the named one, or the workspace's own. If that is a loopback
+    /// address, it is the link's local address.
     ///
     /// # Errors
-    /// [`LabError::NoAddress`], [`LabError::LoopbackOnly`].
+    /// Returns [`LabError::NoAddress`] or [`LabError::LoopbackOnly`].
     pub(crate) fn host_for(&self, named: Option<&str>, link: Option<IpAddr>) -> Result<String, LabError> {
         let host = match (named, link) {
             (Some(named), _) => named.to_owned(),
@@ -125,9 +125,9 @@ impl Lab {
         }
     }
 
-    /// What is to stand in the board's `agent.toml`. Enrolments and runs name this machine by the workspace's own address; only a
-    /// board that reaches it by another is told so. `enrolled` is the broker that the enrolment of a board names which has one
-    /// already: this machine may have moved since.
+    /// Returns the settings for the board's `agent.toml`. Enrolments and runs name this machine by the workspace's address, so only a
+    /// board that uses another address needs a setting. `enrolled` is the broker of an existing enrolment, because this machine may have
+    /// moved since.
     pub(crate) fn settings(&self, name: &str, host: &str, enrolled: Option<&str>) -> Settings {
         let address = BrokerAddress {
             host: if self.broker_is_here {
@@ -148,10 +148,10 @@ impl Lab {
         }
     }
 
-    /// A token for a board, in place of those for its name that nobody has used.
+    /// Issues a token for a board, and deletes the unused tokens for its name.
     ///
     /// # Errors
-    /// [`TokenError`].
+    /// Returns [`TokenError`].
     pub(crate) fn token(
         &self,
         store: &Store,

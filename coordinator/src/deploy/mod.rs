@@ -1,7 +1,7 @@
-//! Deploying the agent: from a login on a board to a device that says hello, over SSH, repeatable at will.
+//! Deploys the agent to boards over SSH, from a login to a device that sends its hello. A deployment can be repeated.
 //!
-//! [`Deployment`] takes the steps; [`ssh`] carries them; [`package`] knows what is installed. Between the steps and the link stands
-//! [`board::Board`]. What `regatta device image` writes for a board that is yet to be flashed stands in [`image`].
+//! [`Deployment`] runs the steps, [`ssh`] is the link, and [`package`] has the packages. [`board::Board`] is the interface between the
+//! steps and the link. [`image`] has the files that `regatta device image` writes for a board before it is flashed.
 
 mod board;
 mod compatibility;

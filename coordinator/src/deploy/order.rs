@@ -1,4 +1,4 @@
-//! What is asked of a deployment, what is to be done for it on one board, and what came of it.
+//! The options of a deployment, the plan for one board, and the outcome.
 
 use std::time::Duration;
 
@@ -8,56 +8,56 @@ use super::InstallMethod;
 
 /// Receives the progress of a deployment.
 pub(crate) trait ProgressReporter {
-    /// A step begins, or something is worth knowing.
+    /// Reports a step, or other information.
     fn say(&self, text: &str);
-    /// So much of the package has been copied.
+    /// Reports how many bytes of the package are copied.
     fn copied(&self, bytes: u64, total: u64);
 }
 
-/// What the user asked for.
+/// The user's options.
 #[derive(Debug, Clone)]
 pub(crate) struct Order {
     /// The device's name.
     pub(crate) name: String,
-    /// The address by which the board reaches the coordinator.
+    /// The address at which the board reaches the coordinator.
     pub(crate) coordinator: Option<String>,
-    /// The way to install.
+    /// The requested install method.
     pub(crate) way: Option<InstallMethod>,
     /// Whether a board of another lab is taken over.
     pub(crate) take_over: bool,
-    /// Whether nothing is to be changed.
+    /// Whether to change nothing.
     pub(crate) dry_run: bool,
-    /// How long a board may take to say hello.
+    /// How long to wait for the board's hello.
     pub(crate) patience: Duration,
 }
 
-/// What a deployment came to.
+/// The outcome of a deployment.
 #[derive(Debug, Clone, Serialize, PartialEq, Eq)]
 pub(crate) struct DeployOutcome {
-    /// The device's id; `None` in a dry run on a board without an agent.
+    /// The device's id. `None` in a dry run on a board without an agent.
     pub(crate) device: Option<String>,
-    /// What the board is, in words.
+    /// The description of the board.
     pub(crate) board: String,
-    /// What was changed; in a dry run, what would be.
+    /// The changes made, or planned in a dry run.
     pub(crate) changes: Vec<String>,
-    /// The agent's version, as it said hello.
+    /// The agent's version from its hello.
     pub(crate) agent: Option<String>,
 }
 
-/// What is to be done on a board, each part with the reason in words.
+/// The planned changes on a board.
 pub(super) struct Plan {
-    /// Copy and install a package; why, in words.
+    /// The reason for installing a package, if one is to be installed.
     pub(super) install: Option<String>,
-    /// Set name and coordinator.
+    /// Whether to set name and coordinator.
     pub(super) configure: bool,
-    /// Bring it into the lab.
+    /// Whether to enrol the board.
     pub(super) enrol: bool,
-    /// `start` or `restart`.
+    /// `start` or `restart`, if needed.
     pub(super) start: Option<&'static str>,
 }
 
 impl Plan {
-    /// The parts in words, in their order.
+    /// Describes the changes, in their order.
     pub(super) fn changes(&self, order: &Order, host: &str) -> Vec<String> {
         let mut changes = Vec::new();
         changes.extend(self.install.clone());

@@ -1,5 +1,5 @@
-//! The agent's two packages as `packaging/package.sh` makes them, read without dpkg: for which processor, which version, and the
-//! SHA-256 that each installed file is to have. That is how a board is known to have the package already.
+//! The agent's two packages as `packaging/package.sh` makes them, read without dpkg. Each has an architecture, a version, and the SHA-256
+//! of each installed file. The hashes show whether a board already has the package.
 
 use std::{
     fs,
@@ -17,21 +17,21 @@ use super::{
 /// A package that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PackageError {
-    /// It does not read.
+    /// The package cannot be read.
     #[error("the package {} cannot be read", .path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// It is something else.
+    /// The file is not a package of the agent.
     #[error("{} is no package of the agent: {what}", .path.display())]
     Foreign {
         /// The file.
         path: PathBuf,
-        /// What is missing.
+        /// The missing part.
         what: &'static str,
     },
 }
@@ -39,21 +39,21 @@ pub(crate) enum PackageError {
 /// One package.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Package {
-    /// Where it lies here.
+    /// The local path.
     pub(crate) path: PathBuf,
-    /// How it is installed.
+    /// The install method.
     pub(crate) way: InstallMethod,
-    /// Debian's name for the processor.
+    /// Debian's name of the architecture.
     pub(crate) architecture: String,
     /// Its version.
     pub(crate) version: String,
-    /// Bytes of the package.
+    /// Length of the package in bytes.
     pub(crate) length: u64,
-    /// SHA-256 of the package, hexadecimal.
+    /// SHA-256 of the package, in hexadecimal.
     pub(crate) sha256: String,
-    /// Bytes of what is in it.
+    /// Unpacked size in bytes.
     pub(crate) unpacked: u64,
-    /// Path on the board (`~/` is the user's home) and SHA-256 of each file that makes a difference.
+    /// Path on the board (`~/` is the user's home) and SHA-256 of each file that identifies the package.
     pub(crate) files: Vec<(String, String)>,
 }
 
@@ -61,7 +61,7 @@ impl Package {
     /// Reads a package.
     ///
     /// # Errors
-    /// [`PackageError`].
+    /// Returns [`PackageError`].
     pub(crate) fn open(path: &Path) -> Result<Self, PackageError> {
         let unreadable = |source| PackageError::Unreadable {
             path: path.to_owned(),
@@ -105,10 +105,10 @@ impl Package {
         })
     }
 
-    /// Every package in a directory, the newest version of each kind and processor.
+    /// Reads the packages in a directory. Returns the newest version of each method and architecture.
     ///
     /// # Errors
-    /// When the directory or a package in it cannot be read.
+    /// Returns an error when the directory or a package in it cannot be read.
     pub(crate) fn all_in(directory: &Path) -> Result<Vec<Self>, PackageError> {
         let unreadable = |source| PackageError::Unreadable {
             path: directory.to_owned(),
@@ -133,7 +133,7 @@ impl Package {
         Ok(packages)
     }
 
-    /// The name that its copy on the board gets: chosen by us, whatever the file is called here.
+    /// The file name of the copy on the board. It does not depend on the local file name.
     pub(crate) const fn copy_name(way: InstallMethod) -> &'static str {
         match way {
             InstallMethod::System => "regatta-agent.deb",
@@ -142,7 +142,7 @@ impl Package {
     }
 }
 
-/// The numbers in a version, to order versions by.
+/// The numbers in a version, for ordering.
 fn numbers(version: &str) -> Vec<u64> {
     version
         .split(|c: char| !c.is_ascii_digit())
@@ -158,7 +158,7 @@ mod tests {
 
     use super::*;
 
-    /// Both packages around a program of one line, made as users make them.
+    /// Both packages with a one-line program, made by the packaging script.
     pub(crate) fn packages(directory: &Path, version: &str) -> Vec<Package> {
         let program = directory.join("program");
         fs::write(&program, "#!/bin/sh\n").unwrap();

@@ -1,4 +1,4 @@
-//! A password in memory: never printed, gone from memory when it is dropped.
+//! A password in memory. It is never printed, and is overwritten when it is dropped.
 
 use std::fmt;
 
@@ -7,12 +7,12 @@ use std::fmt;
 pub(crate) struct Secret(String);
 
 impl Secret {
-    /// Takes a password over.
+    /// Wraps a password.
     pub(crate) const fn new(text: String) -> Self {
         Self(text)
     }
 
-    /// The password itself, for the one place that needs it.
+    /// Returns the password.
     pub(crate) fn expose(&self) -> &str {
         &self.0
     }
@@ -28,7 +28,7 @@ impl Drop for Secret {
     fn drop(&mut self) {
         let mut bytes = std::mem::take(&mut self.0).into_bytes();
         bytes.fill(0);
-        // The compiler may not leave the writing out.
+        // Keeps the compiler from removing the overwrite.
         std::hint::black_box(&bytes);
     }
 }

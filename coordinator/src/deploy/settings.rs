@@ -1,20 +1,20 @@
-//! The few lines of `agent.toml` that a deployment sets. Everything else in the file is its owner's and stays as it is.
+//! The lines of `agent.toml` that a deployment sets. All other lines are left unchanged.
 
-/// What a deployment wants to stand in `agent.toml`.
+/// The settings for `agent.toml`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Settings {
     /// The device's name.
     pub(crate) name: String,
-    /// The broker; `None` leaves it to the enrolment.
+    /// The broker. `None` uses the enrolment's.
     pub(crate) broker: Option<String>,
-    /// The coordinator's host for assets and renewals; `None` leaves it to what the coordinator says.
+    /// The coordinator's host for assets and renewals. `None` uses the one that the coordinator sends.
     pub(crate) coordinator: Option<String>,
     /// Whether plain MQTT to another machine is allowed.
     pub(crate) allow_plain: bool,
 }
 
 impl Settings {
-    /// The file's text with these settings in it; the same text when they stand there already.
+    /// Returns the file's text with these settings. Returns the same text when they are set already.
     pub(crate) fn applied_to(&self, text: &str) -> String {
         let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
         set(&mut lines, "name", Some(&string(&self.name)));
@@ -35,13 +35,12 @@ impl Settings {
     }
 }
 
-/// A TOML string. Names and addresses were checked before: none needs an escape.
+/// A TOML string. Names and addresses are already validated, so no escape is needed.
 fn string(text: &str) -> String {
     format!("\"{text}\"")
 }
 
-/// Sets one key of a flat file: at its own line, else below the comment that shows its default, else at the end. `None` takes it
-/// out.
+/// Sets a key of a flat file: on its own line, otherwise below the comment with its default, otherwise at the end. `None` removes it.
 fn set(lines: &mut Vec<String>, key: &str, value: Option<&str>) {
     let is_at = |line: &str| {
         line.split_once('=')

@@ -1,5 +1,5 @@
-//! The steps that change a board, each by one script, each with its own way to fail. In which order they are taken, and what
-//! happens when one fails, stands in [`super::deployment`].
+//! The steps that change a board. Each step runs one script and has its own error. [`super::deployment`] has their order and the handling
+//! of failures.
 
 use std::io;
 
@@ -16,47 +16,47 @@ use super::{
 
 const SERVICE: &str = include_str!("scripts/service.sh");
 
-/// A step that did not come about.
+/// A failed step.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StepError {
-    /// The link broke.
+    /// The link was lost.
     #[error(transparent)]
     Link(#[from] LinkLost),
-    /// The package here cannot be read.
+    /// The local package cannot be read.
     #[error("the package cannot be read")]
     Package(#[source] io::Error),
-    /// The login has no right to root's.
+    /// The login's user may not use sudo.
     #[error("{user} may not use sudo on this board, and the system service needs root's rights")]
     NoSudoer {
         /// The login.
         user: String,
     },
-    /// The board said no.
+    /// The board refused or failed.
     #[error("{what}: {why}")]
     Refused {
-        /// What was not done.
+        /// The step that failed.
         what: &'static str,
-        /// What the board said.
+        /// The board's message.
         why: String,
     },
 }
 
-/// Where things lie on a board.
+/// The paths of the agent on a board.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Places {
-    /// The agent.
+    /// The agent's program.
     pub(crate) program: String,
-    /// Its configuration.
+    /// The agent's configuration.
     pub(crate) config: String,
-    /// Its key, enrolment and runs.
+    /// The agent's key, enrolment and runs.
     pub(crate) state: String,
-    /// The user who owns the state, where that is not the login; else empty. Root does nothing there: each script that reaches
-    /// into the state becomes this user first.
+    /// The user who owns the state, if that is not the login, otherwise empty. Root does nothing in the state: each script that uses it
+    /// switches to this user first.
     pub(crate) owner: &'static str,
 }
 
 impl Places {
-    /// The places that a package installs to.
+    /// Returns the paths to which a package is installed.
     pub(crate) fn of(way: InstallMethod, survey: &Survey) -> Self {
         match way {
             InstallMethod::System => Self {
@@ -75,26 +75,26 @@ impl Places {
     }
 }
 
-/// A board that is worked on.
+/// A board during a deployment.
 pub(crate) struct Site<'a> {
-    /// The link to it.
+    /// The link to the board.
     pub(crate) board: &'a dyn Board,
-    /// How root's rights are had; `None` where they are not needed.
+    /// How root rights are obtained. `None` where they are not needed.
     pub(crate) root: Option<Root>,
-    /// For the system or for one user.
+    /// The install method.
     pub(crate) way: InstallMethod,
-    /// Where things lie.
+    /// The agent's paths.
     pub(crate) places: Places,
-    /// Where packages are copied to.
+    /// The directory for copied packages.
     pub(crate) cache: String,
 }
 
 impl Site<'_> {
-    /// Finds out how root's rights are had. `password` is asked for one where sudo wants it; it is told whether the one before
-    /// was wrong.
+    /// Determines how to obtain root rights. Calls `password` when sudo requires one. Its argument is whether the previous password was
+    /// wrong.
     ///
     /// # Errors
-    /// A wrong password, or a login that sudo does not know.
+    /// Returns an error for a wrong password, or a user that sudo does not allow.
     pub(crate) fn rights(
         board: &dyn Board,
         survey: &Survey,
@@ -133,10 +133,10 @@ impl Site<'_> {
         }
     }
 
-    /// Copies a package; `sent` hears how much has gone.
+    /// Copies a package to the board. Calls `sent` with the number of copied bytes.
     ///
     /// # Errors
-    /// A full or read-only disk, a lost link.
+    /// Returns an error when the disk is full or read-only, or the link is lost.
     pub(crate) fn copy(&self, package: &Package, sent: &mut dyn FnMut(u64)) -> Result<(), StepError> {
         let script = Script {
             doing: "copying the package",
@@ -148,10 +148,10 @@ impl Site<'_> {
         accepted(&output, "the package cannot be written to the board")
     }
 
-    /// Installs the package that was copied. Both packages go back to the version before when theirs does not come up.
+    /// Installs the copied package. Both packages restore the previous version when their own does not start.
     ///
     /// # Errors
-    /// What dpkg or the archive's installer said.
+    /// Returns the message of dpkg or of the archive's installer.
     pub(crate) fn install(&self, package: &Package) -> Result<(), StepError> {
         let text = match self.way {
             InstallMethod::System => include_str!("scripts/install_system.sh"),
@@ -163,10 +163,10 @@ impl Site<'_> {
         accepted(&output, "the package is not installed")
     }
 
-    /// A text file of the board; empty where there is none.
+    /// Reads a text file of the board. Returns an empty text when there is none.
     ///
     /// # Errors
-    /// A lost link.
+    /// Returns an error when the link is lost.
     pub(crate) fn read(&self, path: &str) -> Result<String, StepError> {
         let output = self.by_root(
             "reading its configuration",
@@ -181,7 +181,7 @@ impl Site<'_> {
     /// Replaces the configuration.
     ///
     /// # Errors
-    /// A full or read-only disk, a lost link.
+    /// Returns an error when the disk is full or read-only, or the link is lost.
     pub(crate) fn configure(&self, text: &str) -> Result<(), StepError> {
         let output = self.by_root(
             "writing its configuration",
@@ -192,10 +192,10 @@ impl Site<'_> {
         accepted(&output, "the configuration cannot be written")
     }
 
-    /// Uses a token on the board.
+    /// Enrols the board with a token.
     ///
     /// # Errors
-    /// What the agent said.
+    /// Returns the agent's message.
     pub(crate) fn enrol(&self, token: &str) -> Result<(), StepError> {
         let Places {
             program,
@@ -212,18 +212,18 @@ impl Site<'_> {
         accepted(&output, "the board is not enrolled")
     }
 
-    /// Whether the daemon runs.
+    /// Returns whether the daemon runs.
     ///
     /// # Errors
-    /// A lost link.
+    /// Returns an error when the link is lost.
     pub(crate) fn is_running(&self) -> Result<bool, StepError> {
         Ok(self.service("watch")?.code == 0)
     }
 
-    /// Starts the daemon (`start`), or starts it anew (`restart`). Returns what the user should know about it.
+    /// Starts (`start`) or restarts (`restart`) the daemon. Returns a note for the user, if there is one.
     ///
     /// # Errors
-    /// What systemd said.
+    /// Returns systemd's message.
     pub(crate) fn start(&self, verb: &'static str) -> Result<Option<String>, StepError> {
         let output = self.service(verb)?;
         accepted(&output, "the daemon does not start")?;
@@ -231,17 +231,17 @@ impl Site<'_> {
         Ok(note.map(str::to_owned))
     }
 
-    /// The daemon's last lines.
+    /// The last lines of the daemon's log.
     pub(crate) fn log(&self) -> String {
         self.service("log")
             .map(|output| last_lines(&output.out))
             .unwrap_or_default()
     }
 
-    /// Goes back to configuration, enrolment and, where `installed` says so, program of before, and starts that.
+    /// Restores the previous configuration, enrolment and, if `installed`, the previous program, and starts it.
     ///
     /// # Errors
-    /// What stands in the way: a lost link, above all.
+    /// Returns an error when that fails, most often because the link is lost.
     pub(crate) fn undo(&self, installed: bool) -> Result<(), StepError> {
         let Places {
             program,
@@ -260,10 +260,10 @@ impl Site<'_> {
         self.start("restart").map(drop)
     }
 
-    /// Forgets what was kept for going back.
+    /// Deletes the copies that an undo would restore.
     ///
     /// # Errors
-    /// A lost link.
+    /// Returns an error when the link is lost.
     pub(crate) fn keep(&self) -> Result<(), StepError> {
         let Places {
             config, state, owner, ..
@@ -310,10 +310,10 @@ impl Site<'_> {
     }
 }
 
-/// Runs nothing by sudo.
+/// Runs `true` under sudo.
 ///
 /// # Errors
-/// A login that sudo does not know: no password helps it.
+/// Returns an error for a user that sudo does not allow, because no password helps then.
 fn try_sudo(root: &Root, board: &dyn Board, survey: &Survey) -> Result<Output, StepError> {
     let check = Script {
         doing: "trying sudo",
@@ -321,7 +321,7 @@ fn try_sudo(root: &Root, board: &dyn Board, survey: &Survey) -> Result<Output, S
         words: &[],
     };
     let output = check.run_as(Some(root), board, &mut io::empty())?;
-    // In sudo's own words, older and newer.
+    // The messages of sudo, in older and newer versions.
     let strangers = [
         "is not in the sudoers file",
         "is not allowed to",

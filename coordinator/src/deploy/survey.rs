@@ -1,4 +1,4 @@
-//! What a board is and what lies on it already: asked once, before anything is decided. Judges nothing.
+//! Surveys a board once before any decision: its hardware, its system, and what is already installed. It makes no decision.
 
 use std::collections::BTreeMap;
 
@@ -9,72 +9,72 @@ use super::{
     package::Package,
 };
 
-/// A survey that cannot be made.
+/// A failed survey.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SurveyError {
-    /// The link broke.
+    /// The link was lost.
     #[error(transparent)]
     Link(#[from] LinkLost),
-    /// There is no shell as we know it.
+    /// The board has no usable shell.
     #[error("the board does not answer like a Linux system: {0}")]
     Strange(String),
 }
 
-/// Whether sudo is there.
+/// The availability of sudo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sudo {
-    /// No such program.
+    /// sudo is not installed.
     None,
-    /// It asks for nothing.
+    /// sudo requires no password.
     Free,
-    /// It asks for a password, or does not know the user.
+    /// sudo requires a password, or does not know the user.
     Asks,
 }
 
-/// A board as it was found.
+/// The result of a survey.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Survey {
-    /// The processor as the kernel calls it: `aarch64`, `x86_64`.
+    /// The machine name of the kernel: `aarch64`, `x86_64`.
     pub(crate) machine: String,
-    /// dpkg's architecture; `None` without dpkg.
+    /// dpkg's architecture. `None` without dpkg.
     pub(crate) dpkg: Option<String>,
-    /// The C library's version; `None` where it is not glibc.
+    /// The glibc version. `None` with another C library.
     pub(crate) glibc: Option<(u32, u32)>,
-    /// First line of `/etc/nv_tegra_release`, shortened: `L4T 35.4.1`.
+    /// The L4T release from the first line of `/etc/nv_tegra_release`, for example `L4T 35.4.1`.
     pub(crate) l4t: Option<String>,
-    /// The version of NVIDIA's meta-package.
+    /// The version of NVIDIA's JetPack meta-package.
     pub(crate) jetpack: Option<String>,
-    /// What the device tree calls the board.
+    /// The model in the device tree.
     pub(crate) model: Option<String>,
-    /// The host's own name.
+    /// The board's host name.
     pub(crate) hostname: String,
-    /// The login.
+    /// The login's user.
     pub(crate) user: String,
-    /// Whether the login is root's.
+    /// Whether the login is root.
     pub(crate) is_root: bool,
-    /// The login's home.
+    /// The login's home directory.
     pub(crate) home: String,
     /// Whether systemd runs the system.
     pub(crate) systemd: bool,
-    /// How sudo stands.
+    /// The availability of sudo.
     pub(crate) sudo: Sudo,
-    /// Where packages are copied to.
+    /// The directory for copied packages.
     pub(crate) cache: String,
-    /// dpkg's letters and version for our package, such as `ii  0.1.0`; empty when it is unknown.
+    /// dpkg's status letters and version of the agent's package, for example `ii  0.1.0`. Empty when dpkg does not know it.
     pub(crate) package: String,
-    /// Free KiB in the home.
+    /// Free space in the home directory, in KiB.
     pub(crate) free_home_kib: u64,
-    /// Free KiB in /usr.
+    /// Free space in /usr, in KiB.
     pub(crate) free_usr_kib: u64,
-    /// SHA-256 of the files that are there, by the path that was asked for.
+    /// SHA-256 of each existing file, by the requested path.
     pub(crate) hashes: BTreeMap<String, String>,
 }
 
 impl Survey {
-    /// Asks the board. `packages` tell which files matter.
+    /// Surveys the board. The files of `packages` are the ones to hash.
     ///
     /// # Errors
-    /// [`SurveyError`].
+    /// Returns [`SurveyError`].
     pub(crate) fn of(board: &dyn Board, copy: &str, packages: &[Package]) -> Result<Self, SurveyError> {
         let mut words = vec![copy];
         for package in packages {
@@ -89,11 +89,11 @@ impl Survey {
         Self::from_lines(&output.out).ok_or_else(|| SurveyError::Strange(output.error_text()))
     }
 
-    /// Reads the script's lines; `None` when they are not its lines.
+    /// Parses the script's output. Returns `None` when the output has another format.
     fn from_lines(lines: &str) -> Option<Self> {
         let mut values = BTreeMap::new();
         let mut hashes = BTreeMap::new();
-        // A login shell may greet before it does what it is told.
+        // A login shell may print a greeting first.
         for (key, value) in lines.lines().filter_map(|line| line.split_once('=')) {
             match (key, value.split_once(' ')) {
                 ("sha256", Some((hash, path))) => {
@@ -131,7 +131,7 @@ impl Survey {
         })
     }
 
-    /// Debian's name for the processor.
+    /// Debian's name of the architecture.
     pub(crate) fn architecture(&self) -> &str {
         match (self.dpkg.as_deref(), self.machine.as_str()) {
             (Some(dpkg), _) => dpkg,
@@ -141,7 +141,7 @@ impl Survey {
         }
     }
 
-    /// One line for people: what board this is.
+    /// Describes the board in one line.
     pub(crate) fn sentence(&self) -> String {
         let mut parts = Vec::new();
         parts.extend(self.model.clone());
@@ -171,14 +171,14 @@ impl Survey {
     }
 }
 
-/// `glibc 2.31`
+/// Parses `glibc 2.31`.
 fn glibc_version(text: &str) -> Option<(u32, u32)> {
     let (major, minor) = text.strip_prefix("glibc ")?.split_once('.')?;
     let minor = minor.split(|c: char| !c.is_ascii_digit()).next()?;
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
-/// `# R35 (release), REVISION: 4.1, GCID: ...`
+/// Parses `# R35 (release), REVISION: 4.1, GCID: ...`.
 fn l4t_version(text: &str) -> Option<String> {
     let (release, rest) = text.strip_prefix("# R")?.split_once(' ')?;
     let revision = rest.split_once("REVISION: ")?.1.split(',').next()?;

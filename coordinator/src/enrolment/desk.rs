@@ -1,4 +1,5 @@
-//! Judging one request: the proof, the token or the membership, and the certificate that follows. Knows no connection.
+//! Decides on one enrolment request: verifies the proof and the token or membership, then issues the certificate. It does not handle
+//! connections.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,44 +16,44 @@ use crate::{
     token_bucket::{Rate, TokenBuckets},
 };
 
-/// Renewals of one device. It needs one a year, and some more when an answer gets lost.
+/// The rate of renewals of one device. A device needs one a year, and a few more when an answer gets lost.
 const RENEWALS: Rate = Rate {
     burst: 4,
     per_second: 1.0 / 3600.0,
 };
-/// Certificates for the same token. It is used once, and again when an answer gets lost or a board is set up anew.
+/// The rate of certificates for one token. A token is used once, and again when an answer gets lost or a board is set up again.
 const ENROLMENTS: Rate = Rate {
     burst: 16,
     per_second: 1.0 / 60.0,
 };
-/// Longest wait for another process's write. The device gives up after ten seconds: it is to hear that it shall come again.
+/// The longest wait for another process's write. The device gives up after ten seconds, and must first hear that it should retry.
 const STORE_PATIENCE: std::time::Duration = std::time::Duration::from_secs(4);
 
-/// What every answer needs.
+/// The state for answering requests.
 pub(crate) struct Desk {
     keys: Arc<Keys>,
-    /// Told of everybody who comes in.
+    /// The admission to refresh after an enrolment.
     admission: Arc<Admission>,
     place: Place,
     renewals: TokenBuckets<DeviceId>,
     enrolments: TokenBuckets<DeviceId>,
-    /// One request after the other: unknown clients send them.
+    /// The store. Requests are handled one at a time, because unknown clients send them.
     store: Mutex<Store>,
 }
 
-/// Where a device finds the coordinator.
+/// The addresses at which a device finds the coordinator.
 pub(crate) struct Place {
-    /// The broker: `mqtts://host:port`.
+    /// The broker, as `mqtts://host:port`.
     pub(crate) broker: String,
-    /// This desk: `host:port`.
+    /// The enrolment listener, as `host:port`.
     pub(crate) enrolment: String,
 }
 
 impl Desk {
-    /// A desk that issues certificates with `keys` and keeps them in `store`.
+    /// Creates a desk that issues certificates with `keys` and records them in `store`.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn new(
         keys: Arc<Keys>,
         admission: Arc<Admission>,
@@ -70,7 +71,7 @@ impl Desk {
         })
     }
 
-    /// Answers a request. `connection` is what both ends derived from their TLS connection.
+    /// Answers a request. `connection` is the keying material that both ends export from their TLS connection.
     pub(super) fn answer(&self, request: &EnrolRequest, connection: &[u8; EXPORTER_LEN]) -> EnrolResponse {
         match self.judge(request, connection) {
             Ok(credentials) => EnrolResponse::Accepted(credentials),
@@ -83,7 +84,7 @@ impl Desk {
         }
     }
 
-    /// Looks before it works: nothing is signed or written for somebody who has no right to it.
+    /// Checks every right before it signs or writes anything.
     fn judge(&self, request: &EnrolRequest, connection: &[u8; EXPORTER_LEN]) -> Result<Credentials, Refusal> {
         let statement = EnrolRequest::statement(&request.purpose, &request.public_key, connection);
         UnparsedPublicKey::new(&ED25519, &request.public_key)
@@ -121,7 +122,7 @@ impl Desk {
         Ok(Certificate { issued, not_after })
     }
 
-    /// The name of a device that may have its next certificate now.
+    /// Returns the name of a device that may renew its certificate now.
     fn may_renew(&self, store: &Store, device: &DeviceId) -> Result<String, Refusal> {
         let member = store.member(device)?.filter(|member| member.removed.is_none());
         let member = member.ok_or_else(|| Refusal::with_reason("this device is not enrolled here"))?;
@@ -150,7 +151,7 @@ impl Desk {
     }
 }
 
-/// A certificate that was issued, and its end as text.
+/// An issued certificate, and its expiry as text.
 struct Certificate {
     issued: Issued,
     not_after: String,
@@ -165,13 +166,13 @@ impl Certificate {
     }
 }
 
-/// Why a request is not granted.
+/// The reason why a request is not granted.
 enum Refusal {
-    /// Sent to the device. Repeating the request does not change it.
+    /// The device gets the reason. Repeating the request does not help.
     WithReason(String),
-    /// Later perhaps.
+    /// The device gets the reason, and may retry later.
     NotNow(String),
-    /// Written to the coordinator's log only.
+    /// Only the coordinator's log gets the reason.
     Fault(anyhow::Error),
 }
 

@@ -1,4 +1,4 @@
-//! The listener for enrolments: connections in, one request and one answer each. What is answered is judged by the desk.
+//! The listener for enrolments. Each connection carries one request and one answer. The desk decides on the answer.
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -23,23 +23,23 @@ use crate::{
     token_bucket::{Rate, TokenBuckets},
 };
 
-/// Refusals in the log.
+/// The rate at which refusals are logged.
 const REFUSED_IN_WORDS: Rate = Rate {
     burst: 32,
     per_second: 0.1,
 };
 
-/// Takes enrolments until it is stopped.
+/// A running listener, which takes enrolments until it is stopped.
 pub(crate) struct Listener {
     address: SocketAddr,
     task: JoinHandle<()>,
 }
 
 impl Listener {
-    /// Listens.
+    /// Binds the socket.
     ///
     /// # Errors
-    /// [`EnrolmentError`].
+    /// Returns [`EnrolmentError`].
     pub(crate) async fn bind(listen: SocketAddr) -> Result<TcpListener, EnrolmentError> {
         TcpListener::bind(listen)
             .await
@@ -52,7 +52,7 @@ impl Listener {
             })
     }
 
-    /// Begins to answer.
+    /// Starts to answer requests.
     pub(crate) fn start(
         listener: TcpListener,
         tls: Arc<ServerConfig>,
@@ -71,25 +71,25 @@ impl Listener {
         Ok(Self { address, task })
     }
 
-    /// Where it listens.
+    /// The address on which it listens.
     pub(crate) const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Takes no more enrolments.
+    /// Stops taking enrolments.
     pub(crate) fn stop(self) {
         self.task.abort();
     }
 }
 
-/// What every connection shares.
+/// State that all connections share.
 struct Shared {
     acceptor: TlsAcceptor,
     desk: Arc<Desk>,
-    /// One request is judged at a time: however many unknown clients connect, the threads that wait for disks stay free for others.
+    /// One request is decided at a time, so that unknown clients cannot occupy all blocking threads.
     turn: Arc<Semaphore>,
     limiter: HandshakeLimiter,
-    /// Limits the refusals in the log: unknown clients may connect in any number.
+    /// Limits the logged refusals, because unknown clients may connect in any number.
     sent: TokenBuckets<()>,
 }
 
@@ -126,7 +126,7 @@ async fn serve(stream: TcpStream, shared: &Shared) -> io::Result<()> {
     let turn = Arc::clone(&shared.turn).acquire_owned().await;
     let turn = turn.map_err(io::Error::other)?;
     let desk = Arc::clone(&shared.desk);
-    // SQLite waits for the disk: not on the network's threads.
+    // SQLite waits for the disk, so this runs on a blocking thread.
     let judge = move || {
         let answer = desk.answer(&request, &connection);
         drop(turn);
@@ -146,7 +146,7 @@ async fn serve(stream: TcpStream, shared: &Shared) -> io::Result<()> {
     stream.shutdown().await
 }
 
-/// Reads one frame, never more than a request can be.
+/// Reads one frame, up to the maximum length of a request.
 async fn read_request(stream: &mut TlsStream<TcpStream>) -> io::Result<EnrolRequest> {
     let mut bytes = vec![0; frame::HEADER_LEN];
     stream.read_exact(&mut bytes).await?;

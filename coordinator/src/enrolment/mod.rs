@@ -1,8 +1,8 @@
-//! Enrolment, the coordinator's half: hands out tokens, listens for devices that use them, and issues certificates over keys
-//! that never leave their devices. `regatta_wire::enrolment` has the exchange itself.
+//! Enrolment at the coordinator: issues tokens, listens for devices that use them, and certifies keys that never leave their devices.
+//! `regatta_wire::enrolment` defines the exchange.
 //!
-//! The listener speaks TLS 1.3 and nothing else, takes one small request per connection, and gives each connection little
-//! time: it is the only port that accepts unknown clients.
+//! This is the only port that accepts unknown clients. The listener therefore requires TLS 1.3, takes one small request per connection,
+//! and limits each connection's time.
 
 mod desk;
 mod listener;
@@ -14,18 +14,18 @@ pub(crate) use desk::{Desk, Place};
 pub(crate) use listener::Listener;
 pub(crate) use token::{NewToken, TokenError, TokenRequest, check_name, issue};
 
-/// Why enrolments are not taken.
+/// The reason why the listener cannot start.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum EnrolmentError {
-    /// Another program listens there.
+    /// Another program uses the port.
     #[error("enrolments cannot be taken at {0}: another program has that port")]
     PortInUse(SocketAddr),
-    /// The address cannot be listened on.
+    /// The listener cannot listen on the address.
     #[error("enrolments cannot be taken at {address}")]
     Listen {
         /// The address.
         address: SocketAddr,
-        /// Why.
+        /// The cause.
         #[source]
         source: io::Error,
     },

@@ -1,4 +1,4 @@
-//! Making a token: the secret goes to the person who asked, its hash into the store.
+//! Issues tokens. The user gets the secret, and the store keeps its hash.
 
 use jiff::{SignedDuration, Timestamp};
 use regatta_types::DeviceId;
@@ -12,10 +12,10 @@ use crate::{
     store::{Store, StoreError},
 };
 
-/// Longest name of a device.
+/// The maximum length of a device's name in bytes.
 const LONGEST_NAME: usize = 64;
 
-/// A token that could not be made.
+/// An error of issuing a token.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TokenError {
     /// The name cannot be used.
@@ -23,10 +23,10 @@ pub(crate) enum TokenError {
         "`{0}` cannot be a device's name: it is 1 to {LONGEST_NAME} letters, digits, `.`, `_` and `-`, and begins with a letter or digit"
     )]
     Name(String),
-    /// Somebody has it.
+    /// Another device or token has the name.
     #[error("there is a device called `{0}`, or a token for one that has not been used yet")]
     Taken(String),
-    /// The system has no randomness.
+    /// The system provides no random numbers.
     #[error("the system gave no randomness for a token")]
     Randomness,
     /// The store failed.
@@ -34,7 +34,7 @@ pub(crate) enum TokenError {
     Store(#[from] StoreError),
 }
 
-/// A token, to be brought to the device.
+/// A token for a device.
 #[derive(Debug)]
 pub(crate) struct NewToken {
     /// The token.
@@ -43,25 +43,25 @@ pub(crate) struct NewToken {
     pub(crate) expires: String,
 }
 
-/// What a token is to be good for.
+/// The parameters of a token.
 #[derive(Debug)]
 pub(crate) struct TokenRequest<'a> {
     /// The device's name.
     pub(crate) name: &'a str,
-    /// Host and port at which the device is to enrol.
+    /// The host and port where the device enrols.
     pub(crate) place: (String, u16),
     /// SHA-256 of the authority's certificate.
     pub(crate) authority: [u8; 32],
-    /// How long it can be used.
+    /// How long the token is valid.
     pub(crate) lifetime: SignedDuration,
-    /// The member who may have the name already: it enrols once more.
+    /// The member that may already have the name, because it enrols again.
     pub(crate) returning: Option<&'a DeviceId>,
 }
 
-/// Makes a token for a device.
+/// Issues a token for a device.
 ///
 /// # Errors
-/// [`TokenError`].
+/// Returns [`TokenError`].
 pub(crate) fn issue(store: &Store, requested: &TokenRequest<'_>) -> Result<NewToken, TokenError> {
     let &TokenRequest {
         name,
@@ -95,10 +95,10 @@ pub(crate) fn issue(store: &Store, requested: &TokenRequest<'_>) -> Result<NewTo
     Ok(NewToken { token, expires })
 }
 
-/// Whether a name can be a device's.
+/// Checks that a name is valid for a device.
 ///
 /// # Errors
-/// [`TokenError::Name`].
+/// Returns [`TokenError::Name`].
 pub(crate) fn check_name(name: &str) -> Result<(), TokenError> {
     let allowed = |b: u8| b.is_ascii_alphanumeric() || b"._-".contains(&b);
     let begins_well = name.starts_with(|c: char| c.is_ascii_alphanumeric());

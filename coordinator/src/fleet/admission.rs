@@ -1,5 +1,5 @@
-//! Admission: which devices may take part, as every part that meets a device asks. The store is the truth; this is its
-//! copy in memory, brought up to date when the store changes, so that a removal counts at once and asking costs nothing.
+//! Admission: which devices may take part. The store is authoritative. This copy in memory makes checks cheap and is refreshed when the
+//! store changes, so that a removal takes effect at once.
 
 use std::{
     collections::BTreeSet,
@@ -17,16 +17,16 @@ use crate::{
     store::{self, Store},
 };
 
-/// How often the store is asked whether another process has changed it.
+/// The interval for checking whether another process has changed the store.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Who may take part.
+/// The devices that may take part.
 #[derive(Debug)]
 pub(crate) struct Admission {
-    /// Whether a device has to be enrolled. On plain connections of this machine it need not.
+    /// Whether a device must be enrolled. Plain connections on this machine do not require it.
     members_only: bool,
     roll: RwLock<Roll>,
-    /// Held from reading the store to replacing the copy: of two who refresh, the one that read first must not come last.
+    /// Held from reading the store to replacing the copy, so that concurrent refreshes cannot replace a newer copy with an older one.
     refreshing: Mutex<()>,
     changes: watch::Sender<()>,
 }
@@ -38,10 +38,10 @@ struct Roll {
 }
 
 impl Admission {
-    /// Reads the store.
+    /// Reads the admitted devices from the store.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn of(store: &Store, members_only: bool) -> store::Result<Self> {
         Ok(Self {
             members_only,
@@ -51,7 +51,7 @@ impl Admission {
         })
     }
 
-    /// Lets everybody in.
+    /// Creates an admission that admits every device.
     #[cfg(test)]
     pub(crate) fn of_everybody() -> Self {
         Self {
@@ -62,13 +62,13 @@ impl Admission {
         }
     }
 
-    /// Whether a device may take part now.
+    /// Returns whether a device may take part now.
     pub(crate) fn admits(&self, device: &DeviceId) -> bool {
         let roll = self.roll.read().unwrap_or_else(PoisonError::into_inner);
         !roll.removed.contains(device) && (!self.members_only || roll.members.contains(device))
     }
 
-    /// Tells when somebody came or went.
+    /// A receiver that is notified when devices are admitted or removed.
     pub(crate) fn changes(&self) -> watch::Receiver<()> {
         self.changes.subscribe()
     }
@@ -76,7 +76,7 @@ impl Admission {
     /// Reads the store again.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn refresh(&self, store: &Store) -> store::Result<()> {
         let _refreshing = self.refreshing.lock().unwrap_or_else(PoisonError::into_inner);
         let present = Roll::read(store)?;
@@ -104,10 +104,10 @@ impl Roll {
     }
 }
 
-/// Keeps an admission up to date with what other processes write into the store, until the notifier is closed.
+/// Refreshes an admission after other processes change the store, until the notifier is closed.
 ///
 /// # Errors
-/// When the thread cannot be started.
+/// Returns an error when the thread cannot start.
 pub(crate) fn follow(
     store: Store,
     admission: std::sync::Arc<Admission>,
@@ -124,7 +124,7 @@ pub(crate) fn follow(
             }
             match admission.refresh(&store) {
                 Ok(()) => version = present,
-                // Tried again at the next look.
+                // Retried on the next check.
                 Err(error) => tracing::error!("admission: {:#}", anyhow::Error::from(error)),
             }
         }

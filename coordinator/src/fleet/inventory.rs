@@ -1,6 +1,7 @@
-//! Inventories: what a device says it holds, put together from its pages, and what follows for its runs. A run that a complete
-//! inventory lacks is no longer on the device; one that was given up and is listed goes on. Hellos decide neither: their list
-//! may be cut short.
+//! Inventories: the lists of runs that devices hold, assembled from pages, and their effect on the runs.
+//!
+//! A run that a complete inventory lacks is no longer on the device. A run that was given up and is listed is reopened. Hellos decide
+//! neither, because their list may be truncated.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +10,14 @@ use regatta_wire::message::{HeldRun, Inventory, RunHolding};
 
 use crate::store::{self, Store};
 
-/// Pages of one inventory at most: 65,536 runs.
+/// The maximum number of pages of an inventory: 65,536 runs.
 const PAGES: u16 = 32;
 
-/// Pages of inventories that are not complete yet, by device.
+/// The pages of incomplete inventories, by device.
 #[derive(Debug, Default)]
 pub(crate) struct Inventories {
     arriving: BTreeMap<DeviceId, Arriving>,
-    /// Runs that each device holds and the store does not know, as they were last told.
+    /// The number of runs in each device's last inventory that the store does not know.
     unknown: BTreeMap<DeviceId, usize>,
 }
 
@@ -28,7 +29,7 @@ struct Arriving {
 }
 
 impl Inventories {
-    /// Takes a page; every run that the device holds, once all pages are there.
+    /// Adds a page. Returns every run that the device holds once all pages have arrived.
     fn take(&mut self, device: &DeviceId, page: Inventory) -> Option<BTreeMap<RunId, RunHolding>> {
         if page.pages == 0 || page.pages > PAGES || page.page >= page.pages {
             return None;
@@ -49,11 +50,11 @@ impl Inventories {
         Some(runs.map(|held| (held.run, held.holding)).collect())
     }
 
-    /// Takes a page of what a device holds, and reconciles the device's runs when it was the last one missing. What is not there is given
-    /// up where the session `is_settled`; before, the dispatcher asks about it once more.
+    /// Adds a page of a device's inventory, and reconciles the device's runs when the inventory is complete. A run that is not listed is
+    /// marked as lost if the session `is_settled`. Before that, the dispatcher queries it once more.
     ///
     /// # Errors
-    /// When the store fails: nothing of it is kept then, and the device repeats it.
+    /// Returns an error when the store fails. Nothing is stored then, and the device repeats the inventory.
     pub(crate) fn reconcile(
         &mut self,
         store: &Store,
@@ -133,7 +134,7 @@ mod tests {
         assert_eq!(take(page(1, 0, 1, &[])), Some(BTreeMap::new()));
         assert_eq!(take(page(2, 1, 2, &runs[1..])), None);
         assert_eq!(take(page(2, 1, 2, &runs[1..])), None, "the same page twice");
-        // The other page was lost; the next inventory does not mix with this one.
+        // The other page was lost. The next inventory does not mix with this one.
         assert_eq!(take(page(3, 0, 2, &runs[..1])), None);
         let complete = take(page(3, 1, 2, &runs[1..])).unwrap();
         assert_eq!(complete.into_keys().collect::<Vec<_>>(), runs);

@@ -1,4 +1,4 @@
-//! The fleet: what devices say of themselves, and what follows for their runs. [`admission`] says which devices are admitted.
+//! The fleet: devices' descriptions of themselves, and their effect on runs. [`admission`] decides which devices are admitted.
 
 mod admission;
 mod inventory;
@@ -13,13 +13,13 @@ pub(crate) use sessions::{Identity, Sessions};
 
 use crate::store::{self, Store};
 
-/// Longest label of a device.
+/// The maximum length of a device's label in characters.
 const LABEL: usize = 64;
 
-/// A hello that is not to be believed.
+/// An error in the identity of a hello.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum IdentityError {
-    /// Said on another device's topic.
+    /// The hello is on another device's topic.
     #[error("it calls itself {0}")]
     OtherTopic(DeviceId),
     /// The id is not the fingerprint of the key.
@@ -27,10 +27,10 @@ pub(crate) enum IdentityError {
     Fingerprint,
 }
 
-/// A device's id follows from its key.
+/// Checks that a hello's device id matches its topic and its key.
 ///
 /// # Errors
-/// [`IdentityError`] when the hello contradicts itself or its topic.
+/// Returns [`IdentityError`] when the hello contradicts itself or its topic.
 pub(crate) fn check_identity(topic: &DeviceId, hello: &Hello) -> Result<(), IdentityError> {
     if hello.device != *topic {
         return Err(IdentityError::OtherTopic(hello.device.clone()));
@@ -41,18 +41,18 @@ pub(crate) fn check_identity(topic: &DeviceId, hello: &Hello) -> Result<(), Iden
     Ok(())
 }
 
-/// The first `most` characters of a text from outside, as they may go to a terminal or a log.
+/// Returns the first `most` characters of an external text, escaped for a terminal or a log.
 pub(crate) fn printable(text: &str, most: usize) -> String {
     let end = text.char_indices().nth(most).map_or(text.len(), |(at, _)| at);
     escape(text.get(..end).unwrap_or_default()).into_owned()
 }
 
-/// Keeps what a device said of itself.
+/// Stores a device's hello.
 ///
 /// # Errors
-/// When the store fails.
+/// Returns an error when the store fails.
 pub(crate) fn take_hello(store: &Store, hello: &Hello, retained: bool) -> store::Result<()> {
-    // A device that was enrolled has the name that it was given: what it calls itself could be another's.
+    // An enrolled device has the name of its token. The name in its hello could be another device's.
     let name = store.member(&hello.device)?.map(|member| member.name);
     let hello = &Hello {
         name: name.unwrap_or_else(|| printable(&hello.name, LABEL)),
@@ -73,7 +73,7 @@ pub(crate) fn take_hello(store: &Store, hello: &Hello, retained: bool) -> store:
             return Ok(());
         }
         for run in &hello.runs {
-            // If it may be forgotten, the device has missed that. Agents that know inventories say more there.
+            // The device still has the run, so a sent `Forget` was lost. Newer agents also report it in inventories.
             store.keep_forget_sent(*run, false)?;
         }
         Ok(())

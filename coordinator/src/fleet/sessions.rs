@@ -1,7 +1,9 @@
-//! Two agents with one identity, as after a copied card or state directory. Each start of an agent draws a session of its own, so a
-//! session that speaks again after another took its place shows that two are alive. They do not say which of them is the device:
-//! nothing is taken from either until one has been silent for a while. Nor does a new session take runs away at once: it may be the
-//! copy's, and the other comes back within seconds.
+//! Detects two agents with one identity, as after copying a card or state directory.
+//!
+//! Each start of an agent draws a new session number. A session that returns after another took its place shows that two agents are
+//! alive. Nothing shows which of them is the device. Messages of both are therefore rejected until one is silent for a while.
+//!
+//! A new session does not end runs at once either. It may be the copy's, and the other agent may return within seconds.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -10,10 +12,10 @@ use std::{
 
 use regatta_types::DeviceId;
 
-/// Time without a sign of another agent after which a session is taken for the device's only one. Agents that push each other off the
-/// broker come back within 5 s.
+/// The time without a sign of another agent after which a session is the only one. Agents that displace each other at the broker return
+/// within 5 s.
 const QUIET: Duration = Duration::from_secs(15);
-/// Earlier sessions that are remembered of each device.
+/// The number of earlier sessions to remember for each device.
 const EARLIER: usize = 8;
 
 /// The sessions of every device.
@@ -25,28 +27,28 @@ pub(crate) struct Sessions {
 #[derive(Debug)]
 struct Device {
     current: u64,
-    /// When the current session was first heard after another.
+    /// When the current session began.
     since: Instant,
     earlier: VecDeque<u64>,
-    /// When two sessions were last seen to be alive.
+    /// When two live sessions were last seen.
     duplicated: Option<Instant>,
 }
 
-/// How a device's identity is used.
+/// The use of a device's identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Identity {
-    /// By one agent.
+    /// One agent uses it.
     Single,
-    /// By two, for some time.
+    /// Two agents use it, as already reported.
     Duplicated,
-    /// By two, as was just found.
+    /// Two agents use it, as just detected.
     NowDuplicated,
-    /// By one again, as was just found.
+    /// One agent uses it again, as just detected.
     NowSingle,
 }
 
 impl Sessions {
-    /// Takes note of a session that said what it holds.
+    /// Records a session from an inventory, and returns the use of the device's identity.
     pub(crate) fn heard(&mut self, device: &DeviceId, session: u64, now: Instant) -> Identity {
         let known = self.devices.entry(device.clone()).or_insert(Device {
             current: session,
@@ -73,13 +75,13 @@ impl Sessions {
         self.of(device, now)
     }
 
-    /// Whether a device has had one session for so long that what this does not hold is not on the device.
+    /// Returns whether a device has had one session long enough that a run missing in its inventory is not on the device.
     pub(crate) fn is_settled(&self, device: &DeviceId, now: Instant) -> bool {
         let known = self.devices.get(device);
         known.is_some_and(|known| known.duplicated.is_none() && now.duration_since(known.since) >= QUIET)
     }
 
-    /// How a device's identity is used now.
+    /// Returns the current use of a device's identity.
     pub(crate) fn of(&mut self, device: &DeviceId, now: Instant) -> Identity {
         let Some(known) = self.devices.get_mut(device) else {
             return Identity::Single;
@@ -113,7 +115,7 @@ mod tests {
         assert_eq!(sessions.of(&device, begin), Identity::Duplicated);
         let other: DeviceId = "cd".repeat(16).parse().unwrap();
         assert_eq!(sessions.of(&other, begin), Identity::Single);
-        // One of them stays; it may be restarted too.
+        // One of them stays. It may restart too.
         let soon = begin + QUIET / 2;
         assert_eq!(sessions.heard(&device, 100, soon), Identity::Duplicated);
         assert_eq!(sessions.of(&device, begin + QUIET), Identity::NowSingle);

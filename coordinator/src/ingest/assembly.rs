@@ -1,9 +1,10 @@
-//! Assembles one stream into a file.
+//! Assembles the chunks of one stream into a file.
 //!
-//! A chunk is appended at the end of the file: bytes before it are a repetition and skipped, and a chunk beyond it would leave a gap
-//! and is refused. SHA-256 is kept up while writing and computed anew from the file after a
-//! restart. The file is longer than what is committed while its newest bytes are being flushed, or after a crash; then it
-//! is cut.
+//! A chunk is appended at the end of the file. Bytes that the file already has are skipped. A chunk beyond the end would leave a gap and
+//! is refused.
+//!
+//! SHA-256 is updated on every write and recomputed from the file after a restart. The file can be longer than its committed part: during
+//! a flush, or after a crash. After a crash it is truncated to the committed length.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -22,37 +23,40 @@ use regatta_fsutil::{atomic_file::sync_directory, hash::hex};
 
 use crate::{store::StreamRow, workspace::RunDir};
 
-/// What became of a chunk.
+/// The effect of a chunk on the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ChunkOutcome {
-    /// At least one new byte.
+    /// At least one byte was new.
     Appended,
-    /// Nothing new.
+    /// Every byte was already in the file.
     Repeated,
-    /// It lies beyond the end of what is here.
+    /// The chunk begins beyond the end of the file.
     Gap,
 }
 
-/// A stream that is not whole.
+/// A stream whose file is not complete yet.
 #[derive(Debug)]
 pub(super) struct Assembly {
     name: StreamName,
     dir: RunDir,
     file: Arc<File>,
     hasher: Sha256,
-    /// Bytes in the file, of which the first `committed` are flushed and recorded.
+    /// Length of the file in bytes. The first `committed` bytes are flushed and recorded.
     written: u64,
     committed: u64,
     end: Option<StreamEnd>,
 }
 
 impl Assembly {
-    /// Goes on with a stream where the store says that it was.
+    /// Opens a stream at the offset that the store has recorded.
+    ///
+    /// # Errors
+    /// Returns an error when the file or a directory cannot be created, read, truncated or flushed.
     pub(super) fn open(dir: &RunDir, row: &StreamRow) -> io::Result<Self> {
         fs::create_dir_all(dir.partial())?;
         let path = dir.partial_file(&row.name);
         if !path.exists() && dir.file(&row.name).exists() {
-            // Renamed, but not recorded as whole before a crash: not whole until it is.
+            // A crash came between the rename and the record. The stream is incomplete until the store says otherwise.
             fs::rename(dir.file(&row.name), &path)?;
         }
         let mut file = OpenOptions::new()
@@ -61,7 +65,7 @@ impl Assembly {
             .create(true)
             .truncate(false)
             .open(&path)?;
-        // A disk that lost what it had flushed: the device hears the smaller offset and sends the rest again.
+        // The disk lost flushed bytes. The device is sent the smaller offset and repeats the rest.
         let committed = row.committed.min(file.metadata()?.len());
         if committed < row.committed {
             tracing::error!(
@@ -86,11 +90,13 @@ impl Assembly {
         })
     }
 
-    /// Takes what is new of a chunk. A chunk beyond the stated end voids that end: ends are not signed, and a forged one must not
-    /// block the stream. The device states the end again once everything is acknowledged.
+    /// Appends the new bytes of a chunk.
+    ///
+    /// A chunk beyond the stated end discards that end. Ends are not signed, so a forged end must not block the stream. The device states
+    /// the end again once every chunk is acknowledged.
     ///
     /// # Errors
-    /// When the file cannot be written; what had been committed is untouched.
+    /// Returns an error when the file cannot be written. Committed bytes are not changed.
     pub(super) fn take(&mut self, chunk: &Chunk<'_>) -> io::Result<ChunkOutcome> {
         if chunk.offset > self.written {
             return Ok(ChunkOutcome::Gap);
@@ -101,7 +107,7 @@ impl Assembly {
         };
         let mut file = &*self.file;
         if let Err(error) = file.write_all(new) {
-            // A part may have been written: back to where the stream was.
+            // Part of the chunk may have been written. Restore the previous length.
             file.set_len(self.written)?;
             file.seek(SeekFrom::Start(self.written))?;
             return Err(error);
@@ -113,12 +119,12 @@ impl Assembly {
         Ok(ChunkOutcome::Appended)
     }
 
-    /// Takes the device's statement of where the stream ends.
+    /// Records the end of the stream as the device states it.
     pub(super) fn ends(&mut self, end: StreamEnd) {
         self.end = Some(end);
     }
 
-    /// Bytes that a chunk would add.
+    /// The number of bytes that a chunk would add.
     pub(super) const fn new_bytes(&self, chunk: &Chunk<'_>) -> u64 {
         if chunk.offset > self.written {
             return 0;
@@ -126,28 +132,30 @@ impl Assembly {
         (chunk.offset + chunk.data.len() as u64).saturating_sub(self.written)
     }
 
-    /// Bytes in the file that are not committed yet.
+    /// The number of bytes in the file that are not committed yet.
     pub(super) const fn uncommitted(&self) -> u64 {
         self.written - self.committed
     }
 
-    /// Bytes in the file.
+    /// The length of the file in bytes.
     pub(super) const fn written(&self) -> u64 {
         self.written
     }
 
-    /// The file, when it holds bytes that are not committed and have to be flushed.
+    /// The file, when it has bytes that must be flushed before they are committed.
     pub(super) fn unflushed(&self) -> Option<Arc<File>> {
         (self.written > self.committed).then(|| Arc::clone(&self.file))
     }
 
-    /// Takes note that everything before `flushed` is on disk, and judges the stream if that is all of it: an equal one
-    /// becomes a file of the run, a different one is dropped. The row is to be recorded before anything is acknowledged.
+    /// Marks the first `flushed` bytes as committed and compares a stream that has reached its end.
+    ///
+    /// A stream with the stated length and SHA-256 moves to the run's files. Any other is truncated to nothing. The caller records the
+    /// returned row before it acknowledges anything.
     ///
     /// # Errors
-    /// When the disk refuses.
+    /// Returns an error when the file cannot be moved, truncated or flushed.
     pub(super) fn settle(&mut self, flushed: u64) -> io::Result<(StreamRow, Option<StreamVerdict>)> {
-        // Bytes that came since the flush began are judged with the next one.
+        // Bytes that arrived during the flush wait for the next one.
         let judged = self
             .end
             .as_ref()
@@ -176,7 +184,7 @@ impl Assembly {
     }
 
     fn become_whole(&self) -> io::Result<()> {
-        // An empty stream has had nothing to flush, yet its file must last.
+        // An empty stream was never flushed, but its file must survive a crash.
         self.file.sync_all()?;
         fs::create_dir_all(self.dir.files())?;
         fs::rename(self.dir.partial_file(&self.name), self.dir.file(&self.name))?;
@@ -200,7 +208,7 @@ impl Assembly {
     fn row(&self, whole: bool) -> StreamRow {
         StreamRow {
             name: self.name.clone(),
-            // Kept as it is by the store.
+            // The store does not overwrite this column.
             listed: false,
             committed: self.committed,
             stated_length: self.end.as_ref().map(|end| end.length),
@@ -210,7 +218,7 @@ impl Assembly {
     }
 }
 
-/// Hashes the file from its start and leaves it positioned at its end.
+/// Hashes the file from the start and leaves the position at the end.
 fn hash_prefix(file: &mut File) -> io::Result<Sha256> {
     file.seek(SeekFrom::Start(0))?;
     let mut hasher = Sha256::new();

@@ -1,5 +1,5 @@
-//! Takes a batch of messages: dispatches each by its kind, and writes chunks of logs to the streams' files. `settling` flushes,
-//! records and acknowledges them.
+//! Processes a batch of messages: dispatches each by kind and appends log chunks to stream files. `settling` flushes, records and
+//! acknowledges the batch.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -30,7 +30,7 @@ use crate::{
     workspace::Workspace,
 };
 
-/// Streams that one run may have: LoadGen's four logs, the configuration and the evidence are about a dozen.
+/// The maximum number of streams of a run. LoadGen's four logs, the configuration and the evidence are about a dozen.
 const STREAMS_PER_RUN: usize = 64;
 
 /// The ingest's state between batches.
@@ -45,27 +45,27 @@ pub(super) struct Ingest {
     pub(super) rejects: RejectCounters,
     pub(super) quota: DiskQuota,
     retry_queue: RetryQueue,
-    /// Streams held open at once. One more closes those of the device with the most, which
-    /// costs hashing them again.
+    /// The maximum number of open streams. Beyond it, the device with the most open streams has all of them closed. Reopening a stream
+    /// hashes its file again.
     open_streams: usize,
     sessions: Sessions,
     inventories: Inventories,
 }
 
-/// What a batch has touched.
+/// The streams and devices that one batch affects.
 #[derive(Default)]
 pub(super) struct Touched {
-    /// Streams to settle and to acknowledge, with the chunks that would have left a gap.
+    /// Streams to settle and acknowledge, each with its number of chunks beyond a gap.
     pub(super) streams: BTreeMap<StreamKey, u32>,
-    /// Acknowledgements of streams that are whole already.
+    /// Acknowledgements to repeat for complete streams: committed length and verdict.
     pub(super) repeated: BTreeMap<StreamKey, (u64, Option<StreamVerdict>)>,
-    /// Devices that gave a sign of life, with the run in whose timed window they were.
+    /// Devices that sent a heartbeat, each with the run in its timed window, if any.
     pub(super) alive: BTreeMap<DeviceId, Option<RunId>>,
-    /// Whether there may be work for others: a hello, a state, a whole stream.
+    /// Whether other threads may have work, after a hello, an inventory or a state.
     news: bool,
 }
 
-/// Why a message was not used.
+/// The reason for rejecting a message: the kind to count and the detail to log.
 struct Refusal(RejectKind, Box<dyn std::fmt::Display>);
 
 impl Refusal {
@@ -118,7 +118,7 @@ impl Ingest {
         }
     }
 
-    /// Writes a batch, finishes the one before it and begins to flush this one; `true` when others may now have work.
+    /// Writes a batch, settles the previous batch and starts to flush this one. Returns `true` when other threads may have work.
     pub(super) fn take(&mut self, messages: impl IntoIterator<Item = Inbound>) -> bool {
         let mut touched = Touched::default();
         for (topic, content) in self.retry_queue.take() {
@@ -135,7 +135,7 @@ impl Ingest {
         let news = touched.news | self.finish();
         self.begin_flush(touched);
         if self.open.len() > self.open_streams {
-            // With everything settled nothing is lost by closing files.
+            // Every stream is settled now, so closing files loses nothing.
             let more_news = self.finish();
             self.close_streams_of_the_largest_holder();
             return news | more_news;
@@ -143,7 +143,7 @@ impl Ingest {
         news
     }
 
-    /// Closes the streams of the device that holds the most open. The others' are not hashed again because of it.
+    /// Closes all streams of the device with the most open streams. Streams of other devices stay open and are not hashed again.
     pub(super) fn close_streams_of_the_largest_holder(&mut self) {
         let mut counts: BTreeMap<DeviceId, usize> = BTreeMap::new();
         for (device, _, _) in self.open.keys() {
@@ -173,11 +173,11 @@ impl Ingest {
     ) -> Result<(), Refusal> {
         let topic = Topic::parse(topic).map_err(|error| Refusal::new(RejectKind::Topic, error))?;
         if message.payload.is_empty() {
-            // A retained message that was cleared.
+            // An empty payload clears a retained message.
             return Ok(());
         }
         let device = topic.device;
-        // A foreign broker may let anybody publish: only admitted devices count.
+        // An external broker may let anyone publish, so only admitted devices count.
         if !self.admission.admits(&device) {
             return Err(Refusal::new(RejectKind::NotAdmitted, device));
         }
@@ -203,7 +203,7 @@ impl Ingest {
                     .map_err(|error| Refusal::new(RejectKind::Identity, error))?;
                 fleet::take_hello(&self.store, &hello, message.retained)?;
                 if !hello.online {
-                    // Signs of life before it are not written down behind it.
+                    // The device is offline now, so earlier heartbeats of this batch must not mark it online.
                     touched.alive.remove(&device);
                     if let Some(batch) = &mut self.under_way {
                         batch.alive.remove(&device);
@@ -230,13 +230,13 @@ impl Ingest {
                 let message = LogMessage::from_frame(&message.payload)?;
                 self.take_log((device, run, stream), message, touched)?;
             }
-            // What we say ourselves; we are not subscribed to it.
+            // The coordinator publishes these itself and does not subscribe to them.
             Leaf::Command(_) | Leaf::Ack(_) => {}
         }
         Ok(())
     }
 
-    /// Takes a page of what a device holds, unless the identity is used by two.
+    /// Reconciles one page of a device's inventory, unless two agents use the device's identity.
     fn take_inventory(
         &mut self,
         device: &DeviceId,
@@ -254,7 +254,7 @@ impl Ingest {
         Ok(())
     }
 
-    /// Whether one agent alone uses a device's identity; keeps what has changed about that.
+    /// Returns whether a single agent uses the device's identity, and stores a change of that.
     fn is_single(&self, device: &DeviceId, identity: Identity) -> Result<bool, Refusal> {
         match identity {
             Identity::Single => Ok(true),
@@ -284,7 +284,7 @@ impl Ingest {
             ));
         }
         if !report.streams.is_empty() {
-            // Also over several reports: every name becomes a row of the store.
+            // Names of earlier reports count too: each name becomes a row in the store.
             let mut names: BTreeSet<StreamName> = report.streams.iter().cloned().collect();
             names.extend(self.store.streams(run)?.into_iter().map(|row| row.name));
             if names.len() > STREAMS_PER_RUN {
@@ -301,7 +301,7 @@ impl Ingest {
             Ok(change)
         })?;
         match change {
-            // An agent that does not know how to examine itself says so of the question's id.
+            // An agent that does not know examinations reports a state for the examination's id.
             RunChange::Unknown => {
                 let reason = report.state.reason.as_deref().unwrap_or("it does not say why");
                 if self.store.device_refused_examination(device, run, reason)? {
@@ -350,7 +350,7 @@ impl Ingest {
         match message {
             LogMessage::Chunk(chunk) => match assembly.take(&chunk)? {
                 ChunkOutcome::Appended | ChunkOutcome::Repeated => {}
-                // Normal (another connection, a restart): the acknowledgement says where to go on.
+                // A gap is normal after a reconnect or restart. The acknowledgement carries the offset to resume from.
                 ChunkOutcome::Gap => *gaps += 1,
             },
             LogMessage::End(end) => assembly.ends(end),
@@ -358,7 +358,7 @@ impl Ingest {
         Ok(())
     }
 
-    /// The row of a stream that may be written; `None` when the run is not that device's.
+    /// The row of a stream that may be written. `None` when the run was not sent to that device.
     fn row_to_open(&self, (device, run, stream): &StreamKey) -> Result<Option<StreamRow>, Refusal> {
         if self.store.device_of_sent_run(*run)?.as_ref() != Some(device) {
             return Ok(None);
@@ -387,7 +387,7 @@ impl Ingest {
     }
 }
 
-/// Bytes of a run that lie on the disk: those that are committed, and those that are about to be.
+/// The bytes of a run that are committed or written and not yet committed.
 fn bytes_of(store: &Store, open: &HashMap<StreamKey, Assembly>, run: RunId) -> Result<u64, StoreError> {
     let ahead: u64 = open
         .iter()
@@ -397,8 +397,10 @@ fn bytes_of(store: &Store, open: &HashMap<StreamKey, Assembly>, run: RunId) -> R
     Ok(store.committed_bytes(run)? + ahead)
 }
 
-/// Answers a message of a stream that is whole: a chunk is committed, an end that states what is here is equal. What states something
-/// else gets no answer, so that its device does not take it for delivered.
+/// Answers a repeated message of a complete stream.
+///
+/// A chunk below the committed length is acknowledged. An end that equals the stored end is confirmed. Any other message gets no answer,
+/// because its device would take the answer for delivery.
 fn take_repetition(
     key: StreamKey,
     message: LogMessage<'_>,

@@ -1,5 +1,5 @@
-//! How much of the workstation's disk devices may fill: so many bytes a run, and never the last of the disk. What is refused is
-//! not acknowledged: its device keeps it, and sends it again.
+//! Limits the disk space that devices may use: a maximum per run, and a minimum of free space.
+//! A refused message is not acknowledged, so its device keeps it and sends it again.
 
 use std::{
     collections::HashMap,
@@ -12,24 +12,23 @@ use rustix::fs::statvfs;
 
 use crate::workspace::Workspace;
 
-/// Free space that is left to everything else where the configuration does not say: a twentieth of the disk, and at most so
-/// much.
+/// The largest default for the free space to keep, in bytes. Without a configured value, a twentieth of the disk stays free, up to this.
 const LARGEST_FLOOR: u64 = 1 << 30;
-/// How long a look at the disk is good for. Within it a quick network brings less than the floor.
+/// How long a reading of the free space is used. A fast network delivers less than the minimum within it.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// The bounds, and what has been used of them.
+/// The limits, and the space that each run uses.
 #[derive(Debug)]
 pub(super) struct DiskQuota {
     runs: PathBuf,
     min_free: Option<u64>,
     max_run: u64,
     last_look: Option<(Instant, Result<(), NoSpace>)>,
-    /// Bytes of the runs that are being delivered.
+    /// Bytes of each run in delivery.
     by_run: HashMap<RunId, u64>,
 }
 
-/// The disk is nearly full.
+/// The workspace's disk is nearly full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{free_mib} MiB are free on the workspace's disk, and {floor_mib} MiB stay free; hint: make room, or set `min_free_mib` \
@@ -40,7 +39,7 @@ pub(super) struct NoSpace {
     floor_mib: u64,
 }
 
-/// A run has become too large.
+/// A run exceeds its maximum size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "a run may have {max_mib} MiB at most; hint: set `max_run_mib` in regatta.toml and start `regatta serve` anew"
@@ -50,7 +49,7 @@ pub(super) struct RunTooLarge {
 }
 
 impl DiskQuota {
-    /// As the workspace's configuration says.
+    /// Takes the limits from the workspace's configuration.
     pub(super) fn of(workspace: &Workspace) -> Self {
         let config = workspace.config();
         Self {
@@ -62,10 +61,10 @@ impl DiskQuota {
         }
     }
 
-    /// Whether logs may be written at all.
+    /// Checks that the disk has space for logs.
     ///
     /// # Errors
-    /// [`NoSpace`].
+    /// Returns [`NoSpace`] when free space is below the minimum.
     pub(super) fn check_free_space(&mut self) -> Result<(), NoSpace> {
         match self.last_look {
             Some((at, found)) if at.elapsed() < LOOK => found,
@@ -78,7 +77,7 @@ impl DiskQuota {
     }
 
     fn look(&self) -> Result<(), NoSpace> {
-        // A disk that does not say how full it is says so when it is written to.
+        // If the file system cannot report its free space, a full disk shows as a write error.
         let Ok(disk) = statvfs(&self.runs) else {
             return Ok(());
         };
@@ -94,10 +93,10 @@ impl DiskQuota {
         })
     }
 
-    /// Whether a run may have so many bytes more. `present` counts those it has, where that is not known.
+    /// Reserves `bytes` more for a run. `present` counts the run's bytes where they are not known yet.
     ///
     /// # Errors
-    /// [`RunTooLarge`]; or what `present` gave.
+    /// Returns the error of `present`. The inner result is [`RunTooLarge`] when the run would exceed its limit.
     pub(super) fn reserve<E>(
         &mut self,
         run: RunId,
@@ -119,7 +118,7 @@ impl DiskQuota {
         Ok(Ok(()))
     }
 
-    /// Counts anew: something that was written has gone.
+    /// Discards the cached sizes, because written bytes were removed.
     pub(super) fn count_anew(&mut self) {
         self.by_run.clear();
     }

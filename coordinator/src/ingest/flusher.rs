@@ -1,5 +1,5 @@
-//! Flushes files to disk on a thread of its own, so that the next batch is written and hashed while this one becomes
-//! durable. One lot of files at a time; knows nothing of streams.
+//! Flushes files to disk on its own thread, so that the next batch is written and hashed meanwhile.
+//! The thread flushes one list of files at a time and does not know streams.
 
 use std::{
     fs::File,
@@ -9,19 +9,19 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A handle on the flushing thread, which ends with it.
+/// A handle on the flush thread. The thread ends when the handle is dropped.
 pub(super) struct Flusher {
     jobs: mpsc::Sender<Vec<Arc<File>>>,
     done: mpsc::Receiver<(Vec<io::Result<()>>, Duration)>,
-    /// Time that the disk took so far.
+    /// Total time spent in flushes.
     took: Duration,
 }
 
 impl Flusher {
-    /// Starts the thread.
+    /// Starts the flush thread.
     ///
     /// # Errors
-    /// When the system has no thread left.
+    /// Returns an error when the system cannot start the thread.
     pub(super) fn start() -> io::Result<Self> {
         let (jobs, incoming) = mpsc::channel::<Vec<Arc<File>>>();
         let (answers, done) = mpsc::channel();
@@ -38,13 +38,13 @@ impl Flusher {
         Ok(Self { jobs, done, took })
     }
 
-    /// Begins to flush; [`Self::wait`] tells how it went.
+    /// Starts to flush `files`. [`Self::wait`] returns the results.
     pub(super) fn begin(&self, files: Vec<Arc<File>>) {
-        // A thread that is gone is noticed by `wait`.
+        // `wait` reports a thread that has ended.
         let _ = self.jobs.send(files);
     }
 
-    /// Waits for the lot that was begun last, and tells of each of its files whether it is on disk.
+    /// Waits for the last started flush and returns one result per file.
     pub(super) fn wait(&mut self, files: usize) -> Vec<io::Result<()>> {
         let Ok((flushed, took)) = self.done.recv() else {
             let gone = || Err(io::Error::other("the flushing thread has ended"));
@@ -54,7 +54,7 @@ impl Flusher {
         flushed
     }
 
-    /// Time that the disk took since the start.
+    /// Total time spent in flushes since the start.
     pub(super) const fn took(&self) -> Duration {
         self.took
     }

@@ -1,4 +1,4 @@
-//! What is known of a batch while its bytes are on their way to the disk.
+//! The state of a batch whose bytes are being flushed.
 
 use std::collections::BTreeMap;
 
@@ -7,25 +7,25 @@ use regatta_wire::message::StreamVerdict;
 
 pub(super) type StreamKey = (DeviceId, RunId, StreamName);
 
-/// A batch whose bytes are on their way to the disk.
+/// A batch whose bytes are being flushed.
 #[derive(Debug, Default)]
 pub(super) struct UnderWay {
     pub(super) streams: Vec<Flushing>,
-    /// Files that are being flushed.
+    /// The number of files in the flush.
     pub(super) files: usize,
     pub(super) repeated: BTreeMap<StreamKey, (u64, Option<StreamVerdict>)>,
-    /// Devices that gave a sign of life, with the run in whose timed window they were.
+    /// Devices that sent a heartbeat, each with the run in its timed window, if any.
     pub(super) alive: BTreeMap<DeviceId, Option<RunId>>,
 }
 
-/// One stream of such a batch.
+/// One stream of a batch in flight.
 #[derive(Debug)]
 pub(super) struct Flushing {
     pub(super) key: StreamKey,
-    /// How far it was written when the flush began.
+    /// Length of the file in bytes when the flush began.
     pub(super) written: u64,
-    /// Its place among the files that are flushed; `None` when it had nothing new.
+    /// The file's index in the flush. `None` when the stream had no new bytes.
     pub(super) file: Option<usize>,
-    /// Chunks that would have left a gap.
+    /// The number of chunks beyond a gap.
     pub(super) gaps: u32,
 }

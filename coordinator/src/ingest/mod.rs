@@ -1,10 +1,12 @@
-//! Ingest: everything that devices say becomes files and rows, and only then an acknowledgement.
+//! Ingest: stores every device message as files and rows, then acknowledges log data.
 //!
-//! One plain thread does it, in batches: take what has arrived, write it to the streams' files, have those flushed,
-//! record the new offsets in one transaction, then acknowledge. While a batch is being flushed the next is written, so
-//! that neither disk nor processor waits for the other. A slow disk therefore makes larger batches, and a full inbox
-//! makes the broker hold back. Nothing is acknowledged to a device before it is on disk and recorded; no byte that has
-//! been acknowledged is ever written again.
+//! One thread works in batches. It takes the messages that have arrived, appends them to the streams' files and has the files flushed. It
+//! then records the new offsets in one transaction and acknowledges them.
+//!
+//! The next batch is written while the previous one is flushed, so that disk and CPU work in parallel. A slow disk makes batches larger,
+//! and a full inbox makes the broker hold back.
+//!
+//! Nothing is acknowledged before it is on disk and recorded. An acknowledged byte is not written again.
 
 mod assembly;
 mod batch;
@@ -33,19 +35,19 @@ use crate::{
     workspace::Workspace,
 };
 
-/// Bytes of messages in one batch at most: bounds the time to the first acknowledgement.
+/// Bytes after which a batch takes no further message. This bounds the time to the first acknowledgement.
 const BATCH_BYTES: usize = 8 * 1024 * 1024;
-/// Messages in one batch at most.
+/// The maximum number of messages in a batch.
 const BATCH_MESSAGES: usize = 256;
-/// How long a batch waits for more. A quick disk would else be asked to flush for every chunk, which costs more than it gains.
+/// How long a batch waits for more messages. Without it, a fast disk would flush once per chunk.
 const LINGER: Duration = Duration::from_millis(5);
-/// Between two looks while a batch waits.
+/// The interval between two polls of the inbox while a batch waits.
 const LOOK: Duration = Duration::from_micros(500);
 
-/// Starts the ingest, which holds `open_streams` files open at most. It ends when the link does.
+/// Starts the ingest thread, which keeps at most `open_streams` files open. The thread ends when the link closes.
 ///
 /// # Errors
-/// When the store cannot be opened.
+/// Returns an error when the store cannot be opened or the thread cannot start.
 pub(crate) fn start(
     workspace: &Workspace,
     inbound: mpsc::Receiver<Inbound>,
@@ -70,20 +72,20 @@ pub(crate) fn start(
         .map_err(IngestError::Thread)
 }
 
-/// Why the ingest did not start.
+/// The reason the ingest did not start.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum IngestError {
-    /// The store.
+    /// The store cannot be opened.
     #[error("the ingest has no store")]
     Store(#[from] StoreError),
-    /// The thread.
+    /// The thread cannot start.
     #[error("cannot start the ingest's thread")]
     Thread(#[source] std::io::Error),
 }
 
 fn run(mut ingest: batch::Ingest, mut inbound: mpsc::Receiver<Inbound>, notifier: &ChangeNotifier) {
     loop {
-        // With a batch under way there is something to do even when nothing arrives.
+        // A batch in flight must be settled even when no message arrives.
         let first = if ingest.is_flushing() {
             inbound.try_recv().ok()
         } else {
@@ -102,7 +104,7 @@ fn run(mut ingest: batch::Ingest, mut inbound: mpsc::Receiver<Inbound>, notifier
     }
 }
 
-/// What has arrived or arrives soon, up to a batch's limits.
+/// The messages that have arrived or arrive soon, up to a batch's limits.
 fn batch_from(first: Inbound, inbound: &mut mpsc::Receiver<Inbound>) -> impl Iterator<Item = Inbound> {
     let begin = Instant::now();
     let mut bytes = 0;
@@ -119,7 +121,7 @@ fn batch_from(first: Inbound, inbound: &mut mpsc::Receiver<Inbound>) -> impl Ite
     std::iter::from_fn(next).take(BATCH_MESSAGES)
 }
 
-/// The next message, if one arrives while the batch that began at `begin` still waits.
+/// The next message, if one arrives while the batch that started at `begin` waits.
 fn soon(inbound: &mut mpsc::Receiver<Inbound>, begin: Instant) -> Option<Inbound> {
     loop {
         match inbound.try_recv() {

@@ -1,38 +1,38 @@
-//! Counts rejected messages by kind. A kind is logged when it first occurs and whenever its count has doubled, so that a hostile or
-//! broken sender cannot fill the log.
+//! Counts rejected messages by kind. A kind is logged on its first occurrence and each time its count doubles. A hostile or faulty sender
+//! therefore cannot fill the log.
 
 use std::collections::BTreeMap;
 
 use crate::fleet::printable;
 
-/// Why a message is rejected.
+/// The reason for rejecting a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum RejectKind {
-    /// Not one of our topics.
+    /// The topic is not one of Regatta's.
     Topic,
-    /// The frame cannot be read.
+    /// The frame cannot be decoded.
     Frame,
-    /// An agent of another wire version.
+    /// The agent uses another wire version.
     Version,
-    /// A hello whose id is not its key's fingerprint, or of another device than its topic.
+    /// The hello's id is not its key's fingerprint, or is not the device of the topic.
     Identity,
-    /// A device that is not enrolled, or was removed.
+    /// The device is not enrolled or was removed.
     NotAdmitted,
-    /// A device whose identity two agents use.
+    /// Two agents use the device's identity.
     Duplicated,
-    /// A run that this coordinator has not sent to that device.
+    /// The coordinator did not send this run to this device.
     UnknownRun,
-    /// A stream that contradicts itself.
+    /// The stream contradicts its earlier content.
     Stream,
-    /// More streams than a run can have.
+    /// The run exceeds its maximum number of streams.
     TooManyStreams,
-    /// A new stream of a run that is recorded.
+    /// The stream is new and its run is already recorded.
     Recorded,
-    /// A run with more bytes than one may have.
+    /// The run exceeds its maximum size.
     TooLarge,
     /// The workspace's disk is nearly full.
     DiskFull,
-    /// The disk or the store refused; the device sends it again, or it is tried again here.
+    /// The disk or the store failed. The device repeats the message, or the ingest retries it.
     Storage,
 }
 
@@ -63,7 +63,7 @@ pub(super) struct RejectCounters {
 }
 
 impl RejectCounters {
-    /// Counts one and logs it if it is the first, second, fourth ... of its kind.
+    /// Counts a rejected message, and logs it when the count of its kind is a power of two.
     pub(super) fn add(&mut self, kind: RejectKind, topic: &str, detail: &dyn std::fmt::Display) {
         let count = self.counts.entry(kind).or_default();
         *count += 1;

@@ -1,5 +1,5 @@
-//! Queues hellos and states that the store could not take, as on a full disk, and retries them with every batch. Devices repeat log
-//! chunks until they are acknowledged, but send a state only once per connection.
+//! Queues hellos and states that the store failed to take, and retries them with every batch. Devices repeat log chunks until they are
+//! acknowledged, but send a state only once per connection.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use bytes::Bytes;
 use regatta_types::DeviceId;
 use regatta_wire::topic::{Leaf, Topic};
 
-/// Topics in the queue at most. The others arrive again when their device or this coordinator reconnects.
+/// The maximum number of queued topics. A dropped one arrives again when its device or this coordinator reconnects.
 const TOPICS: usize = 256;
 
 /// A message on a topic.
@@ -15,18 +15,18 @@ const TOPICS: usize = 256;
 pub(super) struct TopicMessage {
     /// The payload.
     pub(super) payload: Bytes,
-    /// Whether the broker had retained it.
+    /// Whether the broker sent it as a retained message.
     pub(super) retained: bool,
 }
 
-/// The queue: the last message of each topic, like retained messages of a broker.
+/// The queue. Like a broker's retained messages, it keeps the last message of each topic.
 #[derive(Debug, Default)]
 pub(super) struct RetryQueue {
     topics: BTreeMap<String, TopicMessage>,
 }
 
 impl RetryQueue {
-    /// Queues a message that its device does not repeat.
+    /// Queues a message if its device sends it only once.
     pub(super) fn keep(&mut self, topic: &str, message: &TopicMessage) {
         let is_sent_once =
             Topic::parse(topic).is_ok_and(|topic| matches!(topic.leaf, Leaf::Hello | Leaf::State(_)));
@@ -47,7 +47,7 @@ impl RetryQueue {
             by_device.entry(device(topic)).or_default().push(topic);
         }
         let largest_holder = by_device.into_values().max_by_key(Vec::len);
-        // Run ids sort by time.
+        // Run ids sort by time, so the last topic is the newest.
         if let Some(newest) = largest_holder.and_then(|topics| topics.last().map(|topic| (*topic).clone())) {
             self.topics.remove(&newest);
         }
@@ -58,7 +58,7 @@ impl RetryQueue {
         self.topics.remove(topic);
     }
 
-    /// Takes all messages out, to retry them.
+    /// Removes and returns all messages for a retry.
     pub(super) fn take(&mut self) -> BTreeMap<String, TopicMessage> {
         std::mem::take(&mut self.topics)
     }

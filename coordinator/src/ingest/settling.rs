@@ -1,7 +1,7 @@
-//! From written to promised: a batch's streams are flushed, recorded in one transaction and acknowledged, in that order.
+//! Settles a batch: flushes its streams, records them in one transaction and acknowledges them, in that order.
 //!
-//! While one batch is being flushed, the next is already written; what counts is how far a stream was written when its
-//! flush began. A stream that cannot be flushed or recorded is opened anew from what the store says.
+//! The next batch is written while one is flushed. A flush covers only the bytes that were written when it began. A stream that cannot be
+//! flushed or recorded is reopened at the offset in the store.
 
 use regatta_wire::{
     message::{Ack, Message as _, StreamVerdict},
@@ -15,16 +15,16 @@ use super::{
 };
 use crate::{link::Publisher, store::StreamRow};
 
-/// Equal acknowledgements at most for one batch of chunks beyond a gap.
+/// The maximum number of equal acknowledgements for the chunks beyond a gap in one batch.
 const GAP_SIGNS: u32 = 3;
 
 impl Ingest {
-    /// Begins to flush what a batch has written.
+    /// Starts to flush the bytes that a batch has written.
     pub(super) fn begin_flush(&mut self, touched: Touched) {
         let mut files = Vec::new();
         let mut streams = Vec::with_capacity(touched.streams.len());
         for (key, gaps) in touched.streams {
-            // One that failed or became whole meanwhile: its device is told, or asks again.
+            // The stream has failed or was completed meanwhile. Its device has its answer or repeats the message.
             let Some(assembly) = self.open.get(&key) else {
                 continue;
             };
@@ -50,12 +50,12 @@ impl Ingest {
         }
     }
 
-    /// Whether a batch is on its way to the disk.
+    /// Returns whether a batch is being flushed.
     pub(super) const fn is_flushing(&self) -> bool {
         self.under_way.is_some()
     }
 
-    /// Waits for the batch that is being flushed, records and acknowledges it; `true` when others may now have work.
+    /// Waits for the batch in flight, records it and acknowledges it. Returns `true` when other threads may have work.
     pub(super) fn finish(&mut self) -> bool {
         let Some(batch) = self.under_way.take() else {
             return false;
@@ -75,7 +75,7 @@ impl Ingest {
                 Ok(Some((row, whole))) => settled.push((stream, row, whole)),
                 Ok(None) => {}
                 Err(error) => {
-                    // Whatever the file holds now, the store's offset is what is promised: open it anew from there.
+                    // The file's content is uncertain, so the stream is reopened at the offset in the store.
                     self.open.remove(&stream.key);
                     self.quota.count_anew();
                     self.rejects
@@ -124,7 +124,7 @@ impl Ingest {
         }
     }
 
-    /// Acknowledges a stream that is recorded; `true` when it is whole.
+    /// Acknowledges a recorded stream. Returns `true` when the stream is complete.
     fn answer(&mut self, stream: &Flushing, row: &StreamRow, whole: Option<StreamVerdict>) -> bool {
         let key = &stream.key;
         match whole {
@@ -143,7 +143,7 @@ impl Ingest {
             }
             None => {}
         }
-        // A device takes a gap for certain when it hears the same offset a few times, as TCP does.
+        // Like TCP's duplicate ACKs: a device retransmits after it sees the same offset several times.
         for _ in 0..stream.gaps.clamp(1, GAP_SIGNS) {
             acknowledge(&*self.publisher, key, row.committed, whole);
         }

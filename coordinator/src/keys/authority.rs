@@ -1,8 +1,9 @@
-//! The lab's certificate authority: what it puts into each certificate. It decides nothing about who gets one.
+//! The lab's certificate authority: the content of each certificate. It does not decide who gets one.
 //!
-//! A device's certificate names the device's id and lets it be a client; a server's lets it be a server. Neither can pass
-//! for the other. Certificates of servers and of the authority begin in the year 2000, because a board without a clock
-//! battery starts in the past and must still reach its coordinator.
+//! A device's certificate has the device's id and is valid for clients. A server's is valid for servers. Neither can replace the other.
+//!
+//! Certificates of servers and of the authority are valid from the year 2000. A board without a clock battery starts in the past and must
+//! still reach its coordinator.
 
 use sha2::{Digest as _, Sha256};
 use std::net::IpAddr;
@@ -20,16 +21,16 @@ use regatta_wire::enrolment::SERVER_NAME;
 use ring::rand::{SecureRandom as _, SystemRandom};
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 
-/// How long a device's certificate lasts. The device renews it by itself when a third is left.
+/// The validity of a device's certificate in days. The device renews it when a third remains.
 const DEVICE_DAYS: i64 = 365;
-/// How long the certificate of a mosquitto lasts, which nobody renews by itself.
+/// The validity of a mosquitto's certificate in years. It is not renewed automatically.
 const SERVER_YEARS: i16 = 10;
-/// How long the authority's own lasts.
+/// The validity of the authority's certificate in years.
 const AUTHORITY_YEARS: i16 = 30;
-/// The name by which brokers know the coordinator.
+/// The coordinator's name at brokers.
 pub(crate) const COORDINATOR: &str = "coordinator";
 
-/// A day's first moment as the certificate library counts time; a macro, because its type has no name here.
+/// Midnight of a date in the certificate library's time type. A macro, because the type is not exported here.
 macro_rules! midnight {
     ($date:expr) => {{
         let date: jiff::civil::Date = $date;
@@ -41,18 +42,18 @@ macro_rules! midnight {
     }};
 }
 
-/// A certificate that could not be made.
+/// An error of issuing a certificate.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum IssueError {
-    /// The library refused.
+    /// The library failed.
     #[error("the certificate library refused")]
     Library(#[from] rcgen::Error),
-    /// The system has no randomness.
+    /// The system provides no random numbers.
     #[error("the system gave no randomness")]
     Randomness,
 }
 
-/// A certificate and its private key, PEM.
+/// A certificate and its private key in PEM.
 pub(crate) struct Identity {
     /// The certificate.
     pub(crate) certificate: String,
@@ -60,24 +61,24 @@ pub(crate) struct Identity {
     pub(crate) key: String,
 }
 
-/// A device's new certificate.
+/// A new certificate for a device.
 pub(crate) struct Issued {
-    /// PEM.
+    /// The certificate in PEM.
     pub(crate) certificate: String,
     /// Its serial number.
     pub(crate) serial: Vec<u8>,
-    /// When it ends.
+    /// When it expires.
     pub(crate) not_after: Timestamp,
 }
 
-/// The authority.
+/// The certificate authority.
 pub(crate) struct Authority {
     issuer: Issuer<'static, KeyPair>,
     pem: String,
     der: CertificateDer<'static>,
 }
 
-/// A device's public key, as the library wants it.
+/// A device's public key for the certificate library.
 struct Ed25519PublicKey([u8; 32]);
 
 impl PublicKeyData for Ed25519PublicKey {
@@ -90,17 +91,17 @@ impl PublicKeyData for Ed25519PublicKey {
     }
 }
 
-/// An Ed25519 private key in PKCS #8 version 1 up to the key itself (RFC 8410, section 7).
+/// The prefix of an Ed25519 private key in PKCS #8 version 1 (RFC 8410, section 7).
 const PKCS8_V1: [u8; 16] = [
     0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20,
 ];
 
-/// A new private key, PEM.
+/// Generates a private key in PEM.
 pub(super) fn new_key() -> Result<String, IssueError> {
     Ok(new_key_pair()?.serialize_pem())
 }
 
-/// A new key in version 1 of its format: OpenSSL, and mosquitto with it, does not read the version 2 that ring writes.
+/// Generates a key in PKCS #8 version 1, because OpenSSL and mosquitto cannot read the version 2 that ring writes.
 fn new_key_pair() -> Result<KeyPair, IssueError> {
     let mut pkcs8 = PKCS8_V1.to_vec();
     pkcs8.extend(random::<32>()?);
@@ -109,7 +110,7 @@ fn new_key_pair() -> Result<KeyPair, IssueError> {
 }
 
 impl Authority {
-    /// A new authority, and its private key as PEM.
+    /// Creates an authority and its private key in PEM.
     pub(super) fn create() -> Result<(Self, String), IssueError> {
         let key = new_key_pair()?;
         let pem = key.serialize_pem();
@@ -119,7 +120,7 @@ impl Authority {
         Ok((Self::load(&certificate.pem(), &pem)?, pem))
     }
 
-    /// The authority of a certificate and its private key, both PEM.
+    /// Loads an authority from its certificate and private key in PEM.
     pub(super) fn load(certificate: &str, key: &str) -> Result<Self, IssueError> {
         use rustls::pki_types::pem::PemObject as _;
         let key = KeyPair::from_pem(key)?;
@@ -132,17 +133,17 @@ impl Authority {
         })
     }
 
-    /// The authority's certificate, PEM.
+    /// The authority's certificate in PEM.
     pub(crate) fn pem(&self) -> &str {
         &self.pem
     }
 
-    /// The authority's certificate.
+    /// The authority's certificate in DER.
     pub(crate) const fn der(&self) -> &CertificateDer<'static> {
         &self.der
     }
 
-    /// The public half of the authority's private key.
+    /// The public key of the authority's private key.
     pub(super) fn public_key(&self) -> [u8; 32] {
         let mut key = [0; 32];
         let raw = self.issuer.key().public_key_raw();
@@ -152,15 +153,15 @@ impl Authority {
         key
     }
 
-    /// SHA-256 of the authority's certificate: what tokens carry.
+    /// SHA-256 of the authority's certificate, as in tokens.
     pub(crate) fn fingerprint(&self) -> [u8; 32] {
         Sha256::digest(&self.der).into()
     }
 
-    /// A server's identity with a new key: good for the name that devices ask for, and for `hosts`.
+    /// Issues a server certificate with a new key, for the name that devices request and for `hosts`.
     ///
     /// # Errors
-    /// [`IssueError`].
+    /// Returns [`IssueError`].
     pub(crate) fn server(&self, hosts: &[String]) -> Result<Identity, IssueError> {
         let key = new_key_pair()?;
         let mut params = leaf(SERVER_NAME, ExtendedKeyUsagePurpose::ServerAuth)?;
@@ -178,7 +179,7 @@ impl Authority {
         })
     }
 
-    /// The coordinator's identity towards brokers.
+    /// Issues the coordinator's client certificate for brokers.
     pub(super) fn coordinator(&self, public_key: [u8; 32], key: &str) -> Result<Identity, IssueError> {
         let mut params = leaf(COORDINATOR, ExtendedKeyUsagePurpose::ClientAuth)?;
         params.not_before = date_time_ymd(2000, 1, 1);
@@ -190,17 +191,17 @@ impl Authority {
         })
     }
 
-    /// A certificate over a device's own key.
+    /// Issues a certificate for a device's own key.
     ///
     /// # Errors
-    /// [`IssueError`].
+    /// Returns [`IssueError`].
     pub(crate) fn device(&self, id: &DeviceId, public_key: [u8; 32]) -> Result<Issued, IssueError> {
         let mut params = leaf(id.as_str(), ExtendedKeyUsagePurpose::ClientAuth)?;
         let serial = serial()?;
         params.serial_number = Some(SerialNumber::from(serial.clone()));
         let now = Timestamp::now();
         let day = |at: Timestamp| at.to_zoned(TimeZone::UTC).date();
-        // A broker elsewhere may be a little behind.
+        // The clock of a broker on another machine may be slow.
         let begin = day(now.saturating_sub(24.hours()).unwrap_or(now));
         let end = day(now.saturating_add((DEVICE_DAYS * 24).hours()).unwrap_or(now));
         params.not_before = midnight!(begin);
@@ -215,10 +216,10 @@ impl Authority {
         })
     }
 
-    /// The list of certificates that no longer count, PEM, for brokers that read one. `number` grows with every list.
+    /// Returns the certificate revocation list in PEM, for brokers that read one. `number` must grow with every list.
     ///
     /// # Errors
-    /// [`IssueError`].
+    /// Returns [`IssueError`].
     pub(crate) fn revocations(&self, serials: &[Vec<u8>], number: u64) -> Result<String, IssueError> {
         let today = Timestamp::now().to_zoned(TimeZone::UTC).date();
         let list = CertificateRevocationListParams {
@@ -241,8 +242,8 @@ impl Authority {
     }
 }
 
-/// What the authority's own certificate says. The name follows from the key, so that two labs' authorities differ by name
-/// and a loaded key gives the same name again.
+/// The parameters of the authority's certificate. The name is derived from the key. Two labs' authorities therefore differ in name, and a
+/// loaded key gives the same name again.
 fn params(key: &KeyPair) -> CertificateParams {
     let digits = sha256_hex(key.public_key_raw());
     let mut params = CertificateParams::default();
@@ -256,7 +257,7 @@ fn params(key: &KeyPair) -> CertificateParams {
     params
 }
 
-/// What every certificate of one that is no authority says.
+/// The parameters of every certificate except the authority's.
 fn leaf(name: &str, usage: ExtendedKeyUsagePurpose) -> Result<CertificateParams, IssueError> {
     let mut params = CertificateParams::default();
     params.distinguished_name = DistinguishedName::new();
@@ -273,7 +274,7 @@ fn this_year() -> i16 {
     Timestamp::now().to_zoned(TimeZone::UTC).year()
 }
 
-/// A serial number that nobody guesses: 16 bytes, positive, of full length.
+/// Generates an unpredictable serial number: 16 bytes, positive, of full length.
 fn serial() -> Result<Vec<u8>, IssueError> {
     let mut serial = random::<16>()?.to_vec();
     if let Some(first) = serial.first_mut() {

@@ -1,5 +1,5 @@
-//! The lab's keys: its authority, and the coordinator's own key. Made once by `regatta init`, readable by their owner
-//! only, and read by everything that issues certificates, signs commands or opens TLS connections.
+//! The lab's keys: its authority's key and the coordinator's own. `regatta init` creates them once, readable by their owner only. They
+//! sign certificates and commands, and open TLS connections.
 //!
 //! ```text
 //! keys/ca.key            the authority's private key: who has it can make devices
@@ -7,8 +7,8 @@
 //! keys/coordinator.key   the coordinator's private key: who has it can command devices
 //! ```
 //!
-//! Certificates of the coordinator and of the embedded broker are issued anew at every start, so that none of them can run
-//! out unnoticed and none lies on the disk. All keys are Ed25519.
+//! Certificates of the coordinator and of the embedded broker are issued at every start. They therefore cannot expire unnoticed, and none
+//! is stored on disk. All keys are Ed25519.
 
 mod authority;
 mod private_key;
@@ -32,7 +32,7 @@ const CA_KEY: &str = "ca.key";
 const CA_CERTIFICATE: &str = "ca.pem";
 const COORDINATOR_KEY: &str = "coordinator.key";
 
-/// Keys that cannot be had.
+/// An error of the lab's keys.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum KeysError {
     /// A file cannot be read or written.
@@ -40,11 +40,11 @@ pub(crate) enum KeysError {
     Io {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// Others may read it.
+    /// Other users can read a private key.
     #[error("{} can be read by others (mode {mode:o}): run `chmod 600` on it, and think about who may have read it", .path.display())]
     Exposed {
         /// The file.
@@ -52,7 +52,7 @@ pub(crate) enum KeysError {
         /// Its permission bits.
         mode: u32,
     },
-    /// Others may replace it.
+    /// Other users can replace a file.
     #[error("{} can be written by others (mode {mode:o}): run `chmod go-w` on it, and think about who may have written there", .path.display())]
     Writable {
         /// The file or directory.
@@ -60,7 +60,7 @@ pub(crate) enum KeysError {
         /// Its permission bits.
         mode: u32,
     },
-    /// It belongs to another user.
+    /// A file belongs to another user.
     #[error("{} belongs to the user with the number {owner}, who can change it: run `chown` on it, and think about what is in it", .path.display())]
     Foreign {
         /// The file or directory.
@@ -68,21 +68,21 @@ pub(crate) enum KeysError {
         /// Its owner.
         owner: u32,
     },
-    /// The authority's two halves do not fit.
+    /// The authority's certificate and key do not match.
     #[error("{} is not the certificate of {CA_KEY}: restore both from one copy; devices trust the certificate that they enrolled with", .0.display())]
     Mismatched(
         /// The certificate.
         PathBuf,
     ),
-    /// It holds something else than belongs there.
+    /// A file has other content than expected.
     #[error("{} holds no {what} in PEM: restore it from a copy", .path.display())]
     Malformed {
-        /// What belongs there.
+        /// The expected content.
         what: &'static str,
         /// The file.
         path: PathBuf,
     },
-    /// No certificate could be made.
+    /// A certificate cannot be issued.
     #[error("no certificate could be made")]
     Issue(#[from] IssueError),
 }
@@ -101,10 +101,10 @@ impl std::fmt::Debug for Keys {
 }
 
 impl Keys {
-    /// Makes a new lab's keys in `directory`, which must not hold any.
+    /// Creates a new lab's keys in `directory`, which must not have any.
     ///
     /// # Errors
-    /// [`KeysError`]. Keys that are there are never replaced.
+    /// Returns [`KeysError`]. Existing keys are never replaced.
     pub(crate) fn create(directory: &Path) -> Result<Self, KeysError> {
         let io = |path: &Path| {
             let path = path.to_owned();
@@ -129,12 +129,12 @@ impl Keys {
         Self::load(directory)
     }
 
-    /// Reads a lab's keys.
+    /// Loads a lab's keys.
     ///
     /// # Errors
-    /// [`KeysError`], also when others may read a private key.
+    /// Returns [`KeysError`], also when other users can read a private key.
     pub(crate) fn load(directory: &Path) -> Result<Self, KeysError> {
-        // Who can rename the directory can put another in its place.
+        // A user who can rename the directory could replace it.
         if let Some(parent) = directory.parent() {
             check_writers(parent, 0o002)?;
         }
@@ -178,17 +178,17 @@ impl Keys {
         &self.authority
     }
 
-    /// The coordinator's public key: what devices know it by.
+    /// The coordinator's public key, which devices know.
     pub(crate) fn coordinator_public_key(&self) -> [u8; 32] {
         let mut key = [0; 32];
         key.copy_from_slice(self.coordinator.public_key().as_ref());
         key
     }
 
-    /// The coordinator's identity towards a broker: a certificate of today over its key.
+    /// Issues the coordinator's certificate for a broker, for its own key.
     ///
     /// # Errors
-    /// When no certificate could be made.
+    /// Returns an error when the certificate cannot be issued.
     pub(crate) fn coordinator_identity(&self) -> Result<Identity, IssueError> {
         self.authority
             .coordinator(self.coordinator_public_key(), &self.coordinator_pem)
@@ -212,7 +212,7 @@ impl Keys {
     }
 }
 
-/// Writes a file that must not be there yet, with its final mode from the first byte on.
+/// Writes a new file with its final mode from the first byte on. An existing file is an error.
 pub(crate) fn write_new(path: &Path, text: &str, mode: u32) -> io::Result<()> {
     let mut file = OpenOptions::new()
         .write(true)
@@ -223,10 +223,10 @@ pub(crate) fn write_new(path: &Path, text: &str, mode: u32) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Expects a file or directory that only its owner can change, who is this user or root. `bits` are the rights that others may
-/// not have. In a directory with the sticky bit others cannot replace what is not theirs.
+/// Checks that only the owner can change a file or directory, and that the owner is this user or root. `bits` are the rights that others
+/// must not have. In a directory with the sticky bit, others cannot replace files that are not theirs.
 fn check_writers(path: &Path, bits: u32) -> Result<(), KeysError> {
-    // A relative workspace's parent is the present directory.
+    // The parent of a relative workspace is the current directory.
     let path = if path.as_os_str().is_empty() {
         Path::new(".")
     } else {
@@ -245,7 +245,7 @@ fn check_writers(path: &Path, bits: u32) -> Result<(), KeysError> {
         });
     }
     let (owner, user) = (metadata.uid(), rustix::process::geteuid().as_raw());
-    // root serves whose workspace it likes.
+    // root may serve any user's workspace.
     if owner != user && owner != 0 && user != 0 {
         return Err(KeysError::Foreign {
             path: path.to_owned(),

@@ -1,27 +1,27 @@
-//! Private keys as PEM text, and why TLS cannot be set up with one.
+//! Parses private keys from PEM, and the error of setting up TLS.
 
 use rustls::pki_types::{PrivatePkcs8KeyDer, pem::PemObject as _};
 
 use super::authority::IssueError;
 
-/// TLS that cannot be set up.
+/// An error of setting up TLS.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TlsError {
-    /// No certificate.
+    /// No certificate can be issued.
     #[error("no certificate for the connection")]
     Issue(#[from] IssueError),
-    /// A PEM text that is none.
+    /// A PEM text cannot be parsed.
     #[error("a certificate or key does not read")]
     Pem(#[source] rustls::pki_types::pem::Error),
-    /// The library refused.
+    /// The library rejected the configuration.
     #[error("the TLS library refused")]
     Library(#[from] rustls::Error),
-    /// It refused to check clients.
+    /// The library rejected the client verification.
     #[error("the TLS library refused to check clients")]
     Verifier(#[from] rustls::server::VerifierBuilderError),
 }
 
-/// A private key's PEM text.
+/// Parses a private key in PEM.
 pub(super) fn private_key(pem: &str) -> Result<PrivatePkcs8KeyDer<'static>, TlsError> {
     PrivatePkcs8KeyDer::from_pem_slice(pem.as_bytes()).map_err(TlsError::Pem)
 }

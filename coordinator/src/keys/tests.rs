@@ -1,4 +1,4 @@
-//! What the lab's keys promise: private on disk, kept for ever, and certificates that are what openssl takes them for.
+//! Tests of the lab's keys: private on disk, never replaced, and certificates that openssl accepts.
 
 use std::process::Command;
 

@@ -1,5 +1,5 @@
-//! TLS as the coordinator speaks it: version 1.3 only, the lab's authority as the only root, nothing resumed (a session that
-//! is resumed would not be checked again).
+//! The coordinator's TLS configuration: version 1.3 only, and the lab's authority as the only root. Sessions are not resumed, because a
+//! resumed session would not be verified again.
 
 use std::sync::Arc;
 
@@ -17,15 +17,15 @@ use super::{
     private_key::{TlsError, private_key},
 };
 
-/// An Ed25519 SubjectPublicKeyInfo up to the key itself (RFC 8410, section 4).
+/// The prefix of an Ed25519 SubjectPublicKeyInfo (RFC 8410, section 4).
 const ED25519_SPKI: [u8; 12] = [
     0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00,
 ];
 
-/// What the embedded broker answers with: it wants a certificate of the lab from everybody.
+/// The embedded broker's TLS configuration. It requires a client certificate of the lab.
 ///
 /// # Errors
-/// [`TlsError`].
+/// Returns [`TlsError`].
 pub(crate) fn broker_server(keys: &Keys, hosts: &[String]) -> Result<Arc<ServerConfig>, TlsError> {
     let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots(keys)?), provider()).build()?;
     let builder = ServerConfig::builder_with_provider(provider())
@@ -34,10 +34,10 @@ pub(crate) fn broker_server(keys: &Keys, hosts: &[String]) -> Result<Arc<ServerC
     server(builder, keys, hosts)
 }
 
-/// What the enrolment answers with: who comes has no certificate yet.
+/// The enrolment listener's TLS configuration. Clients have no certificate yet.
 ///
 /// # Errors
-/// [`TlsError`].
+/// Returns [`TlsError`].
 pub(crate) fn enrolment_server(keys: &Keys, hosts: &[String]) -> Result<Arc<ServerConfig>, TlsError> {
     let builder = ServerConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&TLS13])?
@@ -51,7 +51,7 @@ fn server(
     hosts: &[String],
 ) -> Result<Arc<ServerConfig>, TlsError> {
     let identity = keys.authority().server(hosts)?;
-    // The authority's own certificate goes along: a device that enrols knows its fingerprint only.
+    // The chain includes the authority's certificate, because an enrolling device only knows its fingerprint.
     let (certificate, key) = parsed(&identity)?;
     let mut config = builder.with_single_cert(vec![certificate, keys.authority().der().clone()], key)?;
     config.session_storage = Arc::new(NoServerSessionStorage {});
@@ -59,10 +59,10 @@ fn server(
     Ok(Arc::new(config))
 }
 
-/// The coordinator as a client of an external broker.
+/// The coordinator's TLS configuration as a client of an external broker.
 ///
 /// # Errors
-/// [`TlsError`].
+/// Returns [`TlsError`].
 pub(crate) fn client(keys: &Keys) -> Result<Arc<ClientConfig>, TlsError> {
     let (certificate, key) = parsed(&keys.coordinator_identity()?)?;
     let mut config = ClientConfig::builder_with_provider(provider())
@@ -73,7 +73,7 @@ pub(crate) fn client(keys: &Keys) -> Result<Arc<ClientConfig>, TlsError> {
     Ok(Arc::new(config))
 }
 
-/// The Ed25519 public key of a certificate; `None` when it holds another kind of key.
+/// The Ed25519 public key of a certificate. `None` when it has another type of key.
 pub(crate) fn public_key_of(certificate: &CertificateDer<'_>) -> Option<[u8; 32]> {
     let parsed = ParsedCertificate::try_from(certificate).ok()?;
     parsed

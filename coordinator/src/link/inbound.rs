@@ -1,43 +1,43 @@
-//! Messages from devices on their way to the ingest, each with the receipt that lets the broker send another.
+//! Messages from devices to the ingest, each with the receipt that lets the broker send another.
 
 use bytes::Bytes;
 use rumqttc::{AsyncClient, ManualAck};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
-/// Messages that wait for the ingest at most. With chunks of 64 KiB this is 16 MiB; the broker holds back the rest,
-/// because its own acknowledgements are sent only when a message has been dealt with.
+/// The maximum number of messages that wait for the ingest. With chunks of 64 KiB this is 16 MiB. The broker holds back more, because a
+/// message is acknowledged only after it is processed.
 pub(crate) const WINDOW: u16 = 256;
 
 /// A message from a device, not yet acknowledged to the broker.
 #[derive(Debug)]
 pub(crate) struct Inbound {
-    /// Its topic, as it came.
+    /// The topic as received.
     pub(crate) topic: String,
     /// Its payload.
     pub(crate) payload: Bytes,
-    /// Whether the broker had kept it: it may then be older than the connection.
+    /// Whether the broker had retained it. It may then be older than the connection.
     pub(crate) retained: bool,
     pub(super) receipt: Receipt,
 }
 
-/// The ingest's inbox. It holds the link's window twice, since after a reconnection the last connection's messages may
-/// still wait, and `beside` it the messages that the embedded broker hands over by itself.
+/// Creates the ingest's inbox. Its capacity is twice the link's window, because messages of the previous connection may still wait after
+/// a reconnect. `beside` is added for messages that the embedded broker delivers directly.
 pub(crate) fn inbox(beside: usize) -> (mpsc::Sender<Inbound>, mpsc::Receiver<Inbound>) {
     mpsc::channel(2 * usize::from(WINDOW) + beside)
 }
 
-/// Tells the broker that a message has been dealt with.
+/// Confirms to the broker that a message is processed.
 #[derive(Debug)]
 pub(super) enum Receipt {
     Mqtt(MqttReceipt),
-    /// A place among the logs that are on their way from the embedded broker.
+    /// A permit for a log in transit from the embedded broker.
     Permit(OwnedSemaphorePermit),
     #[cfg(test)]
     None,
 }
 
 impl Inbound {
-    /// A log message that the embedded broker hands over by itself; `room` is free again when it has been dealt with.
+    /// Creates a log message that the embedded broker delivers directly. `permit` is released once it is processed.
     pub(crate) fn of_log(topic: &str, payload: Bytes, permit: OwnedSemaphorePermit) -> Self {
         Self {
             topic: topic.to_owned(),
@@ -47,7 +47,7 @@ impl Inbound {
         }
     }
 
-    /// The message has been dealt with: the broker may send another.
+    /// Confirms that the message is processed, so that the broker may send another.
     pub(crate) fn dealt_with(self) {
         match self.receipt {
             Receipt::Mqtt(receipt) => receipt.acknowledge(),
@@ -57,7 +57,7 @@ impl Inbound {
         }
     }
 
-    /// A message that came from no broker.
+    /// Creates a message without a broker.
     #[cfg(test)]
     pub(crate) fn for_test(topic: &str, payload: impl Into<Bytes>, retained: bool) -> Self {
         Self {
@@ -69,7 +69,7 @@ impl Inbound {
     }
 }
 
-/// A message's acknowledgement to the broker, on the connection that brought it.
+/// A message's MQTT acknowledgement, on the connection that delivered it.
 #[derive(Debug)]
 pub(super) struct MqttReceipt {
     pub(super) client: AsyncClient,
@@ -79,7 +79,7 @@ pub(super) struct MqttReceipt {
 impl MqttReceipt {
     pub(super) fn acknowledge(self) {
         if let Some(ack) = self.ack {
-            // Fails only when that connection is gone, and then the broker asks no more.
+            // This fails only when the connection is gone. The broker then expects no acknowledgement.
             let _ = self.client.try_manual_ack(ack);
         }
     }

@@ -1,5 +1,5 @@
-//! Connects the coordinator to its embedded broker: a TCP connection on loopback with both ends in this process, so that no other
-//! process can use it and nothing is encrypted twice.
+//! Connects the coordinator to its embedded broker through a loopback TCP connection. Both ends are in this process, so no other process
+//! can use it and it needs no encryption.
 
 use std::{io, net::Ipv4Addr};
 
@@ -8,14 +8,14 @@ use tokio::{
     sync::mpsc,
 };
 
-/// Opens connections into the embedded broker.
+/// Opens connections to the embedded broker.
 #[derive(Debug, Clone)]
 pub(crate) struct LoopbackConnector {
     inside: mpsc::Sender<TcpStream>,
 }
 
 impl LoopbackConnector {
-    /// A connector, and the channel on which the broker receives the other ends.
+    /// Creates a connector, and the channel on which the broker receives the other ends.
     pub(crate) fn new() -> (Self, mpsc::Receiver<TcpStream>) {
         let (inside, arrivals) = mpsc::channel(4);
         (Self { inside }, arrivals)
@@ -24,12 +24,12 @@ impl LoopbackConnector {
     /// Opens a connection.
     ///
     /// # Errors
-    /// When loopback refuses, or the broker is gone.
+    /// Returns an error when the loopback connection fails, or the broker is gone.
     pub(crate) async fn open(&self) -> io::Result<TcpStream> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let outside = TcpStream::connect(listener.local_addr()?).await?;
         let own = outside.local_addr()?;
-        // Another process of this machine may have connected first: only the end with our own port is ours.
+        // Another process of this machine may have connected first, so the peer's port must be this connection's.
         let inside = loop {
             let (stream, from) = listener.accept().await?;
             if from == own {

@@ -1,9 +1,9 @@
 //! The coordinator's connection to a broker: incoming messages, and a publisher for answers.
 //!
-//! Embedded and external brokers are the same here: the coordinator is an MQTT client of either. The link promises
-//! little, because nothing needs more: messages may be lost, doubled or late, and delivery stays exact by the
-//! coordinator's own acknowledgements. What it does promise is bounded memory and that it never
-//! waits for its user.
+//! Embedded and external brokers are the same here: the coordinator is an MQTT client of either.
+//!
+//! Messages may be lost, duplicated or late. Delivery stays exact through the coordinator's own acknowledgements. The link guarantees
+//! bounded memory, and it never blocks its caller.
 
 mod inbound;
 mod loopback_connector;
@@ -19,6 +19,6 @@ pub(crate) use transport::Transport;
 
 /// Sends messages to devices.
 pub(crate) trait Publisher: Send {
-    /// Hands a message to the link, or drops it when the link is down or behind: devices repeat what needs an answer.
+    /// Queues a message, or drops it when the link is down or the queue is full. Devices repeat messages that need an answer.
     fn publish(&self, topic: &Topic, frame: Vec<u8>);
 }

@@ -1,8 +1,10 @@
-//! The link by MQTT 5, over `rumqttc`.
+//! The MQTT 5 link, with `rumqttc`.
 //!
-//! Every connection is a new client with a clean session: what the last connection had under way is forgotten, since
-//! the devices repeat what has not been acknowledged. Messages are acknowledged to the broker by hand, once they are
-//! dealt with; the receive maximum therefore bounds what lies here, and a slow disk slows the broker.
+//! Each connection is a new client with a clean session. State in flight on the previous connection is dropped, because devices repeat
+//! unacknowledged messages.
+//!
+//! Messages are acknowledged to the broker manually after processing. The receive maximum therefore bounds the messages in memory, and a
+//! slow disk slows the broker.
 
 use std::{
     sync::{
@@ -29,20 +31,20 @@ use super::{
 };
 use crate::broker_address::BrokerAddress;
 
-/// Answers that wait for the broker at most; more are dropped, and asked for again.
+/// The maximum number of outgoing messages in the queue. More are dropped, and devices request them again.
 const OUTBOX: usize = 1024;
-/// Answers that the broker has not acknowledged at most. The client library prefers sending to reading until then: without
-/// a bound a coordinator with many answers would hear nobody.
+/// The maximum number of outgoing messages that the broker has not acknowledged. The client library prefers sending to receiving until
+/// then. Without a bound, a coordinator with many answers would receive nothing.
 const IN_FLIGHT: u16 = 64;
 /// Seconds without traffic before the connection is tested.
 const KEEP_ALIVE: u16 = 20;
-/// Silence after which the broker is given up. Whatever is sent here is acknowledged, and an idle connection is tested;
-/// but the client library never tests one on which it has something to send, however long nothing comes back.
+/// The silence after which the connection is dropped. The broker acknowledges every message, and the client library tests an idle
+/// connection. It does not test a connection with messages to send, however long nothing comes back.
 const LONGEST_SILENCE: Duration = Duration::from_secs(2 * KEEP_ALIVE as u64);
-/// First and longest pause before another attempt to connect.
+/// The first and the longest pause before another connection attempt.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
 
-/// A broker that could not be reached at the start.
+/// The broker could not be reached at the start.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot connect to the broker at {address}")]
 pub(crate) struct LinkError {
@@ -51,13 +53,13 @@ pub(crate) struct LinkError {
     source: Box<rumqttc::ConnectionError>,
 }
 
-/// What is posted waits here for a connection.
+/// A message that waits for a connection.
 struct OutgoingMessage {
     topic: String,
     frame: Vec<u8>,
 }
 
-/// Hands messages to the link.
+/// The sending end of the link.
 #[derive(Clone)]
 pub(crate) struct Outbox {
     letters: mpsc::Sender<OutgoingMessage>,
@@ -87,10 +89,10 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// Connects, subscribes to what devices say, and keeps doing so until [`Self::stop`].
+    /// Connects, subscribes to devices' topics, and reconnects until [`Self::stop`].
     ///
     /// # Errors
-    /// [`LinkError`] when the first attempt fails. Later ones are repeated for ever and logged.
+    /// Returns [`LinkError`] when the first attempt fails. Later attempts are logged and repeated without end.
     pub(crate) async fn start(
         address: BrokerAddress,
         way: Transport,
@@ -116,15 +118,15 @@ impl Link {
         })
     }
 
-    /// A way to send.
+    /// Returns a handle for sending messages.
     pub(crate) fn outbox(&self) -> Outbox {
         self.outbox.clone()
     }
 
-    /// Takes leave of the broker.
+    /// Disconnects from the broker.
     pub(crate) async fn stop(self) {
         self.stop.send_replace(true);
-        // A task that failed has stopped as well.
+        // A task that has failed has stopped as well.
         let _ = self.task.await;
     }
 }
@@ -144,7 +146,7 @@ struct Connection {
 }
 
 impl Connector {
-    /// One attempt: connects and subscribes.
+    /// Connects and subscribes once.
     async fn connect(&mut self) -> Result<Connection, LinkError> {
         let mut options = MqttOptions::new(
             format!("regatta-coordinator-{}", uuid::Uuid::now_v7().simple()),
@@ -160,7 +162,7 @@ impl Connector {
             .set_incoming_packet_size_limit(IncomingPacketSizeLimit::Bytes(largest))
             .set_ack_mode(AckMode::Manual);
         self.way.set_up(&mut options, &self.address);
-        // Room for every acknowledgement of the window beside the answers on their way.
+        // Capacity for every acknowledgement of the window besides the outgoing messages.
         let (client, mut events) = AsyncClient::builder(options)
             .capacity(2 * usize::from(WINDOW) + OUTBOX)
             .build();
@@ -175,7 +177,7 @@ impl Connector {
         }
         let filters =
             Topic::coordinator_subscriptions().map(|filter| SubscribeFilter::new(filter, QoS::AtLeastOnce));
-        // A fresh channel has room for one request.
+        // A new channel has capacity for one request.
         let _ = client.try_subscribe_many(filters);
         Ok(Connection { client, events })
     }
@@ -204,7 +206,7 @@ impl Connector {
         }
     }
 
-    /// Serves a connection until it breaks or the link is stopped; `true` when it was stopped.
+    /// Serves a connection until it breaks or the link is stopped. Returns `true` when the link was stopped.
     async fn serve(&mut self, mut connection: Connection) -> bool {
         let sender = tokio::spawn(send_messages(
             Arc::clone(&self.waiting),
@@ -214,7 +216,7 @@ impl Connector {
         let stopping = connection.client.clone();
         let watcher = tokio::spawn(async move {
             let _ = stopped.wait_for(|stop| *stop).await;
-            // The event loop then ends by itself.
+            // This also ends the event loop.
             let _ = stopping.try_disconnect();
         });
         let mut heard = Instant::now();
@@ -252,8 +254,8 @@ impl Connector {
         *self.stopped.borrow()
     }
 
-    /// Hands a message on. The window keeps the inbox from filling; what does not fit all the same is dropped, for
-    /// the device repeats it.
+    /// Passes a message to the ingest. The window keeps the inbox from filling. A message that still does not fit is dropped, because the
+    /// device repeats it.
     fn take(&mut self, client: &AsyncClient, publish: &rumqttc::Publish) {
         let receipt = MqttReceipt {
             client: client.clone(),
@@ -275,7 +277,7 @@ impl Connector {
     }
 }
 
-/// Sends what is posted while a connection lasts.
+/// Sends queued messages while a connection lasts.
 async fn send_messages(waiting: Arc<Mutex<mpsc::Receiver<OutgoingMessage>>>, client: AsyncClient) {
     let mut waiting = waiting.lock().await;
     while let Some(OutgoingMessage { topic, frame }) = waiting.recv().await {

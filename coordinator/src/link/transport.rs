@@ -1,4 +1,4 @@
-//! How the link reaches its broker: through the connector of the embedded broker, over TLS, or in plain TCP.
+//! The transport of the link to its broker: the embedded broker's connector, TLS, or plain TCP.
 
 use std::{io, sync::Arc};
 
@@ -14,16 +14,16 @@ use crate::broker_address::BrokerAddress;
 /// The transport to a broker.
 #[derive(Debug, Clone)]
 pub(crate) enum Transport {
-    /// Into the broker of this process.
+    /// The connector of this process's broker.
     LoopbackConnector(LoopbackConnector),
-    /// TLS 1.3, as the coordinator.
+    /// TLS 1.3, with the coordinator's certificate.
     Tls(Arc<ClientConfig>),
-    /// Plain TCP: to a broker of this machine, or where the configuration allows it.
+    /// Plain TCP, on this machine or where the configuration allows it.
     Plain,
 }
 
 impl Transport {
-    /// Makes a client use this transport.
+    /// Configures a client for this transport.
     pub(super) fn set_up(&self, options: &mut MqttOptions, address: &BrokerAddress) {
         let address = address.clone();
         match self.clone() {

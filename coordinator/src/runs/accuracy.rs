@@ -1,4 +1,4 @@
-//! Accuracy of logged answers as the record keeps it. The reckoning is `regatta_prep`'s.
+//! Judges the accuracy of logged answers for the record. `regatta_prep` computes the metric.
 
 use std::path::Path;
 
@@ -8,11 +8,11 @@ use regatta_types::{
     documents::AccuracyResult,
 };
 
-/// Judges one accuracy log. Labels lie below `scratch`, as the benchmark's file says; so does the type of the answers,
-/// unless another is given.
+/// Judges one accuracy log. The labels are below `scratch`, at the benchmark file's path. The file also has the type of the answers,
+/// unless `label_type` overrides it.
 ///
 /// # Errors
-/// When labels or log cannot be read, or the answers hold no label.
+/// Returns an error when labels or log cannot be read, or when the answers contain no label.
 pub(crate) fn judge(
     benchmark: &Benchmark,
     label_type: Option<LabelType>,
@@ -36,10 +36,10 @@ pub(crate) fn judge(
     })
 }
 
-/// The official accuracy script's line about one log, by our own reckoning.
+/// Returns the line of the official accuracy script for one log, computed by Regatta.
 ///
 /// # Errors
-/// As [`judge`].
+/// Returns the same errors as [`judge`].
 pub(crate) fn line(
     benchmark: &Benchmark,
     label_type: Option<LabelType>,

@@ -1,5 +1,5 @@
-//! The benchmarks, rounds and systems that a user may name: those that come with Regatta and the workspace's own files, which
-//! win over built-in ones of the same name.
+//! The benchmarks, rounds and systems that a user may name: built-in ones and the workspace's own files. A workspace file overrides a
+//! built-in one of the same name.
 
 use std::{
     fs, io,
@@ -16,29 +16,29 @@ use regatta_types::benchmark::Benchmark;
 
 use crate::workspace::Workspace;
 
-/// A word that names nothing, or a file that does not read.
+/// A name that is unknown, or a file that cannot be parsed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CatalogueError {
-    /// No such benchmark or round.
+    /// The benchmark or round is unknown.
     #[error(
         "unknown {kind} `{name}`; known are {known}, and a workspace's files in configs/{kind}s add to them"
     )]
     Unknown {
         /// `benchmark` or `round`.
         kind: &'static str,
-        /// What was given.
+        /// The requested name.
         name: String,
-        /// What there is.
+        /// The known names.
         known: String,
     },
-    /// A file of the workspace does not read.
+    /// A file of the workspace cannot be parsed.
     #[error("{} is not a valid {kind} file", .path.display())]
     File {
         /// `benchmark` or `round`.
         kind: &'static str,
         /// The file.
         path: PathBuf,
-        /// Where and why.
+        /// The parser's error, with its position.
         #[source]
         source: Box<toml::de::Error>,
     },
@@ -47,19 +47,19 @@ pub(crate) enum CatalogueError {
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// A system's file does not read.
+    /// A system's file cannot be used.
     #[error(transparent)]
     Systems(#[from] SystemChoiceError),
-    /// A built-in file does not read.
+    /// A built-in file cannot be parsed.
     #[error(transparent)]
     BuiltIn(#[from] KnownFileError),
 }
 
-/// What there is to run.
+/// The known benchmarks, rounds and systems.
 #[derive(Debug)]
 pub(crate) struct Catalogue {
     benchmarks: Vec<Benchmark>,
@@ -68,10 +68,10 @@ pub(crate) struct Catalogue {
 }
 
 impl Catalogue {
-    /// The built-in files, and a workspace's own.
+    /// Reads the built-in files and a workspace's own files.
     ///
     /// # Errors
-    /// [`CatalogueError`] when a file does not read.
+    /// Returns [`CatalogueError`] when a file cannot be read or parsed.
     pub(crate) fn read(workspace: Option<&Workspace>) -> Result<Self, CatalogueError> {
         let mut benchmarks = Vec::new();
         if let Some(workspace) = workspace {
@@ -81,7 +81,7 @@ impl Catalogue {
                 Benchmark::from_toml,
             )?;
         }
-        // The first of a name is found.
+        // The first match wins, so the workspace's files come first.
         benchmarks.extend(known::benchmarks()?);
         let rounds = Rounds::read(workspace)?;
         let own = workspace.map(|workspace| workspace.configs("systems"));
@@ -93,15 +93,15 @@ impl Catalogue {
         })
     }
 
-    /// How boards run what.
+    /// The system files: how boards run benchmarks.
     pub(crate) const fn systems(&self) -> &SystemCatalogue {
         &self.systems
     }
 
-    /// The benchmark that a user means.
+    /// Returns the benchmark with a name or alias.
     ///
     /// # Errors
-    /// [`CatalogueError::Unknown`] naming those that there are.
+    /// Returns [`CatalogueError::Unknown`] with the known names.
     pub(crate) fn benchmark(&self, name: &str) -> Result<&Benchmark, CatalogueError> {
         self.benchmarks
             .iter()
@@ -113,28 +113,27 @@ impl Catalogue {
             })
     }
 
-    /// The round that a user means, in any case; the newest when none is named.
+    /// Returns the round with a name, in any case. Without a name, returns the newest.
     ///
     /// # Errors
-    /// [`CatalogueError::Unknown`] naming those that there are.
+    /// Returns [`CatalogueError::Unknown`] with the known names.
     pub(crate) fn round(&self, name: Option<&str>) -> Result<&Round, CatalogueError> {
         self.rounds.named(name)
     }
 }
 
-/// The rounds that a user may name. Of those that come with Regatta only the one that is named is read: the checker is done
-/// in less time than all of them take.
+/// The known rounds. Of the built-in rounds, only the requested one is parsed, because parsing all takes longer than a check.
 #[derive(Debug)]
 pub(crate) struct Rounds {
-    /// The workspace's.
+    /// The workspace's rounds.
     own: Vec<Round>,
 }
 
 impl Rounds {
-    /// The built-in files, and a workspace's own.
+    /// Reads a workspace's own rounds.
     ///
     /// # Errors
-    /// [`CatalogueError`] when a file of the workspace does not read.
+    /// Returns [`CatalogueError`] when a file of the workspace cannot be read or parsed.
     pub(crate) fn read(workspace: Option<&Workspace>) -> Result<Self, CatalogueError> {
         let own = match workspace {
             Some(workspace) => read_files("round", &workspace.configs("rounds"), Round::from_toml)?,
@@ -143,10 +142,10 @@ impl Rounds {
         Ok(Self { own })
     }
 
-    /// The round that a user means; the newest built-in one when none is named.
+    /// Returns the round with a name. Without a name, returns the newest built-in one.
     ///
     /// # Errors
-    /// [`CatalogueError::Unknown`] naming those that there are.
+    /// Returns [`CatalogueError::Unknown`] with the known names.
     pub(crate) fn named(&self, name: Option<&str>) -> Result<&Round, CatalogueError> {
         let own = name.and_then(|name| {
             self.own

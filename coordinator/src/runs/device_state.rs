@@ -1,5 +1,5 @@
-//! From a plan's words to the state that a run wants of its device: presets, published clocks, or values of one's own. What a
-//! board really takes only the board knows; here it is made sure that the words can be read.
+//! Resolves a plan's device state to a request: a preset, published clocks, or the user's values. Only the board knows which values it
+//! accepts. This module checks that the values can be parsed.
 
 use std::collections::BTreeMap;
 
@@ -13,26 +13,26 @@ use serde::Deserialize;
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum StateWords {
-    /// By name.
+    /// A preset's name.
     Preset(String),
-    /// One's own. With a key `preset`, a preset's values and these over them; `board` says whose MaxQ is meant.
+    /// The user's values. With the key `preset`, they override a preset's values. `board` selects the board whose MaxQ applies.
     Own(BTreeMap<String, String>),
 }
 
-/// A state that cannot be asked for.
+/// An error in a requested state.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StateError {
-    /// No such preset.
+    /// The preset is unknown.
     #[error(
         "unknown state `{0}`; known are MaxP, MaxQ, as-is, and in a plan a table of values (docs/device-state.md)"
     )]
     Preset(String),
-    /// A value that does not read.
+    /// A value cannot be parsed.
     #[error(
         "the state's values cannot be read; `gpu = \"lock:max\"`, `cpu = \"cap:1190400000\"` and `fan = \"255\"` can"
     )]
     Words(#[source] InvalidStateRequest),
-    /// Nothing was published.
+    /// No MaxQ clocks are published.
     #[error(
         "no MaxQ clocks are published for {benchmark} {scenario} on `{board}`: name your own in a plan (docs/device-state.md)"
     )]
@@ -41,15 +41,15 @@ pub(crate) enum StateError {
         benchmark: String,
         /// The scenario.
         scenario: Scenario,
-        /// The board, as it calls itself or as the plan does.
+        /// The board's name, from the device or from the plan.
         board: String,
     },
-    /// The built-in file does not read.
+    /// The built-in file cannot be parsed.
     #[error("the built-in file maxq.toml does not read")]
     BuiltIn(#[from] toml::de::Error),
 }
 
-/// Published clocks.
+/// The published clocks.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Published {
@@ -84,10 +84,10 @@ struct Clocks {
 }
 
 impl StateWords {
-    /// The state for one run; `None` takes the device as it is. `model` is what the device calls itself.
+    /// Returns the state for one run, or `None` to leave the device's state unchanged. `model` is the device's own model name.
     ///
     /// # Errors
-    /// [`StateError`] with what could be said instead.
+    /// Returns [`StateError`] with the valid alternatives.
     pub(crate) fn resolve(
         &self,
         model: &str,
@@ -120,7 +120,7 @@ impl StateWords {
             state.source.push_str(", changed by the plan");
         }
         state.wish.extend(own);
-        // What a preset sets and this board does not have.
+        // "as-is" removes a preset's value that this board does not have.
         state.wish.retain(|_, value| value != "as-is");
         let request: StateRequest = state.words().parse().map_err(StateError::Words)?;
         if request == StateRequest::default() {
@@ -130,7 +130,7 @@ impl StateWords {
     }
 }
 
-/// NVIDIA's steps for MaxP: the mode without limits, then `jetson_clocks --fan`.
+/// NVIDIA's steps for MaxP: the power mode without limits, then `jetson_clocks --fan`.
 fn max_p() -> StateSpec {
     let wish = [
         ("power-mode", "MAXN"),
@@ -149,7 +149,7 @@ fn max_p() -> StateSpec {
     }
 }
 
-/// The newest published clocks. A benchmark's variants (`bert-99`) have those of the benchmark.
+/// The newest published clocks. A benchmark's variants (for example `bert-99`) use the clocks of the benchmark.
 fn max_q(
     board: Option<&str>,
     model: &str,
@@ -176,7 +176,7 @@ fn max_q(
         .filter(|row| {
             Some(row.board.as_str()) == named && row.scenario == scenario && is_variant(&row.benchmark)
         })
-        // By name, rounds of these years sort by age.
+        // Names of these rounds sort by age.
         .max_by_key(|row| row.round.clone());
     let row = found.ok_or_else(|| StateError::NotPublished {
         benchmark: benchmark.to_owned(),

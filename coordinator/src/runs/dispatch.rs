@@ -1,7 +1,7 @@
-//! Sends runs to their devices and repeats requests until they answer. The store has its whole state except for the time of the last
-//! requests.
+//! Sends runs to their devices and repeats requests until the devices answer. The store holds all its state, except for the time of the
+//! last requests.
 //!
-//! One run after the other goes to a device: the next run's rates are estimated from the last one's results.
+//! A device gets one run at a time, because the rates of the next run are estimated from the results of the last.
 
 use std::{
     collections::{BTreeMap, BTreeSet, btree_map::Entry},
@@ -33,26 +33,26 @@ use crate::{
     workspace::Workspace,
 };
 
-/// How often the store is read without a notification: commands of other processes change it silently.
+/// The interval for polling the store. Commands of other processes change it without a notification.
 const PAUSE: Duration = Duration::from_millis(200);
-/// How often it is looked through although nothing changed: for what is to be asked again.
+/// The interval for a full check although nothing changed, to repeat requests.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
-/// Time between two askings of the same thing.
+/// The time after which a request is repeated.
 const REPEAT_AFTER: Duration = Duration::from_secs(5);
-/// How often the time of service is written down; what is not counted when a coordinator ends only keeps runs longer.
+/// The interval for recording the time of service. Time that is lost when a coordinator ends only keeps runs longer.
 const COUNT_SERVICE: Duration = Duration::from_secs(60);
-/// Bytes that a command and its signature take beside the spec, at most.
+/// The maximum size of a command and its signature besides the spec, in bytes.
 const AROUND_A_SPEC: usize = 256;
 
-/// Time without news of a run after which its device is asked, doubled each time up to the longest.
+/// The time without news of a run after which its device is queried. It doubles with each query, up to the longest.
 const SILENCE: Duration = Duration::from_secs(10);
-/// The same where the run is in its timed window by its last state: two of the rarest heartbeats, which would say so.
+/// The same for a run in its timed window: two intervals of the slowest heartbeat, which would report a change.
 const SILENCE_WHILE_RUNNING: Duration = Duration::from_secs(120);
 const LONGEST_SILENCE: Duration = Duration::from_secs(300);
 
-/// How long nothing new was heard of a run.
+/// The time since the last news of a run.
 struct Silence {
-    /// What was heard: the revision of its state, and bytes delivered.
+    /// The last news: the revision of the run's state and the delivered bytes.
     heard: (u64, u64),
     since: Instant,
     patience: Duration,
@@ -71,7 +71,7 @@ impl Silence {
         }
     }
 
-    /// Whether it is time to ask; the next time comes later.
+    /// Returns whether it is time to query, and doubles the time to the next query.
     fn is_over(&mut self) -> bool {
         let over = self.since.elapsed() >= self.patience;
         if over {
@@ -85,7 +85,7 @@ impl Silence {
 /// Starts the dispatcher. It ends when the notifier is closed.
 ///
 /// # Errors
-/// When the store cannot be opened or the thread not started.
+/// Returns an error when the store cannot be opened or the thread cannot start.
 pub(crate) fn start(
     workspace: &Workspace,
     keys: Option<Arc<Keys>>,
@@ -110,14 +110,14 @@ pub(crate) fn start(
 struct Dispatcher {
     workspace: Workspace,
     store: Store,
-    /// What commands are signed with, in a lab with keys.
+    /// The keys that sign commands, in a lab with keys.
     keys: Option<Arc<Keys>>,
     publisher: Box<dyn Publisher>,
-    /// When a run's device was last asked something, and how often it had said hello by then.
+    /// The time of each run's last request, and the device's number of hellos at that time.
     requested: BTreeMap<RunId, (Instant, u64)>,
-    /// Runs that their devices have, as far as they were heard of.
+    /// The time without news for each run that its device has.
     silences: BTreeMap<RunId, Silence>,
-    /// Runs that could not be prepared: said once, tried again.
+    /// Runs that could not be prepared. Each is logged once and retried.
     complained: BTreeSet<RunId>,
 }
 
@@ -151,7 +151,7 @@ impl Dispatcher {
         self.requested
             .retain(|id, _| open.iter().any(|run| run.id == *id));
         self.silences.retain(|id, _| open.iter().any(|run| run.id == *id));
-        // Before the next run begins: nothing of this falls into its timed window.
+        // Sent before the next run starts, so that no command arrives in its timed window.
         self.give_up_recorded_runs()?;
         for device in devices.iter().filter(|device| device.online) {
             let mine: Vec<&RunRow> = open.iter().filter(|run| run.device == device.id).collect();
@@ -175,7 +175,7 @@ impl Dispatcher {
         Ok(())
     }
 
-    /// Tells devices which runs they may remove, and which they are to remove.
+    /// Sends `Release` and `Forget` for recorded runs. A device may delete a released run, and must delete a forgotten one.
     fn give_up_recorded_runs(&self) -> anyhow::Result<()> {
         for (run, device) in self.store.runs_to_release()? {
             self.send(&device, run, &Command::Release)?;
@@ -189,7 +189,7 @@ impl Dispatcher {
         Ok(())
     }
 
-    /// Asks a device for what it has not answered yet.
+    /// Sends the request that a device has not answered yet.
     fn send_pending(&mut self, run: &RunRow, device: &DeviceRow) -> anyhow::Result<()> {
         if run.lost {
             return Ok(());
@@ -219,8 +219,8 @@ impl Dispatcher {
         }
     }
 
-    /// Asks about a run that its device has and has said nothing of for a while: its last state, or what was delivered of it, may have
-    /// been lost here or on the way. Not while the device is in a timed window.
+    /// Queries a run without news for a while. Its last state or delivered bytes may have been lost here or in transit. A device in a
+    /// timed window is not queried.
     fn query_after_silence(&mut self, run: &RunRow, device: &DeviceRow) -> anyhow::Result<()> {
         let streams = self.store.streams(run.id)?;
         let bytes = streams.iter().map(|stream| stream.committed).sum();
@@ -241,7 +241,7 @@ impl Dispatcher {
         self.send(&device.id, run.id, &Command::Resend { streams })
     }
 
-    /// Fixes a run's spec with the rates known by now, and sends it.
+    /// Fixes a run's spec with the current estimates, and sends it.
     fn begin(&mut self, run: &RunRow, device: &DeviceRow) {
         match self.fix_spec(run) {
             Ok(Some(fixed)) => {
@@ -262,7 +262,7 @@ impl Dispatcher {
     fn fix_spec(&self, run: &RunRow) -> anyhow::Result<Option<RunRow>> {
         let past = self.store.recorded_runs_like(&run.draft)?;
         let mut spec = run.draft.spec.clone();
-        // An audit repeats a run to the letter.
+        // An audit repeats a run's spec exactly.
         if spec.audit.is_none() {
             spec.conf.user_conf = run.draft.user_conf(&estimate(&spec, &past));
         }

@@ -1,8 +1,8 @@
-//! Rates for `user.conf` from what the device has shown: LoadGen plans the number of queries by them, and a guess far
-//! from the machine's speed makes a short run INVALID (too few queries) or needlessly long.
+//! Estimates rates for `user.conf` from the device's recorded runs.
 //!
-//! The margins are chosen so that a run comes out VALID on a machine whose speed wavers by some ten percent. An
-//! estimate never claims anything: it stands in `user.conf`, and LoadGen measures.
+//! LoadGen plans the number of queries by these rates. A wrong rate makes a short run INVALID (too few queries) or needlessly long. The
+//! margins give a VALID run on a machine whose speed varies by about ten percent. An estimate is only a setting in `user.conf`: LoadGen
+//! measures.
 
 use std::collections::BTreeMap;
 
@@ -12,16 +12,16 @@ use crate::store::RunRow;
 
 /// Offline: LoadGen issues about `target_qps x 1.1 x duration` samples, which must last for the duration.
 const OFFLINE_MARGIN: f64 = 1.2;
-/// Offline, when only other scenarios have been measured: batches are faster than single samples.
+/// Offline, when only other scenarios are measured: batches are faster than single samples.
 const OFFLINE_MARGIN_FROM_OTHERS: f64 = 1.6;
-/// Single and MultiStream: the expected latency decides how many queries are prepared; too few would run out.
+/// SingleStream and MultiStream: LoadGen prepares queries by the expected latency, and too few would run out.
 const LATENCY_MARGIN: f64 = 0.5;
 /// Server: the share of one stream's rate at which queues stay short.
 const SERVER_SHARE: f64 = 0.2;
-/// Server: what is tried after a rate was too high.
+/// Server: the factor for the next rate after one was too high.
 const SERVER_RETREAT: f64 = 0.4;
 
-/// Conf lines for a run, from the device's recorded runs of the same benchmark and engine, newest first.
+/// Returns the conf lines for a run, estimated from `past`: the device's recorded runs of the same benchmark and engine, newest first.
 pub(super) fn estimate(spec: &RunSpec, past: &[RunRow]) -> BTreeMap<String, String> {
     let past = Past { spec, rows: past };
     let (key, value) = match spec.scenario {
@@ -41,7 +41,7 @@ pub(super) fn estimate(spec: &RunSpec, past: &[RunRow]) -> BTreeMap<String, Stri
         .collect()
 }
 
-/// Four significant digits: more would claim more than is known.
+/// Rounds to four significant digits, because more would suggest a precision that is not there.
 fn rounded(value: f64) -> String {
     let scale = 10f64.powf(3.0 - value.log10().floor());
     format!("{}", (value * scale).round() / scale)
@@ -53,12 +53,12 @@ struct Past<'a> {
 }
 
 impl Past<'_> {
-    /// The newest usable runs of a scenario and mode. Other engine settings are other speeds.
+    /// The newest complete run of a scenario and mode with the same engine settings, because other settings have other speeds.
     fn newest(&self, scenario: Scenario, mode: Mode) -> Option<&RunRow> {
         self.rows.iter().find(|row| {
             row.scenario == scenario
                 && row.mode == mode
-                // An audit may ask for one sample only.
+                // An audit may use a single sample.
                 && row.draft.spec.audit.is_none()
                 && row.draft.spec.engine == self.spec.engine
                 && row.outcome.as_ref().is_some_and(|outcome| outcome.complete)

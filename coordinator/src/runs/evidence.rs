@@ -1,5 +1,5 @@
-//! A delivered run's evidence, compared with the coordinator's disk and with what the device reported: the signature
-//! against the device's key, every file against its hash, the final state against the signed one. Judges no figure.
+//! Compares a delivered run with its evidence: the signature with the device's key, every file with its hash, and the reported final
+//! state with the signed one. It judges no figures.
 
 #[cfg(test)]
 mod tests;
@@ -25,34 +25,34 @@ use crate::{
     workspace::RunDir,
 };
 
-/// What was found.
+/// The result of comparing a run with its evidence.
 #[derive(Debug)]
 pub(super) struct Proven {
-    /// The evidence, when it is there, reads, and is this run's.
+    /// The evidence, if it is present, can be parsed and belongs to this run.
     pub(super) evidence: Option<Evidence>,
-    /// SHA-256 of its exact bytes.
+    /// SHA-256 of the evidence's exact bytes.
     pub(super) evidence_sha256: Option<String>,
-    /// Whether the signature fits the device's key; `None` while either is missing.
+    /// Whether the signature matches the device's key. `None` while either is missing.
     pub(super) signature_valid: Option<bool>,
-    /// What arrived, compared with the evidence.
+    /// The delivered files, compared with the evidence.
     pub(super) delivery: DeliveryProof,
-    /// What does not fit, in words.
+    /// The contradictions, as text.
     pub(super) contradictions: Vec<String>,
-    /// Why the run has failed whatever the device reported: a document that is too large to be evidence.
+    /// The reason why the run fails regardless of the reported state: a document exceeds the size limit.
     oversized: Option<String>,
-    /// Length and SHA-256 of each whole stream on disk.
+    /// Length and SHA-256 of each complete stream on disk.
     on_disk: BTreeMap<StreamName, (u64, String)>,
 }
 
 impl Proven {
-    /// The evidence, where the device signed it. Anybody who reaches the broker can send evidence without a signature.
+    /// The evidence, if the device signed it. Anyone who reaches the broker can send unsigned evidence.
     pub(super) fn signed(&self) -> Option<&Evidence> {
         self.evidence
             .as_ref()
             .filter(|_| self.signature_valid == Some(true))
     }
 
-    /// Whether a file on disk is the one that the signed evidence lists. The error says why it is not.
+    /// Checks that a file on disk is the one in the signed evidence. The error says why it is not.
     pub(super) fn file(&self, name: &str) -> Result<(), String> {
         let evidence = self.signed().ok_or("there is no signed evidence of it")?;
         let listed = evidence
@@ -64,8 +64,8 @@ impl Proven {
         }
     }
 
-    /// The run's final state: the signed one, where there is one. The reported one came through a broker that may not be
-    /// ours. A run that its device has lost stays failed.
+    /// The run's final state. The signed state wins over the reported one, because the broker may not be trusted. A lost run stays
+    /// failed, and an oversized document fails the run.
     pub(super) fn final_state(&mut self, run: &RunRow) -> RunState {
         let reported = &run.state;
         if let Some(reason) = &self.oversized {
@@ -103,8 +103,8 @@ impl Proven {
 /// Compares a run's files with its evidence. A file whose bytes the disk has lost counts as missing.
 ///
 /// # Errors
-/// A file cannot be read for a reason that says nothing about its bytes, such as too many open files. A contradiction is an
-/// answer, not an error.
+/// Returns an error when a file cannot be read for a reason unrelated to its bytes, such as too many open files. A contradiction is part
+/// of the result.
 pub(super) fn prove(
     dir: &RunDir,
     run: &RunRow,
@@ -171,7 +171,7 @@ pub(super) fn prove(
     })
 }
 
-/// Length and hash of every whole stream, read anew from the disk: what is recorded is what lies there now.
+/// Length and hash of every complete stream, read again from disk, so that the record describes the current files.
 fn hashes(dir: &RunDir, streams: &[StreamRow]) -> io::Result<BTreeMap<StreamName, (u64, String)>> {
     let mut found = BTreeMap::new();
     for stream in streams.iter().filter(|stream| stream.whole) {
@@ -184,7 +184,7 @@ fn hashes(dir: &RunDir, streams: &[StreamRow]) -> io::Result<BTreeMap<StreamName
     Ok(found)
 }
 
-/// What reading a document came to.
+/// The result of reading a document.
 enum ReadDocument {
     Bytes(Vec<u8>),
     Missing,
@@ -200,15 +200,15 @@ fn read_document(dir: &RunDir, name: &str) -> io::Result<ReadDocument> {
     }
 }
 
-/// Expects a read error that means that the disk no longer has the bytes: the file is gone, or its blocks are unreadable.
+/// Accepts a read error that means that the disk has lost the bytes: the file is missing or its blocks are unreadable.
 ///
 /// # Errors
-/// Every other error: the bytes may still be there.
+/// Returns every other error, because the bytes may still exist.
 fn expect_lost(path: &Path, error: io::Error) -> io::Result<()> {
     if error.kind() == io::ErrorKind::NotFound {
         return Ok(());
     }
-    // What ext4, xfs and btrfs return for unreadable blocks and for blocks with wrong checksums.
+    // ext4, xfs and btrfs return these for unreadable blocks and for wrong checksums.
     let damaged = [Errno::IO, Errno::BADMSG, Errno::UCLEAN, Errno::NODATA];
     if Errno::from_io_error(&error).is_some_and(|errno| damaged.contains(&errno)) {
         tracing::error!("cannot read {}: {error}", path.display());
@@ -217,7 +217,7 @@ fn expect_lost(path: &Path, error: io::Error) -> io::Result<()> {
     Err(error)
 }
 
-/// The evidence, if it speaks of this run, this device and the spec that was sent.
+/// Parses the evidence and checks that it belongs to this run, this device and the sent spec.
 fn own(bytes: &[u8], run: &RunRow) -> Result<Evidence, String> {
     let evidence = Evidence::from_json(bytes)
         .map_err(|error: DocumentError| format!("{EVIDENCE}: {:#}", anyhow::Error::from(error)))?;

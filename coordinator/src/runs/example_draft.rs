@@ -1,4 +1,4 @@
-//! A draft for tests of the store, the ingest and the evidence: what it asks for does not matter to them.
+//! A draft for tests of the store, the ingest and the evidence, which do not depend on its content.
 
 use regatta_types::{
     DeviceId, Mode, Scenario,

@@ -1,5 +1,5 @@
-//! LoadGen's figures of a run, out of its logs and the evidence: the verdict, the metric, and the speed that later
-//! runs are planned by. Takes what LoadGen says; computes no result of its own.
+//! Reads LoadGen's figures of a run from its logs and evidence: the verdict, the metric, and the speed for planning later runs. It
+//! computes no result of its own.
 
 use std::io::BufRead;
 
@@ -10,7 +10,7 @@ use regatta_types::{
     documents::{Attempt, Evidence, RunSpec},
 };
 
-/// What LoadGen said.
+/// LoadGen's figures of a run.
 #[derive(Debug, Default)]
 pub(super) struct Figures {
     pub(super) valid: Option<bool>,
@@ -19,7 +19,7 @@ pub(super) struct Figures {
     pub(super) rates: Rates,
 }
 
-/// The figures of a run that left a summary, or of one that only its evidence speaks of.
+/// The figures of a run, from its summary or from its evidence alone.
 pub(super) fn figures(spec: &RunSpec, summary: Option<&Summary>, evidence: Option<&Evidence>) -> Figures {
     let attempt = evidence.and_then(|evidence| evidence.attempts.last());
     let mut figures = Figures {
@@ -43,7 +43,7 @@ pub(super) fn figures(spec: &RunSpec, summary: Option<&Summary>, evidence: Optio
 impl Figures {
     fn take_summary(&mut self, spec: &RunSpec, summary: &Summary) {
         if let Some(verdict) = summary.verdict {
-            // Both are of the run process: where one says INVALID, the other does not outweigh it.
+            // Both verdicts come from the run process. INVALID wins.
             self.valid = Some(verdict == Verdict::Valid && self.valid != Some(false));
         }
         if self.valid == Some(false) && self.reasons.is_empty() {
@@ -60,7 +60,7 @@ impl Figures {
     }
 }
 
-/// `90.0th percentile latency (ns) : 123` and `Samples per second: 123`, with the unit out of the label.
+/// Parses `90.0th percentile latency (ns) : 123` and `Samples per second: 123`, and takes the unit from the label.
 fn metric(entry: &Entry) -> Option<Metric> {
     let value = entry.number()?;
     let (name, unit) = match entry.label.split_once('(') {
@@ -77,10 +77,10 @@ fn metric(entry: &Entry) -> Option<Metric> {
     })
 }
 
-/// How many samples a measurement took, by the detail log: queries of so many samples each. `None` where it does not tell.
+/// The number of samples of a measurement, from the detail log: queries times samples per query. `None` if the log lacks either.
 pub(super) fn samples(detail: impl BufRead) -> Option<u64> {
     let (mut queries, mut per_query) = (None, None);
-    // A log of which a line does not read still tells what its other lines say.
+    // Lines that cannot be parsed are skipped. The other lines still count.
     for record in DetailReader::new(detail).flatten() {
         match record.key.as_str() {
             "generated_samples_per_query" => per_query = record.value.as_u64(),
@@ -126,8 +126,8 @@ fn measured_rates(spec: &RunSpec, summary: &Summary) -> Rates {
     }
 }
 
-/// A first idea of the speed: the accuracy pass computes every sample once. It holds LoadGen's beginning and end too,
-/// so that it is on the slow side.
+/// A first estimate of the speed: the accuracy pass computes every sample once. It includes LoadGen's start and end, so the estimate is
+/// on the slow side.
 fn accuracy_rates(spec: &RunSpec, attempt: &Attempt) -> Rates {
     let (Some(started), Some(ended)) = (&attempt.started, &attempt.ended) else {
         return Rates::default();
@@ -140,11 +140,11 @@ fn accuracy_rates(spec: &RunSpec, attempt: &Attempt) -> Rates {
     let per_query = match spec.scenario {
         Scenario::SingleStream => Some(1.0),
         Scenario::MultiStream => Some(8.0),
-        // Their queries overlap.
+        // Queries of these scenarios overlap.
         Scenario::Server | Scenario::Offline => None,
     };
     Rates {
-        // The accuracy pass of Server arrives at Server's own rate, which says nothing of the machine.
+        // In Server, the accuracy pass arrives at the Server rate, which says nothing about the machine.
         samples_per_second: (spec.scenario != Scenario::Server).then_some(samples * 1e9 / nanoseconds),
         query_ns: per_query.map(|per_query| nanoseconds / samples * per_query),
         target_qps: None,

@@ -1,5 +1,5 @@
-//! Records finished runs: compares a run's files with its evidence, judges accuracy and audits, writes `record.json` and updates the
-//! store. The store says which runs are due, so a coordinator that was killed in the middle does it again.
+//! Records finished runs: compares files with the evidence, judges accuracy and audits, writes `record.json` and updates the store. The
+//! store says which runs are due, so a killed coordinator repeats the work.
 
 use std::{
     fs,
@@ -33,13 +33,13 @@ use crate::{
     workspace::Workspace,
 };
 
-/// How often the store is queried without a notification.
+/// The interval for polling the store without a notification.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Starts the finisher. It ends when the notifier is closed.
 ///
 /// # Errors
-/// When the store cannot be opened or the thread not started.
+/// Returns an error when the store cannot be opened or the thread cannot start.
 pub(crate) fn start(workspace: &Workspace, notifier: ChangeNotifier) -> anyhow::Result<JoinHandle<()>> {
     let finisher = Finisher {
         workspace: workspace.clone(),
@@ -55,7 +55,7 @@ pub(crate) fn start(workspace: &Workspace, notifier: ChangeNotifier) -> anyhow::
 struct Finisher {
     workspace: Workspace,
     store: Store,
-    /// Runs that could not be recorded.
+    /// The retries of runs that could not be recorded.
     retries: RetrySchedule<RunId>,
 }
 
@@ -157,19 +157,19 @@ impl Finisher {
         let nothing_to_miss = !run.lost && streams.iter().all(|stream| !stream.listed);
         let outcome = outcome(&spec, &record, &logged, &proven, nothing_to_miss);
         if !self.store.run_is_recorded(run, &record, &outcome)? {
-            // Its device has spoken meanwhile; the finisher comes back to it.
+            // The run has changed meanwhile, for example by a new state. The finisher takes it again.
             return Ok(());
         }
-        // Stays where a stream is still on its way.
+        // Fails, as intended, while the directory still has a partial stream.
         let _ = fs::remove_dir(dir.partial());
         tracing::info!(run = %run.id, phase = %record.state.phase, complete = outcome.complete, "recorded");
         Ok(())
     }
 
-    /// Accuracy is judged where all answers were logged.
+    /// Judges accuracy if the run logged all answers.
     ///
     /// # Errors
-    /// Why it could not be judged, in words for the record.
+    /// Returns the reason why accuracy could not be judged, as text for the record.
     fn accuracy(
         &self,
         spec: &RunSpec,

@@ -1,5 +1,5 @@
-//! Which form of a benchmark's samples a run takes: the one that its engine's settings name. Says how to make it where devices
-//! cannot have it; makes nothing.
+//! Selects the form of a benchmark's samples that the engine's settings name. If devices cannot get that form, the error says how to make
+//! it. This module makes no samples.
 
 use std::path::Path;
 
@@ -9,16 +9,16 @@ use regatta_types::{
     samples::{Form, FormError, SampleSet},
 };
 
-/// A form that a run cannot have.
+/// A form that a run cannot use.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NoForm {
-    /// The settings name no type or layout.
+    /// A setting names no known type or layout.
     #[error("the engine's settings cannot be followed")]
     Word(#[from] UnknownWord),
-    /// The benchmark's samples cannot be that.
+    /// The benchmark's samples cannot have that form.
     #[error(transparent)]
     Form(#[from] FormError),
-    /// Devices get the benchmark's samples from here, but not in this form.
+    /// Devices get the benchmark's samples as assets, but not in this form.
     #[error(
         "the settings ask for samples of {benchmark} as {requested}, which devices cannot get from here: `{prep}` makes them, then `regatta asset add --benchmark {benchmark} --dtype {} --layout {}`; `--set input_dtype={}` runs without",
         requested.dtype.word(),
@@ -28,19 +28,20 @@ pub(crate) enum NoForm {
     NoAsset {
         /// The benchmark.
         benchmark: String,
-        /// What the settings name.
+        /// The requested form.
         requested: Form,
-        /// What there is.
+        /// The benchmark file's form.
         own: Form,
-        /// What makes it.
+        /// The command that makes the form.
         prep: String,
     },
 }
 
-/// Has a run take the form of samples that its settings name. `is_asset` tells whether devices get a directory from here;
-/// otherwise a device's own files count, which it alone can see.
+/// Sets the form of samples that the run's settings name. `is_asset` returns whether a directory is served as an asset. Otherwise the
+/// device's own files count, which only the device sees.
 ///
 /// # Errors
+/// Returns [`NoForm`].
 /// [`NoForm`].
 pub(crate) fn take(
     spec: &mut RunSpec,
@@ -55,7 +56,7 @@ pub(crate) fn take(
     let Some(requested) = requested.filter(|&requested| requested != own) else {
         return Ok(());
     };
-    // Described as they lie, such as NVIDIA's files of [224, 224, 4]: the engine holds them against its input.
+    // The samples may already have this layout, such as NVIDIA's files of [224, 224, 4]. The engine checks them against its input.
     let changed = match benchmark.in_form(requested) {
         Err(_) if own.dtype == requested.dtype => return Ok(()),
         changed => changed?,
@@ -122,7 +123,7 @@ mod tests {
              --dtype int8 --layout chw4 --scale SCALE --out SCRATCH` makes them, then `regatta asset add --benchmark digits \
              --dtype int8 --layout chw4`; `--set input_dtype=fp32` runs without"
         );
-        // Engines convert floats by themselves, but take them ready-made where they are.
+        // Engines can convert floats, but ready-made files are preferred.
         let half = [("input_dtype", "fp16")];
         let half_dir = "preprocessed_data/digits/fp16_linear";
         assert_eq!(dir(&half, &[own]).unwrap(), own);

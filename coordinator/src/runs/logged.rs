@@ -1,5 +1,5 @@
-//! What a run's delivered logs tell of it, and the outcome that the store keeps of a recorded run. Reads only logs that
-//! the signed evidence lists. Does not judge accuracy: that needs labels.
+//! Reads a run's delivered logs and builds the outcome that the store keeps. It reads only logs that the signed evidence lists. It does
+//! not judge accuracy, which needs labels.
 
 use std::{
     fs::File,
@@ -14,17 +14,17 @@ use regatta_types::documents::{Evidence, Record, RunPhase, RunSpec, RunState};
 use super::{evidence::Proven, figures, figures::Figures};
 use crate::store::RunOutcome;
 
-/// What a run's logs tell of it.
+/// The content of a run's logs.
 pub(super) struct Logged {
     figures: Figures,
-    /// Samples that a measurement took.
+    /// The number of samples of a measurement.
     samples: Option<u64>,
-    /// What could not be found out, and why.
+    /// What could not be judged, and why.
     pub(super) not_judged: Vec<String>,
 }
 
 impl Logged {
-    /// Reads the logs. A log that does not read leaves the others as they are.
+    /// Reads the logs. A log that cannot be read does not affect the others.
     pub(super) fn read(spec: &RunSpec, state: &RunState, files: &Path, proven: &Proven) -> Self {
         let mut not_judged = Vec::new();
         let summary = summary(files, proven).unwrap_or_else(|why| {
@@ -47,7 +47,7 @@ impl Logged {
     }
 }
 
-/// The outcome of a run with this record. `nothing_to_miss`: the device never had any file of it.
+/// Builds the outcome of a run with this record. `nothing_to_miss` is true when the device never had any file of the run.
 pub(super) fn outcome(
     spec: &RunSpec,
     record: &Record,
@@ -80,7 +80,7 @@ pub(super) fn outcome(
     }
 }
 
-/// What the device, or the lack of its proof, says against a measurement.
+/// The reasons of the device, or of a missing proof, why this is not a valid measurement.
 fn not_a_measurement(spec: &RunSpec, evidence: Option<&Evidence>) -> Vec<String> {
     let Some(evidence) = evidence else {
         return Vec::new();
@@ -90,7 +90,7 @@ fn not_a_measurement(spec: &RunSpec, evidence: Option<&Evidence>) -> Vec<String>
     reasons
 }
 
-/// LoadGen's summary, where the run left one.
+/// LoadGen's summary, if the run left one.
 fn summary(files: &Path, proven: &Proven) -> Result<Option<Summary>, String> {
     let Some(file) = open_log(files, file_name::SUMMARY, proven)? else {
         return Ok(None);
@@ -100,7 +100,7 @@ fn summary(files: &Path, proven: &Proven) -> Result<Option<Summary>, String> {
         .map_err(|error| format!("{}: {}", file_name::SUMMARY, in_words(error)))
 }
 
-/// One of a run's logs that the signed evidence lists; `None` where the run left none, as one that failed early does.
+/// Opens a log that the signed evidence lists. Returns `None` if the run left none, for example after an early failure.
 pub(super) fn open_log(files: &Path, name: &str, proven: &Proven) -> Result<Option<File>, String> {
     match regular_file::open(&files.join(name)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

@@ -1,5 +1,5 @@
-//! What a run that has ended still lacks here, by what its device has signed and by what lies on this disk. The device's list of files
-//! is not signed: it alone does not make a run complete.
+//! The files that an ended run still lacks, by the signed evidence and by this disk. The device's list of files is not signed, so it
+//! alone does not make a run complete.
 
 use regatta_types::{RunId, StreamName};
 
@@ -9,17 +9,17 @@ use crate::{
     workspace::RunDir,
 };
 
-/// Files that are to come, or to come again.
+/// The files that the device must deliver, or deliver again.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Missing {
-    /// Named by valid evidence, and not here.
+    /// Files that valid evidence lists and that are not here.
     unlisted: Vec<StreamName>,
-    /// Delivered and acknowledged, and gone from this disk or changed on it.
+    /// Files that were delivered and acknowledged, and are now missing or changed on this disk.
     damaged: Vec<StreamName>,
 }
 
 impl Missing {
-    /// What is missing of a run with these streams.
+    /// Returns the missing files of a run with these streams.
     pub(super) fn of(proven: &Proven, streams: &[StreamRow]) -> Self {
         let named = proven.signed().into_iter().flat_map(|evidence| &evidence.files);
         let is_whole = |name: &StreamName| streams.iter().any(|stream| stream.whole && stream.name == *name);
@@ -40,15 +40,15 @@ impl Missing {
         }
     }
 
-    /// Whether nothing is.
+    /// Returns whether no file is missing.
     pub(super) fn is_nothing(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Has the missing files waited for: the dispatcher asks the device for them.
+    /// Marks the missing files as open in the store, so that the dispatcher requests them from the device.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(super) fn wait_for(&self, store: &Store, dir: &RunDir, run: RunId) -> store::Result<()> {
         for name in &self.damaged {
             tracing::error!(

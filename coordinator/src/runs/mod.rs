@@ -1,10 +1,11 @@
-//! Runs, from what a user asks for to the record of what came of it.
+//! Runs, from a user's request to the record of the outcome.
 //!
-//! [`catalogue`] knows benchmarks and rounds, [`request`] and [`plan`] turn words into drafts, [`estimate`] fills in
-//! the rates that a device has shown, [`form`] says which samples the settings need, [`dispatch`]
-//! sends, [`missing`] says what has still to come, [`logged`] reads the logs, [`finish`] judges and records.
-//! [`mod@rebuild`] fills a lost store from the records, [`audit`] runs them once more under audits, and [`mod@verify`]
-//! looks at them again later.
+//! [`catalogue`] has benchmarks and rounds. [`request`] and [`plan`] turn a user's input into drafts. [`estimate`] fills in rates from
+//! past runs, and [`form`] selects the samples that the settings need. [`dispatch`] sends runs, [`missing`] finds undelivered files,
+//! [`logged`] reads logs, and [`finish`] judges and records.
+//!
+//! [`mod@rebuild`] restores a lost store from the records. [`audit`] repeats runs under audits. [`mod@verify`] checks recorded runs
+//! later.
 
 mod accuracy;
 pub(crate) mod audit;

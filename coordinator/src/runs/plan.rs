@@ -1,4 +1,4 @@
-//! `PLAN.toml`: several requests in one file, in the words of the command line.
+//! `PLAN.toml`: several run requests in one file, with the command line's terms.
 //!
 //! ```toml
 //! schema = 1
@@ -20,38 +20,38 @@ use serde::Deserialize;
 
 use super::StateWords;
 
-/// The newest schema number of the file that this program reads.
+/// The newest schema number that this program reads.
 const SCHEMA: u16 = 1;
 
-/// A plan that cannot be used.
+/// An error in a plan.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PlanError {
-    /// Not TOML, or an unknown or missing key.
+    /// The text is not TOML, or has an unknown or missing key.
     #[error("not a valid plan")]
     Toml(#[from] toml::de::Error),
-    /// Written for a newer program.
+    /// The plan is written for a newer program.
     #[error("the plan has schema {0}; this program reads up to {SCHEMA}: update it")]
     TooNew(u16),
-    /// Nothing to do.
+    /// The plan has no `[[run]]`.
     #[error("the plan holds no [[run]]")]
     Empty,
 }
 
-/// One `[[run]]`: a run per scenario and mode.
+/// One `[[run]]`: a run for each scenario and mode.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Words {
-    /// Name or id.
+    /// The device's name or id.
     #[serde(default)]
     pub(crate) device: Option<String>,
-    /// Name or alias.
+    /// The benchmark's name or alias.
     pub(crate) benchmark: String,
     /// Scenarios.
     pub(crate) scenario: Vec<String>,
-    /// Modes; PerformanceOnly when none is given.
+    /// Modes. The default is PerformanceOnly.
     #[serde(default)]
     pub(crate) mode: Vec<String>,
-    /// The round; the newest when none is given.
+    /// The round. The default is the newest.
     #[serde(default)]
     pub(crate) round: Option<String>,
     /// The engine.
@@ -60,29 +60,28 @@ pub(crate) struct Words {
     /// `native`, `official` or `official:REVISION`.
     #[serde(default)]
     pub(crate) loadgen: Option<String>,
-    /// 60 s per run.
+    /// Whether each run lasts 60 s only.
     #[serde(default)]
     pub(crate) test_run: bool,
-    /// A length such as `3s`.
+    /// The duration, for example `3s`.
     #[serde(default)]
     pub(crate) duration: Option<String>,
-    /// `after` or `live`.
+    /// When logs are delivered: `after` or `live`.
     #[serde(default)]
     pub(crate) stream: Option<String>,
-    /// The system whose values are taken: a name, a file that ends in `.toml`, or `none`; the device's own when none is
-    /// given.
+    /// The system whose values apply: a name, a file that ends in `.toml`, or `none`. The default is the device's own.
     #[serde(default)]
     pub(crate) system: Option<String>,
     /// Engine settings.
     #[serde(default)]
     pub(crate) set: BTreeMap<String, String>,
-    /// Lines of `user.conf`.
+    /// Lines for `user.conf`.
     #[serde(default)]
     pub(crate) conf: BTreeMap<String, String>,
-    /// The device's state; as it is when none is given.
+    /// The requested device state. By default the state is not changed.
     #[serde(default)]
     pub(crate) state: Option<StateWords>,
-    /// Assets that the run needs beside its benchmark's files.
+    /// Assets that the run needs besides its benchmark's files.
     #[serde(default)]
     pub(crate) asset: Vec<String>,
 }
@@ -90,7 +89,7 @@ pub(crate) struct Words {
 /// A plan.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    /// Its requests, in order.
+    /// The requests, in order.
     pub(crate) run: Vec<Words>,
 }
 
@@ -103,10 +102,10 @@ struct File {
 }
 
 impl Plan {
-    /// Reads a plan's text.
+    /// Parses a plan.
     ///
     /// # Errors
-    /// [`PlanError`]; the parser's own message names line and column.
+    /// Returns [`PlanError`]. The parser's message has line and column.
     pub(crate) fn from_toml(text: &str) -> Result<Self, PlanError> {
         let file: File = toml::from_str(text)?;
         if file.schema > SCHEMA {

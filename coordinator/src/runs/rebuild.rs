@@ -1,6 +1,7 @@
-//! Fills the store from the runs' directories when it was lost. A recorded run gets its record's accuracy and audit back;
-//! whether it is complete and signed is found out anew from its files. A run without a record is asked for from its device.
-//! Changes no run's directory, and restores no membership.
+//! Restores the store from the runs' directories after it was lost.
+//!
+//! A recorded run gets its accuracy and audit from its record. Whether it is complete and signed is checked again from its files. A run
+//! without a record is requested from its device. This module changes no run's directory and restores no membership.
 
 use std::{collections::BTreeSet, fs, io, path::Path};
 
@@ -24,7 +25,7 @@ use crate::{
     workspace::{RunDir, Workspace},
 };
 
-/// The store knows no run, and there are recorded ones.
+/// The store has no run, but the workspace has recorded runs.
 #[derive(Debug, thiserror::Error)]
 #[error("the store {database} is new or empty, and {runs} holds {count} recorded runs that it does not know")]
 pub(crate) struct RunsNotInStore {
@@ -33,10 +34,10 @@ pub(crate) struct RunsNotInStore {
     count: usize,
 }
 
-/// Expects that a store without runs belongs to a workspace without recorded runs.
+/// Checks that an empty store belongs to a workspace without recorded runs.
 ///
 /// # Errors
-/// [`RunsNotInStore`], or when the store or the directory cannot be read.
+/// Returns [`RunsNotInStore`], or an error when the store or the directory cannot be read.
 pub(crate) fn expect_runs_in_store(workspace: &Workspace, store: &Store) -> anyhow::Result<()> {
     if store.has_runs()? {
         return Ok(());
@@ -53,41 +54,41 @@ pub(crate) fn expect_runs_in_store(workspace: &Workspace, store: &Store) -> anyh
     .into())
 }
 
-/// How many recorded runs the store does not know, as one restored from an older copy.
+/// Returns the number of recorded runs that the store does not have, as after restoring an older copy.
 ///
 /// # Errors
-/// When the store or the directory cannot be read.
+/// Returns an error when the store or the directory cannot be read.
 pub(crate) fn count_runs_not_in_store(workspace: &Workspace, store: &Store) -> anyhow::Result<usize> {
-    // In this order: a run is in the store before it is recorded.
+    // Read the directories first: a run is in the store before it is recorded.
     let recorded = recorded(workspace)?;
     let known: BTreeSet<RunId> = store.runs()?.into_iter().map(|row| row.id).collect();
     Ok(recorded.iter().filter(|run| !known.contains(run)).count())
 }
 
-/// What was taken into the store.
+/// The result of a rebuild.
 #[derive(Debug, Default, serde::Serialize)]
 pub(crate) struct Rebuilt {
-    /// Runs with a record.
+    /// Restored runs with a record.
     pub(crate) recorded: Vec<RunId>,
-    /// Runs without one: their devices are asked how they are.
+    /// Restored runs without a record. Their devices are queried.
     pub(crate) unfinished: Vec<RunId>,
-    /// What stands in the way, or does not fit, by run.
+    /// Problems, by run.
     pub(crate) problems: Vec<Problem>,
 }
 
-/// One thing that is wrong with a run's directory.
+/// A problem with a run's directory.
 #[derive(Debug, serde::Serialize)]
 pub(crate) struct Problem {
     /// The run.
     pub(crate) run: RunId,
-    /// What is wrong.
+    /// The problem.
     pub(crate) problem: String,
 }
 
-/// Takes every run into the store that it does not know.
+/// Adds every run to the store that the store does not have.
 ///
 /// # Errors
-/// When the store fails or the runs cannot be listed. A run that cannot be taken is a problem in the answer.
+/// Returns an error when the store fails or the runs cannot be listed. A run that cannot be restored is a `Problem` in the result.
 pub(crate) fn rebuild(workspace: &Workspace, store: &Store) -> anyhow::Result<Rebuilt> {
     let mut rebuilt = Rebuilt::default();
     for run in directories(workspace)? {
@@ -111,7 +112,7 @@ enum TakenRun {
     NeverSent,
 }
 
-/// Runs that have a directory, oldest first.
+/// The runs that have a directory, oldest first.
 fn directories(workspace: &Workspace) -> io::Result<Vec<RunId>> {
     let mut runs = Vec::new();
     for entry in fs::read_dir(workspace.runs())? {
@@ -122,7 +123,7 @@ fn directories(workspace: &Workspace) -> io::Result<Vec<RunId>> {
     Ok(runs)
 }
 
-/// Runs that have a record.
+/// The runs that have a record.
 fn recorded(workspace: &Workspace) -> io::Result<Vec<RunId>> {
     let mut runs = directories(workspace)?;
     runs.retain(|run| workspace.run(*run).record().exists());
@@ -142,7 +143,7 @@ fn take(run: RunId, dir: &RunDir, store: &Store, find: &mut dyn FnMut(String)) -
         user_settings: Default::default(),
     };
     let Some(record) = optional(&dir.record())? else {
-        // Its device knows how it is. A state that it tells has a higher revision.
+        // The device knows the run's state, and reports it with a higher revision.
         let state = RunState {
             phase: RunPhase::Queued,
             reason: None,
@@ -178,7 +179,7 @@ fn take(run: RunId, dir: &RunDir, store: &Store, find: &mut dyn FnMut(String)) -
     Ok(TakenRun::Recorded)
 }
 
-/// The device's key beside a run, if it is the key of that device.
+/// The public key in the run's directory, if it belongs to that device.
 fn key_of(device: &DeviceId, dir: &Path, find: &mut dyn FnMut(String)) -> anyhow::Result<Option<PublicKey>> {
     let key = key_beside(dir)?;
     let own = key.filter(|key| DeviceId::of_public_key(key) == *device);
@@ -202,7 +203,7 @@ fn streams(record: &Record) -> Vec<StreamRow> {
         .collect()
 }
 
-/// Keeps a run's record in the store: what the files prove now, and what only the record can tell.
+/// Restores a run's record in the store, with facts proven from the files and facts that only the record has.
 fn record_again(
     row: &RunRow,
     dir: &RunDir,

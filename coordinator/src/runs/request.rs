@@ -1,4 +1,4 @@
-//! A request in types, and its draft: everything about a run that does not depend on what the device has shown.
+//! A parsed run request and its draft. The draft has everything that does not depend on the device's measured speed.
 
 use std::collections::BTreeMap;
 
@@ -13,33 +13,33 @@ use regatta_types::{
 use crate::store;
 use crate::store::RunDraft;
 
-/// Milliseconds of a `--test-run`, as users of NVIDIA's harness know it.
+/// The duration of a `--test-run` in milliseconds, as in NVIDIA's harness.
 const TEST_RUN_MS: u64 = 60_000;
 
-/// A request that contradicts itself.
+/// An error in a request.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum RequestError {
-    /// Neither a key nor a full path of one.
+    /// The key is neither a conf key nor a full path of one.
     #[error("`{0}` is neither a conf key such as target_qps nor of the form model.scenario.key")]
     ConfKey(String),
-    /// Only Server has a peak to find.
+    /// FindPeakPerformance is requested for another scenario than Server.
     #[error("FindPeakPerformance is a mode of the Server scenario, not of {0}")]
     PeakOutsideServer(Scenario),
-    /// A value that LoadGen cannot make sense of.
+    /// LoadGen cannot use a value.
     #[error("the run's settings cannot be used")]
     Conf(#[from] ConfError),
-    /// No run with these settings begins, or none ends.
+    /// No run with these settings can start or end.
     #[error("{scenario} cannot run with these settings")]
     Settings {
         /// The scenario.
         scenario: Scenario,
-        /// Which setting, and what would be right.
+        /// The setting, and the values that it allows.
         #[source]
         source: SettingError,
     },
 }
 
-/// One run, in types.
+/// One parsed run request.
 #[derive(Debug, Clone)]
 pub(crate) struct Request<'a> {
     /// The device.
@@ -52,27 +52,27 @@ pub(crate) struct Request<'a> {
     pub(crate) scenario: Scenario,
     /// The mode.
     pub(crate) mode: Mode,
-    /// What computes the answers.
+    /// The engine that computes the answers.
     pub(crate) engine: EngineSpec,
-    /// Which LoadGen drives the run.
+    /// The LoadGen that drives the run.
     pub(crate) loadgen: LoadgenChoice,
-    /// How long.
+    /// The length of the run.
     pub(crate) length: RunLength,
-    /// When logs leave the device.
+    /// When logs are delivered.
     pub(crate) delivery: Delivery,
-    /// What the device's system file has for this run, where it has anything.
+    /// The values of the device's system file for this run, if it has any.
     pub(crate) system: Option<Chosen>,
-    /// Lines of `user.conf` that the user wants, by key or by `model.scenario.key`.
+    /// The user's lines for `user.conf`, by key or by `model.scenario.key`.
     pub(crate) conf: BTreeMap<String, String>,
-    /// The state that the device is to be in; `None` takes it as it is.
+    /// The requested device state. `None` does not change the state.
     pub(crate) state: Option<StateSpec>,
 }
 
 impl Request<'_> {
-    /// The run's draft, with an id of its own.
+    /// Creates the run's draft with a new id.
     ///
     /// # Errors
-    /// [`RequestError`] when the request contradicts itself.
+    /// Returns [`RequestError`] when the request contradicts itself.
     pub(crate) fn draft(&self) -> Result<RunDraft, RequestError> {
         if self.mode == Mode::FindPeakPerformance && self.scenario != Scenario::Server {
             return Err(RequestError::PeakOutsideServer(self.scenario));
@@ -124,7 +124,7 @@ impl Request<'_> {
         Ok(draft)
     }
 
-    /// What the user gave, by full keys: the length, then conf lines, which may say otherwise.
+    /// The user's settings by full keys. Conf lines override the length.
     fn user_settings(&self) -> Result<BTreeMap<String, String>, RequestError> {
         let mut user_settings = BTreeMap::new();
         let duration = match self.length {
@@ -150,7 +150,7 @@ impl Request<'_> {
     }
 }
 
-/// Refuses settings that a device would refuse too, before anything is sent there.
+/// Rejects settings that the device would reject, before anything is sent.
 fn check(spec: &RunSpec) -> Result<(), RequestError> {
     let mut settings = TestSettings::new(spec.scenario, spec.mode);
     let (mut sources, model) = (SettingSources::default(), &spec.benchmark.loadgen_model);
@@ -168,7 +168,7 @@ fn check(spec: &RunSpec) -> Result<(), RequestError> {
     })
 }
 
-/// Whether a conf key of the form `model.scenario.key` concerns a scenario.
+/// Returns whether a conf key of the form `model.scenario.key` applies to a scenario.
 fn concerns(key: &str, scenario: Scenario) -> bool {
     key.split('.')
         .nth(1)
@@ -287,7 +287,7 @@ mod tests {
         assert_eq!(error, RequestError::PeakOutsideServer(Scenario::Offline));
     }
 
-    /// They are the device's words, told before the device has the run.
+    /// The messages equal the device's, but come before the run is sent.
     #[test]
     fn settings_with_which_no_run_ends_are_refused() {
         let refused = |key: &str, value: &str| {

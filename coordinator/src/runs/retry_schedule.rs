@@ -1,5 +1,5 @@
-//! When work that failed is tried again: after a second, then after twice the last pause, up to a minute. One item's failures
-//! do not delay the others. Does no work and sets no timer.
+//! The schedule for retrying failed work: after a second, then after twice the last pause, up to a minute. One item's failures do not
+//! delay the others. It does no work and sets no timer.
 
 use std::{
     collections::BTreeMap,
@@ -9,7 +9,7 @@ use std::{
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// The next attempt for each item that has failed.
+/// The next attempt for each failed item.
 #[derive(Debug)]
 pub(super) struct RetrySchedule<K> {
     failed: BTreeMap<K, NextAttempt>,
@@ -30,12 +30,12 @@ impl<K> Default for RetrySchedule<K> {
 }
 
 impl<K: Ord> RetrySchedule<K> {
-    /// Whether an item may be tried now: it has not failed, or its pause is over.
+    /// Returns whether an item may be tried now: it has not failed, or its pause is over.
     pub(super) fn is_due(&self, item: &K, now: Instant) -> bool {
         self.failed.get(item).is_none_or(|next| now >= next.at)
     }
 
-    /// Notes a failure and returns the pause until the next attempt.
+    /// Records a failure and returns the pause until the next attempt.
     pub(super) fn failed(&mut self, item: K, now: Instant) -> Duration {
         let pause = match self.failed.get(&item) {
             Some(last) => last.pause.saturating_mul(2).min(LONGEST_PAUSE),
@@ -46,12 +46,12 @@ impl<K: Ord> RetrySchedule<K> {
         pause
     }
 
-    /// Forgets an item's failures.
+    /// Removes an item's failures.
     pub(super) fn succeeded(&mut self, item: &K) {
         self.failed.remove(item);
     }
 
-    /// Forgets the items that `is_open` refuses.
+    /// Removes the items for which `is_open` returns `false`.
     pub(super) fn retain(&mut self, is_open: impl Fn(&K) -> bool) {
         self.failed.retain(|item, _| is_open(item));
     }

@@ -1,10 +1,8 @@
-//! Verifying a run long after it ended: the device's signature over the exact evidence, and every file against the hash
-//! in it. Works on a run in a workspace and on an exported copy, since both are laid out alike. Judges no figure, and
-//! changes nothing.
+//! Verifies a run long after it ended: the device's signature over the exact evidence, and each file's hash in it. It works on a run of a
+//! workspace and on an exported copy, which have the same layout. It judges no figures and changes nothing.
 //!
-//! What holds it together: a device's id is the fingerprint of its key, the signature is that key's, the evidence holds the
-//! hashes of the spec and of every file. So whatever was changed afterwards is found and named; only who has the device's
-//! own private key could make another story of it.
+//! A device's id is the fingerprint of its key, and that key signs the evidence. The evidence has the hashes of the spec and of every
+//! file. A later change is therefore found and named. Only the holder of the device's private key could forge a consistent run.
 
 use std::{fs, io, path::Path};
 
@@ -23,44 +21,44 @@ use regatta_types::{
 
 use crate::store::RunRow;
 
-/// What is verified.
+/// The run to verify.
 pub(crate) struct Subject<'a> {
     /// The run's directory: `spec.json`, `record.json`, `files/`.
     pub(crate) directory: &'a Path,
-    /// The device's public key, from wherever it is known.
+    /// The device's public key, from any source.
     pub(crate) public_key: Option<PublicKey>,
-    /// The run as the store knows it, where there is a store.
+    /// The run's row, if there is a store.
     pub(crate) row: Option<&'a RunRow>,
 }
 
-/// One thing that is not as it was.
+/// A difference between a file and its verified state.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub(crate) struct Finding {
-    /// Which file.
+    /// The file.
     pub(crate) file: String,
-    /// What is wrong with it.
+    /// The problem.
     pub(crate) problem: String,
 }
 
-/// What was found.
+/// The result of a verification.
 #[derive(Debug, Default, serde::Serialize)]
 pub(crate) struct Verification {
     /// The run, as its evidence names it.
     pub(crate) run: String,
     /// The device, as its evidence names it.
     pub(crate) device: String,
-    /// Files that were hashed.
+    /// The number of hashed files.
     pub(crate) files: usize,
-    /// Their bytes.
+    /// The number of hashed bytes.
     pub(crate) bytes: u64,
-    /// Whether there is evidence at all.
+    /// Whether the run has evidence.
     pub(crate) has_evidence: bool,
-    /// What is wrong.
+    /// The findings.
     pub(crate) findings: Vec<Finding>,
 }
 
 impl Verification {
-    /// Whether everything is as the device left it.
+    /// Returns whether the run has evidence and nothing differs from it.
     pub(crate) fn is_intact(&self) -> bool {
         self.has_evidence && self.findings.is_empty()
     }
@@ -76,7 +74,7 @@ impl Verification {
 /// Verifies a run.
 ///
 /// # Errors
-/// When a file that is there cannot be read. What is missing or changed is an answer, not an error.
+/// Returns an error when an existing file cannot be read. A missing or changed file is a `Finding`.
 pub(crate) fn verify(subject: &Subject<'_>) -> io::Result<Verification> {
     let mut verification = Verification::default();
     let files = subject.directory.join("files");
@@ -192,7 +190,7 @@ fn check_files(files: &Path, evidence: &Evidence, verification: &mut Verificatio
     Ok(())
 }
 
-/// The coordinator's record, compared with the store where there is one.
+/// Reads the coordinator's record, and compares it with the store if there is one.
 fn read_record(subject: &Subject<'_>, verification: &mut Verification) -> io::Result<Option<Record>> {
     let Some(bytes) = optional(&subject.directory.join(RECORD))? else {
         verification.find(RECORD, "missing");
@@ -222,7 +220,7 @@ fn is_of_row(record: &Record, row: &RunRow) -> bool {
         })
 }
 
-/// What the record says of the run, compared with what the device proves.
+/// Compares the record with what the device proves.
 fn check_record(record: &Record, evidence: &Evidence, sha256: &str, verification: &mut Verification) {
     match &record.evidence_sha256 {
         Some(recorded) if recorded != sha256 => {

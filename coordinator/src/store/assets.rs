@@ -1,15 +1,14 @@
-//! Assets by the place below the scratch directory at which runs look for them. Their bytes lie beside the store
-//! (`crate::assets`).
+//! Assets, by their path below the scratch directory of runs. `crate::assets` stores their bytes beside the database.
 
 use regatta_types::assets::{Asset, AssetKind};
 use rusqlite::params;
 
 use super::{Result, Store, now, values};
 
-/// An asset, as it was added.
+/// An added asset.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AssetRow {
-    /// What specs name.
+    /// The asset as specs name it.
     pub(crate) asset: Asset,
     /// Number of files.
     pub(crate) files: u64,
@@ -18,10 +17,10 @@ pub(crate) struct AssetRow {
 }
 
 impl Store {
-    /// Keeps an asset; another one at the same place is replaced.
+    /// Stores an asset, and replaces another one with the same path.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn keep_asset(&self, asset: &Asset, files: u64) -> Result<()> {
         self.connection.execute(
             "INSERT OR REPLACE INTO assets (path, kind, sha256, bytes, files, added) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
@@ -37,10 +36,10 @@ impl Store {
         Ok(())
     }
 
-    /// Keeps an asset no longer; `false` when there is none at that place.
+    /// Removes an asset. Returns `false` when there is none with that path.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn drop_asset(&self, path: &str) -> Result<bool> {
         let dropped = self
             .connection
@@ -48,10 +47,10 @@ impl Store {
         Ok(dropped > 0)
     }
 
-    /// Every asset, by place.
+    /// Returns every asset, by path.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn assets(&self) -> Result<Vec<AssetRow>> {
         let mut statement = self.connection.prepare("SELECT * FROM assets ORDER BY path")?;
         let rows = statement.query_map([], |row| {

@@ -1,4 +1,4 @@
-//! Devices, as they described themselves when they last said hello.
+//! Devices, as they described themselves in their last hello.
 
 use std::collections::BTreeMap;
 
@@ -14,9 +14,9 @@ use super::{Result, Store, now, values};
 /// One device.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct DeviceRow {
-    /// Its id.
+    /// The device's id.
     pub(crate) id: DeviceId,
-    /// Its label.
+    /// The device's name.
     pub(crate) name: String,
     /// Its Ed25519 public key.
     pub(crate) public_key: [u8; 32],
@@ -26,25 +26,25 @@ pub(crate) struct DeviceRow {
     pub(crate) engines: Vec<EngineKind>,
     /// `DeviceFacts` as JSON, as the device sent it.
     pub(crate) facts: String,
-    /// Whether it is there.
+    /// Whether it is online.
     pub(crate) online: bool,
-    /// Whether two agents use its identity: neither is heard then.
+    /// Whether two agents use its identity. Messages of both are rejected then.
     pub(crate) duplicated: bool,
-    /// The run in whose timed window it was with its last sign of life.
+    /// The run in whose timed window it was at its last heartbeat.
     pub(crate) running: Option<RunId>,
-    /// Counts the times that it said hello.
+    /// The number of hellos received.
     pub(crate) hellos: u64,
-    /// When it first said hello.
+    /// When its first hello arrived.
     pub(crate) first_seen: String,
-    /// When it was last heard of.
+    /// When its last message arrived.
     pub(crate) last_seen: String,
 }
 
 impl DeviceRow {
-    /// What the device says of itself.
+    /// Parses the device's own description.
     ///
     /// # Errors
-    /// Where an agent of another version says it in other words.
+    /// Returns an error when an agent of another version uses another format.
     pub(crate) fn reported_facts(&self) -> serde_json::Result<DeviceFacts> {
         serde_json::from_str(&self.facts)
     }
@@ -68,12 +68,12 @@ fn device(row: &Row<'_>) -> rusqlite::Result<DeviceRow> {
 }
 
 impl Store {
-    /// Keeps what a device said of itself.
+    /// Stores a device's hello.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn device_sent_hello(&self, hello: &Hello) -> Result<()> {
-        // A list of words is always JSON.
+        // A list of words always serializes.
         let engines = serde_json::to_string(&hello.engines).unwrap_or_else(|_| "[]".to_owned());
         self.connection
             .prepare_cached(
@@ -95,10 +95,10 @@ impl Store {
         Ok(())
     }
 
-    /// A device has gone: its last will was published.
+    /// Marks a device as offline, after its last will.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn device_left(&self, id: &DeviceId) -> Result<()> {
         self.connection
             .prepare_cached("UPDATE devices SET online = 0, last_seen = ?2 WHERE id = ?1")?
@@ -106,10 +106,10 @@ impl Store {
         Ok(())
     }
 
-    /// A device gave a sign of life: it is there, even if its hello was lost, and in the timed window of `running` or of no run.
+    /// Stores a heartbeat. The device is online even if its hello was lost, and is in the timed window of `running`, if any.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn device_lives(&self, id: &DeviceId, running: Option<RunId>) -> Result<()> {
         self.connection
             .prepare_cached(
@@ -119,10 +119,10 @@ impl Store {
         Ok(())
     }
 
-    /// Keeps whether two agents use a device's identity. While they do, it is not there for anybody.
+    /// Stores whether two agents use a device's identity. The device is offline until its next hello or heartbeat.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn device_is_duplicated(&self, id: &DeviceId, duplicated: bool) -> Result<()> {
         self.connection
             .prepare_cached("UPDATE devices SET duplicated = ?2, online = 0 WHERE id = ?1")?
@@ -130,10 +130,10 @@ impl Store {
         Ok(())
     }
 
-    /// Nobody is known to be there: what was retained at the broker, and live hellos, will tell.
+    /// Marks every device as offline. Retained and new hellos mark them online again.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn forget_who_is_online(&self) -> Result<()> {
         self.connection.execute(
             "UPDATE devices SET online = 0, duplicated = 0, running = NULL",
@@ -142,10 +142,10 @@ impl Store {
         Ok(())
     }
 
-    /// Every device that has not been removed, by name.
+    /// Returns every device that has not been removed, by name.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn devices(&self) -> Result<Vec<DeviceRow>> {
         let mut statement = self.connection.prepare_cached(
             "SELECT * FROM devices WHERE id NOT IN (SELECT device FROM members WHERE removed IS NOT NULL)
@@ -155,10 +155,10 @@ impl Store {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// The public keys of every device, removed ones included. A key that was proven at enrolment wins over one of a hello.
+    /// Returns the public keys of every device, removed ones included. A key proven at enrolment wins over the key of a hello.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn public_keys(&self) -> Result<BTreeMap<DeviceId, [u8; 32]>> {
         let mut statement = self.connection.prepare_cached(
             "SELECT id, public_key FROM devices UNION ALL SELECT device, public_key FROM members",
@@ -167,18 +167,18 @@ impl Store {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// The public key of a device, see [`Store::public_keys`].
+    /// Returns the public key of a device, see [`Store::public_keys`].
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn public_key(&self, id: &DeviceId) -> Result<Option<[u8; 32]>> {
         Ok(self.public_keys()?.remove(id))
     }
 
-    /// One device.
+    /// Returns one device.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn device(&self, id: &DeviceId) -> Result<Option<DeviceRow>> {
         let mut statement = self
             .connection

@@ -1,23 +1,23 @@
-//! Why the store did not do as asked.
+//! Errors of the store.
 
 use std::path::PathBuf;
 
 use regatta_types::RunId;
 use rusqlite::ErrorCode;
 
-/// Why the store did not do as asked.
+/// An error of the store.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StoreError {
     /// The database cannot be opened.
     #[error("cannot open the store {}", .path.display())]
     Open {
-        /// The database.
+        /// The database's path.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: rusqlite::Error,
     },
-    /// Written by a newer program.
+    /// A newer program wrote the database.
     #[error("the store has version {found}; this program reads up to {known}: update it")]
     TooNew {
         /// The database's version.
@@ -30,13 +30,13 @@ pub(crate) enum StoreError {
         "run {0} changed while it was being recorded; hint: repeat the command once the run is recorded again"
     )]
     RunChanged(RunId),
-    /// SQLite refused.
+    /// SQLite failed.
     #[error("the store failed")]
     Sqlite(#[from] rusqlite::Error),
 }
 
 impl StoreError {
-    /// Whether the disk or the directory cannot be written.
+    /// Returns whether the disk or the directory is read-only.
     pub(super) fn is_read_only(&self) -> bool {
         let (Self::Open { source, .. } | Self::Sqlite(source)) = self else {
             return false;
@@ -48,5 +48,5 @@ impl StoreError {
     }
 }
 
-/// Short for what the store returns.
+/// The result type of the store.
 pub(crate) type Result<T> = std::result::Result<T, StoreError>;

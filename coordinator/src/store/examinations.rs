@@ -1,5 +1,5 @@
-//! Questions to devices what they are, and their answers: asked by one process, sent and answered in another. A question is
-//! taken away with its answer; one that nobody came back for goes with the next.
+//! Requests that a device examine itself, and the answers. One process makes a request, and another sends it and stores the answer. Each
+//! new request deletes the requests older than a day.
 
 use regatta_text::escape_lines;
 use regatta_types::{DeviceId, RunId};
@@ -8,30 +8,30 @@ use rusqlite::{OptionalExtension as _, params};
 
 use super::{Result, Store, now, values};
 
-/// Questions older than this have nobody waiting.
+/// The age after which nobody waits for an answer.
 const FORGOTTEN_AFTER: jiff::SignedDuration = jiff::SignedDuration::from_hours(24);
-/// Longest text of a device that is kept of each form, in bytes.
+/// The maximum length of each text of an answer, in characters.
 const LONGEST: usize = 100_000;
 
-/// What a device answered.
+/// A device's answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Examination {
-    /// What it found.
+    /// The report.
     Found {
-        /// For programs.
+        /// The report as JSON, for programs.
         json: String,
-        /// For people.
+        /// The report as text, for people.
         text: String,
     },
-    /// Why it did not look.
+    /// The reason why the device did not examine itself.
     Refused(String),
 }
 
 impl Store {
-    /// Asks a device to examine itself; the question's id.
+    /// Stores a request for a device to examine itself, and returns its id.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn request_examination(&self, device: &DeviceId) -> Result<RunId> {
         let old = jiff::Timestamp::now()
             .saturating_sub(FORGOTTEN_AFTER)
@@ -46,18 +46,18 @@ impl Store {
         Ok(id)
     }
 
-    /// Questions that wait to be sent.
+    /// Returns the requests that are not sent yet.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn examinations_to_send(&self) -> Result<Vec<(RunId, DeviceId)>> {
         self.questions("SELECT id, device FROM examinations WHERE sent = 0")
     }
 
-    /// Questions that a device has refused, and still remembers.
+    /// Returns the refused requests that their devices have not been told to forget.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn refused_examinations(&self) -> Result<Vec<(RunId, DeviceId)>> {
         self.questions("SELECT id, device FROM examinations WHERE refused IS NOT NULL AND told = 0")
     }
@@ -70,30 +70,30 @@ impl Store {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// A question is on its way.
+    /// Marks a request as sent.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn examination_is_sent(&self, id: RunId) -> Result<()> {
         self.connection
             .execute("UPDATE examinations SET sent = 1 WHERE id = ?1", [id.to_string()])?;
         Ok(())
     }
 
-    /// A device that refused has been told to forget the question.
+    /// Marks that a device was told to forget a request that it refused.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn refused_examination_is_answered(&self, id: RunId) -> Result<()> {
         self.connection
             .execute("UPDATE examinations SET told = 1 WHERE id = ?1", [id.to_string()])?;
         Ok(())
     }
 
-    /// Keeps an answer; `false` when that device was not asked.
+    /// Stores an answer. Returns `false` when the device has no such open request.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn device_examined_itself(
         &self,
         device: &DeviceId,
@@ -113,10 +113,10 @@ impl Store {
         Ok(changed > 0)
     }
 
-    /// Keeps why a device did not look; `false` when that device was not asked.
+    /// Stores why a device refused. Returns `false` when the device has no such open request.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn device_refused_examination(
         &self,
         device: &DeviceId,
@@ -130,10 +130,10 @@ impl Store {
         Ok(changed > 0)
     }
 
-    /// The answer to a question, once there is one.
+    /// Returns the answer to a request, once there is one.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn examination(&self, id: RunId) -> Result<Option<Examination>> {
         let mut statement = self
             .connection

@@ -1,49 +1,49 @@
-//! Members of the fleet: who may take part, by which tokens they came in, which certificates they hold. A hello tells what a
-//! device is (`devices`); these rows tell whether it is let in.
+//! Members of the fleet: which devices may take part, the tokens that they enrolled with, and their certificates. `devices` has their
+//! descriptions from hellos.
 
 use regatta_types::DeviceId;
 use rusqlite::{OptionalExtension as _, Row, params};
 
 use super::{Result, Store, now, values};
 
-/// A device that was taken in.
+/// An enrolled device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MemberRow {
-    /// Its id.
+    /// The device's id.
     pub(crate) device: DeviceId,
-    /// The name it was given.
+    /// The name from its token.
     pub(crate) name: String,
     /// Its Ed25519 public key.
     pub(crate) public_key: [u8; 32],
-    /// When it came in.
+    /// When it enrolled.
     pub(crate) enrolled: String,
-    /// When its newest certificate ends.
+    /// When its newest certificate expires.
     pub(crate) not_after: String,
-    /// When it was removed.
+    /// When it was removed, if it was.
     pub(crate) removed: Option<String>,
 }
 
-/// What a device's request for a place came to.
+/// The result of a device's enrolment request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Entry {
-    /// It is taken in, under this name.
+    /// The device is enrolled under this name.
     Granted(String),
-    /// There is no such token.
+    /// The token does not exist.
     UnknownToken,
-    /// The token's time is over.
+    /// The token has expired.
     Expired,
     /// Another device has used the token.
     Used,
-    /// The device was removed once; its key does not come back.
+    /// The device was removed earlier. Its key cannot enrol again.
     Removed,
 }
 
-/// A certificate that was issued.
+/// An issued certificate.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NewCertificate<'a> {
     /// Its serial number.
     pub(crate) serial: &'a [u8],
-    /// When it ends.
+    /// When it expires.
     pub(crate) not_after: &'a str,
 }
 
@@ -59,10 +59,10 @@ fn member(row: &Row<'_>) -> rusqlite::Result<MemberRow> {
 }
 
 impl Store {
-    /// Keeps a new token.
+    /// Stores a new token.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn add_token(&self, secret_sha256: &str, name: &str, expires: &str) -> Result<()> {
         self.connection.execute(
             "INSERT INTO tokens (secret_sha256, name, created, expires) VALUES (?1, ?2, ?3, ?4)",
@@ -71,20 +71,20 @@ impl Store {
         Ok(())
     }
 
-    /// Forgets the tokens for a name that nobody has used; how many there were.
+    /// Deletes the unused tokens for a name and returns their number.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn forget_unused_tokens(&self, name: &str) -> Result<usize> {
         Ok(self
             .connection
             .execute("DELETE FROM tokens WHERE name = ?1 AND device IS NULL", [name])?)
     }
 
-    /// Whether a name is taken: by a member other than `except`, or by a token that can still be used.
+    /// Returns whether a name is taken, by a member other than `except` or by a valid unused token.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn is_name_taken(&self, name: &str, except: Option<&DeviceId>) -> Result<bool> {
         Ok(self.connection.query_row(
             "SELECT EXISTS (SELECT 1 FROM members WHERE name = ?1 AND removed IS NULL AND device <> ?3)
@@ -94,10 +94,10 @@ impl Store {
         )?)
     }
 
-    /// What a token would come to for a device now. Reads only: anybody may ask.
+    /// Returns what a token would grant a device now. The call only reads, because anyone may ask.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn look_up_token(&self, secret_sha256: &str, device: &DeviceId) -> Result<Entry> {
         let mut statement = self
             .connection
@@ -123,10 +123,10 @@ impl Store {
         Ok(Entry::Granted(name))
     }
 
-    /// Uses a token for a device. The same device may use it again until it expires, since an answer can get lost.
+    /// Enrols a device with a token. The same device may use the token again until it expires, because an answer can get lost.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn enter(
         &self,
         secret_sha256: &str,
@@ -159,10 +159,10 @@ impl Store {
         })
     }
 
-    /// Keeps a member's new certificate.
+    /// Stores a member's new certificate.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn keep_certificate(&self, device: &DeviceId, certificate: NewCertificate<'_>) -> Result<()> {
         self.connection.execute(
             "INSERT INTO certificates (serial, device) VALUES (?1, ?2)",
@@ -175,10 +175,10 @@ impl Store {
         Ok(())
     }
 
-    /// One member, removed or not.
+    /// Returns one member, removed or not.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn member(&self, device: &DeviceId) -> Result<Option<MemberRow>> {
         let mut statement = self
             .connection
@@ -186,10 +186,10 @@ impl Store {
         Ok(statement.query_row([device.as_str()], member).optional()?)
     }
 
-    /// Every member, removed or not, by name.
+    /// Returns every member, removed or not, by name.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn members(&self) -> Result<Vec<MemberRow>> {
         let mut statement = self
             .connection
@@ -198,10 +198,10 @@ impl Store {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Removes a device for ever: its key, its certificates, and its runs that have not ended.
+    /// Removes a device permanently: its key, its certificates, and its runs without a record.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn remove_member(&self, device: &DeviceId, name: &str, public_key: &[u8; 32]) -> Result<()> {
         self.all_or_nothing(|store| {
             store.connection.execute(
@@ -219,10 +219,10 @@ impl Store {
         })
     }
 
-    /// Serial numbers of the certificates of removed devices.
+    /// Returns the serial numbers of removed devices' certificates.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn revoked_serials(&self) -> Result<Vec<Vec<u8>>> {
         let mut statement = self.connection.prepare_cached(
             "SELECT serial FROM certificates JOIN members USING (device) WHERE removed IS NOT NULL ORDER BY serial",

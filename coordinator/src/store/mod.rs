@@ -1,8 +1,10 @@
-//! The store: one SQLite database per workspace. It is the truth; every other part reads what to do from it, so that a
-//! coordinator may be killed at any point and go on where it was.
+//! The store: one SQLite database per workspace.
 //!
-//! Several connections are open at once (ingest, dispatch, finish, commands): WAL lets them read while one writes, and
-//! every commit is flushed to disk before it returns. Files of runs lie beside it, not in it.
+//! The store holds the authoritative state. Every other part reads its work from it, so a coordinator may be killed at any point and
+//! continue after a restart.
+//!
+//! Several connections are open at once (ingest, dispatch, finish, commands). WAL lets them read while one writes, and every commit is
+//! flushed to disk before it returns. The files of runs are stored beside the database.
 
 mod assets;
 mod devices;
@@ -39,15 +41,15 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 pub(crate) use streams::StreamRow;
 pub(crate) use versions::OtherVersion;
 
-/// Longest wait for another connection's write.
+/// The longest wait for another connection's write.
 const BUSY: Duration = Duration::from_secs(30);
-/// After this the user is told.
+/// The wait after which the user is told.
 const WARN_AFTER: Duration = Duration::from_secs(2);
 /// Longest wait in a process that is about to end.
 const LAST_WAIT: Duration = Duration::from_secs(1);
 /// Whether this process is about to end.
 static IS_ENDING: AtomicBool = AtomicBool::new(false);
-/// Between two attempts.
+/// The interval between two attempts.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// A connection to the store.
@@ -57,10 +59,10 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// Opens the database, makes it if it is missing, and brings an older one up to date.
+    /// Opens the database. Creates it if it is missing, and migrates an older one.
     ///
     /// # Errors
-    /// [`StoreError`] when it cannot be opened or comes from a newer program.
+    /// Returns [`StoreError`] when the database cannot be opened or a newer program wrote it.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         match Self::open_to_write(path) {
             Err(error) if error.is_read_only() && path.exists() => Self::open_to_read(path),
@@ -68,14 +70,14 @@ impl Store {
         }
     }
 
-    /// Opens a database on a disk that cannot be written, as of an archived workspace. It is not brought up to date.
+    /// Opens a database on a read-only disk, such as an archived workspace. The database is not migrated.
     fn open_to_read(path: &Path) -> Result<Self> {
         let open = |source| StoreError::Open {
             path: path.to_owned(),
             source,
         };
         let log = path.with_extension("db-wal");
-        // Without a write-ahead log the database is all there is. SQLite would make one, and cannot.
+        // Without a write-ahead log the database file is complete. SQLite would create a log and cannot, hence `immutable`.
         let is_all = std::fs::metadata(log).map_or(true, |log| log.len() == 0);
         let name = path
             .to_string_lossy()
@@ -108,20 +110,20 @@ impl Store {
         Ok(store)
     }
 
-    /// How long to wait for another connection's write.
+    /// Sets how long to wait for another connection's write.
     ///
     /// # Errors
-    /// When SQLite refuses.
+    /// Returns an error when SQLite refuses.
     pub(crate) fn set_patience(&self, patience: Duration) -> Result<()> {
         Ok(self.connection.busy_timeout(patience)?)
     }
 
-    /// Does several things at once, or none of them.
+    /// Does `work` in one transaction.
     ///
     /// # Errors
-    /// What the work gave; nothing of it is kept then.
+    /// Returns the error of `work` after a rollback, or an error when the transaction fails.
     pub(crate) fn all_or_nothing<T>(&self, work: impl FnOnce(&Self) -> Result<T>) -> Result<T> {
-        // IMMEDIATE: a transaction that begins with reading must not find out later that another one wrote.
+        // IMMEDIATE: a transaction that starts with a read must not fail later because another connection has written.
         self.connection.execute_batch("BEGIN IMMEDIATE")?;
         match work(self) {
             Ok(value) => {
@@ -129,17 +131,17 @@ impl Store {
                 Ok(value)
             }
             Err(error) => {
-                // The first error is the one to tell; a transaction that cannot be rolled back ends with the connection.
+                // The first error is returned. A transaction that cannot be rolled back ends with the connection.
                 let _ = self.connection.execute_batch("ROLLBACK");
                 Err(error)
             }
         }
     }
 
-    /// Changes when another connection has committed: a cheap way to see that there may be work.
+    /// Returns a number that changes when another connection commits. It is a cheap sign that there may be work.
     ///
     /// # Errors
-    /// When the database cannot be read.
+    /// Returns an error when the database cannot be read.
     pub(crate) fn data_version(&self) -> Result<i64> {
         Ok(self
             .connection
@@ -147,8 +149,8 @@ impl Store {
     }
 }
 
-/// Turns write-ahead logging on. Where another process does so at the same moment, SQLite does not wait as it does
-/// otherwise: it is asked again.
+/// Enables write-ahead logging. When another process does the same at that moment, SQLite skips the busy handler, so this function
+/// retries.
 fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
     let mut times = 0;
     loop {
@@ -161,14 +163,14 @@ fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
     }
 }
 
-/// Waits for another connection's lock, and says so when it takes long. `false` once it has taken too long.
+/// Waits for another connection's lock, and says so when the wait is long. Returns `false` after the longest wait.
 fn wait(times: i32) -> bool {
     let Ok(times) = u32::try_from(times) else {
         return false;
     };
     std::thread::sleep(PAUSE);
     if PAUSE * times == WARN_AFTER {
-        // Commands have no log. Nobody is left to tell when standard error is gone.
+        // Commands have no log. A closed standard error is ignored.
         let _ = writeln!(
             io::stderr(),
             "the store is locked by another program; waiting for it up to {} s",
@@ -189,7 +191,7 @@ pub(crate) fn shorten_waits() {
     IS_ENDING.store(true, Ordering::Relaxed);
 }
 
-/// The present time as every table writes it: RFC 3339 UTC.
+/// The current time in the format of every table: RFC 3339 UTC.
 pub(crate) fn now() -> String {
     jiff::Timestamp::now().to_string()
 }

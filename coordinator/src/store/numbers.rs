@@ -1,4 +1,4 @@
-//! Numbers that only grow: those of commands and revocations, and the time for which this coordinator has served.
+//! Counters that only grow: numbers of commands and revocations, and the time that the coordinator has served.
 
 use std::time::Duration;
 
@@ -7,11 +7,10 @@ use rusqlite::{OptionalExtension as _, params};
 
 use super::{Result, Store, values};
 
-/// The highest number of a command that a device is believed to have heard: no coordinator comes near in microseconds, and there are
-/// numbers enough above it.
+/// The highest command number that is accepted from a device. Microsecond time stays far below it, and enough numbers remain above it.
 const HIGHEST_COMMAND: u64 = 1 << 62;
 
-/// The series that counts the seconds for which a coordinator has served.
+/// The counter of the seconds that coordinators have served.
 const SERVED: &str = "served";
 
 fn command_series(device: &DeviceId) -> String {
@@ -19,12 +18,15 @@ fn command_series(device: &DeviceId) -> String {
 }
 
 impl Store {
-    /// The next of a series of numbers. It only grows, also over restarts, and also when the clock is set back, because it is never
-    /// below the time in microseconds. After a restored copy of the store and with a clock that is behind, a series goes on above
-    /// its old numbers once somebody says what those were ([`Self::commands_are_above`]).
+    /// Returns the next number of a series.
+    ///
+    /// The number is never below the time in microseconds. The series therefore grows over restarts and when the clock is set back.
+    ///
+    /// A restored copy of the store together with a slow clock could repeat old numbers. [`Self::commands_are_above`] raises the series
+    /// above them.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn next_number(&self, series: &str) -> Result<u64> {
         let at_least = jiff::Timestamp::now().as_microsecond();
         let value: i64 = self
@@ -37,18 +39,19 @@ impl Store {
         Ok(u64::try_from(value).unwrap_or(0))
     }
 
-    /// The number of the next command to a device. Each device has a series of its own, so that none can use up the others' numbers.
+    /// Returns the number of the next command to a device. Each device has its own series, so that no device can use up another's
+    /// numbers.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn next_command(&self, device: &DeviceId) -> Result<u64> {
         self.next_number(&command_series(device))
     }
 
-    /// A device obeys no command up to this number.
+    /// Raises a device's command numbers above `number`, because the device obeys no command up to it.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn commands_are_above(&self, device: &DeviceId, number: u64) -> Result<()> {
         self.connection
             .prepare_cached(
@@ -62,10 +65,10 @@ impl Store {
         Ok(())
     }
 
-    /// Counts more time of service: a clock that no step of the wall clock moves. It stands still while no coordinator serves.
+    /// Adds time of service. This clock does not follow steps of the wall clock, and stops while no coordinator serves.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn has_served(&self, more: Duration) -> Result<()> {
         self.connection
             .prepare_cached(
@@ -76,10 +79,10 @@ impl Store {
         Ok(())
     }
 
-    /// Seconds for which coordinators have served so far.
+    /// Returns the seconds that coordinators have served so far.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn served(&self) -> Result<i64> {
         let mut statement = self
             .connection

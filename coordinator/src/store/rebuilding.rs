@@ -1,5 +1,5 @@
-//! Rows that are made from runs' directories when the store was lost. Members and tokens are not among them: who may take
-//! part is not decided by files of runs.
+//! Rows that are restored from runs' directories after the store was lost. Members and tokens are not restored, because files of runs
+//! must not decide who may take part.
 
 use regatta_types::{
     DeviceId, RunId,
@@ -13,25 +13,25 @@ use super::{Result, Store, StreamRow, values};
 /// A device as a run's record and evidence describe it.
 #[derive(Debug)]
 pub(crate) struct RecordedDevice<'a> {
-    /// Its id.
+    /// The device's id.
     pub(crate) id: &'a DeviceId,
-    /// Its label at that time.
+    /// Its name at that time.
     pub(crate) name: &'a str,
-    /// Its Ed25519 public key, of which the id is the fingerprint.
+    /// Its Ed25519 public key. The id is its fingerprint.
     pub(crate) public_key: [u8; 32],
     /// The agent's version.
     pub(crate) agent: &'a str,
-    /// What it was.
+    /// Its facts at that time.
     pub(crate) facts: &'a DeviceFacts,
     /// When the record was written, RFC 3339 UTC.
     pub(crate) seen: &'a str,
 }
 
 impl Store {
-    /// Adds a device, or what a newer run says of it. What the device itself has said stays.
+    /// Adds a device, or updates it from a newer run. The description from a device's own hello is kept.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn add_recorded_device(&self, device: &RecordedDevice<'_>) -> Result<()> {
         let facts = serde_json::to_string(device.facts)
             .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
@@ -51,10 +51,10 @@ impl Store {
         Ok(())
     }
 
-    /// Adds a run that was sent, with its state as last known and its streams.
+    /// Adds a sent run with its last known state and its streams.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn add_sent_run(
         &self,
         draft: &RunDraft,

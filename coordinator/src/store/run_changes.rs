@@ -1,4 +1,4 @@
-//! What happens to runs: every change of a run's row, each as one statement, so that no half of one can be seen.
+//! Changes of run rows. Each change is one statement, so that no reader sees half of one.
 
 use regatta_types::{
     DeviceId, RunId,
@@ -9,14 +9,14 @@ use rusqlite::params;
 use super::run_draft::{RunDraft, RunOutcome};
 use super::{Result, RunRow, Store, StoreError, now, values};
 
-/// What a reported state did to a run.
+/// The effect of a reported state on a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RunChange {
-    /// There is no such run for that device.
+    /// The run was not sent to that device.
     Unknown,
-    /// The state is older than the one that is known, or no news.
+    /// The state is not newer than the stored one, or the run is closed.
     Stale,
-    /// The run's state is now the reported one.
+    /// The run has the reported state now.
     Changed,
 }
 
@@ -24,7 +24,7 @@ impl Store {
     /// Adds a run that waits at the coordinator.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn add_run(&self, draft: &RunDraft) -> Result<()> {
         let spec = &draft.spec;
         let text = serde_json::to_string(draft)
@@ -47,10 +47,10 @@ impl Store {
         Ok(())
     }
 
-    /// Fixes a run's spec: from now on it may be sent. `false` when the run has been ended meanwhile.
+    /// Fixes a run's spec, so that it may be sent. Returns `false` when the run has ended meanwhile.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn fix_spec(&self, id: RunId, sha256: &str) -> Result<bool> {
         let changed = self.connection.execute(
             "UPDATE runs SET spec_sha256 = ?2 WHERE id = ?1 AND recorded IS NULL",
@@ -59,10 +59,10 @@ impl Store {
         Ok(changed > 0)
     }
 
-    /// Takes over a state that a device reported, unless a newer one is known or it is not that device's run.
+    /// Stores a state that a device reported, if it is newer and the run was sent to that device.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn device_reported_state(
         &self,
         device: &DeviceId,
@@ -91,10 +91,10 @@ impl Store {
         })
     }
 
-    /// The device no longer has a run: nothing more will come of it.
+    /// Marks a run as lost, because its device no longer has it.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn run_was_lost(&self, id: RunId, reason: &str) -> Result<()> {
         self.connection.execute(
             "UPDATE runs SET lost = 1,
@@ -106,11 +106,13 @@ impl Store {
         Ok(())
     }
 
-    /// A device has a run that was given up as lost, or was recorded without any of its files, as by a forged state: the run goes on, as
-    /// one whose state is to be told. `false` when it is neither, or is not that device's.
+    /// Reopens a run that its device has after all.
+    ///
+    /// The run was marked as lost, or recorded without any of its files, for example after a forged state. Its device is queried for the
+    /// state. Returns `false` when the run is neither, or is not that device's.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn run_goes_on(&self, device: &DeviceId, id: RunId) -> Result<bool> {
         let changed = self
             .connection
@@ -128,10 +130,11 @@ impl Store {
         Ok(changed > 0)
     }
 
-    /// A device holds a run, and knows or does not know that it is released: what it has missed is to be told again.
+    /// Clears the sent marks of a run that its device still has, so that `Forget` or `Release` is sent again. `released` says whether the
+    /// device knows of the release.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn device_still_holds(&self, device: &DeviceId, id: RunId, released: bool) -> Result<()> {
         self.connection
             .prepare_cached(
@@ -142,10 +145,10 @@ impl Store {
         Ok(())
     }
 
-    /// Asks for a run's end. One that was never sent ends at once; `false` when it has ended already.
+    /// Requests the abort of a run. A run that was never sent ends at once. Returns `false` when the run has already ended.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn request_abort(&self, id: RunId, reason: &str) -> Result<bool> {
         let changed = self.connection.execute(
             "UPDATE runs SET abort = ?2,
@@ -158,10 +161,10 @@ impl Store {
         Ok(changed > 0)
     }
 
-    /// Ends a run that cannot be sent at all.
+    /// Fails a run that cannot be sent.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn run_cannot_be_sent(&self, id: RunId, reason: &str) -> Result<()> {
         self.connection.execute(
             "UPDATE runs SET phase = 'failed', reason = ?2, recorded = ?3 WHERE id = ?1 AND spec_sha256 IS NULL",
@@ -170,11 +173,11 @@ impl Store {
         Ok(())
     }
 
-    /// Keeps that a run's record lies on disk, the final state in it, and the run's figures. `false` when the run is not any more as it
-    /// was recorded: then the record is to be made again.
+    /// Stores that a run's record is on disk, with its final state and outcome. Returns `false` when the run has changed since `run` was
+    /// read. Then the record must be written again.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn run_is_recorded(
         &self,
         run: &RunRow,
@@ -201,10 +204,10 @@ impl Store {
         Ok(changed > 0)
     }
 
-    /// The same, for a run that nothing else changes meanwhile.
+    /// Does the same as `run_is_recorded` for a run that must not change meanwhile.
     ///
     /// # Errors
-    /// [`StoreError::RunChanged`] when something did; also when the store fails.
+    /// Returns [`StoreError::RunChanged`] when the run has changed, and an error when the store fails.
     pub(crate) fn record_unchanged_run(
         &self,
         run: &RunRow,
@@ -218,10 +221,10 @@ impl Store {
         }
     }
 
-    /// Records whether the device was sent `Forget` for a run.
+    /// Stores whether the device was sent `Forget` for a run.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn keep_forget_sent(&self, id: RunId, sent: bool) -> Result<()> {
         self.connection
             .prepare_cached("UPDATE runs SET forgotten = ?2 WHERE id = ?1 AND forgotten <> ?2")?
@@ -229,10 +232,10 @@ impl Store {
         Ok(())
     }
 
-    /// Records that the device was sent `Release` for a run.
+    /// Stores that the device was sent `Release` for a run.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn release_is_sent(&self, id: RunId) -> Result<()> {
         self.connection
             .prepare_cached("UPDATE runs SET released = 1 WHERE id = ?1")?

@@ -1,4 +1,4 @@
-//! What the store keeps of a run beside its state: the draft before it is sent, the outcome after it is recorded.
+//! The parts of a run besides its state: the draft before it is sent and the outcome after it is recorded.
 
 use std::collections::BTreeMap;
 
@@ -8,20 +8,20 @@ use regatta_types::{
 };
 use serde::{Deserialize, Serialize};
 
-/// A run as asked for. Rates are estimated when it is sent, from what the device has shown by then.
+/// A requested run. Rates are estimated when it is sent, from what the device has shown by then.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RunDraft {
     /// The spec; its `user.conf` holds what is known without estimates.
     pub(crate) spec: RunSpec,
-    /// First guesses of the benchmark's file, `model.scenario.key` to value.
+    /// The benchmark file's initial values, from `model.scenario.key` to value.
     pub(crate) guesses: BTreeMap<String, String>,
-    /// What the user gave, which nothing overrides, `model.scenario.key` to value.
+    /// The user's settings, from `model.scenario.key` to value. Nothing overrides them.
     #[serde(rename = "given")]
     pub(crate) user_settings: BTreeMap<String, String>,
 }
 
 impl RunDraft {
-    /// The text of `user.conf`: first guesses, then estimates, then what was given; the later wins.
+    /// The text of `user.conf`. Estimates override initial values, and the user's settings override both.
     pub(crate) fn user_conf(&self, estimates: &BTreeMap<String, String>) -> String {
         let mut lines = self.guesses.clone();
         lines.extend(estimates.clone());
@@ -34,10 +34,10 @@ impl RunDraft {
     }
 }
 
-/// LoadGen's own figure of a run.
+/// A metric of LoadGen's summary.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Metric {
-    /// Its name, as LoadGen's summary has it.
+    /// Its name in LoadGen's summary.
     pub(crate) name: String,
     /// Its value.
     pub(crate) value: f64,
@@ -45,64 +45,64 @@ pub(crate) struct Metric {
     pub(crate) unit: String,
 }
 
-/// What a run has shown of its device's speed: what later runs' settings are estimated from.
+/// The speed that a device showed in a run. Settings of later runs are estimated from it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Rates {
     /// Samples per second.
     #[serde(default)]
     pub(crate) samples_per_second: Option<f64>,
-    /// Time of one query in nanoseconds, where queries follow one another.
+    /// Time of one query in nanoseconds, for scenarios with one query at a time.
     #[serde(default)]
     pub(crate) query_ns: Option<f64>,
-    /// The Server rate that was asked for.
+    /// The requested Server rate in queries per second.
     #[serde(default)]
     pub(crate) target_qps: Option<f64>,
 }
 
-/// The figures of a recorded run.
+/// The outcome of a recorded run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RunOutcome {
-    /// LoadGen's verdict, where there is one.
+    /// LoadGen's verdict, if it gave one.
     pub(crate) valid: Option<bool>,
     /// LoadGen's reasons for INVALID.
     pub(crate) reasons: Vec<String>,
-    /// LoadGen's own figure, where there is one.
+    /// LoadGen's metric, if the summary has one.
     pub(crate) metric: Option<Metric>,
-    /// Accuracy, where answers were logged.
+    /// Accuracy, if the run logged answers.
     pub(crate) accuracy: Option<AccuracyResult>,
-    /// What could not be found out about the run, and why.
+    /// What could not be judged, and why.
     #[serde(default)]
     pub(crate) not_judged: Vec<String>,
-    /// Where the device's messages or files differ from its evidence.
+    /// Differences between the device's messages or files and its evidence.
     #[serde(default)]
     pub(crate) contradictions: Vec<String>,
-    /// Samples that the run computed, where the log tells.
+    /// The number of samples of the run, if the detail log has it.
     pub(crate) samples: Option<u64>,
-    /// Bytes delivered.
+    /// Delivered bytes.
     pub(crate) bytes: u64,
-    /// Whether every file of the evidence is here with the evidence's SHA-256.
+    /// Whether every file of the evidence is present with its SHA-256.
     pub(crate) complete: bool,
-    /// Whether the evidence's signature fits the device's key.
+    /// Whether the evidence's signature matches the device's key.
     pub(crate) signed: Option<bool>,
-    /// Why this is not a valid measurement; empty when nothing stands against it.
+    /// The reasons why this is not a valid measurement. Empty for a valid one.
     pub(crate) not_a_measurement: Vec<String>,
-    /// Whether the device may forget the run: every file is here with valid evidence, or the device never had any.
+    /// Whether the device may forget the run. Every file is here with valid evidence, or the device never had any.
     pub(crate) forgettable: bool,
-    /// What it has shown of the device's speed.
+    /// The speed that the device showed.
     pub(crate) rates: Rates,
-    /// What the agent itself did while LoadGen ran.
+    /// The agent's own resource use while LoadGen ran.
     #[serde(default)]
     pub(crate) window: Option<WindowCost>,
-    /// What the audit came to, where the run is one.
+    /// The result of the audit, if the run is one.
     #[serde(default)]
     pub(crate) audit: Option<AuditResult>,
-    /// The proof of the device's state, where its agent gives one.
+    /// The proof of the device's state, if its agent provides one.
     #[serde(default)]
     pub(crate) device_state: Option<StateProof>,
 }
 
 impl RunOutcome {
-    /// Whether LoadGen is content with the run: VALID, or nothing said in a mode without a verdict.
+    /// Returns whether LoadGen accepts the run: VALID, or no verdict in a mode without one.
     pub(crate) const fn has_passed(&self, mode: Mode) -> bool {
         match self.valid {
             Some(valid) => valid,

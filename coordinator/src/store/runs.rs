@@ -1,4 +1,4 @@
-//! Runs as they stand: what was asked for, where each is, and what came of it. Changes stand in `run_changes`.
+//! Run rows: the request, the current state and the outcome of each run. `run_changes` has the statements that change them.
 
 use regatta_types::{
     DeviceId, Mode, RunId, Scenario,
@@ -12,9 +12,9 @@ use super::{Result, Store, values};
 /// One run.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RunRow {
-    /// Its id.
+    /// The run's id.
     pub(crate) id: RunId,
-    /// The device that is to run it.
+    /// The device that runs it.
     pub(crate) device: DeviceId,
     /// The benchmark's name.
     pub(crate) benchmark: String,
@@ -22,21 +22,21 @@ pub(crate) struct RunRow {
     pub(crate) scenario: Scenario,
     /// The mode.
     pub(crate) mode: Mode,
-    /// What was asked for.
+    /// The requested run.
     pub(crate) draft: RunDraft,
-    /// SHA-256 of `spec.json`, once the run may be sent to the device.
+    /// SHA-256 of `spec.json`, once the spec is fixed and may be sent.
     pub(crate) spec_sha256: Option<String>,
-    /// Whether the device has told a state of it.
+    /// Whether the device has reported a state of the run.
     pub(crate) known: bool,
-    /// Its state as last told.
+    /// The state that the device reported last.
     pub(crate) state: RunState,
-    /// Why somebody wants it ended.
+    /// The reason of a requested abort.
     pub(crate) abort: Option<String>,
     /// Whether the device no longer has it.
     pub(crate) lost: bool,
-    /// When its record was written.
+    /// When the run's record was written, RFC 3339 UTC.
     pub(crate) recorded: Option<String>,
-    /// What came of it.
+    /// The outcome of a recorded run.
     pub(crate) outcome: Option<RunOutcome>,
 }
 
@@ -63,10 +63,10 @@ fn run(row: &Row<'_>) -> rusqlite::Result<RunRow> {
 }
 
 impl Store {
-    /// One run.
+    /// Returns one run.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn run(&self, id: RunId) -> Result<Option<RunRow>> {
         let mut statement = self
             .connection
@@ -74,37 +74,37 @@ impl Store {
         Ok(statement.query_row([id.to_string()], run).optional()?)
     }
 
-    /// Every run, newest first.
+    /// Returns every run, newest first.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn runs(&self) -> Result<Vec<RunRow>> {
         self.select_runs("SELECT * FROM runs ORDER BY id DESC")
     }
 
-    /// Whether it knows any run.
+    /// Returns whether the store has any run.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn has_runs(&self) -> Result<bool> {
         Ok(self
             .connection
             .query_row("SELECT EXISTS (SELECT 1 FROM runs)", [], |row| row.get(0))?)
     }
 
-    /// Runs without a record, oldest first.
+    /// Returns the runs without a record, oldest first.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn open_runs(&self) -> Result<Vec<RunRow>> {
         self.select_runs("SELECT * FROM runs WHERE recorded IS NULL ORDER BY id")
     }
 
-    /// Runs of which nothing more will come and which have no record yet: those that ended with every listed stream
-    /// whole, and those that their device has lost.
+    /// Returns the runs that are ready to be recorded. Either they ended and every listed stream is complete, or their device has lost
+    /// them.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn runs_to_record(&self) -> Result<Vec<RunRow>> {
         self.select_runs(
             "SELECT * FROM runs WHERE recorded IS NULL AND spec_sha256 IS NOT NULL AND (lost = 1 OR (
@@ -114,10 +114,10 @@ impl Store {
         )
     }
 
-    /// A device's recorded runs of a benchmark, newest first, at most a screenful: what rates are estimated from.
+    /// Returns up to 50 recorded runs of the same device, benchmark and engine, newest first. Rates are estimated from them.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn recorded_runs_like(&self, draft: &RunDraft) -> Result<Vec<RunRow>> {
         let spec = &draft.spec;
         let mut statement = self.connection.prepare_cached(
@@ -141,10 +141,10 @@ impl Store {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Whether a run's record is written.
+    /// Returns whether a run's record is written.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn is_recorded(&self, id: RunId) -> Result<bool> {
         Ok(self
             .connection
@@ -152,10 +152,10 @@ impl Store {
             .query_row([id.to_string()], |row| row.get(0))?)
     }
 
-    /// Whose run it is, if its spec has been fixed: only such runs can be on a device.
+    /// Returns the device of a run whose spec is fixed. Only such runs can be on a device.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn device_of_sent_run(&self, id: RunId) -> Result<Option<DeviceId>> {
         let mut statement = self
             .connection
@@ -165,10 +165,10 @@ impl Store {
             .optional()?)
     }
 
-    /// A device's open runs of which it has told a state: those that a complete list of its runs has to hold.
+    /// Returns a device's open runs of which it has reported a state. A complete inventory of the device must contain them.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn known_open_runs(&self, device: &DeviceId) -> Result<Vec<RunId>> {
         let mut statement = self.connection.prepare_cached(
             "SELECT id FROM runs WHERE device = ?1 AND recorded IS NULL AND known = 1 AND lost = 0",
@@ -177,10 +177,11 @@ impl Store {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Runs that are recorded with every file and valid evidence, and whose device has not been told so, of devices that are there.
+    /// Returns recorded runs with every file and valid evidence whose device has not been sent `Release` yet. The device is online and
+    /// not in a timed window.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn runs_to_release(&self) -> Result<Vec<(RunId, DeviceId)>> {
         self.recorded_runs_where(
             "forgotten = 0 AND released = 0 AND json_extract(outcome, '$.complete') AND json_extract(outcome, '$.signed')",
@@ -188,10 +189,11 @@ impl Store {
         )
     }
 
-    /// Runs recorded so many seconds of service ago that their device may forget and has not been told so, of devices that are there.
+    /// Returns runs that their device may forget and has not been sent `Forget` for. They were recorded at least `seconds` of service
+    /// ago. The device is online and not in a timed window.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn runs_to_forget(&self, seconds: i64) -> Result<Vec<(RunId, DeviceId)>> {
         self.recorded_runs_where(
             "recorded_at <= ?1 AND known = 1 AND forgotten = 0 AND json_extract(outcome, '$.forgettable')",
@@ -212,7 +214,7 @@ impl Store {
 }
 
 impl RunRow {
-    /// The phase as users see it: a run is done when its record is written, not before.
+    /// Returns the phase for display. A run is `Done` only once its record is written.
     pub(crate) fn shown_phase(&self) -> RunPhase {
         match self.state.phase {
             RunPhase::Done if self.recorded.is_none() => RunPhase::Draining,
@@ -220,7 +222,7 @@ impl RunRow {
         }
     }
 
-    /// Whether it came to a result, and all that was to be found out about it was, and was good.
+    /// Returns whether the run is usable, its accuracy target is reached and everything was judged.
     pub(crate) fn is_good(&self) -> bool {
         let judged = |outcome: &RunOutcome| {
             let reached = outcome.accuracy.as_ref().is_none_or(AccuracyResult::is_reached);
@@ -229,8 +231,8 @@ impl RunRow {
         self.is_usable() && self.outcome.as_ref().is_some_and(judged)
     }
 
-    /// Whether it came to a usable result, though its accuracy may be somebody else's to judge, as of benchmarks whose metric the
-    /// reference's script reckons alone.
+    /// Returns whether the run has a usable result. Its accuracy may still need judging, for benchmarks whose metric only the reference
+    /// script computes.
     pub(crate) fn is_usable(&self) -> bool {
         self.state.phase == RunPhase::Done
             && self.outcome.as_ref().is_some_and(|outcome| {
@@ -241,12 +243,12 @@ impl RunRow {
             })
     }
 
-    /// The audit that it is.
+    /// The audit's name, if the run is an audit.
     pub(crate) fn audit(&self) -> Option<&str> {
         self.draft.spec.audit.as_ref().map(|of| of.test.as_str())
     }
 
-    /// Whether nothing more will happen to it.
+    /// Returns whether the run is recorded and therefore final.
     pub(crate) fn is_over(&self) -> bool {
         self.recorded.is_some()
     }

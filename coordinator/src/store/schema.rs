@@ -1,5 +1,5 @@
-//! The tables, and how an older store becomes a present one. Every migration stays as it was once released; the number
-//! of those that have run is SQLite's `user_version`.
+//! The tables and the migrations of older stores. A released migration never changes. SQLite's `user_version` is the number of migrations
+//! that have run.
 
 use rusqlite::Connection;
 
@@ -118,14 +118,14 @@ ALTER TABLE runs ADD COLUMN released INTEGER NOT NULL DEFAULT 0;  -- whether the
 ",
 ];
 
-/// Brings the database to the present version.
+/// Migrates the database to the current version.
 pub(super) fn migrate(connection: &mut Connection) -> Result<()> {
     let known = i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX);
     if version(connection)? == known {
         return Ok(());
     }
     let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-    // Asked again under the lock: another process may have done it meanwhile.
+    // Read again under the lock, because another process may have migrated meanwhile.
     let found = version(&transaction)?;
     if found > known {
         return Err(StoreError::TooNew { found, known });

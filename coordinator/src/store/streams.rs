@@ -1,4 +1,4 @@
-//! Streams: how much of each file of a run is on disk. These rows say what has been promised to the device.
+//! Streams: how many bytes of each file of a run are on disk. These rows record what has been promised to the device.
 
 use regatta_fsutil::hash::unhex;
 use regatta_types::{RunId, StreamName};
@@ -10,17 +10,17 @@ use super::{Result, Store, values};
 /// One stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StreamRow {
-    /// Its name.
+    /// The stream's name.
     pub(crate) name: StreamName,
-    /// Whether the device counts it among the run's files.
+    /// Whether the device lists it among the run's files.
     pub(crate) listed: bool,
-    /// Every byte before this is on disk.
+    /// The number of leading bytes that are on disk.
     pub(crate) committed: u64,
     /// The length that the device stated.
     pub(crate) stated_length: Option<u64>,
-    /// The SHA-256 that the device stated, hexadecimal.
+    /// The SHA-256 that the device stated, in hexadecimal.
     pub(crate) stated_sha256: Option<String>,
-    /// Complete, with the stated SHA-256.
+    /// Whether the stream is complete, with the stated SHA-256.
     pub(crate) whole: bool,
 }
 
@@ -48,10 +48,10 @@ fn stream(row: &Row<'_>) -> rusqlite::Result<StreamRow> {
 }
 
 impl Store {
-    /// Every stream of a run, by name.
+    /// Returns every stream of a run, by name.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn streams(&self, run: RunId) -> Result<Vec<StreamRow>> {
         let mut statement = self
             .connection
@@ -60,10 +60,10 @@ impl Store {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Keeps what is on disk of a stream. The caller has flushed it.
+    /// Stores the progress of a stream. The caller has flushed its file.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn keep_stream(&self, run: RunId, row: &StreamRow) -> Result<()> {
         self.connection
             .prepare_cached(
@@ -83,10 +83,10 @@ impl Store {
         Ok(())
     }
 
-    /// Keeps that the device counts a stream among the run's files.
+    /// Stores that the device lists a stream among the run's files.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn list_stream(&self, run: RunId, name: &StreamName) -> Result<()> {
         self.connection
             .prepare_cached(
@@ -97,10 +97,10 @@ impl Store {
         Ok(())
     }
 
-    /// A whole stream is gone from this disk, or changed on it: it is to come again, from its start.
+    /// Resets a complete stream whose file is missing or changed on this disk. The device must deliver it again from the start.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn stream_is_damaged(&self, run: RunId, name: &StreamName) -> Result<()> {
         self.connection
             .prepare_cached(
@@ -111,10 +111,10 @@ impl Store {
         Ok(())
     }
 
-    /// Bytes of a run that are on disk.
+    /// Returns the number of bytes of a run that are on disk.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn committed_bytes(&self, run: RunId) -> Result<u64> {
         let bytes: i64 = self
             .connection

@@ -1,4 +1,4 @@
-//! The store through its own face: what survives, what is refused.
+//! Tests of the store through its own interface: what it keeps and what it refuses.
 
 use regatta_types::{
     DeviceId,

@@ -1,11 +1,11 @@
-//! Reading our own types out of columns: what does not parse is an error with its column, not a default.
+//! Reads Regatta's own types from columns. A value that does not parse is an error that names its column, not a default.
 
 use std::str::FromStr;
 
 use regatta_types::documents::RunPhase;
 use rusqlite::{Row, types::Type};
 
-/// A text column that holds one of our types.
+/// Parses a text column.
 pub(super) fn parsed<T>(row: &Row<'_>, column: &str) -> rusqlite::Result<T>
 where
     T: FromStr,
@@ -15,7 +15,7 @@ where
     text.parse().map_err(|error| unreadable(row, column, error))
 }
 
-/// A text column that holds one of our types or nothing.
+/// Parses a text column that may be NULL.
 pub(super) fn optional_parsed<T>(row: &Row<'_>, column: &str) -> rusqlite::Result<Option<T>>
 where
     T: FromStr,
@@ -27,13 +27,13 @@ where
         .map_err(|error| unreadable(row, column, error))
 }
 
-/// A text column that holds JSON.
+/// Parses a JSON text column.
 pub(super) fn json<T: serde::de::DeserializeOwned>(row: &Row<'_>, column: &str) -> rusqlite::Result<T> {
     let text: String = row.get(column)?;
     serde_json::from_str(&text).map_err(|error| unreadable(row, column, error))
 }
 
-/// A text column that holds JSON or nothing.
+/// Parses a JSON text column that may be NULL.
 pub(super) fn optional_json<T: serde::de::DeserializeOwned>(
     row: &Row<'_>,
     column: &str,
@@ -44,19 +44,19 @@ pub(super) fn optional_json<T: serde::de::DeserializeOwned>(
         .map_err(|error| unreadable(row, column, error))
 }
 
-/// A run's phase, by the word that users read.
+/// Parses a run's phase from the word that users see.
 pub(super) fn phase(row: &Row<'_>, column: &str) -> rusqlite::Result<RunPhase> {
     let text: String = row.get(column)?;
     serde_json::from_value(serde_json::Value::String(text)).map_err(|error| unreadable(row, column, error))
 }
 
-/// A column of up to 63 bits without sign.
+/// Reads an unsigned integer of at most 63 bits.
 pub(super) fn unsigned(row: &Row<'_>, column: &str) -> rusqlite::Result<u64> {
     let value: i64 = row.get(column)?;
     u64::try_from(value).map_err(|error| unreadable(row, column, error))
 }
 
-/// An unsigned number as SQLite holds it. Offsets and revisions beyond 63 bits do not occur; one would be cut.
+/// Converts an unsigned number to SQLite's signed integer. Values above 63 bits are clamped and do not occur in offsets or revisions.
 pub(super) fn signed(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }

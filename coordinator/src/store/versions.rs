@@ -1,30 +1,30 @@
-//! Devices whose agents speak a wire version that this coordinator does not read. They cannot say hello; that they tried
-//! is kept, so that `regatta device list` can say why they are missing.
+//! Devices whose agents use a wire version that this coordinator cannot read. The store records their hellos so that `regatta device
+//! list` can say why the devices are missing.
 
 use regatta_types::DeviceId;
 use rusqlite::params;
 
 use super::{Result, Store, now, values};
 
-/// Such devices at most; whoever forges more ids takes the place of the oldest.
+/// The maximum number of such devices. When forged ids exceed it, the oldest entries are dropped.
 const MOST: u32 = 256;
 
-/// One such device.
+/// A device with an unreadable wire version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OtherVersion {
-    /// Its id, by its topic.
+    /// The device's id, from its topic.
     pub(crate) device: DeviceId,
     /// The wire version of its hello.
     pub(crate) wire: u16,
-    /// When it last tried.
+    /// When its last hello arrived.
     pub(crate) last_seen: String,
 }
 
 impl Store {
-    /// A device said hello in a wire version that this program does not read.
+    /// Stores that a device sent a hello in a wire version that this program cannot read.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn device_spoke_other_version(&self, id: &DeviceId, wire: u16) -> Result<()> {
         self.connection
             .prepare_cached(
@@ -41,10 +41,10 @@ impl Store {
         Ok(())
     }
 
-    /// A device is understood again.
+    /// Removes a device whose hello can be read again.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn device_is_understood(&self, id: &DeviceId) -> Result<()> {
         self.connection
             .prepare_cached("DELETE FROM other_versions WHERE device = ?1")?
@@ -52,10 +52,10 @@ impl Store {
         Ok(())
     }
 
-    /// Every such device.
+    /// Returns every such device.
     ///
     /// # Errors
-    /// When the store fails.
+    /// Returns an error when the store fails.
     pub(crate) fn other_versions(&self) -> Result<Vec<OtherVersion>> {
         let mut statement = self
             .connection

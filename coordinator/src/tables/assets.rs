@@ -5,7 +5,7 @@ use regatta_text::escape;
 use super::{table, words};
 use crate::store::AssetRow;
 
-/// Every asset, a line each.
+/// Formats assets, one line each.
 pub(crate) fn assets(rows: &[AssetRow]) -> String {
     if rows.is_empty() {
         return "no assets: devices find everything in their own scratch directories".to_owned();

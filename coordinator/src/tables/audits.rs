@@ -1,4 +1,4 @@
-//! What an audit came to, in words.
+//! Formats the results of audits.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use regatta_types::documents::AuditResult;
 
 use crate::store::RunRow;
 
-/// What an audit's run came to, and what a reviewer would ask about; `None` where it is none or has no result yet.
+/// Formats the result of an audit's run, and what a reviewer would ask. `None` when the run is not an audit or has no result yet.
 pub(crate) fn audit(row: &RunRow) -> Option<String> {
     let audit = row.outcome.as_ref()?.audit.as_ref()?;
     let mut parts = Vec::new();
@@ -33,7 +33,7 @@ pub(crate) fn audit(row: &RunRow) -> Option<String> {
         .iter()
         .flat_map(|responses| &responses.explanation);
     for line in explanation {
-        // Writing to a String cannot fail.
+        // Writing to a `String` cannot fail.
         let _ = write!(text, "\n  {}", escape(line));
     }
     for line in &audit.observations {
@@ -42,7 +42,7 @@ pub(crate) fn audit(row: &RunRow) -> Option<String> {
     Some(text)
 }
 
-/// Why an audit is not passed, in few words.
+/// Formats briefly why an audit has not passed.
 pub(super) fn why_not(audit: &AuditResult) -> Option<String> {
     if audit.passed {
         return None;
@@ -61,7 +61,7 @@ pub(super) fn why_not(audit: &AuditResult) -> Option<String> {
     Some(reasons.join("; "))
 }
 
-/// TEST01's part III: both values of each metric.
+/// Formats TEST01 part III: both values of each metric.
 fn accuracies(audit: &AuditResult) -> impl Iterator<Item = String> {
     audit.accuracies.iter().map(|delta| {
         let value = |value: Option<f64>| value.map_or_else(|| "none".to_owned(), |value| value.to_string());
@@ -75,7 +75,7 @@ fn accuracies(audit: &AuditResult) -> impl Iterator<Item = String> {
     })
 }
 
-/// What the official script says when it does not let the speeds pass.
+/// The official script's message when it fails the performance check.
 fn refusal(audit: &AuditResult) -> Option<String> {
     audit
         .speeds

@@ -1,5 +1,5 @@
-//! The device's state around a run: what was asked for and proven, what was seen meanwhile, and what the board's own sensors
-//! say of energy. A table where something was set, a line or two where not.
+//! Formats the device's state around a run: the requested and proven values, observations during the run, and the energy from the board's
+//! sensors. The format is a table if a state was set, otherwise a line or two.
 
 use regatta_text::escape;
 use regatta_types::documents::StateProof;
@@ -7,7 +7,7 @@ use regatta_types::documents::StateProof;
 use super::{cell, right, table};
 use crate::store::RunRow;
 
-/// Lines for one run; none where its agent gave no proof.
+/// Returns the lines for one run. Returns none if its agent gave no proof.
 pub(super) fn of(row: &RunRow) -> Vec<String> {
     let Some(outcome) = &row.outcome else {
         return Vec::new();
@@ -57,7 +57,7 @@ fn telemetry(proof: &StateProof) -> Option<String> {
     ))
 }
 
-/// Energy for each sample of the data set, for orientation: an official figure comes from a meter at the wall.
+/// Energy per sample of the data set, for orientation only. An official figure requires a power meter at the wall.
 fn energy(proof: &StateProof, samples: Option<u64>) -> Option<String> {
     let seen = &proof.telemetry;
     let (milliwatts, millijoules) = (seen.milliwatts?, seen.millijoules?);

@@ -8,7 +8,7 @@ use regatta_wire::frame;
 use super::{cell, fits, keep_whole, table, words};
 use crate::store::{DeviceRow, OtherVersion};
 
-/// Every device, a line each, and those that could not say hello.
+/// Formats devices, one line each, and the devices whose hello could not be read.
 pub(crate) fn devices(devices: &[DeviceRow], refused: &[OtherVersion]) -> String {
     let mut parts = Vec::new();
     match (devices, refused) {
@@ -28,7 +28,7 @@ pub(crate) fn devices(devices: &[DeviceRow], refused: &[OtherVersion]) -> String
     parts.join("\n")
 }
 
-/// A line each; where the terminal is too narrow for that, three lines each.
+/// Formats one line per device, or three lines on a narrow terminal.
 fn known(devices: &[DeviceRow]) -> String {
     let wide = a_line_each(devices);
     if fits(&wide) {
@@ -40,7 +40,7 @@ fn known(devices: &[DeviceRow]) -> String {
 
 pub(super) fn a_line_each(devices: &[DeviceRow]) -> String {
     let gpus: Vec<String> = devices.iter().map(gpus_of).collect();
-    // Boards of a kind have the same, and what has none needs no column.
+    // Boards of a kind have the same GPUs. A fleet without GPUs needs no column.
     let has_gpus = gpus.iter().any(|gpus| !gpus.is_empty());
     let (before, behind) = (["name", "device", "state", "engines"], ["agent", "last seen"]);
     let mut table = table(before.into_iter().chain(has_gpus.then_some("GPUs")).chain(behind));
@@ -84,7 +84,7 @@ pub(super) fn three_lines_each(devices: &[DeviceRow]) -> String {
     table.trim_fmt()
 }
 
-/// One device with what it says of itself.
+/// Formats one device with its own description.
 pub(crate) fn device(device: &DeviceRow) -> String {
     let mut table = table(["name", &escape(&device.name)]);
     let rows = [
@@ -132,14 +132,14 @@ fn add_facts(table: &mut Table, facts: &DeviceFacts) {
     }
 }
 
-/// A device's GPUs; `?` where it tells of itself in words that this coordinator does not read, which `device show` explains.
+/// Formats a device's GPUs. Returns `?` when this coordinator cannot parse the device's description, which `device show` explains.
 fn gpus_of(device: &DeviceRow) -> String {
     device
         .reported_facts()
         .map_or_else(|_| "?".to_owned(), |facts| gpus(&facts.gpus))
 }
 
-/// GPUs by name, those of a kind together: `2 x NVIDIA L4`.
+/// Groups equal GPUs by name: `2 x NVIDIA L4`.
 fn gpus(gpus: &[GpuFacts]) -> String {
     let kinds = gpus.chunk_by(|one, next| one.name == next.name);
     let words = kinds.map(|kind| match kind {
@@ -149,7 +149,7 @@ fn gpus(gpus: &[GpuFacts]) -> String {
     escape(&words.collect::<Vec<_>>().join(", ")).into_owned()
 }
 
-/// The agent's version, where it is ours: its name is the same on every line.
+/// The agent's version without the program's name, which is the same on every line.
 fn version(device: &DeviceRow) -> &str {
     let agent = device.agent.as_str();
     agent.strip_prefix("regatta-agent ").unwrap_or(agent)

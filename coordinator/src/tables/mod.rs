@@ -1,4 +1,4 @@
-//! Results for people: tables that line up, and the few words in them. Programs get JSON from the commands themselves.
+//! Formats results for people as aligned tables. Programs get JSON from the commands themselves.
 
 mod assets;
 mod audits;
@@ -22,11 +22,11 @@ pub(crate) use runs::{result, run, runs, why_not};
 pub(crate) use settings::settings;
 pub(crate) use words::{bytes, time};
 
-/// A headline, a rule below it, and columns that line up.
+/// A header, a rule below it, and aligned columns.
 const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
-/// A table as wide as what stands in it, at a terminal no wider than that: words then go on in the line below, within their
-/// column. What follows a pipe stays one line a row.
+/// Creates a table as wide as its content. On a terminal it is no wider than that, and text wraps within its column. In a pipe each row
+/// stays on one line.
 fn table<'a>(headline: impl IntoIterator<Item = &'a str>) -> Table {
     let mut table = Table::new();
     table
@@ -40,35 +40,35 @@ fn table<'a>(headline: impl IntoIterator<Item = &'a str>) -> Table {
     table
 }
 
-/// How wide the terminal is, where results go to one.
+/// The width of the terminal, if results go to one.
 fn terminal_columns() -> Option<u16> {
     Term::stdout().size_checked().map(|(_, columns)| columns)
 }
 
-/// Whether a table that was made without regard to the terminal fits into it.
+/// Returns whether a table fits the terminal.
 fn fits(table: &str) -> bool {
     let most = table.lines().map(|line| line.chars().count()).max().unwrap_or(0);
     terminal_columns().is_none_or(|columns| most <= usize::from(columns))
 }
 
-/// What is copied out of a column, an id, stays in one piece.
+/// Keeps a column from wrapping, for ids that are copied.
 fn keep_whole(table: &mut Table, column: usize) {
     if let Some(column) = table.column_mut(column) {
         column.set_constraint(ColumnConstraint::ContentWidth);
     }
 }
 
-/// A value in a table. It may be anybody's: it stays on one line and steers no terminal.
+/// Creates a cell. The value may come from anyone, so it is escaped to stay on one line and not control the terminal.
 fn cell(text: impl ToString) -> Cell {
     Cell::new(escape(&text.to_string()))
 }
 
-/// Numbers stand right.
+/// Creates a right-aligned cell for numbers.
 fn right(text: impl ToString) -> Cell {
     cell(text).set_alignment(CellAlignment::Right)
 }
 
-/// A table of plain words.
+/// Creates a table of plain text.
 pub(crate) fn plain<const N: usize>(
     headline: [&str; N],
     lines: impl IntoIterator<Item = [String; N]>,

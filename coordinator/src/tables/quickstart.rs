@@ -1,31 +1,31 @@
-//! The quickstart's tables: what each run measured and whether it arrived, and which rules its rehearsal does not meet.
+//! The quickstart's tables: the metric and delivery of each run, and the rules that the rehearsal does not meet.
 
 use serde::Serialize;
 
 use super::{cell, right, table, words};
 use crate::store::{RunOutcome, RunRow};
 
-/// What was found of a run's files on both disks.
+/// The comparison of a run's files on both disks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Comparison {
-    /// Whether evidence, coordinator and device agree on every one.
+    /// Whether evidence, coordinator and device agree on every file.
     pub(crate) equal: bool,
 }
 
-/// A rule that the tree does not meet.
+/// A rule that the submission tree does not meet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct UnmetRule {
-    /// Its short name.
+    /// The rule's short name.
     pub(crate) rule: String,
-    /// Findings against it.
+    /// The number of findings.
     pub(crate) findings: usize,
-    /// Why no rehearsal meets it; `None` where one should.
+    /// Why no rehearsal can meet it. `None` if one should.
     pub(crate) expected: Option<String>,
-    /// The first finding's path and words.
+    /// The path and text of the first finding.
     pub(crate) first: String,
 }
 
-/// One line per run.
+/// Formats one line per run.
 pub(crate) fn quickstart(rows: &[(RunRow, Comparison)]) -> String {
     let mut table = table([
         "scenario",
@@ -68,7 +68,7 @@ pub(crate) fn quickstart(rows: &[(RunRow, Comparison)]) -> String {
     table.trim_fmt()
 }
 
-/// What is known of the answers: their accuracy, or that they are those of the accuracy run.
+/// Formats the answers' accuracy, or whether they equal those of the accuracy run.
 fn answers(outcome: &RunOutcome) -> String {
     let responses = outcome.audit.as_ref().and_then(|audit| audit.responses.as_ref());
     match (&outcome.accuracy, responses) {
@@ -79,7 +79,7 @@ fn answers(outcome: &RunOutcome) -> String {
     }
 }
 
-/// One line per rule that a rehearsal does not meet.
+/// Formats one line per rule that a rehearsal does not meet.
 pub(crate) fn rules(unmet: &[UnmetRule]) -> String {
     let mut table = table(["rule", "findings", "why"]);
     for rule in unmet {

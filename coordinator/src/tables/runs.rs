@@ -10,7 +10,7 @@ use crate::{
     workspace::RunDir,
 };
 
-/// Runs, a line each; two lines each where the terminal is too narrow for that.
+/// Formats runs, one line each, or two on a narrow terminal.
 pub(crate) fn runs(rows: &[RunRow]) -> String {
     let wide = a_line_each(rows);
     if fits(&wide) { wide } else { two_lines_each(rows) }
@@ -77,7 +77,7 @@ fn accuracy(row: &RunRow) -> Option<String> {
     row.outcome.as_ref()?.accuracy.as_ref().map(words::accuracy)
 }
 
-/// One run with its streams.
+/// Formats one run with its streams.
 pub(crate) fn run(row: &RunRow, streams: &[StreamRow], dir: &RunDir) -> String {
     let spec = &row.draft.spec;
     let mut lines = vec![
@@ -97,7 +97,7 @@ pub(crate) fn run(row: &RunRow, streams: &[StreamRow], dir: &RunDir) -> String {
         ),
         format!("state      {}", row.shown_phase()),
     ];
-    // A result tells the reason as well.
+    // The result includes the reason.
     if row.outcome.is_some() {
         lines.push(format!("result     {}", result(row)));
     } else if let Some(reason) = &row.state.reason {
@@ -142,7 +142,7 @@ pub(crate) fn run(row: &RunRow, streams: &[StreamRow], dir: &RunDir) -> String {
     lines.join("\n")
 }
 
-/// What came of a run, in one line.
+/// Formats the result of a run in one line.
 pub(crate) fn result(row: &RunRow) -> String {
     let mut parts = vec![row.shown_phase().to_string()];
     if let Some(outcome) = &row.outcome {
@@ -170,10 +170,10 @@ pub(crate) fn result(row: &RunRow) -> String {
     escape(&parts.join(", ")).into_owned()
 }
 
-/// Why a run is no good, for whoever has to do something about it.
+/// Formats why a run is not good.
 pub(crate) fn why_not(row: &RunRow) -> String {
     let mut reasons: Vec<String> = row.state.reason.iter().cloned().collect();
-    // A run that failed has said enough; what it lacks follows from that.
+    // For a failed run its reason is enough. The other problems follow from it.
     if let Some(outcome) = row.outcome.as_ref().filter(|_| reasons.is_empty()) {
         reasons.extend(outcome.reasons.iter().cloned());
         reasons.extend(outcome.not_judged.iter().cloned());
@@ -195,7 +195,7 @@ pub(crate) fn why_not(row: &RunRow) -> String {
     )
 }
 
-/// An accuracy that misses its target.
+/// Formats an accuracy below its target.
 fn too_low(found: &AccuracyResult) -> Option<String> {
     let target = found.target.filter(|_| !found.is_reached())?;
     let (metric, value) = (&found.metric, found.value);

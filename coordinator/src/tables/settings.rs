@@ -5,7 +5,7 @@ use regatta_types::{Scenario, documents::EngineKind};
 
 use super::plain;
 
-/// One line for each setting.
+/// Formats engine settings, one line each.
 pub(crate) fn settings(settings: &[&Setting]) -> String {
     plain(
         [

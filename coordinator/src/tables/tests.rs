@@ -1,4 +1,4 @@
-//! The tables as people see them.
+//! Tests of the tables as users see them.
 
 use std::collections::BTreeMap;
 
@@ -129,7 +129,7 @@ fn some_runs() -> Vec<RunRow> {
             RunPhase::Failed,
             Some(RunOutcome::default()),
         ),
-        // Done on the device, and its record is not written yet.
+        // Done on the device, but not recorded yet.
         row(
             5,
             Scenario::MultiStream,

@@ -1,10 +1,10 @@
-//! Figures in words: bytes, LoadGen's metric, a verdict.
+//! Formats single values: bytes, LoadGen's metric, a verdict.
 
 use regatta_types::documents::{AccuracyResult, WindowCost};
 
 use crate::store::{Metric, RunOutcome};
 
-/// Bytes in the unit that leaves one to three digits before the point.
+/// Formats bytes in the unit with one to three digits before the point.
 pub(crate) fn bytes(count: u64) -> String {
     const UNITS: [&str; 5] = ["B", "kB", "MB", "GB", "TB"];
     let mut value = count as f64;
@@ -20,7 +20,7 @@ pub(crate) fn bytes(count: u64) -> String {
     }
 }
 
-/// LoadGen's value and unit; nanoseconds as milliseconds, which people read.
+/// Formats LoadGen's value and unit. Nanoseconds become milliseconds for readability.
 pub(super) fn value(metric: &Metric) -> String {
     match metric.unit.as_str() {
         "ns" => format!("{:.3} ms", metric.value / 1e6),
@@ -29,13 +29,13 @@ pub(super) fn value(metric: &Metric) -> String {
     }
 }
 
-/// A time as the store keeps it, to the second.
+/// Formats a time of the store, to the second.
 pub(crate) fn time(stored: &str) -> String {
     let to_the_second = stored.split('.').next().unwrap_or(stored);
     format!("{} UTC", to_the_second.trim_end_matches('Z').replace('T', " "))
 }
 
-/// LoadGen's verdict, and an audit's own. An accuracy run has none.
+/// Formats the verdict of LoadGen and of the audit. An accuracy run has none.
 pub(super) fn verdict(outcome: &RunOutcome) -> &'static str {
     match (outcome.valid, &outcome.audit) {
         (Some(false), _) => "INVALID",
@@ -46,7 +46,7 @@ pub(super) fn verdict(outcome: &RunOutcome) -> &'static str {
     }
 }
 
-/// What the agent cost while LoadGen ran.
+/// Formats the agent's resource use while LoadGen ran.
 pub(super) fn window(cost: &WindowCost) -> String {
     let mut parts = vec![
         format!("{} sent", bytes(cost.bytes_sent)),
@@ -58,7 +58,7 @@ pub(super) fn window(cost: &WindowCost) -> String {
     parts.join(", ")
 }
 
-/// An accuracy in percent.
+/// Formats an accuracy in percent.
 pub(super) fn accuracy(found: &AccuracyResult) -> String {
     format!("{:.2} %", found.value)
 }

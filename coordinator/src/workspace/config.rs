@@ -1,4 +1,4 @@
-//! `regatta.toml`: which broker, where it listens and under which protection, where data lies.
+//! `regatta.toml`: the broker, addresses and protection, and data directories.
 
 use std::{net::SocketAddr, path::PathBuf};
 
@@ -7,73 +7,73 @@ use serde::Deserialize;
 
 use crate::broker_address::{BrokerAddress, BrokerAddressError};
 
-/// The newest schema number of the file that this program reads.
+/// The newest schema number that this program reads.
 const SCHEMA: u16 = 1;
 
-/// A configuration that cannot be used.
+/// An error in a configuration.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConfigError {
-    /// Not TOML, or an unknown or missing key.
+    /// The text is not TOML, or has an unknown or missing key.
     #[error("not a valid configuration")]
     Toml(#[from] toml::de::Error),
-    /// Written for a newer program.
+    /// The file is written for a newer program.
     #[error("the file has schema {0}; this program reads up to {SCHEMA}: update it")]
     TooNew(u16),
     /// `broker` is neither `embedded` nor an address.
     #[error("`broker` is neither \"embedded\" nor an address")]
     Broker(#[source] BrokerAddressError),
-    /// The embedded broker would accept anybody on the network.
+    /// The embedded broker would accept anyone on the network.
     #[error(
         "`listen` is {0}, which other machines reach, and plain TCP knows no device from a stranger: \
          listen on 127.0.0.1, or allow it with `plain_tcp_beyond_loopback = true`"
     )]
     Exposed(SocketAddr),
-    /// The coordinator would talk in the open.
+    /// The coordinator would communicate unencrypted.
     #[error(
         "`broker` is {0}, on another machine and in plain TCP, where anybody on the network reads and forges: \
          use mqtts://, or allow it with `plain_tcp_beyond_loopback = true`"
     )]
     InTheOpen(BrokerAddress),
-    /// TLS without keys.
+    /// TLS is requested without keys.
     #[error("`broker` is {0}: TLS wants `tls = true` and the keys that `regatta init` makes")]
     WithoutKeys(BrokerAddress),
-    /// Not something that can stand in an address.
+    /// The host cannot be part of an address.
     #[error("`host` is `{0}`: write the name or address of this machine, without scheme and port")]
     Host(String),
 }
 
-/// Which broker carries the messages.
+/// The broker for the messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum BrokerChoice {
-    /// The coordinator starts its own.
+    /// The coordinator starts the embedded broker.
     Embedded {
-        /// Where it listens; port 0 takes a free one.
+        /// The address to listen on. Port 0 selects a free port.
         listen: SocketAddr,
     },
     /// Any other MQTT 5 broker.
     External(BrokerAddress),
 }
 
-/// The configuration, checked.
+/// The validated configuration.
 #[derive(Debug, Clone)]
 pub(crate) struct Config {
     /// The broker.
     pub(crate) broker: BrokerChoice,
-    /// Whether the lab has keys: devices enrol, connections are TLS, commands are signed.
+    /// Whether the lab has keys: devices enrol, connections use TLS, commands are signed.
     pub(crate) tls: bool,
-    /// Where enrolments are taken.
+    /// The address of the enrolment listener.
     pub(crate) enrol_listen: SocketAddr,
-    /// Where devices get assets over HTTPS; `None` where none are served.
+    /// The address of the asset server. `None` disables it.
     pub(crate) assets_listen: Option<SocketAddr>,
-    /// The name or address of this machine as devices reach it.
+    /// The name or address of this machine, as devices reach it.
     pub(crate) host: String,
-    /// Data and models for accuracy, relative to the workspace.
+    /// The directory for data and models, relative to the workspace.
     pub(crate) scratch: Option<PathBuf>,
-    /// How long a device keeps a run after it has been recorded.
+    /// How long a device keeps a run after it is recorded.
     pub(crate) keep_on_device: SignedDuration,
-    /// Bytes that one run may have.
+    /// The maximum size of a run in bytes.
     pub(crate) max_run_bytes: u64,
-    /// Bytes of the workspace's disk that logs leave free; `None` for a share of the disk.
+    /// Free space that logs must leave on the workspace's disk, in bytes. `None` means a share of the disk.
     pub(crate) min_free_bytes: Option<u64>,
 }
 
@@ -105,12 +105,12 @@ struct File {
     min_free_mib: Option<u32>,
 }
 
-/// The largest accuracy logs of a round have a few GiB.
+/// The default size limit: the largest accuracy logs of a round have a few GiB.
 const fn default_max_run_mib() -> u32 {
     16 * 1024
 }
 
-/// A workstation's disk may fail too: for a day the logs lie on both sides.
+/// The default time: both sides keep the logs for a day, because a workstation's disk may fail too.
 const fn a_day() -> u32 {
     24
 }
@@ -119,12 +119,12 @@ fn embedded() -> String {
     "embedded".to_owned()
 }
 
-/// MQTT's own port, on this machine only.
+/// The default broker address: MQTT's own port, on loopback.
 fn default_listen() -> SocketAddr {
     SocketAddr::from(([127, 0, 0, 1], 1883))
 }
 
-/// Beside MQTT over TLS, on this machine only.
+/// The default enrolment address: next to the port of MQTT over TLS, on loopback.
 fn default_enrol_listen() -> SocketAddr {
     SocketAddr::from(([127, 0, 0, 1], 8884))
 }
@@ -136,23 +136,23 @@ fn default_host() -> String {
 /// The settings of a new workspace with keys.
 #[derive(Debug)]
 pub(crate) struct NewConfig {
-    /// A broker of its own elsewhere; `None` for the embedded one.
+    /// An external broker. `None` for the embedded one.
     pub(crate) external: Option<BrokerAddress>,
-    /// Where the embedded broker listens.
+    /// The address of the embedded broker.
     pub(crate) listen: SocketAddr,
-    /// Where enrolments are taken.
+    /// The address of the enrolment listener.
     pub(crate) enrol_listen: SocketAddr,
-    /// Where assets are served.
+    /// The address of the asset server.
     pub(crate) assets_listen: SocketAddr,
-    /// The name or address of this machine as devices reach it.
+    /// The name or address of this machine, as devices reach it.
     pub(crate) host: String,
 }
 
 impl Config {
-    /// Reads and checks the file's text.
+    /// Parses and validates the file's text.
     ///
     /// # Errors
-    /// [`ConfigError`] naming what is wrong.
+    /// Returns [`ConfigError`].
     pub(crate) fn from_toml(text: &str) -> Result<Self, ConfigError> {
         let file: File = toml::from_str(text)?;
         if file.schema > SCHEMA {
@@ -189,7 +189,7 @@ impl Config {
         })
     }
 
-    /// The text of a new workspace's file.
+    /// Returns the text of a new workspace's file.
     pub(crate) fn template(new: &NewConfig) -> String {
         let NewConfig {
             external,
@@ -223,7 +223,7 @@ impl Config {
         )
     }
 
-    /// The store of assets as devices reach it: `host:port`; `None` where none are served.
+    /// The asset server as devices reach it, `host:port`. `None` when assets are not served.
     pub(crate) fn assets_for_devices(&self) -> Option<String> {
         let port = self.assets_listen?.port();
         Some(if self.host.contains(':') {
@@ -233,7 +233,7 @@ impl Config {
         })
     }
 
-    /// The broker as devices reach it. `embedded` is where the embedded one listens, once it does.
+    /// The broker as devices reach it. `embedded` is the address of the running embedded broker.
     pub(crate) fn broker_for_devices(&self, embedded: Option<SocketAddr>) -> BrokerAddress {
         match (&self.broker, embedded) {
             (BrokerChoice::External(address), _) if !address.is_loopback() => address.clone(),
@@ -250,7 +250,7 @@ impl Config {
     }
 }
 
-/// Whether a text can stand in an address as its host.
+/// Returns whether a text can be the host in an address.
 pub(crate) fn is_host(text: &str) -> bool {
     let allowed = |c: char| c.is_ascii_alphanumeric() || "-._:".contains(c);
     !text.is_empty() && text.len() <= 255 && text.chars().all(allowed)

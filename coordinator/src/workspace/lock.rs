@@ -1,4 +1,4 @@
-//! One daemon serves a workspace: the kernel's lock on a file, which a dead process cannot leave behind.
+//! The lock of a workspace, so that one daemon serves it. It is a kernel lock on a file, which ends with its process.
 
 use std::{
     fs::{File, OpenOptions},
@@ -8,13 +8,13 @@ use std::{
 
 use rustix::fs::{FlockOperation, flock};
 
-/// Why a workspace cannot be taken.
+/// The reason why a workspace cannot be locked.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LockError {
-    /// Another daemon has it.
+    /// Another daemon holds the lock.
     #[error("another daemon{holder} serves this workspace")]
     HeldSlot {
-        /// ` (process N)` where it is known.
+        /// ` (process N)`, if known.
         holder: String,
     },
     /// The lock file cannot be used.
@@ -22,13 +22,13 @@ pub(crate) enum LockError {
     Io {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: io::Error,
     },
 }
 
-/// The workspace is ours until this is dropped.
+/// A held lock of the workspace. Dropping it releases the lock.
 #[derive(Debug)]
 pub(crate) struct Lock {
     _file: File,
@@ -51,7 +51,7 @@ impl Lock {
             Ok(()) => {}
             Err(rustix::io::Errno::WOULDBLOCK) => {
                 let mut text = String::new();
-                // Only for the message: an unreadable holder is an unnamed one.
+                // The holder is only for the message.
                 let _ = file.read_to_string(&mut text);
                 let holder = text
                     .trim()
@@ -68,7 +68,7 @@ impl Lock {
     }
 }
 
-/// Whether a daemon holds the lock.
+/// Returns whether a daemon holds the lock.
 pub(super) fn is_held(path: &Path) -> bool {
     File::open(path).is_ok_and(|file| {
         flock(&file, FlockOperation::NonBlockingLockShared) == Err(rustix::io::Errno::WOULDBLOCK)

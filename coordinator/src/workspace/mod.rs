@@ -1,4 +1,4 @@
-//! A workspace: the directory in which one coordinator keeps its configuration, store and runs.
+//! A workspace: the directory with one coordinator's configuration, store and runs.
 //!
 //! ```text
 //! regatta.toml            configuration
@@ -19,7 +19,7 @@
 //! runs/<id>/device.pub    the public key of its device
 //! ```
 //!
-//! This module knows paths and configuration; it reads no run.
+//! This module has the paths and the configuration. It reads no run.
 
 mod config;
 mod lock;
@@ -34,36 +34,36 @@ pub(crate) use lock::{Lock, LockError};
 use regatta_fsutil::{atomic_file::AtomicFile, regular_file};
 use regatta_types::{RunId, StreamName, documents::document_name};
 
-/// The configuration file's name; its presence makes a directory a workspace.
+/// The name of the configuration file. A directory with this file is a workspace.
 pub(crate) const CONFIG_FILE: &str = "regatta.toml";
 
 /// The directory of the lab's keys.
 pub(crate) const KEYS: &str = "keys";
 
-/// Why a workspace cannot be used.
+/// An error of a workspace.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WorkspaceError {
-    /// No configuration file there.
+    /// The directory has no configuration file.
     #[error("{} is not a Regatta workspace: it holds no {CONFIG_FILE}", .0.display())]
     NotOne(PathBuf),
-    /// There is one already.
+    /// The directory already is a workspace.
     #[error("{} is a Regatta workspace already", .0.display())]
     Exists(PathBuf),
-    /// The configuration file does not read.
+    /// The configuration file is invalid.
     #[error("{} cannot be understood", .path.display())]
     Config {
         /// The file.
         path: PathBuf,
-        /// Where and why.
+        /// The error in the file.
         #[source]
         source: config::ConfigError,
     },
-    /// A file or directory cannot be read or made.
+    /// A file or directory cannot be read or created.
     #[error("cannot use {}", .path.display())]
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: io::Error,
     },
@@ -77,10 +77,10 @@ pub(crate) struct Workspace {
 }
 
 impl Workspace {
-    /// Makes a workspace in a directory, which is made if it is missing.
+    /// Creates a workspace in a directory, and the directory if it is missing.
     ///
     /// # Errors
-    /// [`WorkspaceError::Exists`] when there is one already.
+    /// Returns [`WorkspaceError::Exists`] when the directory already is a workspace, and an error when a file cannot be written.
     pub(crate) fn create(root: &Path, config_text: &str) -> Result<Self, WorkspaceError> {
         let path = root.join(CONFIG_FILE);
         if path.exists() {
@@ -100,7 +100,7 @@ impl Workspace {
     /// Opens an existing workspace.
     ///
     /// # Errors
-    /// [`WorkspaceError`] when the directory is none or its configuration does not read.
+    /// Returns [`WorkspaceError`] when the directory is not a workspace or its configuration is invalid.
     pub(crate) fn open(root: &Path) -> Result<Self, WorkspaceError> {
         let path = root.join(CONFIG_FILE);
         let text = match regular_file::read_text(&path) {
@@ -130,27 +130,27 @@ impl Workspace {
         &self.config
     }
 
-    /// The store's database.
+    /// The path of the store's database.
     pub(crate) fn database(&self) -> PathBuf {
         self.root.join("regatta.db")
     }
 
-    /// The lab's keys.
+    /// The directory of the lab's keys.
     pub(crate) fn keys(&self) -> PathBuf {
         self.root.join(KEYS)
     }
 
-    /// Where the files of a mosquitto of this lab lie.
+    /// The directory of the lab's mosquitto configuration.
     pub(crate) fn mosquitto(&self) -> PathBuf {
         self.root.join("mosquitto")
     }
 
-    /// The user's own files of one kind (`benchmarks`, `rounds`).
+    /// The directory of the user's own files of one kind, for example `benchmarks` or `rounds`.
     pub(crate) fn configs(&self, kind: &str) -> PathBuf {
         self.root.join("configs").join(kind)
     }
 
-    /// Where data and models for accuracy lie: the configuration, else `MLPERF_SCRATCH_PATH`, else `scratch/`.
+    /// The directory of data and models: the configured one, otherwise `MLPERF_SCRATCH_PATH`, otherwise `scratch/`.
     pub(crate) fn scratch(&self) -> PathBuf {
         match (&self.config.scratch, std::env::var_os("MLPERF_SCRATCH_PATH")) {
             (Some(configured), _) => self.root.join(configured),
@@ -159,25 +159,25 @@ impl Workspace {
         }
     }
 
-    /// All runs.
+    /// The directory of all runs.
     pub(crate) fn runs(&self) -> PathBuf {
         self.root.join("runs")
     }
 
-    /// One run's places.
+    /// The directory of one run.
     pub(crate) fn run(&self, run: RunId) -> RunDir {
         RunDir(self.runs().join(run.to_string()))
     }
 
-    /// Takes the workspace for a daemon.
+    /// Locks the workspace for a daemon.
     ///
     /// # Errors
-    /// [`LockError`] when another daemon holds it.
+    /// Returns [`LockError`] when another daemon holds the lock.
     pub(crate) fn lock(&self) -> Result<Lock, LockError> {
         Lock::take(&self.root.join("regatta.lock"))
     }
 
-    /// Whether a daemon serves this workspace now.
+    /// Returns whether a daemon serves this workspace now.
     pub(crate) fn is_served(&self) -> bool {
         lock::is_held(&self.root.join("regatta.lock"))
     }
@@ -193,7 +193,7 @@ impl RunDir {
         &self.0
     }
 
-    /// What was asked for, as sent.
+    /// The run's spec as it was sent.
     pub(crate) fn spec(&self) -> PathBuf {
         self.0.join(document_name::SPEC)
     }
@@ -203,32 +203,32 @@ impl RunDir {
         self.0.join(document_name::RECORD)
     }
 
-    /// The public key of its device, so that the run can be verified without a store.
+    /// The public key of its device, for verifying the run without a store.
     pub(crate) fn device_key(&self) -> PathBuf {
         self.0.join(document_name::DEVICE_KEY)
     }
 
-    /// Whole streams.
+    /// The directory of complete streams.
     pub(crate) fn files(&self) -> PathBuf {
         self.0.join("files")
     }
 
-    /// An audit's verdict files, below a directory of the audit's name, as a submission wants them.
+    /// The directory of audits' verdict files, with a subdirectory per audit as in a submission.
     pub(crate) fn audit(&self) -> PathBuf {
         self.0.join("audit")
     }
 
-    /// Streams on their way.
+    /// The directory of incomplete streams.
     pub(crate) fn partial(&self) -> PathBuf {
         self.0.join("partial")
     }
 
-    /// One whole stream. A stream's name is safe as a path component by its type.
+    /// The path of a complete stream. The type of the name ensures that it is a safe path component.
     pub(crate) fn file(&self, name: &StreamName) -> PathBuf {
         self.files().join(name.as_str())
     }
 
-    /// One stream on its way.
+    /// The path of an incomplete stream.
     pub(crate) fn partial_file(&self, name: &StreamName) -> PathBuf {
         self.partial().join(name.as_str())
     }

@@ -9,8 +9,8 @@ use sha2::{Digest as _, Sha256};
 
 use crate::regular_file;
 
-/// Bytes read from a file at a time.
-const BLOCK: usize = 256 * 1024;
+/// Bytes read from a file at a time. Small, because devices share their memory with the GPU.
+const BLOCK: usize = 64 * 1024;
 
 /// Length and SHA-256 of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,5 +1,5 @@
-//! The reference accuracy script, run on this workstation: its output is printed and kept to the byte, and ours is held
-//! against it. What it prints is not changed, shortened or made up; a script that fails leaves nothing behind.
+//! Runs the reference accuracy script on this workstation. Its output is printed and stored unchanged, and compared with Regatta's
+//! figure. A failed script leaves no files.
 
 use std::{
     path::{Path, PathBuf},
@@ -16,16 +16,16 @@ use regatta_types::{
 use super::args::{Args, no_scratch};
 use crate::exit::Failure;
 
-/// What the script said of one log.
+/// The script's result for one log.
 #[derive(Debug)]
 pub(super) struct ScriptOutput {
-    /// Everything that it printed.
+    /// The script's complete output.
     pub(super) output: Vec<u8>,
-    /// Where that is kept.
+    /// The path of the stored output.
     pub(super) kept: PathBuf,
 }
 
-/// Runs the script over a log and keeps what it prints.
+/// Runs the script on a log and stores its output.
 pub(super) fn run(
     args: &Args,
     script: &Path,
@@ -48,7 +48,7 @@ pub(super) fn run(
             log.display()
         )));
     }
-    // A bare name would be looked for in PATH.
+    // A bare name would be searched in PATH.
     let script = &std::path::absolute(script)?;
     let mut command = interpreter(args, script);
     command.args(arguments(args, benchmark, scratch, log)?);
@@ -78,7 +78,7 @@ pub(super) fn run(
     })
 }
 
-/// Python for Python's scripts; any other is started itself.
+/// Runs Python scripts with Python, and other programs directly.
 fn interpreter(args: &Args, script: &Path) -> Command {
     if script.extension().is_some_and(|extension| extension == "py") {
         let mut python = Command::new(&args.python);
@@ -89,8 +89,7 @@ fn interpreter(args: &Args, script: &Path) -> Command {
     }
 }
 
-/// The script's options: those that were given, with `{log}`, `{map}` and `{scratch}` filled in, else those of the metric's
-/// usual script.
+/// The script's options: the user's with `{log}`, `{map}` and `{scratch}` replaced, otherwise those of the metric's usual script.
 fn arguments(
     args: &Args,
     benchmark: &Benchmark,
@@ -121,8 +120,8 @@ fn arguments(
     Ok(words.iter().map(fill).collect())
 }
 
-/// Options of the reference script that judges the metric: for top-1, `accuracy-imagenet.py`; for SQuAD, `accuracy-squad.py`
-/// with its files where a benchmark's data lies by custom.
+/// The options of the metric's reference script. This is `accuracy-imagenet.py` for top-1 and `accuracy-squad.py` for SQuAD, with the
+/// files at the benchmark's usual paths.
 fn usual_arguments(args: &Args, benchmark: &Benchmark) -> Vec<String> {
     if benchmark.accuracy.metric == Metric::SquadF1 {
         let data = format!("{{scratch}}/data/{}", benchmark.name);
@@ -143,7 +142,7 @@ fn usual_arguments(args: &Args, benchmark: &Benchmark) -> Vec<String> {
         Some(LabelType::Byte) => "byte",
         Some(LabelType::Int32) => "int32",
         Some(LabelType::Int64) => "int64",
-        // Also the script's own default.
+        // This is also the script's default.
         Some(LabelType::Float32) | None => "float32",
     };
     let words = [
@@ -160,8 +159,7 @@ fn usual_arguments(args: &Args, benchmark: &Benchmark) -> Vec<String> {
         .collect()
 }
 
-/// Where the output is kept: in the run's directory when the log is a run's, else beside the log; evidence is not written
-/// to.
+/// The directory for the output: the run's directory for a run's log, otherwise the log's own. Nothing is written among evidence files.
 fn keep_at(args: &Args, log: &Path) -> PathBuf {
     if let Some(directory) = &args.keep {
         return directory.clone();
@@ -173,7 +171,7 @@ fn keep_at(args: &Args, log: &Path) -> PathBuf {
     run.map_or_else(|| beside.to_owned(), |run| run.join("accuracy"))
 }
 
-/// The figure in the script's output that ours is held against: what stands behind `accuracy=` at the beginning of a line.
+/// Parses the figure to compare with from the script's output: the value after `accuracy=` at the start of a line.
 pub(super) fn figure(output: &[u8]) -> Option<f64> {
     let text = String::from_utf8_lossy(output);
     text.lines().find_map(|line| {

@@ -1,4 +1,4 @@
-//! TEST01's part III on the command line: which script reckons the two accuracies, and how far they may lie apart.
+//! TEST01 part III on the command line: the script that computes the two accuracies, and their allowed difference.
 
 use std::{error::Error, path::Path, process::Command};
 
@@ -14,7 +14,7 @@ use crate::{
     runs::{Catalogue, accuracy_line},
 };
 
-/// The accuracy run's log cut down, beside the audit's directory while scripts read it: no part of a submission.
+/// The truncated log of the accuracy run, stored beside the audit's directory while scripts read it. It is not part of a submission.
 const BASELINE: &str = "mlperf_log_accuracy_baseline.json";
 
 /// Compares the accuracies of a benchmark's two runs.
@@ -25,7 +25,7 @@ pub(super) fn compare(
     catalogue: &Catalogue,
     context: &Context,
 ) -> Result<Vec<AccuracyDelta>, Failure> {
-    // The round knows more benchmarks than there are files for.
+    // The round knows more benchmarks than there are benchmark files.
     let (limits, own) = match (limits_by_name(request.round, name), catalogue.benchmark(name)) {
         (Some(limits), own) => (limits, own.ok()),
         (None, own) => {
@@ -50,12 +50,12 @@ pub(super) fn compare(
             .hint("name it with --accuracy-script 'python3 SCRIPT ... --mlperf-accuracy-file'"));
         }
     };
-    // What is left of it stands in the way of nothing but a submission's hygiene.
+    // A leftover file only affects the tidiness of a submission.
     let _ = std::fs::remove_file(baseline);
     Ok(compared?)
 }
 
-/// What a command prints about a log, whose path is put behind it.
+/// Runs a command with a log's path as its last argument, and returns its output.
 fn run_script(command: &str, log: &Path) -> Result<String, Box<dyn Error + Send + Sync>> {
     let output = Command::new("sh")
         .args(["-c", &format!("{command} \"$1\""), "sh"])

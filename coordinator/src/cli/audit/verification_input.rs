@@ -1,4 +1,4 @@
-//! The input of `audit verify`: directories, or an audit's run of this workspace, whose record then gets the verdict.
+//! The input of `audit verify`: directories, or an audit's run of this workspace. The run's record gets the verdict.
 
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ use crate::{
     workspace::Workspace,
 };
 
-/// What is verified, and where the verdict goes.
+/// The audit to verify, and where the verdict is written.
 pub(super) struct VerificationInput {
     pub(super) audited: Audited,
     pub(super) compliance: PathBuf,
@@ -27,7 +27,7 @@ pub(super) struct VerificationInput {
 }
 
 impl VerificationInput {
-    /// The input that the command line names.
+    /// Returns the input that the command line names.
     pub(super) fn of(args: &Args, context: &Context) -> Result<Self, Failure> {
         match (&args.run, &args.results, &args.compliance, &args.output) {
             (Some(run), ..) => Self::of_run(args, run, context),
@@ -73,7 +73,7 @@ impl VerificationInput {
                 .dtype
                 .unwrap_or_else(|| Dtype::of(spec.benchmark.model.response)),
             round: Some(args.round.clone().unwrap_or_else(|| spec.round.clone())),
-            // Without a script there is nothing new to say about accuracies.
+            // Without a script, the accuracies are unchanged.
             benchmark: args
                 .benchmark
                 .clone()
@@ -82,7 +82,7 @@ impl VerificationInput {
         })
     }
 
-    /// Puts the verdict into the run's record, where it is a run of the workspace.
+    /// Stores the verdict in the run's record, if it is a run of the workspace.
     pub(super) fn keep(&self, report: &Report, explanation: Option<&str>) -> Result<(), Failure> {
         if let Some((workspace, store, row)) = &self.run {
             runs::audit::keep(workspace, store, row, report, explanation.unwrap_or_default())?;

@@ -1,4 +1,4 @@
-//! `regatta audit verify`: verifies an audit as the round's official scripts do, on logs that may be anybody's.
+//! `regatta audit verify`: verifies an audit as the round's official scripts do. The logs may come from anyone.
 
 use std::fmt::Write as _;
 
@@ -48,7 +48,7 @@ fn failure(error: AuditError) -> Failure {
     }
 }
 
-/// Why TEST01's responses differ, where they do.
+/// Explains why TEST01's responses differ, if they do.
 fn explanation(request: &Request<'_>, report: &Report) -> Result<Option<String>, AuditError> {
     let Some(comparison) = report.accuracy.as_ref().filter(|_| report.needs_accuracies()) else {
         return Ok(None);
@@ -88,7 +88,7 @@ fn text(args: &Args, report: &Report, explanation: Option<&str>) -> String {
     if let Some(accuracy) = &report.accuracy {
         text.push_str(&accuracy.counts.text());
     }
-    // Writing to a String cannot fail, here and below.
+    // Writing to a `String` cannot fail, here and below.
     if let Some(explanation) = explanation {
         let _ = writeln!(text, "{explanation}");
     }

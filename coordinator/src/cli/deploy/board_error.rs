@@ -1,11 +1,11 @@
-//! Why one board was not deployed to, and what its user can do about it.
+//! The error of deploying to one board, and its hint.
 
 use crate::deploy::{DeployError, ssh::SshError};
 
-/// Why one board was not deployed to.
+/// The reason why one board was not deployed to.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum BoardError {
-    /// No connection.
+    /// The connection failed.
     #[error(transparent)]
     Ssh(#[from] SshError),
     /// A step failed.
@@ -14,7 +14,7 @@ pub(super) enum BoardError {
 }
 
 impl BoardError {
-    /// What the user can do about it.
+    /// The hint for the user.
     pub(super) fn hint(&self) -> Option<String> {
         match self {
             Self::Ssh(error) => error.hint(),

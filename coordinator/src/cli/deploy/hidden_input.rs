@@ -1,7 +1,6 @@
-//! A line that is typed at the terminal and not shown: a password, a phrase. Knows the terminal, and not what is asked.
+//! Reads a line at the terminal without echo, such as a password or a passphrase. It does not know the question.
 //!
-//! Keys are read one by one, Ctrl-C among them: a program that is ended in the middle of such a line by the terminal itself leaves
-//! a shell behind in which nobody sees what he types.
+//! Keys are read one by one, Ctrl-C among them. A program that the terminal ends during such a line leaves a shell without echo.
 
 use std::{
     io::{self, Read as _, Write as _},
@@ -10,16 +9,15 @@ use std::{
 
 use rustix::process::{Signal, getpid, kill_process};
 
-/// Reads one line from the terminal at standard input. Ctrl-C ends this process as it does everywhere else, with the terminal put
-/// back before.
+/// Reads one line from the terminal at standard input. Ctrl-C ends this process as usual, after the terminal's settings are restored.
 ///
 /// # Errors
-/// A terminal that cannot be read or set, or that has ended before the line has.
+/// Returns an error when the terminal cannot be read or set, or closes before the line ends.
 pub(super) fn read_line() -> io::Result<String> {
     let hidden_input = HiddenInput::begin()?;
     let typed = Keys::of(&hidden_input.before).read(io::stdin().lock().bytes());
     drop(hidden_input);
-    // The Enter that was not shown.
+    // The line end that was not echoed.
     let _ = writeln!(io::stderr());
     match typed? {
         Typed::Line(line) => Ok(line),
@@ -31,25 +29,25 @@ pub(super) fn read_line() -> io::Result<String> {
     }
 }
 
-/// The settings of the terminal at standard input. `rustix` has these calls only with a feature that rebuilds half the tree.
+/// The settings of the terminal at standard input. `rustix` has these calls only with a feature that rebuilds half the dependency tree.
 #[derive(Clone, Copy)]
 struct Settings(libc::termios);
 
 impl Settings {
     fn read() -> io::Result<Self> {
         let mut settings = MaybeUninit::uninit();
-        // SAFETY: the pointer is to a `termios` that the call fills in when it says 0.
+        // SAFETY: the pointer is to a `termios`, which the call fills in when it returns 0.
         let done = unsafe { libc::tcgetattr(libc::STDIN_FILENO, settings.as_mut_ptr()) };
         if done != 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: filled in, as was just looked at.
+        // SAFETY: the call returned 0, so the value is initialized.
         Ok(Self(unsafe { settings.assume_init() }))
     }
 
-    /// Sets them; what was typed before is forgotten.
+    /// Applies the settings and discards pending input.
     fn set(&self) -> io::Result<()> {
-        // SAFETY: the pointer is to a whole `termios`, which the call only reads.
+        // SAFETY: the pointer is to an initialized `termios`, which the call only reads.
         match unsafe { libc::tcsetattr(libc::STDIN_FILENO, libc::TCSAFLUSH, &raw const self.0) } {
             0 => Ok(()),
             _ => Err(io::Error::last_os_error()),
@@ -61,7 +59,7 @@ impl Settings {
     }
 }
 
-/// The terminal while it shows nothing; dropped, it is as it was.
+/// A terminal without echo. Dropping it restores the previous settings.
 struct HiddenInput {
     before: Settings,
 }
@@ -83,12 +81,12 @@ impl HiddenInput {
 
 impl Drop for HiddenInput {
     fn drop(&mut self) {
-        // A terminal that is gone needs no mending.
+        // A terminal that is gone needs no restoring.
         let _ = self.before.set();
     }
 }
 
-/// What a line came to.
+/// The result of reading a line.
 #[derive(Debug, PartialEq, Eq)]
 enum Typed {
     Line(String),
@@ -96,7 +94,7 @@ enum Typed {
     Ended,
 }
 
-/// The keys that the user's terminal is set to.
+/// The control keys of the user's terminal.
 struct Keys {
     interrupt: u8,
     end: u8,
@@ -114,13 +112,13 @@ impl Keys {
         }
     }
 
-    /// Takes keys until one ends the line.
+    /// Reads keys until one ends the line.
     fn read(&self, keys: impl Iterator<Item = io::Result<u8>>) -> io::Result<Typed> {
         let mut line = String::new();
         let mut message = Vec::with_capacity(4);
         for key in keys {
             match key? {
-                // What a terminal sends for a key that was switched off.
+                // A terminal sends 0 for a disabled key.
                 0 => {}
                 b'\r' | b'\n' => return Ok(Typed::Line(line)),
                 key if key == self.interrupt => return Ok(Typed::Interrupted),

@@ -1,4 +1,4 @@
-//! The file of `--hosts`: `NAME USER@HOST` on every line, or TOML for boards that need more said.
+//! Parses the file of `--hosts`: `NAME USER@HOST` on every line, or TOML for boards with more options.
 //!
 //! ```toml
 //! [[device]]
@@ -24,11 +24,11 @@ use crate::{deploy::ssh::Destination, exit::Failure};
 pub(super) struct Host {
     /// The device's name.
     pub(super) name: String,
-    /// Its login.
+    /// The board's address and login.
     pub(super) destination: Destination,
-    /// Its key file.
+    /// The key file.
     pub(super) identity: Option<PathBuf>,
-    /// The host to go through.
+    /// The jump host.
     pub(super) jump: Option<Destination>,
 }
 
@@ -61,7 +61,7 @@ struct Entry {
 /// Reads the file.
 ///
 /// # Errors
-/// A file that does not read, with the line; a name that stands in it twice; an empty file.
+/// Returns an error with the line for an invalid file, and an error for a duplicate name or an empty file.
 pub(super) fn read(path: &Path) -> Result<Vec<Host>, Failure> {
     let text = regular_file::read_text(path)
         .with_context(|| format!("{} cannot be read", path.display()))

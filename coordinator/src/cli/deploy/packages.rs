@@ -1,4 +1,4 @@
-//! Which packages are at hand: those that were named, else those that lie where `packaging/package.sh` is told to put them.
+//! Finds the packages: the named ones, otherwise those in the output directory of `packaging/package.sh`.
 
 use std::{
     env,
@@ -10,13 +10,14 @@ use crate::{
     exit::Failure,
 };
 
-/// The directory's usual name (docs/headless.md).
+/// The usual name of the directory (docs/headless.md).
 const DIST: &str = "dist";
 
-/// Reads the packages: `named` files and directories, else a `dist` here, in the workspace or beside this program.
+/// Reads the packages: the `named` files and directories, otherwise a `dist` in the current directory, in the workspace or beside this
+/// program.
 ///
 /// # Errors
-/// A file that is no package, or no package at all.
+/// Returns an error when a file is not a package, or when there is no package.
 pub(in crate::cli) fn find(named: &[PathBuf], workspace: &Path) -> Result<Vec<Package>, Failure> {
     let mut packages = Vec::new();
     for path in named {

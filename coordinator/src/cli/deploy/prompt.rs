@@ -1,4 +1,4 @@
-//! Asking: at the terminal, one question at a time however many boards are at work; or a password from standard input, once.
+//! Prompts at the terminal, one question at a time for any number of boards, or reads one password from standard input.
 
 use std::{
     collections::BTreeMap,
@@ -17,17 +17,17 @@ use crate::{
     exit::Failure,
 };
 
-/// Who is asked.
+/// The source of answers.
 pub(super) struct TerminalPrompt<'a> {
-    /// From standard input: for every question.
+    /// The password from standard input, for every question.
     supplied: Option<Secret>,
     accepted: Vec<String>,
     show: &'a Show,
-    /// `None` where nobody sits at a terminal. Held for the length of a question.
+    /// `None` without a terminal. The lock is held for one question.
     terminal: Option<Mutex<Typed>>,
 }
 
-/// The passwords that were typed for logins, by login: sudo there mostly wants the same.
+/// The typed passwords by login. sudo there mostly requires the same password.
 type Typed = BTreeMap<String, Secret>;
 
 impl<'a> TerminalPrompt<'a> {
@@ -54,7 +54,7 @@ impl<'a> TerminalPrompt<'a> {
         })
     }
 
-    /// Has the terminal for itself. `None` where there is none, or nothing was answered.
+    /// Uses the terminal exclusively. Returns `None` without a terminal or an answer.
     fn at_terminal<R>(&self, read: impl FnOnce(&mut Typed) -> Option<R>) -> Option<R> {
         let mut typed = self
             .terminal
@@ -68,7 +68,7 @@ impl<'a> TerminalPrompt<'a> {
 impl Prompt for TerminalPrompt<'_> {
     fn secret(&self, question: &Question<'_>, again: bool) -> Option<Secret> {
         if let Some(supplied) = &self.supplied {
-            // A password that is wrong is wrong the second time too.
+            // A wrong password is still wrong the second time.
             return (!again).then(|| supplied.clone());
         }
         self.at_terminal(|typed| {
@@ -117,14 +117,14 @@ impl Prompt for TerminalPrompt<'_> {
     }
 }
 
-/// `None` when the terminal is gone.
+/// Writes to the terminal. Returns `None` when the terminal is gone.
 fn write(text: &str) -> Option<()> {
     let mut terminal = io::stderr().lock();
     terminal.write_all(escape_lines(text).as_bytes()).ok()?;
     terminal.flush().ok()
 }
 
-/// `None` when the terminal is gone, or the line was ended by Ctrl-D.
+/// Reads a line. Returns `None` when the terminal is gone, or Ctrl-D ended the line.
 fn read_line() -> Option<String> {
     let mut line = String::new();
     let length = io::stdin().read_line(&mut line).ok()?;

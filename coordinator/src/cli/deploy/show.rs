@@ -1,5 +1,5 @@
-//! How deployments are shown: steps on standard error while they go on (a line for each board that changes in place on a
-//! terminal, plain lines elsewhere), results on standard output at the end.
+//! Shows deployments. Steps go to standard error: on a terminal one updated line per board, elsewhere plain lines. Results go to standard
+//! output at the end.
 
 use std::{
     sync::{Mutex, PoisonError},
@@ -17,14 +17,14 @@ use crate::{
     tables,
 };
 
-/// What is shown of all boards.
+/// The display of all boards.
 pub(super) struct Show {
     bars: Option<MultiProgress>,
     many: bool,
 }
 
 impl Show {
-    /// Drawn in place when `lively`. With `many` boards every line names its own.
+    /// Creates a display. It is drawn in place when `lively`. With `many` boards, every line has the board's name.
     pub(super) fn new(lively: bool, many: bool) -> Self {
         Self {
             bars: lively.then(MultiProgress::new),
@@ -32,15 +32,15 @@ impl Show {
         }
     }
 
-    /// Takes away what was drawn: the results say it all.
+    /// Removes what was drawn, because the results replace it.
     pub(super) fn clear(&self) {
         if let Some(bars) = &self.bars {
-            // Nothing is lost when the terminal is gone.
+            // An error only means that the terminal is gone.
             let _ = bars.clear();
         }
     }
 
-    /// A board's own line.
+    /// Adds a board's line.
     pub(super) fn board(&self, name: &str) -> Board<'_> {
         let bar = self.bars.as_ref().map(|bars| {
             let bar = bars.add(ProgressBar::new_spinner());
@@ -59,12 +59,12 @@ impl Show {
         }
     }
 
-    /// Does something at the terminal while nothing is drawn. The boards go on meanwhile.
+    /// Does `work` at the terminal while nothing is drawn. The deployments continue meanwhile.
     pub(super) fn aside<R>(&self, work: impl FnOnce() -> R) -> R {
         let Some(bars) = &self.bars else {
             return work();
         };
-        // Nothing is lost when the terminal is gone.
+        // An error only means that the terminal is gone.
         let _ = bars.clear();
         bars.set_draw_target(ProgressDrawTarget::hidden());
         let done = work();
@@ -73,7 +73,7 @@ impl Show {
     }
 }
 
-/// What is shown of one board.
+/// The display of one board.
 pub(super) struct Board<'a> {
     show: &'a Show,
     name: String,
@@ -82,7 +82,7 @@ pub(super) struct Board<'a> {
 }
 
 impl Board<'_> {
-    /// The last line about it.
+    /// Shows the board's last line.
     pub(super) fn end(&self, result: &Result<DeployOutcome, BoardError>, dry_run: bool) {
         let text = match result {
             Ok(outcome) => word(outcome, dry_run),
@@ -102,9 +102,9 @@ impl ProgressReporter for Board<'_> {
         let text = &*escape(text);
         text.clone_into(&mut self.step.lock().unwrap_or_else(PoisonError::into_inner));
         match (&self.bar, &self.show.bars) {
-            // Of one board every step stays to be read; of many, the newest.
+            // For one board, every step stays visible. For many, only the newest does.
             (Some(bar), Some(bars)) if !self.show.many => {
-                // Nothing is lost when the terminal is gone.
+                // An error only means that the terminal is gone.
                 let _ = bars.println(text);
                 bar.set_message(String::new());
             }
@@ -121,20 +121,20 @@ impl ProgressReporter for Board<'_> {
     }
 }
 
-/// A board that was not deployed to, in a word.
+/// The word for a failed deployment.
 const FAILED: &str = "FAILED";
 
-/// A board that was not deployed to.
+/// A failed deployment.
 #[derive(Serialize)]
 pub(super) struct Refusal {
-    /// Why, with all causes.
+    /// The error with all its causes.
     pub(super) error: String,
-    /// What can be done about it.
+    /// The hint for the user.
     #[serde(rename = "way_out")]
     pub(super) hint: Option<String>,
 }
 
-/// What came of one board.
+/// The result for one board.
 pub(super) struct Row<'a> {
     pub(super) name: &'a str,
     pub(super) address: String,
@@ -158,7 +158,7 @@ struct DeviceDocument<'a> {
     refusal: Option<&'a Refusal>,
 }
 
-/// The results for programs.
+/// The results as JSON.
 pub(super) fn document<'a>(rows: &'a [Row<'a>], dry_run: bool) -> Document<'a> {
     let device = |row: &'a Row<'a>| DeviceDocument {
         name: row.name,
@@ -173,7 +173,7 @@ pub(super) fn document<'a>(rows: &'a [Row<'a>], dry_run: bool) -> Document<'a> {
     }
 }
 
-/// The results for people: of one board a sentence; of many a table, and below it what does not fit into one.
+/// The results for people: a sentence for one board, a table for many. Long texts follow the table.
 pub(super) fn table(rows: &[Row<'_>], dry_run: bool) -> String {
     let [row] = rows else {
         let lines = rows.iter().map(|row| {
@@ -193,7 +193,7 @@ pub(super) fn table(rows: &[Row<'_>], dry_run: bool) -> String {
     sentence(row, dry_run)
 }
 
-/// What came of a board, whole.
+/// Formats a board's complete result.
 fn sentence(row: &Row<'_>, dry_run: bool) -> String {
     let reported = match &row.outcome {
         Ok(outcome) => words(outcome, dry_run),
@@ -206,7 +206,7 @@ fn sentence(row: &Row<'_>, dry_run: bool) -> String {
     format!("{}: {reported}", row.name)
 }
 
-/// What came of a deployment, in a word.
+/// Formats a deployment's result briefly.
 const fn word(outcome: &DeployOutcome, dry_run: bool) -> &'static str {
     match (&outcome.agent, outcome.changes.is_empty()) {
         (_, true) if dry_run => "nothing would be done",

@@ -1,4 +1,4 @@
-//! The agent of a quickstart: found or built, enrolled, started as a process of its own, and ended with it.
+//! The agent of a quickstart: found or built, enrolled, started as a separate process, and ended with the quickstart.
 
 use std::{
     fs::File,
@@ -23,13 +23,13 @@ use crate::{
 };
 
 const BINARY: &str = "regatta-agent";
-/// Time that the agent has to end by itself.
+/// How long the agent may take to end by itself.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The token is used at once; one that was not, because somebody interrupted, does not stand in the way for long.
+/// The token's lifetime. It is used at once, and after an interruption an unused one expires soon.
 const TOKEN_LIFETIME: SignedDuration = SignedDuration::from_secs(20);
 
-/// The agent's binary: beside our own. In a source tree it is built there; under `cargo run` that is done even if it is
-/// there, since cargo then built only us.
+/// Returns the agent's binary, which is beside this program. In a source tree it is built if missing. Under `cargo run` it is always
+/// built, because cargo has built only this program.
 pub(super) fn find_or_build(tell: impl Fn(&str)) -> Result<PathBuf, Failure> {
     let own = std::env::current_exe().context("cannot tell where this program lies")?;
     let beside = own.with_file_name(BINARY);
@@ -58,7 +58,7 @@ pub(super) fn find_or_build(tell: impl Fn(&str)) -> Result<PathBuf, Failure> {
     {
         build.arg("--release");
     }
-    // What cargo tells us about our own package is not the agent's: build scripts would see a change and run again.
+    // With cargo's variables for this package, build scripts of the agent would run again.
     for (name, _) in std::env::vars_os() {
         let ours = [
             "CARGO_PKG_",
@@ -90,7 +90,7 @@ pub(super) fn find_or_build(tell: impl Fn(&str)) -> Result<PathBuf, Failure> {
     Ok(beside)
 }
 
-/// The source tree that this program was built in: above it, or above the working directory.
+/// Returns the source tree of this program: above the program, or above the working directory.
 fn source_tree(own: &Path) -> Option<PathBuf> {
     let here = std::env::current_dir().ok()?;
     own.ancestors()
@@ -114,7 +114,7 @@ pub(super) fn enrol(
         if place.enrolment().exists() {
             return Ok(());
         }
-        // The device's side was deleted: that device does not come back.
+        // The device's directory was deleted, so that device cannot return.
         store.remove_member(&member.device, &member.name, &member.public_key)?;
     }
     let config = workspace.config();
@@ -144,7 +144,7 @@ pub(super) fn enrol(
     Ok(())
 }
 
-/// A running agent. It is ended when this is dropped.
+/// A running agent. Dropping it ends the agent.
 pub(super) struct Agent {
     child: Child,
     log: PathBuf,
@@ -163,14 +163,14 @@ impl Agent {
             .stdin(Stdio::null())
             .stdout(output.try_clone()?)
             .stderr(output)
-            // Ctrl-C on the terminal is ours to pass on, once the coordinator is ready for it.
+            // Ctrl-C at the terminal reaches only this program, which ends the agent once the coordinator is ready.
             .process_group(0)
             .spawn()
             .with_context(|| format!("cannot start {}", binary.display()))?;
         Ok(Self { child, log })
     }
 
-    /// That it still runs.
+    /// Checks that the agent is running.
     pub(super) fn check(&mut self) -> Result<(), Failure> {
         match self.child.try_wait()? {
             None => Ok(()),
@@ -179,7 +179,7 @@ impl Agent {
         }
     }
 
-    /// Asks it to end, and makes it end if it does not.
+    /// Terminates the agent, and kills it if it does not end.
     fn end(&mut self) {
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
         if let Some(pid) = pid {

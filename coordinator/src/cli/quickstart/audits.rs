@@ -1,4 +1,4 @@
-//! The quickstart's audits: all that the round has, of every scenario that an edge system submits.
+//! The quickstart's audits: all audits of the round, for every scenario of an edge submission.
 
 use regatta_types::{DeviceId, RunId, benchmark::Benchmark};
 
@@ -13,11 +13,11 @@ use crate::{
     tables,
 };
 
-/// Further tries of an audit that failed: on a machine that does other work besides, speeds waver.
+/// The number of further attempts for a failed audit, because speeds vary on a machine with other work.
 const TRIES: usize = 1;
 
 impl Session<'_> {
-    /// Runs the audits of the device's newest good runs. A scenario without such runs has been told of already.
+    /// Runs the audits of the device's newest good runs. A scenario without such runs is already reported.
     pub(super) fn audit(
         &self,
         store: &Store,

@@ -1,5 +1,4 @@
-//! Every file of a run, on both disks and in the evidence: here both disks are at hand, so that the promise of delivery
-//! can be looked at itself.
+//! Compares every file of a run on both disks and in the evidence. Both disks are on this machine, so delivery can be checked directly.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,10 +12,10 @@ use regatta_fsutil::hash::sha256_of_file;
 
 use crate::tables::Comparison;
 
-/// Compares a run's files at the coordinator with the device's own, and both with what the evidence says.
+/// Compares a run's files at the coordinator with the device's own, and both with the evidence.
 ///
 /// # Errors
-/// When a file cannot be read.
+/// Returns an error when a file cannot be read.
 pub(super) fn compare(coordinator: &Path, device: &Path) -> io::Result<Comparison> {
     let here = hashes(coordinator)?;
     let there = hashes(device)?;
@@ -26,7 +25,7 @@ pub(super) fn compare(coordinator: &Path, device: &Path) -> io::Result<Compariso
         .is_some_and(|evidence| {
             let listed: BTreeSet<&str> = evidence.files.iter().map(|proof| proof.name.as_str()).collect();
             let unlisted = here.keys().filter(|name| !listed.contains(name.as_str()));
-            // The evidence cannot list itself and its signature; everything else it must.
+            // The evidence lists every file except itself and its signature.
             unlisted.count() == 2
                 && evidence
                     .files

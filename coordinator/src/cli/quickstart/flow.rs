@@ -33,19 +33,19 @@ use crate::{
     workspace::Workspace,
 };
 
-/// Time that the agent has to say hello.
+/// The longest wait for the agent's hello.
 const HELLO: Duration = Duration::from_secs(30);
-/// Further tries of a measurement that came out INVALID.
+/// The number of further attempts for an INVALID measurement.
 const TRIES: usize = 2;
 const PAUSE: Duration = Duration::from_millis(150);
 
-/// What the user chose.
+/// The user's options.
 pub(crate) struct Options {
-    /// Where to lay everything.
+    /// The quickstart's directory.
     pub(crate) dir: PathBuf,
-    /// Length of each run, as `--duration` takes it.
+    /// The length of each run, in the format of `--duration`.
     pub(crate) duration: String,
-    /// Whether coordinator and agent go on until Ctrl-C.
+    /// Whether coordinator and agent continue until Ctrl-C.
     pub(crate) keep: bool,
     /// Whether progress may be drawn.
     pub(crate) lively: bool,
@@ -53,7 +53,7 @@ pub(crate) struct Options {
     pub(crate) json: bool,
 }
 
-/// Does everything.
+/// Runs the quickstart.
 pub(crate) fn run(options: &Options, tell: impl Fn(&str)) -> CommandResult {
     let place = Place::lay_out(&options.dir)?;
     let binary = agent::find_or_build(&tell)?;
@@ -81,7 +81,7 @@ pub(crate) fn run(options: &Options, tell: impl Fn(&str)) -> CommandResult {
         tell: &tell,
     };
     let outcome = session.with_agent(&binary, &catalogue);
-    // The agent has ended by now, whatever came of it: its last word reaches the broker.
+    // The agent has ended by now in any case, so the broker gets its last message.
     runtime.block_on(daemon.stop())?;
     outcome
 }
@@ -144,7 +144,7 @@ impl Session<'_> {
         Ok(if report.is_good() { exit::OK } else { exit::NO })
     }
 
-    /// Rehearses the submission with the runs that an edge system submits.
+    /// Rehearses the submission with the runs of an edge system.
     fn rehearse<'r>(
         &self,
         catalogue: &Catalogue,
@@ -221,8 +221,8 @@ impl Session<'_> {
         }
     }
 
-    /// Tries again what came out INVALID: the rate was a guess, now the device's speed is known. The table shows the last
-    /// try; the others stay in the workspace.
+    /// Repeats INVALID runs, because the first rate was a guess and the device's speed is known now. The table shows the last attempt.
+    /// The workspace keeps all.
     fn try_again(&self, store: &Store, agent: &mut Agent, rows: &mut [RunRow]) -> Result<(), Failure> {
         let invalid = |row: &RunRow| {
             row.outcome
@@ -251,7 +251,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// A pause, unless it is time to end.
+    /// Pauses, unless the quickstart must end.
     fn go_on(&self, agent: &mut Agent) -> Result<(), Failure> {
         if self.interrupted.load(Ordering::Relaxed) {
             return Err(

@@ -1,5 +1,5 @@
-//! Where the quickstart lays things: the coordinator's workspace and the device's directory side by side, each with a
-//! configuration of its own, so that both can be used further afterwards.
+//! The directories of the quickstart: the coordinator's workspace and the device's directory, each with its own configuration. Both can
+//! be used afterwards.
 
 use std::{
     fs, io,
@@ -17,21 +17,21 @@ use crate::{
     workspace::{CONFIG_FILE, Config, KEYS, NewConfig, Workspace},
 };
 
-/// The device's label.
+/// The device's name.
 pub(super) const DEVICE: &str = "quickstart";
 
 /// The quickstart's directory.
 pub(super) struct Place {
     root: PathBuf,
-    /// Where the broker listens, and where the device enrols.
+    /// The addresses of the broker and of the enrolment listener.
     listen: [SocketAddr; 2],
 }
 
 impl Place {
-    /// Lays out the directory, or takes up one that an earlier quickstart laid out.
+    /// Creates the directory, or reuses one of an earlier quickstart.
     ///
     /// # Errors
-    /// Wrong use when the directory holds something else.
+    /// Returns a usage failure when the directory has other content.
     pub(super) fn lay_out(root: &Path) -> Result<Self, Failure> {
         let place = Self {
             listen: free_addresses()?,
@@ -55,7 +55,7 @@ impl Place {
         if !place.keys().exists() {
             Keys::create(&place.keys())?;
         }
-        // Ports of an earlier quickstart may be taken by now.
+        // The ports of an earlier quickstart may be in use now.
         AtomicFile::new(&place.workspace().join(CONFIG_FILE)).write(place.regatta_toml().as_bytes())?;
         AtomicFile::new(&place.agent_config()).write(place.agent_toml().as_bytes())?;
         Ok(place)
@@ -66,7 +66,7 @@ impl Place {
         self.root.join("coordinator")
     }
 
-    /// What the runs become: tree, originals, package.
+    /// The directory of the rehearsal: tree, originals, package.
     pub(super) fn rehearsal(&self) -> PathBuf {
         self.root.join("rehearsal")
     }
@@ -75,7 +75,7 @@ impl Place {
         self.workspace().join(KEYS)
     }
 
-    /// What the device has once it is enrolled.
+    /// The path of the device's enrolment.
     pub(super) fn enrolment(&self) -> PathBuf {
         self.device().join("state").join("enrolment.json")
     }
@@ -85,27 +85,27 @@ impl Place {
         Ok(Workspace::open(&self.workspace())?)
     }
 
-    /// The device's own directory.
+    /// The device's directory.
     pub(super) fn device(&self) -> PathBuf {
         self.root.join("device")
     }
 
-    /// The agent's configuration.
+    /// The path of the agent's configuration.
     pub(super) fn agent_config(&self) -> PathBuf {
         self.device().join("agent.toml")
     }
 
-    /// What the agent prints.
+    /// The path of the agent's log.
     pub(super) fn agent_log(&self) -> PathBuf {
         self.device().join("agent.log")
     }
 
-    /// Models and data on the device.
+    /// The device's directory of models and data.
     pub(super) fn device_scratch(&self) -> PathBuf {
         self.device().join("scratch")
     }
 
-    /// A run's files on the device's disk.
+    /// The directory of a run's files on the device.
     pub(super) fn device_files(&self, run: regatta_types::RunId) -> PathBuf {
         self.device()
             .join("state")
@@ -115,14 +115,14 @@ impl Place {
     }
 
     fn regatta_toml(&self) -> String {
-        // The user's own scratch directory is left alone.
+        // The user's own scratch directory is not used.
         format!(
             "{}\n# Labels for accuracy.\nscratch = \"scratch\"\n",
             Config::template(&NewConfig {
                 external: None,
                 listen: self.listen[0],
                 enrol_listen: self.listen[1],
-                // Everything lies on this machine: nobody asks.
+                // The device is on this machine and downloads no assets.
                 assets_listen: SocketAddr::from(([127, 0, 0, 1], 0)),
                 host: "127.0.0.1".to_owned(),
             })
@@ -142,9 +142,9 @@ impl Place {
     }
 }
 
-/// Two loopback ports that are free now.
+/// Returns two free loopback ports.
 fn free_addresses() -> anyhow::Result<[SocketAddr; 2]> {
-    // Both at once, or the second could be the first again.
+    // Both are bound at once, so that they differ.
     let bound = || TcpListener::bind(("127.0.0.1", 0));
     let addresses = bound().and_then(|first| {
         let second = bound()?;

@@ -1,5 +1,5 @@
-//! The quickstart's way from finished runs to a package: stage, truncate, check, pack, all of it a rehearsal, in a
-//! directory of its own. The work is `regatta_submission`'s; here is what of the check's findings was to be expected.
+//! The quickstart's rehearsal of a submission in its own directory: stage, truncate, check, pack. `regatta_submission` does the work.
+//! This module knows which findings to expect.
 
 use std::{
     collections::BTreeMap,
@@ -20,47 +20,47 @@ use serde::Serialize;
 
 use crate::{exit::Failure, tables::UnmetRule, workspace::Workspace};
 
-/// The package's password: it hides nothing that is worth hiding.
+/// The package's password. It protects nothing of value.
 const PASSWORD: &str = "rehearsal";
 
-/// What the rehearsal came to.
+/// The result of the rehearsal.
 #[derive(Debug, Serialize)]
 pub(crate) struct Rehearsal {
-    /// The staged tree, its logs cut.
+    /// The staged tree with truncated logs.
     pub(crate) tree: PathBuf,
-    /// Results in it.
+    /// The number of results in it.
     pub(crate) results: usize,
-    /// What staging had to say.
+    /// The notes of staging.
     pub(crate) notes: Vec<String>,
-    /// Where the whole logs are kept.
+    /// The directory of the complete logs.
     pub(crate) originals: PathBuf,
-    /// Logs that were cut.
+    /// The number of truncated logs.
     pub(crate) cut: usize,
-    /// Those that were proven from their originals.
+    /// The number of truncated logs that were verified against their originals.
     pub(crate) proven: usize,
-    /// Rules that the tree does not meet, by name.
+    /// The rules that the tree does not meet, by name.
     pub(crate) rules: Vec<UnmetRule>,
     /// The round's official checker, and its verdict on the tree.
     pub(crate) official: OfficialVerdict,
     /// The encrypted package.
     pub(crate) package: Option<PathBuf>,
-    /// Why there is none.
+    /// Why there is no package.
     pub(crate) no_package: Option<String>,
     /// The package's password.
     pub(crate) password: &'static str,
 }
 
-/// What the official checker says.
+/// The verdict of the official checker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct OfficialVerdict {
-    /// Which checker.
+    /// The checker's revision.
     pub(crate) revision: String,
     /// `accept`, `reject`, or how it crashes.
     pub(crate) verdict: String,
 }
 
 impl Rehearsal {
-    /// Whether everything went as a rehearsal can go.
+    /// Returns whether the rehearsal went as well as one can.
     pub(crate) fn is_good(&self) -> bool {
         let crashed = self.official.verdict.starts_with("crash");
         self.rules.iter().all(|unmet| unmet.expected.is_some())
@@ -70,15 +70,15 @@ impl Rehearsal {
     }
 }
 
-/// What is rehearsed.
+/// The input of the rehearsal.
 pub(super) struct Script<'a> {
     pub(super) workspace: &'a Workspace,
     pub(super) round: &'a Round,
-    /// The runs that are staged, audits among them.
+    /// The runs to stage, including audits.
     pub(super) runs: Vec<RunId>,
-    /// Gets tree, originals and package; what an earlier rehearsal left there is removed.
+    /// The directory for tree, originals and package. The content of an earlier rehearsal is deleted.
     pub(super) directory: PathBuf,
-    /// Length of the runs, as the user gave it.
+    /// The length of the runs, as the user gave it.
     pub(super) duration: &'a str,
 }
 
@@ -102,7 +102,7 @@ impl Script<'_> {
             kind: Kind::Rehearsal,
             answers: &Answers::default(),
             runs: &runs,
-            // Each run's directory holds its device's key.
+            // Each run's directory has its device's key.
             keys: &BTreeMap::new(),
             power: &[],
             output: &tree,
@@ -125,7 +125,7 @@ impl Script<'_> {
         })
     }
 
-    /// How many logs were cut, and how many of those are proven.
+    /// Truncates the logs. Returns the numbers of truncated and of verified logs.
     fn truncate(&self, tree: &Path, submitter: &str, originals: &Path) -> Result<(usize, usize), Failure> {
         let Some(rule) = &self.round.truncation else {
             return Ok((0, 0));
@@ -145,7 +145,7 @@ impl Script<'_> {
         ))
     }
 
-    /// The rules that findings stand against, in order of name.
+    /// Returns the rules with findings, by name.
     fn unmet(&self, tree: &Tree) -> Vec<UnmetRule> {
         let mut unmet = BTreeMap::new();
         for finding in check::strict(tree, self.round).findings {
@@ -161,7 +161,7 @@ impl Script<'_> {
         unmet.into_values().collect()
     }
 
-    /// Why no rehearsal of digits meets a rule.
+    /// Explains why no rehearsal of digits can meet a rule.
     fn why(&self, rule: &str) -> Option<String> {
         match rule {
             "min-duration" => Some(format!("runs of {} are not of full length", self.duration)),
@@ -188,7 +188,7 @@ impl Script<'_> {
         let password = Password::Text(PASSWORD.to_owned());
         match pack::pack(tree, submitter, &self.directory.join("package"), &password) {
             Ok(package) => Ok((Some(package.tarball), None)),
-            // The one tool that is not ours to bring.
+            // openssl is the only required tool that Regatta does not include.
             Err(error @ PackError::NoOpenssl { .. }) => Ok((None, Some(error.to_string()))),
             Err(error) => Err(error.into()),
         }

@@ -1,4 +1,4 @@
-//! What the quickstart ends with: the table of runs, the rehearsal, what is not as it should be, and where to go from here.
+//! The quickstart's report: the table of runs, the rehearsal, problems, and the next steps.
 
 use std::{collections::BTreeSet, fmt::Write as _};
 
@@ -14,7 +14,7 @@ use crate::{
     workspace::Workspace,
 };
 
-/// All that came of a quickstart.
+/// The results of a quickstart.
 pub(super) struct Report<'a> {
     runs: Vec<(RunRow, Comparison)>,
     rehearsal: Result<Rehearsal, Failure>,
@@ -23,7 +23,7 @@ pub(super) struct Report<'a> {
 }
 
 impl<'a> Report<'a> {
-    /// Compares both sides' files of every run.
+    /// Creates a report, and compares both sides' files of every run.
     pub(super) fn new(
         rows: &[RunRow],
         rehearsal: Result<Rehearsal, Failure>,
@@ -43,12 +43,12 @@ impl<'a> Report<'a> {
         })
     }
 
-    /// Whether all is as it should be.
+    /// Returns whether every run and the rehearsal are good.
     pub(super) fn is_good(&self) -> bool {
         self.runs.iter().all(good) && self.rehearsal.as_ref().is_ok_and(Rehearsal::is_good)
     }
 
-    /// Prints everything, for people or for programs.
+    /// Prints the report for people or for programs.
     pub(super) fn print(&self, json: bool) -> Result<(), Failure> {
         let text = if json {
             let document = serde_json::to_string_pretty(&self.document()?)?;
@@ -83,7 +83,7 @@ impl<'a> Report<'a> {
 
     fn text(&self) -> String {
         let mut text = format!("\n{}\n\n", tables::quickstart(&self.runs));
-        // Writing to a String cannot fail, here and below.
+        // Writing to a `String` cannot fail, here and below.
         for (row, _) in self.runs.iter().filter(|run| !good(run)) {
             let _ = writeln!(text, "not as it should be: {}", tables::why_not(row));
         }
@@ -126,7 +126,7 @@ impl<'a> Report<'a> {
     }
 }
 
-/// Whether a run came to what it should, and its files are the same everywhere.
+/// Returns whether a run is good and its files are equal on both sides.
 fn good((row, comparison): &(RunRow, Comparison)) -> bool {
     row.is_good() && comparison.equal
 }
@@ -158,7 +158,7 @@ fn tell_rehearsal(text: &mut String, rehearsal: &Rehearsal) {
     }
 }
 
-/// How the user called this program, so that the next commands can be typed as they stand.
+/// The name with which the user called this program, for printing the next commands.
 fn own_name() -> String {
     std::env::args().next().unwrap_or_else(|| "regatta".to_owned())
 }

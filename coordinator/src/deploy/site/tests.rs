@@ -1,5 +1,5 @@
-//! The scripts on this machine, as root and by sudo: root follows no link that the owner of the state has put there, and a
-//! password never becomes a script's input. Needs root and a user `nobody`.
+//! Tests of the scripts on this machine, as root and with sudo. Root must not follow a link that the owner of the state has created. A
+//! password must never become a script's input. The tests need root and a user `nobody`.
 
 use std::{
     fs,
@@ -14,12 +14,12 @@ use tempfile::TempDir;
 use super::*;
 use crate::deploy::{board::END, identity::Identity};
 
-/// The user who owns the state, and who has no more rights than that.
+/// The user who owns the state and has no other rights.
 const OWNER: &str = "nobody";
 const OWNER_ID: u32 = 65_534;
 const PASSWORD: &str = "a rope & an 'anchor'";
 
-/// This machine. `accounts` are files that lie over those in /etc, and the login is then [`OWNER`]'s.
+/// This machine as a board. `accounts` is a directory of files that replace those in /etc. The login is then [`OWNER`].
 struct ThisMachine {
     accounts: Option<PathBuf>,
 }
@@ -51,7 +51,7 @@ impl Board for ThisMachine {
             .unwrap();
         let mut bytes = Vec::new();
         input.read_to_end(&mut bytes).unwrap();
-        // A script that ends early reads nothing.
+        // A script that ends early closes its input.
         let _ = child.stdin.take().unwrap().write_all(&bytes);
         let output = child.wait_with_output().unwrap();
         let out = String::from_utf8(output.stdout).unwrap();
@@ -63,7 +63,7 @@ impl Board for ThisMachine {
     }
 }
 
-/// Whether the tests can run here. They fail where nothing may be left out.
+/// Returns whether the tests can run here. Panics in CI when they cannot.
 fn has_root_and(programs: &[&str]) -> bool {
     let there = programs.iter().all(|program| Path::new(program).exists());
     let can = there && rustix::process::geteuid().is_root();
@@ -77,7 +77,7 @@ fn has_root_and(programs: &[&str]) -> bool {
     can
 }
 
-/// A board in a directory: a program that says who runs it, and a state that belongs to [`OWNER`].
+/// A board in a directory: a program that logs its user, and a state owned by [`OWNER`].
 struct Fixture {
     directory: TempDir,
 }
@@ -90,7 +90,7 @@ impl Fixture {
         fs::set_permissions(fixture.at(""), fs::Permissions::from_mode(0o755)).unwrap();
         fs::create_dir(&state).unwrap();
         fs::write(fixture.at("agent.toml"), "").unwrap();
-        // It can write beside itself only where its owner may: in the state.
+        // The program writes to the state, which only the owner can.
         let script = format!(
             "#!/bin/sh\ncat >/dev/null\necho \"$1 $(id -un)\" >>{}/log\n",
             state.display()
@@ -105,7 +105,7 @@ impl Fixture {
         self.directory.path().join(name)
     }
 
-    /// A file that the owner of the state has written there.
+    /// Writes a file to the state as its owner.
     fn owners(&self, name: &str, text: &str) {
         let path = self.at("state").join(name);
         fs::write(&path, text).unwrap();
@@ -143,7 +143,7 @@ fn root_writes_nothing_through_links_in_the_state() {
     let site = fixture.site(&machine);
     fs::create_dir(fixture.at("etc")).unwrap();
     fs::write(fixture.at("etc/shadow"), "root's").unwrap();
-    // What is kept before the enrolment would replace a file of root's.
+    // The backup before the enrolment would overwrite root's file through this link.
     fixture.owners("enrolment.json", "the owner's words");
     symlink(
         fixture.at("etc/shadow"),
@@ -154,12 +154,12 @@ fn root_writes_nothing_through_links_in_the_state() {
     assert!(refused.contains("ermission denied"), "{refused}");
     assert_eq!(fs::read_to_string(fixture.at("etc/shadow")).unwrap(), "root's");
 
-    // What is put back would appear in a directory of root's.
+    // The restored file would appear in root's directory through this link.
     fs::remove_file(fixture.at("state/enrolment.json.before-deploy")).unwrap();
     fs::remove_file(fixture.at("state/enrolment.json")).unwrap();
     fixture.owners("enrolment.json.before-deploy", "the owner's words");
     symlink(fixture.at("etc"), fixture.at("state/enrolment.json")).unwrap();
-    // That the daemon does not start again here is another matter.
+    // A failure to start the daemon does not matter here.
     let _ = site.undo(false);
     let entries = fs::read_dir(fixture.at("etc")).unwrap();
     assert_eq!(entries.count(), 1, "only root's own file");
@@ -181,7 +181,7 @@ fn the_agent_is_started_as_the_owner_of_its_state() {
     site.enrol("token").unwrap();
     Identity::of(&machine, site.root.as_ref(), &site.places).unwrap();
     assert_eq!(fixture.log(), "enroll nobody\nidentity nobody\n");
-    // Without systemd root neither starts the daemon nor reads its log.
+    // Without systemd, root neither starts the daemon nor reads its log.
     fixture.owners("agent.log", "the log\n");
     if !Path::new("/run/systemd/system").exists() {
         let refused = site.start("start").unwrap_err().to_string();
@@ -228,7 +228,7 @@ fn a_password_is_never_a_scripts_input() {
     };
     for sudoers in [
         "nobody ALL=(ALL) ALL\n",
-        // Asks for a password for everything but what is run.
+        // Requires a password for everything except the shell that runs the script.
         "nobody ALL=(ALL) ALL, NOPASSWD: /bin/sh, /usr/bin/sh\n",
     ] {
         let output = read(sudoers);

@@ -1,5 +1,5 @@
-//! `~/.ssh/config`, as far as a deployment needs it: `HostName`, `User`, `Port`, `IdentityFile` and `ProxyJump` below `Host`, the
-//! first word that fits counts. `Match` blocks and `Include` are passed over.
+//! Reads the keywords of `~/.ssh/config` that a deployment needs: `HostName`, `User`, `Port`, `IdentityFile` and `ProxyJump` in `Host`
+//! blocks. The first match wins. `Match` blocks and `Include` are ignored.
 
 use std::{env, io, path::Path};
 
@@ -7,10 +7,10 @@ use regatta_fsutil::regular_file::{self, LARGEST_TEXT};
 
 use super::{Access, Destination, DestinationError};
 
-/// Hosts to go through, one behind the other, at most.
+/// The maximum number of jump hosts in a row.
 const LONGEST_WAY: usize = 4;
 
-/// The lines of a configuration, in their order.
+/// The lines of a configuration, in order.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SshConfig {
     blocks: Vec<Block>,
@@ -18,29 +18,29 @@ pub(crate) struct SshConfig {
 
 #[derive(Debug, Clone, Default)]
 struct Block {
-    /// The patterns of `Host`; `None` for a block that never fits.
+    /// The patterns of `Host`. `None` for a block that never matches.
     patterns: Option<Vec<String>>,
     settings: Vec<(String, String)>,
 }
 
-/// What the command line says over the file.
+/// The command line's options, which override the file.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct AccessOptions {
-    /// The login.
+    /// The login's user.
     pub(crate) user: Option<String>,
     /// The port.
     pub(crate) port: Option<u16>,
     /// Key files.
     pub(crate) identities: Vec<std::path::PathBuf>,
-    /// The host to go through.
+    /// The jump host.
     pub(crate) jump: Option<Destination>,
 }
 
 impl SshConfig {
-    /// The user's own file; an empty one where there is none.
+    /// Reads the user's own file. Returns an empty configuration when there is none.
     ///
     /// # Errors
-    /// When it is there and cannot be read: a board would be looked for at another address than its user means.
+    /// Returns an error when the file exists and cannot be read. Without it, the wrong address might be used.
     pub(crate) fn of_user() -> io::Result<Self> {
         let Some(path) = env::home_dir().map(|home| home.join(".ssh/config")) else {
             return Ok(Self::default());
@@ -99,10 +99,10 @@ impl SshConfig {
             .map(|(_, value)| value.as_str())
     }
 
-    /// The way to a destination.
+    /// Returns the access to a destination.
     ///
     /// # Errors
-    /// A `Port` that is none; a `ProxyJump` that does not read, or goes in circles.
+    /// Returns an error for an invalid `Port`, or a `ProxyJump` that is invalid or circular.
     pub(crate) fn access(&self, to: &Destination, over: &AccessOptions) -> Result<Access, DestinationError> {
         self.access_within(to, over, LONGEST_WAY)
     }
@@ -117,7 +117,7 @@ impl SshConfig {
         let jump = match &over.jump {
             Some(jump) => Some(jump.clone()),
             None => match first("proxyjump").filter(|&jump| jump != "none") {
-                // The last of several is the one next to the board; those before it are its own affair.
+                // Only the last of several jump hosts is used, which is next to the board. Its own entry says how to reach it.
                 Some(jump) => Some(jump.rsplit(',').next().unwrap_or(jump).parse()?),
                 None => None,
             },
@@ -164,7 +164,7 @@ impl SshConfig {
     }
 }
 
-/// `Host` patterns: `*` and `?`, and `!` for what does not fit whatever else does.
+/// Matches `Host` patterns: `*` and `?`, and `!` to exclude a host.
 fn is_among(host: &str, patterns: &[String]) -> bool {
     let mut fits = false;
     for pattern in patterns {
@@ -177,9 +177,9 @@ fn is_among(host: &str, patterns: &[String]) -> bool {
     fits
 }
 
-/// Whether a text fits a pattern of `*` and `?`.
+/// Returns whether a text matches a pattern of `*` and `?`.
 pub(super) fn is_like(text: &[u8], pattern: &[u8]) -> bool {
-    // Where the last `*` stood, and how much of the text it has taken so far.
+    // The position of the last `*`, and how much of the text it has matched so far.
     let (mut t, mut p, mut star) = (0, 0, None);
     while t < text.len() {
         match pattern.get(p) {

@@ -1,31 +1,31 @@
-//! `user@host[:port]`, as users write it.
+//! Parses `user@host[:port]`.
 
 use std::str::FromStr;
 
 use crate::fleet::printable;
 
-/// What cannot be connected to.
+/// An error in a destination.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum DestinationError {
-    /// It does not read.
+    /// The text has another form.
     #[error("`{0}` is not written user@host or user@host:port; an IPv6 address stands in brackets")]
     Written(String),
-    /// The way there has no end.
+    /// The jump hosts form a circle.
     #[error("the ProxyJump of `{0}` in ~/.ssh/config leads in circles")]
     Circle(String),
-    /// A port that is no number.
+    /// The port is not a number.
     #[error("`{0}`, the Port of `{1}` in ~/.ssh/config, is none")]
     Port(String, String),
 }
 
-/// What stands on a command line or in a file.
+/// A destination from the command line or a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Destination {
-    /// The login, if one is named.
+    /// The login's user, if given.
     pub(crate) user: Option<String>,
-    /// The host, as `~/.ssh/config` may know it.
+    /// The host, possibly an alias of `~/.ssh/config`.
     pub(crate) host: String,
-    /// The port, if one is named.
+    /// The port, if given.
     pub(crate) port: Option<u16>,
 }
 
@@ -58,7 +58,7 @@ impl FromStr for Destination {
         };
         let plain =
             |text: &str| !text.is_empty() && !text.chars().any(|c| c.is_control() || c.is_whitespace());
-        // No option and no path can be meant.
+        // Excludes options and paths.
         if !plain(host)
             || host.starts_with('-')
             || host.contains('/')

@@ -1,82 +1,82 @@
-//! Why a board is not reached over SSH, or a command there fails, with what the user can do about it.
+//! Errors of an SSH connection, each with a hint for the user.
 
 use std::io;
 
 use super::Access;
 
-/// A connection that cannot be had.
+/// An error of an SSH connection.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SshError {
-    /// Nobody answers there.
+    /// The host cannot be reached.
     #[error("cannot reach {to}")]
     Network {
-        /// Where.
+        /// The host.
         to: String,
-        /// Why.
+        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// What answers is no SSH server as we know it, or breaks off.
+    /// The peer is not a usable SSH server, or closes the connection.
     #[error("{doing} at {to}: {why}")]
     Protocol {
-        /// Where.
+        /// The host.
         to: String,
-        /// What was going on.
+        /// The failed action.
         doing: &'static str,
-        /// What libssh2 says.
+        /// libssh2's message.
         why: String,
     },
     /// The known hosts cannot be read or written.
     #[error("the known hosts cannot be used")]
     KnownHosts(#[source] io::Error),
-    /// The host is unknown, and nobody accepted its key.
+    /// The host is unknown and its key was not accepted.
     #[error("{to} is unknown, and its {kind} key {fingerprint} was not accepted")]
     Unknown {
-        /// Where.
+        /// The host.
         to: String,
-        /// The key's kind.
+        /// The key type.
         kind: String,
         /// Its fingerprint.
         fingerprint: String,
     },
-    /// The host has another key than before.
+    /// The host's key has changed.
     #[error(
         "{to} has another host key than {place} says: its {kind} key is {fingerprint} now, and somebody may be in between"
     )]
     Changed {
-        /// Where.
+        /// The host.
         to: String,
-        /// Where the other key stands.
+        /// The location of the known key.
         place: String,
-        /// The key's kind.
+        /// The key type.
         kind: String,
         /// Its fingerprint.
         fingerprint: String,
-        /// The name under which it is known, for ssh-keygen.
+        /// The host's name in the file, for ssh-keygen.
         name: String,
     },
-    /// The key is known to be bad.
+    /// The key is revoked.
     #[error("the host key of {to} is revoked by {place}")]
     Revoked {
-        /// Where.
+        /// The host.
         to: String,
-        /// Where that stands.
+        /// The location of the revocation.
         place: String,
     },
-    /// The host has ended the connection while the login was still tried.
+    /// The host closed the connection during the login.
     #[error("{to} has ended the connection before anybody was logged in: {why}")]
     Ended {
-        /// Where.
+        /// The host.
         to: String,
-        /// What libssh2 says.
+        /// libssh2's message.
         why: String,
     },
-    /// The login was not accepted.
+    /// The login failed.
     #[error("{to} does not let us in; tried: {tried}")]
     Login {
-        /// Where.
+        /// The host.
         to: String,
-        /// What was tried.
+        /// The attempted methods.
         tried: String,
     },
 }
@@ -97,7 +97,7 @@ impl SshError {
         }
     }
 
-    /// What the user can do about it.
+    /// The hint for the user.
     pub(crate) fn hint(&self) -> Option<String> {
         match self {
             Self::Unknown { fingerprint, .. } => Some(format!(

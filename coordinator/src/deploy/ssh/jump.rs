@@ -1,4 +1,4 @@
-//! Going through a jump host: a channel of the first connection becomes the socket of the second. A thread carries the bytes.
+//! Connects through a jump host: a channel of the first connection becomes the socket of the second. A thread copies the bytes.
 
 use std::{
     io::{self, Read, Write},
@@ -9,28 +9,28 @@ use std::{
 
 use ssh2::{Channel, Session};
 
-/// Time between two looks while nothing moves. libssh2 tells of no way to wait for a channel and a socket at once; a deployment
-/// lasts seconds, so that looking costs less than the code that would not have to.
+/// The interval between two polls of an idle connection. libssh2 cannot wait for a channel and a socket at once, and a deployment lasts
+/// seconds, so polling is cheap enough.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// Opens the way through `through` to `host:port`, and returns the near end of it.
+/// Connects to `host:port` through `through`, and returns the local end.
 ///
 /// # Errors
-/// When the jump host does not let us through, or the system has no sockets.
+/// Returns an error when the jump host refuses, or the system has no sockets or threads left.
 pub(super) fn open(through: Session, host: &str, port: u16) -> io::Result<UnixStream> {
     let channel = through.channel_direct_tcpip(host, port, None)?;
     let (near, far) = UnixStream::pair()?;
     far.set_nonblocking(true)?;
     through.set_blocking(false);
     thread::Builder::new().name("jump".to_owned()).spawn(move || {
-        // The session lives as long as the channel: what ends it, ends both, and the near end hears of it.
+        // The session lives as long as the channel. When either ends, the local end is closed too.
         let _through = through;
         carry(channel, far);
     })?;
     Ok(near)
 }
 
-/// Carries bytes in both directions until either end is done.
+/// Copies bytes in both directions until either end closes.
 fn carry(mut channel: Channel, mut socket: UnixStream) {
     let (mut out, mut back) = (Flow::default(), Flow::default());
     loop {
@@ -45,7 +45,7 @@ fn carry(mut channel: Channel, mut socket: UnixStream) {
     }
 }
 
-/// Bytes on their way in one direction.
+/// Bytes in transit in one direction.
 #[derive(Default)]
 struct Flow {
     bytes: Vec<u8>,
@@ -53,7 +53,7 @@ struct Flow {
 }
 
 impl Flow {
-    /// Takes what is there, hands on what is taken. Whether anything moved.
+    /// Reads available bytes and writes pending ones. Returns whether any byte moved.
     fn step(&mut self, from: &mut impl Read, to: &mut impl Write) -> io::Result<bool> {
         let mut moved = false;
         if self.gone == self.bytes.len() {
@@ -84,7 +84,7 @@ impl Flow {
     }
 }
 
-/// `None` where nothing can be done just now.
+/// Returns `None` where the call would block.
 fn would_block(result: io::Result<usize>) -> io::Result<Option<usize>> {
     match result {
         Ok(count) => Ok(Some(count)),

@@ -1,5 +1,5 @@
-//! Whose host key is trusted: OpenSSH's `known_hosts` files, names hashed or not. A host whose key has changed is refused; one that
-//! is unknown is for the user to decide.
+//! Checks host keys against OpenSSH's `known_hosts` files, with plain or hashed names. A changed key is refused. The user decides on an
+//! unknown one.
 
 use std::{
     env, fs, io,
@@ -19,18 +19,18 @@ use sha2::{Digest as _, Sha256};
 
 use super::config::is_like;
 
-/// The system's own file.
+/// The system's file.
 const SYSTEM: &str = "/etc/ssh/ssh_known_hosts";
 
-/// A key of a host, as it goes over the wire.
+/// A host key in its wire format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct HostKey {
-    /// Its bytes.
+    /// The key's bytes.
     pub(super) blob: Vec<u8>,
 }
 
 impl HostKey {
-    /// Its kind as `known_hosts` writes it, such as `ssh-ed25519`: the first string of the blob.
+    /// The key type as in `known_hosts`, for example `ssh-ed25519`: the first string of the blob.
     pub(super) fn kind(&self) -> String {
         let length = self.blob.first_chunk::<4>().map_or(0, |length| {
             usize::try_from(u32::from_be_bytes(*length)).unwrap_or(0)
@@ -45,25 +45,25 @@ impl HostKey {
             .collect()
     }
 
-    /// Its fingerprint as `ssh-keygen -l` prints it.
+    /// The fingerprint in the format of `ssh-keygen -l`.
     pub(super) fn fingerprint(&self) -> String {
         format!("SHA256:{}", STANDARD_NO_PAD.encode(Sha256::digest(&self.blob)))
     }
 }
 
-/// What the files say of a host's key.
+/// The result of checking a host's key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Trust {
-    /// It is the one.
+    /// The key is the known one.
     Known,
-    /// The host is not in any file.
+    /// No file has the host.
     Unknown,
-    /// The host is known by another key, at this place.
+    /// A file has another key for the host.
     Changed {
         /// `FILE:LINE`.
         place: String,
     },
-    /// The key is marked `@revoked`, at this place.
+    /// The key is marked `@revoked`.
     Revoked {
         /// `FILE:LINE`.
         place: String,
@@ -86,10 +86,10 @@ struct Line {
 }
 
 impl KnownHosts {
-    /// Reads the user's file and the system's; what is not there knows nobody.
+    /// Reads the user's file and the system's. A missing file has no hosts.
     ///
     /// # Errors
-    /// A file that is there and cannot be read: then nobody can be told a stranger.
+    /// Returns an error when an existing file cannot be read, because a known host would then seem unknown.
     pub(super) fn read() -> io::Result<Self> {
         let mut known = Self::default();
         for path in user_file().into_iter().chain([PathBuf::from(SYSTEM)]) {
@@ -111,7 +111,7 @@ impl KnownHosts {
         for (number, line) in text.lines().enumerate() {
             let mut words = line.split_whitespace().peekable();
             let marker = words.next_if(|word| word.starts_with('@'));
-            // A certificate authority signs for hosts; libssh2 knows no certificates.
+            // libssh2 does not support host certificates.
             if marker == Some("@cert-authority") {
                 continue;
             }
@@ -129,7 +129,7 @@ impl KnownHosts {
         }
     }
 
-    /// The kinds of key that a host is known by: those are asked for, so that another kind is no change.
+    /// The key types that a host is known by. Only these are requested, so that another type does not look like a change.
     pub(super) fn kinds(&self, host: &str, port: u16) -> Vec<String> {
         let name = name_of(host, port);
         let mut kinds: Vec<String> = self
@@ -142,7 +142,7 @@ impl KnownHosts {
         kinds
     }
 
-    /// Judges a host's key.
+    /// Checks a host's key.
     pub(super) fn judge(&self, host: &str, port: u16, key: &HostKey) -> Trust {
         let name = name_of(host, port);
         let encoded = STANDARD.encode(&key.blob);
@@ -179,14 +179,14 @@ impl Line {
     }
 }
 
-/// `SALT|HASH`, both in base64: HMAC-SHA1 of the name under the salt, as OpenSSH hides names.
+/// Matches `SALT|HASH`, both in base64: HMAC-SHA1 of the name with the salt, as in OpenSSH's hashed names.
 fn is_hash_of(hashed: &str, name: &str) -> Option<bool> {
     let (salt, hash) = hashed.split_once('|')?;
     let salt = hmac::Key::new(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, &STANDARD.decode(salt).ok()?);
     Some(hmac::sign(&salt, name.as_bytes()).as_ref() == STANDARD.decode(hash).ok()?)
 }
 
-/// A host as the files name it.
+/// The host's name in the files.
 pub(super) fn name_of(host: &str, port: u16) -> String {
     let host = host.to_ascii_lowercase();
     if port == 22 {
@@ -200,10 +200,10 @@ fn user_file() -> Option<PathBuf> {
     Some(env::home_dir()?.join(".ssh/known_hosts"))
 }
 
-/// Adds a host to the user's file, and tells which file that is.
+/// Adds a host to the user's file and returns the file's path.
 ///
 /// # Errors
-/// What writing gave.
+/// Returns an error when the user has no home directory or the file cannot be written.
 pub(super) fn remember(host: &str, port: u16, key: &HostKey) -> io::Result<PathBuf> {
     let path = user_file().ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "this user has no home"))?;
     if let Some(directory) = path.parent().filter(|directory| !directory.exists()) {
@@ -306,7 +306,7 @@ mod tests {
             key.fingerprint()
         );
         assert_eq!(key.kind(), "ssh-ed25519");
-        // The same file with its names hashed by OpenSSH.
+        // The same file with names hashed by OpenSSH.
         let file = dir.path().join("known_hosts");
         fs::write(&file, format!("orin {public}\n[orin]:2222 {public}\n")).unwrap();
         let hashed = Command::new("ssh-keygen").arg("-Hf").arg(&file).output().unwrap();

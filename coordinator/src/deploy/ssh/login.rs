@@ -1,4 +1,4 @@
-//! Proving who logs in: key files that were named, the ssh-agent's keys, the user's usual key files, and at last a password.
+//! Authenticates the user: named key files, the ssh-agent's keys, the usual key files, and last a password.
 
 use std::{
     env,
@@ -11,19 +11,19 @@ use ssh2::{KeyboardInteractivePrompt, Session};
 use super::{Access, Answer, Prompt, Question, SshError, retry_password};
 use crate::deploy::Secret;
 
-/// The keys that OpenSSH looks for.
+/// The key files that OpenSSH tries by default.
 const USUAL: [&str; 3] = ["id_ed25519", "id_ecdsa", "id_rsa"];
-/// libssh2's word for a file that it cannot use, such as a key under a phrase that it was not given.
+/// libssh2's error for an unusable file, such as an encrypted key without a passphrase.
 const FILE: ssh2::ErrorCode = ssh2::ErrorCode::Session(-16);
-/// libssh2's word for a login that the host does not accept; it can be tried again.
+/// libssh2's error for a refused login, which can be retried.
 const REFUSED: ssh2::ErrorCode = ssh2::ErrorCode::Session(-18);
 
 /// Logs in.
 ///
 /// # Errors
-/// [`SshError::Login`], saying what was tried.
+/// Returns [`SshError::Login`] with the attempted methods, or `SshError::Ended` when the host closes the connection.
 pub(super) fn log_in(session: &Session, access: &Access, prompt: &dyn Prompt) -> Result<(), SshError> {
-    // Some hosts let everybody in; then there is nothing to prove.
+    // Some hosts accept everyone without authentication.
     let methods = match session.auth_methods(&access.user) {
         Ok(methods) => methods.to_owned(),
         Err(_) if session.authenticated() => return Ok(()),
@@ -65,7 +65,7 @@ fn by_key(session: &Session, access: &Access, prompt: &dyn Prompt, tried: &mut V
     if access.identities.iter().any(|path| try_file(path, tried)) {
         return true;
     }
-    // A host ends the connection after a few keys: where some are named, no others are offered.
+    // A host closes the connection after a few keys, so named keys are the only ones offered.
     if !access.identities.is_empty() {
         return false;
     }
@@ -83,9 +83,9 @@ fn by_key(session: &Session, access: &Access, prompt: &dyn Prompt, tried: &mut V
         .any(|path| try_file(&path, tried))
 }
 
-/// Logs in by a key file; else says what is to be said behind its name.
+/// Logs in with a key file. The error is the text that follows the file's name in a message.
 fn by_file(session: &Session, access: &Access, path: &Path, prompt: &dyn Prompt) -> Result<(), String> {
-    // Otherwise libssh2 tells a file that is not there from one that the host refuses by its number alone.
+    // libssh2's error code does not distinguish a missing file from a refused key.
     regular_file::open(path).map_err(|error| format!(", which cannot be read: {error}"))?;
     let attempt = |phrase: Option<&str>| session.userauth_pubkey_file(&access.user, None, path, phrase);
     match attempt(None) {
@@ -93,7 +93,7 @@ fn by_file(session: &Session, access: &Access, path: &Path, prompt: &dyn Prompt)
         Err(error) if error.code() == FILE && has_phrase(path) => {}
         Ok(()) | Err(_) => return Err(String::new()),
     }
-    // A phrase that opens the key is right, whatever the host then says to the key.
+    // A passphrase is right if it decrypts the key, even if the host then refuses the key.
     let question = Question::Phrase(path);
     let answer = retry_password(
         |again| prompt.secret(&question, again),
@@ -110,7 +110,7 @@ fn by_file(session: &Session, access: &Access, path: &Path, prompt: &dyn Prompt)
     }
 }
 
-/// Whether a key file is encrypted, as far as its text tells. In OpenSSH's format the cipher's name comes first.
+/// Returns whether a key file is encrypted, judging by its text. In OpenSSH's format the cipher's name comes first.
 fn has_phrase(path: &Path) -> bool {
     use base64::{Engine as _, engine::general_purpose::STANDARD};
     let Ok(text) = regular_file::read_text(path) else {
@@ -125,7 +125,7 @@ fn has_phrase(path: &Path) -> bool {
         .is_ok_and(|bytes| !bytes.windows(4).any(|word| word == b"none"))
 }
 
-/// Tries the ssh-agent's keys; says what was tried, `None` without an agent.
+/// Tries the ssh-agent's keys. Returns what was tried, or `None` without an agent.
 fn by_agent(session: &Session, access: &Access) -> Option<String> {
     let socket: PathBuf = env::var_os("SSH_AUTH_SOCK")?.into();
     if !socket.exists() {
@@ -153,10 +153,10 @@ fn by_agent(session: &Session, access: &Access) -> Option<String> {
     Some(format!("{} keys of the ssh-agent", identities.len()))
 }
 
-/// Whether the host takes the password.
+/// Returns whether the host accepts the password.
 ///
 /// # Errors
-/// A host that has ended the connection: it does so after some wrong passwords, and when it waits too long for one.
+/// Returns an error when the host has closed the connection, as after several wrong passwords or a long wait.
 fn by_password(
     session: &Session,
     access: &Access,
@@ -178,7 +178,7 @@ fn by_password(
     Ok(false)
 }
 
-/// Hosts that ask for the password as a question.
+/// Answers the questions of keyboard-interactive authentication with the password.
 struct Answers<'a>(&'a Secret);
 
 impl KeyboardInteractivePrompt for Answers<'_> {

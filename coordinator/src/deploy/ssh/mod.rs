@@ -1,5 +1,5 @@
-//! The link to a board by SSH, over libssh2: where to connect ([`Access`]), whose key is trusted ([`known_hosts`]), how the login is
-//! proven ([`login`]), and commands over it ([`Session`]). Nothing of what is done on the board.
+//! The SSH link to a board, with libssh2: where to connect ([`Access`]), trusted host keys ([`known_hosts`]), authentication ([`login`]),
+//! and commands ([`Session`]). It has no knowledge of a deployment.
 
 mod config;
 mod destination;
@@ -21,18 +21,18 @@ pub(crate) use session::Session;
 
 use super::Secret;
 
-/// Where a board is and as whom to log in, with everything that the command line and `~/.ssh/config` say.
+/// How to reach a board and log in, from the command line and `~/.ssh/config`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Access {
-    /// The login.
+    /// The login's user.
     pub(crate) user: String,
-    /// Name or address, as it is looked up.
+    /// Name or address to resolve.
     pub(crate) host: String,
     /// TCP port.
     pub(crate) port: u16,
-    /// Key files to try before all else.
+    /// Key files to try first.
     pub(crate) identities: Vec<PathBuf>,
-    /// The host to go through.
+    /// The jump host.
     pub(crate) jump: Option<Box<Access>>,
 }
 
@@ -46,14 +46,14 @@ impl fmt::Display for Access {
     }
 }
 
-/// A secret that is asked for.
+/// A secret to ask for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Question<'a> {
     /// The password of a login.
     Password(&'a Access),
-    /// The phrase of a key file.
+    /// The passphrase of a key file.
     Phrase(&'a Path),
-    /// The password for sudo, of a login.
+    /// The password of a login's user for sudo.
     Sudo(&'a Access),
 }
 
@@ -67,32 +67,33 @@ impl fmt::Display for Question<'_> {
     }
 }
 
-/// What a user at a terminal, or a file in place of one, is asked.
+/// Asks the user at a terminal, or reads from a file instead.
 pub(crate) trait Prompt: Sync {
-    /// A secret. `again` after one that was wrong. `None` when nobody is there to ask, or nothing more is known.
+    /// Asks for a secret. `again` is true after a wrong one. Returns `None` when nobody can be asked or no other secret is known.
     fn secret(&self, question: &Question<'_>, again: bool) -> Option<Secret>;
-    /// Whether an unknown host key is accepted. `fingerprint` is as `ssh-keygen -l` prints it.
+    /// Asks whether to accept an unknown host key. `fingerprint` has the format of `ssh-keygen -l`.
     fn accepts(&self, host: &str, kind: &str, fingerprint: &str) -> bool;
 }
 
-/// What came of asking for a secret and trying it.
+/// The result of asking for a secret and trying it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// It was right.
+    /// A secret was right.
     Right,
-    /// All that were given were wrong.
+    /// Every secret was wrong.
     Wrong,
-    /// None was given.
+    /// No secret was entered.
     None,
 }
 
-/// How often somebody at a terminal may try.
+/// The maximum number of attempts at a terminal.
 const TRIES: usize = 3;
 
-/// Asks until the answer is right, [`TRIES`] times at most. `ask` is told whether it is asked again, `is_right` tries the answer.
+/// Asks until the answer is right, at most [`TRIES`] times. The argument of `next_password` says whether the previous answer was wrong.
+/// `is_right` tries the answer.
 ///
 /// # Errors
-/// What `is_right` gave.
+/// Returns the error of `is_right`.
 pub(crate) fn retry_password<E>(
     mut next_password: impl FnMut(bool) -> Option<Secret>,
     mut is_right: impl FnMut(Secret) -> Result<bool, E>,

@@ -1,4 +1,4 @@
-//! One logged-in connection to a board, and commands over it.
+//! An authenticated connection to a board, and commands over it.
 
 use std::{
     io::{self, Read, Write as _},
@@ -17,24 +17,24 @@ use super::{
 };
 use crate::deploy::board::{Board, END, LinkLost, Output};
 
-/// How long a board may take to answer while the connection is made.
+/// The longest wait for an answer while connecting.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How long a command may be silent: dpkg waits for another dpkg, and a slow card writes a package.
+/// The longest silence of a command: dpkg may wait for another dpkg, and a slow card takes time to write a package.
 const SILENCE: Duration = Duration::from_secs(300);
-/// More than any script says.
+/// The maximum output of a command in bytes, more than any script prints.
 const LARGEST_OUTPUT: u64 = 4 << 20;
 
-/// A logged-in connection.
+/// An authenticated connection.
 pub(crate) struct Session {
     session: ssh2::Session,
     local: Option<IpAddr>,
 }
 
 impl Session {
-    /// Connects, checks whose host it is, and logs in; through the jump host where there is one.
+    /// Connects, checks the host key and logs in, through the jump host if there is one.
     ///
     /// # Errors
-    /// [`SshError`].
+    /// Returns [`SshError`].
     pub(crate) fn open(access: &Access, prompt: &dyn Prompt) -> Result<Self, SshError> {
         let known = KnownHosts::read().map_err(SshError::KnownHosts)?;
         Self::open_with(access, prompt, &known)
@@ -71,7 +71,7 @@ impl Session {
         Ok(Self { session, local })
     }
 
-    /// This machine's address on the connection; `None` behind a jump host, where it means nothing to the board.
+    /// This machine's address on the connection. `None` behind a jump host, because the board cannot use it there.
     pub(crate) const fn local_address(&self) -> Option<IpAddr> {
         self.local
     }
@@ -126,7 +126,7 @@ impl Board for Session {
             why,
         };
         match self.exchange(line, input, sent) {
-            // What ends well has said so. What fails before our script begins (sudo) has not, and an exit code of its own.
+            // A finished script prints its end line. A failure before the script starts (sudo) does not, but has an exit code.
             Ok((output, heard_out)) if heard_out || output.code != 0 => Ok(output),
             Ok(_) => Err(lost("it ended before the answer was whole".to_owned())),
             Err(error) => Err(lost(error.to_string())),
@@ -152,7 +152,7 @@ fn connect(host: &str, port: u16) -> io::Result<TcpStream> {
     Err(last)
 }
 
-/// Asks for the kinds of key that the host is known by, as OpenSSH does. RSA keys sign in two newer ways as well.
+/// Requests the key types that the host is known by, as OpenSSH does. RSA keys have two newer signature types as well.
 fn prefer(session: &ssh2::Session, kinds: &[String]) {
     let supported = session.supported_algs(MethodType::HostKey).unwrap_or_default();
     let is_known = |name: &str| {
@@ -162,7 +162,7 @@ fn prefer(session: &ssh2::Session, kinds: &[String]) {
     };
     let requested: Vec<&str> = supported.into_iter().filter(|name| is_known(name)).collect();
     if !requested.is_empty() {
-        // A host that has none of them any more is refused as one that has changed, by the handshake or after it.
+        // A host without any of these types is refused as changed, in the handshake or after it.
         let _ = session.method_pref(MethodType::HostKey, &requested.join(","));
     }
 }

@@ -1,4 +1,4 @@
-//! Messages that the ingest refuses, and the limits on what one device may use.
+//! Tests of messages that the ingest rejects, and of the limits for one device.
 
 use regatta_types::{
     DeviceId, RunId,

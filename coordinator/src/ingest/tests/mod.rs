@@ -1,5 +1,5 @@
-//! The ingest with messages that a network or a hostile device lost, repeated, reordered or forged. The messages come straight from the
-//! test; `coordinator/tests` sends them over real brokers.
+//! Tests of the ingest with lost, repeated, reordered and forged messages. The messages come directly from the test. `coordinator/tests`
+//! sends them over real brokers.
 
 mod limits;
 mod recovery;
@@ -29,7 +29,7 @@ use crate::{
     workspace::Workspace,
 };
 
-/// Keeps what is posted.
+/// A publisher that records acknowledgements.
 #[derive(Clone, Default)]
 struct RecordingPublisher(Arc<Mutex<Vec<Ack>>>);
 
@@ -74,7 +74,7 @@ impl Bench {
         }
     }
 
-    /// The coordinator dies and comes back: only disk and store remain.
+    /// Simulates a crash of the coordinator: only the disk and the store survive.
     fn restart(&mut self) {
         self.ingest = open_ingest(&self.workspace, &self.acks);
     }
@@ -104,7 +104,7 @@ impl Bench {
         Inbound::for_test(&self.log_topic(stream), end.to_frame().unwrap(), false)
     }
 
-    /// Takes a batch to its end and returns the last acknowledgement.
+    /// Processes a batch to its end and returns the last acknowledgement.
     fn take<const N: usize>(&mut self, messages: [Inbound; N]) -> Option<Ack> {
         self.ingest.take(messages);
         self.ingest.finish();

@@ -1,4 +1,4 @@
-//! Streams after a crash of the coordinator or with a full disk.
+//! Tests of streams after a crash of the coordinator and with a full disk.
 
 use std::fs;
 
@@ -37,7 +37,7 @@ fn a_file_renamed_and_not_recorded_is_judged_again() {
 #[test]
 fn a_full_disk_acknowledges_nothing_and_goes_on_later() {
     let mut bench = Bench::new();
-    // A file where the directory of partial streams belongs stands for a disk that refuses.
+    // A file in the place of the directory for partial streams simulates a failing disk.
     let partial = bench.workspace.run(bench.run).partial();
     fs::write(&partial, b"").unwrap();
     let first = bench.chunk("log", 0, b"abc");

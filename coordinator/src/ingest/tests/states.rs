@@ -1,4 +1,4 @@
-//! States that devices report.
+//! Tests of states that devices report.
 
 use regatta_types::documents::{RunPhase, RunState};
 use regatta_wire::{

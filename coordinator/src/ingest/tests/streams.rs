@@ -1,4 +1,4 @@
-//! Chunks and ends of a stream become one file, whatever their order.
+//! Tests that chunks and ends of a stream become one file in any order.
 
 use std::fs;
 
@@ -20,14 +20,14 @@ fn a_stream_arrives_and_stays() {
     let end = bench.end("log", &content);
     assert_eq!(bench.take([end]), ack(200_000, Some(StreamVerdict::Equal)));
     assert_eq!(bench.whole("log"), Some(content.clone()));
-    // The acknowledgement may be lost: whoever repeats himself is told again, and nothing changes.
+    // An acknowledgement can get lost. A repeated message is acknowledged again and changes nothing.
     bench.restart();
     let late = bench.chunk("log", 0, b"something else");
     assert_eq!(bench.take([late]), ack(200_000, None));
     let again = bench.end("log", &content);
     assert_eq!(bench.take([again]), ack(200_000, Some(StreamVerdict::Equal)));
     assert_eq!(bench.whole("log"), Some(content.clone()));
-    // A device that has something else by now hears nothing: it would take that for delivered.
+    // A device with different content gets no answer, because it would take the answer for delivery.
     bench.acks.0.lock().unwrap().clear();
     let other = bench.end("log", &vec![8; 200_000]);
     assert_eq!(bench.take([other]), None);
@@ -85,7 +85,7 @@ fn messages_during_a_flush_are_acknowledged_after_the_next_one() {
         ack(6, Some(StreamVerdict::Equal))
     );
     assert_eq!(bench.whole("log").unwrap(), b"abcdef");
-    // What is repeated while the last flush is under way finds the stream closed, and is answered from the store.
+    // These messages arrive while the last flush runs. They find the stream closed and are answered from the store.
     let late = [bench.chunk("log", 0, b"abc"), bench.end("log", b"abcdef")];
     assert_eq!(bench.take(late), ack(6, Some(StreamVerdict::Equal)));
 }
@@ -115,7 +115,7 @@ fn a_forged_end_does_not_block_the_stream() {
     let mut bench = Bench::new();
     let first = bench.chunk("log", 0, b"ab");
     bench.take([first]);
-    // The same in front of a stream, within it, and after a restart of the coordinator.
+    // An end may be forged before a stream, within it, and after a restart of the coordinator.
     let forged = bench.end("other", b"x");
     assert_eq!(bench.take([forged]).unwrap().committed, 0);
     bench.restart();
@@ -144,8 +144,8 @@ fn an_empty_stream_is_a_file_too() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-    /// Whatever is lost, doubled, reordered or torn by restarts: a sender that repeats what is not acknowledged gets the
-    /// stream across, byte for byte.
+    /// A sender that repeats unacknowledged messages delivers the stream byte for byte. Messages may be lost, duplicated, reordered or
+    /// cut off by restarts.
     #[test]
     fn any_order_of_pieces_ends_in_the_same_file(
         content in prop::collection::vec(any::<u8>(), 0..2_000),

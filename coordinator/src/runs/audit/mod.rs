@@ -1,6 +1,6 @@
-//! Audits (compliance tests) of runs of this workspace: [`plan`] makes the draft of an audit's run out of the runs that it
-//! audits, [`mod@verify`] holds what came back against them. What an audit is told and how it is judged is the round's
-//! (`regatta_config::procedures`) and `regatta_submission::audit`'s.
+//! Audits (compliance tests) of this workspace's runs. [`plan`] drafts an audit's run from the runs that it audits, and [`mod@verify`]
+//! compares the result with them. The round (`regatta_config::procedures`) and `regatta_submission::audit` define an audit's settings and
+//! its criteria.
 
 mod plan;
 mod verify;

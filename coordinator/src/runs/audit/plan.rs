@@ -1,8 +1,7 @@
-//! Which runs an audit is held against, and the draft of the audit's own run: the performance run once more, to the
-//! letter of its spec, under the round's `audit.config`.
+//! Plans audits: selects the runs to audit and drafts the audit's own run. That run repeats the performance run's spec under the round's
+//! `audit.config`.
 //!
-//! The order of steps is kept here: there is nothing to audit before both runs are good, and nothing can be audited once an
-//! accuracy log has been truncated.
+//! The order of steps is enforced here. Both runs must be usable before an audit, and an accuracy log must not be truncated before it.
 
 use std::{fs, io, path::PathBuf};
 
@@ -21,47 +20,47 @@ use crate::{
     workspace::Workspace,
 };
 
-/// An audit that cannot be asked for.
+/// An error of planning an audit.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PlanError {
-    /// There is nothing to audit.
+    /// The device has no valid performance run.
     #[error("there is no valid performance run of {benchmark} {scenario} on that device")]
     NoPerformanceRun {
-        /// Of which benchmark.
+        /// The benchmark.
         benchmark: String,
-        /// In which scenario.
+        /// The scenario.
         scenario: Scenario,
     },
-    /// There are no responses to compare with.
+    /// The device has no accuracy run to compare responses with.
     #[error(
         "there is no complete accuracy run of {benchmark} {scenario} with the settings of performance run {performance}"
     )]
     NoAccuracyRun {
-        /// Of which benchmark.
+        /// The benchmark.
         benchmark: String,
-        /// In which scenario.
+        /// The scenario.
         scenario: Scenario,
-        /// The run that was to be audited.
+        /// The run to audit.
         performance: RunId,
     },
-    /// The round has no such audit.
+    /// The round does not have the audit.
     #[error("round {round} has no {test}; it has {known}")]
     NotInRound {
-        /// The audit.
+        /// The requested audit.
         test: String,
         /// The round.
         round: String,
-        /// Its audits.
+        /// The audits of the round.
         known: String,
     },
-    /// The responses that would be compared are no longer what the device delivered.
+    /// The accuracy log differs from the one that the device delivered.
     #[error("{} is not what the device delivered: {found} bytes of {delivered}", .path.display())]
     Altered {
         /// The accuracy log.
         path: PathBuf,
-        /// Its length now.
+        /// Its current length in bytes.
         found: u64,
-        /// Its length as delivered.
+        /// Its delivered length in bytes.
         delivered: u64,
     },
     /// A run's spec or log cannot be read.
@@ -69,20 +68,20 @@ pub(crate) enum PlanError {
     Io {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// A run's spec does not read.
+    /// A run's spec cannot be parsed.
     #[error("the spec of run {run} cannot be used")]
     Spec {
         /// The run.
         run: RunId,
-        /// Why.
+        /// The cause.
         #[source]
         source: DocumentError,
     },
-    /// The round's `audit.config` does not read.
+    /// The round's `audit.config` cannot be parsed.
     #[error("the round's audit.config cannot be used")]
     Config(#[from] ConfError),
     /// The store failed.
@@ -90,20 +89,20 @@ pub(crate) enum PlanError {
     Store(#[from] StoreError),
 }
 
-/// The runs that audits are held against.
+/// The two runs that audits are compared with.
 #[derive(Debug, Clone)]
 pub(crate) struct Audited {
     /// The performance run, done and VALID.
     pub(crate) performance: RunRow,
-    /// The accuracy run of the same settings, its log whole.
+    /// The accuracy run with the same settings and a complete log.
     pub(crate) accuracy: RunRow,
 }
 
-/// The newest good runs of a benchmark in a scenario on a device: a performance run, and an accuracy run with the same
+/// Returns the newest usable runs of a benchmark in a scenario on a device. They are a performance run and an accuracy run with the same
 /// benchmark file, round, engine, settings and LoadGen.
 ///
 /// # Errors
-/// When one of them is missing, or the accuracy log is no longer as delivered.
+/// Returns an error when one of them is missing, or when the accuracy log does not have its delivered length.
 pub(crate) fn find(
     workspace: &Workspace,
     store: &Store,
@@ -140,7 +139,7 @@ pub(crate) fn find(
     })
 }
 
-/// Whether two runs were asked for with the same benchmark, round, engine, settings and LoadGen.
+/// Returns whether two runs have the same benchmark, round, engine, settings and LoadGen.
 fn alike(one: &RunRow, other: &RunRow) -> bool {
     let (one, other) = (&one.draft.spec, &other.draft.spec);
     one.benchmark == other.benchmark
@@ -149,8 +148,8 @@ fn alike(one: &RunRow, other: &RunRow) -> bool {
         && one.loadgen == other.loadgen
 }
 
-/// Audits come before truncation: the log has the length that was delivered. Its hash is held against the device's when
-/// the audit is verified.
+/// Checks that the accuracy log has its delivered length, because audits come before truncation. Its hash is checked when the audit is
+/// verified.
 fn expect_whole(workspace: &Workspace, store: &Store, accuracy: &RunRow) -> Result<(), PlanError> {
     let path = workspace.run(accuracy.id).files().join(file_name::ACCURACY);
     let streams = store.streams(accuracy.id)?;
@@ -170,10 +169,10 @@ fn expect_whole(workspace: &Workspace, store: &Store, accuracy: &RunRow) -> Resu
     }
 }
 
-/// The drafts of audits of these runs; without names, of all that the round asks of the benchmark.
+/// Drafts the audits `tests` of these runs. An empty list means all audits that the round requires for the benchmark.
 ///
 /// # Errors
-/// When the round lacks an audit, or the performance run's spec cannot be read.
+/// Returns an error when the round lacks an audit, or the performance run's spec cannot be read.
 pub(crate) fn drafts(
     workspace: &Workspace,
     round: &Round,
@@ -197,8 +196,7 @@ pub(crate) fn drafts(
         .collect()
 }
 
-/// The performance run's spec under the audit's configuration. Rates are those of the performance run: an audit is the
-/// same run.
+/// The performance run's spec under the audit's configuration. The rates are those of the performance run.
 fn draft(round: &Round, test: &str, performance: &RunSpec, accuracy: RunId) -> Result<RunDraft, PlanError> {
     let mut audits = round.audits.iter();
     let named = audits.find(|(name, _)| name.eq_ignore_ascii_case(test));
@@ -221,8 +219,8 @@ fn draft(round: &Round, test: &str, performance: &RunSpec, accuracy: RunId) -> R
         performance: performance.run,
         accuracy: Some(accuracy),
     });
-    // Our LoadGen is as today's official one, which takes seeds from mlperf.conf alone; those of the rounds with TEST05
-    // took them from audit.config too.
+    // Regatta's LoadGen follows the current official one, which takes seeds from mlperf.conf only. The LoadGen of the rounds with TEST05
+    // also took them from audit.config.
     if rule.other_seeds && performance.loadgen == LoadgenChoice::Native {
         spec.conf.mlperf_conf = with_other_seeds(round, &spec.conf.mlperf_conf);
     }
@@ -233,7 +231,7 @@ fn draft(round: &Round, test: &str, performance: &RunSpec, accuracy: RunId) -> R
     })
 }
 
-/// `mlperf.conf` with the round's TEST05 seeds in the place of its own.
+/// Returns `mlperf.conf` with its seeds replaced by the round's TEST05 seeds.
 fn with_other_seeds(round: &Round, conf: &str) -> String {
     let Some(seeds) = round.test05_seeds() else {
         return conf.to_owned();

@@ -1,5 +1,5 @@
-//! An audit's run held against the runs that it audits. Whatever comes of it is an answer, also that it cannot be
-//! verified; the verdict files go to `audit/` of the run's directory.
+//! Verifies an audit's run against the runs that it audits. A failed verification is a result, not an error. The verdict files are
+//! written to `audit/` in the run's directory.
 
 use std::{fs, path::Path};
 
@@ -30,7 +30,7 @@ use crate::{
     workspace::Workspace,
 };
 
-/// Verifies an audit's run that ended in `phase`, by its spec as it was sent.
+/// Verifies an audit's run that ended in `phase`, with the spec as it was sent.
 pub(in crate::runs) fn verify(
     workspace: &Workspace,
     store: &Store,
@@ -61,10 +61,10 @@ pub(in crate::runs) fn verify(
         .unwrap_or_else(|error| failed(format!("{error:#}")))
 }
 
-/// Puts a verification of a recorded audit, such as one by the reference accuracy script, in the place of ours.
+/// Replaces Regatta's verification of a recorded audit, for example by one with the reference accuracy script.
 ///
 /// # Errors
-/// When the record cannot be read or written, or the store fails.
+/// Returns an error when the record cannot be read or written, or when the store fails.
 pub(crate) fn keep(
     workspace: &Workspace,
     store: &Store,
@@ -95,10 +95,10 @@ pub(crate) fn keep(
     Ok(store.record_unchanged_run(row, &record, &outcome)?)
 }
 
-/// Expects every log that an audit reads to be the one that the device signed: neither added, changed nor truncated.
+/// Checks that every log that an audit reads is the one that the device signed.
 ///
 /// # Errors
-/// Says which file of which run is not, or that a run is not signed.
+/// Returns an error that names the run without a signature, or the added, changed or truncated file.
 pub(crate) fn expect_proven(
     workspace: &Workspace,
     store: &Store,
@@ -170,8 +170,8 @@ impl Verifier<'_> {
         Ok(self.audit_result(&report, &explanation, fault))
     }
 
-    /// TEST01's part III by our own reckoning of accuracies. The rules want the reference script's, so that it decides
-    /// only for benchmarks that can never be submitted; for the others it tells beforehand what the script will say.
+    /// TEST01 part III with Regatta's own accuracy metric. The rules require the reference script. Regatta's result therefore decides
+    /// only for benchmarks that cannot be submitted. For others it predicts the script's result.
     fn take_accuracies(&self, request: &Request<'_>, report: &mut Report) -> Option<String> {
         if !report.needs_accuracies() {
             return None;
@@ -230,7 +230,7 @@ impl Verifier<'_> {
         }
     }
 
-    /// The devices' own word on which LoadGen and engine ran, where it is not the same for all three runs.
+    /// The LoadGen and engine of the three runs, as the devices report them, if they differ.
     fn other_loadgens(&self) -> Vec<String> {
         let Some(own) = self.ran(self.spec.run) else {
             return vec!["the audit's evidence does not tell which LoadGen and engine ran".to_owned()];
@@ -252,7 +252,7 @@ impl Verifier<'_> {
             .collect()
     }
 
-    /// What computed the responses of both runs, units and all, as the devices tell it.
+    /// The engines that computed the responses of both runs, as the devices report them.
     fn computed_by(&self) -> Option<String> {
         let engine = |run: RunId| Some(self.evidence(run)?.attempts.pop()?.engine);
         let (audit, accuracy) = (engine(self.spec.run)?, engine(self.of.accuracy?)?);
@@ -272,7 +272,7 @@ impl Verifier<'_> {
         Evidence::from_json(&bytes).ok()
     }
 
-    /// LoadGen and engine of a run, by its evidence.
+    /// The LoadGen and engine of a run, from its evidence.
     fn ran(&self, run: RunId) -> Option<String> {
         let evidence = self.evidence(run)?;
         let attempt = evidence.attempts.last()?;

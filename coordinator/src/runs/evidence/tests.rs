@@ -1,4 +1,4 @@
-//! Evidence that cannot be read: a disk that lost a file's bytes, and a document that is too large.
+//! Tests of evidence that cannot be read: a disk that lost a file's bytes, and a document that is too large.
 
 use std::{
     fs::{self, File},

@@ -1,5 +1,5 @@
-//! One lab's campaign: the plan of its seed done step by step to a lab that always has work, then the verdict. Runs as
-//! the first process of its own namespaces, so that all of it ends with this process.
+//! One lab's campaign: runs the plan of its seed step by step on a lab that always has work, then checks the result. It is the first
+//! process of its own namespaces, so every process ends with it.
 
 use std::{
     collections::VecDeque,
@@ -21,15 +21,16 @@ use crate::{
     shell, verdict,
 };
 
-/// Runs that are to be open at any time.
+/// The number of runs to keep open.
 const OPEN_RUNS: usize = 2;
-/// A fault that found nothing to be done to is tried again at the end, so often in all.
+/// The maximum number of faults that find no target. Up to this, each is tried again at the end.
 const TRIES: u32 = 12;
 
-/// Runs a lab of `faults` faults after `seed` and prints its report as JSON. What a failed one leaves is copied to `keep`, and with
-/// `keep_good` what any one leaves.
+/// Runs a lab with `faults` faults from `seed` and prints its report as JSON. Copies the files of a failed lab to `keep`, and with
+/// `keep_good` those of any lab.
 ///
 /// # Errors
+/// Returns an error when the lab cannot be created or operated.
 /// When the lab itself cannot be made or worked.
 pub(crate) fn run(
     broker: Broker,
@@ -59,14 +60,14 @@ pub(crate) fn run(
 fn work_through(lab: &mut Lab, seed: u64, faults: usize, totals: &mut Totals) -> anyhow::Result<Vec<String>> {
     let mut rng = Rng::new(seed);
     let mut steps: VecDeque<Step> = plan::plan(faults, broker_is_external(lab), &mut rng).into();
-    // Work has dice of its own, so that the plan is the seed's alone.
+    // Work has its own generator, so that the plan depends on the seed alone.
     let mut dice = Rng::new(rng.bits());
     let mut missed = 0;
     while let Some(step) = steps.pop_front() {
         keep_busy(lab, &mut dice)?;
         for fault in do_step(lab, &step, totals)? {
             missed += 1;
-            // No run has a process for long: the delivery before it waits for something. Another fault takes its place.
+            // No run process has started for long, because an earlier delivery waits. Another fault replaces this one.
             let kind = if missed < TRIES {
                 fault.kind
             } else {
@@ -83,7 +84,7 @@ fn broker_is_external(lab: &Lab) -> bool {
     lab.broker == Broker::Mosquitto
 }
 
-/// Injects a step's faults together and undoes each when its time has come. Returns those that could not be done.
+/// Injects a step's faults together and undoes each at its time. Returns the faults that found no target.
 fn do_step(lab: &mut Lab, step: &Step, totals: &mut Totals) -> anyhow::Result<Vec<InjectedFault>> {
     let (mut injected, mut missed) = (Vec::new(), Vec::new());
     for fault in &step.faults {
@@ -105,7 +106,7 @@ fn do_step(lab: &mut Lab, step: &Step, totals: &mut Totals) -> anyhow::Result<Ve
     Ok(missed)
 }
 
-/// Asks for runs until enough are open.
+/// Requests runs until enough are open.
 fn keep_busy(lab: &mut Lab, dice: &mut Rng) -> anyhow::Result<()> {
     let open = lab.runs()?.iter().filter(|run| run.recorded.is_none()).count();
     for _ in open..OPEN_RUNS {
@@ -114,8 +115,8 @@ fn keep_busy(lab: &mut Lab, dice: &mut Rng) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The lab's standard input is a pipe from the campaign that started it. When that ends, in whatever way, so does this
-/// process, and the kernel ends every process and mount of its namespaces with it.
+/// Ends this process when its parent ends, which closes the pipe on standard input. The kernel then ends every process and mount of its
+/// namespaces.
 fn end_with_the_parent() {
     thread::spawn(|| {
         let _ = io::stdin().read_to_end(&mut Vec::new());
@@ -123,14 +124,14 @@ fn end_with_the_parent() {
     });
 }
 
-/// File systems that only this process and its children see, and that go with them.
+/// Mounts file systems that only this process and its children see.
 fn own_file_systems() -> anyhow::Result<()> {
     shell::run("mount -t tmpfs none /run")?;
     shell::run("mount -t tmpfs none /dev/shm")?;
     fs::create_dir_all("/run/netns").context("/run/netns")
 }
 
-/// Copies what a failed campaign leaves to where it can be looked at.
+/// Copies the files of a failed campaign for inspection.
 fn leave_traces(lab: &Lab, keep: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(keep)?;
     fs::write(keep.join("journal.txt"), lab.journal.join("\n") + "\n")?;

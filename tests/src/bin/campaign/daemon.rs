@@ -1,5 +1,5 @@
-//! A daemon under the campaign's care, as systemd would have it: started in a network namespace with a clock of its own,
-//! killed, and started again when it ends by itself. What it said and how much memory it took is kept.
+//! A daemon that the campaign supervises like systemd. It is started in a network namespace with its own clock, killed, and restarted
+//! when it ends by itself. Its output and its peak memory are recorded.
 
 use std::{
     fs::{self, File},
@@ -13,23 +13,23 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::shell;
 
-/// "Could not": a full disk or a broker that is away. The daemons end with it and want to be started again.
+/// The exit code for a full disk or an unreachable broker. The daemons end with it and must be restarted.
 const COULD_NOT: i32 = 3;
-/// The pause before a daemon that ended by itself is started again.
+/// The pause before a daemon that ended by itself is restarted.
 const RESTART_PAUSE: Duration = Duration::from_millis(300);
 
 /// How a daemon is started.
 #[derive(Debug, Clone)]
 pub(crate) struct Program {
-    /// What the campaign calls it.
+    /// Its name in the campaign.
     pub(crate) name: &'static str,
-    /// Its network namespace; the campaign's own where it has none.
+    /// Its network namespace. `None` is the campaign's own.
     pub(crate) namespace: Option<&'static str>,
     /// The program and its arguments.
     pub(crate) line: Vec<PathBuf>,
     /// Its working directory.
     pub(crate) directory: PathBuf,
-    /// Whether it ends by itself on a full disk or without a broker.
+    /// Whether it may end by itself on a full disk or without a broker.
     pub(crate) may_give_up: bool,
 }
 
@@ -37,25 +37,25 @@ pub(crate) struct Program {
 pub(crate) struct Daemon {
     program: Program,
     log: PathBuf,
-    /// Holds the offset of its clock.
+    /// The file with the offset of its clock.
     clock: PathBuf,
     child: Option<Child>,
-    /// Whether it is meant to run.
+    /// Whether it should be running.
     expected: bool,
     ended: Option<Instant>,
-    /// Peak resident memory over all its lives, KiB.
+    /// Peak resident memory over all its processes, in KiB.
     pub(crate) peak_kib: u64,
-    /// How often it ended by itself and was started again.
+    /// The number of times it ended by itself and was restarted.
     pub(crate) gave_up: u32,
     /// Ends that no fault explains.
     pub(crate) crashes: Vec<String>,
 }
 
 impl Daemon {
-    /// A daemon that is not started yet, with its log and clock in `directory`.
+    /// Creates a daemon without starting it. Its log and clock are in `directory`.
     ///
     /// # Errors
-    /// When the clock's file cannot be written.
+    /// Returns an error when the clock's file cannot be written.
     pub(crate) fn new(program: Program, directory: &Path) -> anyhow::Result<Self> {
         let daemon = Self {
             log: directory.join(format!("{}.log", program.name)),
@@ -72,10 +72,10 @@ impl Daemon {
         Ok(daemon)
     }
 
-    /// Starts it.
+    /// Starts the daemon.
     ///
     /// # Errors
-    /// When it does not start.
+    /// Returns an error when it cannot be started.
     pub(crate) fn start(&mut self) -> anyhow::Result<()> {
         self.expected = true;
         self.ended = None;
@@ -94,7 +94,7 @@ impl Daemon {
         command
             .arg(format!("LD_PRELOAD={}", library.display()))
             .arg(format!("FAKETIME_TIMESTAMP_FILE={}", self.clock.display()))
-            // The wall clock steps; what measures durations does not, as on a real machine.
+            // Only the wall clock steps. The monotonic clock does not, as on a real machine.
             .args([
                 "FAKETIME_DONT_FAKE_MONOTONIC=1",
                 "DONT_FAKE_MONOTONIC=1",
@@ -109,21 +109,21 @@ impl Daemon {
         Ok(())
     }
 
-    /// Kills it as a power cut would.
+    /// Kills the daemon, as a power cut would.
     pub(crate) fn kill(&mut self) {
         self.expected = false;
         if let Some(mut child) = self.child.take() {
             self.peak_kib = self.peak_kib.max(peak_kib(&child));
-            // It may have ended by itself; either way it is gone afterwards.
+            // It may have ended by itself. Either way it is gone afterwards.
             let _ = child.kill();
             let _ = child.wait();
         }
     }
 
-    /// Asks it to end, and waits for that.
+    /// Terminates the daemon and waits for its end.
     ///
     /// # Errors
-    /// When it does not end, or not well.
+    /// Returns an error when it does not end in time, or ends with a failure.
     pub(crate) fn stop(&mut self, patience: Duration) -> anyhow::Result<()> {
         self.expected = false;
         let Some(mut child) = self.child.take() else {
@@ -152,10 +152,10 @@ impl Daemon {
         )
     }
 
-    /// Looks after it: notes its memory, starts it again when it has ended by itself.
+    /// Supervises the daemon: records its memory, and restarts it after it has ended by itself.
     ///
     /// # Errors
-    /// When it cannot be started.
+    /// Returns an error when it cannot be started.
     pub(crate) fn look_after(&mut self) -> anyhow::Result<()> {
         if let Some(child) = &mut self.child {
             if let Some(status) = child.try_wait()? {
@@ -182,23 +182,23 @@ impl Daemon {
         }
     }
 
-    /// Steps its clock, while it runs, to so many seconds from the true time.
+    /// Sets its clock, while it runs, to an offset from the true time in seconds.
     ///
     /// # Errors
-    /// When the clock's file cannot be written.
+    /// Returns an error when the clock's file cannot be written.
     pub(crate) fn set_clock(&self, offset_s: i64) -> anyhow::Result<()> {
         let beside = self.clock.with_extension("new");
         fs::write(&beside, format!("{offset_s:+}\n"))?;
         Ok(fs::rename(beside, &self.clock)?)
     }
 
-    /// What it has said so far.
+    /// Returns its log so far.
     pub(crate) fn log(&self) -> String {
         String::from_utf8_lossy(&fs::read(&self.log).unwrap_or_default()).into_owned()
     }
 }
 
-/// Peak resident memory of a process in KiB; 0 when it is gone.
+/// Peak resident memory of a process in KiB, or 0 when it is gone.
 fn peak_kib(child: &Child) -> u64 {
     let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
     status

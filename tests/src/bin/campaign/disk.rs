@@ -1,5 +1,5 @@
-//! The two disks: a small tmpfs each, which can be made exactly as small as what lies on it, and a FUSE mount over the
-//! runs that takes a few hundred kilobytes a second. They go with the mount namespace of this process.
+//! The two disks. Each is a small tmpfs that can be shrunk to its content, with a FUSE mount that limits the write rate of the runs. They
+//! end with this process's mount namespace.
 
 use std::{
     fs,
@@ -10,15 +10,15 @@ use anyhow::Context as _;
 
 use crate::shell;
 
-/// Room for the runs of one lab.
+/// The size of each disk, enough for the runs of one lab.
 const SIZE: &str = "size=256m";
 
-/// One side's disk.
+/// The disk of one side.
 #[derive(Debug)]
 pub(crate) struct Disk {
-    /// Where it is mounted.
+    /// The mount point.
     root: PathBuf,
-    /// The directory of the runs on it.
+    /// The directory of runs on the disk.
     runs: PathBuf,
 }
 
@@ -26,7 +26,7 @@ impl Disk {
     /// Mounts an empty disk at `root` with a directory `runs` on it.
     ///
     /// # Errors
-    /// When it cannot be mounted.
+    /// Returns an error when it cannot be mounted.
     pub(crate) fn mount(root: &Path, runs: &str) -> anyhow::Result<Self> {
         fs::create_dir_all(root)?;
         shell::succeed(
@@ -42,18 +42,18 @@ impl Disk {
         })
     }
 
-    /// Where it is mounted.
+    /// The mount point.
     pub(crate) fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Not a byte more fits.
+    /// Fills the disk by shrinking it to its content.
     ///
     /// # Errors
-    /// When the kernel refuses.
+    /// Returns an error when the kernel refuses.
     pub(crate) fn fill(&self) -> anyhow::Result<()> {
         let mut refused = Ok(());
-        // What grows between looking and mounting makes the kernel refuse.
+        // The kernel refuses if the content grows between the check and the remount.
         for _ in 0..20 {
             let stat = rustix::fs::statvfs(&self.root)?;
             let used = (stat.f_blocks - stat.f_bfree).max(1) * stat.f_frsize;
@@ -65,10 +65,10 @@ impl Disk {
         refused.context("the disk cannot be made full")
     }
 
-    /// There is room again.
+    /// Restores the disk's size.
     ///
     /// # Errors
-    /// When the kernel refuses.
+    /// Returns an error when the kernel refuses.
     pub(crate) fn free_space(&self) -> anyhow::Result<()> {
         self.resize(SIZE)
     }
@@ -78,13 +78,13 @@ impl Disk {
         shell::succeed(shell::command("mount")?.args(["-o", &options]).arg(&self.root)).map(drop)
     }
 
-    /// Runs that are opened from now on take `kilobytes` a second.
+    /// Limits the write rate of files that are opened from now on to `kilobytes` per second.
     ///
     /// # Errors
-    /// When it cannot be mounted.
+    /// Returns an error when the FUSE file system cannot be mounted.
     pub(crate) fn slow_down(&self, kilobytes: i64) -> anyhow::Result<()> {
         let mut bindfs = shell::command("bindfs")?;
-        // Files that are open on the disk itself go on growing there: nothing may be remembered of them here.
+        // Files that are open on the disk itself keep growing there, so their attributes must not be cached here.
         bindfs.args(["-o", "attr_timeout=0,entry_timeout=0,direct_io"]);
         bindfs
             .arg(format!("--write-rate={kilobytes}k"))
@@ -93,10 +93,10 @@ impl Disk {
         shell::succeed(&mut bindfs).map(drop)
     }
 
-    /// The disk is as quick as before. Who has files open keeps the slow ones.
+    /// Removes the limit for files that are opened from now on. Open files keep it.
     ///
     /// # Errors
-    /// When it cannot be unmounted.
+    /// Returns an error when the FUSE file system cannot be unmounted.
     pub(crate) fn speed_up(&self) -> anyhow::Result<()> {
         shell::succeed(shell::command("umount")?.arg("--lazy").arg(&self.runs)).map(drop)
     }

@@ -1,4 +1,4 @@
-//! Does a fault to a lab, and undoes it. Knows how; which and when is the plan's.
+//! Injects a fault into a lab and undoes it. The plan selects the fault and its time.
 
 use std::{
     fs, thread,
@@ -14,18 +14,18 @@ use crate::{
     proxy::{End, Proxy},
 };
 
-/// How long a run process is waited for that is to be killed.
+/// The longest wait for a run process to kill.
 const RUN_PATIENCE: Duration = Duration::from_secs(4);
-/// How long bytes gather before their connection is reset.
+/// How long bytes accumulate before their connection is reset.
 const GATHER: Duration = Duration::from_millis(200);
-/// The delay that the proxy makes.
+/// The delay of the proxy.
 const DELAY: Duration = Duration::from_millis(200);
 
 impl Lab {
-    /// Injects a fault. `false` when there is nothing to do it to now: no run process to kill.
+    /// Injects a fault. Returns `false` when it has no target now, such as a run process to kill.
     ///
     /// # Errors
-    /// When the kernel or a tool refuses.
+    /// Returns an error when the kernel or a tool fails.
     pub(crate) fn inject(&mut self, fault: &InjectedFault) -> anyhow::Result<bool> {
         match fault.kind {
             Kind::Kill(Victim::Agent) => self.agent.kill(),
@@ -60,7 +60,7 @@ impl Lab {
     /// Undoes a fault.
     ///
     /// # Errors
-    /// When the kernel or a tool refuses.
+    /// Returns an error when the kernel or a tool fails.
     pub(crate) fn heal(&mut self, fault: &InjectedFault) -> anyhow::Result<()> {
         match fault.kind {
             Kind::Kill(Victim::Agent) => self.agent.start()?,
@@ -77,7 +77,7 @@ impl Lab {
             Kind::Proxy(ProxyFault::Delay, side) => self.proxy(side).delay(Duration::ZERO),
             Kind::Proxy(ProxyFault::Stall, side) => self.proxy(side).stall(false),
             Kind::Proxy(ProxyFault::LateBytes, side) => self.proxy(side).release(),
-            // Who believes in a half-open connection finds out by itself.
+            // The end of a half-open connection notices it by itself.
             Kind::Proxy(ProxyFault::Reset | ProxyFault::HalfOpen, _) => {}
             Kind::FullDisk(Side::Device) => self.device_disk.free_space()?,
             Kind::FullDisk(Side::Coordinator) => self.coordinator_disk.free_space()?,
@@ -101,7 +101,7 @@ impl Lab {
         let begin = Instant::now();
         while begin.elapsed() < RUN_PATIENCE {
             if let Some(process) = run_process() {
-                // It may have ended just now: then there was nothing to kill.
+                // The process may have just ended. Then nothing was killed.
                 return Ok(kill_process(process, Signal::KILL).is_ok());
             }
             self.pass(Duration::from_millis(20))?;
@@ -124,13 +124,12 @@ fn disturb_connections(proxy: &Proxy, proxy_fault: ProxyFault, amount: i64) {
     }
 }
 
-/// The process of the run that is on, if one is.
+/// The process of the current run, if there is one.
 fn run_process() -> Option<Pid> {
     processes().find_map(|(process, line)| (line.split('\0').nth(1) == Some("exec")).then_some(process))
 }
 
-/// Every process of the lab's process namespace that is no zombie, with its command line; the campaign itself is the
-/// first process there.
+/// Every process of the lab's PID namespace except zombies and the campaign, with its command line. The campaign is the first process.
 pub(crate) fn processes() -> impl Iterator<Item = (Pid, String)> {
     fs::read_dir("/proc")
         .into_iter()
@@ -139,7 +138,7 @@ pub(crate) fn processes() -> impl Iterator<Item = (Pid, String)> {
         .filter_map(|entry| {
             let process = Pid::from_raw(entry.file_name().to_str()?.parse().ok()?)?;
             let line = fs::read(entry.path().join("cmdline")).ok()?;
-            // Neither zombies nor the kernel's own threads have a command line.
+            // Zombies and kernel threads have no command line.
             (!process.is_init() && !line.is_empty())
                 .then(|| (process, String::from_utf8_lossy(&line).into_owned()))
         })

@@ -1,5 +1,5 @@
-//! The lab's keys, as a user makes them: `regatta init`, a device that enrols with a token, TLS 1.3 with client certificates
-//! and signed commands over either broker. Faults begin when all of that is done.
+//! The lab's keys, as a user creates them: `regatta init`, a device that enrols with a token, TLS 1.3 with client certificates, and
+//! signed commands. This works with either broker. Faults begin afterwards.
 
 use std::{
     fs,
@@ -15,14 +15,14 @@ use regatta_tests::Broker;
 use crate::{lab::Lab, plan::Side, proxy::Proxy, shell};
 
 const MOSQUITTO_PORT: u16 = 1884;
-/// Where devices enrol, at the coordinator's address and at the relay on the device's link.
+/// The enrolment port, at the coordinator's address and at the relay on the device's link.
 const ENROLMENT_PORT: u16 = 8884;
 const ENROLMENT_PATIENCE: Duration = Duration::from_secs(30);
 
-/// Makes the coordinator's workspace with new keys, and with a configuration for mosquitto where that is the broker.
+/// Creates the coordinator's workspace with new keys, and with a mosquitto configuration if that is the broker.
 ///
 /// # Errors
-/// When `regatta init` fails.
+/// Returns an error when `regatta init` fails.
 pub(crate) fn make_lab(workspace: &Path, broker: Broker) -> anyhow::Result<()> {
     let listen = match broker {
         Broker::Embedded => Side::Coordinator.address(),
@@ -30,7 +30,7 @@ pub(crate) fn make_lab(workspace: &Path, broker: Broker) -> anyhow::Result<()> {
     };
     let mut init = Command::new(regatta_tests::regatta());
     init.arg("--workspace").arg(workspace).arg("init");
-    // The device reaches nothing but the campaign's end of its link.
+    // The device can reach only the campaign's end of its link.
     init.arg(format!("--host={}", Side::Device.proxy().ip()))
         .arg(format!("--listen={listen}"))
         .arg(format!(
@@ -42,7 +42,7 @@ pub(crate) fn make_lab(workspace: &Path, broker: Broker) -> anyhow::Result<()> {
     }
     shell::succeed(&mut init)?;
     if broker == Broker::Mosquitto {
-        // It is on another machine, as the coordinator sees it.
+        // The coordinator reaches mosquitto as if it were on another machine.
         let config = workspace.join("regatta.toml");
         let here = format!("mqtts://{listen}");
         let text = fs::read_to_string(&config)?;
@@ -55,10 +55,10 @@ pub(crate) fn make_lab(workspace: &Path, broker: Broker) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Takes the configuration that `regatta init` wrote to mosquitto's own machine, where no disk is ever full.
+/// Copies the configuration of `regatta init` to mosquitto's own directory, which is never on a full disk.
 ///
 /// # Errors
-/// When it is not there.
+/// Returns an error when the configuration is missing.
 pub(crate) fn place_mosquitto(workspace: &Path, place: &Path) -> anyhow::Result<PathBuf> {
     let written = workspace.join("mosquitto");
     shell::succeed(shell::command("cp")?.arg("-a").arg(&written).arg(place))?;
@@ -69,10 +69,10 @@ pub(crate) fn place_mosquitto(workspace: &Path, place: &Path) -> anyhow::Result<
     Ok(config)
 }
 
-/// Enrols the device by a relay between the two links. The coordinator has been started.
+/// Enrols the device through a relay between the two links. The coordinator must be running.
 ///
 /// # Errors
-/// When it does not answer in time.
+/// Returns an error when the coordinator does not answer in time.
 pub(crate) fn enrol(lab: &mut Lab, name: &str) -> anyhow::Result<()> {
     Proxy::start(
         enrolment(Side::Device.proxy()),
@@ -93,7 +93,7 @@ pub(crate) fn enrol(lab: &mut Lab, name: &str) -> anyhow::Result<()> {
         match shell::succeed(&mut enrol) {
             Ok(_) => return Ok(()),
             Err(refused) if begin.elapsed() > ENROLMENT_PATIENCE => return Err(refused),
-            // A coordinator that found no broker is started again meanwhile.
+            // The coordinator is restarted meanwhile if it found no broker.
             Err(_) => lab.pass(Duration::from_millis(200))?,
         }
     }
@@ -104,7 +104,7 @@ fn enrolment(mut address: SocketAddr) -> SocketAddr {
     address
 }
 
-/// mosquitto listens here; only the proxies reach it.
+/// The address of mosquitto. Only the proxies reach it.
 pub(crate) fn local_mosquitto() -> SocketAddr {
     SocketAddr::from(([127, 0, 0, 1], MOSQUITTO_PORT))
 }

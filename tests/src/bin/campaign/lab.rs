@@ -1,5 +1,5 @@
-//! One lab of real processes in namespaces of its own: laid out, looked after, asked for runs. Faults are done to it by
-//! `inject`; what came of it is judged by `verdict`.
+//! One lab of real processes in its own namespaces: set up, supervised, and given runs. `inject` injects faults, and `verdict` checks the
+//! result.
 
 use std::{
     fs,
@@ -23,45 +23,45 @@ use crate::{
     shell,
 };
 
-/// Everything of a lab lies here, on file systems that nobody else sees.
+/// The directory of all files of a lab, on private file systems.
 const ROOT: &str = "/run/lab";
 /// The device's name.
 const DEVICE: &str = "boat";
-/// Looking after the daemons.
+/// The interval for supervising the daemons.
 const LOOK: Duration = Duration::from_millis(50);
 const START_PATIENCE: Duration = Duration::from_secs(60);
-/// Longest that a command of the coordinator may take; it waits for the store at most half of that.
+/// The longest time for a command of the coordinator, in seconds. It waits for the store at most half of that.
 const COMMAND_PATIENCE_S: &str = "60";
 
-/// A benchmark whose answers make a log of some megabytes without any computing.
+/// A benchmark whose answers make a log of some megabytes without computation.
 const BULKY: &str = include_str!("bulky.toml");
 
 /// A lab.
 pub(crate) struct Lab {
-    /// Which broker it has.
+    /// The broker.
     pub(crate) broker: Broker,
     /// `regatta-agent serve`.
     pub(crate) agent: Daemon,
     /// `regatta serve`.
     pub(crate) coordinator: Daemon,
-    /// mosquitto, where it is the broker.
+    /// mosquitto, if it is the broker.
     pub(crate) mosquitto: Option<Daemon>,
     /// The device's disk.
     pub(crate) device_disk: Disk,
     /// The coordinator's disk.
     pub(crate) coordinator_disk: Disk,
-    /// On the device's way to the broker.
+    /// The proxy between the device and the broker.
     pub(crate) device_proxy: Proxy,
-    /// On the coordinator's way to the broker, where that is not in its own process.
+    /// The proxy between the coordinator and the broker, if the broker is a separate process.
     pub(crate) coordinator_proxy: Option<Proxy>,
-    /// The runs that were asked for.
+    /// The ids of the requested runs.
     pub(crate) requested: Vec<String>,
     begun: Instant,
-    /// What was done, with times.
+    /// The actions so far, with times.
     pub(crate) journal: Vec<String>,
 }
 
-/// A run as `regatta runs list` tells it.
+/// A run as `regatta runs list` prints it.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct ListedRun {
     /// Its id.
@@ -72,7 +72,7 @@ pub(crate) struct ListedRun {
     pub(crate) reason: Option<String>,
     /// When its record was written.
     pub(crate) recorded: Option<String>,
-    /// Whether everything was delivered, once it is recorded.
+    /// Whether everything was delivered, for a recorded run.
     pub(crate) complete: Option<bool>,
 }
 
@@ -82,10 +82,10 @@ struct Runs {
 }
 
 impl Lab {
-    /// Lays out network, disks and configuration and starts everything.
+    /// Sets up network, disks and configuration, and starts every daemon.
     ///
     /// # Errors
-    /// When something of it cannot be made, or the device does not come up.
+    /// Returns an error when a part cannot be created, or the device does not start.
     pub(crate) fn set_up(broker: Broker) -> anyhow::Result<Self> {
         network::lay_out()?;
         let root = Path::new(ROOT);
@@ -138,7 +138,7 @@ impl Lab {
         let made = fs::read_to_string(&config)?;
         fs::write(
             &config,
-            // The device's originals are wanted at the end, however far the clocks have stepped; only a full disk removes them.
+            // The originals on the device are needed at the end, whatever the clocks show. Only a full disk may remove them.
             format!(
                 "{made}scratch = \"{}\"\nkeep_on_device_hours = 1000000\n",
                 scratch.display()
@@ -169,7 +169,7 @@ impl Lab {
         shell::succeed(&mut prepare).map(drop)
     }
 
-    /// A `regatta` command in the lab's workspace, ended when it hangs.
+    /// Returns a `regatta` command in the lab's workspace, with a time limit.
     pub(crate) fn regatta(&self) -> anyhow::Result<Command> {
         let mut command = shell::command("timeout")?;
         command
@@ -199,10 +199,10 @@ impl Lab {
         )
     }
 
-    /// Lets time pass, and looks after the daemons meanwhile.
+    /// Waits for a time and supervises the daemons meanwhile.
     ///
     /// # Errors
-    /// When a daemon cannot be started again.
+    /// Returns an error when a daemon cannot be restarted.
     pub(crate) fn pass(&mut self, time: Duration) -> anyhow::Result<()> {
         let end = Instant::now() + time;
         loop {
@@ -217,33 +217,33 @@ impl Lab {
         }
     }
 
-    /// Every daemon, the broker last.
+    /// Returns every daemon, the broker last.
     pub(crate) fn daemons(&mut self) -> impl Iterator<Item = &mut Daemon> {
         [&mut self.agent, &mut self.coordinator]
             .into_iter()
             .chain(&mut self.mosquitto)
     }
 
-    /// Notes what was done.
+    /// Records an action with its time.
     pub(crate) fn note(&mut self, what: impl std::fmt::Display) {
         let seconds = self.begun.elapsed().as_secs_f64();
         self.journal.push(format!("{seconds:8.2} s  {what}"));
     }
 
-    /// The runs as the coordinator lists them.
+    /// Returns the runs as the coordinator lists them.
     ///
     /// # Errors
-    /// When its store cannot be read.
+    /// Returns an error when the coordinator's store cannot be read.
     pub(crate) fn runs(&self) -> anyhow::Result<Vec<ListedRun>> {
         let output = shell::succeed(self.regatta()?.args(["runs", "list", "--format", "json"]))?;
         let listed: Runs = serde_json::from_slice(&output.stdout).context("`runs list` prints JSON")?;
         Ok(listed.runs)
     }
 
-    /// Asks for one more run, of a random sort.
+    /// Requests a run of a random kind.
     ///
     /// # Errors
-    /// When the coordinator's command fails.
+    /// Returns an error when the coordinator's command fails.
     pub(crate) fn request_run(&mut self, rng: &mut Rng) -> anyhow::Result<()> {
         let (words, stream) = (rng.pick(&WORK), if rng.percent(20) { "live" } else { "after" });
         let duration = format!("{}ms", rng.between(300, 1_500));
@@ -270,13 +270,13 @@ impl Lab {
         Ok(())
     }
 
-    /// Where a run's files lie on either side: device, coordinator.
+    /// Returns the directories of a run on the device and on the coordinator.
     pub(crate) fn run_dirs(&self, run: &str) -> [PathBuf; 2] {
         let [device, coordinator] = self.runs_dirs();
         [device.join(run), coordinator.join(run)]
     }
 
-    /// Where runs lie on either side: device, coordinator.
+    /// Returns the directories of all runs on the device and on the coordinator.
     pub(crate) fn runs_dirs(&self) -> [PathBuf; 2] {
         [
             self.device_disk.root().join("state/runs"),
@@ -285,7 +285,7 @@ impl Lab {
     }
 }
 
-/// What is asked for: each engine, growing and sudden logs, small and large ones.
+/// The kinds of runs: several engines, logs that grow or come at once, and small and large ones.
 const WORK: [&str; 5] = [
     "--benchmark digits --engine sim --scenario SingleStream --mode PerformanceOnly",
     "--benchmark digits --engine tract --scenario Offline --mode AccuracyOnly",

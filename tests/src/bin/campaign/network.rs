@@ -1,5 +1,5 @@
-//! Two network namespaces, one for the device and one for the coordinator, each on a veth pair to the namespace in which
-//! the campaign and its proxies live; what the kernel does to those links: cut, lossy, slow.
+//! Two network namespaces, one for the device and one for the coordinator. A veth pair connects each to the namespace of the campaign and
+//! its proxies. The kernel makes these links cut, lossy or slow.
 //!
 //! ```text
 //! [device 10.77.1.2] --veth-- [10.77.1.1  campaign, proxies, mosquitto  10.77.2.1] --veth-- [coordinator 10.77.2.2]
@@ -15,11 +15,11 @@ use anyhow::{Context as _, ensure};
 
 use crate::{plan::Side, shell};
 
-/// MQTT's port, at every address of the campaign.
+/// The MQTT port at every address of the campaign.
 const PORT: u16 = 1883;
 
 impl Side {
-    /// The side's namespace.
+    /// The name of the side's namespace.
     pub(crate) const fn namespace(self) -> &'static str {
         match self {
             Self::Device => "device",
@@ -27,7 +27,7 @@ impl Side {
         }
     }
 
-    /// The campaign's end of the side's veth pair.
+    /// The name of the campaign's end of the side's veth pair.
     const fn link(self) -> &'static str {
         match self {
             Self::Device => "to-device",
@@ -35,7 +35,7 @@ impl Side {
         }
     }
 
-    /// Of nftables, which has the word `device` for itself.
+    /// The name of the side's nftables table. nftables reserves the word `device`.
     const fn table(self) -> &'static str {
         match self {
             Self::Device => "lossy_device",
@@ -50,21 +50,21 @@ impl Side {
         }
     }
 
-    /// The side's own address.
+    /// The address of the side.
     pub(crate) fn address(self) -> SocketAddr {
         SocketAddr::from((Ipv4Addr::new(10, 77, self.net(), 2), PORT))
     }
 
-    /// The campaign's address on the side's link: where its proxy listens.
+    /// The campaign's address on the side's link, where its proxy listens.
     pub(crate) fn proxy(self) -> SocketAddr {
         SocketAddr::from((Ipv4Addr::new(10, 77, self.net(), 1), PORT))
     }
 }
 
-/// Makes both namespaces and their links. They go with the mount and network namespaces of this process.
+/// Creates both namespaces and their links. They end with this process's mount and network namespaces.
 ///
 /// # Errors
-/// When the kernel or the tools refuse.
+/// Returns an error when the kernel or a tool fails.
 pub(crate) fn lay_out() -> anyhow::Result<()> {
     shell::run("ip link set lo up")?;
     for side in [Side::Device, Side::Coordinator] {
@@ -82,19 +82,19 @@ pub(crate) fn lay_out() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Cuts a side's link, or joins it again.
+/// Cuts or restores a side's link.
 ///
 /// # Errors
-/// When `ip` refuses.
+/// Returns an error when `ip` fails.
 pub(crate) fn cut(side: Side, is_cut: bool) -> anyhow::Result<()> {
     let state = if is_cut { "down" } else { "up" };
     shell::run(&format!("ip link set {} {state}", side.link()))
 }
 
-/// Drops so many percent of a side's packets, in each direction.
+/// Drops `percent` percent of a side's packets in each direction.
 ///
 /// # Errors
-/// When nftables refuses.
+/// Returns an error when nftables fails.
 pub(crate) fn lose(side: Side, percent: i64) -> anyhow::Result<()> {
     let (table, link) = (side.table(), side.link());
     let dice = format!("numgen random mod 100 < {percent} drop");
@@ -115,18 +115,18 @@ pub(crate) fn lose(side: Side, percent: i64) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Drops nothing any more.
+/// Stops dropping packets.
 ///
 /// # Errors
-/// When nftables refuses.
+/// Returns an error when nftables fails.
 pub(crate) fn lose_nothing(side: Side) -> anyhow::Result<()> {
     shell::run(&format!("nft delete table inet {}", side.table()))
 }
 
-/// Slows a side's link down in both directions.
+/// Limits a side's link to `kbit` kbit/s in both directions.
 ///
 /// # Errors
-/// When `tc` refuses.
+/// Returns an error when `tc` fails.
 pub(crate) fn slow_down(side: Side, kbit: i64) -> anyhow::Result<()> {
     let filter = format!("root tbf rate {kbit}kbit burst 8kb latency 200ms");
     shell::run(&format!("tc qdisc add dev {} {filter}", side.link()))?;
@@ -136,10 +136,10 @@ pub(crate) fn slow_down(side: Side, kbit: i64) -> anyhow::Result<()> {
     ))
 }
 
-/// Gives a side's link its speed back.
+/// Removes the rate limit of a side's link.
 ///
 /// # Errors
-/// When `tc` refuses.
+/// Returns an error when `tc` fails.
 pub(crate) fn speed_up(side: Side) -> anyhow::Result<()> {
     shell::run(&format!("tc qdisc del dev {} root", side.link()))?;
     shell::run(&format!("tc -n {} qdisc del dev uplink root", side.namespace()))

@@ -1,5 +1,5 @@
-//! What a run's files were on the device: read from its disk or, where a released run has made room there, from the evidence
-//! that the device signed. Compares nothing; that is `verdict`'s.
+//! The original files of a run on the device, from its disk. If a released run was removed to free space, the signed evidence replaces
+//! them. `verdict` compares them.
 
 use std::{
     collections::BTreeMap,
@@ -13,19 +13,19 @@ use sha2::{Digest as _, Sha256};
 
 use crate::lab::{Lab, ListedRun};
 
-/// SHA-256 (hexadecimal) and length of files by name.
+/// SHA-256 (hexadecimal) and length in bytes of files, by name.
 pub(crate) type Hashes = BTreeMap<String, (String, u64)>;
 
-/// Written last and covered by the signature, so not in the evidence's own list.
+/// Files that are written last and covered by the signature, so the evidence does not list them.
 const SEALING: [&str; 2] = ["evidence.json", "evidence.sig"];
 
 /// The device's files of a run.
 pub(crate) struct Originals {
-    /// Hash and length of each.
+    /// Hash and length of each file.
     pub(crate) files: Hashes,
-    /// Where they, or those that can stand for them, can still be read.
+    /// The directory of the files, or of their replacement.
     pub(crate) directory: PathBuf,
-    /// Whether the run is off the device's disk and its signed evidence stands for it.
+    /// Whether the run was removed from the device's disk and its signed evidence replaces it.
     pub(crate) freed_space: bool,
 }
 
@@ -41,11 +41,13 @@ struct FileProof {
     sha256: String,
 }
 
-/// The originals of a run. A run that is not on the device any more counts only where the device says that it was released
-/// and made room, and where `runs verify` finds its evidence signed: hashes are then those that the device signed.
+/// Returns the originals of a run.
+///
+/// A run may be missing on the device only if the device's log says that it was released and removed. `runs verify` must also find its
+/// evidence signed. The hashes are then those that the device signed.
 ///
 /// # Errors
-/// When files cannot be read, or evidence is not what it must be.
+/// Returns an error when files cannot be read, or the evidence is not valid.
 pub(crate) fn of_run(lab: &mut Lab, run: &ListedRun) -> anyhow::Result<Originals> {
     let id = &run.run;
     let [device, coordinator] = lab.run_dirs(id);
@@ -66,7 +68,7 @@ pub(crate) fn of_run(lab: &mut Lab, run: &ListedRun) -> anyhow::Result<Originals
     );
     let directory = coordinator.join("files");
     let mut files = signed_hashes(&directory).with_context(|| format!("the evidence of run {id}"))?;
-    // The signature, which is verified, covers these two.
+    // The verified signature covers these two files.
     let unlisted = hashes(&directory)?;
     files.extend(
         unlisted
@@ -86,10 +88,10 @@ fn signed_hashes(directory: &Path) -> anyhow::Result<Hashes> {
     Ok(files.map(|file| (file.name, (file.sha256, file.bytes))).collect())
 }
 
-/// Name to SHA-256 and length of every file in a directory; of none, where there is no directory.
+/// Returns SHA-256 and length of every file in a directory, by name. A missing directory has no files.
 ///
 /// # Errors
-/// When a file cannot be read.
+/// Returns an error when a file cannot be read.
 pub(crate) fn hashes(directory: &Path) -> io::Result<Hashes> {
     let mut found = BTreeMap::new();
     let Ok(entries) = fs::read_dir(directory) else {

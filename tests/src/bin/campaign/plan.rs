@@ -1,4 +1,4 @@
-//! Which faults there are, and which of them a seed asks for. Decides; does nothing.
+//! The kinds of faults, and the plan of faults for a seed. It injects nothing.
 
 use std::{fmt, time::Duration};
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::rng::Rng;
 
-/// Whose link, disk or clock.
+/// The side of a link, disk or clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Side {
@@ -16,7 +16,7 @@ pub(crate) enum Side {
     Coordinator,
 }
 
-/// Who is killed.
+/// The process that is killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Victim {
@@ -24,25 +24,25 @@ pub(crate) enum Victim {
     Agent,
     /// `regatta-agent exec`.
     RunProcess,
-    /// `regatta serve`, and with it the embedded broker.
+    /// `regatta serve`, including the embedded broker.
     Coordinator,
     /// mosquitto.
     Broker,
 }
 
-/// What the fault proxy does to connections.
+/// A fault of the proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ProxyFault {
-    /// Everything arrives 200 ms late, in both directions.
+    /// All data arrives 200 ms late, in both directions.
     Delay,
-    /// Nothing moves; connections stay open.
+    /// No data moves, and connections stay open.
     Stall,
     /// Connections are reset on both ends.
     Reset,
-    /// One end of each connection is gone and the other does not know: what it sends is accepted and lost.
+    /// One end of each connection is closed and the other does not know. Data that it sends is accepted and lost.
     HalfOpen,
-    /// The client's end is reset with bytes under way; they reach the broker after the next connection's.
+    /// The client's end is reset with bytes in transit. They reach the broker after those of the next connection.
     LateBytes,
 }
 
@@ -50,7 +50,7 @@ pub(crate) enum ProxyFault {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Kind {
-    /// SIGKILL; started again after a while.
+    /// SIGKILL, with a later restart.
     Kill(Victim),
     /// The link is down.
     Cut(Side),
@@ -58,18 +58,18 @@ pub(crate) enum Kind {
     Loss(Side),
     /// The link is slow.
     Rate(Side),
-    /// The proxy on the way from this side to the broker misbehaves.
+    /// A fault of the proxy between this side and the broker.
     Proxy(ProxyFault, Side),
-    /// Not a byte more fits on the disk.
+    /// The disk is full.
     FullDisk(Side),
-    /// The disk takes a few hundred kilobytes a second.
+    /// The disk accepts a few hundred kilobytes per second.
     SlowDisk(Side),
-    /// The clock jumps, and later jumps back.
+    /// The clock steps, and later steps back.
     ClockStep(Side),
 }
 
 impl Kind {
-    /// Every kind that a broker allows. The coordinator's way to an embedded broker leads through no proxy.
+    /// Returns every kind that a broker allows. No proxy is between the coordinator and an embedded broker.
     pub(crate) fn all(external_broker: bool) -> Vec<Self> {
         use ProxyFault::{Delay, HalfOpen, LateBytes, Reset, Stall};
         use Side::{Coordinator, Device};
@@ -100,7 +100,7 @@ impl Kind {
         kinds
     }
 
-    /// By what means it is made, and whether that is the real thing.
+    /// Describes how the fault is made, and whether it is real or simulated.
     pub(crate) const fn means(self) -> &'static str {
         match self {
             Self::Kill(_) => "SIGKILL",
@@ -143,14 +143,14 @@ impl fmt::Display for Kind {
     }
 }
 
-/// One fault of a plan.
+/// A fault of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct InjectedFault {
-    /// What.
+    /// The kind of fault.
     pub(crate) kind: Kind,
-    /// How much: percent, kbit/s, kB/s or seconds, as the kind has it.
+    /// The amount, in the unit of the kind: percent, kbit/s, kB/s or seconds.
     pub(crate) amount: i64,
-    /// For how long.
+    /// The duration.
     pub(crate) hold: Duration,
 }
 
@@ -166,7 +166,7 @@ impl InjectedFault {
                 let step = rng.pick(&[1, 60, 3_600, 86_400, 30 * 86_400]);
                 if rng.percent(50) { step } else { -step }
             }
-            // Which end of the connection is left standing.
+            // The end of the connection that stays open.
             Kind::Proxy(ProxyFault::HalfOpen, _) => upwards(rng, 0, 1),
             Kind::Kill(_) | Kind::Cut(_) | Kind::Proxy(..) | Kind::FullDisk(_) => 0,
         };
@@ -181,13 +181,13 @@ impl InjectedFault {
 /// Faults that are injected together, and the pause after them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Step {
-    /// One or two, of different kinds.
+    /// One or two faults of different kinds.
     pub(crate) faults: Vec<InjectedFault>,
-    /// How long all is well afterwards.
+    /// The time without faults afterwards.
     pub(crate) pause: Duration,
 }
 
-/// `count` faults in steps. Every kind comes up before any comes up again; a quarter of the steps hold two at once.
+/// Plans `count` faults in steps. Every kind occurs before any occurs again. A quarter of the steps have two faults.
 pub(crate) fn plan(count: usize, external_broker: bool, rng: &mut Rng) -> Vec<Step> {
     let kinds = Kind::all(external_broker);
     let mut deck: Vec<Kind> = Vec::new();

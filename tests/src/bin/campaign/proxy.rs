@@ -1,6 +1,5 @@
-//! The fault proxy: a relay on the way to the broker that delays, stalls, resets, half-closes and reorders what passes.
-//! It knows bytes and connections, nothing of MQTT. What it does is a simulation of a bad network; the network below it
-//! is real.
+//! The fault proxy: a relay to the broker that delays, stalls, resets, half-closes and reorders. It relays bytes and does not know MQTT.
+//! It simulates a bad network on top of the real one.
 
 use std::{
     io::{self, Read as _, Write as _},
@@ -15,10 +14,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Pieces under way in one direction of one connection; beyond them the sender feels the back-pressure.
+/// The maximum number of pieces in transit in one direction of a connection. Beyond it the sender is blocked.
 const UNDER_WAY: usize = 16;
 const PIECE: usize = 16 * 1024;
-/// How often a writer looks whether it may go on.
+/// The interval at which a blocked writer checks whether it may continue.
 const LOOK: Duration = Duration::from_millis(5);
 const CONNECT_PATIENCE: Duration = Duration::from_secs(2);
 
@@ -34,22 +33,22 @@ struct Shared {
     connections: Mutex<Vec<Weak<Connection>>>,
 }
 
-/// One relayed connection.
+/// A relayed connection.
 struct Connection {
     client: TcpStream,
     broker: TcpStream,
-    /// What the client sent waits here.
+    /// Whether the client's bytes are held back.
     held: AtomicBool,
-    /// What still comes is accepted and thrown away.
+    /// Whether further bytes are accepted and discarded.
     swallows: AtomicBool,
 }
 
-/// Which end of a half-open connection stays.
+/// The end of a half-open connection that stays open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
-    /// The client's: the broker's is gone.
+    /// The client's end. The broker's is closed.
     Client,
-    /// The broker's: the client's is gone.
+    /// The broker's end. The client's is closed.
     Broker,
 }
 
@@ -57,7 +56,7 @@ impl Proxy {
     /// Listens at `listen` and relays to `broker` until the process ends.
     ///
     /// # Errors
-    /// When the address cannot be listened on.
+    /// Returns an error when the proxy cannot listen on the address.
     pub(crate) fn start(listen: SocketAddr, broker: SocketAddr) -> io::Result<Self> {
         let listener = TcpListener::bind(listen)?;
         let shared = Arc::new(Shared::default());
@@ -67,20 +66,20 @@ impl Proxy {
         thread::spawn(move || {
             for client in listener.incoming().flatten() {
                 let shared = Arc::clone(&shared);
-                // Connecting may take its time while a link is down: the next client is not kept waiting.
+                // Connecting may take long while a link is down, and must not delay the next client.
                 thread::spawn(move || relay(client, broker, &shared));
             }
         });
         Ok(proxy)
     }
 
-    /// How late everything arrives.
+    /// Sets the delay of all bytes.
     pub(crate) fn delay(&self, delay: Duration) {
         let millis = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
         self.shared.delay_ms.store(millis, Ordering::Relaxed);
     }
 
-    /// Whether nothing moves.
+    /// Sets whether all traffic is stalled.
     pub(crate) fn stall(&self, stalled: bool) {
         self.shared.stalled.store(stalled, Ordering::Relaxed);
     }
@@ -93,7 +92,7 @@ impl Proxy {
         }
     }
 
-    /// Resets one end of every connection, and leaves the other in its belief.
+    /// Resets one end of every connection. The other end stays open without knowing.
     pub(crate) fn half_open(&self, stays: End) {
         for connection in self.connections() {
             connection.swallows.store(true, Ordering::Relaxed);
@@ -111,7 +110,7 @@ impl Proxy {
         }
     }
 
-    /// Resets the client's end of every connection whose bytes are held back: the client comes back by another one.
+    /// Resets the client's end of every connection with held bytes. The client reconnects.
     pub(crate) fn reset_held_clients(&self) {
         for connection in self.connections() {
             if connection.held.load(Ordering::Relaxed) {
@@ -120,7 +119,7 @@ impl Proxy {
         }
     }
 
-    /// Lets go of what was held back: late bytes of old connections, behind those of newer ones.
+    /// Releases held bytes. They arrive on old connections after those of newer ones.
     pub(crate) fn release(&self) {
         for connection in self.connections() {
             connection.held.store(false, Ordering::Relaxed);
@@ -148,7 +147,7 @@ fn relay(client: TcpStream, broker: SocketAddr, shared: &Arc<Shared>) {
         reset(&client);
         return;
     };
-    // A relay that waits for more bytes would be a delay of its own. A connection that is gone already fails here.
+    // Nagle's algorithm would add its own delay. This fails on a connection that is already gone.
     if client
         .set_nodelay(true)
         .and_then(|()| server.set_nodelay(true))
@@ -199,7 +198,7 @@ fn read_pieces(connection: &Connection, upwards: bool, shared: &Shared, pieces: 
     }
 }
 
-/// Writes what was read, when its time has come; closes both ends when there is no more.
+/// Writes each piece at its time, and closes both ends after the last.
 fn write_pieces(connection: &Connection, upwards: bool, shared: &Shared, pieces: &Receiver<Piece>) {
     let mut to = if upwards {
         &connection.broker
@@ -217,10 +216,10 @@ fn write_pieces(connection: &Connection, upwards: bool, shared: &Shared, pieces:
         }
     }
     if connection.swallows.load(Ordering::Relaxed) {
-        // The end that is left is not told; it goes when its owner gives it up.
+        // The remaining end is not closed. Its owner closes it after a timeout.
         return;
     }
-    // Downwards nothing is closed while the client's late bytes are still on their way up.
+    // The client's end stays open while its late bytes are held back.
     while !upwards && connection.held.load(Ordering::Relaxed) {
         thread::sleep(LOOK);
     }
@@ -230,7 +229,7 @@ fn write_pieces(connection: &Connection, upwards: bool, shared: &Shared, pieces:
     }
 }
 
-/// Ends a connection with a RST, at once: what is under way is lost.
+/// Ends a connection immediately with a RST. Bytes in transit are lost.
 fn reset(stream: &TcpStream) {
     let nowhere = libc::sockaddr {
         sa_family: 0, // AF_UNSPEC

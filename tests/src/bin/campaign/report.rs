@@ -1,4 +1,4 @@
-//! What a lab reports to the campaign, and the table in which all of it ends.
+//! The report of a lab to the campaign, and the final table.
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
@@ -9,44 +9,44 @@ use crate::{
     verdict::{AGENT_KIB, COORDINATOR_KIB},
 };
 
-/// Figures of one lab, or of several together.
+/// The figures of one lab, or of several together.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Totals {
-    /// How often each kind of fault was injected.
+    /// The number of injected faults of each kind.
     pub(crate) injected: Vec<(Kind, u64)>,
-    /// Runs by their last phase.
+    /// The number of runs in each final phase.
     pub(crate) phases: BTreeMap<String, u64>,
-    /// Files compared.
+    /// The number of compared files.
     pub(crate) files: u64,
-    /// Bytes in them.
+    /// The number of bytes in them.
     pub(crate) bytes: u64,
-    /// Files of runs that say themselves that they are incomplete: a full disk took no evidence.
+    /// Files of runs that report themselves as incomplete, because a full disk prevented the evidence.
     pub(crate) reported_incomplete: u64,
-    /// Runs that the device removed to make room, after their release.
+    /// Runs that the device removed after their release to free space.
     pub(crate) freed_space: u64,
-    /// Daemons that ended by themselves, saying why, and were started again.
+    /// The number of daemons that ended by themselves with a reason and were restarted.
     pub(crate) restarts: u64,
-    /// Peak resident memory, KiB.
+    /// Peak resident memory of the agent, in KiB.
     pub(crate) agent_peak_kib: u64,
-    /// Likewise.
+    /// Peak resident memory of the coordinator, in KiB.
     pub(crate) coordinator_peak_kib: u64,
     /// Seconds from the last fault until every run had ended.
     pub(crate) drain_s: f64,
-    /// Seconds in all.
+    /// Total seconds.
     pub(crate) seconds: f64,
 }
 
-/// What a lab says on its standard output.
+/// The report on a lab's standard output.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct LabReport {
-    /// Its figures.
+    /// The lab's figures.
     pub(crate) totals: Totals,
-    /// Whatever was not as it must be.
+    /// All violations.
     pub(crate) wrong: Vec<String>,
 }
 
 impl Totals {
-    /// Counts a fault.
+    /// Counts faults of a kind.
     pub(crate) fn count(&mut self, kind: Kind, times: u64) {
         match self.injected.iter_mut().find(|(known, _)| *known == kind) {
             Some((_, count)) => *count += times,
@@ -54,7 +54,7 @@ impl Totals {
         }
     }
 
-    /// Adds another lab's.
+    /// Adds the figures of another lab.
     pub(crate) fn add(&mut self, other: &Self) {
         for (kind, times) in &other.injected {
             self.count(*kind, *times);
@@ -73,7 +73,7 @@ impl Totals {
         self.seconds += other.seconds;
     }
 
-    /// Faults in all.
+    /// The total number of faults.
     pub(crate) fn faults(&self) -> u64 {
         self.injected.iter().map(|(_, count)| count).sum()
     }
@@ -87,7 +87,7 @@ impl Totals {
     }
 }
 
-/// The table, in Markdown: a row per kind of fault, a column per broker, and what was lost.
+/// Returns the table in Markdown: a row per kind of fault, a column per broker, and the number of losses.
 pub(crate) fn table(embedded: &Totals, mosquitto: &Totals, wrong: usize) -> String {
     let mut kinds: Vec<Kind> = embedded
         .injected

@@ -1,17 +1,17 @@
-//! The campaign's dice: SplitMix64, so that a seed means the same plan on every machine and with every library version.
-//! Nothing secret hangs on it.
+//! The campaign's random numbers: SplitMix64, so that a seed gives the same plan on every machine and with every library version. They
+//! are not for secrets.
 
 /// A seeded generator.
 #[derive(Debug, Clone)]
 pub(crate) struct Rng(u64);
 
 impl Rng {
-    /// One that always throws the same after the same seed.
+    /// Creates a generator. Equal seeds give equal sequences.
     pub(crate) const fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// 64 random bits.
+    /// Returns 64 random bits.
     pub(crate) const fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
@@ -20,22 +20,22 @@ impl Rng {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number from `low` to `high`, both included. The bias of the remainder does not matter for faults.
+    /// Returns a number from `low` to `high` inclusive. The bias of the remainder does not matter for faults.
     pub(crate) const fn between(&mut self, low: u64, high: u64) -> u64 {
         low + self.bits() % (high - low + 1)
     }
 
-    /// True in so many of a hundred throws.
+    /// Returns `true` with a probability of `share` percent.
     pub(crate) const fn percent(&mut self, share: u64) -> bool {
         self.between(1, 100) <= share
     }
 
-    /// One of several.
+    /// Returns a random element.
     pub(crate) fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.index(choices.len())]
     }
 
-    /// Puts a list into random order.
+    /// Shuffles a list.
     pub(crate) fn shuffle<T>(&mut self, list: &mut [T]) {
         for last in (1..list.len()).rev() {
             let other = self.index(last + 1);

@@ -1,4 +1,4 @@
-//! Debian's tools as the campaign uses them: run one, and say what it said when it fails.
+//! Runs Debian's tools for the campaign, and reports their output when they fail.
 
 use std::{
     path::Path,
@@ -7,7 +7,7 @@ use std::{
 
 use anyhow::{Context as _, bail};
 
-/// What the campaign needs beside Regatta: the tool, and its Debian package.
+/// The required tools besides Regatta, each with its Debian package.
 pub(crate) const NEEDED: [(&str, &str); 9] = [
     ("ip", "iproute2"),
     ("tc", "iproute2"),
@@ -20,7 +20,7 @@ pub(crate) const NEEDED: [(&str, &str); 9] = [
     ("mosquitto", "mosquitto"),
 ];
 
-/// Where a tool lies; daemons and network tools are in directories that a user's PATH may lack.
+/// Finds a tool. Daemons and network tools are in directories that a user's PATH may lack.
 pub(crate) fn find(tool: &str) -> Option<std::path::PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let usual = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"].map(Into::into);
@@ -30,10 +30,10 @@ pub(crate) fn find(tool: &str) -> Option<std::path::PathBuf> {
         .find(|candidate| candidate.is_file())
 }
 
-/// A command of a tool.
+/// Returns a command for a tool.
 ///
 /// # Errors
-/// When it is not installed.
+/// Returns an error when the tool is not installed.
 pub(crate) fn command(tool: &str) -> anyhow::Result<Command> {
     let path = find(tool).with_context(|| format!("{tool} is not installed"))?;
     Ok(Command::new(path))
@@ -42,17 +42,17 @@ pub(crate) fn command(tool: &str) -> anyhow::Result<Command> {
 /// Runs a tool with the words of one line.
 ///
 /// # Errors
-/// When it is not there or fails, with what it said.
+/// Returns an error with the tool's output when it is missing or fails.
 pub(crate) fn run(line: &str) -> anyhow::Result<()> {
     let mut words = line.split_ascii_whitespace();
     let tool = words.next().unwrap_or_default();
     succeed(command(tool)?.args(words)).map(drop)
 }
 
-/// Runs a command that must succeed, and returns what it printed.
+/// Runs a command and returns its output.
 ///
 /// # Errors
-/// When it fails, with what it said.
+/// Returns an error with the command's output when it fails.
 pub(crate) fn succeed(command: &mut Command) -> anyhow::Result<Output> {
     let output = command
         .output()
@@ -68,7 +68,7 @@ pub(crate) fn succeed(command: &mut Command) -> anyhow::Result<Output> {
     Ok(output)
 }
 
-/// Debian's libfaketime for programs with threads.
+/// The path of Debian's libfaketime for programs with threads.
 pub(crate) fn libfaketime() -> Option<std::path::PathBuf> {
     let libraries = std::fs::read_dir("/usr/lib").ok()?;
     libraries

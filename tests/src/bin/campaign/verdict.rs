@@ -1,5 +1,5 @@
-//! What must hold after a campaign: every file equal on both sides, nothing twice, every run ended, nothing left behind,
-//! memory within its bounds. Looks at disks and processes; does nothing to them.
+//! Checks a lab after a campaign. Every file must be equal on both sides and every run must have ended once. Nothing may be left over,
+//! and memory must be within bounds. The checks only read disks and processes.
 
 use std::{
     collections::BTreeSet,
@@ -17,23 +17,23 @@ use crate::{
     report::Totals,
 };
 
-/// After the last fault: keep-alives must notice half-open connections, pauses and silences run out.
+/// The longest wait after the last fault, for keep-alives to notice half-open connections and for pauses to end.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(240);
 const STOP_PATIENCE: Duration = Duration::from_secs(20);
 const LOOK: Duration = Duration::from_millis(500);
-/// Peak resident memory of the agent, KiB. A board's build is held to 24 MiB by the delivery's bench; the unoptimised one
-/// that is tried here has a program of 60 MB, of which what has run counts too.
+/// The limit of the agent's peak resident memory in KiB. The delivery bench limits a board's build to 24 MiB. The unoptimised build here
+/// has a 60 MB binary, and its executed pages count too.
 pub(crate) const AGENT_KIB: u64 = if cfg!(debug_assertions) { 32 } else { 24 } * 1024;
-/// Peak resident memory of the coordinator, KiB: 16 MiB may wait in the embedded broker for one subscriber, 16 MiB of
-/// logs until the end of their batch. The rest is for the unoptimised program.
+/// The limit of the coordinator's peak resident memory in KiB. The embedded broker may queue 16 MiB for one subscriber, and 16 MiB of
+/// logs may wait for the end of their batch. The rest is for the unoptimised build.
 pub(crate) const COORDINATOR_KIB: u64 = 160 * 1024;
-/// What the device says of a run whose files it could not all hash and sign: incomplete, and said so.
+/// The device's message for a run whose files it could not hash and sign, and which is therefore incomplete.
 const UNSEALED: &str = "could not be sealed";
 
-/// Waits for every run to end, ends the daemons, and lists whatever is not as it must be.
+/// Waits for every run to end, stops the daemons, and returns all violations.
 ///
 /// # Errors
-/// When the lab itself fails.
+/// Returns an error when the lab itself fails.
 pub(crate) fn judge(lab: &mut Lab, totals: &mut Totals) -> anyhow::Result<Vec<String>> {
     let begin = Instant::now();
     let runs = loop {
@@ -126,7 +126,7 @@ struct Evidence {
     attempts: Vec<serde_json::Value>,
 }
 
-/// A run is run once: one attempt in its evidence, one beginning in its detail log.
+/// Checks that a run ran once: one attempt in its evidence, and one start in its detail log.
 fn judge_once(originals: &Originals, id: &str, wrong: &mut Vec<String>) {
     let read = |name: &str| fs::read(originals.directory.join(name)).unwrap_or_default();
     let detail = String::from_utf8_lossy(&read("mlperf_log_detail.txt")).into_owned();
@@ -140,7 +140,7 @@ fn judge_once(originals: &Originals, id: &str, wrong: &mut Vec<String>) {
     }
 }
 
-/// The runs are those that were asked for, each once, and nothing else lies where runs lie.
+/// Checks that the runs are the requested ones, each once, and that the runs' directories have nothing else.
 fn judge_ids(lab: &Lab, runs: &[ListedRun], wrong: &mut Vec<String>) -> anyhow::Result<()> {
     let requested: BTreeSet<&str> = lab.requested.iter().map(String::as_str).collect();
     let listed: BTreeSet<&str> = runs.iter().map(|run| run.run.as_str()).collect();
@@ -171,7 +171,7 @@ fn judge_ids(lab: &Lab, runs: &[ListedRun], wrong: &mut Vec<String>) -> anyhow::
     Ok(())
 }
 
-/// Half-written files, and streams that are still on their way although the run is complete.
+/// Finds half-written files, and partial streams of a complete run.
 fn orphans_below(directory: &Path, run: &ListedRun, wrong: &mut Vec<String>) {
     let names = |directory: &Path| -> Vec<String> {
         let entries = fs::read_dir(directory).into_iter().flatten().flatten();
@@ -212,7 +212,7 @@ fn judge_memory(lab: &mut Lab, totals: &mut Totals, wrong: &mut Vec<String>) {
     }
 }
 
-/// Nobody is left: the campaign is the only process of its namespace.
+/// Checks that the campaign is the only process left in its namespace.
 fn judge_processes(wrong: &mut Vec<String>) {
     let begin = Instant::now();
     while processes().next().is_some() && begin.elapsed() < STOP_PATIENCE {
